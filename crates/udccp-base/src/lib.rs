@@ -1,0 +1,23 @@
+//! What every other crate stands on: integer-nanosecond time, units as types, named random
+//! streams from one seed, the datagram that machines exchange, and the contract that drives them.
+//!
+//! Nothing here (or in any crate below the drivers) reads a clock, opens a socket or draws an
+//! unseeded number: time and chance are arguments.
+
+#![forbid(unsafe_code)]
+
+mod datagram;
+mod machine;
+mod quantity;
+mod seed;
+mod time;
+mod transport;
+mod units;
+
+pub use datagram::{Datagram, Ecn, Message, Payload};
+pub use machine::Machine;
+pub use quantity::QuantityError;
+pub use seed::{Rng, Seed};
+pub use time::{Duration, Instant};
+pub use transport::{Probe, SendOutcome, Transport};
+pub use units::{DataRate, DataSize};

@@ -1,0 +1,24 @@
+//! The one contract by which everything that reacts is driven.
+
+use crate::datagram::Datagram;
+use crate::time::Instant;
+
+/// A state machine with no clock and no I/O: an endpoint, a TCP model, a link.
+///
+/// Driving it: change one thing (`handle_datagram`, `handle_timeout`, or a command of the
+/// concrete type), then drain `poll_transmit` until `None`, then read `poll_timeout` and wait.
+/// Several datagrams that arrived together may be handled before one drain; feedback for all of
+/// them is then decided once. `now` never goes backwards; calling `handle_timeout` early is harmless.
+pub trait Machine {
+    /// A datagram arrived.
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram);
+
+    /// The time that `poll_timeout` named has come.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The next datagram to put on the wire, or `None` when all is said.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Datagram>;
+
+    /// When to call `handle_timeout`; `None` while nothing is pending. Valid after a drain.
+    fn poll_timeout(&self) -> Option<Instant>;
+}

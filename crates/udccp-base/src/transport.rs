@@ -1,0 +1,68 @@
+//! One end of one flow, as traffic sources and recorders see it, whatever the protocol.
+
+use crate::datagram::{Message, Payload};
+use crate::machine::Machine;
+use crate::time::{Duration, Instant};
+
+/// What became of a message that was offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// Taken; it leaves when congestion control allows.
+    Accepted,
+    /// No room; the message comes back. Offer again after `is_writable` turns true.
+    Full(Message),
+    /// The flow is over (or was never open); the message comes back.
+    Closed(Message),
+}
+
+/// Congestion state at one instant, for recorders. A protocol leaves out what it does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Congestion window in packets.
+    pub cwnd_packets: Option<f64>,
+    /// Slow start threshold in packets.
+    pub ssthresh_packets: Option<f64>,
+    /// Packets believed to be in the network.
+    pub pipe_packets: Option<u64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Retransmission (or no-feedback) timeout.
+    pub rto: Option<Duration>,
+    /// Allowed sending rate in bytes per second (rate-based protocols).
+    pub x_bytes_per_sec: Option<f64>,
+    /// Loss event rate, 0..=1 (rate-based protocols).
+    pub loss_event_rate: Option<f64>,
+    /// Congestion events that cut the window or rate so far.
+    pub congestion_events: u64,
+    /// Timeouts so far.
+    pub timeouts: u64,
+    /// Packets retransmitted so far.
+    pub retransmits: u64,
+}
+
+/// One end of one flow: a [`Machine`] with an application side.
+pub trait Transport: Machine {
+    /// Starts the flow (the active end sends its first packet; a passive end does nothing).
+    fn open(&mut self, now: Instant);
+
+    /// Offers a message.
+    fn send(&mut self, now: Instant, message: Message) -> SendOutcome;
+
+    /// Whether a message offered now would be taken.
+    fn is_writable(&self) -> bool;
+
+    /// Ends the flow; what was accepted is still sent, within the protocol's bound.
+    fn close(&mut self, now: Instant);
+
+    /// Data delivered to the application: a message, or a stretch of a byte stream.
+    fn poll_delivered(&mut self, now: Instant) -> Option<Payload>;
+
+    /// Whether the flow is over and this end holds no more state.
+    fn is_closed(&self) -> bool;
+
+    /// Largest message (or segment payload) in bytes that leaves in one packet.
+    fn max_payload(&self) -> usize;
+
+    /// Congestion state now.
+    fn probe(&self) -> Probe;
+}

@@ -1,0 +1,3 @@
+//! The `udccp` program.
+
+fn main() {}

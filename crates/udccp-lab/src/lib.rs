@@ -1,0 +1,1 @@
+//! Scenarios, experiments, result store, claims and reports.

@@ -1,0 +1,1 @@
+//! Network links as small composable elements: rate, delay, queues, loss.

@@ -1,0 +1,1 @@
+//! Pure functions from series to numbers: fairness, throughput, loss, delay, jitter.

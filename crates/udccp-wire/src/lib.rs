@@ -1,0 +1,1 @@
+//! DCCP packets as bytes: views, owned packets, options, checksums, UDP encapsulation.

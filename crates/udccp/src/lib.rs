@@ -1,0 +1,1 @@
+//! DCCP sockets in userspace: async and blocking, over UDP encapsulation.

@@ -1,0 +1,3 @@
+//! House rules of the repository.
+
+fn main() {}
