@@ -1,3 +1,39 @@
-//! The `udccp` program.
+//! The program `udccp`: sockets tools, simulator and laboratory on the command line.
+//!
+//! Data goes to standard output, everything else to standard error; exit codes are in [`exit`].
 
-fn main() {}
+mod cli;
+mod commands;
+mod exit;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Outcome};
+
+fn main() -> ExitCode {
+    let outcome = dispatch(Cli::parse().command);
+    let exit = match outcome {
+        Ok(exit) => exit,
+        Err(failure) => {
+            output::failure(&failure);
+            failure.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+/// One line for each command; the work is in its module.
+fn dispatch(command: Command) -> Outcome<Exit> {
+    match command {
+        Command::Lab(args) => commands::lab::run(args),
+        Command::Sim(args) => commands::sim::run(args),
+        Command::Perf(args) => commands::perf::run(args),
+        Command::Cat(args) => commands::cat::run(args),
+        Command::Decode(args) => commands::decode::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+    }
+}

@@ -1,0 +1,12 @@
+//! `udccp cat`.
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags of `udccp cat`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the command.
+pub(crate) fn run(_args: Args) -> Outcome<Exit> {
+    Err(Failure::new(Exit::Unsupported, "`udccp cat` is not in this build"))
+}

@@ -1,0 +1,12 @@
+//! `udccp sim`.
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags of `udccp sim`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the command.
+pub(crate) fn run(_args: Args) -> Outcome<Exit> {
+    Err(Failure::new(Exit::Unsupported, "`udccp sim` is not in this build"))
+}

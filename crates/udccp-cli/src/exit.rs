@@ -1,0 +1,114 @@
+//! Exit codes, and the failure that carries one to `main`.
+
+use std::fmt;
+use std::io;
+
+/// What a command returns.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// Exit codes of the program. They are part of its interface and never change meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything that was asked for was done.
+    Success = 0,
+    /// Something failed that has no code of its own.
+    Failure = 1,
+    /// The command line is wrong (clap exits with the same code).
+    Usage = 2,
+    /// The transfer ran to its end, but messages were lost on the way.
+    MessagesLost = 3,
+    /// An input file is missing, damaged, cut short or says something that cannot be.
+    BadInput = 4,
+    /// The peer does not answer, or the network says that it cannot be reached.
+    Unreachable = 5,
+    /// The peer answered and refused: nothing listens there, another service code, too busy.
+    Refused = 6,
+    /// The local address or port is in use, or not ours to use.
+    AddressInUse = 7,
+    /// The connection was open and ended before its time.
+    ConnectionLost = 8,
+    /// The run was complete, and a claim or check it made does not hold.
+    CheckFailed = 9,
+    /// This machine lacks something that the command needs (see `udccp doctor`).
+    Unsupported = 10,
+}
+
+/// The table that `udccp --help` ends with.
+pub(crate) const HELP: &str = "\
+Exit codes:
+   0  everything that was asked for was done
+   1  a failure that has no code of its own
+   2  wrong command line
+   3  the transfer ended, but messages were lost
+   4  an input file is missing, damaged, cut short or contradictory
+   5  the peer does not answer or cannot be reached
+   6  the peer refused: nothing listens, other service code, too busy
+   7  the local address or port is in use or not permitted
+   8  an open connection ended before its time
+   9  a claim or check of a completed run does not hold
+  10  this machine lacks what the command needs (see `udccp doctor`)";
+
+impl Exit {
+    /// The number that the shell sees.
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Why a command did not do what it was asked, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// What went wrong, one sentence without a full stop.
+    pub(crate) message: String,
+    /// What the user can do; printed on its own `hint:` line.
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure with its exit code.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None }
+    }
+
+    /// The same with advice.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether this is only the reader of our standard output having gone away.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.exit == Exit::Success
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<anyhow::Error> for Failure {
+    fn from(e: anyhow::Error) -> Self {
+        match e.downcast::<Self>() {
+            Ok(failure) => failure,
+            Err(e) => match e.downcast::<io::Error>() {
+                Ok(io) => io.into(),
+                Err(e) => Self::new(Exit::Failure, format!("{e:#}")),
+            },
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        // `udccp ... | head` is no error: whoever reads has seen enough.
+        let quiet = e.kind() == io::ErrorKind::BrokenPipe;
+        Self::new(if quiet { Exit::Success } else { Exit::Failure }, e.to_string())
+    }
+}

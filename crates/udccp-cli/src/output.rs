@@ -1,0 +1,39 @@
+//! How results and failures reach the terminal.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::exit::{Failure, Outcome};
+
+/// Prints a failure to standard error: what went wrong, then what to do.
+pub(crate) fn failure(failure: &Failure) {
+    if failure.is_broken_pipe() {
+        return;
+    }
+    let mut err = io::stderr().lock();
+    // Standard error itself being gone leaves nobody to tell.
+    let _ = writeln!(err, "error: {}", failure.message);
+    if let Some(hint) = &failure.hint {
+        let _ = writeln!(err, "hint: {hint}");
+    }
+}
+
+/// Prints one line of progress or explanation to standard error.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Prints one line of result to standard output.
+pub(crate) fn line(line: &str) -> Outcome<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a result as one JSON object on standard output.
+pub(crate) fn json(value: &impl Serialize) -> Outcome<()> {
+    let text = serde_json::to_string(value).map_err(io::Error::from)?;
+    line(&text)
+}
