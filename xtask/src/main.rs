@@ -1,3 +1,83 @@
-//! House rules of the repository.
+//! House rules of the repository, kept by a program: `cargo xtask tidy|layers|spec`.
 
-fn main() {}
+mod layers;
+mod links;
+mod sources;
+mod spec;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+const USAGE: &str = "\
+usage: cargo xtask RULE
+
+  tidy            file, function and line length; banned clocks and randomness; dead links
+  layers          arrows between crates point down only
+  spec            every requirement row is claimed and tested; writes spec/coverage.txt
+  spec --check    the same, but a coverage.txt that is out of date is an error
+  all             tidy, layers and spec --check";
+
+/// One broken rule: where, and what to do about it.
+pub(crate) struct Fault {
+    place: String,
+    says: String,
+}
+
+impl Fault {
+    pub(crate) fn new(place: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { place: place.into(), says: says.into() }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(faults) => {
+            say(&format!("{faults} faults"));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(words: &[&str]) -> Result<usize> {
+    let root = root()?;
+    let faults = match words {
+        ["tidy"] => tidy::check(&root)?,
+        ["layers"] => layers::check(&root)?,
+        ["spec"] => spec::check(&root, spec::Snapshot::Write)?,
+        ["spec", "--check"] => spec::check(&root, spec::Snapshot::Compare)?,
+        ["all"] => {
+            let mut all = tidy::check(&root)?;
+            all.extend(layers::check(&root)?);
+            all.extend(spec::check(&root, spec::Snapshot::Compare)?);
+            all
+        }
+        _ => {
+            say(USAGE);
+            anyhow::bail!("no rule is called \"{}\"", words.join(" "));
+        }
+    };
+    for fault in &faults {
+        say(&format!("{}: {}", fault.place, fault.says));
+    }
+    Ok(faults.len())
+}
+
+fn root() -> Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Ok(here.parent().context("xtask lies one folder below the root")?.to_path_buf())
+}
+
+#[expect(clippy::print_stderr, reason = "a program that reports to a person")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}

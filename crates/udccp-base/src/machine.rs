@@ -8,7 +8,7 @@ use crate::time::Instant;
 /// Driving it: change one thing (`handle_datagram`, `handle_timeout`, or a command of the
 /// concrete type), then drain `poll_transmit` until `None`, then read `poll_timeout` and wait.
 /// Several datagrams that arrived together may be handled before one drain; feedback for all of
-/// them is then decided once. `now` never goes backwards; calling `handle_timeout` early is harmless.
+/// them is then decided once. `now` never goes backwards; an early `handle_timeout` is harmless.
 pub trait Machine {
     /// A datagram arrived.
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram);

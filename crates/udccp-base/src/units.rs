@@ -63,7 +63,8 @@ impl DataRate {
         match bytes.checked_mul(8_000_000_000) {
             Some(bit_nanos) => Duration::from_nanos(bit_nanos.div_ceil(self.0)),
             None => {
-                Duration::from_nanos((bytes as u128 * 8_000_000_000).div_ceil(self.0 as u128) as u64)
+                let bit_nanos = bytes as u128 * 8_000_000_000;
+                Duration::from_nanos(bit_nanos.div_ceil(self.0 as u128) as u64)
             }
         }
     }

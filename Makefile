@@ -1,0 +1,42 @@
+# Every verb of the repository. Each does its own set-up.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+OUT ?= out
+
+.PHONY: help demo test lint doc bench fuzz spec clean
+
+help: ## list every verb
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## a file over real sockets, a published table in simulation, and a report to look at
+	@scripts/demo.sh "$(OUT)"
+
+test: ## all tests (unit, property, sockets over loopback, command line, captures)
+	@scripts/setup.sh test
+	$(CARGO) test --workspace --locked
+
+lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
+	@scripts/setup.sh lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	$(CARGO) deny --log-level error check licenses bans sources
+	$(CARGO) xtask all
+
+doc: ## the API documentation
+	$(CARGO) doc --workspace --no-deps
+
+bench: ## speed and memory, each as a ratio to a named peer
+	$(CARGO) bench --workspace
+
+fuzz: ## each fuzz target for a minute (needs the nightly toolchain)
+	@scripts/fuzz.sh
+
+spec: ## requirement trace: rewrites spec/coverage.txt
+	$(CARGO) xtask spec
+
+clean: ## remove what was built and measured
+	$(CARGO) clean
+	rm -rf "$(OUT)"

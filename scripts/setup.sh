@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Installs what a verb of the Makefile needs and the machine lacks, and says what.
+# Usage: scripts/setup.sh test|lint|demo
+set -euo pipefail
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+apt_install() { # command package why
+    have "$1" && return 0
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if have sudo && sudo -n true 2>/dev/null; then as_root=(sudo); else return 1; fi
+    fi
+    have apt-get || return 1
+    echo "setup: installing $2 ($3)" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c \
+        "apt-get update -qq && apt-get install -y -qq --no-install-recommends $2" >/dev/null
+}
+
+need_compiler() {
+    apt_install cc gcc "the linker of Rust and the C part of the result store" || {
+        echo "setup: no C compiler; install gcc (Debian: apt-get install gcc libc6-dev)" >&2
+        exit 1
+    }
+}
+
+need_cargo() {
+    have cargo && return 0
+    echo "setup: no cargo; install Rust first (https://rustup.rs)" >&2
+    exit 1
+}
+
+case "${1:-}" in
+demo)
+    need_cargo
+    need_compiler
+    ;;
+test)
+    need_cargo
+    need_compiler
+    # The capture checks skip, and say so, where tshark is absent.
+    apt_install tshark tshark "an independent reader for the packets we write" ||
+        echo "setup: no tshark and no right to install it; the checks that use it will skip" >&2
+    ;;
+lint)
+    need_cargo
+    need_compiler
+    if ! cargo deny --version >/dev/null 2>&1; then
+        echo "setup: installing cargo-deny (licence check), some minutes once" >&2
+        cargo install cargo-deny --locked --quiet
+    fi
+    ;;
+*)
+    echo "usage: scripts/setup.sh test|lint|demo" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,83 @@
+//! Links in the documentation lead somewhere.
+
+use std::path::Path;
+
+use crate::Fault;
+use crate::sources::Source;
+
+/// Relative links of a Markdown page whose file, or whose heading, does not exist.
+pub(crate) fn check(root: &Path, page: &Source) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (number, line) in prose_lines(&page.text) {
+        for target in targets(line) {
+            if let Some(says) = fault_of(root, page, target) {
+                faults.push(Fault::new(format!("{}:{number}", page.path), says));
+            }
+        }
+    }
+    faults
+}
+
+/// Lines outside fenced code, with their numbers.
+fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    text.lines().enumerate().filter_map(move |(i, line)| {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            return None;
+        }
+        (!fenced).then_some((i + 1, line))
+    })
+}
+
+/// The targets of `[text](target)` and `![text](target)` in a line.
+fn targets(line: &str) -> Vec<&str> {
+    let parts = line.split("](").skip(1);
+    parts.filter_map(|rest| rest.split(')').next()).map(str::trim).collect()
+}
+
+fn fault_of(root: &Path, page: &Source, target: &str) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+    let folder = Path::new(&page.path).parent().unwrap_or(Path::new(""));
+    let path = if file.is_empty() { page.path.clone().into() } else { folder.join(file) };
+    let full = root.join(&path);
+    if !full.exists() {
+        return Some(format!("dead link: {target}"));
+    }
+    if heading.is_empty() || path.extension().is_none_or(|e| e != "md") {
+        return None;
+    }
+    let text = std::fs::read_to_string(full).unwrap_or_default();
+    let found = prose_lines(&text).any(|(_, l)| l.starts_with('#') && anchor(l) == heading);
+    (!found).then(|| format!("no such heading: {target}"))
+}
+
+/// The anchor that a heading gets: lower case, punctuation gone, spaces to hyphens.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_and_anchors_are_found() {
+        assert_eq!(targets("see [a](b.md#c) and ![p](d.svg)"), ["b.md#c", "d.svg"]);
+        assert_eq!(anchor("## Where to add what?"), "where-to-add-what");
+    }
+
+    #[test]
+    fn a_dead_link_is_told_and_code_is_passed_over() {
+        let text = "[x](missing.md)\n```\n[y](also.md)\n```\n[z](https://example.org)";
+        let page = Source { path: "docs/page.md".into(), text: text.into() };
+        let faults = check(Path::new("/nonexistent"), &page);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].place.ends_with(":1") && faults[0].says.contains("missing.md"));
+    }
+}

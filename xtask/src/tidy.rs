@@ -1,0 +1,194 @@
+//! Length of files, functions and lines; what may not stand below the drivers; dead links.
+
+use std::path::Path;
+
+use anyhow::Result;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+use crate::sources::{self, Source};
+use crate::{Fault, links};
+
+const FILE_LINES: usize = 800;
+const FUNCTION_LINES: usize = 70;
+const LINE_COLUMNS: usize = 100;
+
+/// Crates below the drivers: no clock, no I/O, no threads, no chance but a named stream.
+const PURE: [&str; 8] = ["base", "wire", "cc", "proto", "tcp", "link", "sim", "metrics"];
+
+/// Words that have no business in a pure crate, with the reason.
+const BANNED: [(&str, &str); 11] = [
+    ("std::time::", "time is an argument (udccp_base::Instant)"),
+    ("core::time::", "time is an argument (udccp_base::Duration)"),
+    ("SystemTime", "time is an argument (udccp_base::Instant)"),
+    ("std::thread", "a machine is driven, it starts nothing"),
+    ("UdpSocket", "only a driver opens a socket"),
+    ("TcpStream", "only a driver opens a socket"),
+    ("std::fs", "only a driver opens a file"),
+    ("thread_rng", "chance comes from a named stream of one seed"),
+    ("RandomState", "the order of a map must repeat"),
+    ("HashMap::new()", "the order of a map must repeat; use a BTreeMap or a keyed hasher"),
+    ("f64::powf", "not the same bits on every machine; use libm"),
+];
+
+/// What is left behind by accident.
+const LEFTOVERS: [&str; 3] = ["FIXME", "XXX", "dbg!("];
+
+/// Where the one clock-type conversion and the writers that only format bytes stand.
+const ALLOWED: [(&str, &str); 2] =
+    [("crates/udccp-base/src/time.rs", "core::time::"), ("xtask/src/tidy.rs", "")];
+
+/// All rules over all sources.
+pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    for source in sources::read(root, &[".rs", ".py", ".js"])? {
+        faults.extend(check_lengths(&source));
+        faults.extend(check_words(&source));
+        if source.path.ends_with(".rs") {
+            faults.extend(check_functions(&source));
+            faults.extend(check_unsafe(&source));
+        }
+    }
+    for page in sources::read(root, &[".md"])? {
+        faults.extend(links::check(root, &page));
+    }
+    Ok(faults)
+}
+
+fn check_lengths(source: &Source) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let lines = source.text.lines().count();
+    if lines > FILE_LINES {
+        let says = format!("{lines} lines; split it (at most {FILE_LINES}, 500 wished)");
+        faults.push(Fault::new(&source.path, says));
+    }
+    for (i, line) in source.text.lines().enumerate() {
+        let columns = line.chars().count();
+        if columns > LINE_COLUMNS && !line.contains("://") {
+            let place = format!("{}:{}", source.path, i + 1);
+            faults.push(Fault::new(place, format!("{columns} columns (at most {LINE_COLUMNS})")));
+        }
+    }
+    faults
+}
+
+fn check_words(source: &Source) -> Vec<Fault> {
+    if ALLOWED.iter().any(|(file, word)| *file == source.path && word.is_empty()) {
+        return Vec::new();
+    }
+    let pure = PURE.iter().any(|c| source.path.starts_with(&format!("crates/udccp-{c}/src/")));
+    let mut faults = Vec::new();
+    for (i, line) in source.text.lines().enumerate() {
+        let place = || format!("{}:{}", source.path, i + 1);
+        // Tests may read files; the rest of a file after its tests begin is test code here.
+        if line.trim() == "#[cfg(test)]" && source.text.lines().nth(i + 1) == Some("mod tests {") {
+            break;
+        }
+        for word in LEFTOVERS.iter().filter(|w| line.contains(**w)) {
+            faults.push(Fault::new(place(), format!("{word} left behind")));
+        }
+        if !pure || line.trim_start().starts_with("//") {
+            continue;
+        }
+        for (word, why) in BANNED.iter().filter(|(w, _)| line.contains(w)) {
+            if !ALLOWED.contains(&(source.path.as_str(), word)) {
+                faults.push(Fault::new(place(), format!("{word} below the drivers: {why}")));
+            }
+        }
+    }
+    faults
+}
+
+/// Pure crates forbid unsafe code at their root.
+fn check_unsafe(source: &Source) -> Option<Fault> {
+    let root = PURE.iter().any(|c| source.path == format!("crates/udccp-{c}/src/lib.rs"));
+    (root && !source.text.contains("#![forbid(unsafe_code)]"))
+        .then(|| Fault::new(&source.path, "a pure crate begins with #![forbid(unsafe_code)]"))
+}
+
+fn check_functions(source: &Source) -> Vec<Fault> {
+    let file = match syn::parse_file(&source.text) {
+        Ok(file) => file,
+        Err(error) => return vec![Fault::new(&source.path, format!("does not parse: {error}"))],
+    };
+    let mut finder = Functions { path: &source.path, faults: Vec::new() };
+    finder.visit_file(&file);
+    finder.faults
+}
+
+/// Visits every function and notes those that are too long.
+struct Functions<'a> {
+    path: &'a str,
+    faults: Vec<Fault>,
+}
+
+impl Functions<'_> {
+    fn measure(&mut self, name: &syn::Ident, block: &syn::Block) {
+        let (start, end) = (name.span().start().line, block.span().end().line);
+        let lines = end - start + 1;
+        if lines > FUNCTION_LINES {
+            let says = format!("fn {name} has {lines} lines (at most {FUNCTION_LINES})");
+            self.faults.push(Fault::new(format!("{}:{start}", self.path), says));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions<'_> {
+    fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
+        self.measure(&f.sig.ident, &f.block);
+        visit::visit_item_fn(self, f);
+    }
+
+    fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
+        self.measure(&f.sig.ident, &f.block);
+        visit::visit_impl_item_fn(self, f);
+    }
+
+    fn visit_trait_item_fn(&mut self, f: &'ast syn::TraitItemFn) {
+        if let Some(block) = &f.default {
+            self.measure(&f.sig.ident, block);
+        }
+        visit::visit_trait_item_fn(self, f);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(path: &str, text: String) -> Source {
+        Source { path: path.into(), text }
+    }
+
+    fn says(faults: &[Fault]) -> Vec<&str> {
+        faults.iter().map(|f| f.says.as_str()).collect()
+    }
+
+    #[test]
+    fn long_files_and_lines_are_told() {
+        let faults = check_lengths(&source("a.rs", "x\n".repeat(801) + &"y".repeat(101)));
+        assert!(says(&faults)[0].starts_with("802 lines"), "{:?}", says(&faults));
+        assert_eq!(faults[1].place, "a.rs:802");
+    }
+
+    #[test]
+    fn a_long_function_is_told_with_its_name() {
+        let body = "    let _ = 1;\n".repeat(70);
+        let text = format!("impl A {{\nfn long() {{\n{body}}}\n}}\nfn short() {{}}\n");
+        let faults = check_functions(&source("a.rs", text));
+        assert_eq!(says(&faults), ["fn long has 72 lines (at most 70)"]);
+    }
+
+    #[test]
+    fn clocks_are_banned_below_the_drivers_only() {
+        let text = || "use std::time::Instant;\n// std::time::Instant in words\n".to_owned();
+        assert_eq!(check_words(&source("crates/udccp-proto/src/a.rs", text())).len(), 1);
+        assert!(check_words(&source("crates/udccp/src/a.rs", text())).is_empty());
+    }
+
+    #[test]
+    fn a_pure_crate_forbids_unsafe() {
+        assert!(check_unsafe(&source("crates/udccp-sim/src/lib.rs", String::new())).is_some());
+        assert!(check_unsafe(&source("crates/udccp/src/lib.rs", String::new())).is_none());
+    }
+}
