@@ -1,0 +1,49 @@
+//! Values that do not exist, with the reason.
+
+use core::fmt;
+
+/// A number, or why there is none.
+pub type Measured = Result<f64, Undefined>;
+
+/// Why a value does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Undefined {
+    /// Nothing was measured: no flow, no sample, or no packet.
+    NoSamples,
+    /// Every flow had zero throughput, so there is nothing to share.
+    AllSilent,
+    /// A statistic needs more runs or samples than there were.
+    TooFew {
+        /// How many the definition needs.
+        needed: usize,
+        /// How many there were.
+        got: usize,
+    },
+    /// The measuring interval has no length.
+    EmptyInterval,
+    /// The reference value that divides the result is zero.
+    ZeroReference,
+    /// An input was negative, infinite or not a number.
+    BadInput,
+}
+
+impl fmt::Display for Undefined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSamples => f.write_str("nothing was measured"),
+            Self::AllSilent => f.write_str("no flow delivered anything"),
+            Self::TooFew { needed, got } => write!(f, "needs {needed} values, there are {got}"),
+            Self::EmptyInterval => f.write_str("the measuring interval is empty"),
+            Self::ZeroReference => f.write_str("the value to compare with is zero"),
+            Self::BadInput => f.write_str("an input is negative or not a finite number"),
+        }
+    }
+}
+
+impl std::error::Error for Undefined {}
+
+/// Refuses negative, infinite and NaN inputs.
+pub(crate) fn check(values: &[f64]) -> Result<(), Undefined> {
+    let fine = values.iter().all(|v| v.is_finite() && *v >= 0.0);
+    if fine { Ok(()) } else { Err(Undefined::BadInput) }
+}
