@@ -1,1 +1,38 @@
 //! DCCP endpoint and connection as a pure state machine (RFC 4340, RFC 4341).
+//!
+//! An [`Endpoint`] holds all connections and listeners of one host. It reads no clock and opens no
+//! socket: a driver hands it datagrams and the time, and puts on the wire what it says.
+//!
+//! ```text
+//! loop {
+//!     while let Some(d) = endpoint.poll_transmit(now) { socket.send(d) }
+//!     while let Some(e) = endpoint.poll_event() { application.tell(e) }
+//!     wait for a datagram, a command, or endpoint.poll_timeout();
+//!     endpoint.handle_datagram(now, d) | handle_timeout(now) | send, recv, close...
+//! }
+//! ```
+//!
+//! Feedback is decided when the endpoint is drained, so a driver that hands in a batch of
+//! datagrams before it drains gets one acknowledgement for the batch.
+
+#![forbid(unsafe_code)]
+
+pub mod ackvec;
+pub mod ccid;
+mod config;
+mod connection;
+mod endpoint;
+mod error;
+mod event;
+pub mod features;
+mod stats;
+
+pub use config::{
+    ConnectOptions, ConnectionConfig, EndpointConfig, ListenConfig, ListenerId,
+    MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, QueuePolicy,
+};
+pub use connection::State;
+pub use endpoint::{ConnectionId, Endpoint, FourTuple, PathReport};
+pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
+pub use event::{DropReason, Event, EventKind};
+pub use stats::{ConnectionCounters, ConnectionStats, DropCounters, EndpointStats};

@@ -1,0 +1,226 @@
+//! Settings of endpoints, listeners and connections. Defaults are the RFCs' values.
+
+use core::net::SocketAddr;
+
+use udccp_base::Duration;
+use udccp_wire::ServiceCode;
+
+use crate::error::ConfigError;
+
+/// Largest Sequence Window, 2^46 - 1 (RFC 4340 section 7.5.2).
+pub const MAX_SEQUENCE_WINDOW: u64 = (1 << 46) - 1;
+/// Smallest Sequence Window (RFC 4340 section 7.5.2).
+pub const MIN_SEQUENCE_WINDOW: u64 = 32;
+
+/// A listener of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ListenerId(pub(crate) u32);
+
+/// Settings of an endpoint.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Key of everything that must not be guessed: initial sequence numbers, ephemeral ports,
+    /// hash table order. Truly random in production, from a seed in simulation.
+    pub secret: [u8; 32],
+    /// Ephemeral DCCP ports, first and last (default 49152 to 65535, RFC 6335).
+    pub ephemeral_ports: (u16, u16),
+    /// Resets sent for packets that belong to no connection, per second (default 100).
+    pub stray_resets_per_sec: u32,
+    /// Connections held at once, TIMEWAIT included (default 1,000,000).
+    pub max_connections: usize,
+}
+
+impl EndpointConfig {
+    /// Default settings with this secret.
+    pub const fn new(secret: [u8; 32]) -> Self {
+        Self {
+            secret,
+            ephemeral_ports: (49_152, 65_535),
+            stray_resets_per_sec: 100,
+            max_connections: 1_000_000,
+        }
+    }
+}
+
+/// Settings of a listener.
+#[derive(Clone, Debug)]
+pub struct ListenConfig {
+    /// Service codes served here (RFC 4340 section 8.1.2); at least one.
+    pub services: Vec<ServiceCode>,
+    /// Connections in handshake or waiting for `accept`, at most (default 128). Further Requests
+    /// are answered with Reset, Too Busy.
+    pub backlog: usize,
+    /// Settings of the connections accepted here.
+    pub connection: ConnectionConfig,
+}
+
+impl ListenConfig {
+    /// A listener for one service code with default settings.
+    pub fn new(service: ServiceCode) -> Self {
+        Self { services: vec![service], backlog: 128, connection: ConnectionConfig::default() }
+    }
+}
+
+/// Where to connect to, from where, and how.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// Our IP address (the true one, it is in the checksum) and our UDP encapsulation port, 0
+    /// over raw IP.
+    pub local: SocketAddr,
+    /// Our DCCP port; `None` picks an ephemeral one (RFC 6056).
+    pub local_port: Option<u16>,
+    /// The peer's IP address and UDP encapsulation port, 0 over raw IP.
+    pub remote: SocketAddr,
+    /// The peer's DCCP port.
+    pub remote_port: u16,
+    /// The service asked for.
+    pub service: ServiceCode,
+    /// Settings of the connection.
+    pub config: ConnectionConfig,
+}
+
+/// What `send` does when the send queue is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueuePolicy {
+    /// Refuse: `SendError::Full` gives the message back.
+    #[default]
+    Refuse,
+    /// Drop the newest queued message of lowest priority, if lower than the new one's; report it
+    /// with `MessageDropped`. Otherwise refuse.
+    DropLowest,
+}
+
+/// Settings of a connection. `Default` is what the RFCs say, or, where they say nothing, what
+/// the field's text says.
+#[derive(Clone, Debug)]
+pub struct ConnectionConfig {
+    /// CCIDs for data we send, best first (default 2).
+    pub tx_ccids: Vec<u8>,
+    /// CCIDs for data we receive, best first (default 2).
+    pub rx_ccids: Vec<u8>,
+    /// First Sequence Window in packets, 32..2^46 (default 100, RFC 4340 section 7.5.2). It is
+    /// raised as the congestion window needs it.
+    pub sequence_window: u64,
+    /// Messages that may wait to be sent (default 128).
+    pub send_queue_packets: usize,
+    /// Payload bytes that may wait to be sent (default 256 KiB); one message always fits.
+    pub send_queue_bytes: usize,
+    /// What a full send queue does.
+    pub queue_policy: QueuePolicy,
+    /// Payload bytes that may wait to be read (default 1 MiB).
+    pub recv_queue_bytes: usize,
+    /// Messages that may wait to be read (default 1024).
+    pub recv_queue_packets: usize,
+    /// Hold acknowledgements back while the receive queue is nearly full (default true): the
+    /// peer's window stays shut until the application reads, instead of filling the last of the
+    /// queue with packets that would have to be dropped.
+    pub hold_acks_when_full: bool,
+    /// Use ECN (default true, RFC 4340 section 12); `false` declares us ECN Incapable.
+    pub ecn: bool,
+    /// Allow short (24-bit) sequence numbers both ways (default false, RFC 4340 section 7.6.1).
+    pub short_seqnos: bool,
+    /// Checksum coverage of data that we send, 0..=15 (default 0: everything, section 9.2).
+    pub send_cscov: u8,
+    /// Least coverage that we accept, 0..=15 (default 0: everything, section 9.2.1).
+    pub min_cscov: u8,
+    /// Send, and ask for, the Data Checksum option (default false, section 9.3).
+    pub data_checksum: bool,
+    /// Ask the peer for NDP Counts (default false, section 7.7.2).
+    pub ndp_count: bool,
+    /// Send a Timestamp on the handshake for a first round-trip sample (default true).
+    pub handshake_timestamps: bool,
+    /// Path MTU in bytes with the IP header (default 1500).
+    pub path_mtu: u16,
+    /// Idle time before a Sync probes an open connection (default `None`: never).
+    pub keep_alive: Option<Duration>,
+    /// Unanswered keep-alive probes, sent ever further apart, before giving up (default 5).
+    pub keep_alive_probes: u32,
+    /// After `close`, time to deliver what is queued before Close leaves (default 5 s).
+    pub close_linger: Duration,
+    /// First retransmission timeout of Request, Close and CloseReq without an RTT (default 1 s,
+    /// doubling to 64 s; section 8.1.1).
+    pub initial_rto: Duration,
+    /// Requests retransmitted before giving up (default 6).
+    pub request_retries: u32,
+    /// Time a server or client may stay in RESPOND or PARTOPEN (default 4 MSL = 8 min, sections
+    /// 8.1.3 and 8.1.5).
+    pub handshake_timeout: Duration,
+    /// Closes or CloseReqs retransmitted before giving up (default 8).
+    pub close_retries: u32,
+    /// Time in TIMEWAIT (default 2 MSL = 4 min, section 8.3).
+    pub timewait: Duration,
+    /// Server closes with Close and holds TIMEWAIT itself, instead of CloseReq (default false).
+    pub server_timewait: bool,
+    /// Least time between Syncs and SyncAcks sent in answer to wrong sequence numbers (default
+    /// 125 ms, i.e. 8 per second, section 7.5.4).
+    pub sync_interval: Duration,
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        Self {
+            tx_ccids: vec![2],
+            rx_ccids: vec![2],
+            sequence_window: 100,
+            send_queue_packets: 128,
+            send_queue_bytes: 256 << 10,
+            queue_policy: QueuePolicy::Refuse,
+            recv_queue_bytes: 1 << 20,
+            recv_queue_packets: 1024,
+            hold_acks_when_full: true,
+            ecn: true,
+            short_seqnos: false,
+            send_cscov: 0,
+            min_cscov: 0,
+            data_checksum: false,
+            ndp_count: false,
+            handshake_timestamps: true,
+            path_mtu: 1500,
+            keep_alive: None,
+            keep_alive_probes: 5,
+            close_linger: Duration::from_secs(5),
+            initial_rto: Duration::from_secs(1),
+            request_retries: 6,
+            handshake_timeout: Duration::from_secs(480),
+            close_retries: 8,
+            timewait: Duration::from_secs(240),
+            server_timewait: false,
+            sync_interval: Duration::from_millis(125),
+        }
+    }
+}
+
+impl ConnectionConfig {
+    /// Checks the settings against each other and the RFC's ranges.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for list in [&self.tx_ccids, &self.rx_ccids] {
+            if list.is_empty() || list.len() > 250 {
+                return Err(ConfigError::CcidList);
+            }
+        }
+        if !(MIN_SEQUENCE_WINDOW..=MAX_SEQUENCE_WINDOW).contains(&self.sequence_window) {
+            return Err(ConfigError::SequenceWindow(self.sequence_window));
+        }
+        for cscov in [self.send_cscov, self.min_cscov] {
+            if cscov > 15 {
+                return Err(ConfigError::ChecksumCoverage(cscov));
+            }
+        }
+        if self.path_mtu < 128 {
+            return Err(ConfigError::PathMtu(self.path_mtu));
+        }
+        let queues = [
+            self.send_queue_packets,
+            self.send_queue_bytes,
+            self.recv_queue_packets,
+            self.recv_queue_bytes,
+        ];
+        if queues.contains(&0) {
+            return Err(ConfigError::EmptyQueue);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! One connection, from its first Request to TIMEWAIT.
+
+mod state;
+
+pub use state::State;

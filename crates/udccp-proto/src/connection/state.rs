@@ -1,0 +1,91 @@
+//! The nine states of RFC 4340 section 4.3 and the arrows between them (section 8.4).
+
+use core::fmt;
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Server: waiting for Requests.
+    Listen,
+    /// Client: Request sent.
+    Request,
+    /// Server: Response sent.
+    Respond,
+    /// Client: Response received, the server may not know it yet.
+    PartOpen,
+    /// Data flows.
+    Open,
+    /// Server: CloseReq sent, waiting for the client's Close.
+    CloseReq,
+    /// Close sent, waiting for the Reset that confirms it.
+    Closing,
+    /// Over; old packets of the connection are left to die out.
+    TimeWait,
+}
+
+impl State {
+    /// All states, in the order of the RFC.
+    pub const ALL: [Self; 9] = [
+        Self::Closed,
+        Self::Listen,
+        Self::Request,
+        Self::Respond,
+        Self::PartOpen,
+        Self::Open,
+        Self::CloseReq,
+        Self::Closing,
+        Self::TimeWait,
+    ];
+
+    /// The states reachable in one step. Teardown by a Reset sent (to CLOSED) or received (to
+    /// TIMEWAIT) is possible from every state that has a connection.
+    pub const fn successors(self) -> &'static [Self] {
+        use State::{
+            CloseReq, Closed, Closing, Listen, Open, PartOpen, Request, Respond, TimeWait,
+        };
+        match self {
+            Closed => &[Listen, Request],
+            Listen => &[Closed, Respond],
+            Request => &[PartOpen, Closed, TimeWait],
+            Respond => &[Open, Closed, TimeWait],
+            PartOpen => &[Open, Closing, Closed, TimeWait],
+            Open => &[CloseReq, Closing, Closed, TimeWait],
+            CloseReq => &[Closing, Closed, TimeWait],
+            Closing => &[Closed, TimeWait],
+            TimeWait => &[Closed],
+        }
+    }
+
+    /// Whether the arrow from here to `next` exists.
+    pub fn may_become(self, next: Self) -> bool {
+        self.successors().contains(&next)
+    }
+
+    /// Whether the application may still send.
+    pub const fn is_sendable(self) -> bool {
+        matches!(self, Self::Request | Self::Respond | Self::PartOpen | Self::Open)
+    }
+
+    /// Whether the connection is over.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Closed | Self::TimeWait)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "CLOSED",
+            Self::Listen => "LISTEN",
+            Self::Request => "REQUEST",
+            Self::Respond => "RESPOND",
+            Self::PartOpen => "PARTOPEN",
+            Self::Open => "OPEN",
+            Self::CloseReq => "CLOSEREQ",
+            Self::Closing => "CLOSING",
+            Self::TimeWait => "TIMEWAIT",
+        })
+    }
+}

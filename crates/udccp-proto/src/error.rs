@@ -1,0 +1,179 @@
+//! What commands to an endpoint can answer, and why a connection ended.
+
+use core::fmt;
+
+use udccp_base::Message;
+use udccp_wire::{ResetCode, ServiceCode};
+
+/// Why an endpoint cannot listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListenError {
+    /// Another listener already serves this service code on this address and port.
+    #[error("port {port} already serves service code {service}")]
+    InUse {
+        /// The DCCP port.
+        port: u16,
+        /// The service code that is taken.
+        service: ServiceCode,
+    },
+    /// No service code was given; a listener serves at least one (RFC 4340 section 8.1.2).
+    #[error("a listener needs at least one service code")]
+    NoService,
+    /// The invalid service code 4294967295 was given.
+    #[error("service code {} is reserved as invalid", u32::MAX)]
+    InvalidService,
+    /// The connection settings contradict each other or the RFC.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Why an endpoint cannot start a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Local and remote address are of different families.
+    #[error("local and remote address are of different IP versions")]
+    FamilyMismatch,
+    /// The local or remote IP address is unspecified or the remote one is multicast; the
+    /// checksum needs the true addresses (RFC 4340 section 9.1).
+    #[error("a connection needs true unicast addresses at both ends")]
+    BadAddress,
+    /// The invalid service code 4294967295 was given.
+    #[error("service code {} is reserved as invalid", u32::MAX)]
+    InvalidService,
+    /// A connection with these addresses and ports exists, or is in TIMEWAIT.
+    #[error("a connection with these addresses and ports exists already")]
+    InUse,
+    /// No ephemeral port towards this peer is free.
+    #[error("no ephemeral port towards this peer is free")]
+    NoFreePort,
+    /// The endpoint holds as many connections as it may.
+    #[error("the endpoint holds as many connections as it may")]
+    TooManyConnections,
+    /// The connection settings contradict each other or the RFC.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Which connection setting cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A list of CCIDs is empty or too long for an option.
+    #[error("the list of CCIDs must have 1 to 250 entries")]
+    CcidList,
+    /// A CCID that the registry does not know.
+    #[error("CCID {0} is not registered")]
+    UnknownCcid(u8),
+    /// The Sequence Window is outside 32..2^46 (RFC 4340 section 7.5.2).
+    #[error("sequence window {0} is outside 32..=70368744177663")]
+    SequenceWindow(u64),
+    /// Checksum coverage is a number from 0 to 15 (RFC 4340 section 9.2).
+    #[error("checksum coverage {0} is outside 0..=15")]
+    ChecksumCoverage(u8),
+    /// The path MTU leaves no room for data.
+    #[error("a path MTU of {0} bytes leaves no room for data")]
+    PathMtu(u16),
+    /// A queue that can hold nothing.
+    #[error("a queue limit of zero can hold nothing")]
+    EmptyQueue,
+}
+
+/// Why a message was not taken. The message comes back in every case.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The send queue is full; offer the message again after the `Writable` event.
+    #[error("the send queue is full")]
+    Full(Message),
+    /// The message does not fit in one packet of this path.
+    #[error("a message of {} bytes is over the maximum packet size of {mps} bytes", message.payload.len())]
+    TooLarge {
+        /// The largest payload that fits now, in bytes.
+        mps: usize,
+        /// The message.
+        message: Message,
+    },
+    /// The connection is closing or closed, or the id names none.
+    #[error("the connection is not open")]
+    NotOpen(Message),
+}
+
+impl SendError {
+    /// The message that was not taken.
+    pub fn into_message(self) -> Message {
+        match self {
+            Self::Full(message) | Self::TooLarge { message, .. } | Self::NotOpen(message) => {
+                message
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The payload would drown the reason.
+        write!(f, "SendError({self})")
+    }
+}
+
+/// Why nothing more can be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecvError {
+    /// All data was read and the connection has ended.
+    #[error("the connection ended: {0}")]
+    Closed(CloseReason),
+    /// The id names no connection.
+    #[error("no such connection")]
+    UnknownConnection,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CloseReason {
+    /// `close` here, confirmed by the peer.
+    #[error("closed by this side")]
+    LocalClose,
+    /// `close` there.
+    #[error("closed by the peer")]
+    PeerClose,
+    /// `abort` here.
+    #[error("aborted by this side")]
+    LocalAbort,
+    /// The peer sent a Reset other than Closed (RFC 4340 section 5.6 lists the codes and the
+    /// meaning of the three data bytes).
+    #[error("reset by the peer: {code:?}")]
+    PeerReset {
+        /// The peer's reason.
+        code: ResetCode,
+        /// What the reason is about.
+        data: [u8; 3],
+    },
+    /// The peer broke a rule that ends a connection; this Reset was sent.
+    #[error("reset because of a protocol error of the peer: {code:?}")]
+    ProtocolError {
+        /// The code that was sent.
+        code: ResetCode,
+        /// The data bytes that were sent.
+        data: [u8; 3],
+    },
+    /// No answer to any Request.
+    #[error("no answer from the peer")]
+    ConnectTimeout,
+    /// The handshake began but did not end.
+    #[error("the handshake did not finish in time")]
+    HandshakeTimeout,
+    /// The peer was silent for too long (keep-alive probes, or data unacknowledged throughout).
+    #[error("the peer fell silent")]
+    PeerSilent,
+    /// `close` here, never confirmed by the peer.
+    #[error("the peer never confirmed the close")]
+    CloseTimeout,
+    /// The network said that the peer, or its protocol or port, cannot be reached.
+    #[error("the peer is unreachable")]
+    Unreachable,
+}
+
+impl CloseReason {
+    /// Whether the connection ended in order, by a close of either side.
+    pub const fn is_orderly(self) -> bool {
+        matches!(self, Self::LocalClose | Self::PeerClose)
+    }
+}

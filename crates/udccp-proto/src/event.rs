@@ -1,0 +1,50 @@
+//! What an endpoint tells its driver.
+
+use crate::config::ListenerId;
+use crate::endpoint::ConnectionId;
+use crate::error::CloseReason;
+
+/// Something happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The connection.
+    pub id: ConnectionId,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The handshake of a `connect` is done; data flows both ways.
+    Connected,
+    /// A client's handshake is done; `accept` on this listener gives the connection.
+    Incoming(ListenerId),
+    /// The receive queue was empty and now is not. Read until it is empty again.
+    Readable,
+    /// After a `SendError::Full`: the send queue has fallen to half its limit.
+    Writable,
+    /// A message that was accepted will not be delivered.
+    MessageDropped {
+        /// Why.
+        reason: DropReason,
+        /// Its payload length in bytes.
+        bytes: u32,
+    },
+    /// The connection ended for the application: nothing more can be sent, and `recv` gives
+    /// what is still queued and then the same reason.
+    Closed(CloseReason),
+}
+
+/// Why an accepted message was dropped before it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// Its deadline passed.
+    Expired,
+    /// A message of higher priority took its place (`QueuePolicy::DropLowest`).
+    Displaced,
+    /// The connection ended first (reset, abort, or the linger time of `close` was over).
+    ConnectionEnded,
+    /// The path's packet size shrank under it.
+    TooLarge,
+}

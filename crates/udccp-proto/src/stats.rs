@@ -1,0 +1,163 @@
+//! Counters and gauges of connections and of the endpoint.
+
+use udccp_base::Duration;
+
+use crate::connection::State;
+
+/// Everything that can be said about one connection in numbers. Counters count from the start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConnectionStats {
+    /// State of RFC 4340 section 4.3.
+    pub state: State,
+    /// CCID of the data we send, once agreed.
+    pub tx_ccid: Option<u8>,
+    /// CCID of the data we receive, once agreed.
+    pub rx_ccid: Option<u8>,
+    /// Congestion window in packets (window-based CCIDs).
+    pub cwnd_packets: Option<u32>,
+    /// Slow start threshold in packets (window-based CCIDs).
+    pub ssthresh_packets: Option<u32>,
+    /// Packets believed to be in the network.
+    pub pipe_packets: Option<u32>,
+    /// Allowed sending rate in bytes per second (rate-based CCIDs).
+    pub x_bytes_per_sec: Option<f64>,
+    /// Loss event rate, 0..=1 (rate-based CCIDs).
+    pub loss_event_rate: Option<f64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Variation of the round-trip time.
+    pub rttvar: Option<Duration>,
+    /// Retransmission (or no-feedback) timeout.
+    pub rto: Option<Duration>,
+    /// Congestion events that cut the window or rate.
+    pub congestion_events: u64,
+    /// Retransmission (or no-feedback) timeouts.
+    pub timeouts: u64,
+    /// Largest payload in bytes that fits in one packet now.
+    pub mps_bytes: usize,
+    /// Messages waiting to be sent.
+    pub send_queue_packets: usize,
+    /// Payload bytes waiting to be sent.
+    pub send_queue_bytes: usize,
+    /// Messages waiting to be read.
+    pub recv_queue_packets: usize,
+    /// Payload bytes waiting to be read.
+    pub recv_queue_bytes: usize,
+    /// What was counted.
+    pub counters: ConnectionCounters,
+}
+
+/// What a connection counts; see [`ConnectionStats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionCounters {
+    /// Packets sent, of every type.
+    pub packets_sent: u64,
+    /// Packets received and found valid, of every type.
+    pub packets_received: u64,
+    /// Data and DataAck packets sent.
+    pub data_packets_sent: u64,
+    /// Data and DataAck packets received.
+    pub data_packets_received: u64,
+    /// Payload bytes sent.
+    pub data_bytes_sent: u64,
+    /// Payload bytes received and queued for the application.
+    pub data_bytes_received: u64,
+    /// Bare Ack packets sent.
+    pub acks_sent: u64,
+    /// Bare Ack packets received.
+    pub acks_received: u64,
+    /// Data packets that the peer reported received.
+    pub data_packets_acked: u64,
+    /// Data packets judged lost.
+    pub data_packets_lost: u64,
+    /// Received packets that carried a congestion mark.
+    pub ecn_ce_received: u64,
+    /// Sync packets sent.
+    pub syncs_sent: u64,
+    /// Sync packets received.
+    pub syncs_received: u64,
+    /// SyncAck packets sent.
+    pub sync_acks_sent: u64,
+    /// SyncAck packets received.
+    pub sync_acks_received: u64,
+    /// Syncs and SyncAcks not sent because of the rate limit.
+    pub syncs_limited: u64,
+    /// Reset packets sent.
+    pub resets_sent: u64,
+    /// Reset packets received and found valid.
+    pub resets_received: u64,
+    /// Requests sent again.
+    pub requests_retransmitted: u64,
+    /// Closes and CloseReqs sent again.
+    pub closes_retransmitted: u64,
+    /// Keep-alive probes sent.
+    pub keep_alives_sent: u64,
+    /// Acks held back because the receive queue was nearly full.
+    pub acks_held: u64,
+    /// Received data packets reported as congestion-marked because the receive queue was long.
+    pub local_congestion_marks: u64,
+    /// What was discarded, by reason.
+    pub drops: DropCounters,
+}
+
+/// Packets and messages discarded by a connection, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DropCounters {
+    /// Received: sequence or acknowledgement number outside its window (section 7.5).
+    pub sequence_invalid: u64,
+    /// Received: a type that the state does not allow (section 8.5, step 7).
+    pub unexpected_type: u64,
+    /// Received: checksum coverage below what was agreed (section 9.2.1).
+    pub coverage_too_small: u64,
+    /// Received: broken options.
+    pub bad_options: u64,
+    /// Received: a copy of a packet received before.
+    pub duplicates: u64,
+    /// Received: Data Checksum wrong (section 9.3).
+    pub corrupt_payload: u64,
+    /// Received: no room in the receive queue (Drop Code 2).
+    pub receive_queue_full: u64,
+    /// Received: data after the application stopped listening (Drop Code 1).
+    pub not_listening: u64,
+    /// Received: data on a packet that may not carry it (Drop Code 0).
+    pub protocol_constraints: u64,
+    /// To be sent: deadline passed.
+    pub send_expired: u64,
+    /// To be sent: displaced by a message of higher priority.
+    pub send_displaced: u64,
+    /// To be sent: the connection ended first.
+    pub send_unfinished: u64,
+    /// To be sent: larger than the path's packet size after it shrank.
+    pub send_too_large: u64,
+}
+
+/// What an endpoint counts outside its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Datagrams handed in.
+    pub datagrams_received: u64,
+    /// Datagrams handed out.
+    pub datagrams_sent: u64,
+    /// Dropped: no DCCP, too short, or fields that contradict each other (section 8.5, step 1).
+    pub malformed: u64,
+    /// Dropped: header checksum wrong.
+    pub bad_checksum: u64,
+    /// Dropped: belonged to no connection and no listener.
+    pub no_connection: u64,
+    /// Resets sent for packets that belonged to no connection.
+    pub stray_resets_sent: u64,
+    /// Resets not sent because of the rate limit.
+    pub stray_resets_limited: u64,
+    /// Requests refused: service code not served here.
+    pub bad_service: u64,
+    /// Requests refused: backlog or connection table full.
+    pub too_busy: u64,
+    /// Connections started here.
+    pub connects: u64,
+    /// Connections that clients started and finished the handshake of.
+    pub accepts: u64,
+    /// Connections now in the table.
+    pub connections: usize,
+    /// Tuples now held in TIMEWAIT after their handle was released.
+    pub timewaits: usize,
+}
