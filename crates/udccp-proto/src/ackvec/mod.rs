@@ -1,1 +1,27 @@
-//! (being written)
+//! Ack Vectors and Data Dropped (RFC 4340 sections 11.4 and 11.7).
+//!
+//! The receiving side keeps an [`AckVectorBuffer`] (what arrived) and a [`DropLog`] (whose data
+//! did not reach the application); both are told when an acknowledgement leaves and when one of
+//! ours was acknowledged in turn. The sending side reads what the peer says with [`for_each_run`]
+//! and [`for_each_drop`]. Everything is O(1) amortised per packet in order, and allocation free
+//! after construction.
+
+mod buffer;
+mod cells;
+mod drop_log;
+mod dropped;
+mod records;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+pub use buffer::{AckVectorBuffer, Arrival};
+pub use drop_log::DropLog;
+pub use dropped::{DropCode, DropState, for_each_drop};
+pub use runs::{AckState, Run, Runs, covered_packets, for_each_run, is_before_isn};
+
+/// Bytes of one Ack Vector or Data Dropped option at most.
+pub const MAX_OPTION_CELLS: usize = 253;
+
+/// Cells that an [`AckVectorBuffer`] keeps by default (two full options).
+pub const DEFAULT_MAX_CELLS: usize = 506;

@@ -1,1 +1,42 @@
-//! (being written)
+//! Feature negotiation (RFC 4340 section 6): one engine a connection.
+//!
+//! The engine knows nothing of packets, only which one an option came on or leaves with. Driving
+//! it:
+//!
+//! 1. [`Negotiator::begin_packet`] for every valid packet that is not a DCCP-Data, then
+//!    [`Negotiator::on_option`] for each of its options in order. An error means: reset the
+//!    connection with the code and data that the error carries.
+//! 2. [`Negotiator::poll_activated`] until `None`: what took a new value.
+//! 3. When a packet leaves, [`Negotiator::write_options`] once for it. When none is leaving and
+//!    [`Negotiator::take_packet_request`] says so, make a DCCP-Ack for the options alone.
+//! 4. [`Negotiator::poll_timeout`]: when to ask `take_packet_request` again.
+
+mod error;
+mod negotiator;
+mod preferences;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use error::{ChangeError, FeatureError};
+pub use negotiator::{Activated, Negotiator, PacketContext, Phase};
+pub use preferences::{FeaturePreferences, Preference};
+
+/// Which end of the connection we are: the server's preferences win (RFC 4340 section 6.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The end that sends the Request.
+    Client,
+    /// The end that sends the Response.
+    Server,
+}
+
+/// Where a feature is located, seen from here. Feature F at A governs something that A does (or
+/// reads, for ECN Incapable and Minimum Checksum Coverage): see each feature's section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// At us: we send Change L and Confirm L.
+    Local,
+    /// At the peer: we send Change R and Confirm R.
+    Remote,
+}

@@ -1,0 +1,1 @@
+//! Runs of cells that grow towards the front.

@@ -1,0 +1,1 @@
+//! Which of our packets said what.

@@ -1,0 +1,127 @@
+//! Reading Ack Vectors.
+
+use core::ops::ControlFlow;
+
+use udccp_wire::Seqno;
+
+/// What an Ack Vector says of a packet (RFC 4340 table 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum AckState {
+    /// Received, and its options were processed.
+    Received = 0,
+    /// Received with ECN Congestion Experienced.
+    Marked = 1,
+    /// State 2, which has no meaning yet; read it as not received.
+    Reserved = 2,
+    /// Not yet received.
+    NotReceived = 3,
+}
+
+impl AckState {
+    /// The state in the two high bits of a cell.
+    pub const fn of_cell(cell: u8) -> Self {
+        match cell >> 6 {
+            0 => Self::Received,
+            1 => Self::Marked,
+            2 => Self::Reserved,
+            _ => Self::NotReceived,
+        }
+    }
+
+    /// Whether the packet arrived.
+    pub const fn is_received(self) -> bool {
+        matches!(self, Self::Received | Self::Marked)
+    }
+
+    /// What a sender knows of a packet after a newer report: the table of section 11.4.1, where
+    /// received-then-marked becomes marked, so that reordered acks make no difference.
+    pub const fn combined_with(self, reported: Self) -> Self {
+        match (self, reported) {
+            (Self::Received, Self::Marked) | (Self::Marked, _) => Self::Marked,
+            (Self::Received, _) => Self::Received,
+            (_, Self::Reserved) => Self::NotReceived,
+            (_, newer) => newer,
+        }
+    }
+}
+
+/// Consecutive packets of one state, as many as there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Their state.
+    pub state: AckState,
+    /// The newest packet of the run.
+    pub newest: Seqno,
+    /// The oldest packet of the run.
+    pub oldest: Seqno,
+}
+
+/// The runs of an Ack Vector, newest first; neighbouring cells of one state are one run.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    next: Seqno,
+    cells: &'a [u8],
+}
+
+impl<'a> Runs<'a> {
+    /// Reads `cells` (the data of one or several options in order), the first of which begins at
+    /// the packet `ackno`.
+    pub fn new(ackno: Seqno, cells: &'a [u8]) -> Self {
+        Self { next: ackno, cells }
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let (&first, mut rest) = self.cells.split_first()?;
+        let state = AckState::of_cell(first);
+        let mut packets = cell_packets(first);
+        while let Some((&cell, after)) = rest.split_first() {
+            if AckState::of_cell(cell) != state {
+                break;
+            }
+            packets += cell_packets(cell);
+            rest = after;
+        }
+        self.cells = rest;
+        let newest = self.next;
+        self.next = newest.sub(packets);
+        Some(Run { state, newest, oldest: newest.sub(packets - 1) })
+    }
+}
+
+/// Calls `f(state, newest, oldest)` for each run of an Ack Vector, newest first, until it breaks.
+pub fn for_each_run(
+    ackno: Seqno,
+    cells: &[u8],
+    mut f: impl FnMut(AckState, Seqno, Seqno) -> ControlFlow<()>,
+) {
+    for run in Runs::new(ackno, cells) {
+        if f(run.state, run.newest, run.oldest).is_break() {
+            return;
+        }
+    }
+}
+
+/// How many packets a vector speaks of.
+pub fn covered_packets(cells: &[u8]) -> u64 {
+    cells.iter().map(|&c| cell_packets(c)).sum()
+}
+
+/// Whether a vector speaks of packets before `isn`, our first one: such a vector is invalid (RFC
+/// 4340 section 11.4).
+pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {
+    let sent = ackno.distance_from(isn) + 1;
+    // A cell covers at most 64 packets; this settles all but the connection's first vectors.
+    if (cells.len() as i64) * 64 <= sent {
+        return false;
+    }
+    covered_packets(cells) as i64 > sent
+}
+
+const fn cell_packets(cell: u8) -> u64 {
+    (cell & 63) as u64 + 1
+}

@@ -1,0 +1,1 @@
+//! Tests of the buffers and the decoders.

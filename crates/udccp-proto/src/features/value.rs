@@ -1,0 +1,1 @@
+//! Value bytes and preference lists.
