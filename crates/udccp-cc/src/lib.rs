@@ -1,1 +1,22 @@
-//! Window algorithms and round-trip estimators shared by DCCP CCIDs and the TCP model.
+//! Window algorithms and round-trip estimators shared by DCCP's CCIDs and the TCP model.
+//!
+//! A window algorithm is assembled from small parts: [`SlowStart`], [`AdditiveIncrease`] and
+//! [`Cut`]. All windows count packets (segments). An algorithm decides how far the window moves;
+//! its caller decides *that* it moves: which acknowledgements count, which losses belong to one
+//! congestion event, when a timer expired, when a window has gone stale.
+
+#![forbid(unsafe_code)]
+
+mod algorithm;
+mod cubic;
+mod initial;
+mod newreno;
+mod parts;
+mod rtt;
+
+pub use algorithm::{AckSample, Algorithm, CongestionControl};
+pub use cubic::{Cubic, CubicConfig};
+pub use initial::InitialWindow;
+pub use newreno::NewReno;
+pub use parts::{AdditiveIncrease, Cut, SlowStart};
+pub use rtt::{RtoConfig, RttEstimator};

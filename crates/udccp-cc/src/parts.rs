@@ -1,0 +1,67 @@
+//! The small parts that window algorithms are assembled from.
+
+/// Slow start: the window grows by what is acknowledged, up to the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowStart;
+
+impl SlowStart {
+    /// Grows `cwnd` towards `ssthresh` by `acked` packets; returns the new window and the
+    /// packets left over for congestion avoidance.
+    pub fn grow(cwnd: u32, ssthresh: u32, acked: u32) -> (u32, u32) {
+        let used = acked.min(ssthresh.saturating_sub(cwnd));
+        (cwnd + used, acked - used)
+    }
+}
+
+/// Congestion avoidance by addition: one packet for every window of packets acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdditiveIncrease {
+    acked: u32,
+}
+
+impl AdditiveIncrease {
+    /// Counts `acked` packets and returns the packets by which a window of `cwnd` grows.
+    pub fn grow(&mut self, cwnd: u32, acked: u32) -> u32 {
+        self.acked = self.acked.saturating_add(acked);
+        let mut grown = 0;
+        while self.acked >= cwnd + grown {
+            self.acked -= cwnd + grown;
+            grown += 1;
+        }
+        grown
+    }
+
+    /// Forgets the window in progress: it saw congestion.
+    pub fn reset(&mut self) {
+        self.acked = 0;
+    }
+}
+
+/// Multiplicative decrease: what is kept of the window after a congestion event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cut {
+    /// Thousandths kept, 0..=1000: 500 halves, 750 drops a quarter, 950 drops 5 %.
+    pub keep_permille: u32,
+}
+
+impl Cut {
+    /// Halving (RFC 5681 section 3.1, RFC 4341 section 5).
+    pub const HALF: Self = Self { keep_permille: 500 };
+
+    /// A cut that drops `percent` of the window (0..=100; more counts as 100).
+    pub const fn drop_percent(percent: u32) -> Self {
+        Self { keep_permille: 1000_u32.saturating_sub(percent.saturating_mul(10)) }
+    }
+
+    /// What is left of `window`, rounded down.
+    pub const fn apply(self, window: u32) -> u32 {
+        let keep = if self.keep_permille > 1000 { 1000 } else { self.keep_permille };
+        (window as u64 * keep as u64 / 1000) as u32
+    }
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self::HALF
+    }
+}
