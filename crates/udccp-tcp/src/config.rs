@@ -1,0 +1,179 @@
+//! What can be set about a TCP end. Defaults are a current host's; profiles name other ones.
+
+use udccp_base::Duration;
+use udccp_cc::{Algorithm, InitialWindow};
+
+/// Settings of one TCP end. Both ends of a flow usually share one value.
+#[derive(Clone, Debug)]
+pub struct TcpConfig {
+    /// Largest segment in bytes as the MSS option says it: the path MTU less 40 (RFC 9293 section
+    /// 3.7.1). Options come out of it, so a segment carries 12 bytes less with timestamps on.
+    pub mss: u16,
+    /// Congestion control of the data sent from this end.
+    pub algorithm: Algorithm,
+    /// Congestion window after the handshake.
+    pub initial_window: InitialWindow,
+    /// Upper bound of the congestion window in segments (`snd_cwnd_clamp`), where a host has one.
+    pub max_cwnd: Option<u32>,
+    /// What an acknowledgement adds to a NewReno-style window.
+    pub ack_counting: AckCounting,
+    /// How the window falls to its new value in loss recovery.
+    pub window_reduction: WindowReduction,
+    /// Room for data that arrived and was not read, in bytes: the largest window advertised.
+    pub recv_buffer_bytes: u32,
+    /// Room for data accepted and not yet acknowledged, in bytes.
+    pub send_buffer_bytes: u64,
+    /// Data accepted and not yet sent, in bytes, from which on the end is not writable.
+    pub unsent_limit_bytes: u64,
+    /// When the receiver acknowledges.
+    pub delayed_ack: DelayedAck,
+    /// Retransmission timeout before the first round-trip time sample (RFC 6298 section 2.1).
+    pub initial_rto: Duration,
+    /// Lower bound of the retransmission timeout. RFC 6298 section 2.4 says 1 s; kernels use
+    /// 200 ms, and tail losses cost five times less there, so that is the default.
+    pub min_rto: Duration,
+    /// Upper bound of the retransmission timeout (RFC 6298 section 2.5: at least 60 s).
+    pub max_rto: Duration,
+    /// Timestamps option (RFC 7323).
+    pub timestamps: bool,
+    /// Window scale option (RFC 7323). Without it no window exceeds 65,535 bytes.
+    pub window_scaling: bool,
+    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// One rescue retransmission per recovery (RFC 6675 section 4, rule 4 of NextSeg).
+    pub rescue: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Send partly filled segments at once (no Nagle).
+    pub nodelay: bool,
+    /// Restart from a smaller window after an idle time longer than the RTO (RFC 5681 4.1).
+    pub idle_restart: bool,
+    /// Transmissions of a SYN without an answer before the flow is given up.
+    pub syn_retries: u32,
+    /// Timeouts in a row without an answer before an open flow is given up (RFC 9293 R2).
+    pub data_retries: u32,
+    /// Time spent in TIME-WAIT.
+    pub time_wait: Duration,
+}
+
+/// When the receiver acknowledges in-order data (RFC 9293 section 3.8.6.3); data out of order,
+/// and data that fills a hole, is always acknowledged at once (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest when this many segments are waiting; 1 is every segment.
+    pub every: u32,
+    /// Acknowledge at the latest this long after the first waiting segment.
+    pub timeout: Duration,
+    /// Segments at the start of a flow that are each acknowledged at once, as kernels do so that
+    /// slow start is not held back.
+    pub quick_at_start: u32,
+}
+
+/// How many segments of growth one acknowledgement is worth to the congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckCounting {
+    /// As many as it acknowledges (kernels since 3.18).
+    Segments,
+    /// As many as it acknowledges, at most this many (RFC 3465's L; RFC 5681's slow start is 1).
+    AtMost(u32),
+    /// One, whatever it acknowledges (kernels before, where appropriate byte counting was off):
+    /// with delayed acknowledgements NewReno then grows one segment in two round trips.
+    OnePerAck,
+}
+
+/// How the amount in flight falls to the new window when recovery begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowReduction {
+    /// At once: silence until the pipe has drained to the new window (RFC 6675).
+    AtOnce,
+    /// In proportion to what is delivered (RFC 6937, slow start reduction bound).
+    Proportional,
+    /// One segment for every two acknowledgements, which for a cut of one half is what
+    /// kernels of the 2.6 series did (rate halving).
+    RateHalving,
+}
+
+impl DelayedAck {
+    /// Every segment is acknowledged.
+    pub const OFF: Self = Self { every: 1, timeout: Duration::from_millis(40), quick_at_start: 0 };
+}
+
+impl Default for DelayedAck {
+    /// Every second segment, or after 40 ms (the kernels' minimum; RFC 9293 allows 500 ms).
+    fn default() -> Self {
+        Self { every: 2, timeout: Duration::from_millis(40), quick_at_start: 16 }
+    }
+}
+
+impl TcpConfig {
+    /// A current host with the given congestion control: windows never limited by buffers on
+    /// paths below 1 Gbit/s and 100 ms, proportional rate reduction, segments counted.
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self {
+            mss: 1460,
+            algorithm,
+            initial_window: InitialWindow::Rfc6928,
+            max_cwnd: None,
+            ack_counting: AckCounting::Segments,
+            window_reduction: WindowReduction::Proportional,
+            recv_buffer_bytes: 16 << 20,
+            send_buffer_bytes: 64 << 20,
+            unsent_limit_bytes: 64 << 10,
+            delayed_ack: DelayedAck::default(),
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            timestamps: true,
+            window_scaling: true,
+            limited_transmit: true,
+            rescue: true,
+            ecn: false,
+            nodelay: true,
+            idle_restart: true,
+            syn_retries: 6,
+            data_retries: 15,
+            time_wait: Duration::from_secs(60),
+        }
+    }
+
+    /// The RFCs taken word for word where kernels differ: window cut at once (RFC 6675), growth
+    /// of RFC 5681 with at most two segments an acknowledgement (RFC 3465), RTO of at least 1 s.
+    pub fn rfc(algorithm: Algorithm) -> Self {
+        Self {
+            ack_counting: AckCounting::AtMost(2),
+            window_reduction: WindowReduction::AtOnce,
+            delayed_ack: DelayedAck { quick_at_start: 0, ..DelayedAck::default() },
+            min_rto: Duration::from_secs(1),
+            ..Self::new(algorithm)
+        }
+    }
+
+    /// Linux 2.6.22 out of the box (2007): initial window of RFC 3390, acknowledgements counted
+    /// and not segments (`tcp_abc` = 0), initial RTO 3 s, rate halving. Buffers grow to 4 MB there
+    /// (`tcp_rmem`, `tcp_wmem`), of which three quarters become window.
+    ///
+    /// CUBIC of that time counted segments in congestion avoidance and acknowledgements in
+    /// slow start: its own configuration holds that, and this profile hands it segments.
+    pub fn linux_2_6_22(algorithm: Algorithm) -> Self {
+        let ack_counting = match algorithm {
+            Algorithm::Cubic(_) => AckCounting::Segments,
+            _ => AckCounting::OnePerAck,
+        };
+        Self {
+            initial_window: InitialWindow::Rfc3390,
+            ack_counting,
+            window_reduction: WindowReduction::RateHalving,
+            recv_buffer_bytes: 3 << 20,
+            send_buffer_bytes: 4 << 20,
+            initial_rto: Duration::from_secs(3),
+            rescue: false,
+            ..Self::new(algorithm)
+        }
+    }
+
+    /// Bytes of data in a full segment when the peer agrees to the same options.
+    pub fn segment_payload(&self) -> usize {
+        let options = if self.timestamps { 12 } else { 0 };
+        usize::from(self.mss).saturating_sub(options).max(1)
+    }
+}

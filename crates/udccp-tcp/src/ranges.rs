@@ -1,0 +1,207 @@
+//! A sorted set of disjoint stretches of sequence space, fast where TCP touches it.
+//!
+//! New stretches come at the back, holes are filled at the front, and lookups repeat: an append, a
+//! fill at the front and a lookup near the last one cost O(1) however many stretches there are.
+//! The rest is a binary search and, at worst, a move of the shorter side.
+
+use std::collections::VecDeque;
+
+/// A stretch of sequence space, `start..end`, never empty inside a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// First offset covered.
+    pub(crate) start: u64,
+    /// First offset no longer covered.
+    pub(crate) end: u64,
+}
+
+impl Range {
+    /// `start..end`.
+    pub(crate) const fn new(start: u64, end: u64) -> Self {
+        Self { start, end }
+    }
+
+    /// Bytes covered.
+    pub(crate) const fn len(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// The part that lies within `low..high` (possibly empty).
+    pub(crate) fn clamp(self, low: u64, high: u64) -> Self {
+        Self::new(self.start.max(low), self.end.min(high))
+    }
+}
+
+/// The set. Touching stretches are always merged into one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeSet {
+    ranges: VecDeque<Range>,
+    /// Where the last lookup ended: a hint that is checked, never trusted.
+    hint: usize,
+}
+
+impl RangeSet {
+    /// Number of stretches.
+    pub(crate) fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether nothing is covered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The highest stretch.
+    pub(crate) fn last(&self) -> Option<Range> {
+        self.ranges.back().copied()
+    }
+
+    /// The stretches from the highest down.
+    pub(crate) fn from_the_back(&self) -> impl Iterator<Item = Range> {
+        self.ranges.iter().rev().copied()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+        self.hint = 0;
+    }
+
+    /// Index of the first stretch that ends after `offset`.
+    fn index_after(&mut self, offset: u64) -> usize {
+        let fits = |i: usize| {
+            (i == 0 || self.ranges.get(i - 1).is_some_and(|r| r.end <= offset))
+                && self.ranges.get(i).is_none_or(|r| r.end > offset)
+        };
+        let last = self.ranges.len();
+        let near = [self.hint, self.hint + 1, last, last.saturating_sub(1), 0];
+        let found = near.into_iter().find(|&i| i <= last && fits(i));
+        self.hint = found.unwrap_or_else(|| self.ranges.partition_point(|r| r.end <= offset));
+        self.hint
+    }
+
+    /// The first stretch that ends after `offset`: the one that covers it, or else the next.
+    pub(crate) fn first_after(&mut self, offset: u64) -> Option<Range> {
+        let i = self.index_after(offset);
+        self.ranges.get(i).copied()
+    }
+
+    /// Whether all of `range` is covered.
+    pub(crate) fn covers(&mut self, range: Range) -> bool {
+        self.first_after(range.start).is_some_and(|r| r.start <= range.start && range.end <= r.end)
+    }
+
+    /// Adds `range`; calls `newly` for each part that was not covered before, in ascending order.
+    /// Returns the stretch that now holds `range`.
+    pub(crate) fn insert(&mut self, range: Range, mut newly: impl FnMut(Range)) -> Range {
+        // The back is where data arrives: extend or append without a search.
+        match self.ranges.back_mut() {
+            Some(back) if back.start <= range.start && range.start <= back.end => {
+                if range.end > back.end {
+                    newly(Range::new(back.end, range.end));
+                    back.end = range.end;
+                }
+                return *back;
+            }
+            Some(back) if range.start <= back.end => self.insert_within(range, newly),
+            _ => {
+                newly(range);
+                self.ranges.push_back(range);
+                range
+            }
+        }
+    }
+
+    fn insert_within(&mut self, range: Range, mut newly: impl FnMut(Range)) -> Range {
+        // A stretch that ends exactly where the range starts merges with it.
+        let first = self.index_after(range.start.saturating_sub(1));
+        let mut merged = range;
+        let mut uncovered_from = range.start;
+        let mut last = first;
+        while let Some(&r) = self.ranges.get(last).filter(|r| r.start <= range.end) {
+            if uncovered_from < r.start {
+                newly(Range::new(uncovered_from, r.start));
+            }
+            uncovered_from = uncovered_from.max(r.end);
+            merged = Range::new(merged.start.min(r.start), merged.end.max(r.end));
+            last += 1;
+        }
+        if uncovered_from < range.end {
+            newly(Range::new(uncovered_from, range.end));
+        }
+        match last - first {
+            0 => self.ranges.insert(first, merged),
+            1 => self.ranges[first] = merged,
+            _ => {
+                self.ranges[first] = merged;
+                self.ranges.drain(first + 1..last);
+            }
+        }
+        merged
+    }
+
+    /// Forgets everything below `edge`; returns the number of covered bytes that went.
+    pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
+        let mut removed = 0;
+        while let Some(front) = self.ranges.front_mut() {
+            if front.end > edge {
+                if front.start < edge {
+                    removed += edge - front.start;
+                    front.start = edge;
+                }
+                break;
+            }
+            removed += front.len();
+            self.ranges.pop_front();
+            self.hint = self.hint.saturating_sub(1);
+        }
+        removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use udccp_base::Seed;
+
+    use super::*;
+
+    fn contents(set: &RangeSet) -> BTreeSet<u64> {
+        set.ranges.iter().flat_map(|r| r.start..r.end).collect()
+    }
+
+    /// Against a set of single offsets, with random stretches, removals and lookups.
+    #[test]
+    fn agrees_with_a_set_of_single_offsets() {
+        let mut rng = Seed(11).stream("ranges");
+        for _ in 0..200 {
+            let (mut set, mut model) = (RangeSet::default(), BTreeSet::new());
+            let mut edge = 0;
+            for _ in 0..60 {
+                let start = edge + rng.below(100);
+                let range = Range::new(start, start + 1 + rng.below(12));
+                let mut fresh = Vec::new();
+                let merged = set.insert(range, |r| fresh.extend(r.start..r.end));
+                let expected: Vec<u64> =
+                    (range.start..range.end).filter(|s| model.insert(*s)).collect();
+                assert_eq!(fresh, expected);
+                assert!(merged.start <= range.start && range.end <= merged.end);
+                let probe = edge + rng.below(110);
+                let next = set.first_after(probe).map(|r| r.start.max(probe));
+                assert_eq!(next, model.range(probe..).next().copied());
+                assert!(set.covers(range));
+                if rng.chance(0.2) {
+                    edge += rng.below(30);
+                    let gone = set.remove_below(edge);
+                    let kept = model.split_off(&edge);
+                    assert_eq!(gone, model.len() as u64);
+                    model = kept;
+                }
+                assert_eq!(contents(&set), model);
+                let apart = set.ranges.iter().zip(set.ranges.iter().skip(1));
+                assert!(apart.into_iter().all(|(a, b)| a.end < b.start), "merged where touching");
+            }
+        }
+    }
+}
