@@ -1,0 +1,180 @@
+//! A histogram of delays: 128 buckets per power of two, so a quantile is right to 0.4 %.
+
+use udccp_base::Duration;
+
+/// Buckets per octave, as a power of two.
+const BITS: u32 = 7;
+const PER_OCTAVE: u64 = 1 << BITS;
+
+/// Counts of delays in log-linear buckets. Memory grows with the longest delay seen (at most
+/// 58 kB); recording is a shift and an increment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DelayHistogram {
+    counts: Vec<u64>,
+    total: u64,
+    sum_ns: u128,
+    max_ns: u64,
+}
+
+impl DelayHistogram {
+    /// Records one delay.
+    #[inline]
+    pub fn record(&mut self, delay: Duration) {
+        let ns = delay.as_nanos();
+        let index = bucket_of(ns);
+        match self.counts.get_mut(index) {
+            Some(count) => *count += 1,
+            None => self.record_beyond(index),
+        }
+        self.total += 1;
+        self.sum_ns += u128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    #[cold]
+    fn record_beyond(&mut self, index: usize) {
+        self.counts.resize(index + 1, 0);
+        self.counts[index] = 1;
+    }
+
+    /// Number of delays recorded.
+    pub const fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// The mean, exact; `None` where nothing was recorded.
+    pub fn mean(&self) -> Option<Duration> {
+        let mean = self.sum_ns.checked_div(u128::from(self.total))?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    /// The longest delay, exact for a whole run, to a bucket's width for a difference; `None`
+    /// where nothing was recorded.
+    pub const fn max(&self) -> Option<Duration> {
+        if self.total == 0 { None } else { Some(Duration::from_nanos(self.max_ns)) }
+    }
+
+    /// The delay below which a share `q` (0..=1) of all lies, to 0.4 %: the middle of the bucket
+    /// of the sample with rank `ceil(q n)`. `None` where nothing was recorded.
+    pub fn quantile(&self, q: f64) -> Option<Duration> {
+        if self.total == 0 {
+            return None;
+        }
+        let rank = (q.clamp(0.0, 1.0) * self.total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (index, &count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                let (low, width) = bounds_of(index);
+                return Some(Duration::from_nanos((low + width / 2).min(self.max_ns)));
+            }
+        }
+        self.max()
+    }
+
+    /// Adds the delays of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.total += other.total;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// What was recorded since the earlier copy of the same histogram.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut counts = self.counts.clone();
+        for (now, before) in counts.iter_mut().zip(&earlier.counts) {
+            *now -= (*before).min(*now);
+        }
+        let highest = counts.iter().rposition(|&c| c > 0);
+        let edge = highest.map_or(0, |i| bounds_of(i).0 + bounds_of(i).1 - 1);
+        Self {
+            counts,
+            total: self.total.saturating_sub(earlier.total),
+            sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns),
+            max_ns: self.max_ns.min(edge),
+        }
+    }
+}
+
+/// The bucket of a delay: exact below 256 ns, then 128 buckets per octave.
+const fn bucket_of(ns: u64) -> usize {
+    let shift = (ns | 1).ilog2().saturating_sub(BITS);
+    (shift as u64 * PER_OCTAVE + (ns >> shift)) as usize
+}
+
+/// The smallest delay of a bucket and the bucket's width, in nanoseconds.
+const fn bounds_of(index: usize) -> (u64, u64) {
+    let index = index as u64;
+    if index < 2 * PER_OCTAVE {
+        return (index, 1);
+    }
+    let shift = index / PER_OCTAVE - 1;
+    ((index - shift * PER_OCTAVE) << shift, 1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(delays: &[u64]) -> DelayHistogram {
+        let mut h = DelayHistogram::default();
+        for &ns in delays {
+            h.record(Duration::from_nanos(ns));
+        }
+        h
+    }
+
+    #[test]
+    fn buckets_join_without_gaps_and_stay_narrow() {
+        let mut edge = 0;
+        for index in 0..7424 {
+            let (low, width) = bounds_of(index);
+            assert_eq!(low, edge, "bucket {index}");
+            assert_eq!(bucket_of(low), index);
+            assert_eq!(bucket_of(low + (width - 1)), index);
+            assert!(width * PER_OCTAVE <= low.max(PER_OCTAVE), "bucket {index} is {width} ns wide");
+            edge = low.wrapping_add(width);
+        }
+        assert_eq!(edge, 0, "the last bucket ends at 2^64");
+    }
+
+    #[test]
+    fn quantiles_of_a_known_set_are_right_to_half_a_bucket() {
+        let delays: Vec<u64> = (1..=100_000).map(|i| i * 1_000).collect();
+        let h = of(&delays);
+        for (q, want) in [(0.5, 50e6), (0.95, 95e6), (0.99, 99e6), (1.0, 100e6)] {
+            let got = h.quantile(q).unwrap().as_nanos() as f64;
+            assert!((got / want - 1.0).abs() < 0.004, "q {q}: {got} for {want}");
+        }
+        assert_eq!(h.mean(), Some(Duration::from_nanos(50_000_500)));
+        assert_eq!(h.max(), Some(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_numbers() {
+        let h = DelayHistogram::default();
+        assert_eq!((h.quantile(0.5), h.mean(), h.max()), (None, None, None));
+    }
+
+    #[test]
+    fn a_difference_holds_only_what_came_between() {
+        let before = of(&[10_000, 9_000_000]);
+        let mut after = before.clone();
+        after.record(Duration::from_nanos(77));
+        after.record(Duration::from_nanos(99));
+        let between = after.since(&before);
+        assert_eq!(between.count(), 2);
+        assert_eq!(between.quantile(0.5), Some(Duration::from_nanos(77)));
+        assert_eq!(between.max(), Some(Duration::from_nanos(99)));
+        assert_eq!(between.mean(), Some(Duration::from_nanos(88)));
+        let mut sum = before.clone();
+        sum.merge(&between);
+        assert_eq!((sum.count(), sum.mean()), (after.count(), after.mean()));
+    }
+}

@@ -1,0 +1,46 @@
+//! A link of datagrams, driven like every other machine.
+
+use udccp_base::{Datagram, Instant, Machine};
+
+use crate::link::{Drops, Link};
+
+/// A link of [`Datagram`]s as a [`Machine`]: what arrives at the near end leaves by
+/// `poll_transmit` when it reaches the far end. Dropped datagrams are counted by the link and
+/// gone.
+#[derive(Debug)]
+pub struct LinkMachine<L> {
+    link: L,
+    drops: Drops<Datagram>,
+}
+
+impl<L: Link<Datagram>> LinkMachine<L> {
+    /// Drives `link`.
+    pub const fn new(link: L) -> Self {
+        Self { link, drops: Vec::new() }
+    }
+
+    /// The link.
+    pub const fn link(&self) -> &L {
+        &self.link
+    }
+}
+
+impl<L: Link<Datagram>> Machine for LinkMachine<L> {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.link.handle_packet(now, datagram, &mut self.drops);
+        self.drops.clear();
+    }
+
+    /// Nothing: what is due is found by `poll_transmit`.
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        let datagram = self.link.poll_departure(now, &mut self.drops);
+        self.drops.clear();
+        datagram
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.link.poll_timeout()
+    }
+}

@@ -1,0 +1,141 @@
+//! The element that most links are: a drop-tail queue, a transmitter, a propagation delay.
+
+use std::collections::VecDeque;
+
+use udccp_base::{DataRate, Duration, Instant};
+
+use crate::limit::{Backlog, QueueLimit};
+use crate::link::{Drops, Link};
+use crate::packet::Packet;
+use crate::serializer::Serializer;
+use crate::stats::{DropReason, LinkStats};
+
+/// What a [`RateDelay`] is made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateDelayConfig {
+    /// Rate of the transmitter in bits of IP packets; `None` serialises in no time.
+    pub rate: Option<DataRate>,
+    /// Propagation delay from the end of serialisation to the far end.
+    pub delay: Duration,
+    /// Limit of the queue before the transmitter.
+    pub limit: QueueLimit,
+}
+
+/// First in, first out: drop-tail queue, then transmitter, then propagation delay.
+///
+/// In such a link the whole future of a packet is known when it arrives, so it is computed then,
+/// and the packets stand in one line in the order of their delivery: one pending event, a few
+/// nanoseconds a packet, whatever the length of the line.
+#[derive(Debug)]
+pub struct RateDelay<P> {
+    config: RateDelayConfig,
+    serializer: Serializer,
+    line: VecDeque<Held<P>>,
+    /// How many from the front of `line` had begun serialisation when last looked at.
+    begun: usize,
+    waiting: Backlog,
+    stats: LinkStats,
+}
+
+#[derive(Debug)]
+struct Held<P> {
+    begin: Instant,
+    deliver: Instant,
+    packet: P,
+}
+
+impl<P: Packet> RateDelay<P> {
+    /// An empty link.
+    pub fn new(config: RateDelayConfig) -> Self {
+        Self {
+            config,
+            serializer: Serializer::new(config.rate),
+            line: VecDeque::new(),
+            begun: 0,
+            waiting: Backlog::default(),
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// What it was made from.
+    pub const fn config(&self) -> &RateDelayConfig {
+        &self.config
+    }
+
+    /// Takes those out of the backlog whose serialisation has begun by `now`.
+    fn begin_until(&mut self, now: Instant) {
+        while self.waiting.packets > 0 {
+            let Some(held) = self.line.get(self.begun) else { break };
+            if held.begin > now {
+                break;
+            }
+            self.waiting.packets -= 1;
+            self.waiting.bytes -= u64::from(held.packet.wire_len());
+            self.begun += 1;
+        }
+    }
+}
+
+impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
+    #[inline]
+    fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
+        let len = packet.wire_len();
+        self.stats.arrived.count(len);
+        self.begin_until(now);
+        if self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting, len) {
+            self.stats.dropped[DropReason::QueueFull as usize].count(len);
+            drops.push((packet, DropReason::QueueFull));
+            return;
+        }
+        let transmission = self.serializer.transmit(now, len);
+        self.stats.queue_delay.record(transmission.begin - now);
+        if transmission.begin > now {
+            self.waiting.packets += 1;
+            self.waiting.bytes += u64::from(len);
+        } else {
+            self.begun += 1;
+        }
+        let deliver = transmission.end + self.config.delay;
+        self.line.push_back(Held { begin: transmission.begin, deliver, packet });
+    }
+
+    #[inline]
+    fn poll_departure(&mut self, now: Instant, _drops: &mut Drops<P>) -> Option<P> {
+        if self.line.front()?.deliver > now {
+            return None;
+        }
+        if self.begun == 0 {
+            // Nobody asked for the backlog since this one began.
+            self.begin_until(now);
+        }
+        let held = self.line.pop_front()?;
+        self.begun -= 1;
+        self.stats.departed.count(held.packet.wire_len());
+        Some(held.packet)
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.line.front().map(|held| held.deliver)
+    }
+
+    fn packets_inside(&self) -> usize {
+        self.line.len()
+    }
+
+    fn backlog(&mut self, now: Instant) -> Backlog {
+        self.begin_until(now);
+        self.waiting
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.config.limit
+    }
+
+    fn stats(&self, now: Instant) -> LinkStats {
+        LinkStats { busy: self.serializer.busy(now), ..self.stats.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

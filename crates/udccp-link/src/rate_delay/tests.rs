@@ -1,0 +1,189 @@
+//! Exact times, exact queues, and conservation against a naive model.
+
+use proptest::prelude::*;
+use udccp_base::{DataRate, Datagram, Duration, Instant};
+
+use super::{RateDelay, RateDelayConfig};
+use crate::packet::tests::datagram;
+use crate::{Drops, Link, Packet, QueueLimit};
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+fn link(mbps: u64, delay: Duration, limit: QueueLimit) -> RateDelay<Datagram> {
+    RateDelay::new(RateDelayConfig { rate: Some(DataRate::from_mbps(mbps)), delay, limit })
+}
+
+/// Takes everything out at the instants that the link itself names.
+fn drain(link: &mut RateDelay<Datagram>) -> Vec<(u64, u32)> {
+    let mut out = Vec::new();
+    while let Some(now) = link.poll_timeout() {
+        while let Some(packet) = link.poll_departure(now, &mut Drops::new()) {
+            out.push((now.as_nanos(), packet.wire_len()));
+        }
+    }
+    out
+}
+
+#[test]
+fn delivery_is_serialisation_plus_propagation() {
+    let mut link = link(100, Duration::from_millis(25), QueueLimit::Unlimited);
+    let mut drops = Drops::new();
+    link.handle_packet(at(1_000), datagram(1500), &mut drops);
+    link.handle_packet(at(1_000), datagram(40), &mut drops);
+    link.handle_packet(at(900_000), datagram(1500), &mut drops);
+    let expected = [(25_121_000, 1500), (25_124_200, 40), (26_020_000, 1500)];
+    assert_eq!(drain(&mut link), expected);
+    assert_eq!(link.poll_timeout(), None);
+}
+
+#[test]
+fn without_a_rate_only_the_delay_counts() {
+    let mut link = RateDelay::new(RateDelayConfig {
+        delay: Duration::from_nanos(7),
+        ..RateDelayConfig::default()
+    });
+    let mut drops = Drops::new();
+    for _ in 0..3 {
+        link.handle_packet(at(5), datagram(1500), &mut drops);
+    }
+    assert_eq!(drain(&mut link), [(12, 1500); 3]);
+}
+
+#[test]
+fn the_packet_on_the_transmitter_takes_no_room_in_the_queue() {
+    let mut link = link(12, Duration::ZERO, QueueLimit::Packets(2));
+    let mut drops = Drops::new();
+    // 1 ms each: one on the transmitter, two waiting, the fourth finds no room.
+    for _ in 0..4 {
+        link.handle_packet(at(0), datagram(1500), &mut drops);
+    }
+    assert_eq!(drops.len(), 1);
+    assert_eq!(link.backlog(at(0)).packets, 2);
+    // One nanosecond before the first ends: still full. At its end: room again.
+    link.handle_packet(at(999_999), datagram(1500), &mut drops);
+    assert_eq!(drops.len(), 2);
+    link.handle_packet(at(1_000_000), datagram(1500), &mut drops);
+    assert_eq!(drops.len(), 2);
+    assert_eq!(link.backlog(at(1_000_000)).bytes, 3_000);
+}
+
+#[test]
+fn a_queue_of_no_packets_passes_what_finds_the_transmitter_idle() {
+    let mut link = link(12, Duration::ZERO, QueueLimit::Packets(0));
+    let mut drops = Drops::new();
+    for ms in 0..10 {
+        link.handle_packet(at(ms * 1_000_000), datagram(1500), &mut drops);
+    }
+    assert_eq!(drops.len(), 0);
+    link.handle_packet(at(9_500_000), datagram(1500), &mut drops);
+    assert_eq!(drops.len(), 1);
+}
+
+#[test]
+fn a_byte_limit_lets_a_short_packet_in_where_a_long_one_has_no_room() {
+    let mut link = link(12, Duration::ZERO, QueueLimit::Bytes(3_100));
+    let mut drops = Drops::new();
+    for len in [1500, 1500, 1500, 1500, 100] {
+        link.handle_packet(at(0), datagram(len), &mut drops);
+    }
+    assert_eq!(drops.iter().map(|d| d.0.wire_len()).collect::<Vec<_>>(), [1500]);
+    assert_eq!(link.backlog(at(0)).bytes, 3_100);
+}
+
+#[test]
+fn a_saturated_link_is_busy_all_the_time_and_no_more() {
+    let mut link = link(100, Duration::from_millis(1), QueueLimit::Packets(10));
+    let mut drops = Drops::new();
+    for i in 0..20_000 {
+        let now = at(i * 60_000);
+        while link.poll_departure(now, &mut drops).is_some() {}
+        link.handle_packet(now, datagram(1500), &mut drops);
+    }
+    let now = at(20_000 * 60_000);
+    let stats = link.stats(now);
+    assert_eq!(stats.utilisation(Duration::from_nanos(now.as_nanos())), 1.0);
+    assert_eq!(stats.dropped_total().packets, drops.len() as u64);
+    assert!(drops.len().abs_diff(10_000) < 20, "{}", drops.len());
+    let delay = stats.queue_delay.quantile(0.5).unwrap().as_nanos() as f64;
+    // Nine or ten packets of 120 us wait ahead of an arrival that gets in.
+    assert!((1_100_000.0..1_205_000.0).contains(&delay), "{delay}");
+}
+
+/// The plain way: every packet's times from the exact rational sum, every queue by counting.
+struct Model {
+    bits_per_sec: u128,
+    limit: QueueLimit,
+    /// Exact end of the last transmission, in units of 1/rate nanoseconds.
+    free: u128,
+    begins: Vec<(u128, u32)>,
+}
+
+impl Model {
+    fn arrive(&mut self, now: u64, len: u32) -> Option<u64> {
+        let now = u128::from(now) * self.bits_per_sec;
+        let waiting: Vec<u32> =
+            self.begins.iter().filter(|(b, _)| *b > now).map(|(_, l)| *l).collect();
+        let bytes: u64 = waiting.iter().map(|l| u64::from(*l)).sum();
+        let admitted = match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(n) => waiting.len() < n as usize,
+            QueueLimit::Bytes(n) => bytes + u64::from(len) <= n,
+        };
+        if self.free > now && !admitted {
+            return None;
+        }
+        let begin = self.free.max(now);
+        self.begins.push((begin, len));
+        self.free = begin + u128::from(len) * 8_000_000_000;
+        Some(self.free.div_ceil(self.bits_per_sec) as u64)
+    }
+}
+
+fn limits() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![
+        Just(QueueLimit::Unlimited),
+        (0..20_u32).prop_map(QueueLimit::Packets),
+        (0..20_000_u64).prop_map(QueueLimit::Bytes),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn times_and_drops_are_those_of_the_naive_model(
+        rate in 1_000_000..1_000_000_000_u64,
+        delay in 0..2_000_000_u64,
+        limit in limits(),
+        arrivals in prop::collection::vec((0..40_000_u64, 28..1500_u32), 1..300),
+    ) {
+        let rate_of = DataRate::from_bits_per_sec(rate);
+        let delay = Duration::from_nanos(delay);
+        let config = RateDelayConfig { rate: Some(rate_of), delay, limit };
+        let mut link = RateDelay::<Datagram>::new(config);
+        let mut model = Model { bits_per_sec: rate.into(), limit, free: 0, begins: Vec::new() };
+        let (mut now, mut expected, mut got) = (0, Vec::new(), Vec::new());
+        let mut drops = Drops::new();
+        for (gap, len) in &arrivals {
+            now += gap;
+            while let Some(due) = link.poll_timeout().filter(|due| *due <= at(now)) {
+                let packet = link.poll_departure(due, &mut drops).expect("due");
+                got.push((due.as_nanos(), packet.wire_len()));
+            }
+            link.handle_packet(at(now), datagram(*len), &mut drops);
+            prop_assert!(limit.holds(link.backlog(at(now))));
+            if let Some(end) = model.arrive(now, *len) {
+                expected.push((end + delay.as_nanos(), *len));
+            }
+        }
+        let inside = link.packets_inside();
+        let stats = link.stats(at(now));
+        prop_assert_eq!(
+            stats.arrived.packets,
+            stats.departed.packets + stats.dropped_total().packets + inside as u64
+        );
+        got.extend(drain(&mut link));
+        prop_assert_eq!(got, expected);
+        prop_assert_eq!(drops.len() as u64, stats.dropped_total().packets);
+    }
+}

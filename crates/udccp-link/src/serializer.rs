@@ -1,0 +1,147 @@
+//! A transmitter of a given rate: exact times, however long it stays busy.
+
+use udccp_base::{DataRate, Duration, Instant};
+
+/// What a byte costs at 1 bit/s, in nanoseconds.
+const BYTE_NANOS: u64 = 8_000_000_000;
+
+/// Where a packet is on the transmitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transmission {
+    /// The first whole nanosecond at which serialisation has begun.
+    pub(crate) begin: Instant,
+    /// The first whole nanosecond at which it has ended.
+    pub(crate) end: Instant,
+}
+
+/// Serialises packets one after the other. The end of each is kept as whole nanoseconds and a
+/// remainder in units of 1/rate nanoseconds, so that a long busy period drifts by nothing: its
+/// n-th end is the exact sum of n transmission times, rounded up once.
+#[derive(Clone, Debug)]
+pub(crate) struct Serializer {
+    bits_per_sec: u64,
+    free_ns: u64,
+    free_remainder: u64,
+    busy_ns: u64,
+    cost: Cost,
+}
+
+/// The transmission time of the last length seen, to save a division.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    len: u32,
+    whole_ns: u64,
+    remainder: u64,
+}
+
+impl Serializer {
+    /// A transmitter of `rate`; `None` takes no time at all. A rate of zero is raised to 1 bit/s.
+    pub(crate) fn new(rate: Option<DataRate>) -> Self {
+        let bits_per_sec = rate.map_or(0, |r| r.bits_per_sec().max(1));
+        Self { bits_per_sec, free_ns: 0, free_remainder: 0, busy_ns: 0, cost: Cost::default() }
+    }
+
+    /// Puts a packet behind what is being and waits to be transmitted.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Instant, len: u32) -> Transmission {
+        if self.bits_per_sec == 0 {
+            return Transmission { begin: now, end: now };
+        }
+        if !self.is_busy(now) {
+            self.free_ns = now.as_nanos();
+            self.free_remainder = 0;
+        }
+        let begin = self.free_at();
+        if self.cost.len != len {
+            self.cost = self.cost_of(len);
+        }
+        self.busy_ns = self.busy_ns.saturating_add(self.cost.whole_ns);
+        self.free_ns = self.free_ns.saturating_add(self.cost.whole_ns);
+        self.free_remainder += self.cost.remainder;
+        if self.free_remainder >= self.bits_per_sec {
+            self.free_remainder -= self.bits_per_sec;
+            self.free_ns = self.free_ns.saturating_add(1);
+            self.busy_ns = self.busy_ns.saturating_add(1);
+        }
+        Transmission { begin, end: self.free_at() }
+    }
+
+    /// Whether a packet that arrives at `now` would have to wait.
+    #[inline]
+    pub(crate) const fn is_busy(&self, now: Instant) -> bool {
+        let now_ns = now.as_nanos();
+        self.free_ns > now_ns || (self.free_ns == now_ns && self.free_remainder > 0)
+    }
+
+    /// Time that the transmitter has been busy up to `now`.
+    pub(crate) fn busy(&self, now: Instant) -> Duration {
+        let ahead = self.free_ns.saturating_sub(now.as_nanos());
+        Duration::from_nanos(self.busy_ns.saturating_sub(ahead))
+    }
+
+    /// The first whole nanosecond at which all is transmitted.
+    fn free_at(&self) -> Instant {
+        Instant::from_nanos(self.free_ns.saturating_add(u64::from(self.free_remainder > 0)))
+    }
+
+    fn cost_of(&self, len: u32) -> Cost {
+        let rate = self.bits_per_sec;
+        match u64::from(len).checked_mul(BYTE_NANOS) {
+            Some(n) => Cost { len, whole_ns: n / rate, remainder: n % rate },
+            None => {
+                let n = u128::from(len) * u128::from(BYTE_NANOS);
+                let rate = u128::from(rate);
+                let whole_ns = u64::try_from(n / rate).unwrap_or(u64::MAX);
+                Cost { len, whole_ns, remainder: (n % rate) as u64 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_period_of_a_million_packets_drifts_by_nothing() {
+        // 1500 B at 7 Mbit/s is 1714285.714... ns: rounding each up would gain 0.29 ms.
+        let mut s = Serializer::new(Some(DataRate::from_mbps(7)));
+        let mut last = Instant::ZERO;
+        for n in 1..=1_000_000_u64 {
+            let t = s.transmit(Instant::ZERO, 1500);
+            assert_eq!(t.begin, last);
+            assert_eq!(t.end.as_nanos(), (n * 1500 * 8_000).div_ceil(7));
+            last = t.end;
+        }
+    }
+
+    #[test]
+    fn a_packet_at_the_last_nanosecond_waits_for_the_fraction() {
+        let mut s = Serializer::new(Some(DataRate::from_bits_per_sec(3_000_000_000)));
+        // One byte takes 2.67 ns.
+        assert_eq!(s.transmit(Instant::ZERO, 1).end.as_nanos(), 3);
+        let t = s.transmit(Instant::from_nanos(2), 1);
+        assert_eq!((t.begin.as_nanos(), t.end.as_nanos()), (3, 6));
+        let t = s.transmit(Instant::from_nanos(6), 1);
+        assert_eq!((t.begin.as_nanos(), t.end.as_nanos()), (6, 9), "the fraction is forgotten");
+    }
+
+    #[test]
+    fn busy_time_counts_to_the_instant_asked_about() {
+        let mut s = Serializer::new(Some(DataRate::from_mbps(12)));
+        s.transmit(Instant::from_nanos(500_000), 1500);
+        let at = |us: u64| Instant::from_nanos(us * 1_000);
+        assert_eq!(s.busy(at(500)), Duration::ZERO);
+        assert_eq!(s.busy(at(900)), Duration::from_micros(400));
+        assert_eq!(s.busy(at(1_500)), Duration::from_millis(1));
+        assert_eq!(s.busy(at(9_000)), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn enormous_packets_and_tiny_rates_saturate() {
+        let mut s = Serializer::new(Some(DataRate::from_bits_per_sec(0)));
+        let t = s.transmit(Instant::ZERO, u32::MAX);
+        assert_eq!(t.end.as_nanos(), u64::from(u32::MAX).saturating_mul(BYTE_NANOS));
+        s.transmit(Instant::ZERO, 1500);
+    }
+}

@@ -1,0 +1,131 @@
+//! Counters of a link.
+
+use core::ops::{AddAssign, Sub};
+
+use udccp_base::{DataRate, Duration};
+
+use crate::histogram::DelayHistogram;
+
+/// Why a link did not deliver a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The queue was at its limit.
+    QueueFull,
+    /// Chance.
+    RandomLoss,
+    /// No route to the destination.
+    NoRoute,
+}
+
+impl DropReason {
+    /// Number of reasons.
+    pub const COUNT: usize = 3;
+    /// All reasons.
+    pub const ALL: [Self; Self::COUNT] = [Self::QueueFull, Self::RandomLoss, Self::NoRoute];
+
+    /// A name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue full",
+            Self::RandomLoss => "random loss",
+            Self::NoRoute => "no route",
+        }
+    }
+}
+
+/// A number of packets and their bytes (of IP length).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP length.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Counts one packet.
+    pub const fn count(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+impl Sub for Tally {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            packets: self.packets.saturating_sub(earlier.packets),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+        }
+    }
+}
+
+/// What a link did up to an instant, or between two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Packets that arrived at the near end.
+    pub arrived: Tally,
+    /// Packets that reached the far end.
+    pub departed: Tally,
+    /// Packets that did not, by [`DropReason`] (as an index).
+    pub dropped: [Tally; DropReason::COUNT],
+    /// Packets that were marked "congestion experienced".
+    pub marked: u64,
+    /// Time that the transmitter was busy.
+    pub busy: Duration,
+    /// Time from arrival to the begin of serialisation, of every packet that was not dropped.
+    pub queue_delay: DelayHistogram,
+}
+
+impl LinkStats {
+    /// What happened since the earlier copy of the same link's counters.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut dropped = self.dropped;
+        for (now, before) in dropped.iter_mut().zip(earlier.dropped) {
+            *now = *now - before;
+        }
+        Self {
+            arrived: self.arrived - earlier.arrived,
+            departed: self.departed - earlier.departed,
+            dropped,
+            marked: self.marked.saturating_sub(earlier.marked),
+            busy: self.busy.saturating_sub(earlier.busy),
+            queue_delay: self.queue_delay.since(&earlier.queue_delay),
+        }
+    }
+
+    /// All packets dropped, whatever the reason.
+    pub fn dropped_total(&self) -> Tally {
+        let mut total = Tally::default();
+        for tally in self.dropped {
+            total += tally;
+        }
+        total
+    }
+
+    /// Packets dropped for `reason`.
+    pub const fn dropped_by(&self, reason: DropReason) -> Tally {
+        self.dropped[reason as usize]
+    }
+
+    /// Share of `span` in which the transmitter was busy, 0..=1; zero for an empty span.
+    pub fn utilisation(&self, span: Duration) -> f64 {
+        if span.is_zero() {
+            return 0.0;
+        }
+        self.busy.as_secs_f64() / span.as_secs_f64()
+    }
+
+    /// Mean rate of departures over `span`.
+    pub fn departure_rate(&self, span: Duration) -> DataRate {
+        DataRate::of(self.departed.bytes, span)
+    }
+}
