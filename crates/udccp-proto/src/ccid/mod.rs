@@ -1,1 +1,29 @@
-//! (being written)
+//! Congestion control plug-ins (RFC 4340 section 10).
+//!
+//! A DCCP connection is two half-connections, each under a CCID of its own. A CCID is a pair of
+//! objects: the sender half ([`CcidSender`], lives where the data comes from) says when data may
+//! leave; the receiver half ([`CcidReceiver`], lives where it arrives) says when feedback is owed.
+//! The connection parses, validates and keeps acknowledgements; a CCID touches no packet bytes
+//! except the options that it writes itself.
+//!
+//! How the connection drives them:
+//!
+//! * every packet that leaves: [`CcidSender::on_sent`]; if it carries an Ack Number and the Ack
+//!   Vector, also [`CcidReceiver::write_options`] while it is built and
+//!   [`CcidReceiver::on_feedback_sent`] after;
+//! * every valid packet that arrives: [`CcidReceiver::on_packet`] and [`CcidSender::on_peer_packet`];
+//!   then, if it has an Ack Number, [`CcidSender::on_ack`];
+//! * at drain time: [`CcidReceiver::feedback`], then [`CcidSender::poll_send`] while there is data;
+//! * timers: the earlier of the two `poll_timeout`s, then both `handle_timeout`s (early is harmless).
+
+pub mod ccid2;
+mod receiver;
+mod registry;
+mod sender;
+
+pub use ccid2::Ccid2Config;
+pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
+pub use sender::{
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, SendVerdict, SentInfo,
+};

@@ -1,0 +1,90 @@
+//! The receiver half of a CCID: when is feedback owed, and what does it say?
+
+use core::fmt;
+
+use udccp_base::{Duration, Ecn, Instant};
+use udccp_wire::{OptionRef, Seqno};
+
+/// A valid packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedInfo {
+    /// Its sequence number.
+    pub seq: Seqno,
+    /// Whether its type carries application data (Data, DataAck; Request and Response with data).
+    pub is_data: bool,
+    /// Bytes of application data.
+    pub size_bytes: u32,
+    /// Its CCVal.
+    pub ccval: u8,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// Its NDP Count, 0 where the option is missing; `None` while Send NDP Count is off.
+    pub ndp_count: Option<u64>,
+}
+
+/// Whether an acknowledgement is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// Nothing to acknowledge.
+    None,
+    /// Send one now, on its own or with data.
+    Due,
+    /// At this time at the latest; sooner with data if data leaves.
+    At(Instant),
+}
+
+/// Where options go while a packet is built.
+pub trait OptionSink {
+    /// Appends an option; `false` where it does not fit any more.
+    fn option(&mut self, option: &OptionRef<'_>) -> bool;
+}
+
+/// The receiver half of a CCID.
+pub trait CcidReceiver: Send + fmt::Debug {
+    /// The CCID's number.
+    fn ccid(&self) -> u8;
+
+    /// A valid packet arrived and was acknowledgeable. Called for every type, duplicates left out.
+    fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo);
+
+    /// Whether an acknowledgement is owed. Asked when the connection is drained, so that packets
+    /// handled together are acknowledged together.
+    fn feedback(&self, now: Instant) -> Feedback;
+
+    /// Writes this CCID's own options of an acknowledgement (the connection writes Ack Vector and
+    /// Data Dropped).
+    fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
+        let _ = (now, sink);
+    }
+
+    /// An acknowledgement left as packet `seq`, acknowledging all that arrived so far.
+    fn on_feedback_sent(&mut self, now: Instant, seq: Seqno);
+
+    /// The peer acknowledged our packet `seq`, and so what that packet acknowledged.
+    fn on_ack_of_ack(&mut self, seq: Seqno) {
+        let _ = seq;
+    }
+
+    /// The Ack Ratio that the peer asked for.
+    fn set_ack_ratio(&mut self, ack_ratio: u16) {
+        let _ = ack_ratio;
+    }
+
+    /// The round-trip time, where the other half-connection knows it.
+    fn set_rtt(&mut self, rtt: Duration) {
+        let _ = rtt;
+    }
+
+    /// Whether the peer has stopped sending data, so that its acknowledgements need acknowledging
+    /// by us (RFC 4340 section 11.1).
+    fn peer_is_quiescent(&self, now: Instant) -> bool {
+        let _ = now;
+        false
+    }
+
+    /// When to call `handle_timeout`.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// The time that `poll_timeout` named may have come.
+    fn handle_timeout(&mut self, now: Instant);
+}

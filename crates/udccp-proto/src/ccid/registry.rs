@@ -1,0 +1,94 @@
+//! CCIDs by number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
+use crate::ccid::{CcidReceiver, CcidSender};
+
+/// What a half-connection starts with.
+#[derive(Clone, Debug)]
+pub struct CcidSetup<'a> {
+    /// Largest application data in one packet, bytes.
+    pub packet_size_bytes: u32,
+    /// Settings of CCID 2.
+    pub ccid2: &'a Ccid2Config,
+}
+
+/// Makes the two halves of one CCID.
+pub trait CcidFactory: Send + Sync + fmt::Debug {
+    /// A sender half.
+    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender>;
+
+    /// A receiver half.
+    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver>;
+}
+
+/// Why a CCID cannot be registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// Somebody has the number.
+    #[error("CCID {0} is already registered")]
+    Taken(u8),
+}
+
+/// The CCIDs that connections can use. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CcidRegistry {
+    factories: BTreeMap<u8, Arc<dyn CcidFactory>>,
+}
+
+impl CcidRegistry {
+    /// No CCIDs at all.
+    pub fn empty() -> Self {
+        Self { factories: BTreeMap::new() }
+    }
+
+    /// Adds a CCID. Numbers 248 to 254 are set aside for experiments (RFC 4340 section 10.1).
+    ///
+    /// # Errors
+    /// The number is taken.
+    pub fn register(
+        &mut self,
+        ccid: u8,
+        factory: Arc<dyn CcidFactory>,
+    ) -> Result<(), RegistryError> {
+        if self.factories.contains_key(&ccid) {
+            return Err(RegistryError::Taken(ccid));
+        }
+        self.factories.insert(ccid, factory);
+        Ok(())
+    }
+
+    /// The factory of a CCID.
+    pub fn get(&self, ccid: u8) -> Option<&dyn CcidFactory> {
+        self.factories.get(&ccid).map(AsRef::as_ref)
+    }
+
+    /// The numbers registered, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u8> + '_ {
+        self.factories.keys().copied()
+    }
+}
+
+impl Default for CcidRegistry {
+    /// CCID 2.
+    fn default() -> Self {
+        let ccid2: Arc<dyn CcidFactory> = Arc::new(Ccid2Factory);
+        Self { factories: BTreeMap::from([(ccid2::NUMBER, ccid2)]) }
+    }
+}
+
+#[derive(Debug)]
+struct Ccid2Factory;
+
+impl CcidFactory for Ccid2Factory {
+    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+        Box::new(Ccid2Sender::new(setup.ccid2, setup.packet_size_bytes))
+    }
+
+    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+        Box::new(Ccid2Receiver::new(setup.ccid2))
+    }
+}

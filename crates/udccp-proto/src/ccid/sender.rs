@@ -1,0 +1,199 @@
+//! The sender half of a CCID: when may data leave?
+
+use core::fmt;
+
+use udccp_base::{Duration, Ecn, Instant};
+use udccp_wire::{FeatureNumber, Seqno};
+
+use crate::ccid::ReceivedInfo;
+use crate::features::Location;
+
+/// Whether a data packet may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendVerdict {
+    /// Send it now.
+    Now,
+    /// Ask again at this time (pacing); `poll_timeout` includes it.
+    At(Instant),
+    /// Ask again after an acknowledgement or a timeout.
+    Blocked,
+}
+
+/// A packet that just left, of any type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentInfo {
+    /// Its sequence number. Each is greater than the one before.
+    pub seq: Seqno,
+    /// Bytes of application data.
+    pub size_bytes: u32,
+    /// Whether it carries application data: Data, DataAck, or a Request or Response with data.
+    pub is_data: bool,
+    /// Whether it carries an Ack Number, and so acknowledges the peer's acknowledgements.
+    pub has_ack: bool,
+    /// Whether nothing more waits to be sent.
+    pub app_limited: bool,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+}
+
+/// What a valid packet with an Ack Number says about ours. Slices are the options' data, several
+/// options of one kind joined in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckInfo<'a> {
+    /// The acknowledged packet.
+    pub ackno: Seqno,
+    /// The acknowledging packet.
+    pub seq: Seqno,
+    /// Ack Vector cells and the ECN Nonce Echo; `None` where the packet has no Ack Vector.
+    pub ack_vector: Option<(&'a [u8], bool)>,
+    /// Data Dropped blocks; empty where there are none.
+    pub data_dropped: &'a [u8],
+    /// Elapsed Time.
+    pub elapsed: Option<Duration>,
+    /// A round-trip time measured by Timestamp Echo, its Elapsed Time taken off.
+    pub timestamp_echo_rtt: Option<Duration>,
+    /// CCID-specific options for a CCID's sender (types 192..=255): each as type, length, data.
+    pub ccid_options: &'a [u8],
+    /// Whether the Slow Receiver option is there.
+    pub slow_receiver: bool,
+    /// Whether the acknowledging packet carries application data.
+    pub is_data_ack: bool,
+}
+
+/// What an acknowledgement changed, for statistics and for the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckOutcome {
+    /// Data packets first reported received.
+    pub newly_acked: u32,
+    /// Of those, reported ECN-marked.
+    pub newly_marked: u32,
+    /// Data packets first inferred lost.
+    pub newly_lost: u32,
+    /// Data packets that were inferred lost, and now are reported received.
+    pub late: u32,
+    /// Received data packets whose data was first reported dropped (Data Dropped, any code).
+    pub data_dropped: u32,
+    /// The peer's application no longer listens (Drop Code 1): send no more data (RFC 4340 section 11.7.2).
+    pub not_listening: bool,
+    /// A protocol constraint at the peer dropped data (Drop Code 0): wait until it no longer applies.
+    pub constrained: bool,
+}
+
+/// A feature that a CCID cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeatureNeed {
+    /// Which.
+    pub feature: FeatureNumber,
+    /// Where it is located, seen from the end that the CCID half lives at.
+    pub location: Location,
+    /// The value needed.
+    pub value: u64,
+    /// Whether the Change is to be sent Mandatory.
+    pub mandatory: bool,
+}
+
+/// State of a sender half, for statistics and recorders. A CCID leaves out what it does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CcidMetrics {
+    /// Congestion window in packets.
+    pub cwnd: Option<u32>,
+    /// Slow start threshold in packets; `None` also while it is arbitrarily high.
+    pub ssthresh: Option<u32>,
+    /// Data packets believed to be in the network.
+    pub pipe: Option<u32>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Round-trip time variation.
+    pub rttvar: Option<Duration>,
+    /// Smallest round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// Transmit (or no-feedback) timeout, backed off.
+    pub rto: Option<Duration>,
+    /// Allowed sending rate.
+    pub x_bytes_per_sec: Option<f64>,
+    /// Loss event rate, 0..=1.
+    pub loss_event_rate: Option<f64>,
+    /// Ack Ratio that we want the peer to use.
+    pub ack_ratio: Option<u16>,
+    /// Congestion events that cut the window or rate so far.
+    pub congestion_events: u64,
+    /// Timeouts so far.
+    pub timeouts: u64,
+    /// Data packets inferred lost so far.
+    pub packets_lost: u64,
+    /// Data packets reported ECN-marked so far.
+    pub packets_marked: u64,
+}
+
+/// The sender half of a CCID.
+pub trait CcidSender: Send + fmt::Debug {
+    /// The CCID's number.
+    fn ccid(&self) -> u8;
+
+    /// Whether a data packet of `size_bytes` may leave now. Called only while data waits.
+    fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict;
+
+    /// A packet left. Called for every packet of the connection, in order of sequence numbers.
+    fn on_sent(&mut self, now: Instant, packet: SentInfo);
+
+    /// A valid packet with an Ack Number arrived.
+    fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome;
+
+    /// A valid packet of any type arrived, told before `on_ack`: its sequence number shows which
+    /// acknowledgements were lost or marked.
+    fn on_peer_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
+        let _ = (now, packet);
+    }
+
+    /// The handshake measured a round-trip time.
+    fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
+        let _ = (now, rtt);
+    }
+
+    /// Whether the next data packet should carry an Ack Number (DataAck instead of Data), so that
+    /// the peer can forget what it reported.
+    fn wants_ack_of_ack(&self) -> bool {
+        false
+    }
+
+    /// The Ack Ratio that the peer should use; `None` leaves the feature alone. Stays the same until
+    /// the CCID changes its mind, so compare it with the value in force or under negotiation.
+    fn wanted_ack_ratio(&self) -> Option<u16> {
+        None
+    }
+
+    /// The Ack Ratio now in force at the peer.
+    fn on_ack_ratio_confirmed(&mut self, ack_ratio: u16) {
+        let _ = ack_ratio;
+    }
+
+    /// Features to negotiate along with this CCID.
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        &[]
+    }
+
+    /// The Sequence Window that suits the packets sent in a round-trip time (RFC 4340 section 7.5.2:
+    /// about five times as many).
+    fn seq_window_needed(&self) -> u64;
+
+    /// At most this many packets may be in flight, whatever the window says: the part of the
+    /// Sequence Window in force that is safe to use.
+    fn limit_in_flight(&mut self, packets: u64) {
+        let _ = packets;
+    }
+
+    /// When to call `handle_timeout`.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// The time that `poll_timeout` named may have come.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    fn rtt(&self) -> Option<Duration>;
+
+    /// The transmit (or no-feedback) timeout now.
+    fn rto(&self) -> Duration;
+
+    /// State for statistics.
+    fn metrics(&self) -> CcidMetrics;
+}
