@@ -1,1 +1,48 @@
 //! DCCP packets as bytes: views, owned packets, options, checksums, UDP encapsulation.
+//!
+//! Two types stand for a packet. [`PacketView`] is a checked, borrowed look at received bytes; it
+//! never panics, whatever they are. [`Packet`] owns its parts and obeys one law: parsing what it
+//! emits gives it back. The hot path needs neither allocation nor [`Packet`]: it reads through
+//! [`PacketView`] and [`Options`], and writes through [`Emitter`].
+//!
+//! All packet types of RFC 4340 and the Listen packet of RFC 5596 are here, with every option of
+//! RFC 4340, RFC 4342 and RFC 5622, and the UDP encapsulation of RFC 6773.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod checksum;
+pub mod crc32c;
+mod emit;
+mod error;
+mod features;
+mod option;
+mod options;
+mod packet;
+mod reset;
+mod seq;
+mod service;
+mod types;
+mod view;
+
+pub use checksum::PseudoHeader;
+pub use emit::{Emitter, Header, HeaderFull, HeaderKind};
+pub use error::{OptionError, Reaction, WireError};
+pub use features::{FeatureInfo, FeatureNumber, Reconciliation};
+pub use option::{LossInterval, OptionRef, RawOption, kind as option_kind};
+pub use options::{Options, RawOptions};
+pub use packet::{OptionValue, Packet};
+pub use reset::ResetCode;
+pub use seq::Seqno;
+pub use service::{ServiceCode, ServiceCodeError};
+pub use types::PacketType;
+pub use view::{PacketView, RawSeq};
+
+/// IP protocol number of DCCP (RFC 4340 section 19).
+pub const IP_PROTOCOL: u8 = 33;
+
+/// Longest possible DCCP header in bytes: the Data Offset counts 255 words of four bytes
+/// (RFC 4340 section 5).
+pub const MAX_HEADER_LEN: usize = 1020;

@@ -1,0 +1,183 @@
+//! The Internet checksum and the pseudo-header (RFC 4340 section 9.1).
+
+use core::net::IpAddr;
+
+/// The network addresses that the header checksum covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PseudoHeader {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+}
+
+/// A ones' complement sum of 16-bit words under way.
+///
+/// Words are added in the machine's byte order, 32 or more bits at a time; only the end is brought
+/// into network order, which gives the same sum.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    acc: u64,
+    /// Whether an odd number of bytes was added, so that the next byte is the low half of a word.
+    odd: bool,
+}
+
+impl PseudoHeader {
+    /// The pseudo-header for a packet from `src` to `dst`.
+    #[inline]
+    pub const fn new(src: IpAddr, dst: IpAddr) -> Self {
+        Self { src, dst }
+    }
+
+    /// The sum over the pseudo-header of a packet of `len` bytes and this IP protocol number.
+    /// IPv4-mapped IPv6 addresses sum up to the same as the IPv4 addresses in them.
+    #[inline]
+    pub fn sum(&self, protocol: u8, len: usize) -> Sum {
+        let mut sum = Sum::new();
+        sum.add_address(self.src);
+        sum.add_address(self.dst);
+        sum.acc += u64::from((len as u32).to_be()) + u64::from(u16::from(protocol).to_be());
+        sum
+    }
+}
+
+impl Sum {
+    /// The empty sum.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { acc: 0, odd: false }
+    }
+
+    #[inline]
+    fn add_address(&mut self, address: IpAddr) {
+        match address {
+            IpAddr::V4(a) => self.acc += u64::from(u32::from_ne_bytes(a.octets())),
+            IpAddr::V6(a) => self.acc += words(&a.octets()),
+        }
+    }
+
+    /// Adds bytes as if they followed those added before.
+    #[inline]
+    pub fn add(&mut self, bytes: &[u8]) {
+        let piece = if bytes.len() < WIDE { words(bytes) } else { wide_words(bytes) };
+        self.acc += if self.odd { u64::from(fold(piece).swap_bytes()) } else { piece };
+        self.odd ^= bytes.len() % 2 == 1;
+    }
+
+    /// Adds `n` zero bytes, which change nothing but the place of what follows.
+    #[inline]
+    pub const fn add_zeros(&mut self, n: usize) {
+        self.odd ^= n % 2 == 1;
+    }
+
+    /// The checksum field's value: the complement of the sum.
+    #[inline]
+    pub const fn checksum(self) -> u16 {
+        u16::from_be(!fold(self.acc))
+    }
+
+    /// Whether the bytes added, a correct checksum field among them, sum up to all ones.
+    #[inline]
+    pub const fn is_valid(self) -> bool {
+        fold(self.acc) == 0xffff
+    }
+}
+
+/// Length in bytes from which the loop that the compiler turns into vector code is worth it.
+const WIDE: usize = 128;
+
+/// A sum below 2^45 for inputs below 2^16 bytes, so some thousands of them can be added up.
+#[inline]
+fn words(bytes: &[u8]) -> u64 {
+    let (chunks, tail) = bytes.as_chunks::<8>();
+    let mut acc = 0;
+    for &chunk in chunks {
+        let word = u64::from_ne_bytes(chunk);
+        acc += (word & 0xffff_ffff) + (word >> 32);
+    }
+    if tail.is_empty() {
+        return acc;
+    }
+    let mut last = [0; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    let word = u64::from_ne_bytes(last);
+    acc + (word & 0xffff_ffff) + (word >> 32)
+}
+
+#[inline(never)]
+fn wide_words(bytes: &[u8]) -> u64 {
+    let (blocks, tail) = bytes.as_chunks::<32>();
+    let mut lanes = [0_u64; 8];
+    for block in blocks {
+        for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
+            *lane += u64::from(u32::from_ne_bytes(*word));
+        }
+    }
+    lanes.iter().sum::<u64>() + words(tail)
+}
+
+/// The 16-bit ones' complement sum of the four 16-bit words in `acc`.
+#[inline]
+const fn fold(acc: u64) -> u16 {
+    let acc = (acc & 0xffff_ffff) + (acc >> 32);
+    let acc = (acc & 0xffff) + (acc >> 16 & 0xffff) + (acc >> 32);
+    let acc = (acc & 0xffff) + (acc >> 16);
+    ((acc & 0xffff) + (acc >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// The definition, word by word.
+    fn slow(bytes: &[u8]) -> u16 {
+        let mut acc = 0_u32;
+        for pair in bytes.chunks(2) {
+            acc += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+            acc = (acc & 0xffff) + (acc >> 16);
+        }
+        !(acc as u16)
+    }
+
+    #[test]
+    fn agrees_with_the_definition() {
+        let bytes: Vec<u8> = (0..1500_u32).map(|i| (i * i * 31 + i * 7 + 0xf3) as u8).collect();
+        for len in (0..300).chain([1399, 1400, 1500]) {
+            let mut sum = Sum::new();
+            sum.add(&bytes[..len]);
+            assert_eq!(sum.checksum(), slow(&bytes[..len]), "length {len}");
+            for cut in [0, 1, 2, 3, 7, 8, 129] {
+                let cut = cut.min(len);
+                let mut pieces = Sum::new();
+                pieces.add(&bytes[..cut]);
+                pieces.add(&bytes[cut..len]);
+                assert_eq!(pieces.checksum(), sum.checksum(), "length {len} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_ones_and_odd_zeros() {
+        let mut sum = Sum::new();
+        sum.add(&[0xff; 1501]);
+        assert_eq!(sum.checksum(), slow(&[0xff; 1501]));
+        let (mut by_number, mut by_bytes) = (Sum::new(), Sum::new());
+        by_number.add_zeros(5);
+        by_bytes.add(&[0; 5]);
+        by_number.add(&[1, 2, 3]);
+        by_bytes.add(&[1, 2, 3]);
+        assert_eq!(by_number.checksum(), by_bytes.checksum());
+    }
+
+    #[test]
+    fn mapped_addresses_change_nothing() {
+        let v4 = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+        let map = |a: IpAddr| match a {
+            IpAddr::V4(a) => IpAddr::V6(a.to_ipv6_mapped()),
+            v6 => v6,
+        };
+        let v6 = PseudoHeader::new(map(v4.src), map(v4.dst));
+        assert_eq!(v4.sum(33, 100).checksum(), v6.sum(33, 100).checksum());
+    }
+}

@@ -1,0 +1,311 @@
+//! Writing packets: header, options, padding, Data Offset, checksum. No allocation but the
+//! buffer's own growth.
+
+use core::fmt;
+
+use bytes::{BufMut, BytesMut};
+
+use crate::checksum::PseudoHeader;
+use crate::option::{MAX_DATA, OptionRef};
+use crate::reset::ResetCode;
+use crate::seq::Seqno;
+use crate::service::ServiceCode;
+use crate::types::PacketType;
+use crate::view::covered_len;
+use crate::{IP_PROTOCOL, MAX_HEADER_LEN};
+
+/// The fixed part of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// DCCP source port.
+    pub src_port: u16,
+    /// DCCP destination port.
+    pub dst_port: u16,
+    /// CCVal, 0 to 15; zero unless the CCID says otherwise.
+    pub ccval: u8,
+    /// Checksum Coverage, 0 to 15; one that names more data than there is becomes 0 (all of it).
+    pub cscov: u8,
+    /// Whether to use 48-bit sequence numbers; types that must have them get them anyway.
+    pub x: bool,
+    /// Sequence Number; only its low 24 bits are sent where `x` is false.
+    pub seq: Seqno,
+    /// Type and what belongs to it.
+    pub kind: HeaderKind,
+}
+
+/// A packet type with the fields of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderKind {
+    /// DCCP-Request.
+    Request {
+        /// Service Code.
+        service: ServiceCode,
+    },
+    /// DCCP-Response.
+    Response {
+        /// Acknowledgement Number.
+        ack: Seqno,
+        /// Service Code.
+        service: ServiceCode,
+    },
+    /// DCCP-Data.
+    Data,
+    /// DCCP-Ack.
+    Ack {
+        /// Acknowledgement Number.
+        ack: Seqno,
+    },
+    /// DCCP-DataAck.
+    DataAck {
+        /// Acknowledgement Number.
+        ack: Seqno,
+    },
+    /// DCCP-CloseReq.
+    CloseReq {
+        /// Acknowledgement Number.
+        ack: Seqno,
+    },
+    /// DCCP-Close.
+    Close {
+        /// Acknowledgement Number.
+        ack: Seqno,
+    },
+    /// DCCP-Reset.
+    Reset {
+        /// Acknowledgement Number.
+        ack: Seqno,
+        /// Reset Code.
+        code: ResetCode,
+        /// Data 1 to Data 3.
+        data: [u8; 3],
+    },
+    /// DCCP-Sync.
+    Sync {
+        /// Acknowledgement Number.
+        ack: Seqno,
+    },
+    /// DCCP-SyncAck.
+    SyncAck {
+        /// Acknowledgement Number.
+        ack: Seqno,
+    },
+    /// DCCP-Listen (RFC 5596).
+    Listen {
+        /// Service Code.
+        service: ServiceCode,
+    },
+}
+
+/// The option does not fit: 1020 bytes of header, or 253 bytes of data in one option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderFull;
+
+impl fmt::Display for HeaderFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the option does not fit into the header")
+    }
+}
+
+impl core::error::Error for HeaderFull {}
+
+impl HeaderKind {
+    /// The packet type.
+    #[inline]
+    pub const fn packet_type(&self) -> PacketType {
+        match self {
+            Self::Request { .. } => PacketType::Request,
+            Self::Response { .. } => PacketType::Response,
+            Self::Data => PacketType::Data,
+            Self::Ack { .. } => PacketType::Ack,
+            Self::DataAck { .. } => PacketType::DataAck,
+            Self::CloseReq { .. } => PacketType::CloseReq,
+            Self::Close { .. } => PacketType::Close,
+            Self::Reset { .. } => PacketType::Reset,
+            Self::Sync { .. } => PacketType::Sync,
+            Self::SyncAck { .. } => PacketType::SyncAck,
+            Self::Listen { .. } => PacketType::Listen,
+        }
+    }
+
+    /// The Acknowledgement Number, if the type has one.
+    #[inline]
+    pub const fn ack(&self) -> Option<Seqno> {
+        match *self {
+            Self::Request { .. } | Self::Data | Self::Listen { .. } => None,
+            Self::Response { ack, .. }
+            | Self::Ack { ack }
+            | Self::DataAck { ack }
+            | Self::CloseReq { ack }
+            | Self::Close { ack }
+            | Self::Reset { ack, .. }
+            | Self::Sync { ack }
+            | Self::SyncAck { ack } => Some(ack),
+        }
+    }
+
+    /// The word after the numbers, if the type has one: Service Code, or Reset Code and data.
+    #[inline]
+    const fn word(&self) -> Option<u32> {
+        match *self {
+            Self::Request { service }
+            | Self::Response { service, .. }
+            | Self::Listen { service } => Some(service.0),
+            Self::Reset { code, data: [d1, d2, d3], .. } => {
+                Some(u32::from_be_bytes([code.number(), d1, d2, d3]))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Header {
+    /// The packet type.
+    #[inline]
+    pub const fn packet_type(&self) -> PacketType {
+        self.kind.packet_type()
+    }
+
+    /// Whether the packet is sent with 48-bit sequence numbers.
+    #[inline]
+    pub const fn is_long(&self) -> bool {
+        self.x || !self.packet_type().may_use_short_seqnos()
+    }
+
+    /// Length in bytes, without options.
+    #[inline]
+    pub const fn fixed_len(&self) -> usize {
+        self.packet_type().fixed_header_len(self.is_long())
+    }
+
+    /// Appends the fixed header with Data Offset and Checksum zero.
+    #[inline]
+    fn put(&self, buf: &mut BytesMut) {
+        let long = self.is_long();
+        let type_x = (self.packet_type().number() << 1) | u8::from(long);
+        let ports = u64::from(self.src_port) << 48 | u64::from(self.dst_port) << 32;
+        let values = u64::from((self.ccval << 4) | (self.cscov & 0xf)) << 16;
+        let mut bytes = [0; 28];
+        bytes[..8].copy_from_slice(&(ports | values).to_be_bytes());
+        let mut len = if long {
+            let word = u64::from(type_x) << 56 | self.seq.value();
+            bytes[8..16].copy_from_slice(&word.to_be_bytes());
+            16
+        } else {
+            let word = u32::from(type_x) << 24 | self.seq.low24();
+            bytes[8..12].copy_from_slice(&word.to_be_bytes());
+            12
+        };
+        match self.kind.ack() {
+            Some(ack) if long => {
+                bytes[16..24].copy_from_slice(&ack.value().to_be_bytes());
+                len = 24;
+            }
+            Some(ack) => {
+                bytes[12..16].copy_from_slice(&ack.low24().to_be_bytes());
+                len = 16;
+            }
+            None => {}
+        }
+        if let Some(word) = self.kind.word() {
+            bytes[len..len + 4].copy_from_slice(&word.to_be_bytes());
+            len += 4;
+        }
+        buf.extend_from_slice(&bytes[..len]);
+    }
+}
+
+/// Appends one packet's header to a buffer: first the fixed part, then options, then
+/// [`Emitter::finish`] or [`Emitter::finish_encapsulated`], without which the bytes appended are
+/// no packet.
+#[derive(Debug)]
+#[must_use = "the header is not complete before it is finished"]
+pub struct Emitter<'b> {
+    buf: &'b mut BytesMut,
+    start: usize,
+    fixed_len: usize,
+    cscov: u8,
+}
+
+impl<'b> Emitter<'b> {
+    /// Begins a packet at the end of `buf`.
+    #[inline]
+    pub fn new(buf: &'b mut BytesMut, header: &Header) -> Self {
+        let start = buf.len();
+        header.put(buf);
+        let fixed_len = buf.len() - start;
+        Self { buf, start, fixed_len, cscov: header.cscov & 0xf }
+    }
+
+    /// Appends an option in its smallest encoding; nothing is appended where it does not fit.
+    #[inline]
+    pub fn option(&mut self, option: &OptionRef<'_>) -> Result<(), HeaderFull> {
+        let len = option.encoded_len();
+        if len > MAX_DATA + 2 || len > self.remaining() {
+            return Err(HeaderFull);
+        }
+        option.put(len as u8, self.buf);
+        Ok(())
+    }
+
+    /// Appends an option by its type and data bytes, just as they are.
+    pub fn raw_option(&mut self, kind: u8, data: &[u8]) -> Result<(), HeaderFull> {
+        self.option(&OptionRef::Unknown { kind, data })
+    }
+
+    /// Bytes of options so far, without padding at the end.
+    #[inline]
+    pub fn options_len(&self) -> usize {
+        self.header_len() - self.fixed_len
+    }
+
+    /// Bytes that further options may take.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        MAX_HEADER_LEN.saturating_sub(self.header_len())
+    }
+
+    #[inline]
+    fn header_len(&self) -> usize {
+        self.buf.len() - self.start
+    }
+
+    /// Completes the packet whose data will be `payload` and then `zeros` zero bytes, which are
+    /// summed as Checksum Coverage says but not appended. Returns the header's length in bytes.
+    #[inline]
+    pub fn finish(mut self, pseudo: &PseudoHeader, payload: &[u8], zeros: usize) -> usize {
+        let data_len = payload.len() + zeros;
+        let header_len = self.pad(data_len);
+        let covered = covered_len(self.cscov, data_len);
+        let start = self.start;
+        let mut sum = pseudo.sum(IP_PROTOCOL, header_len + data_len);
+        sum.add(&self.buf[start..]);
+        // The header is a whole number of words, so the data begins at an even place.
+        sum.add(payload.get(..covered).unwrap_or(payload));
+        self.buf[start + 6..start + 8].copy_from_slice(&sum.checksum().to_be_bytes());
+        header_len
+    }
+
+    /// Completes a packet of `data_len` bytes of data that goes inside UDP, where the UDP checksum
+    /// does the work and the Checksum field is zero (RFC 6773 section 3.3). Returns the header's
+    /// length in bytes.
+    #[inline]
+    pub fn finish_encapsulated(mut self, data_len: usize) -> usize {
+        self.pad(data_len)
+    }
+
+    /// Pads the options, sets Data Offset, and takes back a Checksum Coverage that would make the
+    /// packet invalid. Returns the header's length.
+    #[inline]
+    fn pad(&mut self, data_len: usize) -> usize {
+        let unpadded = self.header_len();
+        let header_len = unpadded.next_multiple_of(4);
+        self.buf.put_bytes(0, header_len - unpadded);
+        let start = self.start;
+        self.buf[start + 4] = (header_len / 4) as u8;
+        if covered_len(self.cscov, data_len) > data_len {
+            self.cscov = 0;
+            self.buf[start + 5] &= 0xf0;
+        }
+        header_len
+    }
+}

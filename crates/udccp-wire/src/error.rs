@@ -1,0 +1,180 @@
+//! What can be wrong with a packet or an option, and what the RFC says to do about it.
+
+use core::fmt;
+
+use crate::reset::ResetCode;
+use crate::types::PacketType;
+
+/// What a receiver does about a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// Treat the packet as if it never came: no processing, no acknowledgement.
+    IgnorePacket,
+    /// Skip this option and go on with the next.
+    IgnoreOption,
+    /// Skip this option and all after it.
+    IgnoreRemainingOptions,
+    /// Reset the connection with this code and these three data bytes.
+    Reset {
+        /// The Reset code.
+        code: ResetCode,
+        /// Data 1 to Data 3.
+        data: [u8; 3],
+    },
+}
+
+/// Why bytes are no acceptable packet. All of these mean [`Reaction::IgnorePacket`], except a
+/// faulty option, which says so itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// Fewer bytes than the smallest header.
+    Truncated {
+        /// Bytes there are.
+        have: usize,
+        /// Bytes needed at least.
+        need: usize,
+    },
+    /// The type number is reserved.
+    ReservedType(u8),
+    /// X is 0 on a type that must have 48-bit sequence numbers.
+    ShortSeqno(PacketType),
+    /// Data Offset is smaller than the type's fixed header.
+    OffsetTooSmall {
+        /// Data Offset in bytes.
+        offset: usize,
+        /// Fixed header length in bytes.
+        need: usize,
+    },
+    /// Data Offset lies beyond the end of the packet.
+    OffsetTooLarge {
+        /// Data Offset in bytes.
+        offset: usize,
+        /// Packet length in bytes.
+        have: usize,
+    },
+    /// Checksum Coverage names more application data than there is.
+    CsCov {
+        /// The field's value.
+        cscov: u8,
+        /// Application data in bytes.
+        data_len: usize,
+    },
+    /// The header checksum is wrong.
+    Checksum,
+    /// An option is at fault (only where a whole packet is parsed at once).
+    Option(OptionError),
+}
+
+/// Why bytes are no acceptable option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionError {
+    /// The length byte is missing, below two, or beyond the option space.
+    Nonsensical {
+        /// Option type.
+        kind: u8,
+        /// The length byte, if there is one.
+        length: Option<u8>,
+        /// Bytes of option space from the type byte on.
+        remaining: u16,
+        /// The first two bytes of option data, zero where absent.
+        data: [u8; 2],
+    },
+    /// A length that the option's type does not allow.
+    InvalidLength {
+        /// Option type.
+        kind: u8,
+        /// The length byte.
+        length: u8,
+        /// The first two bytes of option data, zero where absent.
+        data: [u8; 2],
+    },
+}
+
+impl WireError {
+    /// What RFC 4340 says to do.
+    pub const fn reaction(self) -> Reaction {
+        match self {
+            Self::Option(e) => e.reaction(false),
+            _ => Reaction::IgnorePacket,
+        }
+    }
+}
+
+impl OptionError {
+    /// The type of the faulty option.
+    pub const fn kind(self) -> u8 {
+        match self {
+            Self::Nonsensical { kind, .. } | Self::InvalidLength { kind, .. } => kind,
+        }
+    }
+
+    /// The three data bytes of a Reset with code 5 or 6 (RFC 4340 section 5.6).
+    pub const fn reset_data(self) -> [u8; 3] {
+        let (Self::Nonsensical { kind, data, .. } | Self::InvalidLength { kind, data, .. }) = self;
+        [kind, data[0], data[1]]
+    }
+
+    /// What RFC 4340 says to do, on a packet other than Data (where options that negotiate are
+    /// ignored): sections 5.8, 5.8.2 and 6.6.8. `mandatory` tells whether a Mandatory option came
+    /// immediately before.
+    pub const fn reaction(self, mandatory: bool) -> Reaction {
+        use crate::option::kind;
+        if mandatory {
+            return Reaction::Reset { code: ResetCode::MandatoryError, data: self.reset_data() };
+        }
+        match self {
+            Self::Nonsensical { .. } => Reaction::IgnoreRemainingOptions,
+            Self::InvalidLength { kind: kind::CONFIRM_L | kind::CONFIRM_R, .. } => {
+                Reaction::Reset { code: ResetCode::OptionError, data: self.reset_data() }
+            }
+            Self::InvalidLength { .. } => Reaction::IgnoreOption,
+        }
+    }
+}
+
+impl From<OptionError> for WireError {
+    fn from(e: OptionError) -> Self {
+        Self::Option(e)
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Truncated { have, need } => {
+                write!(f, "packet of {have} bytes is shorter than its header of {need}")
+            }
+            Self::ReservedType(n) => write!(f, "packet type {n} is reserved"),
+            Self::ShortSeqno(t) => write!(f, "{t} packet with 24-bit sequence numbers"),
+            Self::OffsetTooSmall { offset, need } => {
+                write!(f, "data offset of {offset} bytes is inside the fixed header of {need}")
+            }
+            Self::OffsetTooLarge { offset, have } => {
+                write!(f, "data offset of {offset} bytes is beyond the packet's end at {have}")
+            }
+            Self::CsCov { cscov, data_len } => {
+                write!(f, "checksum coverage {cscov} exceeds {data_len} bytes of data")
+            }
+            Self::Checksum => f.write_str("header checksum is wrong"),
+            Self::Option(e) => fmt::Display::fmt(&e, f),
+        }
+    }
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = crate::option::kind::name(self.kind());
+        match *self {
+            Self::Nonsensical { kind, length: Some(n), remaining, .. } => {
+                write!(f, "option {kind} ({name}) of length {n} in {remaining} bytes of space")
+            }
+            Self::Nonsensical { kind, .. } => write!(f, "option {kind} ({name}) has no length"),
+            Self::InvalidLength { kind, length, .. } => {
+                write!(f, "option {kind} ({name}) cannot have length {length}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
+impl core::error::Error for OptionError {}

@@ -1,0 +1,142 @@
+//! Service Codes and their three text forms (RFC 4340 section 8.1.2).
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A 32-bit Service Code: which application a connection is for.
+///
+/// As text it is `SC:fdpz` (one to four characters), `SC=1717858426` or `SC=x6664707A`; it prints
+/// in the first form where that is possible, else in the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServiceCode(pub u32);
+
+impl ServiceCode {
+    /// The value 4294967295, which a server refuses with Reset code 8.
+    pub const INVALID: Self = Self(u32::MAX);
+    /// The value 0: no meaningful Service Code.
+    pub const UNSPECIFIED: Self = Self(0);
+
+    /// The code of the text form `SC:` followed by `text`, or `None` where the text is not one to
+    /// four of the permitted characters.
+    pub const fn from_chars(text: &[u8]) -> Option<Self> {
+        if text.is_empty() || text.len() > 4 {
+            return None;
+        }
+        let mut bytes = [b' '; 4];
+        let mut i = 0;
+        while i < text.len() {
+            if !is_permitted(text[i]) {
+                return None;
+            }
+            bytes[i] = text[i];
+            i += 1;
+        }
+        Some(Self(u32::from_be_bytes(bytes)))
+    }
+
+    /// Whether the code may be used in a Request: everything but [`ServiceCode::INVALID`].
+    pub const fn is_valid(self) -> bool {
+        self.0 != u32::MAX
+    }
+}
+
+/// Whether `c` may stand after `SC:`.
+const fn is_permitted(c: u8) -> bool {
+    matches!(c, 42..=43 | 45..=57 | 63..=90 | 95 | 97..=122)
+}
+
+impl fmt::Display for ServiceCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.to_be_bytes();
+        let used = bytes.iter().rposition(|&c| c != b' ').map_or(0, |last| last + 1);
+        let text = &bytes[..used];
+        match core::str::from_utf8(text) {
+            Ok(s) if used > 0 && text.iter().all(|&c| is_permitted(c)) => write!(f, "SC:{s}"),
+            _ => write!(f, "SC={}", self.0),
+        }
+    }
+}
+
+/// Why a text is no Service Code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceCodeError {
+    /// It begins with neither `SC:` nor `SC=`.
+    Prefix,
+    /// `SC:` is not followed by one to four letters, digits or characters of `-_+.*/?@`.
+    Characters,
+    /// `SC=` is not followed by decimal digits, or by `x` and hexadecimal digits.
+    Digits,
+    /// The number is above 4294967294.
+    TooLarge,
+}
+
+impl fmt::Display for ServiceCodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prefix => "a service code is written SC:abcd, SC=1234 or SC=x1f",
+            Self::Characters => "SC: takes one to four letters, digits or characters of -_+.*/?@",
+            Self::Digits => "SC= takes decimal digits, or x and hexadecimal digits",
+            Self::TooLarge => "a service code is at most 4294967294",
+        })
+    }
+}
+
+impl core::error::Error for ServiceCodeError {}
+
+impl FromStr for ServiceCode {
+    type Err = ServiceCodeError;
+
+    fn from_str(s: &str) -> Result<Self, ServiceCodeError> {
+        if let Some(text) = s.strip_prefix("SC:") {
+            return Self::from_chars(text.as_bytes()).ok_or(ServiceCodeError::Characters);
+        }
+        let number = s.strip_prefix("SC=").ok_or(ServiceCodeError::Prefix)?;
+        let (digits, radix) = match number.strip_prefix(['x', 'X']) {
+            Some(hex) => (hex, 16),
+            None => (number, 10),
+        };
+        if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+            return Err(ServiceCodeError::Digits);
+        }
+        match u32::from_str_radix(digits, radix) {
+            Ok(n) if n != u32::MAX => Ok(Self(n)),
+            _ => Err(ServiceCodeError::TooLarge),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn three_forms_of_one_code() {
+        for text in ["SC:fdpz", "SC=1717858426", "SC=x6664707A", "SC=X6664707a", "SC=x00006664707A"]
+        {
+            let code: ServiceCode = text.parse().unwrap();
+            assert_eq!((code.0, code.to_string().as_str()), (1_717_858_426, "SC:fdpz"));
+        }
+    }
+
+    #[test]
+    fn short_names_are_padded_with_spaces() {
+        assert_eq!("SC:a".parse(), Ok(ServiceCode(0x6120_2020)));
+        assert_eq!(ServiceCode(0x6120_2020).to_string(), "SC:a");
+        assert_eq!(ServiceCode(0x2020_2020).to_string(), "SC=538976288");
+        assert_eq!(ServiceCode(42).to_string(), "SC=42");
+    }
+
+    #[test]
+    fn every_fault_has_its_error() {
+        let fault = |s: &str| s.parse::<ServiceCode>().unwrap_err();
+        assert_eq!(fault("fdpz"), ServiceCodeError::Prefix);
+        assert_eq!(fault("SC:"), ServiceCodeError::Characters);
+        assert_eq!(fault("SC:abcde"), ServiceCodeError::Characters);
+        assert_eq!(fault("SC:a b"), ServiceCodeError::Characters);
+        assert_eq!(fault("SC="), ServiceCodeError::Digits);
+        assert_eq!(fault("SC=+1"), ServiceCodeError::Digits);
+        assert_eq!(fault("SC=4294967295"), ServiceCodeError::TooLarge);
+        assert_eq!(fault("SC=xFFFFFFFFF"), ServiceCodeError::TooLarge);
+    }
+}

@@ -1,0 +1,321 @@
+//! A checked look at a packet's bytes.
+
+use crate::checksum::PseudoHeader;
+use crate::emit::{Header, HeaderKind};
+use crate::error::WireError;
+use crate::options::Options;
+use crate::reset::ResetCode;
+use crate::seq::Seqno;
+use crate::service::ServiceCode;
+use crate::types::PacketType;
+
+/// A sequence or acknowledgement number as the packet carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawSeq {
+    /// All 48 bits (X=1).
+    Long(Seqno),
+    /// The low 24 bits (X=0).
+    Short(u32),
+}
+
+impl RawSeq {
+    /// The whole number, extended from `reference` where only 24 bits came: GSR for a Sequence
+    /// Number, GSS for an Acknowledgement Number (RFC 4340 section 7.6).
+    #[inline]
+    pub const fn extend(self, reference: Seqno) -> Seqno {
+        match self {
+            Self::Long(seq) => seq,
+            Self::Short(low) => Seqno::extend24(low, reference),
+        }
+    }
+
+    /// The bits on the wire as a number: of a short one, the low 24 bits.
+    #[inline]
+    pub const fn bits(self) -> Seqno {
+        match self {
+            Self::Long(seq) => seq,
+            Self::Short(low) => Seqno::new(low as u64),
+        }
+    }
+}
+
+/// A packet whose header has passed every check that needs no connection: known type, Data Offset
+/// within bounds, X as the type demands, Checksum Coverage within the data (RFC 4340 section 8.5,
+/// step 1). The checksum itself is checked by [`PacketView::verify_checksum`], because over UDP
+/// there is none to check (RFC 6773 section 3.3).
+///
+/// No method panics, whatever the bytes are.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView<'a> {
+    bytes: &'a [u8],
+    total_len: usize,
+    seq: u64,
+    ack: u64,
+    /// Service Code, or Reset Code with its three data bytes.
+    word: u32,
+    src_port: u16,
+    dst_port: u16,
+    offset: u16,
+    fixed_len: u8,
+    ccval_cscov: u8,
+    packet_type: PacketType,
+    x: bool,
+}
+
+const SEQ_MASK: u64 = (1 << 48) - 1;
+const LOW_MASK: u64 = (1 << 24) - 1;
+
+impl<'a> PacketView<'a> {
+    /// Checks the packet that begins `bytes` and is `total_len` bytes long in all. The whole
+    /// header must be in `bytes`; data may be missing there. Bytes beyond `total_len` are padding
+    /// of a lower layer, and are not looked at.
+    #[inline]
+    pub fn new(bytes: &'a [u8], total_len: usize) -> Result<Self, WireError> {
+        let bytes = bytes.get(..total_len).unwrap_or(bytes);
+        let Some(&[s0, s1, d0, d1, offset, ccval_cscov, _, _, b8, b9, b10, b11]) =
+            bytes.first_chunk::<12>()
+        else {
+            return Err(WireError::Truncated { have: bytes.len(), need: 12 });
+        };
+        let number = b8 >> 1 & 0xf;
+        let packet_type = PacketType::from_number(number).ok_or(WireError::ReservedType(number))?;
+        let x = b8 & 1 == 1;
+        let fixed_len = packet_type.fixed_header_len(x);
+        let offset = usize::from(offset) * 4;
+        check_header(packet_type, x, fixed_len, offset, bytes.len())?;
+        let (seq, ack) = if x {
+            (word64(bytes, 8) & SEQ_MASK, word64(bytes, 16) & SEQ_MASK)
+        } else {
+            let seq = u32::from_be_bytes([0, b9, b10, b11]);
+            (u64::from(seq), u64::from(word32(bytes, 12)) & LOW_MASK)
+        };
+        let view = Self {
+            bytes,
+            total_len,
+            seq,
+            ack,
+            word: word32(bytes, fixed_len - 4),
+            src_port: u16::from_be_bytes([s0, s1]),
+            dst_port: u16::from_be_bytes([d0, d1]),
+            offset: offset as u16,
+            fixed_len: fixed_len as u8,
+            ccval_cscov,
+            packet_type,
+            x,
+        };
+        let cscov = view.cscov();
+        if cscov > 1 && usize::from(cscov - 1) * 4 > view.data_len() {
+            return Err(WireError::CsCov { cscov, data_len: view.data_len() });
+        }
+        Ok(view)
+    }
+
+    /// The packet's type.
+    #[inline]
+    pub const fn packet_type(&self) -> PacketType {
+        self.packet_type
+    }
+
+    /// DCCP source port.
+    #[inline]
+    pub const fn src_port(&self) -> u16 {
+        self.src_port
+    }
+
+    /// DCCP destination port.
+    #[inline]
+    pub const fn dst_port(&self) -> u16 {
+        self.dst_port
+    }
+
+    /// CCVal, 0 to 15: a word from the sender's CCID to the receiver's.
+    #[inline]
+    pub const fn ccval(&self) -> u8 {
+        self.ccval_cscov >> 4
+    }
+
+    /// Checksum Coverage, 0 to 15.
+    #[inline]
+    pub const fn cscov(&self) -> u8 {
+        self.ccval_cscov & 0xf
+    }
+
+    /// Whether the packet has 48-bit sequence numbers.
+    #[inline]
+    pub const fn x(&self) -> bool {
+        self.x
+    }
+
+    /// The Sequence Number as carried.
+    #[inline]
+    pub const fn seq_raw(&self) -> RawSeq {
+        self.raw(self.seq)
+    }
+
+    /// The Acknowledgement Number as carried; `None` on types without one.
+    #[inline]
+    pub const fn ack_raw(&self) -> Option<RawSeq> {
+        if self.packet_type.has_ack() { Some(self.raw(self.ack)) } else { None }
+    }
+
+    #[inline]
+    const fn raw(&self, bits: u64) -> RawSeq {
+        if self.x { RawSeq::Long(Seqno::new(bits)) } else { RawSeq::Short(bits as u32) }
+    }
+
+    /// The Service Code of a Request, Response or Listen.
+    #[inline]
+    pub const fn service_code(&self) -> Option<ServiceCode> {
+        if self.packet_type.has_service_code() { Some(ServiceCode(self.word)) } else { None }
+    }
+
+    /// The Reset Code of a Reset.
+    #[inline]
+    pub const fn reset_code(&self) -> Option<ResetCode> {
+        match self.packet_type {
+            PacketType::Reset => Some(ResetCode::from_number(self.word.to_be_bytes()[0])),
+            _ => None,
+        }
+    }
+
+    /// Data 1 to Data 3 of a Reset.
+    #[inline]
+    pub const fn reset_data(&self) -> Option<[u8; 3]> {
+        let [_, d1, d2, d3] = self.word.to_be_bytes();
+        match self.packet_type {
+            PacketType::Reset => Some([d1, d2, d3]),
+            _ => None,
+        }
+    }
+
+    /// Length of the header with its options in bytes.
+    #[inline]
+    pub const fn data_offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// Length of the whole packet in bytes.
+    #[inline]
+    pub const fn total_len(&self) -> usize {
+        self.total_len
+    }
+
+    /// Length of the application data area in bytes.
+    #[inline]
+    pub const fn data_len(&self) -> usize {
+        self.total_len - self.offset as usize
+    }
+
+    /// The options in their order.
+    #[inline]
+    pub fn options(&self) -> Options<'a> {
+        Options::new(self.option_bytes())
+    }
+
+    /// The option space, padding included.
+    #[inline]
+    pub fn option_bytes(&self) -> &'a [u8] {
+        self.bytes.get(usize::from(self.fixed_len)..usize::from(self.offset)).unwrap_or(&[])
+    }
+
+    /// The application data as far as it lies in the bytes given.
+    #[inline]
+    pub fn payload_in_header(&self) -> &'a [u8] {
+        self.bytes.get(usize::from(self.offset)..).unwrap_or(&[])
+    }
+
+    /// The Checksum field.
+    #[inline]
+    pub fn checksum(&self) -> u16 {
+        (word32(self.bytes, 4) & 0xffff) as u16
+    }
+
+    /// Whether the header checksum is right. The application data consists of what lies in the
+    /// bytes given, then `rest`, then `zeros` zero bytes; only what Checksum Coverage names is
+    /// summed. False where these are fewer than the packet's length says.
+    pub fn verify_checksum(&self, pseudo: &PseudoHeader, rest: &[u8], zeros: usize) -> bool {
+        let here = self.payload_in_header().len();
+        let covered = covered_len(self.cscov(), self.data_len());
+        if here.saturating_add(rest.len()).saturating_add(zeros) < covered {
+            return false;
+        }
+        let covered_here = covered.min(here);
+        let covered_rest = (covered - covered_here).min(rest.len());
+        let mut sum = pseudo.sum(crate::IP_PROTOCOL, self.total_len);
+        sum.add(self.bytes.get(..self.data_offset() + covered_here).unwrap_or(self.bytes));
+        sum.add(rest.get(..covered_rest).unwrap_or(rest));
+        sum.is_valid()
+    }
+
+    /// The header without its options, as a value.
+    pub fn header(&self) -> Header {
+        let ack = Seqno::new(self.ack);
+        let service = ServiceCode(self.word);
+        let [code, d1, d2, d3] = self.word.to_be_bytes();
+        let kind = match self.packet_type {
+            PacketType::Request => HeaderKind::Request { service },
+            PacketType::Response => HeaderKind::Response { ack, service },
+            PacketType::Data => HeaderKind::Data,
+            PacketType::Ack => HeaderKind::Ack { ack },
+            PacketType::DataAck => HeaderKind::DataAck { ack },
+            PacketType::CloseReq => HeaderKind::CloseReq { ack },
+            PacketType::Close => HeaderKind::Close { ack },
+            PacketType::Reset => {
+                HeaderKind::Reset { ack, code: ResetCode::from_number(code), data: [d1, d2, d3] }
+            }
+            PacketType::Sync => HeaderKind::Sync { ack },
+            PacketType::SyncAck => HeaderKind::SyncAck { ack },
+            PacketType::Listen => HeaderKind::Listen { service },
+        };
+        Header {
+            src_port: self.src_port,
+            dst_port: self.dst_port,
+            ccval: self.ccval(),
+            cscov: self.cscov(),
+            x: self.x,
+            seq: Seqno::new(self.seq),
+            kind,
+        }
+    }
+}
+
+/// Bytes of application data that the checksum covers (RFC 4340 section 9.2).
+#[inline]
+pub(crate) const fn covered_len(cscov: u8, data_len: usize) -> usize {
+    match cscov {
+        0 => data_len,
+        n => (n as usize - 1) * 4,
+    }
+}
+
+#[inline]
+fn check_header(
+    packet_type: PacketType,
+    x: bool,
+    fixed_len: usize,
+    offset: usize,
+    have: usize,
+) -> Result<(), WireError> {
+    if !x && !packet_type.may_use_short_seqnos() {
+        return Err(WireError::ShortSeqno(packet_type));
+    }
+    if offset < fixed_len {
+        return Err(WireError::OffsetTooSmall { offset, need: fixed_len });
+    }
+    if offset > have {
+        return Err(WireError::OffsetTooLarge { offset, have });
+    }
+    Ok(())
+}
+
+/// The word at `at`, zero where the packet has none.
+#[inline]
+fn word64(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |&b| u64::from_be_bytes(b))
+}
+
+/// The word at `at`, zero where the packet has none.
+#[inline]
+fn word32(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |&b| u32::from_be_bytes(b))
+}
