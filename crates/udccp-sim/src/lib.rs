@@ -1,1 +1,46 @@
 //! Deterministic discrete-event simulator: hosts, topologies, sources, recorders.
+//!
+//! The simulator names no protocol. A host is a [`Transport`](udccp_base::Transport) and, on the
+//! sending side, a [`Source`] of application data; links are the elements of `udccp-link`; a
+//! router is a table. Every part has at most one pending event, however many packets it holds,
+//! and events happen in the order of their time, then of their insertion.
+//!
+//! ```text
+//! let mut net = Dumbbell::new(DumbbellConfig::symmetric(rate, rtt, limit));
+//! let at = net.next_addresses();
+//! net.add_pair(PairConfig::new("first", sender(at), receiver(at), Box::new(Bulk::new())));
+//! let result = net.run(RunConfig::new(Duration::from_secs(300), Seed(1)))?;
+//! ```
+//!
+//! A run is a pure function of its input and seed: the same twice, in debug and release builds, and
+//! on any number of threads (a run uses one). [`RunResult::hash`] is the proof.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod capture;
+mod check;
+mod config;
+mod dumbbell;
+mod engine;
+mod error;
+mod events;
+mod hash;
+mod host;
+mod network;
+mod packet;
+mod record;
+mod result;
+mod source;
+
+pub use address::PairAddresses;
+pub use capture::{Capture, CaptureFile};
+pub use config::{AccessConfig, BottleneckConfig, DumbbellConfig, PairConfig, RunConfig};
+pub use dumbbell::Dumbbell;
+pub use error::SimError;
+pub use result::{
+    Cost, FlowResult, FlowSample, Jitter, LinkResult, LinkSample, PathCounts, PathWindow,
+    RunResult, SystemResult,
+};
+pub use source::{Bulk, ConstantRate, Source, SourceStats};
+pub use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, QueueLimit, Tally};

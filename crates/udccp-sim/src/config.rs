@@ -1,0 +1,140 @@
+//! What a simulation is made from.
+
+use core::fmt;
+use core::ops::Range;
+
+use udccp_base::{DataRate, Duration, Seed, Transport};
+use udccp_link::QueueLimit;
+
+use crate::capture::Capture;
+use crate::source::Source;
+
+/// One end's access link, the same in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessConfig {
+    /// Rate; `None` serialises in no time.
+    pub rate: Option<DataRate>,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Limit of the queue at each end of the link. A host's own queue is unlimited by default.
+    pub limit: QueueLimit,
+}
+
+/// One direction of the link between the two routers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BottleneckConfig {
+    /// Rate; `None` serialises in no time.
+    pub rate: Option<DataRate>,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Limit of the drop-tail queue.
+    pub limit: QueueLimit,
+    /// Share of packets, 0..=1, lost by chance before the queue.
+    pub loss: f64,
+}
+
+/// A dumbbell: senders on the left, receivers on the right, one bottleneck each way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DumbbellConfig {
+    /// From the senders to the receivers.
+    pub forward: BottleneckConfig,
+    /// From the receivers to the senders.
+    pub reverse: BottleneckConfig,
+}
+
+impl DumbbellConfig {
+    /// The same rate and queue in both directions, and the round-trip time split over them (an odd
+    /// nanosecond goes forward). Access delays come on top of `rtt`.
+    pub fn symmetric(rate: DataRate, rtt: Duration, limit: QueueLimit) -> Self {
+        let half = rtt / 2;
+        let forward = BottleneckConfig { rate: Some(rate), delay: rtt - half, limit, loss: 0.0 };
+        Self { forward, reverse: BottleneckConfig { delay: half, ..forward } }
+    }
+}
+
+/// One flow: two hosts, each with its access link, and what the sender has to say.
+pub struct PairConfig {
+    /// Name of the flow; differs from all others of the run.
+    pub name: String,
+    /// The active side: it is opened at the start, and fed by the source.
+    pub sender: Box<dyn Transport>,
+    /// The passive side.
+    pub receiver: Box<dyn Transport>,
+    /// Application data.
+    pub source: Box<dyn Source>,
+    /// Link between the sender and the left router.
+    pub sender_access: AccessConfig,
+    /// Link between the right router and the receiver.
+    pub receiver_access: AccessConfig,
+    /// When the sender opens, since the start of the run.
+    pub start: Duration,
+    /// The start is later by a time drawn uniformly from `0..start_jitter`: a fixed phase alone
+    /// can move a fairness index by 0.1.
+    pub start_jitter: Duration,
+    /// When the source ends and the sender closes, since the start of the run; `None` never.
+    pub stop: Option<Duration>,
+}
+
+impl PairConfig {
+    /// A flow that starts at once and never stops, over access links that cost no time.
+    pub fn new(
+        name: impl Into<String>,
+        sender: Box<dyn Transport>,
+        receiver: Box<dyn Transport>,
+        source: Box<dyn Source>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            sender,
+            receiver,
+            source,
+            sender_access: AccessConfig::default(),
+            receiver_access: AccessConfig::default(),
+            start: Duration::ZERO,
+            start_jitter: Duration::ZERO,
+            stop: None,
+        }
+    }
+}
+
+impl fmt::Debug for PairConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PairConfig")
+            .field("name", &self.name)
+            .field("source", &self.source)
+            .field("start", &self.start)
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long to run, what to measure, and what to watch for.
+#[derive(Debug)]
+pub struct RunConfig<'a> {
+    /// Length of the run. What is due at this instant no longer happens.
+    pub duration: Duration,
+    /// The measured window `from..to`, since the start of the run; `to` itself is outside.
+    pub measure: Range<Duration>,
+    /// Length of an interval of the series.
+    pub interval: Duration,
+    /// Where all chance of the run comes from (start phases, loss).
+    pub seed: Seed,
+    /// Check the invariants at every step (slower by a third or so).
+    pub check: bool,
+    /// Where packets are written to.
+    pub capture: Option<Capture<'a>>,
+}
+
+impl RunConfig<'_> {
+    /// A run that measures all of its time, in intervals of a second.
+    pub fn new(duration: Duration, seed: Seed) -> Self {
+        Self {
+            duration,
+            measure: Duration::ZERO..duration,
+            interval: Duration::from_secs(1),
+            seed,
+            check: cfg!(debug_assertions),
+            capture: None,
+        }
+    }
+}

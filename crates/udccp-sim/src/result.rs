@@ -1,0 +1,207 @@
+//! What a run found out.
+
+use udccp_base::{DataRate, Duration, Probe};
+use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, Tally};
+
+use crate::source::SourceStats;
+
+/// Everything that a run found out. Times are since the start of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunResult {
+    /// One per pair, in the order in which they were added.
+    pub flows: Vec<FlowResult>,
+    /// The links between the routers, and the rest of the network.
+    pub system: SystemResult,
+    /// What the run cost.
+    pub cost: Cost,
+    /// Hash over the log of all events (time, component, kind, length). Two runs that differ in
+    /// anything that happened differ here.
+    pub hash: u64,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// When the sender was opened (the configured start and the drawn phase).
+    pub start: Duration,
+    /// When the sender was closed; `None` when it never was.
+    pub stop: Option<Duration>,
+    /// Packets from the sender to the receiver, whole run.
+    pub forward: PathCounts,
+    /// Packets from the receiver to the sender, whole run.
+    pub reverse: PathCounts,
+    /// The forward direction in the measured window.
+    pub measured: PathWindow,
+    /// The reverse direction in the measured window (no delays are kept).
+    pub measured_reverse: PathWindow,
+    /// Application bytes that the receiver's application got, whole run.
+    pub goodput_bytes: u64,
+    /// What the source offered.
+    pub source: SourceStats,
+    /// One sample per interval, from the start of the run to its end.
+    pub series: Vec<FlowSample>,
+    /// The sender's congestion state at the end.
+    pub last_probe: Probe,
+}
+
+/// Packets in one direction of one flow. `sent = delivered + dropped + in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Packets that the host put on its access link, in IP bytes.
+    pub sent: Tally,
+    /// Of these, packets that carry data.
+    pub sent_data: u64,
+    /// Packets that reached the other host.
+    pub delivered: Tally,
+    /// Of these, packets that carry data.
+    pub delivered_data: u64,
+    /// Packets that were dropped, by [`DropReason`] (as an index).
+    pub dropped: [u64; DropReason::COUNT],
+    /// Packets in the network at the end.
+    pub in_flight: u64,
+}
+
+impl PathCounts {
+    /// All packets dropped.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}
+
+/// One direction of one flow in the measured window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathWindow {
+    /// Length of the window.
+    pub span: Duration,
+    /// Packets that the host put on its access link.
+    pub sent: Tally,
+    /// Packets that reached the other end of the receiving host's access link.
+    pub delivered: Tally,
+    /// Packets that were dropped (whenever they were sent).
+    pub dropped: u64,
+    /// Application bytes that the receiving application got.
+    pub goodput_bytes: u64,
+    /// One-way delay of delivered packets that carry data: from leaving the transport to the end of
+    /// the receiver's access link.
+    pub delay: DelayHistogram,
+    /// Jitter of the same packets.
+    pub jitter: Jitter,
+}
+
+impl PathWindow {
+    /// Wire rate (IP bytes) delivered over the receiver's access link.
+    pub fn throughput(&self) -> DataRate {
+        DataRate::of(self.delivered.bytes, self.span)
+    }
+
+    /// Rate of application data delivered.
+    pub fn goodput(&self) -> DataRate {
+        DataRate::of(self.goodput_bytes, self.span)
+    }
+
+    /// Share of packets dropped, 0..=1; zero where nothing was sent.
+    pub fn loss(&self) -> f64 {
+        if self.sent.packets == 0 {
+            return 0.0;
+        }
+        self.dropped as f64 / self.sent.packets as f64
+    }
+}
+
+/// Jitter by three definitions; `None` where too few packets arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Jitter {
+    /// The running estimate of RFC 3550 section 6.4.1 at the end of the window.
+    pub rfc3550: Option<Duration>,
+    /// Mean of the absolute difference in transit time of successive packets.
+    pub transit: Option<Duration>,
+    /// Mean of the absolute difference between successive gaps of arrival.
+    pub arrival_gap: Option<Duration>,
+}
+
+/// One flow in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowSample {
+    /// End of the interval.
+    pub end: Duration,
+    /// Length of the interval (the last of a run may be short).
+    pub span: Duration,
+    /// IP bytes delivered over the receiver's access link, forward direction.
+    pub wire_bytes: u64,
+    /// Application bytes delivered to the receiver.
+    pub goodput_bytes: u64,
+    /// Packets put on the sender's access link.
+    pub sent: u64,
+    /// Packets delivered to the receiver.
+    pub delivered: u64,
+    /// Packets of the forward direction dropped.
+    pub dropped: u64,
+    /// Mean one-way delay of the data packets delivered.
+    pub delay: Option<Duration>,
+    /// The sender's congestion state at the end of the interval.
+    pub probe: Probe,
+}
+
+impl FlowSample {
+    /// Wire rate delivered in the interval.
+    pub fn throughput(&self) -> DataRate {
+        DataRate::of(self.wire_bytes, self.span)
+    }
+
+    /// Rate of application data delivered in the interval.
+    pub fn goodput(&self) -> DataRate {
+        DataRate::of(self.goodput_bytes, self.span)
+    }
+}
+
+/// The network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SystemResult {
+    /// The bottleneck from senders to receivers.
+    pub forward: LinkResult,
+    /// The bottleneck from receivers to senders.
+    pub reverse: LinkResult,
+    /// All access links: for each pair sender up, sender down, receiver up, receiver down.
+    pub access: Vec<LinkResult>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkResult {
+    /// Its name.
+    pub name: String,
+    /// Counters of the whole run.
+    pub whole: LinkStats,
+    /// Counters of the measured window.
+    pub measured: LinkStats,
+    /// Share of the measured window, 0..=1, in which the transmitter was busy.
+    pub utilisation: f64,
+    /// One sample per interval; empty for access links.
+    pub series: Vec<LinkSample>,
+}
+
+/// One link in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSample {
+    /// End of the interval.
+    pub end: Duration,
+    /// Packets that reached the far end in the interval.
+    pub departed: Tally,
+    /// Packets dropped in the interval.
+    pub dropped: u64,
+    /// What waited in the queue at the end of the interval.
+    pub backlog: Backlog,
+}
+
+/// What a run cost, in events (its processor time is known to whoever owns a clock).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Events handled.
+    pub events: u64,
+    /// Packets that hosts put on the wire.
+    pub packets: u64,
+    /// Links crossed by packets.
+    pub hops: u64,
+}
