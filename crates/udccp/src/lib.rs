@@ -1,1 +1,4 @@
-//! DCCP sockets in userspace: async and blocking, over UDP encapsulation.
+//! DCCP sockets in userspace.
+#![forbid(unsafe_code)]
+
+mod io;

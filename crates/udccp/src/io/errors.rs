@@ -1,0 +1,134 @@
+//! ICMP messages about packets that we sent, from the socket's error queue.
+
+use std::net::SocketAddr;
+
+use super::UdpIo;
+
+/// More than any DCCP header without options; the ports and sequence numbers are all in there.
+#[cfg(target_os = "linux")]
+const QUOTE_BYTES: usize = 128;
+
+/// The network's answer to a packet that we sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// Where the packet was going.
+    pub(crate) remote: SocketAddr,
+    /// The beginning of its UDP payload, as the message quotes it.
+    pub(crate) quoted: Vec<u8>,
+    /// The MTU of the path, where the packet was too big; otherwise it could not be delivered.
+    pub(crate) mtu: Option<u16>,
+}
+
+impl UdpIo {
+    /// The next queued report.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn take_report(&self) -> Option<Report> {
+        use std::io::IoSliceMut;
+        use std::os::fd::AsRawFd;
+
+        use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+
+        // A queue full of other entries must not keep the driver from its work.
+        for _ in 0..64 {
+            let mut quoted = vec![0; QUOTE_BYTES];
+            let mut space = vec![0; 512];
+            let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+            let (bytes, remote, error) = {
+                let mut slices = [IoSliceMut::new(&mut quoted)];
+                let fd = self.socket.as_raw_fd();
+                let entry =
+                    recvmsg::<SockaddrStorage>(fd, &mut slices, Some(&mut space), flags).ok()?;
+                let error = entry.cmsgs().ok().and_then(|mut all| {
+                    all.find_map(|c| match c {
+                        ControlMessageOwned::Ipv4RecvErr(e, _)
+                        | ControlMessageOwned::Ipv6RecvErr(e, _) => Some(e),
+                        _ => None,
+                    })
+                });
+                (entry.bytes, entry.address.as_ref().and_then(to_std), error)
+            };
+            quoted.truncate(bytes);
+            if let (Some(remote), Some(error)) = (remote, error)
+                && let Some(mtu) = verdict(&error)
+            {
+                return Some(Report { remote: super::canonical(remote), quoted, mtu });
+            }
+        }
+        None
+    }
+
+    /// Other systems report nothing here; a handshake then ends by timeout.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn take_report(&self) -> Option<Report> {
+        None
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn to_std(addr: &nix::sys::socket::SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = addr.as_sockaddr_in().map(|a| SocketAddr::from((a.ip(), a.port())));
+    v4.or_else(|| addr.as_sockaddr_in6().map(|a| SocketAddr::from((a.ip(), a.port()))))
+}
+
+/// What an entry of the error queue means: `None` nothing for us, `Some(None)` that the packet
+/// cannot get there, `Some(Some(mtu))` that it was too big.
+#[cfg(target_os = "linux")]
+fn verdict(e: &nix::libc::sock_extended_err) -> Option<Option<u16>> {
+    const LOCAL: u8 = nix::libc::SO_EE_ORIGIN_LOCAL;
+    const ICMP: u8 = nix::libc::SO_EE_ORIGIN_ICMP;
+    const ICMP6: u8 = nix::libc::SO_EE_ORIGIN_ICMP6;
+    let mtu = || u16::try_from(e.ee_info).ok().map(Some);
+    match (e.ee_origin, e.ee_type, e.ee_code) {
+        // RFC 792 destination unreachable, code 4: fragmentation needed (RFC 1191).
+        (ICMP, 3, 4) => mtu(),
+        // RFC 4443 packet too big.
+        (ICMP6, 2, _) => mtu(),
+        (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => mtu(),
+        (ICMP, 3, _) | (ICMP6, 1, _) => Some(None),
+        _ => None,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use udccp_base::{Datagram, Ecn, Payload};
+
+    use super::*;
+    use crate::io::{Flushed, RECV_BUFFER_BYTES, Receiver, Transmitter};
+
+    #[test]
+    fn a_closed_port_is_reported_with_address_and_quote() {
+        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        // A port that was just free again is closed.
+        let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut tx = Transmitter::default();
+        tx.push(
+            Datagram {
+                src: io.local_addr(),
+                dst: closed,
+                protocol: Datagram::DCCP,
+                ecn: Ecn::NotEct,
+                header: Bytes::from_static(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+                payload: Payload::EMPTY,
+            },
+            64,
+        );
+        assert!(matches!(tx.flush(&io), Flushed::Done));
+        let mut rx = Receiver::new(&io);
+        let failed = (0..100).any(|_| {
+            std::thread::park_timeout(Duration::from_millis(1));
+            let e = rx.receive(&io, |_| panic!("nobody answers")).unwrap_err();
+            e.kind() != io::ErrorKind::WouldBlock
+        });
+        assert!(failed, "the socket says that something is queued");
+        let report = io.take_report().expect("the kernel queued the ICMP message");
+        assert_eq!(report.remote, closed);
+        assert_eq!(report.quoted, (1..=12).collect::<Vec<u8>>());
+        assert_eq!(report.mtu, None);
+        assert_eq!(io.take_report(), None);
+    }
+}

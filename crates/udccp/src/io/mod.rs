@@ -1,0 +1,167 @@
+//! The UDP socket below the protocol: batched reads and writes, ECN both ways, ICMP reports.
+//! Nothing here knows DCCP.
+
+mod errors;
+mod receive;
+mod transmit;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use quinn_udp::{UdpSockRef, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+use udccp_base::Ecn;
+
+pub(crate) use errors::Report;
+pub(crate) use receive::Receiver;
+pub(crate) use transmit::{Flushed, Transmitter};
+
+/// Receive buffer asked of the kernel unless the user says otherwise. A burst waits there until
+/// the driver runs; the kernel cuts the wish down to `net.core.rmem_max`.
+pub(crate) const RECV_BUFFER_BYTES: usize = 4 << 20;
+
+/// One bound UDP socket.
+#[derive(Debug)]
+pub(crate) struct UdpIo {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    local: SocketAddr,
+    recv_buffer_bytes: usize,
+}
+
+impl UdpIo {
+    /// Binds; an IPv6 wildcard address serves IPv4 too.
+    pub(crate) fn bind(
+        addr: SocketAddr,
+        recv_buffer: usize,
+        send_buffer: Option<usize>,
+    ) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+        if addr.is_ipv6() {
+            socket.set_only_v6(!addr.ip().is_unspecified())?;
+        }
+        socket.bind(&addr.into())?;
+        set_recv_buffer(&socket, recv_buffer);
+        if let Some(bytes) = send_buffer {
+            let _ = socket.set_send_buffer_size(bytes);
+        }
+        let recv_buffer_bytes = socket.recv_buffer_size()?;
+        let socket = UdpSocket::from(socket);
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        state.enable_transport_errors(UdpSockRef::from(&socket))?;
+        stop_timestamps(&socket);
+        let local = socket.local_addr()?;
+        Ok(Self { socket, state, local, recv_buffer_bytes })
+    }
+
+    /// The bound address.
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What the kernel accounts for received packets, its own overhead included.
+    pub(crate) fn recv_buffer_bytes(&self) -> usize {
+        self.recv_buffer_bytes
+    }
+
+    /// The socket itself, to wait on.
+    pub(crate) fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Whether the kernel cuts one large write into datagrams.
+    pub(crate) fn max_gso_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// The address from which packets to `remote` leave: the bound one, or, bound to a wildcard,
+    /// the one that routing picks. The checksum needs the true address.
+    pub(crate) fn source_for(&self, remote: SocketAddr) -> io::Result<SocketAddr> {
+        if !self.local.ip().is_unspecified() {
+            return Ok(self.local);
+        }
+        let any: IpAddr = match remote {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        // Connecting a UDP socket sends nothing; it asks the routing table.
+        let probe = UdpSocket::bind((any, 0))?;
+        probe.connect(remote)?;
+        Ok(SocketAddr::new(probe.local_addr()?.ip(), self.local.port()))
+    }
+
+    /// The local address of a packet that arrived for `ip`.
+    fn arrived_at(&self, ip: Option<IpAddr>) -> SocketAddr {
+        match ip {
+            Some(ip) => SocketAddr::new(ip.to_canonical(), self.local.port()),
+            None => canonical(self.local),
+        }
+    }
+
+    /// `addr` in the family of the socket (an IPv6 socket reaches IPv4 by mapped addresses).
+    fn in_family(&self, addr: SocketAddr) -> SocketAddr {
+        match (self.local, addr.ip()) {
+            (SocketAddr::V6(_), IpAddr::V4(v4)) => {
+                SocketAddr::new(v4.to_ipv6_mapped().into(), addr.port())
+            }
+            _ => addr,
+        }
+    }
+}
+
+/// Asks for a receive buffer. A smaller one than wished for still works, and the socket tells
+/// afterwards what it got.
+fn set_recv_buffer(socket: &Socket, bytes: usize) {
+    let _ = socket.set_recv_buffer_size(bytes);
+    #[cfg(target_os = "linux")]
+    if socket.recv_buffer_size().is_ok_and(|got| got < bytes) {
+        // Over `net.core.rmem_max`: only an administrator may.
+        let _ =
+            nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::RcvBufForce, &bytes);
+    }
+}
+
+/// quinn-udp asks for receive timestamps, and its room for control messages does not hold
+/// timestamp, segment size, address and ECN together: ECN would be cut off wherever the kernel
+/// merged datagrams.
+fn stop_timestamps(socket: &UdpSocket) {
+    #[cfg(target_os = "linux")]
+    let _ =
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false);
+    let _ = socket;
+}
+
+/// An IPv4 address that came mapped into IPv6, as IPv4 again.
+fn canonical(addr: SocketAddr) -> SocketAddr {
+    match addr.ip().to_canonical() {
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, addr.port()),
+        IpAddr::V6(_) => addr,
+    }
+}
+
+fn ecn_from(codepoint: Option<quinn_udp::EcnCodepoint>) -> Ecn {
+    Ecn::from_bits(codepoint.map_or(0, |c| c as u8))
+}
+
+fn ecn_into(ecn: Ecn) -> Option<quinn_udp::EcnCodepoint> {
+    quinn_udp::EcnCodepoint::from_bits(ecn as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_socket_names_the_address_that_routing_picks() {
+        let io = UdpIo::bind("0.0.0.0:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        let source = io.source_for("127.0.0.1:9".parse().unwrap()).unwrap();
+        assert_eq!(source, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port()));
+    }
+
+    #[test]
+    fn a_port_in_use_is_refused_by_the_system() {
+        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        let again = UdpIo::bind(io.local_addr(), RECV_BUFFER_BYTES, None);
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+}

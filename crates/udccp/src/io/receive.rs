@@ -1,0 +1,176 @@
+//! Reading many datagrams with one call, into buffers that come back when they were read.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+
+use bytes::{Bytes, BytesMut};
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef};
+use udccp_base::{Datagram, Payload};
+
+use super::{UdpIo, canonical, ecn_from};
+
+/// The largest run of datagrams that the kernel merges into one buffer (GRO).
+const GRO_BYTES: usize = 65_536;
+/// A buffer that holds less than this is copied out of, so that one small message waiting for a
+/// slow reader does not keep 64 KiB alive.
+const HAND_OVER_BYTES: usize = 8_192;
+/// Small datagrams are copied into pieces of a chunk of this size.
+const CHUNK_BYTES: usize = 65_536;
+/// Buffers remembered while slices of them are in use elsewhere.
+const LENT_MAX: usize = 64;
+
+/// The reading half of a driver.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    slots: Vec<BytesMut>,
+    metas: [RecvMeta; BATCH_SIZE],
+    slot_bytes: usize,
+    /// Buffers handed over, oldest first; they become slots again once nobody reads them.
+    lent: VecDeque<Bytes>,
+    chunk: BytesMut,
+}
+
+impl Receiver {
+    /// Buffers for one call: 32 of 64 KiB where the kernel merges datagrams.
+    pub(crate) fn new(io: &UdpIo) -> Self {
+        let merges = io.state.gro_segments() > 1;
+        let slot_bytes = if merges { GRO_BYTES } else { 16_384 };
+        Self {
+            slots: (0..BATCH_SIZE).map(|_| BytesMut::zeroed(slot_bytes)).collect(),
+            metas: [RecvMeta::default(); BATCH_SIZE],
+            slot_bytes,
+            lent: VecDeque::with_capacity(LENT_MAX),
+            chunk: BytesMut::new(),
+        }
+    }
+
+    /// One call to the kernel. Gives each datagram to `deliver` in order of arrival and returns
+    /// whether every buffer was used, so that more may be waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` where nothing is there; otherwise what the system says.
+    pub(crate) fn receive(
+        &mut self,
+        io: &UdpIo,
+        mut deliver: impl FnMut(Datagram),
+    ) -> io::Result<bool> {
+        let count = {
+            let mut next = self.slots.iter_mut();
+            let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| {
+                IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
+            });
+            io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas)?
+        };
+        for i in 0..count {
+            let meta = self.metas[i];
+            if meta.len == 0 {
+                continue;
+            }
+            let bytes = self.take(i, meta.len);
+            deliver_each(io, &meta, &bytes, &mut deliver);
+        }
+        Ok(count == BATCH_SIZE)
+    }
+
+    /// The `len` bytes that arrived in slot `i`, and a fresh slot in its place if need be.
+    fn take(&mut self, i: usize, len: usize) -> Bytes {
+        if len < HAND_OVER_BYTES {
+            return self.copy(i, len);
+        }
+        let fresh = self.reclaim().unwrap_or_else(|| BytesMut::zeroed(self.slot_bytes));
+        let whole = std::mem::replace(&mut self.slots[i], fresh).freeze();
+        let bytes = whole.slice(..len);
+        if self.lent.len() == LENT_MAX {
+            self.lent.pop_front();
+        }
+        self.lent.push_back(whole);
+        bytes
+    }
+
+    fn copy(&mut self, i: usize, len: usize) -> Bytes {
+        if self.chunk.capacity() < len && !self.chunk.try_reclaim(CHUNK_BYTES) {
+            self.chunk = BytesMut::with_capacity(CHUNK_BYTES);
+        }
+        self.chunk.extend_from_slice(&self.slots[i][..len]);
+        self.chunk.split().freeze()
+    }
+
+    /// A lent buffer that nobody reads any more. Messages are mostly read in order, so only the
+    /// oldest few are looked at.
+    fn reclaim(&mut self) -> Option<BytesMut> {
+        for _ in 0..self.lent.len().min(2) {
+            match self.lent.pop_front()?.try_into_mut() {
+                Ok(buffer) => return Some(buffer),
+                Err(in_use) => self.lent.push_back(in_use),
+            }
+        }
+        None
+    }
+}
+
+/// Cuts what one buffer holds into its datagrams.
+fn deliver_each(io: &UdpIo, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(Datagram)) {
+    let (src, dst) = (canonical(meta.addr), io.arrived_at(meta.dst_ip));
+    let ecn = ecn_from(meta.ecn);
+    let stride = meta.stride.clamp(1, bytes.len());
+    for from in (0..bytes.len()).step_by(stride) {
+        let header = bytes.slice(from..(from + stride).min(bytes.len()));
+        let payload = Payload::EMPTY;
+        deliver(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::RECV_BUFFER_BYTES;
+
+    fn bound() -> UdpIo {
+        UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap()
+    }
+
+    fn receive_one(rx: &mut Receiver, io: &UdpIo) -> Datagram {
+        let mut got = None;
+        rx.receive(io, |d| got = Some(d)).unwrap();
+        got.unwrap()
+    }
+
+    #[test]
+    fn nothing_there_is_would_block() {
+        let io = bound();
+        let mut rx = Receiver::new(&io);
+        let e = rx.receive(&io, |_| panic!("nothing was sent")).unwrap_err();
+        assert_eq!(e.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_large_buffer_is_handed_over_and_comes_back() {
+        let (a, b) = (bound(), bound());
+        let mut rx = Receiver::new(&b);
+        a.socket.send_to(&[7; 9000], b.local).unwrap();
+        let first = receive_one(&mut rx, &b);
+        assert_eq!(first.header, vec![7; 9000]);
+        let at = first.header.as_ptr();
+        a.socket.send_to(&[8; 9000], b.local).unwrap();
+        let second = receive_one(&mut rx, &b);
+        assert_ne!(second.header.as_ptr(), at, "still being read");
+        drop(first);
+        a.socket.send_to(&[9; 9000], b.local).unwrap();
+        drop(receive_one(&mut rx, &b));
+        assert!(rx.slots.iter().any(|s| s.as_ptr() == at), "the first buffer is a slot again");
+        assert_eq!(second.header, vec![8; 9000]);
+    }
+
+    #[test]
+    fn small_datagrams_do_not_hold_large_buffers() {
+        let (a, b) = (bound(), bound());
+        let mut rx = Receiver::new(&b);
+        a.socket.send_to(&[1; 100], b.local).unwrap();
+        let first = receive_one(&mut rx, &b);
+        a.socket.send_to(&[2; 100], b.local).unwrap();
+        let second = receive_one(&mut rx, &b);
+        assert!(rx.lent.is_empty());
+        let distance = second.header.as_ptr() as usize - first.header.as_ptr() as usize;
+        assert_eq!(distance, 100, "both lie in one chunk");
+    }
+}

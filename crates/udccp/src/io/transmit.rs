@@ -1,0 +1,278 @@
+//! Gathering datagrams into writes that the kernel segments (GSO).
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use quinn_udp::{Transmit, UdpSockRef};
+use udccp_base::{Datagram, Ecn, Payload};
+
+use super::{UdpIo, ecn_into};
+
+/// One write holds at most this much: the largest UDP payload over IPv4.
+const BATCH_BYTES: usize = 65_507;
+/// Destinations gathered for at once, so that connections served in turn still leave in batches.
+const MAX_BATCHES: usize = 8;
+
+/// What became of a flush.
+#[derive(Debug)]
+pub(crate) enum Flushed {
+    /// Everything gathered is out (or was given up with an error that retrying cannot mend).
+    Done,
+    /// The socket takes no more now; what is left stays gathered.
+    Blocked,
+    /// The system refused this destination. The batch is gone; the rest is still gathered.
+    Failed(SocketAddr, io::Error),
+}
+
+/// Copies header and payload of each datagram once, into a batch for its destination.
+#[derive(Debug, Default)]
+pub(crate) struct Transmitter {
+    batches: Vec<Batch>,
+    /// Batches in use: the first `live` of `batches`.
+    live: usize,
+    /// The batch that took the last datagram; the next one is likely to go there too.
+    last: usize,
+}
+
+/// Datagrams of one size (the last may be shorter) for one destination.
+#[derive(Debug)]
+struct Batch {
+    dst: SocketAddr,
+    src: IpAddr,
+    ecn: Ecn,
+    segment: usize,
+    count: usize,
+    /// A shorter datagram went in: nothing may follow it.
+    sealed: bool,
+    bytes: Vec<u8>,
+    /// How much was written already, where segments had to go one by one.
+    sent: usize,
+}
+
+impl Transmitter {
+    /// Whether nothing is gathered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Takes a datagram, or gives it back: then [`Self::flush`] comes first.
+    pub(crate) fn push(&mut self, datagram: Datagram, max_segments: usize) -> Option<Datagram> {
+        let fits_last = self.last < self.live && self.batches[self.last].same_path(&datagram);
+        let found = if fits_last {
+            Some(self.last)
+        } else {
+            self.batches[..self.live].iter().position(|b| b.same_path(&datagram))
+        };
+        match found {
+            Some(i) => {
+                self.last = i;
+                self.batches[i].append(datagram, max_segments)
+            }
+            None if self.live < MAX_BATCHES => {
+                if self.batches.len() == self.live {
+                    self.batches.push(Batch::with_capacity());
+                }
+                self.batches[self.live].start(datagram);
+                self.last = self.live;
+                self.live += 1;
+                None
+            }
+            None => Some(datagram),
+        }
+    }
+
+    /// Writes everything gathered.
+    pub(crate) fn flush(&mut self, io: &UdpIo) -> Flushed {
+        for i in 0..self.live {
+            match self.batches[i].write(io) {
+                Ok(()) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.forget(i);
+                    return Flushed::Blocked;
+                }
+                Err(e) => {
+                    let dst = self.batches[i].dst;
+                    self.forget(i + 1);
+                    return Flushed::Failed(dst, e);
+                }
+            }
+        }
+        self.forget(self.live);
+        Flushed::Done
+    }
+
+    /// The first `n` batches are done with.
+    fn forget(&mut self, n: usize) {
+        self.batches[..self.live].rotate_left(n);
+        self.live -= n;
+    }
+}
+
+impl Batch {
+    fn with_capacity() -> Self {
+        Self {
+            dst: SocketAddr::from(([0, 0, 0, 0], 0)),
+            src: IpAddr::from([0, 0, 0, 0]),
+            ecn: Ecn::NotEct,
+            segment: 0,
+            count: 0,
+            sealed: false,
+            bytes: Vec::with_capacity(BATCH_BYTES),
+            sent: 0,
+        }
+    }
+
+    fn same_path(&self, d: &Datagram) -> bool {
+        self.dst == d.dst && self.ecn == d.ecn && self.src == d.src.ip()
+    }
+
+    fn start(&mut self, d: Datagram) {
+        self.dst = d.dst;
+        self.src = d.src.ip();
+        self.ecn = d.ecn;
+        self.segment = d.transport_len();
+        self.count = 0;
+        self.sealed = false;
+        self.bytes.clear();
+        self.sent = 0;
+        self.put(&d);
+    }
+
+    /// Adds a datagram of the right size, or gives it back.
+    fn append(&mut self, d: Datagram, max_segments: usize) -> Option<Datagram> {
+        let len = d.transport_len();
+        let full = self.count >= max_segments || self.bytes.len() + len > BATCH_BYTES;
+        if self.sealed || full || len > self.segment {
+            return Some(d);
+        }
+        self.sealed = len < self.segment;
+        self.put(&d);
+        None
+    }
+
+    fn put(&mut self, d: &Datagram) {
+        self.bytes.extend_from_slice(&d.header);
+        match &d.payload {
+            Payload::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+            Payload::Zeros(n) => self.bytes.resize(self.bytes.len() + *n as usize, 0),
+        }
+        self.count += 1;
+    }
+
+    /// One write, or, where the system refuses to segment, one for each datagram.
+    fn write(&mut self, io: &UdpIo) -> io::Result<()> {
+        if self.sent == 0 && self.count <= io.max_gso_segments().max(1) {
+            match self.write_range(io, 0, self.bytes.len()) {
+                Err(e) if self.count > 1 && segmentation_refused(&e) => {}
+                done => return done,
+            }
+        }
+        while self.sent < self.bytes.len() {
+            let end = (self.sent + self.segment).min(self.bytes.len());
+            self.write_range(io, self.sent, end)?;
+            self.sent = end;
+        }
+        Ok(())
+    }
+
+    fn write_range(&self, io: &UdpIo, from: usize, to: usize) -> io::Result<()> {
+        let bound_to_wildcard = io.local.ip().is_unspecified();
+        let transmit = Transmit {
+            destination: io.in_family(self.dst),
+            ecn: ecn_into(self.ecn),
+            contents: &self.bytes[from..to],
+            segment_size: (to - from > self.segment).then_some(self.segment),
+            src_ip: bound_to_wildcard.then_some(self.src),
+        };
+        io.state.try_send(UdpSockRef::from(&io.socket), &transmit)
+    }
+}
+
+/// EIO and EINVAL are how Linux says that a device or path cannot segment.
+fn segmentation_refused(e: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    const EINVAL: i32 = 22;
+    cfg!(target_os = "linux") && matches!(e.raw_os_error(), Some(EIO | EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::io::{RECV_BUFFER_BYTES, Receiver};
+
+    fn pair() -> (UdpIo, UdpIo) {
+        let bind = || UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        (bind(), bind())
+    }
+
+    fn datagram(from: &UdpIo, to: &UdpIo, fill: u8, len: usize) -> Datagram {
+        Datagram {
+            src: from.local_addr(),
+            dst: to.local_addr(),
+            protocol: Datagram::DCCP,
+            ecn: Ecn::Ect0,
+            header: Bytes::from(vec![fill; 4]),
+            payload: Payload::Bytes(Bytes::from(vec![fill; len - 4])),
+        }
+    }
+
+    fn receive_all(io: &UdpIo) -> Vec<(Vec<u8>, Ecn)> {
+        let mut rx = Receiver::new(io);
+        let mut got = Vec::new();
+        while rx.receive(io, |d| got.push((d.header.to_vec(), d.ecn))).is_ok() {}
+        got
+    }
+
+    #[test]
+    fn a_batch_arrives_as_the_datagrams_that_went_in() {
+        let (a, b) = pair();
+        let mut tx = Transmitter::default();
+        for fill in 0..40 {
+            assert!(tx.push(datagram(&a, &b, fill, 1400), 64).is_none());
+        }
+        assert!(tx.push(datagram(&a, &b, 40, 100), 64).is_none(), "a shorter one may end it");
+        let back = tx.push(datagram(&a, &b, 41, 1400), 64);
+        assert!(back.is_some(), "nothing may follow a shorter one");
+        assert!(matches!(tx.flush(&a), Flushed::Done));
+        assert!(tx.is_empty());
+        let got = receive_all(&b);
+        assert_eq!(got.len(), 41);
+        for (i, (bytes, ecn)) in got.iter().enumerate() {
+            let len = if i == 40 { 100 } else { 1400 };
+            assert_eq!(bytes, &vec![i as u8; len]);
+            assert_eq!(*ecn, Ecn::Ect0);
+        }
+    }
+
+    #[test]
+    fn destinations_served_in_turn_still_leave_in_batches() {
+        let (a, b) = pair();
+        let (c, _) = pair();
+        let mut tx = Transmitter::default();
+        for fill in 0..10 {
+            assert!(tx.push(datagram(&a, &b, fill, 200), 64).is_none());
+            assert!(tx.push(datagram(&a, &c, fill, 300), 64).is_none());
+        }
+        assert_eq!(tx.live, 2);
+        assert!(matches!(tx.flush(&a), Flushed::Done));
+        assert_eq!(receive_all(&b).len(), 10);
+        assert_eq!(receive_all(&c).len(), 10);
+    }
+
+    #[test]
+    fn without_segmentation_each_datagram_is_written_alone() {
+        let (a, b) = pair();
+        let mut tx = Transmitter::default();
+        for fill in 0..3 {
+            assert!(tx.push(datagram(&a, &b, fill, 50), 64).is_none());
+        }
+        // As after a refusal in the middle: the first datagram is out already.
+        tx.batches[0].sent = 50;
+        assert!(matches!(tx.flush(&a), Flushed::Done));
+        assert_eq!(receive_all(&b).len(), 2);
+        assert!(tx.push(datagram(&a, &b, 0, 50), 1).is_none());
+        assert!(tx.push(datagram(&a, &b, 0, 50), 1).is_some(), "one at a time");
+    }
+}
