@@ -9,14 +9,24 @@
 
 mod algorithm;
 mod cubic;
+mod cwv;
 mod initial;
 mod newreno;
+mod pacer;
 mod parts;
+mod pipe_ack;
 mod rtt;
+#[cfg(test)]
+mod tests;
+mod validation;
 
 pub use algorithm::{AckSample, Algorithm, CongestionControl};
 pub use cubic::{Cubic, CubicConfig};
+pub use cwv::NewCwv;
 pub use initial::InitialWindow;
 pub use newreno::NewReno;
+pub use pacer::Pacer;
 pub use parts::{AdditiveIncrease, Cut, SlowStart};
+pub use pipe_ack::PipeAck;
 pub use rtt::{RtoConfig, RttEstimator};
+pub use validation::{IdlePolicy, WindowValidation};

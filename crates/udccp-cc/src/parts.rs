@@ -37,6 +37,9 @@ impl AdditiveIncrease {
     }
 }
 
+/// The share of an unused window that the threshold remembers (RFC 2861, RFC 7661).
+pub(crate) const THREE_QUARTERS: Cut = Cut { keep_permille: 750 };
+
 /// Multiplicative decrease: what is kept of the window after a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cut {

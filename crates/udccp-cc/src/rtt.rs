@@ -104,7 +104,7 @@ impl RttEstimator {
 
     /// Doubles the timeout until the next sample (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
-        if self.rto() < self.config.max {
+        if self.rto() < self.config.max && self.backoff < 32 {
             self.backoff += 1;
         }
     }

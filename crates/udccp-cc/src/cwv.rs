@@ -1,0 +1,126 @@
+//! Congestion window validation for rate-limited senders (RFC 7661).
+
+use udccp_base::{Duration, Instant};
+
+use crate::algorithm::CongestionControl;
+use crate::parts::THREE_QUARTERS;
+use crate::pipe_ack::PipeAck;
+
+/// The non-validated period: how long a window that is not used may be kept (RFC 7661 section
+/// 4.4).
+const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
+
+/// A window is validated while half of it is used; a window that is not keeps its size for
+/// five minutes, does not grow, and is cut from what was used when it meets congestion.
+#[derive(Clone, Debug)]
+pub struct NewCwv {
+    initial_window: u32,
+    pipe_ack: PipeAck,
+    last_ack: Option<Instant>,
+    srtt: Duration,
+    /// Start of the non-validated phase, moved on by every expired period.
+    non_validated_since: Option<Instant>,
+    recovery: Option<Recovery>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    lost: u32,
+    non_validated: bool,
+}
+
+impl NewCwv {
+    /// A sender in the validated phase, whose first window is `initial_window` packets.
+    pub fn new(initial_window: u32) -> Self {
+        Self {
+            initial_window,
+            pipe_ack: PipeAck::default(),
+            last_ack: None,
+            srtt: Duration::ZERO,
+            non_validated_since: None,
+            recovery: None,
+        }
+    }
+
+    /// Whether the window is larger than what its use has validated.
+    pub fn is_non_validated(&self) -> bool {
+        self.non_validated_since.is_some()
+    }
+
+    /// `packets` were acknowledged: takes them into pipeACK and decides the phase.
+    pub fn on_ack(&mut self, now: Instant, packets: u32, srtt: Duration, cwnd: u32) {
+        self.srtt = srtt;
+        if self.recovery.is_none() {
+            self.pipe_ack.on_ack(now, packets, srtt);
+        }
+        self.decide_phase(now, cwnd);
+        self.last_ack = Some(now);
+    }
+
+    /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3).
+    pub fn before_send(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
+        if self.non_validated_since.is_none() {
+            self.decide_phase(now, cc.cwnd());
+        }
+        let Some(mut since) = self.non_validated_since else { return };
+        while now - since >= NON_VALIDATED_PERIOD && cc.cwnd() > self.initial_window {
+            let ssthresh = cc.ssthresh().max(THREE_QUARTERS.apply(cc.cwnd()));
+            cc.set_window(now, (cc.cwnd() / 2).max(self.initial_window), ssthresh);
+            since += NON_VALIDATED_PERIOD;
+        }
+        if now - since >= NON_VALIDATED_PERIOD {
+            since = now;
+        }
+        self.non_validated_since = Some(since);
+    }
+
+    /// Congestion was met, with `in_flight` packets outstanding: a non-validated window is first
+    /// brought down to what was used (RFC 7661 section 4.4.1). The caller then makes the usual
+    /// cut.
+    pub fn before_cut(&mut self, now: Instant, in_flight: u32, cc: &mut dyn CongestionControl) {
+        let non_validated = self.is_non_validated();
+        if non_validated {
+            let used = self.pipe_ack.value(now, self.srtt).unwrap_or(0).max(in_flight);
+            if used < cc.cwnd() {
+                cc.set_window(now, used, cc.ssthresh());
+            }
+        }
+        self.non_validated_since = None;
+        self.recovery = Some(Recovery { lost: 0, non_validated });
+    }
+
+    /// `packets` were lost in the recovery under way.
+    pub fn on_lost(&mut self, packets: u32) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.lost += packets;
+        }
+    }
+
+    /// All packets sent before the cut are accounted for: after a non-validated phase the window
+    /// also gives up half of what was lost, and pipeACK starts afresh.
+    pub fn on_recovery_end(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
+        let Some(recovery) = self.recovery.take() else { return };
+        if recovery.non_validated && recovery.lost > 1 {
+            let cwnd = cc.cwnd().saturating_sub(recovery.lost / 2).max(1);
+            cc.set_window(now, cwnd, cwnd);
+        }
+        self.pipe_ack.reset();
+    }
+
+    /// A timeout: the standard response applies, and ends the phase (RFC 7661 section 4.4).
+    pub fn on_rto(&mut self) {
+        self.recovery = None;
+        self.non_validated_since = None;
+        self.pipe_ack.reset();
+    }
+
+    fn decide_phase(&mut self, now: Instant, cwnd: u32) {
+        let used = self.pipe_ack.value(now, self.srtt);
+        if used.is_none_or(|used| u64::from(used) * 2 >= u64::from(cwnd)) {
+            self.non_validated_since = None;
+        } else if self.non_validated_since.is_none() {
+            // After silence, the phase began when acknowledgements stopped.
+            self.non_validated_since = Some(self.last_ack.unwrap_or(now));
+        }
+    }
+}

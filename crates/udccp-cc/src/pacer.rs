@@ -1,0 +1,48 @@
+//! Spreading packets over time.
+
+use udccp_base::{Duration, Instant};
+
+/// Lets packets pass one per interval, after bursts of a bounded size.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    burst: u32,
+    /// When the next packet would leave if no burst were allowed.
+    due: Instant,
+}
+
+impl Pacer {
+    /// A pacer that lets `burst` packets (at least 1) pass at once after a pause.
+    pub fn new(burst: u32) -> Self {
+        Self { burst: burst.max(1), due: Instant::ZERO }
+    }
+
+    /// When the next packet may leave, at one packet per `interval`; now or in the past where it
+    /// may leave at once.
+    pub fn next(&self, interval: Duration) -> Instant {
+        self.due - interval * u64::from(self.burst - 1)
+    }
+
+    /// A packet left.
+    pub fn on_sent(&mut self, now: Instant, interval: Duration) {
+        self.due = self.due.max(now) + interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_one_packet_per_interval() {
+        let interval = Duration::from_millis(10);
+        let mut pacer = Pacer::new(3);
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        let mut left = Vec::new();
+        while left.len() < 6 {
+            now = now.max(pacer.next(interval));
+            pacer.on_sent(now, interval);
+            left.push(now.as_nanos() / 1_000_000);
+        }
+        assert_eq!(left, [1000, 1000, 1000, 1010, 1020, 1030]);
+    }
+}

@@ -1,0 +1,148 @@
+//! What becomes of a window that was not used: one policy of several.
+
+use udccp_base::{Duration, Instant};
+
+use crate::algorithm::CongestionControl;
+use crate::cwv::NewCwv;
+use crate::parts::THREE_QUARTERS;
+
+/// What becomes of a window that was not used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdlePolicy {
+    /// Keep it while it was validated recently, else for five minutes at most (RFC 7661).
+    #[default]
+    Rfc7661,
+    /// Halve it for every timeout spent idle, and let it decay while it is not filled (RFC 2861).
+    Rfc2861,
+    /// Back to the initial window after one idle timeout (RFC 5681 section 4.1).
+    Restart,
+    /// Keep it for ever. For experiments.
+    Keep,
+}
+
+/// The state of an [`IdlePolicy`]. The sender tells it what happens; it moves the window.
+#[derive(Clone, Debug)]
+pub struct WindowValidation {
+    initial_window: u32,
+    last_sent: Option<Instant>,
+    policy: Policy,
+}
+
+#[derive(Clone, Debug)]
+enum Policy {
+    NewCwv(NewCwv),
+    OldCwv { used: u32, filled_at: Instant },
+    Restart,
+    Keep,
+}
+
+impl WindowValidation {
+    /// The state of `policy` for a sender whose first window is `initial_window` packets.
+    pub fn new(policy: IdlePolicy, initial_window: u32) -> Self {
+        let policy = match policy {
+            IdlePolicy::Rfc7661 => Policy::NewCwv(NewCwv::new(initial_window)),
+            IdlePolicy::Rfc2861 => Policy::OldCwv { used: 0, filled_at: Instant::ZERO },
+            IdlePolicy::Restart => Policy::Restart,
+            IdlePolicy::Keep => Policy::Keep,
+        };
+        Self { initial_window, last_sent: None, policy }
+    }
+
+    /// Whether a window may grow whose acknowledged packets did (`cwnd_limited`) or did not fill
+    /// it. A validated window may grow either way (RFC 7661 section 4.3).
+    pub fn may_grow(&self, cwnd_limited: bool) -> bool {
+        match &self.policy {
+            Policy::NewCwv(cwv) => cwnd_limited || !cwv.is_non_validated(),
+            _ => cwnd_limited,
+        }
+    }
+
+    /// Whether bursts should be spread: the window is not validated (RFC 7661 section 4.4.2).
+    pub fn is_non_validated(&self) -> bool {
+        matches!(&self.policy, Policy::NewCwv(cwv) if cwv.is_non_validated())
+    }
+
+    /// A packet is about to be sent, with the timeout at `rto`.
+    pub fn before_send(&mut self, now: Instant, rto: Duration, cc: &mut dyn CongestionControl) {
+        if let Policy::NewCwv(cwv) = &mut self.policy {
+            cwv.before_send(now, cc);
+            return;
+        }
+        let idle = now - self.last_sent.unwrap_or(now);
+        if idle < rto || rto.is_zero() {
+            return;
+        }
+        self.last_sent = Some(now);
+        let (cwnd, floor) = (cc.cwnd(), self.initial_window.min(cc.cwnd()));
+        match &mut self.policy {
+            Policy::Restart => cc.on_idle_restart(now, floor),
+            Policy::OldCwv { used, filled_at } => {
+                let halvings = (idle.as_nanos() / rto.as_nanos()).min(31) as u32;
+                let ssthresh = cc.ssthresh().max(THREE_QUARTERS.apply(cwnd));
+                cc.set_window(now, (cwnd >> halvings).max(floor), ssthresh);
+                (*used, *filled_at) = (0, now);
+            }
+            Policy::NewCwv(_) | Policy::Keep => {}
+        }
+    }
+
+    /// A packet was sent, and `in_flight` packets are now outstanding.
+    pub fn on_sent(
+        &mut self,
+        now: Instant,
+        in_flight: u32,
+        rto: Duration,
+        cc: &mut dyn CongestionControl,
+    ) {
+        self.last_sent = Some(now);
+        let Policy::OldCwv { used, filled_at } = &mut self.policy else { return };
+        let cwnd = cc.cwnd();
+        if in_flight >= cwnd {
+            (*used, *filled_at) = (0, now);
+            return;
+        }
+        *used = in_flight.max(*used);
+        if *filled_at == Instant::ZERO {
+            *filled_at = now;
+        } else if now - *filled_at >= rto {
+            let target = u32::midpoint(cwnd, *used).max(1);
+            cc.set_window(now, target, cc.ssthresh().max(THREE_QUARTERS.apply(cwnd)));
+            (*used, *filled_at) = (0, now);
+        }
+    }
+
+    /// `packets` were acknowledged.
+    pub fn on_ack(&mut self, now: Instant, packets: u32, srtt: Duration, cwnd: u32) {
+        if let Policy::NewCwv(cwv) = &mut self.policy {
+            cwv.on_ack(now, packets, srtt, cwnd);
+        }
+    }
+
+    /// Congestion was met; the caller makes its cut after this call.
+    pub fn before_cut(&mut self, now: Instant, in_flight: u32, cc: &mut dyn CongestionControl) {
+        if let Policy::NewCwv(cwv) = &mut self.policy {
+            cwv.before_cut(now, in_flight, cc);
+        }
+    }
+
+    /// `packets` were lost.
+    pub fn on_lost(&mut self, packets: u32) {
+        if let Policy::NewCwv(cwv) = &mut self.policy {
+            cwv.on_lost(packets);
+        }
+    }
+
+    /// All packets sent before the last cut are accounted for.
+    pub fn on_recovery_end(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
+        if let Policy::NewCwv(cwv) = &mut self.policy {
+            cwv.on_recovery_end(now, cc);
+        }
+    }
+
+    /// The timer expired.
+    pub fn on_rto(&mut self) {
+        if let Policy::NewCwv(cwv) = &mut self.policy {
+            cwv.on_rto();
+        }
+    }
+}
