@@ -18,13 +18,16 @@ pub mod crc32c;
 mod emit;
 mod error;
 mod features;
+pub mod ip;
 mod option;
 mod options;
 mod packet;
 mod reset;
 mod seq;
 mod service;
+mod text;
 mod types;
+pub mod udp;
 mod view;
 
 pub use checksum::PseudoHeader;

@@ -22,11 +22,10 @@ pub struct OptionValue {
 
 /// A whole packet.
 ///
-/// The law: `Packet::parse(&p.emit(..)?, ..)` gives `p`, for every packet in normal form: reserved
-/// parts of short sequence numbers zero (`x` false means numbers below 2^24 and a type that may
-/// have it), a Checksum Coverage within the data, no options that [`Packet::parse`] would not
-/// give. The other way round, emitting what was parsed gives the same bytes if reserved bits were
-/// zero.
+/// The law: `Packet::parse(&p.emit(..)?, ..)` gives `p`, for every packet in normal form: `x` is
+/// true unless the type may have short sequence numbers, and then these are below 2^24; Checksum
+/// Coverage lies within the data; the options do not end with Padding. The other way round,
+/// emitting what was parsed gives the same bytes wherever reserved bits were zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Fixed header.

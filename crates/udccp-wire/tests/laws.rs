@@ -1,0 +1,242 @@
+//! Laws that hold for all packets: parsing what was emitted gives it back; no bytes panic.
+
+use bytes::BytesMut;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use udccp_wire::ip::{Envelope, LinkType};
+use udccp_wire::udp::UdpHeader;
+use udccp_wire::{
+    Emitter, FeatureNumber, Header, HeaderKind, LossInterval, OptionRef, OptionValue, Packet,
+    PacketView, PseudoHeader, RawOption, RawSeq, ResetCode, Seqno, ServiceCode,
+};
+
+fn seqno() -> impl Strategy<Value = Seqno> {
+    any::<u64>().prop_map(Seqno::new)
+}
+
+fn kind() -> impl Strategy<Value = HeaderKind> {
+    let numbers = (0..11_u8, seqno(), any::<u32>(), any::<u8>(), any::<[u8; 3]>());
+    numbers.prop_map(|(kind, ack, service, code, data)| {
+        let service = ServiceCode(service);
+        match kind {
+            0 => HeaderKind::Request { service },
+            1 => HeaderKind::Response { ack, service },
+            2 => HeaderKind::Data,
+            3 => HeaderKind::Ack { ack },
+            4 => HeaderKind::DataAck { ack },
+            5 => HeaderKind::CloseReq { ack },
+            6 => HeaderKind::Close { ack },
+            7 => HeaderKind::Reset { ack, code: ResetCode::from(code), data },
+            8 => HeaderKind::Sync { ack },
+            9 => HeaderKind::SyncAck { ack },
+            _ => HeaderKind::Listen { service },
+        }
+    })
+}
+
+/// A header in normal form for `data_len` bytes of data.
+fn header(data_len: usize) -> impl Strategy<Value = Header> {
+    let fields = (any::<u16>(), any::<u16>(), 0..16_u8, 0..16_u8, any::<bool>(), seqno(), kind());
+    fields.prop_map(move |(src_port, dst_port, ccval, cscov, x, seq, kind)| {
+        let x = x || !kind.packet_type().may_use_short_seqnos();
+        let cscov = if (usize::from(cscov).max(1) - 1) * 4 > data_len { 0 } else { cscov };
+        let short = |s: Seqno| Seqno::new(u64::from(s.low24()));
+        let (seq, kind) = match kind {
+            _ if x => (seq, kind),
+            HeaderKind::Ack { ack } => (short(seq), HeaderKind::Ack { ack: short(ack) }),
+            HeaderKind::DataAck { ack } => (short(seq), HeaderKind::DataAck { ack: short(ack) }),
+            other => (short(seq), other),
+        };
+        Header { src_port, dst_port, ccval, cscov, x, seq, kind }
+    })
+}
+
+/// Every option, from raw numbers and bytes.
+fn option() -> impl Strategy<Value = OptionValue> {
+    let parts = (0..24_u8, any::<u8>(), any::<u64>(), any::<u32>(), vec(any::<u8>(), 0..64));
+    parts.prop_map(|(which, byte, wide, number, data)| make_option(which, byte, wide, number, &data))
+}
+
+fn make_option(which: u8, byte: u8, wide: u64, number: u32, value: &[u8]) -> OptionValue {
+    let feature = FeatureNumber(byte);
+    let whole = |unit: usize| &value[..value.len() / unit * unit];
+    let option = match which {
+        0 => OptionRef::Padding,
+        1 => OptionRef::Mandatory,
+        2 => OptionRef::SlowReceiver,
+        3 => OptionRef::ChangeL { feature, value },
+        4 => OptionRef::ConfirmL { feature, value },
+        5 => OptionRef::ChangeR { feature, value },
+        6 => OptionRef::ConfirmR { feature, value },
+        7 => OptionRef::InitCookie(value),
+        8 => OptionRef::NdpCount(wide & ((1 << 48) - 1) >> (byte % 48)),
+        9 => OptionRef::AckVector { nonce: byte & 1 == 1, cells: value },
+        10 => OptionRef::DataDropped(value),
+        11 => OptionRef::Timestamp(number),
+        12 => OptionRef::TimestampEcho { timestamp: number, elapsed: None },
+        13 => OptionRef::TimestampEcho { timestamp: number, elapsed: Some(wide as u32) },
+        14 => OptionRef::TimestampEcho { timestamp: number, elapsed: Some(u32::from(byte)) },
+        15 => OptionRef::ElapsedTime(number),
+        16 => OptionRef::ElapsedTime(number & 0xffff),
+        17 => OptionRef::DataChecksum(number),
+        18 => OptionRef::LossEventRate(number),
+        19 => {
+            let intervals = whole(LossInterval::LEN);
+            OptionRef::LossIntervals { skip_length: byte, intervals }
+        }
+        20 => OptionRef::ReceiveRate(number),
+        21 => OptionRef::DroppedPackets(whole(3)),
+        22 => OptionRef::CcidSpecific { kind: byte | 0x80, data: value },
+        _ => OptionRef::Unknown { kind: 45 + byte % 83, data: value },
+    };
+    let owned = OptionValue::from(option);
+    // The law of single options, here where every option passes by.
+    if which != 22 {
+        assert_eq!(owned.as_ref(), Ok(option));
+    }
+    owned
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    vec(any::<u8>(), 0..80).prop_flat_map(|payload| {
+        let options = vec(option(), 0..12).prop_map(|mut options| {
+            while options.last().is_some_and(|o| o.kind == 0) {
+                options.pop();
+            }
+            options
+        });
+        (header(payload.len()), options, Just(payload))
+            .prop_map(|(header, options, payload)| Packet { header, options, payload })
+    })
+}
+
+fn pseudo() -> impl Strategy<Value = PseudoHeader> {
+    let v4 = any::<([u8; 4], [u8; 4])>();
+    let v6 = any::<([u8; 16], [u8; 16])>();
+    prop_oneof![
+        v4.prop_map(|(a, b)| PseudoHeader::new(a.into(), b.into())),
+        v6.prop_map(|(a, b)| PseudoHeader::new(a.into(), b.into())),
+    ]
+}
+
+/// Everything that can be asked of bytes, for the tests that must not panic.
+fn ask_everything(bytes: &[u8], total_len: usize) {
+    let pseudo = PseudoHeader::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    if let Ok(view) = PacketView::new(bytes, total_len) {
+        let _ = (view.options().count(), view.header(), view.to_string());
+        let _ = (view.verify_checksum(&pseudo, &[], 0), view.verify_checksum(&pseudo, bytes, 9));
+        assert!(view.data_offset() <= bytes.len());
+    }
+    let _ = Packet::parse(bytes, Some(&pseudo));
+    let _ = Packet::parse(bytes, None).map(|p| p.emit(&pseudo));
+    for link in [0, 1, 101, 113, 276].map(|n| LinkType::from_number(n).unwrap()) {
+        let _ = Envelope::parse(link, bytes, &[6511]).map(|e| e.to_string());
+    }
+    let _ = UdpHeader::parse(bytes, total_len);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1024,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn parse_gives_back_what_emit_was_given(packet in packet(), pseudo in pseudo()) {
+        let bytes = packet.emit(&pseudo).unwrap();
+        prop_assert_eq!(Packet::parse(&bytes, Some(&pseudo)).unwrap(), packet);
+    }
+
+    #[test]
+    fn encapsulated_packets_too(packet in packet(), pseudo in pseudo()) {
+        let bytes = packet.emit_encapsulated().unwrap();
+        prop_assert_eq!(&bytes[6..8], &[0, 0]);
+        let udp = UdpHeader::around((6511, 6512), &pseudo, &bytes, &[], 0).unwrap();
+        let datagram = [&udp.to_bytes()[..], &bytes].concat();
+        let (header, inside) = UdpHeader::parse(&datagram, datagram.len()).unwrap();
+        prop_assert_eq!(header.verify(&pseudo, inside), Ok(()));
+        prop_assert_eq!(Packet::parse(inside, None).unwrap(), packet);
+    }
+
+    /// Splitting the data between header bytes, rest and zeros changes no checksum.
+    #[test]
+    fn the_checksum_is_the_same_however_the_data_is_held(
+        mut packet in packet(), pseudo in pseudo(), cut in 0..80_usize, zeros in 0..40_usize
+    ) {
+        let real = packet.payload.clone();
+        packet.payload.resize(real.len() + zeros, 0);
+        let whole = packet.emit(&pseudo).unwrap();
+        let mut buf = BytesMut::new();
+        let mut emitter = Emitter::new(&mut buf, &packet.header);
+        for o in &packet.options {
+            emitter.raw_option(o.kind, &o.data).unwrap();
+        }
+        let len = emitter.finish(&pseudo, &real, zeros);
+        prop_assert_eq!(&buf[..], &whole[..len]);
+        let cut = len + cut.min(real.len());
+        let view = PacketView::new(&whole[..cut], whole.len()).unwrap();
+        let rest = &whole[cut..len + real.len()];
+        prop_assert!(view.verify_checksum(&pseudo, rest, zeros));
+        let wrong = PseudoHeader::new([1, 2, 3, 4].into(), [5, 6, 7, 8].into());
+        prop_assert!(!view.verify_checksum(&wrong, rest, zeros) || wrong == pseudo);
+    }
+
+    #[test]
+    fn view_and_header_agree(packet in packet(), pseudo in pseudo()) {
+        let bytes = packet.emit(&pseudo).unwrap();
+        let view = PacketView::new(&bytes, bytes.len()).unwrap();
+        let h = packet.header;
+        prop_assert_eq!(view.header(), h);
+        prop_assert_eq!(view.seq_raw(), match h.x {
+            true => RawSeq::Long(h.seq),
+            false => RawSeq::Short(h.seq.low24()),
+        });
+        prop_assert_eq!(view.ack_raw().map(RawSeq::bits), h.kind.ack());
+        prop_assert_eq!(view.payload_in_header(), &packet.payload[..]);
+        prop_assert!(!view.to_string().is_empty());
+    }
+
+    #[test]
+    fn short_numbers_are_found_again(reference in seqno(), near in 0..1_u64 << 23, up: bool) {
+        let truth = if up { reference.add(near) } else { reference.sub(near) };
+        prop_assert_eq!(Seqno::extend24(truth.low24(), reference), truth);
+        prop_assert_eq!(RawSeq::Short(truth.low24()).extend(reference), truth);
+    }
+
+    #[test]
+    fn service_codes_go_through_text(code in 0..u32::MAX) {
+        let text = ServiceCode(code).to_string();
+        prop_assert_eq!(text.parse(), Ok(ServiceCode(code)));
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200), extra in 0..2000_usize) {
+        ask_everything(&bytes, bytes.len());
+        ask_everything(&bytes, bytes.len() + extra);
+        ask_everything(&bytes, extra);
+    }
+
+    /// Bytes that begin like a packet get further than random ones.
+    #[test]
+    fn no_damaged_packet_panics(
+        packet in packet(), pseudo in pseudo(), cut in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(), value: u8
+    ) {
+        let mut bytes = packet.emit(&pseudo).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = value;
+        ask_everything(&bytes, bytes.len());
+        ask_everything(&bytes[..cut.index(bytes.len())], bytes.len());
+    }
+
+    #[test]
+    fn every_raw_option_is_understood_or_refused(kind: u8, data in vec(any::<u8>(), 0..=253)) {
+        let raw = RawOption { kind, data: if kind < 32 { &[] } else { &data } };
+        if let Ok(option) = OptionRef::from_raw(raw) {
+            prop_assert_eq!(option.kind(), kind);
+            let owned = OptionValue::from(option);
+            prop_assert_eq!(owned.as_ref(), Ok(option));
+        }
+    }
+}
