@@ -1,0 +1,159 @@
+//! What is wrong in a file, where, and what the nearest right thing is.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+/// A text that can be pointed into: a file, or a command-line argument.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What to call it: the path as the user gave it, or `--set`.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// A stretch of a [`Source`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The text.
+    pub source: Arc<Source>,
+    /// Bytes of it.
+    pub range: Range<usize>,
+}
+
+impl Span {
+    /// Line and column, both counted from 1 (columns in characters).
+    pub fn line_column(&self) -> (usize, usize) {
+        let before = &self.source.text[..self.range.start.min(self.source.text.len())];
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |i| i + 1);
+        (line, before[start..].chars().count() + 1)
+    }
+
+    /// The line that the span begins on, and how many characters of it are meant (at least one).
+    fn excerpt(&self) -> (&str, usize) {
+        let text = &self.source.text;
+        let at = self.range.start.min(text.len());
+        let start = text[..at].rfind('\n').map_or(0, |i| i + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |i| at + i);
+        let stop = self.range.end.clamp(at, end);
+        (&text[start..end], text[at..stop].chars().count().max(1))
+    }
+}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where; a missing file has no place inside it.
+    pub span: Option<Span>,
+    /// What would be right.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// A fault at a place.
+    pub fn at(span: &Span, message: impl Into<String>) -> Self {
+        Self { message: message.into(), span: Some(span.clone()), hint: None }
+    }
+
+    /// A fault of a whole file.
+    pub fn whole(message: impl Into<String>) -> Self {
+        Self { message: message.into(), span: None, hint: None }
+    }
+
+    /// The same with advice.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(span) = &self.span {
+            let (line, column) = span.line_column();
+            let (text, width) = span.excerpt();
+            let number = line.to_string();
+            let pad = " ".repeat(number.len());
+            write!(f, "\n{pad}--> {}:{line}:{column}", span.source.name)?;
+            write!(f, "\n{pad} |\n{number} | {text}")?;
+            write!(f, "\n{pad} | {}{}", " ".repeat(column - 1), "^".repeat(width))?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every fault found in one reading; never empty when it is an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Adds a fault, once (an axis value is read at every grid point).
+    pub fn push(&mut self, fault: Diagnostic) {
+        if !self.0.contains(&fault) {
+            self.0.push(fault);
+        }
+    }
+
+    /// `value` if nothing was wrong.
+    ///
+    /// # Errors
+    /// All the faults, in the order of the file.
+    pub fn into_result<T>(mut self, value: Option<T>) -> Result<T, Self> {
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => {
+                self.0.sort_by_key(|d| d.span.as_ref().map_or(0, |s| s.range.start));
+                Err(self)
+            }
+        }
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(fault: Diagnostic) -> Self {
+        Self(vec![fault])
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, fault) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n\nerror: ")?;
+            }
+            write!(f, "{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// The candidate that `word` was most likely meant to be, if one is near enough.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |c: &str| {
+        let edits = strsim::damerau_levenshtein(word, c);
+        (edits <= (word.chars().count() / 3).max(1)) || strsim::jaro_winkler(word, c) > 0.85
+    };
+    candidates.into_iter().filter(|c| near(c)).min_by_key(|c| strsim::damerau_levenshtein(word, c))
+}
+
+/// `did you mean ...?` where something is near, and in any case the list of what is right.
+pub(crate) fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
+    if candidates.is_empty() {
+        return format!("{what}: none");
+    }
+    let list = candidates.join(", ");
+    match nearest(word, candidates.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? {what}: {list}"),
+        None => format!("{what}: {list}"),
+    }
+}

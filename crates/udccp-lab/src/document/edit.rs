@@ -1,0 +1,149 @@
+//! Changing a tree before it is read: grid axes put in for `$name`, and `key = value` overrides.
+
+use std::sync::Arc;
+
+use super::{Entry, Node, Value};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion};
+
+/// One `key = value` that replaces what a file says.
+#[derive(Clone, Debug)]
+pub struct Override {
+    /// Dotted path; a list of named tables is entered by name or number: `flow.second.protocol`.
+    pub path: String,
+    /// Where the path stands.
+    pub span: Span,
+    /// The new value.
+    pub node: Node,
+}
+
+impl Override {
+    /// Reads `key=value` as given on a command line. The value is TOML, or else plain text, so that
+    /// quotes are not needed: `--set topology.bottleneck.rtt="50 ms"`.
+    ///
+    /// # Errors
+    /// An argument without `=`.
+    pub fn parse(argument: &str) -> Result<Self, Diagnostic> {
+        let text = argument.to_owned();
+        let source = Arc::new(Source { name: "--set".to_owned(), text });
+        let all = Span { source: Arc::clone(&source), range: 0..argument.len() };
+        let Some((path, value)) = argument.split_once('=') else {
+            return Err(Diagnostic::at(&all, "expected KEY=VALUE")
+                .hint("for example --set topology.bottleneck.rtt=\"50 ms\""));
+        };
+        let span = Span { range: 0..path.len(), ..all.clone() };
+        let value_span = Span { range: path.len() + 1..argument.len(), ..all };
+        let value = plain_value(value.trim());
+        let path = path.trim().to_owned();
+        Ok(Self { path, span, node: Node { span: value_span, value } })
+    }
+}
+
+/// A number or truth value where the text is one, else the text itself.
+fn plain_value(text: &str) -> Value {
+    if let Ok(n) = text.parse() {
+        return Value::Integer(n);
+    }
+    if let Ok(x) = text.parse() {
+        return Value::Float(x);
+    }
+    match text {
+        "true" => Value::Flag(true),
+        "false" => Value::Flag(false),
+        _ => Value::Text(text.trim_matches('"').to_owned()),
+    }
+}
+
+/// Puts an override into the tree. Tables on the way are made where they are absent; keys that
+/// the schema does not know are found when the tree is read.
+///
+/// # Errors
+/// A path that enters something that is no table, or names an element that a list does not have.
+pub fn set(root: &mut Node, change: &Override) -> Result<(), Diagnostics> {
+    let parts: Vec<&str> = change.path.split('.').collect();
+    let (last, folders) = parts.split_last().ok_or_else(|| no_table(change, ""))?;
+    let mut at = root;
+    for part in folders {
+        at = enter(at, part, change)?;
+    }
+    let Value::Table(entries) = &mut at.value else {
+        return Err(no_table(change, last).into());
+    };
+    match entries.iter_mut().find(|e| e.key == *last) {
+        Some(entry) => entry.node = change.node.clone(),
+        None => entries.push(Entry {
+            key: (*last).to_owned(),
+            key_span: change.span.clone(),
+            node: change.node.clone(),
+        }),
+    }
+    Ok(())
+}
+
+fn enter<'a>(
+    node: &'a mut Node,
+    part: &str,
+    change: &Override,
+) -> Result<&'a mut Node, Diagnostic> {
+    match &mut node.value {
+        Value::Table(entries) => {
+            let found = entries.iter().position(|e| e.key == part);
+            let index = found.unwrap_or_else(|| {
+                let span = change.span.clone();
+                let node = Node { span: span.clone(), value: Value::Table(Vec::new()) };
+                entries.push(Entry { key: part.to_owned(), key_span: span, node });
+                entries.len() - 1
+            });
+            Ok(&mut entries[index].node)
+        }
+        Value::List(items) => {
+            let names: Vec<String> = items.iter().map(name_of).collect();
+            let by_name = names.iter().position(|n| n == part);
+            let index = by_name.or_else(|| part.parse().ok().filter(|i| *i < items.len()));
+            index.map(|i| &mut items[i]).ok_or_else(|| {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                Diagnostic::at(&change.span, format!("there is no `{part}` in this list"))
+                    .hint(suggestion(part, "there are", &names))
+            })
+        }
+        _ => Err(no_table(change, part)),
+    }
+}
+
+fn name_of(node: &Node) -> String {
+    let name = node.get("name").or_else(|| node.get("id"));
+    name.map(Node::label).unwrap_or_default()
+}
+
+fn no_table(change: &Override, part: &str) -> Diagnostic {
+    Diagnostic::at(&change.span, format!("`{part}` is inside something that is no table"))
+}
+
+/// Replaces every `"$name"` below `node` by the value of that axis.
+///
+/// # Errors
+/// A name that no axis has, with the nearest.
+pub fn substitute(node: &mut Node, axes: &[(&str, &Node)]) -> Result<(), Diagnostics> {
+    match &mut node.value {
+        Value::Text(text) => {
+            let Some(name) = text.strip_prefix('$') else { return Ok(()) };
+            let Some((_, value)) = axes.iter().find(|(axis, _)| *axis == name) else {
+                return Err(no_axis(&node.span, name, axes).into());
+            };
+            *node = (*value).clone();
+            Ok(())
+        }
+        Value::List(items) => items.iter_mut().try_for_each(|i| substitute(i, axes)),
+        Value::Table(entries) => entries.iter_mut().try_for_each(|e| substitute(&mut e.node, axes)),
+        _ => Ok(()),
+    }
+}
+
+fn no_axis(span: &Span, name: &str, axes: &[(&str, &Node)]) -> Diagnostic {
+    let names: Vec<&str> = axes.iter().map(|(axis, _)| *axis).collect();
+    let hint = if names.is_empty() {
+        "a `$name` stands for an axis of [grid], and there is none".to_owned()
+    } else {
+        suggestion(name, "axes of [grid]", &names)
+    };
+    Diagnostic::at(span, format!("there is no grid axis `{name}`")).hint(hint)
+}

@@ -1,0 +1,160 @@
+//! A TOML text as a tree in which every key and value knows its place, so that any later check can
+//! point at the line.
+
+mod edit;
+mod reader;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span};
+
+pub use edit::{Override, set, substitute};
+pub(crate) use reader::from_text;
+pub use reader::{Faults, FromNode, Reader, parse_text};
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub value: Value,
+}
+
+/// The kinds of values that the schema uses.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// `[ ... ]`, or repeated `[[name]]`.
+    List(Vec<Node>),
+    /// `{ ... }` or `[name]`, in the order of the file.
+    Table(Vec<Entry>),
+    /// A kind that the schema has no use for (dates).
+    Other(&'static str),
+}
+
+/// One `key = value`.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub key_span: Span,
+    /// The value.
+    pub node: Node,
+}
+
+impl Node {
+    /// The kind in words, for messages.
+    pub fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Text(_) => "a text",
+            Value::Integer(_) => "a whole number",
+            Value::Float(_) => "a number",
+            Value::Flag(_) => "a truth value",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+            Value::Other(kind) => kind,
+        }
+    }
+
+    /// The entries of a table; empty for anything else.
+    pub fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The value under `key`.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|e| e.key == key).map(|e| &e.node)
+    }
+
+    /// The text of a text.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value as it would be written on a line, for labels.
+    pub fn label(&self) -> String {
+        match &self.value {
+            Value::Text(text) => text.clone(),
+            Value::Integer(n) => n.to_string(),
+            Value::Float(x) => x.to_string(),
+            Value::Flag(b) => b.to_string(),
+            Value::List(_) | Value::Table(_) | Value::Other(_) => self.kind().to_owned(),
+        }
+    }
+}
+
+/// Reads a file as a tree.
+///
+/// # Errors
+/// A file that cannot be read, or is no TOML (with the line).
+pub fn load(path: &Path) -> Result<Node, Diagnostics> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Diagnostic::whole(format!("cannot read {}: {e}", path.display()))
+            .hint("`udccp lab list` shows the experiment files that are here")
+    })?;
+    parse(&path.display().to_string(), text)
+}
+
+/// Reads a text as a tree; `name` is what messages call it.
+///
+/// # Errors
+/// A text that is no TOML, with the line.
+pub fn parse(name: &str, text: String) -> Result<Node, Diagnostics> {
+    let source = Arc::new(Source { name: name.to_owned(), text });
+    let parsed = DeTable::parse(&source.text).map_err(|e| {
+        let span = Span { source: Arc::clone(&source), range: e.span().unwrap_or(0..0) };
+        Diagnostic::at(&span, format!("not valid TOML: {}", e.message()))
+    })?;
+    let range = 0..source.text.len();
+    let value = table(&source, parsed.get_ref());
+    Ok(Node { span: Span { source: Arc::clone(&source), range }, value })
+}
+
+fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Value {
+    let mut entries: Vec<Entry> = table
+        .iter()
+        .map(|(key, value)| Entry {
+            key: key.get_ref().to_string(),
+            key_span: Span { source: Arc::clone(source), range: key.span() },
+            node: node(source, value),
+        })
+        .collect();
+    entries.sort_by_key(|e| e.key_span.range.start);
+    Value::Table(entries)
+}
+
+fn node(source: &Arc<Source>, value: &Spanned<DeValue<'_>>) -> Node {
+    let span = Span { source: Arc::clone(source), range: value.span() };
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix())
+            .map_or(Value::Other("a number out of range"), Value::Integer),
+        DeValue::Float(x) => {
+            x.as_str().parse().map_or(Value::Other("a number out of range"), Value::Float)
+        }
+        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::Datetime(_) => Value::Other("a date"),
+        DeValue::Array(items) => Value::List(items.iter().map(|i| node(source, i)).collect()),
+        DeValue::Table(entries) => table(source, entries),
+    };
+    Node { span, value }
+}

@@ -1,0 +1,231 @@
+//! Typed reading of tables: what is asked for is known, what is left over is an error.
+
+use core::cell::RefCell;
+use core::fmt::Display;
+use core::str::FromStr;
+
+use udccp_base::{DataRate, DataSize, Duration};
+
+use super::{Entry, Node, Value};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span, suggestion};
+
+/// Where faults are collected; reading goes on so that one look shows them all.
+#[derive(Debug, Default)]
+pub struct Faults(RefCell<Diagnostics>);
+
+impl Faults {
+    /// Notes a fault.
+    pub fn push(&self, fault: Diagnostic) {
+        self.0.borrow_mut().push(fault);
+    }
+
+    /// `value`, if nothing was wrong.
+    ///
+    /// # Errors
+    /// Every fault that was noted.
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, Diagnostics> {
+        self.0.into_inner().into_result(value)
+    }
+}
+
+/// A type that one TOML value can be read as.
+pub trait FromNode: Sized {
+    /// Reads the value, or notes why it cannot be read.
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self>;
+}
+
+/// Reads a text by its `FromStr`, noting its error (which names the right form) at the value.
+pub fn parse_text<T: FromStr<Err: Display>>(node: &Node, faults: &Faults, form: &str) -> Option<T> {
+    let Some(text) = node.as_text() else {
+        let message = format!("expected {form}, found {}", node.kind());
+        faults.push(Diagnostic::at(&node.span, message).hint(unit_hint(node, form)));
+        return None;
+    };
+    text.parse().map_err(|e: T::Err| faults.push(split(&node.span, &e.to_string()))).ok()
+}
+
+/// A bare number where a quantity belongs is the commonest slip.
+fn unit_hint(node: &Node, form: &str) -> String {
+    match node.value {
+        Value::Integer(_) | Value::Float(_) => {
+            format!("every quantity carries its unit: write {form}")
+        }
+        _ => format!("write {form}"),
+    }
+}
+
+/// The units' own errors read "fault; advice".
+fn split(span: &Span, message: &str) -> Diagnostic {
+    match message.split_once("; ") {
+        Some((fault, advice)) => Diagnostic::at(span, fault).hint(advice),
+        None => Diagnostic::at(span, message),
+    }
+}
+
+macro_rules! from_text {
+    ($type:ty, $form:expr) => {
+        impl $crate::document::FromNode for $type {
+            fn from_node(
+                node: &$crate::document::Node,
+                faults: &$crate::document::Faults,
+            ) -> Option<Self> {
+                $crate::document::parse_text(node, faults, $form)
+            }
+        }
+    };
+}
+from_text!(Duration, "a time such as \"25 ms\"");
+from_text!(DataRate, "a rate such as \"100 Mbit/s\"");
+from_text!(DataSize, "a size such as \"1500 B\"");
+pub(crate) use from_text;
+
+impl FromNode for String {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        parse_text(node, faults, "a text in quotes")
+    }
+}
+
+impl FromNode for bool {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        match node.value {
+            Value::Flag(flag) => Some(flag),
+            _ => wrong(node, faults, "true or false"),
+        }
+    }
+}
+
+impl FromNode for u64 {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        match node.value {
+            Value::Integer(n) if n >= 0 => Some(n as Self),
+            _ => wrong(node, faults, "a whole number, not negative"),
+        }
+    }
+}
+
+impl FromNode for f64 {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        match node.value {
+            Value::Integer(n) => Some(n as Self),
+            Value::Float(x) if x.is_finite() => Some(x),
+            _ => wrong(node, faults, "a number"),
+        }
+    }
+}
+
+impl FromNode for Node {
+    fn from_node(node: &Node, _: &Faults) -> Option<Self> {
+        Some(node.clone())
+    }
+}
+
+impl<T: FromNode> FromNode for Vec<T> {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        match &node.value {
+            Value::List(items) => {
+                let read: Vec<Option<T>> = items.iter().map(|i| T::from_node(i, faults)).collect();
+                read.into_iter().collect()
+            }
+            _ => wrong(node, faults, "a list in brackets"),
+        }
+    }
+}
+
+fn wrong<T>(node: &Node, faults: &Faults, form: &str) -> Option<T> {
+    let message = format!("expected {form}, found {}", node.kind());
+    faults.push(Diagnostic::at(&node.span, message));
+    None
+}
+
+/// Reads one table key by key. Each key asked for counts as known; [`Reader::finish`] refuses
+/// the rest.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    node: &'a Node,
+    what: String,
+    known: Vec<&'static str>,
+    faults: &'a Faults,
+}
+
+impl<'a> Reader<'a> {
+    /// Begins to read `node`, which messages call `what` (for example `[time]`).
+    pub fn new(node: &'a Node, what: impl Into<String>, faults: &'a Faults) -> Option<Self> {
+        let what = what.into();
+        if !matches!(node.value, Value::Table(_)) {
+            let message = format!("{what} is a table, found {}", node.kind());
+            faults.push(Diagnostic::at(&node.span, message));
+            return None;
+        }
+        Some(Self { node, what, known: Vec::new(), faults })
+    }
+
+    /// Where faults go.
+    pub fn faults(&self) -> &'a Faults {
+        self.faults
+    }
+
+    /// Where the table stands.
+    pub fn span(&self) -> &'a Span {
+        &self.node.span
+    }
+
+    /// The value under `key`, unread, which becomes a known key.
+    pub fn raw(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.known.push(key);
+        self.node.get(key)
+    }
+
+    /// The value under `key` if it is there (a value that cannot be read is noted).
+    pub fn want<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
+        let faults = self.faults;
+        self.raw(key).and_then(|node| T::from_node(node, faults))
+    }
+
+    /// The value under `key`; its absence is a fault.
+    pub fn need<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
+        if self.node.get(key).is_none() {
+            self.missing(key);
+        }
+        self.want(key)
+    }
+
+    /// The value under `key`, or `default` where it is absent.
+    pub fn or<T: FromNode>(&mut self, key: &'static str, default: T) -> T {
+        self.want(key).unwrap_or(default)
+    }
+
+    /// The tables of `[[key]]`, each with a number from 1.
+    pub fn tables(&mut self, key: &'static str) -> Vec<&'a Node> {
+        match self.raw(key).map(|n| (&n.value, n)) {
+            None => Vec::new(),
+            Some((Value::List(items), _)) => items.iter().collect(),
+            Some((_, node)) => {
+                let message = format!("`{key}` is a list of tables, found {}", node.kind());
+                let hint = format!("write [[{key}]] with two brackets");
+                self.faults.push(Diagnostic::at(&node.span, message).hint(hint));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Notes that `key` is missing.
+    fn missing(&self, key: &str) {
+        let mut head = self.node.span.clone();
+        // A table spans all its lines; its first line is enough to find it.
+        let text = &head.source.text[head.range.clone()];
+        head.range.end = head.range.start + text.find('\n').unwrap_or(text.len());
+        let message = format!("{} lacks the key `{key}`", self.what);
+        self.faults.push(Diagnostic::at(&head, message));
+    }
+
+    /// Refuses every key that was not asked for.
+    pub fn finish(self) {
+        for Entry { key, key_span, .. } in self.node.entries() {
+            if !self.known.contains(&key.as_str()) {
+                let message = format!("unknown key `{key}` in {}", self.what);
+                let hint = suggestion(key, "known keys", &self.known);
+                self.faults.push(Diagnostic::at(key_span, message).hint(hint));
+            }
+        }
+    }
+}

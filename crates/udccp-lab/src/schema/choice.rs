@@ -1,0 +1,58 @@
+//! Words that a file may choose from, each read with the list of right ones on error.
+
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Faults, FromNode, Node};
+
+/// Reads a word as one of a list of (word, value).
+pub(crate) fn choose<T: Copy>(
+    node: &Node,
+    faults: &Faults,
+    what: &str,
+    table: &[(&str, T)],
+) -> Option<T> {
+    let word = String::from_node(node, faults)?;
+    let found = table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
+    if found.is_none() {
+        let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
+        let fault = Diagnostic::at(&node.span, format!("\"{word}\" is no {what}"));
+        faults.push(fault.hint(suggestion(&word, "there are", &names)));
+    }
+    found
+}
+
+/// An enum whose values are words in files: reading, printing and serialising by one table.
+macro_rules! words {
+    ($(#[$meta:meta])* $type:ident, $what:literal: $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $type {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl $type {
+            /// Every word with its value.
+            pub const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
+
+            /// The word in files.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl $crate::document::FromNode for $type {
+            fn from_node(
+                node: &$crate::document::Node,
+                faults: &$crate::document::Faults,
+            ) -> Option<Self> {
+                $crate::schema::choice::choose(node, faults, $what, Self::WORDS)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(self.word())
+            }
+        }
+    };
+}
+pub(crate) use words;

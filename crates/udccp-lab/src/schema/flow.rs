@@ -1,0 +1,260 @@
+//! A flow: protocol, start, traffic, and the options of its protocol family.
+
+use serde::Serialize;
+use udccp_base::{DataRate, DataSize, Duration};
+
+use super::choice::words;
+use super::quantity::{Packets, Percent, StartWindow};
+use super::scenario::DEFAULT_PACKET;
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Faults, FromNode, Node, Reader, Value};
+use crate::protocol::Protocol;
+
+/// One flow from its sender to its receiver.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flow {
+    /// Its name in results.
+    pub name: String,
+    /// Its protocol.
+    pub protocol: &'static Protocol,
+    /// When it starts.
+    pub start: Duration,
+    /// When its application stops; at the end of the run otherwise.
+    pub stop: Option<Duration>,
+    /// Largest IP packet (the path MTU).
+    pub packet: DataSize,
+    /// What its application sends.
+    pub traffic: Traffic,
+    /// Options used where the protocol is a DCCP.
+    pub dccp: DccpOptions,
+    /// Options used where the protocol is a TCP.
+    pub tcp: TcpOptions,
+}
+
+/// What an application sends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Traffic {
+    /// As much as the flow takes.
+    Bulk,
+    /// Messages of one size at regular times.
+    ConstantRate {
+        /// Payload rate.
+        rate: DataRate,
+        /// Payload of one message.
+        size: DataSize,
+    },
+}
+
+/// Options of a DCCP flow. What is absent keeps the protocol's default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DccpOptions {
+    /// Acknowledge every this many packets; adapted by RFC 4341 section 6.1 where absent.
+    pub ack_ratio: Option<u64>,
+    /// First congestion window.
+    pub initial_window: Option<StartWindow>,
+    /// Part of the window that a congestion event cuts away (50 % in RFC 4341).
+    pub window_cut: Option<Percent>,
+    /// First Sequence Window in packets.
+    pub sequence_window: Option<u64>,
+    /// Upper bound of the congestion window.
+    pub max_window: Option<Packets>,
+    /// Lower bound of the retransmission timeout.
+    pub min_rto: Option<Duration>,
+    /// Explicit congestion notification.
+    pub ecn: Option<bool>,
+    /// Messages that may wait to be sent.
+    pub send_queue: Option<Packets>,
+}
+
+words! {
+    /// What the settings of a TCP host start from.
+    TcpProfile, "TCP profile":
+    /// A current host.
+    Modern = "modern",
+    /// Linux 2.6.22 of 2007 as it was installed.
+    Linux2622 = "linux-2.6.22",
+    /// The RFCs word for word.
+    Rfc = "rfc",
+}
+
+words! {
+    /// What one acknowledgement adds to a window that grows by acknowledgements.
+    AckCounting, "way of counting acknowledgements":
+    /// As many segments as it acknowledges.
+    Segments = "segments",
+    /// As many, at most two (RFC 3465).
+    AtMostTwo = "at-most-two",
+    /// One.
+    OnePerAck = "one-per-ack",
+}
+
+words! {
+    /// How a window falls when recovery begins.
+    Reduction, "window reduction":
+    /// At once (RFC 6675).
+    AtOnce = "at-once",
+    /// In proportion to deliveries (RFC 6937).
+    Proportional = "proportional",
+    /// One segment every two acknowledgements.
+    RateHalving = "rate-halving",
+}
+
+/// Options of a TCP flow. What is absent is as the profile has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpOptions {
+    /// The profile.
+    pub profile: TcpProfile,
+    /// Acknowledge every second segment instead of each.
+    pub delayed_ack: Option<bool>,
+    /// How acknowledgements are counted.
+    pub ack_counting: Option<AckCounting>,
+    /// How the window falls.
+    pub window_reduction: Option<Reduction>,
+    /// First congestion window.
+    pub initial_window: Option<StartWindow>,
+    /// Part of the window that a congestion event cuts away (NewReno only; 50 %).
+    pub window_cut: Option<Percent>,
+    /// Upper bound of the congestion window.
+    pub max_window: Option<Packets>,
+    /// Receive buffer: the largest window advertised.
+    pub receive_buffer: Option<DataSize>,
+    /// Send buffer.
+    pub send_buffer: Option<DataSize>,
+    /// Lower bound of the retransmission timeout.
+    pub min_rto: Option<Duration>,
+    /// Explicit congestion notification.
+    pub ecn: Option<bool>,
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        Self {
+            profile: TcpProfile::Modern,
+            delayed_ack: None,
+            ack_counting: None,
+            window_reduction: None,
+            initial_window: None,
+            window_cut: None,
+            max_window: None,
+            receive_buffer: None,
+            send_buffer: None,
+            min_rto: None,
+            ecn: None,
+        }
+    }
+}
+
+impl Flow {
+    pub(super) fn read(node: &Node, faults: &Faults) -> Option<Self> {
+        let label = node.get("name").map(Node::label).unwrap_or_default();
+        let mut reader = Reader::new(node, format!("[[flow]] \"{label}\""), faults)?;
+        let name: Option<String> = reader.need("name");
+        let protocol = reader.need("protocol");
+        let start = reader.or("start", Duration::ZERO);
+        let stop: Option<Duration> = reader.want("stop");
+        let packet = reader.or("packet", DEFAULT_PACKET);
+        let traffic = reader.need("traffic");
+        let dccp = reader.or("dccp", DccpOptions::default());
+        let tcp = reader.or("tcp", TcpOptions::default());
+        check_name(name.as_deref(), node, faults);
+        if !(200..=65_535).contains(&packet.bytes()) {
+            let span = node.get("packet").map_or(&node.span, |n| &n.span);
+            faults.push(Diagnostic::at(span, format!("an IP packet of {packet} cannot be")));
+        }
+        if stop.is_some_and(|stop| stop <= start) {
+            let span = node.get("stop").map_or(&node.span, |n| &n.span);
+            faults.push(Diagnostic::at(span, format!("the flow starts at {start}")));
+        }
+        reader.finish();
+        let (name, protocol, traffic) = (name?, protocol?, traffic?);
+        Some(Self { name, protocol, start, stop, packet, traffic, dccp, tcp })
+    }
+}
+
+/// A flow's name is a path in `--set` and a file name of captures.
+fn check_name(name: Option<&str>, node: &Node, faults: &Faults) {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_some_and(|n| n.is_empty() || !n.chars().all(fine)) {
+        let span = node.get("name").map_or(&node.span, |n| &n.span);
+        let fault = "a flow's name is made of letters, digits, '-' and '_'";
+        faults.push(Diagnostic::at(span, fault));
+    }
+}
+
+impl FromNode for Traffic {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        const KINDS: [&str; 2] = ["bulk", "constant-rate"];
+        if let Value::Text(word) = &node.value {
+            if word == "bulk" {
+                return Some(Self::Bulk);
+            }
+            let fault = Diagnostic::at(&node.span, format!("\"{word}\" is no traffic by itself"));
+            faults.push(fault.hint(
+                "write \"bulk\", or { kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }",
+            ));
+            return None;
+        }
+        let mut reader = Reader::new(node, "traffic", faults)?;
+        let kind: String = reader.need("kind")?;
+        let traffic = match kind.as_str() {
+            "bulk" => Some(Self::Bulk),
+            "constant-rate" => {
+                let rate: Option<DataRate> = reader.need("rate");
+                let size: Option<DataSize> = reader.need("size");
+                rate.zip(size).map(|(rate, size)| Self::ConstantRate { rate, size })
+            }
+            _ => {
+                let span = node.get("kind").map_or(&node.span, |n| &n.span);
+                let fault = Diagnostic::at(span, format!("\"{kind}\" is no kind of traffic"));
+                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
+                return None;
+            }
+        };
+        reader.finish();
+        traffic
+    }
+}
+
+impl FromNode for DccpOptions {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        let mut reader = Reader::new(node, "flow.dccp", faults)?;
+        let options = Self {
+            ack_ratio: reader.want("ack_ratio"),
+            initial_window: reader.want("initial_window"),
+            window_cut: reader.want("window_cut"),
+            sequence_window: reader.want("sequence_window"),
+            max_window: reader.want("max_window"),
+            min_rto: reader.want("min_rto"),
+            ecn: reader.want("ecn"),
+            send_queue: reader.want("send_queue"),
+        };
+        if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
+            let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);
+            faults.push(Diagnostic::at(span, "an Ack Ratio is in 1..=65535"));
+        }
+        reader.finish();
+        Some(options)
+    }
+}
+
+impl FromNode for TcpOptions {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        let mut reader = Reader::new(node, "flow.tcp", faults)?;
+        let options = Self {
+            profile: reader.or("profile", TcpProfile::Modern),
+            delayed_ack: reader.want("delayed_ack"),
+            ack_counting: reader.want("ack_counting"),
+            window_reduction: reader.want("window_reduction"),
+            initial_window: reader.want("initial_window"),
+            window_cut: reader.want("window_cut"),
+            max_window: reader.want("max_window"),
+            receive_buffer: reader.want("receive_buffer"),
+            send_buffer: reader.want("send_buffer"),
+            min_rto: reader.want("min_rto"),
+            ecn: reader.want("ecn"),
+        };
+        reader.finish();
+        Some(options)
+    }
+}

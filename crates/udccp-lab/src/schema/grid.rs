@@ -1,0 +1,182 @@
+//! The grid of an experiment: axes, points, and filters over them.
+
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Entry, Faults, FromNode, Node, Reader, Value};
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Its name: `$name` in the file.
+    pub name: String,
+    /// Its values, to be put in for `$name`.
+    pub values: Vec<Node>,
+}
+
+/// Axes, and how often each point is run.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The axes in the order of the file.
+    pub axes: Vec<Axis>,
+    /// Runs of each point, each with a seed of its own.
+    pub runs: u64,
+    /// Runs of each point with `--quick`.
+    pub quick_runs: u64,
+    /// The seed that all runs' seeds come from.
+    pub seed: u64,
+}
+
+/// One point of the grid: a value (as its label) for each axis, in the order of the axes.
+pub type Point = Vec<(String, String)>;
+
+/// Keys of `[grid]` that are no axes.
+const SETTINGS: [&str; 3] = ["runs", "quick_runs", "seed"];
+
+impl Axis {
+    /// The labels of the values.
+    pub fn labels(&self) -> Vec<String> {
+        self.values.iter().map(Node::label).collect()
+    }
+}
+
+impl Default for Grid {
+    fn default() -> Self {
+        Self { axes: Vec::new(), runs: 1, quick_runs: 1, seed: 1 }
+    }
+}
+
+impl Grid {
+    /// All points; the last axis changes fastest. One empty point where there are no axes.
+    pub fn points(&self) -> Vec<Point> {
+        let mut points = vec![Point::new()];
+        for axis in &self.axes {
+            let labels = axis.labels();
+            let extend = |p: &Point| {
+                labels
+                    .iter()
+                    .map(|l| {
+                        let mut longer = p.clone();
+                        longer.push((axis.name.clone(), l.clone()));
+                        longer
+                    })
+                    .collect::<Vec<_>>()
+            };
+            points = points.iter().flat_map(extend).collect();
+        }
+        points
+    }
+
+    /// The axis of this name.
+    pub fn axis(&self, name: &str) -> Option<&Axis> {
+        self.axes.iter().find(|a| a.name == name)
+    }
+
+    /// The axis values of a point, as nodes.
+    pub fn values<'a>(&'a self, point: &'a [(String, String)]) -> Vec<(&'a str, &'a Node)> {
+        point
+            .iter()
+            .filter_map(|(name, label)| {
+                let axis = self.axis(name)?;
+                let value = axis.values.iter().find(|v| v.label() == *label)?;
+                Some((name.as_str(), value))
+            })
+            .collect()
+    }
+
+    /// Names of the axes.
+    pub fn names(&self) -> Vec<&str> {
+        self.axes.iter().map(|a| a.name.as_str()).collect()
+    }
+}
+
+impl FromNode for Grid {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        let mut reader = Reader::new(node, "[grid]", faults)?;
+        let runs = reader.or("runs", 1);
+        let quick_runs = reader.or("quick_runs", runs.min(2));
+        let seed = reader.or("seed", 1);
+        for (key, value) in [("runs", runs), ("quick_runs", quick_runs)] {
+            if value == 0 {
+                let span = node.get(key).map_or(&node.span, |n| &n.span);
+                faults.push(Diagnostic::at(span, format!("`{key}` is at least 1")));
+            }
+        }
+        let axes = node.entries().iter().filter(|e| !SETTINGS.contains(&e.key.as_str()));
+        let axes: Vec<Option<Axis>> = axes.map(|e| read_axis(e, faults)).collect();
+        Some(Self { axes: axes.into_iter().collect::<Option<_>>()?, runs, quick_runs, seed })
+    }
+}
+
+fn read_axis(entry: &Entry, faults: &Faults) -> Option<Axis> {
+    let name = &entry.key;
+    let Value::List(values) = &entry.node.value else {
+        let fault = format!("axis `{name}` is a list of values, found {}", entry.node.kind());
+        let hint = suggestion(name, "keys of [grid] that are no axes", &SETTINGS);
+        faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+        return None;
+    };
+    if values.is_empty() {
+        faults.push(Diagnostic::at(&entry.node.span, format!("axis `{name}` has no values")));
+    }
+    for (i, value) in values.iter().enumerate() {
+        if values[..i].iter().any(|v| v.label() == value.label()) {
+            let fault = format!("axis `{name}` has \"{}\" twice", value.label());
+            faults.push(Diagnostic::at(&value.span, fault));
+        }
+    }
+    Some(Axis { name: name.clone(), values: values.clone() })
+}
+
+/// A choice of points: for each named axis the values that are meant. Empty means all.
+#[derive(Clone, Debug, Default)]
+pub struct Filter(pub Vec<(String, Vec<String>)>);
+
+impl Filter {
+    /// Whether a point (or any list of key and value) is meant.
+    pub fn matches(&self, point: &[(String, String)]) -> bool {
+        self.0.iter().all(|(axis, values)| {
+            point.iter().any(|(name, label)| name == axis && values.contains(label))
+        })
+    }
+
+    /// Reads `{ axis = ["value"], ... }`, with every axis and value checked. `flows` are the names
+    /// that the key `flow` may have.
+    pub fn read(node: &Node, grid: &Grid, flows: &[String], faults: &Faults) -> Self {
+        let mut parts = Vec::new();
+        for entry in node.entries() {
+            let known = match grid.axis(&entry.key) {
+                Some(axis) => axis.labels(),
+                None if entry.key == "flow" && !flows.is_empty() => flows.to_vec(),
+                None => {
+                    let mut names = grid.names();
+                    if !flows.is_empty() {
+                        names.push("flow");
+                    }
+                    let fault = format!("there is no grid axis `{}`", entry.key);
+                    let hint = suggestion(&entry.key, "there are", &names);
+                    faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+                    continue;
+                }
+            };
+            let values = match &entry.node.value {
+                Value::List(values) => values.iter().collect(),
+                _ => vec![&entry.node],
+            };
+            for value in &values {
+                check_value(value, &entry.key, &known, faults);
+            }
+            parts.push((entry.key.clone(), values.iter().map(|v| v.label()).collect()));
+        }
+        Self(parts)
+    }
+}
+
+fn check_value(value: &Node, axis: &str, known: &[String], faults: &Faults) {
+    let label = value.label();
+    // An axis without values is a fault of its own, told where the axis stands.
+    if !known.is_empty() && !known.contains(&label) {
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        let fault = format!("`{axis}` has no value \"{label}\"");
+        let hint = suggestion(&label, "values", &names);
+        faults.push(Diagnostic::at(&value.span, fault).hint(hint));
+    }
+}

@@ -1,0 +1,21 @@
+//! The files: a scenario is topology, time and flows; an experiment adds a grid, runs, tables,
+//! figures, references, claims and assumptions.
+
+pub(crate) mod choice;
+mod claim;
+mod experiment;
+mod flow;
+mod grid;
+mod quantity;
+mod reference;
+mod scenario;
+mod table;
+
+pub use claim::{Bound, Claim, Explanation, Predicate};
+pub use experiment::{Assumption, Experiment, Study, Variant};
+pub use flow::{AckCounting, DccpOptions, Flow, Reduction, TcpOptions, TcpProfile, Traffic};
+pub use grid::{Axis, Filter, Grid, Point};
+pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, StartWindow};
+pub use reference::{Published, Reference};
+pub use scenario::{Access, Bottleneck, Measure, Queue, SCHEMA, Scenario, Shape, Time, Topology};
+pub use table::{Figure, FigureKind, Metric, Rates, Table};

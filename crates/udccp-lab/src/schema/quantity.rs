@@ -1,0 +1,202 @@
+//! Quantities that only scenarios know: queue limits, packet counts, percentages, windows.
+
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use udccp_base::{DataRate, DataSize, Duration};
+
+use crate::document::from_text;
+
+/// The limit of a queue: `"1.0 bdp"`, `"100 packets"`, `"64 kB"` or `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// A multiple of the bandwidth-delay product of the path, in whole packets of 1500 bytes.
+    Bdp(f64),
+    /// A number of packets.
+    Packets(u32),
+    /// A number of bytes.
+    Bytes(DataSize),
+    /// No limit.
+    Unlimited,
+}
+
+/// The IP packet size in which a bandwidth-delay product is counted.
+pub const BDP_PACKET_BYTES: u64 = 1500;
+
+impl Limit {
+    /// The limit of a path of this rate and round-trip time: packets, bytes, or none.
+    pub fn resolve(self, rate: DataRate, rtt: Duration) -> udccp_link::QueueLimit {
+        use udccp_link::QueueLimit;
+        match self {
+            Self::Bdp(factor) => {
+                let bytes = rate.bytes_in(rtt).bytes() as f64 * factor;
+                QueueLimit::Packets((bytes / BDP_PACKET_BYTES as f64) as u32)
+            }
+            Self::Packets(n) => QueueLimit::Packets(n),
+            Self::Bytes(size) => QueueLimit::Bytes(size.bytes()),
+            Self::Unlimited => QueueLimit::Unlimited,
+        }
+    }
+}
+
+/// A number of packets: `"100 packets"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packets(pub u32);
+
+/// A share in percent: `"1.5 %"`, in 0..=100.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percent(pub f64);
+
+/// A congestion window to begin with: `"rfc3390"`, `"rfc6928"` or `"3 packets"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartWindow(pub udccp_cc::InitialWindow);
+
+/// Splits `"1.5 bdp"` into its number and its unit.
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let (number, unit) = text.trim().split_once(' ')?;
+    let number: f64 = number.parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some((number, unit.trim()))
+}
+
+fn whole(number: f64) -> Option<u32> {
+    (number.fract() == 0.0 && number <= f64::from(u32::MAX)).then_some(number as u32)
+}
+
+impl FromStr for Limit {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        if s.trim() == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        let packets = |n| whole(n).map(Self::Packets);
+        let limit = match number_and_unit(s) {
+            Some((n, "bdp")) => Some(Self::Bdp(n)),
+            Some((n, "packet" | "packets")) => packets(n),
+            _ => s.parse().ok().map(Self::Bytes),
+        };
+        limit.ok_or_else(|| {
+            format!(
+                "\"{s}\" is no queue limit; write for example \"1.0 bdp\", \"100 packets\", \
+                 \"64 kB\" or \"unlimited\""
+            )
+        })
+    }
+}
+
+impl FromStr for Packets {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        match number_and_unit(s) {
+            Some((n, "packet" | "packets")) => whole(n).map(Self),
+            _ => None,
+        }
+        .ok_or_else(|| format!("\"{s}\" is no number of packets; write \"100 packets\""))
+    }
+}
+
+impl FromStr for Percent {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        match number_and_unit(s) {
+            Some((n, "%")) if n <= 100.0 => Ok(Self(n)),
+            _ => Err(format!("\"{s}\" is no percentage; write for example \"1.5 %\" (0 to 100)")),
+        }
+    }
+}
+
+impl FromStr for StartWindow {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        use udccp_cc::InitialWindow;
+        let window = match s {
+            "rfc3390" => Some(InitialWindow::Rfc3390),
+            "rfc6928" => Some(InitialWindow::Rfc6928),
+            _ => s.parse::<Packets>().ok().map(|p| InitialWindow::Packets(p.0)),
+        };
+        window.map(Self).ok_or_else(|| {
+            format!("\"{s}\" is no initial window; write \"rfc3390\", \"rfc6928\" or \"3 packets\"")
+        })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bdp(x) => write!(f, "{x} bdp"),
+            Self::Packets(n) => write!(f, "{n} packets"),
+            Self::Bytes(size) => size.fmt(f),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} packets", self.0)
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} %", self.0)
+    }
+}
+
+impl fmt::Display for StartWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use udccp_cc::InitialWindow;
+        match self.0 {
+            InitialWindow::Rfc3390 => f.write_str("rfc3390"),
+            InitialWindow::Rfc6928 => f.write_str("rfc6928"),
+            InitialWindow::Packets(n) => write!(f, "{n} packets"),
+        }
+    }
+}
+
+macro_rules! as_text {
+    ($type:ty, $form:expr) => {
+        from_text!($type, $form);
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+    };
+}
+as_text!(Limit, "a queue limit such as \"1.0 bdp\" or \"100 packets\"");
+as_text!(Packets, "a number of packets such as \"100 packets\"");
+as_text!(Percent, "a percentage such as \"1.5 %\"");
+as_text!(StartWindow, "an initial window such as \"rfc3390\" or \"3 packets\"");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bdp_is_counted_in_whole_packets_of_1500_bytes() {
+        let limit: Limit = "1.0 bdp".parse().unwrap();
+        let path = (DataRate::from_mbps(100), Duration::from_millis(25));
+        assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Packets(208));
+    }
+
+    #[test]
+    fn quantities_print_as_they_are_written() {
+        for text in ["0.5 bdp", "100 packets", "64 kB", "unlimited"] {
+            assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
+        }
+        for text in ["rfc3390", "rfc6928", "3 packets"] {
+            assert_eq!(text.parse::<StartWindow>().unwrap().to_string(), text);
+        }
+        assert_eq!("2.5 %".parse::<Percent>().unwrap(), Percent(2.5));
+    }
+
+    #[test]
+    fn wrong_quantities_say_what_is_right() {
+        assert!("1 BDP".parse::<Limit>().unwrap_err().contains("1.0 bdp"));
+        assert!("-1 bdp".parse::<Limit>().is_err());
+        assert!("101 %".parse::<Percent>().is_err());
+        assert!("1.5 packets".parse::<Packets>().is_err());
+    }
+}

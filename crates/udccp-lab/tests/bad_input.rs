@@ -1,0 +1,137 @@
+//! Every wrong key, unit, name, axis and file gives its line, the fault, and the nearest right
+//! thing. Each test changes one thing in a file that is right.
+
+use std::path::Path;
+
+use udccp_lab::document;
+use udccp_lab::schema::Experiment;
+
+const GOOD: &str = r#"schema = 1
+id = "pair"
+asks = "Do the two share?"
+
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s", delay = "1 ms" }
+bottleneck = { rate = "10 Mbit/s", rtt = "$rtt", limit = "1.0 bdp" }
+
+[time]
+duration = "60 s"
+measure = { from = "20 s", to = "60 s", every = "1 s" }
+
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+
+[[flow]]
+name = "second"
+protocol = "$second"
+start = "5 s"
+traffic = "bulk"
+tcp = { delayed_ack = false }
+
+[grid]
+second = ["tcp/newreno", "tcp/cubic"]
+rtt = ["25 ms", "50 ms"]
+runs = 5
+seed = 2008
+
+[[table]]
+id = "fairness"
+metric = "jain"
+rows = "second"
+columns = "rtt"
+
+[table.reference]
+file = "reference/000_table3_pair_jfi_ccid2_first.csv"
+match = { second = "flow2", rtt = "rtt_ms" }
+names = { "tcp/newreno" = "newreno", "tcp/cubic" = "cubic" }
+value = "jfi"
+
+[[claim]]
+says = "fair with NewReno"
+table = "fairness"
+where = { second = ["tcp/newreno"] }
+every = { above = 0.9 }
+"#;
+
+/// The file as if it stood in `experiments/`, so that references are found.
+fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/pair.toml");
+    Experiment::from_node(document::parse("pair.toml", text.to_owned())?, &root)
+}
+
+/// What is said when `from` is replaced by `to`, without this machine's folders.
+fn fault(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
+    let message = match read(&GOOD.replacen(from, to, 1)) {
+        Ok(_) => "accepted".to_owned(),
+        Err(faults) => faults.to_string(),
+    };
+    message.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/../../"), "")
+}
+
+#[test]
+fn the_good_file_is_good() {
+    let experiment = read(GOOD).expect("the template of these tests");
+    assert_eq!(experiment.grid.points().len(), 4);
+}
+
+macro_rules! says {
+    ($($name:ident: $from:expr => $to:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(fault($from, $to));
+        }
+    )*};
+}
+
+says! {
+    no_toml: "[time]" => "[time";
+    wrong_schema: "schema = 1" => "schema = 7";
+    unknown_key_of_a_flow: "start = \"5 s\"" => "strat = \"5 s\"";
+    unknown_key_of_the_file: "[[claim]]" => "[[clame]]";
+    missing_key: "duration = \"60 s\"\n" => "";
+    a_quantity_without_unit: "duration = \"60 s\"" => "duration = 60";
+    a_wrong_unit: "rate = \"10 Mbit/s\"" => "rate = \"10 Mbps\"";
+    a_rate_where_a_time_belongs: "start = \"5 s\"" => "start = \"5 Mbit/s\"";
+    a_wrong_queue_limit: "limit = \"1.0 bdp\"" => "limit = \"100\"";
+    unknown_protocol: "\"dccp/ccid2\"" => "\"dccp/cid2\"";
+    unknown_protocol_on_an_axis: "\"tcp/cubic\"]" => "\"tcp/kubic\"]";
+    unknown_axis: "\"$rtt\"" => "\"$rrt\"";
+    unknown_axis_of_a_table: "columns = \"rtt\"" => "columns = \"rt\"";
+    unused_axis: "protocol = \"$second\"" => "protocol = \"tcp/cubic\"";
+    empty_axis: "rtt = [\"25 ms\", \"50 ms\"]" => "rtt = []";
+    unknown_metric: "metric = \"jain\"" => "metric = \"jane\"";
+    unknown_value_in_a_claim: "[\"tcp/newreno\"] }" => "[\"tcp/newrino\"] }";
+    unknown_table: "table = \"fairness\"" => "table = \"fairnes\"";
+    two_predicates: "every = {" => "trend = \"rises\"\nevery = {";
+    missing_reference: "_ccid2_first.csv" => "_ccid2_frist.csv";
+    missing_reference_column: "value = \"jfi\"" => "value = \"jain\"";
+    unknown_name_in_a_reference: "\"tcp/cubic\" = \"cubic\"" => "\"tcp/cubic\" = \"qubic\"";
+    measuring_after_the_end: "to = \"60 s\"" => "to = \"90 s\"";
+    a_flow_after_the_end: "start = \"5 s\"" => "start = \"2 min\"";
+    two_flows_of_one_name: "name = \"second\"" => "name = \"first\"";
+    access_longer_than_the_path: "delay = \"1 ms\"" => "delay = \"10 ms\"";
+    unknown_tcp_option: "delayed_ack" => "delayed_acks";
+    several_faults_at_once: "rate = \"10 Mbit/s\", rtt = \"$rtt\", limit" =>
+        "rate = 10, rtt = \"$rtt\", limits";
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let fault = document::load(Path::new("experiments/nowhere.toml")).unwrap_err();
+    insta::assert_snapshot!(fault);
+}
+
+#[test]
+fn a_wrong_override_points_into_the_argument() {
+    let experiment = read(GOOD).unwrap();
+    let point = experiment.grid.points().remove(0);
+    let change = |text| document::Override::parse(text).unwrap();
+    let say = |text| experiment.scenario_with(&point, &[change(text)]).unwrap_err().to_string();
+    insta::assert_snapshot!(say("topology.bottleneck.rtt=50"));
+    insta::assert_snapshot!(say("flow.third.start=1 s"));
+    insta::assert_snapshot!(say("time.durration=1 s"));
+}
