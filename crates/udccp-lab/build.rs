@@ -1,0 +1,52 @@
+//! Names the code that results depend on: a hash over the sources of every crate below the
+//! laboratory, and of the parts of the laboratory that run a scenario. A stored result is used again
+//! only by the same code; a change to a report keeps every result.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// Sources beside this crate whose change changes results.
+const CRATES: [&str; 7] = [
+    "udccp-base/src",
+    "udccp-cc/src",
+    "udccp-link/src",
+    "udccp-proto/src",
+    "udccp-sim/src",
+    "udccp-tcp/src",
+    "udccp-wire/src",
+];
+
+/// The same inside this crate.
+const OWN: [&str; 3] = ["src/run.rs", "src/record.rs", "src/transports"];
+
+fn main() {
+    let own = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let beside = own.parent().map(Path::to_owned).unwrap_or_default();
+    let mut files = Vec::new();
+    for path in CRATES.iter().map(|c| beside.join(c)).chain(OWN.iter().map(|o| own.join(o))) {
+        println!("cargo:rerun-if-changed={}", path.display());
+        collect(&path, &mut files);
+    }
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        hash.update(file.strip_prefix(&beside).unwrap_or(&file).to_string_lossy().as_bytes());
+        hash.update(fs::read(&file).unwrap_or_default());
+    }
+    let digest: String = hash.finalize().iter().take(6).map(|b| format!("{b:02x}")).collect();
+    println!("cargo:rustc-env=UDCCP_CODE_HASH={digest}");
+}
+
+/// All Rust sources at or below `path` (none where a crate was unpacked without its neighbours:
+/// then its version alone names it). Test modules are sources like any other.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    if path.extension().is_some_and(|e| e == "rs") {
+        files.push(path.to_owned());
+    }
+    let Ok(entries) = fs::read_dir(path) else { return };
+    for entry in entries.flatten() {
+        collect(&entry.path(), files);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a run found out, as it is stored and as `--json` prints it. Fields are added, never renamed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use udccp_metrics::Measured;
+
+/// One run.
+///
+/// Rates are means over the measured interval; packet counts and cost are of the whole run. A value
+/// that does not exist is null, and `undefined` says why.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of this shape.
+    pub schema: u64,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Version of the program, with the hash of the code that results depend on.
+    pub version: String,
+    /// The measured interval in seconds: begin and end.
+    pub measured_s: [f64; 2],
+    /// The flows, in the order of the scenario.
+    pub flows: Vec<FlowRecord>,
+    /// The network and all flows together.
+    pub system: SystemRecord,
+    /// What the run cost.
+    pub cost: CostRecord,
+    /// Hash over the log of all events: equal for equal runs.
+    pub event_hash: String,
+    /// Why a value is null, by its path (`flows.first.jitter_ms`).
+    #[serde(default)]
+    pub undefined: BTreeMap<String, String>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Its name.
+    pub name: String,
+    /// Its protocol.
+    pub protocol: String,
+    /// When it really started, in seconds: `start` and the phase drawn from the seed.
+    pub start_s: f64,
+    /// Wire rate (IP bytes) delivered to the receiver's access link.
+    pub throughput_mbps: Option<f64>,
+    /// Payload rate delivered to the receiving application.
+    pub goodput_mbps: Option<f64>,
+    /// Packets dropped in the network, of those sent, in percent.
+    pub loss_percent: Option<f64>,
+    /// Mean one-way delay of data packets.
+    pub delay_ms: Option<f64>,
+    /// Jitter of RFC 3550 at the end of the measured interval.
+    pub jitter_ms: Option<f64>,
+    /// Packets sent by the sending host in the whole run.
+    pub packets_sent: u64,
+    /// Of those, packets delivered to the receiving host.
+    pub packets_delivered: u64,
+    /// Payload bytes delivered to the receiving application in the whole run.
+    pub goodput_bytes: u64,
+    /// Congestion events of the sender in the whole run.
+    pub congestion_events: u64,
+    /// Timeouts of the sender in the whole run.
+    pub timeouts: u64,
+    /// Packets retransmitted in the whole run.
+    pub retransmits: u64,
+    /// The flow over time.
+    pub series: SeriesRecord,
+}
+
+/// A flow over time; all lists have the same length. Congestion windows are at interval ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRecord {
+    /// End of each interval in seconds.
+    pub t_s: Vec<f64>,
+    /// Wire rate in the interval.
+    pub throughput_mbps: Vec<f64>,
+    /// Payload rate in the interval.
+    pub goodput_mbps: Vec<f64>,
+    /// Congestion window in packets, null where the protocol has none.
+    pub cwnd_packets: Vec<Option<f64>>,
+}
+
+/// The network and all flows together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SystemRecord {
+    /// Mean over the intervals of Jain's index of the flows' throughputs.
+    pub jain: Option<f64>,
+    /// The same of the flows' goodputs.
+    pub jain_goodput: Option<f64>,
+    /// Jain's index of the flows' mean throughputs.
+    pub jain_of_means: Option<f64>,
+    /// Share of the measured interval in which the bottleneck was sending.
+    pub utilisation_percent: Option<f64>,
+    /// Queueing delay at the bottleneck, of packets in the measured interval.
+    pub queue_delay_ms: QueueDelayRecord,
+    /// Packets dropped at the bottleneck in the whole run.
+    pub packets_dropped: u64,
+}
+
+/// Quantiles of the queueing delay, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueDelayRecord {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// What a run cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CostRecord {
+    /// Processor time in seconds.
+    pub cpu_s: f64,
+    /// Events handled by the simulator.
+    pub events: u64,
+    /// Packets that hosts put on the wire.
+    pub packets: u64,
+}
+
+impl Record {
+    /// Keeps a value, or notes why there is none.
+    pub(crate) fn keep(&mut self, path: String, value: Measured) -> Option<f64> {
+        value.map_err(|why| self.undefined.insert(path, why.to_string())).ok()
+    }
+
+    /// The flow of this name.
+    pub fn flow(&self, name: &str) -> Option<&FlowRecord> {
+        self.flows.iter().find(|f| f.name == name)
+    }
+}

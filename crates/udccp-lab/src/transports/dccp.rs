@@ -1,0 +1,203 @@
+//! DCCP: the very endpoint that sockets drive, one a host.
+
+use udccp_base::{
+    Datagram, Duration, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+};
+use udccp_cc::{Algorithm, Cut};
+use udccp_proto::ccid::ccid2::AckRatioConfig;
+use udccp_proto::{
+    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
+    ListenerId, SendError,
+};
+use udccp_sim::PairAddresses;
+use udccp_wire::ServiceCode;
+
+use super::{CLIENT_PORT, Ends, SERVER_PORT, raw};
+use crate::schema::{DccpOptions, Flow, Percent};
+
+/// The service code of measurements: `SC:PERF`.
+const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
+
+/// Which end a host is.
+#[derive(Debug)]
+enum Role {
+    /// Connects when it is opened.
+    Active(Box<ConnectOptions>),
+    /// Accepts the first connection.
+    Passive(ListenerId),
+}
+
+/// One host's endpoint with its one connection.
+#[derive(Debug)]
+struct DccpEnd {
+    endpoint: Endpoint,
+    role: Role,
+    id: Option<ConnectionId>,
+    path_mtu: usize,
+    opened: bool,
+}
+
+pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
+    let config = connection_config(flow)?;
+    let secret = |name: &str| EndpointConfig::new(seed.stream(name).bytes32());
+    let (local, remote) = (raw(at.sender), raw(at.receiver));
+    let options = ConnectOptions {
+        local,
+        local_port: Some(CLIENT_PORT),
+        remote,
+        remote_port: SERVER_PORT,
+        service: SERVICE,
+        config: config.clone(),
+    };
+    let sender = DccpEnd::new(
+        Endpoint::new(secret("client")),
+        Role::Active(Box::new(options)),
+        flow.packet.bytes(),
+    );
+    let mut endpoint = Endpoint::new(secret("server"));
+    let listen = ListenConfig { connection: config, ..ListenConfig::new(SERVICE) };
+    let listener = endpoint.listen(Some(remote), SERVER_PORT, listen).map_err(|e| e.to_string())?;
+    let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow.packet.bytes());
+    Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })
+}
+
+/// The connection settings that a flow's options ask for.
+fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
+    let mut config = ConnectionConfig {
+        path_mtu: u16::try_from(flow.packet.bytes()).unwrap_or(u16::MAX),
+        ..ConnectionConfig::default()
+    };
+    let options = &flow.dccp;
+    if let Some(window) = options.sequence_window {
+        config.sequence_window = window;
+    }
+    if let Some(ecn) = options.ecn {
+        config.ecn = ecn;
+    }
+    if let Some(queue) = options.send_queue {
+        config.send_queue_packets = queue.0 as usize;
+        config.send_queue_bytes = queue.0 as usize * config.path_mtu as usize;
+    }
+    ccid2_options(&mut config, options);
+    config.check().map_err(|e| e.to_string())?;
+    Ok(config)
+}
+
+fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
+    let ccid2 = &mut config.ccid2;
+    if let Some(ratio) = options.ack_ratio {
+        ccid2.ack_ratio = AckRatioConfig::Fixed(u16::try_from(ratio).unwrap_or(u16::MAX));
+    }
+    if let Some(window) = options.initial_window {
+        ccid2.initial_window = window.0;
+    }
+    if let Some(cut) = options.window_cut {
+        ccid2.algorithm = Algorithm::NewReno { cut: keep(cut) };
+    }
+    if let Some(window) = options.max_window {
+        ccid2.max_window = window.0;
+    }
+    if let Some(min) = options.min_rto {
+        ccid2.rto.min = min;
+    }
+}
+
+/// What is kept when this part of a window is cut away.
+pub(super) fn keep(cut: Percent) -> Cut {
+    Cut { keep_permille: ((100.0 - cut.0) * 10.0 + 0.5) as u32 }
+}
+
+impl DccpEnd {
+    fn new(endpoint: Endpoint, role: Role, path_mtu: u64) -> Self {
+        Self { endpoint, role, id: None, path_mtu: path_mtu as usize, opened: false }
+    }
+
+    /// Takes what the endpoint has to tell; the one event that matters is the first connection.
+    fn drain_events(&mut self) {
+        while self.endpoint.poll_event().is_some() {}
+        if let (Role::Passive(listener), None) = (&self.role, self.id) {
+            self.id = self.endpoint.accept(*listener);
+            self.opened |= self.id.is_some();
+        }
+    }
+}
+
+impl Machine for DccpEnd {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.endpoint.handle_datagram(now, datagram);
+        self.drain_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.drain_events();
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        self.endpoint.poll_transmit(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+impl Transport for DccpEnd {
+    fn open(&mut self, now: Instant) {
+        let Role::Active(options) = &self.role else { return };
+        self.opened = true;
+        // The settings were checked when the flow was built; what fails now is a closed flow.
+        self.id = self.endpoint.connect(now, (**options).clone()).ok();
+    }
+
+    fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
+        let Some(id) = self.id else { return SendOutcome::Closed(message) };
+        match self.endpoint.send(now, id, message) {
+            Ok(()) => SendOutcome::Accepted,
+            Err(SendError::Full(message)) => SendOutcome::Full(message),
+            Err(other) => SendOutcome::Closed(other.into_message()),
+        }
+    }
+
+    fn is_writable(&self) -> bool {
+        self.id.is_some_and(|id| self.endpoint.is_writable(id))
+    }
+
+    fn close(&mut self, now: Instant) {
+        if let Some(id) = self.id {
+            self.endpoint.close(now, id);
+        }
+    }
+
+    fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
+        self.endpoint.recv(now, self.id?).ok().flatten()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.opened && self.id.is_none_or(|id| self.endpoint.state(id).is_none())
+    }
+
+    fn max_payload(&self) -> usize {
+        let mps = self.id.and_then(|id| self.endpoint.mps(id));
+        // Before the connection exists: IPv4 header and the longest generic header with an ack.
+        mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24))
+    }
+
+    fn probe(&self) -> Probe {
+        let Some(stats) = self.id.and_then(|id| self.endpoint.stats(id)) else {
+            return Probe::default();
+        };
+        Probe {
+            cwnd_packets: stats.cwnd_packets.map(f64::from),
+            ssthresh_packets: stats.ssthresh_packets.map(f64::from),
+            pipe_packets: stats.pipe_packets.map(u64::from),
+            srtt: stats.srtt,
+            rto: stats.rto,
+            x_bytes_per_sec: stats.x_bytes_per_sec,
+            loss_event_rate: stats.loss_event_rate,
+            congestion_events: stats.congestion_events,
+            timeouts: stats.timeouts,
+            retransmits: 0,
+        }
+    }
+}

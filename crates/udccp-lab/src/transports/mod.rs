@@ -1,0 +1,43 @@
+//! Protocols as the simulator knows them: each flow becomes a sending and a receiving transport.
+
+mod dccp;
+mod tcp;
+mod udp;
+
+use core::net::{IpAddr, SocketAddr};
+
+use udccp_base::{Seed, Transport};
+use udccp_sim::PairAddresses;
+
+use crate::protocol::Family;
+use crate::schema::Flow;
+
+/// The port that receivers serve.
+const SERVER_PORT: u16 = 5001;
+/// The port that senders use.
+const CLIENT_PORT: u16 = 49_200;
+
+/// The two ends of a flow.
+pub(crate) struct Ends {
+    /// The active end.
+    pub(crate) sender: Box<dyn Transport>,
+    /// The passive end.
+    pub(crate) receiver: Box<dyn Transport>,
+}
+
+/// Builds both ends of a flow; `seed` is the flow's own.
+///
+/// # Errors
+/// Settings that contradict each other, in words.
+pub(crate) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
+    match flow.protocol.family {
+        Family::Dccp => dccp::build(flow, at, seed),
+        Family::Tcp => tcp::build(flow, at, seed),
+        Family::Udp => Ok(udp::build(flow, at)),
+    }
+}
+
+/// An address without a UDP encapsulation port.
+fn raw(ip: IpAddr) -> SocketAddr {
+    SocketAddr::new(ip, 0)
+}

@@ -1,0 +1,89 @@
+//! TCP: the model, with the settings of a profile and what a flow changes of it.
+
+use core::net::SocketAddr;
+
+use udccp_base::Seed;
+use udccp_cc::{Algorithm, CubicConfig};
+use udccp_sim::PairAddresses;
+use udccp_tcp::{
+    AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction,
+};
+
+use super::dccp::keep;
+use super::{CLIENT_PORT, Ends, SERVER_PORT};
+use crate::schema::{self, Flow, Reduction, TcpOptions, TcpProfile};
+
+pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
+    let config = config(flow)?;
+    let client = SocketAddr::new(at.sender, CLIENT_PORT);
+    let server = SocketAddr::new(at.receiver, SERVER_PORT);
+    let isn = |name: &str| seed.stream(name).next_u64() as u32;
+    let sender = TcpSender::new(client, server, config.clone(), isn("client"));
+    let receiver = TcpReceiver::new(server, client, config, isn("server"));
+    Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })
+}
+
+/// The TCP settings that a flow asks for.
+fn config(flow: &Flow) -> Result<TcpConfig, String> {
+    let options = &flow.tcp;
+    let algorithm = algorithm(flow.protocol.name, options)?;
+    let mut config = match options.profile {
+        TcpProfile::Modern => TcpConfig::new(algorithm),
+        TcpProfile::Linux2622 => TcpConfig::linux_2_6_22(algorithm),
+        TcpProfile::Rfc => TcpConfig::rfc(algorithm),
+    };
+    config.mss = u16::try_from(flow.packet.bytes().saturating_sub(40)).unwrap_or(u16::MAX);
+    match options.delayed_ack {
+        Some(true) => config.delayed_ack = DelayedAck::default(),
+        Some(false) => config.delayed_ack = DelayedAck::OFF,
+        None => {}
+    }
+    if let Some(counting) = options.ack_counting {
+        config.ack_counting = match counting {
+            schema::AckCounting::Segments => AckCounting::Segments,
+            schema::AckCounting::AtMostTwo => AckCounting::AtMost(2),
+            schema::AckCounting::OnePerAck => AckCounting::OnePerAck,
+        };
+    }
+    if let Some(reduction) = options.window_reduction {
+        config.window_reduction = match reduction {
+            Reduction::AtOnce => WindowReduction::AtOnce,
+            Reduction::Proportional => WindowReduction::Proportional,
+            Reduction::RateHalving => WindowReduction::RateHalving,
+        };
+    }
+    limits(&mut config, options);
+    Ok(config)
+}
+
+fn limits(config: &mut TcpConfig, options: &TcpOptions) {
+    if let Some(window) = options.initial_window {
+        config.initial_window = window.0;
+    }
+    if let Some(window) = options.max_window {
+        config.max_cwnd = Some(window.0);
+    }
+    if let Some(buffer) = options.receive_buffer {
+        config.recv_buffer_bytes = u32::try_from(buffer.bytes()).unwrap_or(u32::MAX);
+    }
+    if let Some(buffer) = options.send_buffer {
+        config.send_buffer_bytes = buffer.bytes();
+    }
+    if let Some(min_rto) = options.min_rto {
+        config.min_rto = min_rto;
+    }
+    if let Some(ecn) = options.ecn {
+        config.ecn = ecn;
+    }
+}
+
+/// The congestion control that a protocol's name stands for.
+fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
+    match (name, options.window_cut) {
+        ("tcp/newreno", None) => Ok(Algorithm::NEW_RENO),
+        ("tcp/newreno", Some(cut)) => Ok(Algorithm::NewReno { cut: keep(cut) }),
+        ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::linux_2_6_22())),
+        ("tcp/cubic-rfc9438", _) => Ok(Algorithm::Cubic(CubicConfig::default())),
+        _ => Err(format!("there is no congestion control for {name}")),
+    }
+}
