@@ -3,10 +3,15 @@
 use udccp_base::Ecn;
 use udccp_wire::Seqno;
 
+use super::cells::{Cells, packets_of};
+use super::nonces::Nonces;
+use super::records::Records;
+use super::{AckState, MAX_OPTION_CELLS};
+
 /// What a packet was to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The packet right after the newest one.
+    /// The packet right after the newest one (or the first of all).
     InOrder,
     /// A packet further ahead; so many before it are missing now.
     Gap {
@@ -22,68 +27,172 @@ pub enum Arrival {
 }
 
 /// Run-length history of received packets, ready to be sent.
+///
+/// A packet in order costs O(1); a late or repeated one, time in the cells newer than it. The
+/// nonce of a packet is 1 where it came with ECT(1), as in RFC 3540.
 #[derive(Debug)]
-pub struct AckVectorBuffer {}
+pub struct AckVectorBuffer {
+    cells: Cells,
+    /// The newest packet, once there is one.
+    ackno: Option<Seqno>,
+    nonces: Nonces,
+    records: Records,
+    max_cells: usize,
+    ecn_incapable: bool,
+    overflowed: u64,
+}
 
-#[expect(unused_variables, clippy::todo, reason = "signatures first; bodies follow")]
 impl AckVectorBuffer {
     /// An empty buffer of at most `max_cells` bytes of vector (at least 2).
     pub fn new(max_cells: usize) -> Self {
-        todo!()
+        let max_cells = max_cells.max(2);
+        Self {
+            cells: Cells::new(max_cells),
+            ackno: None,
+            nonces: Nonces::new(64 * max_cells as u64),
+            records: Records::new(),
+            max_cells,
+            ecn_incapable: false,
+            overflowed: 0,
+        }
     }
 
     /// Echo no nonces: we declared ourselves ECN Incapable (RFC 4340 section 12.2).
     pub fn set_ecn_incapable(&mut self) {
-        todo!()
+        self.ecn_incapable = true;
     }
 
     /// A valid packet of any type arrived and its options were processed.
     pub fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
-        todo!()
+        //= 4340-11.4-1
+        //= 4340-11.4-2
+        let state = if ecn == Ecn::Ce { AckState::Marked } else { AckState::Received };
+        let ahead = self.ackno.map_or(1, |newest| seq.distance_from(newest));
+        if ahead <= 0 {
+            return self.on_older(seq, ahead.unsigned_abs(), state, ecn);
+        }
+        self.on_newer(seq, ahead as u64 - 1, state);
+        if ecn == Ecn::Ect1 {
+            self.nonces.set(seq);
+        }
+        match ahead {
+            1 => Arrival::InOrder,
+            _ => Arrival::Gap { missing: ahead as u64 - 1 },
+        }
+    }
+
+    /// A packet after the newest one and after `missing` others.
+    fn on_newer(&mut self, seq: Seqno, missing: u64, state: AckState) {
+        let (oldest, before) = (self.oldest(), self.cells.packets());
+        let mut gone = before;
+        // A gap that alone fills the buffer would leave nothing else in it: start afresh behind.
+        if missing >= 64 * (self.max_cells as u64 - 1) {
+            self.cells.clear();
+            self.cells.push_newest(state, 1);
+        } else {
+            self.cells.push_newest(AckState::NotReceived, missing);
+            self.cells.push_newest(state, 1);
+            gone = before + missing + 1 - self.cells.packets();
+        }
+        self.ackno = Some(seq);
+        self.nonces.clear(oldest, gone);
+        self.overflowed += gone;
+    }
+
+    /// A packet `back` behind the newest one: the table of RFC 4340 section 11.4.1.
+    fn on_older(&mut self, seq: Seqno, back: u64, state: AckState, ecn: Ecn) -> Arrival {
+        let Some(stored) = self.cells.state(back) else { return Arrival::Forgotten };
+        let late = stored == AckState::NotReceived;
+        let marked_now = stored == AckState::Received && state == AckState::Marked;
+        if late || marked_now {
+            self.change(seq, back, state, ecn);
+        }
+        if late { Arrival::Late } else { Arrival::Duplicate }
+    }
+
+    fn change(&mut self, seq: Seqno, back: u64, state: AckState, ecn: Ecn) {
+        let (oldest, before) = (self.oldest(), self.cells.packets());
+        self.cells.set_state(back, state);
+        self.nonces.clear(seq, 1);
+        let gone = before - self.cells.packets();
+        self.overflowed += gone;
+        if ecn == Ecn::Ect1 && back < self.cells.packets() {
+            self.nonces.set(seq);
+        }
+        self.nonces.clear(oldest, gone);
+        self.records.on_late_change(seq);
+    }
+
+    /// The oldest packet that a cell stands for.
+    fn oldest(&self) -> Seqno {
+        let newest = self.ackno.unwrap_or(Seqno::ZERO);
+        newest.sub(self.cells.packets()).next()
     }
 
     /// The newest packet: the acknowledgement number that [`Self::cells`] goes with. `None` while
     /// nothing arrived.
     pub fn ackno(&self) -> Option<Seqno> {
-        todo!()
+        self.ackno
     }
 
-    /// The whole vector, newest first.
+    /// The whole vector, newest first. It begins at the newest packet.
+    //= 4340-A-1
     pub fn cells(&self) -> &[u8] {
-        todo!()
+        self.cells.as_slice()
     }
 
-    /// The nonce echo of the whole vector: the parity of the nonces (ECT(1) is nonce 1) of all
-    /// packets in it that are Received.
+    /// The nonce echo of the whole vector: the parity of the nonces of all packets in it that are
+    /// Received.
+    //= 4340-12.2-2
+    //= 4340-12.2-3
     pub fn ecn_nonce_echo(&self) -> bool {
-        todo!()
+        self.nonces.parity() && !self.ecn_incapable
     }
 
     /// The vector as options of at most 253 cells, each with its own nonce echo, in order.
     pub fn options(&self) -> impl Iterator<Item = (bool, &[u8])> {
-        [].into_iter()
+        let several = self.cells().len() > MAX_OPTION_CELLS;
+        let mut newest = self.ackno.unwrap_or(Seqno::ZERO);
+        self.cells().chunks(MAX_OPTION_CELLS).map(move |chunk| {
+            if !several {
+                return (self.ecn_nonce_echo(), chunk);
+            }
+            let packets = chunk.iter().map(|&c| packets_of(c)).sum();
+            newest = newest.sub(packets);
+            let echo = self.nonces.parity_of(newest.next(), packets) && !self.ecn_incapable;
+            (echo, chunk)
+        })
     }
 
     /// Our packet `our_seq` left with the whole vector on it.
     pub fn on_ack_sent(&mut self, our_seq: Seqno) {
-        todo!()
+        if let Some(ackno) = self.ackno {
+            self.records.on_sent(our_seq, ackno);
+        }
     }
 
     /// The peer acknowledged our packet `our_seq` (any packet; not by a Sync, whose
     /// acknowledgement number promises nothing). If that packet carried a vector, what it said is
-    /// forgotten, and the newest packet forgotten is returned.
+    /// forgotten, and the newest packet forgotten is returned. The newest packet of all is kept,
+    /// since a vector begins with it.
     pub fn on_ack_of_ack(&mut self, our_seq: Seqno) -> Option<Seqno> {
-        todo!()
+        let known = self.records.on_acked(our_seq)?;
+        let newest = self.ackno?;
+        let (oldest, last) = (self.oldest(), known.min(newest.prev()));
+        let count = u64::try_from(last.distance_from(oldest) + 1).unwrap_or(0);
+        self.nonces.clear(oldest, count);
+        self.cells.drop_oldest(count);
+        Some(known)
     }
 
     /// Whether more than three quarters of the cells are in use: time to ask for an
     /// acknowledgement of an acknowledgement, for example with a Sync (RFC 4340 section 11.2).
     pub fn is_nearly_full(&self) -> bool {
-        todo!()
+        4 * self.cells().len() > 3 * self.max_cells
     }
 
     /// Packets forgotten for want of room before the peer confirmed that it knows of them.
     pub fn overflowed_packets(&self) -> u64 {
-        todo!()
+        self.overflowed
     }
 }

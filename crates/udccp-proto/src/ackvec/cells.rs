@@ -1,1 +1,210 @@
-//! Runs of cells that grow towards the front.
+//! Runs of cells that grow towards the front, so that they can be sent as they lie.
+
+use super::AckState;
+
+/// Packets that one cell can stand for.
+const FULL: u64 = 64;
+
+/// Longest growth by one change in the middle: one cell becomes three.
+const SLACK: usize = 2;
+
+/// A vector of cells, newest first, in the middle of a larger buffer. New cells are put before the
+/// first one; where there is no room left before it, all cells move to the end of the buffer,
+/// which happens at most once in `max` new cells.
+#[derive(Debug)]
+pub(super) struct Cells {
+    buf: Vec<u8>,
+    head: usize,
+    tail: usize,
+    max: usize,
+    packets: u64,
+}
+
+/// A place in the vector.
+struct Place {
+    /// Index of the cell in the buffer.
+    index: usize,
+    /// Packets of this cell that are newer than the one asked for.
+    newer: u64,
+}
+
+impl Cells {
+    /// At most `max` cells.
+    pub(super) fn new(max: usize) -> Self {
+        let len = 2 * max + 2 * SLACK;
+        Self { buf: vec![0; len], head: len, tail: len, max, packets: 0 }
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.buf[self.head..self.tail]
+    }
+
+    /// Packets that all cells stand for.
+    pub(super) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.head, self.tail, self.packets) = (self.buf.len(), self.buf.len(), 0);
+    }
+
+    /// Puts `count` packets of one state before all others. The oldest cells fall off when there
+    /// are too many.
+    pub(super) fn push_newest(&mut self, state: AckState, mut count: u64) {
+        if let Some(first) = self.buf[self.head..self.tail].first_mut()
+            && AckState::of_cell(*first) == state
+        {
+            let room = FULL - packets_of(*first);
+            let filled = room.min(count);
+            *first += filled as u8;
+            self.packets += filled;
+            count -= filled;
+        }
+        // What is older than `max` full cells would fall off at once.
+        count = count.min(self.max as u64 * FULL);
+        while count > 0 {
+            self.make_room(1);
+            self.head -= 1;
+            let packets = count.min(FULL);
+            self.buf[self.head] = cell(state, packets);
+            self.packets += packets;
+            count -= packets;
+            self.trim();
+        }
+    }
+
+    /// Forgets the `count` oldest packets.
+    pub(super) fn drop_oldest(&mut self, mut count: u64) {
+        while count > 0 && self.head < self.tail {
+            let last = &mut self.buf[self.tail - 1];
+            let packets = packets_of(*last);
+            let gone = packets.min(count);
+            if gone == packets {
+                self.tail -= 1;
+            } else {
+                *last -= gone as u8;
+            }
+            self.packets -= gone;
+            count -= gone;
+        }
+    }
+
+    /// The state of the packet `back` behind the newest one, if a cell stands for it.
+    pub(super) fn state(&self, back: u64) -> Option<AckState> {
+        self.find(back).map(|place| AckState::of_cell(self.buf[place.index]))
+    }
+
+    /// Gives that packet another state. Takes time in the number of cells before it.
+    pub(super) fn set_state(&mut self, back: u64, state: AckState) {
+        self.make_room(SLACK);
+        let Some(Place { index, newer }) = self.find(back) else { return };
+        let old = self.buf[index];
+        let older = packets_of(old) - 1 - newer;
+        let (mut first, mut after) = (index, index + 1);
+        let mut runs = Joiner::default();
+        // Neighbours take part where they may be joined with the packet's new state.
+        if newer == 0 && first > self.head {
+            first -= 1;
+            runs.add_cell(self.buf[first]);
+        }
+        runs.add(AckState::of_cell(old), newer);
+        runs.add(state, 1);
+        runs.add(AckState::of_cell(old), older);
+        if older == 0 && after < self.tail {
+            runs.add_cell(self.buf[after]);
+            after += 1;
+        }
+        self.splice(first, after, &runs);
+    }
+
+    /// Replaces the cells `first..after` by `runs`, moving the newer ones.
+    fn splice(&mut self, first: usize, after: usize, runs: &Joiner) {
+        let mut new = [0; 2 * Joiner::MAX];
+        let len = runs.encode(&mut new);
+        let start = after - len;
+        let head = self.head + start - first;
+        self.buf.copy_within(self.head..first, head);
+        self.buf[start..after].copy_from_slice(&new[..len]);
+        self.head = head;
+        self.trim();
+    }
+
+    fn find(&self, mut back: u64) -> Option<Place> {
+        for index in self.head..self.tail {
+            let packets = packets_of(self.buf[index]);
+            if back < packets {
+                return Some(Place { index, newer: back });
+            }
+            back -= packets;
+        }
+        None
+    }
+
+    /// Room for `count` cells before the first.
+    fn make_room(&mut self, count: usize) {
+        if self.head >= count {
+            return;
+        }
+        let len = self.tail - self.head;
+        let head = self.buf.len() - len;
+        self.buf.copy_within(self.head..self.tail, head);
+        (self.head, self.tail) = (head, self.buf.len());
+    }
+
+    fn trim(&mut self) {
+        while self.tail - self.head > self.max {
+            self.tail -= 1;
+            self.packets -= packets_of(self.buf[self.tail]);
+        }
+    }
+}
+
+/// A few runs, neighbours of one state joined.
+#[derive(Default)]
+struct Joiner {
+    runs: [(u8, u64); Self::MAX],
+    len: usize,
+}
+
+impl Joiner {
+    const MAX: usize = 5;
+
+    fn add(&mut self, state: AckState, packets: u64) {
+        if packets == 0 {
+            return;
+        }
+        if self.len > 0 && self.runs[self.len - 1].0 == state as u8 {
+            self.runs[self.len - 1].1 += packets;
+            return;
+        }
+        self.runs[self.len] = (state as u8, packets);
+        self.len += 1;
+    }
+
+    fn add_cell(&mut self, cell: u8) {
+        self.add(AckState::of_cell(cell), packets_of(cell));
+    }
+
+    /// The cells of these runs; of a run that needs several, the oldest are the full ones.
+    fn encode(&self, out: &mut [u8]) -> usize {
+        let mut at = 0;
+        for &(state, packets) in &self.runs[..self.len] {
+            let rest = (packets - 1) % FULL + 1;
+            out[at] = (state << 6) | (rest - 1) as u8;
+            at += 1;
+            for _ in 0..(packets - rest) / FULL {
+                out[at] = (state << 6) | (FULL - 1) as u8;
+                at += 1;
+            }
+        }
+        at
+    }
+}
+
+fn cell(state: AckState, packets: u64) -> u8 {
+    ((state as u8) << 6) | (packets - 1) as u8
+}
+
+pub(super) const fn packets_of(cell: u8) -> u64 {
+    (cell & 63) as u64 + 1
+}

@@ -3,44 +3,168 @@
 use udccp_wire::Seqno;
 
 use super::DropCode;
+use super::dropped::{MAX_DROP, MAX_NORMAL};
+
+/// Consecutive packets dropped for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Drops {
+    newest: Seqno,
+    count: u64,
+    code: DropCode,
+    /// Our first packet that said so.
+    reported: Option<Seqno>,
+}
+
+impl Drops {
+    fn oldest(&self) -> Seqno {
+        self.newest.sub(self.count).next()
+    }
+
+    fn holds(&self, seq: Seqno) -> bool {
+        seq.at_most(self.newest) && seq.at_least(self.oldest())
+    }
+
+    /// Whether `newer` can be joined to this run.
+    fn is_followed_by(&self, newer: &Self) -> bool {
+        self.newest.next() == newer.oldest()
+            && self.code == newer.code
+            && self.reported.is_some() == newer.reported.is_some()
+    }
+}
 
 /// What has to be said in Data Dropped options until the peer has heard it.
 #[derive(Debug)]
-pub struct DropLog {}
+pub struct DropLog {
+    /// Oldest first.
+    runs: Vec<Drops>,
+    max_runs: usize,
+    forgotten: u64,
+    /// Oldest and newest drop that were last written in full.
+    written: Option<(Seqno, Seqno)>,
+}
 
-#[expect(unused_variables, clippy::todo, reason = "signatures first; bodies follow")]
 impl DropLog {
-    /// An empty log of at most `max_runs` runs of drops; beyond it the oldest are forgotten.
+    /// An empty log of at most `max_runs` runs of drops (at least 2); beyond it the oldest are
+    /// joined or forgotten.
     pub fn new(max_runs: usize) -> Self {
-        todo!()
+        Self { runs: Vec::new(), max_runs: max_runs.max(2), forgotten: 0, written: None }
     }
 
     /// The data of packet `seq` did not reach the application as it should. A second report of a
-    /// packet counts if it is more serious.
+    /// packet counts if it is more serious and the first has not been sent: what was said of a
+    /// packet must not change.
     pub fn on_drop(&mut self, seq: Seqno, code: DropCode) {
-        todo!()
+        if let Some(index) = self.runs.iter().rposition(|r| r.holds(seq)) {
+            let known = self.runs[index];
+            //= 4340-11.7-11
+            if known.reported.is_some() || known.code.seriousness() >= code.seriousness() {
+                return;
+            }
+            self.cut_out(index, seq);
+        }
+        self.insert(Drops { newest: seq, count: 1, code, reported: None });
+    }
+
+    /// Takes one packet out of a run.
+    fn cut_out(&mut self, index: usize, seq: Seqno) {
+        let run = self.runs.remove(index);
+        let newer = run.newest.distance_from(seq).unsigned_abs();
+        let older = seq.distance_from(run.oldest()).unsigned_abs();
+        if newer > 0 {
+            self.runs.insert(index, Drops { count: newer, ..run });
+        }
+        if older > 0 {
+            self.runs.insert(index, Drops { newest: seq.prev(), count: older, ..run });
+        }
+    }
+
+    fn insert(&mut self, run: Drops) {
+        let before = self.runs.iter().rposition(|r| r.newest.is_before(run.newest));
+        let index = before.map_or(0, |i| i + 1);
+        match self.runs[..index].last_mut() {
+            Some(last) if last.is_followed_by(&run) => {
+                last.newest = run.newest;
+                last.count += run.count;
+            }
+            _ => self.runs.insert(index, run),
+        }
+        while self.runs.len() > self.max_runs {
+            self.make_room();
+        }
+    }
+
+    /// One run less: the two oldest become one where they touch, else the oldest is forgotten.
+    fn make_room(&mut self) {
+        let oldest = self.runs.remove(0);
+        match self.runs.first_mut() {
+            Some(next) if oldest.is_followed_by(next) => next.count += oldest.count,
+            _ => self.forgotten += oldest.count,
+        }
     }
 
     /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.runs.is_empty()
+    }
+
+    /// Drops that were forgotten for want of room before the peer knew of them.
+    pub fn forgotten_packets(&self) -> u64 {
+        self.forgotten
     }
 
     /// Writes the blocks of a Data Dropped option that goes with acknowledgement number `ackno`
-    /// into `out`, newest first, and returns how many; 0 when no option is needed. Drops that do
-    /// not fit are left for later, oldest first.
-    pub fn write_blocks(&self, ackno: Seqno, out: &mut [u8]) -> usize {
-        todo!()
+    /// into `out`, newest first, and returns how many; 0 when no option is needed. The oldest
+    /// drops are left out where `out` is too short.
+    //= 4340-11.7-8
+    //= 4340-11.7-12
+    pub fn write_blocks(&mut self, ackno: Seqno, out: &mut [u8]) -> usize {
+        self.written = None;
+        let (mut at, mut next) = (0, ackno);
+        for run in self.runs.iter().rev() {
+            let Ok(normal) = u64::try_from(next.distance_from(run.newest)) else { continue };
+            if at + normal.div_ceil(MAX_NORMAL) as usize >= out.len() {
+                break;
+            }
+            //= 4340-11.7-7
+            at += fill(&mut out[at..], 0, MAX_NORMAL, normal);
+            let kind = 0x80 | (run.code.number() << 4);
+            let blocks = fill(&mut out[at..], kind, MAX_DROP, run.count);
+            at += blocks;
+            if blocks < run.count.div_ceil(MAX_DROP) as usize {
+                break;
+            }
+            let newest = self.written.map_or(run.newest, |w| w.1);
+            self.written = Some((run.oldest(), newest));
+            next = run.oldest().prev();
+        }
+        at
     }
 
-    /// Our packet `our_seq` left with what `write_blocks` wrote.
+    /// Our packet `our_seq` left with what `write_blocks` wrote last.
     pub fn on_ack_sent(&mut self, our_seq: Seqno) {
-        todo!()
+        let Some((oldest, newest)) = self.written.take() else { return };
+        for run in &mut self.runs {
+            if run.reported.is_none() && run.newest.in_window(oldest, newest) {
+                run.reported = Some(our_seq);
+            }
+        }
     }
 
     /// The peer acknowledged our packet `our_seq`, which carried a vector
     /// (`AckVectorBuffer::on_ack_of_ack` was `Some`): what was said by then is forgotten.
     pub fn on_ack_of_ack(&mut self, our_seq: Seqno) {
-        todo!()
+        self.runs.retain(|r| r.reported.is_none_or(|first| first.is_after(our_seq)));
     }
+}
+
+/// Writes blocks for `packets` packets, at most `max` each, as far as they fit.
+fn fill(out: &mut [u8], kind: u8, max: u64, mut packets: u64) -> usize {
+    let mut at = 0;
+    while packets > 0 && at < out.len() {
+        let here = packets.min(max);
+        out[at] = kind | (here - 1) as u8;
+        packets -= here;
+        at += 1;
+    }
+    at
 }

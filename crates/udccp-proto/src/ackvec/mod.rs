@@ -10,6 +10,7 @@ mod buffer;
 mod cells;
 mod drop_log;
 mod dropped;
+mod nonces;
 mod records;
 mod runs;
 #[cfg(test)]
@@ -17,7 +18,7 @@ mod tests;
 
 pub use buffer::{AckVectorBuffer, Arrival};
 pub use drop_log::DropLog;
-pub use dropped::{DropCode, DropState, for_each_drop};
+pub use dropped::{DropCode, DropState, for_each_drop, is_invalid_drop};
 pub use runs::{AckState, Run, Runs, covered_packets, for_each_run, is_before_isn};
 
 /// Bytes of one Ack Vector or Data Dropped option at most.

@@ -1,1 +1,95 @@
-//! Which of our packets said what.
+//! Which of our packets carried which vector.
+
+use std::collections::VecDeque;
+
+use udccp_wire::Seqno;
+
+/// Records kept; neighbours are joined when there are more.
+const MAX_RECORDS: usize = 128;
+
+/// Consecutive packets of ours that all carried the whole vector of their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record {
+    first: Seqno,
+    last: Seqno,
+    /// The newest packet that all these vectors speak of.
+    ackno: Seqno,
+}
+
+/// The vectors that the peer has not acknowledged, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    list: VecDeque<Record>,
+    /// A packet that changed after its state was sent: the lowest such, and our newest packet
+    /// that does not know of it. What that packet and older ones said reaches only to there.
+    late: Option<(Seqno, Seqno)>,
+}
+
+impl Records {
+    pub(super) fn new() -> Self {
+        Self { list: VecDeque::with_capacity(MAX_RECORDS), late: None }
+    }
+
+    pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
+        if let Some(last) = self.list.back_mut()
+            && last.last.next() == our_seq
+            && last.ackno == ackno
+        {
+            last.last = our_seq;
+            return;
+        }
+        if self.list.len() == MAX_RECORDS {
+            self.thin_out();
+        }
+        self.list.push_back(Record { first: our_seq, last: our_seq, ackno });
+    }
+
+    /// A packet that was sent as missing (or unmarked) is not so any more.
+    pub(super) fn on_late_change(&mut self, seq: Seqno) {
+        let Some(newest) = self.list.back().map(|r| r.last) else { return };
+        let lowest = self.late.map_or(seq, |(lowest, _)| lowest.min(seq));
+        self.late = Some((lowest, newest));
+    }
+
+    /// The peer has our packet `our_seq`. If it carried a vector: the newest packet up to which
+    /// the peer knows everything.
+    pub(super) fn on_acked(&mut self, our_seq: Seqno) -> Option<Seqno> {
+        while self.list.front().is_some_and(|r| r.last.is_before(our_seq)) {
+            self.list.pop_front();
+        }
+        let record = *self.list.front().filter(|r| r.first.at_most(our_seq))?;
+        if record.last == our_seq {
+            self.list.pop_front();
+        }
+        match self.late {
+            Some((lowest, newest)) if our_seq.at_most(newest) => {
+                Some(record.ackno.min(lowest.prev()))
+            }
+            _ => {
+                self.late = None;
+                Some(record.ackno)
+            }
+        }
+    }
+
+    /// Halves the list: two records of neighbouring packets become one that promises what both
+    /// said; else the older one is forgotten, which only delays the clearing.
+    fn thin_out(&mut self) {
+        let mut kept = 0;
+        let mut index = 0;
+        while index < self.list.len() {
+            let mut record = self.list[index];
+            if let Some(&next) = self.list.get(index + 1) {
+                record = if record.last.next() == next.first {
+                    Record { last: next.last, ..record }
+                } else {
+                    next
+                };
+            }
+            self.list[kept] = record;
+            kept += 1;
+            index += 2;
+        }
+        self.list.truncate(kept);
+    }
+}

@@ -115,6 +115,10 @@ pub fn covered_packets(cells: &[u8]) -> u64 {
 /// 4340 section 11.4).
 pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {
     let sent = ackno.distance_from(isn) + 1;
+    // Numbers that wrapped tell nothing about the beginning.
+    if sent <= 0 {
+        return false;
+    }
     // A cell covers at most 64 packets; this settles all but the connection's first vectors.
     if (cells.len() as i64) * 64 <= sent {
         return false;

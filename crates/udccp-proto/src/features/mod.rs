@@ -11,8 +11,10 @@
 //!    [`Negotiator::take_packet_request`] says so, make a DCCP-Ack for the options alone.
 //! 4. [`Negotiator::poll_timeout`]: when to ask `take_packet_request` again.
 
+mod entry;
 mod error;
 mod negotiator;
+mod output;
 mod preferences;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,14 @@
-//! The engine.
+//! The engine: what arrives.
 
 use udccp_base::{Duration, Instant};
-use udccp_wire::{FeatureNumber, OptionRef, PacketType, Seqno};
+use udccp_wire::{FeatureNumber, OptionRef, PacketType, ResetCode, Seqno, option_kind as kind};
 
+use super::entry::{Entry, Fault, SLOTS, State, slot};
+use super::value::ccid_knows;
 use super::{ChangeError, FeatureError, FeaturePreferences, Location, Role};
+
+/// Largest Sequence Window: what FGSR and FGSS fall back by when numbers wrap (erratum 974).
+pub(super) const W_MAX: u64 = (1 << 46) - 1;
 
 /// The packet that options came on.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +34,7 @@ pub enum Phase {
     Open,
 }
 
-/// A feature took a new value (also reported when a negotiation confirmed the value it had).
+/// A feature took a value (also reported when a negotiation confirmed the value it had).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activated {
     /// Where the feature is located.
@@ -42,30 +47,72 @@ pub struct Activated {
 
 /// Negotiates all features of one connection.
 #[derive(Debug)]
-pub struct Negotiator {}
+pub struct Negotiator {
+    pub(super) role: Role,
+    pub(super) phase: Phase,
+    pub(super) entries: [Option<Entry>; SLOTS],
+    /// Empty Confirms to send for what we do not know: option type and feature.
+    pub(super) unknown: Vec<(u8, FeatureNumber)>,
+    /// Greatest sequence number received, and greatest with a feature option on it.
+    gsr: Option<Seqno>,
+    fgsr: Option<Seqno>,
+    /// Greatest sequence number sent with a new Change on it.
+    pub(super) fgss: Option<Seqno>,
+    /// The packet whose options are being read, and whether they come in order.
+    packet: Option<(PacketContext, bool)>,
+    pub(super) rtt: Option<Duration>,
+    /// When the last packet left that was made for options alone.
+    pub(super) lone_packet_at: Option<Instant>,
+    /// Whether anything waits at all; spares packets the look at every feature.
+    pub(super) open: bool,
+    news: bool,
+}
 
-#[expect(unused_variables, clippy::todo, reason = "signatures first; bodies follow")]
 impl Negotiator {
     /// An engine for one end of a connection. All values are the RFC's initial ones; a Change is
     /// queued for each preference that asks for another value (or is `announced`).
     pub fn new(role: Role, preferences: &FeaturePreferences) -> Self {
-        todo!()
+        let mut negotiator = Self {
+            role,
+            phase: Phase::Handshake,
+            entries: Entry::table(preferences),
+            unknown: Vec::new(),
+            gsr: None,
+            fgsr: None,
+            fgss: None,
+            packet: None,
+            rtt: None,
+            lone_packet_at: None,
+            open: false,
+            news: false,
+        };
+        negotiator.refresh();
+        negotiator
     }
 
     /// Where the connection is now. Starts in `Handshake`; going on to `Open` ends repetition.
     pub fn set_phase(&mut self, phase: Phase) {
-        todo!()
+        self.phase = phase;
+        if phase == Phase::Open {
+            for entry in self.entries.iter_mut().flatten() {
+                entry.answer = entry.answer.filter(|a| !a.sent);
+            }
+            self.refresh();
+        }
     }
 
-    /// The round-trip time, for the retransmission timer (1 s until known).
+    /// The round-trip time, for the timers (1 s until known).
     pub fn set_rtt(&mut self, rtt: Duration) {
-        todo!()
+        self.rtt = Some(rtt);
     }
 
     /// Asks for a feature value: server-priority features take a list of values, best first,
     /// non-negotiable ones exactly one and only at `Location::Local`. Nothing is sent when the
     /// feature has the (first) value already and no other is being negotiated. With `mandatory`
     /// a peer that cannot agree resets the connection.
+    ///
+    /// # Errors
+    /// An unknown feature, an invalid value, or a feature that the peer alone can set.
     pub fn change(
         &mut self,
         location: Location,
@@ -73,12 +120,25 @@ impl Negotiator {
         values: &[u64],
         mandatory: bool,
     ) -> Result<(), ChangeError> {
-        todo!()
+        let entry = self.entry_mut(location, feature).ok_or(ChangeError::Unknown(feature))?;
+        entry.change(values, mandatory)?;
+        self.refresh();
+        Ok(())
     }
 
     /// A valid packet arrived; its options follow. Cheap: may be called for every packet.
     pub fn begin_packet(&mut self, packet: PacketContext) {
-        todo!()
+        let gsr = self.gsr.map_or(packet.seq, |g| g.max(packet.seq));
+        self.gsr = Some(gsr);
+        //= 4340-6.6.4-7
+        //= 4340-6.6.4-8
+        if self.fgsr.is_some_and(|f| f.is_after(gsr)) {
+            self.fgsr = Some(gsr.sub(W_MAX));
+        }
+        //= 4340-6.6.4-1
+        //= 4340-6.6.4-6
+        let in_order = self.fgsr.is_none_or(|f| packet.seq.is_after(f));
+        self.packet = Some((packet, in_order));
     }
 
     /// An option of that packet; options that are no feature negotiation are ignored. `mandatory`
@@ -91,64 +151,157 @@ impl Negotiator {
         option: &OptionRef<'_>,
         mandatory: bool,
     ) -> Result<(), FeatureError> {
-        todo!()
+        let (kind, feature, value) = match *option {
+            OptionRef::ChangeL { feature, value } => (kind::CHANGE_L, feature, value),
+            OptionRef::ConfirmL { feature, value } => (kind::CONFIRM_L, feature, value),
+            OptionRef::ChangeR { feature, value } => (kind::CHANGE_R, feature, value),
+            OptionRef::ConfirmR { feature, value } => (kind::CONFIRM_R, feature, value),
+            _ => return Ok(()),
+        };
+        //= 4340-6-1
+        let data_packet = |p: &(PacketContext, bool)| p.0.packet_type == PacketType::Data;
+        let Some((packet, in_order)) = self.packet.filter(|p| !data_packet(p)) else {
+            return Ok(());
+        };
+        self.fgsr = Some(self.fgsr.map_or(packet.seq, |f| f.max(packet.seq)));
+        let result = self.process(kind, feature, value, mandatory, packet, in_order);
+        self.refresh();
+        result.map_err(|fault| {
+            let code = match fault {
+                Fault::Option => ResetCode::OptionError,
+                Fault::Mandatory => ResetCode::MandatoryError,
+            };
+            FeatureError { code, data: [kind, feature.0, value.first().copied().unwrap_or(0)] }
+        })
     }
 
-    /// Gives `emit` the options that the packet `seq` should carry, at most `room` bytes of them,
-    /// and returns how many bytes that was. Nothing on Data, Close, CloseReq, Reset and Listen;
-    /// Confirms only on packets whose acknowledgement number is the greatest number received
-    /// (not on Request and Sync). Call it for packets that do leave.
-    pub fn write_options(
+    /// The pseudocode of RFC 4340 section 6.6.2.
+    //= 4340-6.6.2-1
+    fn process(
         &mut self,
-        now: Instant,
-        seq: Seqno,
-        packet_type: PacketType,
-        room: usize,
-        emit: &mut dyn FnMut(&OptionRef<'_>),
-    ) -> usize {
-        todo!()
+        kind: u8,
+        feature: FeatureNumber,
+        value: &[u8],
+        mandatory: bool,
+        packet: PacketContext,
+        in_order: bool,
+    ) -> Result<(), Fault> {
+        let is_change = matches!(kind, kind::CHANGE_L | kind::CHANGE_R);
+        let location = match kind {
+            kind::CHANGE_L | kind::CONFIRM_L => Location::Remote,
+            _ => Location::Local,
+        };
+        let (role, fgss) = (self.role, self.fgss);
+        let Some(entry) = self.entry_mut(location, feature) else {
+            return if is_change { self.on_unknown(kind, feature, mandatory) } else { Ok(()) };
+        };
+        //= 4340-6.6.4-3
+        if !in_order || entry.state == State::Unstable {
+            return Ok(());
+        }
+        if is_change {
+            //= 4340-6.6.3-4
+            return entry.on_change(role, value, mandatory);
+        }
+        //= 4340-6.6.4-4
+        let answers_latest = packet.ackno.is_some_and(|a| fgss.is_none_or(|f| a.at_least(f)));
+        if answers_latest { entry.on_confirm(role, value) } else { Ok(()) }
     }
 
-    /// Whether options wait that deserve a packet of their own now; at most once in a round-trip
-    /// time. A true answer is counted as given: make that packet.
-    pub fn take_packet_request(&mut self, now: Instant) -> bool {
-        todo!()
-    }
-
-    /// When `take_packet_request` can next be true; `None` while nothing waits.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        todo!()
+    /// A Change of a feature that we do not know (Confirms of such are ignored).
+    //= 4340-6.6.7-5
+    fn on_unknown(
+        &mut self,
+        kind: u8,
+        feature: FeatureNumber,
+        mandatory: bool,
+    ) -> Result<(), Fault> {
+        //= 4340-6.6.7-2
+        //= 4340-15-4
+        if mandatory {
+            return Err(Fault::Mandatory);
+        }
+        //= 4340-6.6.7-1
+        let confirm = if kind == kind::CHANGE_L { kind::CONFIRM_R } else { kind::CONFIRM_L };
+        if !self.unknown.contains(&(confirm, feature)) {
+            self.unknown.push((confirm, feature));
+        }
+        Ok(())
     }
 
     /// The feature's value in force; for an unknown feature, `None`.
     pub fn value(&self, location: Location, feature: FeatureNumber) -> Option<u64> {
-        todo!()
+        self.entry(location, feature).map(|e| e.value)
     }
 
     /// The value once the Confirms that wait have left; else as `value`. A server asks it between
     /// reading a Request and writing its Response.
     pub fn upcoming_value(&self, location: Location, feature: FeatureNumber) -> Option<u64> {
-        todo!()
+        self.entry(location, feature).map(Entry::upcoming)
     }
 
     /// Whether the feature's negotiation is over (nothing of ours waits for an answer).
     pub fn is_stable(&self, location: Location, feature: FeatureNumber) -> bool {
-        todo!()
+        let entry = self.entry(location, feature);
+        entry.is_none_or(|e| e.state == State::Stable { queued: false })
     }
 
     /// Whether all negotiations are over and no Confirm waits to be sent.
     pub fn is_settled(&self) -> bool {
-        todo!()
+        !self.open
     }
 
     /// A feature whose settled value is none of those we said we accept, if any: the peer shares
     /// no value with us. The connection decides whether it can live with it.
     pub fn unmet(&self) -> Option<(Location, FeatureNumber)> {
-        todo!()
+        let entry = self.entries.iter().flatten().find(|e| !e.is_met())?;
+        Some((entry.location, entry.info.number))
     }
 
     /// The next feature that took a value.
     pub fn poll_activated(&mut self) -> Option<Activated> {
-        todo!()
+        if !self.news {
+            return None;
+        }
+        let Some(entry) = self.entries.iter_mut().flatten().find(|e| e.news) else {
+            self.news = false;
+            return None;
+        };
+        entry.news = false;
+        let Entry { location, value, .. } = *entry;
+        Some(Activated { location, feature: entry.info.number, value })
+    }
+
+    /// The entry of a feature that is understood now. Whether a CCID-specific feature is depends
+    /// on the CCID of its half-connection: 128 to 191 are located at the end that sends the data,
+    /// 192 to 255 at the end that receives it (RFC 4340 section 10.3).
+    fn entry(&self, location: Location, feature: FeatureNumber) -> Option<&Entry> {
+        let entry = self.entries[slot(location, feature)?].as_ref()?;
+        if feature.0 < 128 {
+            return Some(entry);
+        }
+        let ccid = self.upcoming_value(ccid_location(location, feature), FeatureNumber::CCID)?;
+        //= 4340-10.3-3
+        ccid_knows(ccid, feature).then_some(entry)
+    }
+
+    fn entry_mut(&mut self, location: Location, feature: FeatureNumber) -> Option<&mut Entry> {
+        self.entry(location, feature)?;
+        self.entries[slot(location, feature)?].as_mut()
+    }
+
+    /// Brings the summaries up to date after a change.
+    pub(super) fn refresh(&mut self) {
+        let waits = |e: &Entry| e.is_open();
+        self.open = !self.unknown.is_empty() || self.entries.iter().flatten().any(waits);
+        self.news = self.entries.iter().flatten().any(|e| e.news);
+    }
+}
+
+/// Where the CCID feature is located that a CCID-specific feature belongs to.
+pub(super) fn ccid_location(location: Location, feature: FeatureNumber) -> Location {
+    match (feature.0 >= 192, location) {
+        (true, Location::Local) | (false, Location::Remote) => Location::Remote,
+        (true, Location::Remote) | (false, Location::Local) => Location::Local,
     }
 }

@@ -1,35 +1,51 @@
 //! What one end would like, feature by feature.
 
-use udccp_wire::FeatureNumber;
+use udccp_wire::{FeatureNumber, Reconciliation};
 
+use super::entry::{SLOTS, slot};
+use super::value::encode;
 use super::{ChangeError, Location};
 
 /// What we would like of one feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preference {
-    /// Acceptable values, best first; exactly one for a non-negotiable feature.
-    pub values: Vec<u64>,
+    /// The value area of our Change: acceptable values, best first, or the one value.
+    pub(super) change: Vec<u8>,
     /// Send Mandatory before our Change: no agreement, no connection.
     pub mandatory: bool,
     /// Send a Change even where the feature has the first value already.
     pub announced: bool,
 }
 
-/// What we would like of all features, at both ends. The default accepts every value that RFC
-/// 4340 defines, but asks for none and takes only CCID 2: with it, a connection has the RFC's
-/// initial values unless the peer asks for others.
+/// What we would like of all features, at both ends.
+///
+/// The default asks for nothing and leaves the peer free in all that costs nothing: a connection
+/// has the RFC's initial values unless the peer asks for others. It takes only CCID 2, only long
+/// sequence numbers, and lets the peer send us only data that is wholly covered by the checksum,
+/// since other values there have to be wished for.
 #[derive(Clone, Debug)]
-pub struct FeaturePreferences {}
+pub struct FeaturePreferences {
+    slots: [Option<Preference>; SLOTS],
+}
 
-#[expect(unused_variables, clippy::todo, reason = "signatures first; bodies follow")]
 impl FeaturePreferences {
     /// The default preferences.
     pub fn new() -> Self {
-        todo!()
+        let mut slots = [const { None }; SLOTS];
+        for location in [Location::Local, Location::Remote] {
+            for number in 1..=9 {
+                let feature = FeatureNumber(number);
+                let change = default_change(location, feature);
+                let preference = Preference { change, mandatory: false, announced: false };
+                slots[slot(location, feature).unwrap_or(0)] = Some(preference);
+            }
+        }
+        Self { slots }
     }
 
-    /// Sets the acceptable values of a feature, best first. If the first is not the initial
-    /// value, a Change is sent in the handshake.
+    /// Sets the acceptable values of a feature, best first, and takes back what was set before.
+    /// If the first is not the initial value, a Change is sent in the handshake. A CCID-specific
+    /// feature is understood only once it is set.
     ///
     /// # Errors
     /// An unknown feature, no value or a value out of range; a non-negotiable feature at the
@@ -40,12 +56,38 @@ impl FeaturePreferences {
         feature: FeatureNumber,
         values: &[u64],
     ) -> Result<&mut Preference, ChangeError> {
-        todo!()
+        let info = feature.info().ok_or(ChangeError::Unknown(feature))?;
+        let index = slot(location, feature).ok_or(ChangeError::Unknown(feature))?;
+        if info.rule == Reconciliation::NonNegotiable && location == Location::Remote {
+            return Err(ChangeError::NotOurs(feature));
+        }
+        let change = encode(info, values)?;
+        let preference = Preference { change, mandatory: false, announced: false };
+        Ok(self.slots[index].insert(preference))
+    }
+
+    /// The preference for a feature, if it is understood at all.
+    pub(super) fn get(&self, location: Location, feature: FeatureNumber) -> Option<&Preference> {
+        self.slots[slot(location, feature)?].as_ref()
     }
 }
 
 impl Default for FeaturePreferences {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+fn default_change(location: Location, feature: FeatureNumber) -> Vec<u8> {
+    match (feature, location) {
+        (FeatureNumber::CCID, _) => vec![2],
+        (FeatureNumber::ALLOW_SHORT_SEQNOS, _) | (FeatureNumber::MIN_CSCOV, Location::Local) => {
+            vec![0]
+        }
+        (FeatureNumber::MIN_CSCOV, Location::Remote) => (0..16).collect(),
+        (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => vec![0, 0, 0, 0, 0, 100],
+        (FeatureNumber::ACK_RATIO, Location::Local) => vec![0, 2],
+        (FeatureNumber::SEQUENCE_WINDOW | FeatureNumber::ACK_RATIO, Location::Remote) => vec![],
+        _ => vec![0, 1],
     }
 }

@@ -1,0 +1,281 @@
+//! One feature at one location: its value and where its negotiation stands.
+
+use udccp_base::{Duration, Instant};
+use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};
+
+use super::preferences::Preference;
+use super::value::{decode, encode, reconcile};
+use super::{ChangeError, FeaturePreferences, Location, Role};
+
+/// Features that the engine can hold.
+const FEATURES: [FeatureNumber; 10] = [
+    FeatureNumber::CCID,
+    FeatureNumber::ALLOW_SHORT_SEQNOS,
+    FeatureNumber::SEQUENCE_WINDOW,
+    FeatureNumber::ECN_INCAPABLE,
+    FeatureNumber::ACK_RATIO,
+    FeatureNumber::SEND_ACK_VECTOR,
+    FeatureNumber::SEND_NDP_COUNT,
+    FeatureNumber::MIN_CSCOV,
+    FeatureNumber::CHECK_DATA_CHECKSUM,
+    FeatureNumber::SEND_LEV_RATE,
+];
+
+/// Places for all features at both locations; CCID-specific ones stand behind CCID.
+pub(super) const SLOTS: usize = 2 * FEATURES.len();
+
+/// The place of a feature, if there can be one.
+pub(super) fn slot(location: Location, feature: FeatureNumber) -> Option<usize> {
+    let index = match feature.0 {
+        n @ 1..=9 => usize::from(n) - 1,
+        192 => 9,
+        _ => return None,
+    };
+    Some(2 * index + usize::from(location == Location::Remote))
+}
+
+/// States of RFC 4340 section 6.6.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing of ours is on its way; `queued` says whether a Change shall leave.
+    Stable { queued: bool },
+    /// A Change left and is not answered; it leaves again at `next_at`.
+    Changing { next_at: Instant, interval: Duration },
+    /// The list changed after the Change left; the new Change has not left yet.
+    Unstable,
+}
+
+/// A Confirm that shall leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The value to confirm; `None` makes an empty Confirm.
+    pub(super) value: Option<u64>,
+    /// It left already, and is kept to be repeated in PARTOPEN.
+    pub(super) sent: bool,
+}
+
+/// An option that ends the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Option,
+    Mandatory,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) info: &'static FeatureInfo,
+    pub(super) location: Location,
+    /// The value in force.
+    pub(super) value: u64,
+    pub(super) preference: Preference,
+    pub(super) state: State,
+    pub(super) answer: Option<Answer>,
+    /// The value was (re)established and nobody has been told.
+    pub(super) news: bool,
+}
+
+impl Entry {
+    /// The entries of a new connection.
+    pub(super) fn table(preferences: &FeaturePreferences) -> [Option<Self>; SLOTS] {
+        core::array::from_fn(|index| {
+            let feature = FEATURES[index / 2];
+            let location = if index % 2 == 0 { Location::Local } else { Location::Remote };
+            let preference = preferences.get(location, feature)?.clone();
+            Some(Self::new(feature.info()?, location, preference))
+        })
+    }
+
+    fn new(info: &'static FeatureInfo, location: Location, preference: Preference) -> Self {
+        let mut entry = Self {
+            info,
+            location,
+            value: info.initial,
+            preference,
+            state: State::Stable { queued: false },
+            answer: None,
+            news: false,
+        };
+        let queued = entry.preference.announced || !entry.is_first_choice();
+        entry.state = State::Stable { queued: queued && entry.may_change() };
+        entry
+    }
+
+    fn is_server_priority(&self) -> bool {
+        self.info.rule == Reconciliation::ServerPriority
+    }
+
+    /// Whether we may send Changes: not for what only the peer can set.
+    fn may_change(&self) -> bool {
+        //= 4340-6.3.2-2
+        self.is_server_priority() || self.location == Location::Local
+    }
+
+    /// The value in force once the Confirm that waits has left.
+    pub(super) fn upcoming(&self) -> u64 {
+        match self.answer {
+            Some(Answer { value: Some(value), .. }) => value,
+            _ => self.value,
+        }
+    }
+
+    fn is_first_choice(&self) -> bool {
+        if !self.may_change() {
+            return true;
+        }
+        let value = self.upcoming();
+        if self.is_server_priority() {
+            return self.preference.change.first().is_some_and(|&v| u64::from(v) == value);
+        }
+        decode(self.info, &self.preference.change) == Some(value)
+    }
+
+    /// Whether the settled value is one that we accept.
+    pub(super) fn is_met(&self) -> bool {
+        let settled = self.state == State::Stable { queued: false };
+        let in_list = self.preference.change.contains(&(self.value as u8));
+        !settled || self.is_first_choice() || (self.is_server_priority() && in_list)
+    }
+
+    /// Whether something waits: a Change or its answer, or a Confirm of ours.
+    pub(super) fn is_open(&self) -> bool {
+        self.state != State::Stable { queued: false } || self.answer.is_some()
+    }
+
+    /// Our wish changes.
+    pub(super) fn change(&mut self, values: &[u64], mandatory: bool) -> Result<(), ChangeError> {
+        if !self.may_change() {
+            return Err(ChangeError::NotOurs(self.info.number));
+        }
+        let change = encode(self.info, values)?;
+        let same = change == self.preference.change;
+        self.preference = Preference { change, mandatory, announced: self.preference.announced };
+        match self.state {
+            State::Stable { .. } => {
+                self.state = State::Stable { queued: !self.is_first_choice() };
+            }
+            //= 4340-6.6.5-1
+            State::Changing { .. } if !same => self.state = State::Unstable,
+            _ => {}
+        }
+        // A repeated Confirm would now show a list that is no longer ours.
+        if self.answer.is_some_and(|a| a.sent) {
+            self.answer = None;
+        }
+        Ok(())
+    }
+
+    /// The peer's Change, in order and not while UNSTABLE.
+    pub(super) fn on_change(
+        &mut self,
+        role: Role,
+        value: &[u8],
+        mandatory: bool,
+    ) -> Result<(), Fault> {
+        let result = if self.is_server_priority() {
+            self.reconciled(role, value)
+        } else {
+            self.accepted(value)
+        };
+        let (confirmed, agreed) = match result {
+            Some(result) => result,
+            //= 4340-6.6.9-1
+            None if mandatory => return Err(Fault::Mandatory),
+            //= 4340-6.6.8-1
+            //= 4340-15-6
+            None => {
+                self.answer = Some(Answer { value: None, sent: false });
+                return Ok(());
+            }
+        };
+        if !agreed && mandatory {
+            return Err(Fault::Mandatory);
+        }
+        self.answer = Some(Answer { value: Some(confirmed), sent: false });
+        //= 4340-6.6.6-1
+        // Where we cannot live with the outcome, our Mandatory Change has to say so next.
+        let queued = !agreed && self.preference.mandatory;
+        self.state = State::Stable { queued };
+        Ok(())
+    }
+
+    /// The value to confirm, and whether the lists share one; `None` for an invalid list.
+    fn reconciled(&self, role: Role, theirs: &[u8]) -> Option<(u64, bool)> {
+        if theirs.is_empty() {
+            return None;
+        }
+        //= 4340-15-5
+        // Values that mean nothing to us are simply not in our list.
+        //= 4340-6.3.1-1
+        match self.outcome(role, theirs) {
+            Some(value) => Some((u64::from(value), true)),
+            None => Some((self.upcoming(), false)),
+        }
+    }
+
+    fn outcome(&self, role: Role, theirs: &[u8]) -> Option<u8> {
+        let ours = &self.preference.change;
+        match role {
+            Role::Server => reconcile(ours, theirs),
+            Role::Client => reconcile(theirs, ours),
+        }
+    }
+
+    /// A non-negotiable value: taken if valid, but only where the peer is its location.
+    fn accepted(&self, bytes: &[u8]) -> Option<(u64, bool)> {
+        if self.location == Location::Local {
+            return None;
+        }
+        //= 4340-6.3.2-1
+        decode(self.info, bytes).map(|value| (value, true))
+    }
+
+    /// The peer's Confirm, in order.
+    pub(super) fn on_confirm(&mut self, role: Role, value: &[u8]) -> Result<(), Fault> {
+        if !matches!(self.state, State::Changing { .. }) {
+            return Ok(());
+        }
+        if value.is_empty() {
+            //= 4340-6.6.7-4
+            if self.info.required || self.preference.mandatory {
+                return Err(Fault::Option);
+            }
+        } else {
+            //= 4340-6.6.8-2
+            self.value = self.confirmed(role, value).ok_or(Fault::Option)?;
+            self.news = true;
+        }
+        //= 4340-6.6.7-3
+        self.state = State::Stable { queued: false };
+        Ok(())
+    }
+
+    /// The value that a Confirm gives the feature, if it is the right one.
+    fn confirmed(&self, role: Role, bytes: &[u8]) -> Option<u64> {
+        if !self.is_server_priority() {
+            return decode(self.info, bytes).filter(|_| bytes == self.preference.change);
+        }
+        let (&value, theirs) = bytes.split_first()?;
+        let previous = u64::from(value) == self.value;
+        let right = match self.outcome(role, theirs) {
+            Some(expected) => value == expected,
+            // Some implementations leave the list out: then any value of ours may be right.
+            None if theirs.is_empty() => previous || self.preference.change.contains(&value),
+            None => previous,
+        };
+        right.then_some(u64::from(value))
+    }
+
+    /// The Confirm left: the value is in force here from now on.
+    pub(super) fn on_confirm_sent(&mut self, keep: bool) {
+        if let Some(answer) = &mut self.answer {
+            if let (Some(value), false) = (answer.value, answer.sent) {
+                self.value = value;
+                self.news = true;
+            }
+            answer.sent = true;
+        }
+        if !keep {
+            self.answer = None;
+        }
+    }
+}

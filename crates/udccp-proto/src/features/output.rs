@@ -1,0 +1,244 @@
+//! The engine: what leaves, and when.
+
+use udccp_base::{Duration, Instant};
+use udccp_wire::{
+    FeatureNumber, OptionRef, PacketType, Reconciliation, Seqno, option_kind as kind,
+};
+
+use super::Location;
+use super::entry::{Answer, Entry, State, slot};
+use super::negotiator::{Negotiator, Phase, W_MAX, ccid_location};
+use super::value::ccid_knows;
+
+/// First retransmission of a Change: two round-trip times, but no less than this; this many
+/// times as much while the round-trip time is unknown.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+const UNKNOWN_RTT: Duration = Duration::from_secs(1);
+/// Where the back-off ends (RFC 4340 section 6.6.3: not less than 64 seconds).
+const MAX_INTERVAL: Duration = Duration::from_secs(64);
+/// Time between two packets made for options alone, while the round-trip time is unknown.
+const LONE_PACKET_SPACING: Duration = Duration::from_millis(200);
+
+/// The longest value area of a Confirm: 253 bytes of option data less the feature number.
+const MAX_VALUE_AREA: usize = 252;
+
+/// A packet being filled.
+struct Packet<'a> {
+    room: usize,
+    written: usize,
+    emit: &'a mut dyn FnMut(&OptionRef<'_>),
+}
+
+impl Packet<'_> {
+    /// Emits a feature option of `kind`, after Mandatory if so; false if it does not fit.
+    fn put(&mut self, kind: u8, feature: FeatureNumber, value: &[u8], mandatory: bool) -> bool {
+        let size = 3 + value.len() + usize::from(mandatory);
+        if size > self.room {
+            return false;
+        }
+        self.room -= size;
+        self.written += size;
+        // Never the one without the other: a Mandatory at the end would reset the connection.
+        if mandatory {
+            (self.emit)(&OptionRef::Mandatory);
+        }
+        (self.emit)(&match kind {
+            kind::CHANGE_L => OptionRef::ChangeL { feature, value },
+            kind::CHANGE_R => OptionRef::ChangeR { feature, value },
+            kind::CONFIRM_L => OptionRef::ConfirmL { feature, value },
+            _ => OptionRef::ConfirmR { feature, value },
+        });
+        true
+    }
+}
+
+impl Negotiator {
+    /// Gives `emit` the options that the packet `seq` should carry, at most `room` bytes of them,
+    /// and returns how many bytes that was. Nothing on Data, Close, CloseReq, Reset and Listen;
+    /// no Confirms on Request, which acknowledges nothing, and Sync, whose acknowledgement number
+    /// may be that of any packet. Call it for packets that do leave, once each.
+    pub fn write_options(
+        &mut self,
+        now: Instant,
+        seq: Seqno,
+        packet_type: PacketType,
+        room: usize,
+        emit: &mut dyn FnMut(&OptionRef<'_>),
+    ) -> usize {
+        self.check_fgss(seq);
+        //= 4340-6-1
+        //= 4340-6.6.1-2
+        let confirms = match packet_type {
+            PacketType::Request | PacketType::Sync => false,
+            PacketType::Response | PacketType::Ack | PacketType::DataAck | PacketType::SyncAck => {
+                true
+            }
+            _ => return 0,
+        };
+        if !self.open {
+            return 0;
+        }
+        let mut packet = Packet { room, written: 0, emit };
+        if confirms {
+            self.write_empty_confirms(&mut packet);
+        }
+        for index in 0..self.entries.len() {
+            if confirms {
+                self.write_confirm(index, &mut packet);
+            }
+            self.write_change(index, now, seq, &mut packet);
+        }
+        let written = packet.written;
+        self.refresh();
+        written
+    }
+
+    //= 4340-6.2-1
+    fn write_empty_confirms(&mut self, packet: &mut Packet<'_>) {
+        self.unknown.retain(|&(kind, feature)| !packet.put(kind, feature, &[], false));
+    }
+
+    /// Writes the Confirm that waits at this entry, if any; its value is in force from then on.
+    fn write_confirm(&mut self, index: usize, packet: &mut Packet<'_>) {
+        let keep = self.phase == Phase::PartOpen;
+        let Some(entry) = &mut self.entries[index] else { return };
+        let Some(answer) = entry.answer else { return };
+        let mut area = [0; MAX_VALUE_AREA];
+        let len = confirm_area(entry, answer, &mut area);
+        let kind = match entry.location {
+            Location::Local => kind::CONFIRM_L,
+            Location::Remote => kind::CONFIRM_R,
+        };
+        if packet.put(kind, entry.info.number, &area[..len], false) {
+            entry.on_confirm_sent(keep);
+        }
+    }
+
+    /// Writes this entry's Change if it is new or due.
+    fn write_change(&mut self, index: usize, now: Instant, seq: Seqno, packet: &mut Packet<'_>) {
+        if !self.is_due(index, now) || !self.may_name(index) {
+            return;
+        }
+        let first = self.first_interval();
+        let Some(entry) = &mut self.entries[index] else { return };
+        let kind = match entry.location {
+            Location::Local => kind::CHANGE_L,
+            Location::Remote => kind::CHANGE_R,
+        };
+        //= 4340-6.6.4-2
+        let preference = &entry.preference;
+        if !packet.put(kind, entry.info.number, &preference.change, preference.mandatory) {
+            return;
+        }
+        let interval = match entry.state {
+            //= 4340-6.6.3-2
+            State::Changing { interval, .. } if self.phase != Phase::Handshake => {
+                (interval * 2).min(MAX_INTERVAL)
+            }
+            State::Changing { interval, .. } => interval,
+            State::Stable { .. } | State::Unstable => {
+                self.fgss = Some(seq);
+                first
+            }
+        };
+        entry.state = State::Changing { next_at: now + interval, interval };
+    }
+
+    /// Whether this entry has a Change to send on a packet that leaves now.
+    //= 4340-6.6.3-1
+    fn is_due(&self, index: usize, now: Instant) -> bool {
+        match self.entries[index].as_ref().map(|e| e.state) {
+            Some(State::Changing { next_at, .. }) => {
+                next_at <= now || self.phase == Phase::Handshake
+            }
+            Some(State::Stable { queued }) => queued,
+            Some(State::Unstable) => true,
+            None => false,
+        }
+    }
+
+    /// Whether the peer will know which CCID this entry belongs to: that CCID is agreed, or our
+    /// Mandatory Change of CCID leaves no other.
+    //= 4340-10.3-1
+    fn may_name(&self, index: usize) -> bool {
+        let Some(entry) = &self.entries[index] else { return false };
+        let feature = entry.info.number;
+        if feature.0 < 128 {
+            return true;
+        }
+        let ccid = slot(ccid_location(entry.location, feature), FeatureNumber::CCID);
+        let Some(Some(ccid)) = ccid.map(|i| &self.entries[i]) else { return false };
+        let wishes = &ccid.preference;
+        let forced =
+            || wishes.mandatory && wishes.change.iter().all(|&c| ccid_knows(c.into(), feature));
+        match ccid.state {
+            State::Stable { queued: false } => ccid_knows(ccid.upcoming(), feature),
+            _ => forced(),
+        }
+    }
+
+    /// Not less than one round-trip time (RFC 4340 section 6.6.3).
+    fn first_interval(&self) -> Duration {
+        self.rtt.map_or(UNKNOWN_RTT, |rtt| (rtt * 2).max(MIN_INTERVAL))
+    }
+
+    fn check_fgss(&mut self, gss: Seqno) {
+        //= 4340-6.6.4-7
+        //= 4340-6.6.4-8
+        if self.fgss.is_some_and(|f| f.is_after(gss)) {
+            self.fgss = Some(gss.sub(W_MAX));
+        }
+    }
+
+    /// Whether options wait that deserve a packet of their own now; at most once in a round-trip
+    /// time. A true answer is counted as given: make that packet.
+    pub fn take_packet_request(&mut self, now: Instant) -> bool {
+        let due = self.poll_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.lone_packet_at = Some(now);
+        }
+        due
+    }
+
+    /// When `take_packet_request` can next be true; `None` while nothing waits.
+    //= 4340-6.6.1-1
+    //= 4340-6.6.3-3
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if !self.open || self.phase == Phase::Handshake {
+            return None;
+        }
+        let unknown = (!self.unknown.is_empty()).then_some(Instant::ZERO);
+        let indices = 0..self.entries.len();
+        let earliest = indices.filter_map(|i| self.due_at(i)).chain(unknown).min()?;
+        let spacing = self.rtt.unwrap_or(LONE_PACKET_SPACING);
+        Some(self.lone_packet_at.map_or(earliest, |last| earliest.max(last + spacing)))
+    }
+
+    /// When this entry next has something to send; `Instant::ZERO` for at once.
+    fn due_at(&self, index: usize) -> Option<Instant> {
+        let entry = self.entries[index].as_ref()?;
+        if entry.answer.is_some_and(|a| !a.sent) {
+            return Some(Instant::ZERO);
+        }
+        let at = match entry.state {
+            State::Stable { queued: false } => return None,
+            State::Changing { next_at, .. } => next_at,
+            _ => Instant::ZERO,
+        };
+        self.may_name(index).then_some(at)
+    }
+}
+
+/// Writes the value area of a Confirm and returns its length.
+fn confirm_area(entry: &Entry, answer: Answer, area: &mut [u8; MAX_VALUE_AREA]) -> usize {
+    let Some(value) = answer.value else { return 0 };
+    let value_len = entry.info.value_len;
+    area[..value_len].copy_from_slice(&value.to_be_bytes()[8 - value_len..]);
+    if entry.info.rule == Reconciliation::NonNegotiable {
+        return value_len;
+    }
+    let list = &entry.preference.change;
+    let end = MAX_VALUE_AREA.min(value_len + list.len());
+    area[value_len..end].copy_from_slice(&list[..end - value_len]);
+    end
+}
