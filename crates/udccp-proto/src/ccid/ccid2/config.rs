@@ -1,20 +1,19 @@
 //! Settings of CCID 2. Defaults are the RFCs' values.
 
 use udccp_base::Duration;
-use udccp_cc::{Algorithm, InitialWindow, RtoConfig};
+use udccp_cc::{Algorithm, IdlePolicy, InitialWindow, RtoConfig};
 
-/// What becomes of a window that was not used.
+/// When packets that the window allows are spread over the round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IdlePolicy {
-    /// Keep it while it was validated recently, else for five minutes at most (RFC 7661).
+pub enum Pacing {
+    /// Never, unless the window algorithm has a rate of its own.
+    Off,
+    /// While the window is larger than what its use has validated (RFC 7661 section 4.4.2), beyond
+    /// a burst of one initial window.
     #[default]
-    Rfc7661,
-    /// Halve it for every timeout spent idle, and decay it while it is not filled (RFC 2861).
-    Rfc2861,
-    /// Back to the initial window after one idle timeout (RFC 5681 section 4.1).
-    Restart,
-    /// Keep it for ever. For experiments.
-    Keep,
+    NonValidated,
+    /// Always, beyond a burst of one initial window (allowed by RFC 4341 section 5).
+    Always,
 }
 
 /// Congestion control on acknowledgements (RFC 4341 section 6.1).
@@ -40,13 +39,14 @@ pub struct Ccid2Config {
     pub max_window: u32,
     /// Transmit timeout bounds (default: first 1 s, at least 200 ms, at most 60 s).
     pub rto: RtoConfig,
-    /// Later packets that must be acknowledged before one counts as lost (default 3, section 5).
-    pub numdupack: u32,
     /// What becomes of a window that was not used (default RFC 7661).
     pub idle: IdlePolicy,
+    /// When packets are paced (default: while the window is not validated).
+    pub pacing: Pacing,
     /// Congestion control on acknowledgements (default adaptive, at least 2).
     pub ack_ratio: AckRatioConfig,
-    /// Longest time that an acknowledgement is delayed (default 200 ms, RFC 4340 section 11.3).
+    /// Longest time that an acknowledgement is delayed (default 200 ms, RFC 4340 section 11.3). The
+    /// sender half leaves the peer as much.
     pub delayed_ack: Duration,
 }
 
@@ -57,8 +57,8 @@ impl Default for Ccid2Config {
             initial_window: InitialWindow::Rfc3390,
             max_window: 1_000_000,
             rto: RtoConfig::default(),
-            numdupack: 3,
             idle: IdlePolicy::Rfc7661,
+            pacing: Pacing::NonValidated,
             ack_ratio: AckRatioConfig::Adaptive { min: 2 },
             delayed_ack: Duration::from_millis(200),
         }

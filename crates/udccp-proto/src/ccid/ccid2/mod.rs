@@ -1,12 +1,24 @@
 //! CCID 2, TCP-like congestion control (RFC 4341).
+//!
+//! The sender half is cut into small parts: `history` (what became of each packet), `window` (the
+//! congestion window, around any algorithm of `udccp-cc`), `ack_ratio` with `peer_log` (congestion
+//! control on acknowledgements), `ack_of_ack` (when to acknowledge acknowledgements).
 
+mod ack_of_ack;
+mod ack_ratio;
 mod config;
+mod history;
+mod peer_log;
 mod receiver;
 mod sender;
+#[cfg(test)]
+mod tests;
+mod window;
 
-pub use config::{AckRatioConfig, Ccid2Config, IdlePolicy};
+pub use config::{AckRatioConfig, Ccid2Config, Pacing};
 pub use receiver::Ccid2Receiver;
 pub use sender::Ccid2Sender;
+pub use udccp_cc::IdlePolicy;
 
 /// The CCID's number.
 pub const NUMBER: u8 = 2;

@@ -1,24 +1,84 @@
-//! The receiver half.
+//! The receiver half: when acknowledgements are due (RFC 4340 section 11.3, RFC 4341 section 6).
 
-use udccp_base::{Duration, Instant};
-use udccp_wire::Seqno;
+use udccp_base::{Duration, Ecn, Instant};
+use udccp_wire::{OptionRef, Seqno};
 
-use crate::ccid::ccid2::{Ccid2Config, NUMBER};
-use crate::ccid::{CcidReceiver, Feedback, ReceivedInfo};
+use crate::ccid::ccid2::{Ccid2Config, NUMBER, ack_ratio};
+use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 
-/// The receiver half of CCID 2.
+/// The round-trip time taken where none is known (RFC 4340 section 3.4).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+/// Silence after which the sender is quiescent, at least (RFC 4341 section 6.2.1).
+const QUIESCENT_AFTER: Duration = Duration::from_millis(200);
+/// Unit of the Elapsed Time option (RFC 4340 section 13.2).
+const ELAPSED_UNIT: Duration = Duration::from_micros(10);
+
+/// The receiver half of CCID 2: one acknowledgement for every Ack Ratio data packets, at once
+/// for gaps and marks, and never later than the delayed-ack time.
 #[derive(Debug)]
 pub struct Ccid2Receiver {
     delayed_ack: Duration,
     ack_ratio: u16,
+    rtt: Duration,
+    /// The packet with the greatest number, and when it arrived.
+    newest: Option<(Seqno, Instant)>,
+    /// Data packets not yet acknowledged.
     pending: u32,
+    /// Something that the sender should hear of at once.
+    urgent: bool,
     deadline: Option<Instant>,
+    last_mark: Option<Instant>,
+    last_data: Option<Instant>,
+    coverage: Coverage,
+}
+
+/// Whether the sender knows of all data packets that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coverage {
+    /// It does: it acknowledged an acknowledgement that covers them.
+    Complete,
+    /// Data arrived since the last acknowledgement.
+    Unsent,
+    /// This packet of ours was the first to cover them.
+    SentIn(Seqno),
 }
 
 impl Ccid2Receiver {
     /// A receiver with nothing to acknowledge and Ack Ratio 2.
     pub fn new(config: &Ccid2Config) -> Self {
-        Self { delayed_ack: config.delayed_ack, ack_ratio: 2, pending: 0, deadline: None }
+        Self {
+            delayed_ack: config.delayed_ack,
+            ack_ratio: ack_ratio::INITIAL,
+            rtt: DEFAULT_RTT,
+            newest: None,
+            pending: 0,
+            urgent: false,
+            deadline: None,
+            last_mark: None,
+            last_data: None,
+            coverage: Coverage::Complete,
+        }
+    }
+
+    /// Takes the number, and returns whether it is out of order: after a gap, or filling one.
+    fn note_order(&mut self, now: Instant, seq: Seqno) -> bool {
+        let Some((newest, _)) = self.newest else {
+            self.newest = Some((seq, now));
+            return false;
+        };
+        if seq.is_after(newest) {
+            self.newest = Some((seq, now));
+        }
+        seq != newest.next()
+    }
+
+    /// Whether a mark is worth an acknowledgement at once: the first in a round-trip time is.
+    fn note_mark(&mut self, now: Instant) -> bool {
+        if self.last_mark.is_some_and(|at| now - at < self.rtt) {
+            return false;
+        }
+        self.last_mark = Some(now);
+        true
     }
 }
 
@@ -28,27 +88,74 @@ impl CcidReceiver for Ccid2Receiver {
     }
 
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
+        let out_of_order = self.note_order(now, packet.seq);
         if packet.is_data {
             self.pending += 1;
+            self.last_data = Some(now);
+            self.coverage = Coverage::Unsent;
+            //= 4340-11.3-5
             self.deadline.get_or_insert(now + self.delayed_ack);
+        }
+        // A gap among packets that are not data alone would have acknowledgements acknowledged.
+        if self.pending > 0 {
+            //= 4340-11.3-6
+            let marked = packet.ecn == Ecn::Ce && self.note_mark(now);
+            self.urgent |= out_of_order || marked;
         }
     }
 
     fn feedback(&self, now: Instant) -> Feedback {
-        match self.deadline {
-            None => Feedback::None,
-            Some(at) if at <= now || self.pending >= u32::from(self.ack_ratio) => Feedback::Due,
-            Some(at) => Feedback::At(at),
+        let Some(deadline) = self.deadline else { return Feedback::None };
+        //= 4340-11.3-2
+        let enough = self.pending >= u32::from(self.ack_ratio);
+        if enough || self.urgent || deadline <= now {
+            Feedback::Due
+        } else {
+            Feedback::At(deadline)
         }
     }
 
-    fn on_feedback_sent(&mut self, _now: Instant, _seq: Seqno) {
+    /// Elapsed Time, where the newest packet waited: rounded down, so never overstated.
+    //= 4340-13.2-4
+    fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
+        let Some((_, arrived)) = self.newest else { return };
+        let units = (now - arrived).as_nanos() / ELAPSED_UNIT.as_nanos();
+        if units > 0 {
+            // Where it does not fit, the sender's sample is a little too large.
+            sink.option(&OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX)));
+        }
+    }
+
+    fn on_feedback_sent(&mut self, _now: Instant, seq: Seqno) {
         self.pending = 0;
+        self.urgent = false;
         self.deadline = None;
+        if self.coverage == Coverage::Unsent {
+            self.coverage = Coverage::SentIn(seq);
+        }
+    }
+
+    fn on_ack_of_ack(&mut self, seq: Seqno) {
+        if let Coverage::SentIn(first) = self.coverage
+            && seq.at_least(first)
+        {
+            self.coverage = Coverage::Complete;
+        }
     }
 
     fn set_ack_ratio(&mut self, ack_ratio: u16) {
-        self.ack_ratio = ack_ratio;
+        self.ack_ratio = if ack_ratio == 0 { ack_ratio::INITIAL } else { ack_ratio };
+    }
+
+    fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// Silent for max(0.2 s, 2 RTT), with all its data acknowledged and known to be (RFC 4341
+    /// section 6.2.1).
+    fn peer_is_quiescent(&self, now: Instant) -> bool {
+        let silence = QUIESCENT_AFTER.max(self.rtt * 2);
+        self.coverage == Coverage::Complete && self.last_data.is_none_or(|at| now - at >= silence)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

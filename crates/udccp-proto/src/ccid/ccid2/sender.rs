@@ -1,23 +1,205 @@
-//! The sender half.
+//! The sender half: pipe, losses, timeouts and round-trip times (RFC 4341 section 5).
+
+use core::ops::ControlFlow;
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::{CongestionControl, RttEstimator};
+use udccp_cc::{Pacer, RttEstimator};
+use udccp_wire::{FeatureNumber, Seqno};
 
-use crate::ccid::ccid2::{Ccid2Config, NUMBER};
-use crate::ccid::{AckInfo, AckOutcome, CcidMetrics, CcidSender, SendVerdict, SentInfo};
+use crate::ackvec::{DropCode, DropState, for_each_drop};
+use crate::ccid::ccid2::ack_of_ack::AckOfAck;
+use crate::ccid::ccid2::ack_ratio::AckRatio;
+use crate::ccid::ccid2::history::{Change, History};
+use crate::ccid::ccid2::window::{AckContext, Tally, Window};
+use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
+use crate::ccid::{
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, ReceivedInfo, SendVerdict, SentInfo,
+};
+use crate::features::Location;
+
+/// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
+const WINDOWS_IN_SEQUENCE_WINDOW: u64 = 5;
+/// The Sequence Window of new connections (RFC 4340 section 7.5.2).
+const LEAST_SEQUENCE_WINDOW: u64 = 100;
+
+//= 4341-4-1
+const NEEDED: [FeatureNeed; 1] = [FeatureNeed {
+    feature: FeatureNumber::SEND_ACK_VECTOR,
+    location: Location::Remote,
+    value: 1,
+    mandatory: true,
+}];
 
 /// The sender half of CCID 2.
 #[derive(Debug)]
 pub struct Ccid2Sender {
-    cc: Box<dyn CongestionControl>,
+    history: History,
+    window: Window,
     rtt: RttEstimator,
+    ack_ratio: AckRatio,
+    ack_of_ack: AckOfAck,
+    pacer: Pacer,
+    pacing: Pacing,
+    peer_ack_delay: Duration,
+    /// Data packets believed to be in the network.
+    pipe: u32,
+    /// Packets before this one left the pipe all at once, by a timeout.
+    pipe_floor: Option<Seqno>,
+    last_sent: Option<Seqno>,
+    /// Acknowledgements of packets from here on may give the next round-trip time sample.
+    next_sample: Option<Seqno>,
+    in_flight_limit: u64,
+    timer: Option<Instant>,
+    pacing_wake: Option<Instant>,
+    timeouts: u64,
+    lost: u64,
+    marked: u64,
 }
 
 impl Ccid2Sender {
     /// A sender of packets of up to `packet_size_bytes` of data.
     pub fn new(config: &Ccid2Config, packet_size_bytes: u32) -> Self {
-        let window = config.initial_window.packets(packet_size_bytes);
-        Self { cc: config.algorithm.build(window), rtt: RttEstimator::new(config.rto) }
+        let window = Window::new(config, packet_size_bytes);
+        let cwnd = window.cwnd();
+        Self {
+            history: History::default(),
+            window,
+            rtt: RttEstimator::new(config.rto),
+            ack_ratio: AckRatio::new(config.ack_ratio, cwnd),
+            ack_of_ack: AckOfAck::default(),
+            pacer: Pacer::new(cwnd),
+            pacing: config.pacing,
+            peer_ack_delay: config.delayed_ack,
+            pipe: 0,
+            pipe_floor: None,
+            last_sent: None,
+            next_sample: None,
+            in_flight_limit: u64::MAX,
+            timer: None,
+            pacing_wake: None,
+            timeouts: 0,
+            lost: 0,
+            marked: 0,
+        }
+    }
+
+    /// The number that the next packet will have; wrong only before the first.
+    fn next_seq(&self) -> Seqno {
+        self.last_sent.map_or(Seqno::ZERO, Seqno::next)
+    }
+
+    /// (Re)starts the transmit timer while anything is in the network (RFC 6298 section 5). With
+    /// fewer packets than an acknowledgement is due for, the peer may wait for its delay to pass.
+    fn restart_timer(&mut self, now: Instant) {
+        let waits = self.pipe < u32::from(self.ack_ratio.in_force());
+        let delay = if waits { self.peer_ack_delay } else { Duration::ZERO };
+        self.timer = (self.pipe > 0).then(|| now + self.rtt.rto() + delay);
+    }
+
+    /// Round-trip time by the acknowledged packet, or else by a timestamp. The averages take one
+    /// sample a window (RFC 4341 section 5); the minimum takes all.
+    fn measure_rtt(&mut self, now: Instant, ack: &AckInfo<'_>) -> Option<Duration> {
+        let sent_at = ack.ack_vector.and_then(|_| self.history.open_since(ack.ackno));
+        let by_packet = sent_at.map(|sent_at| {
+            let total = now - sent_at;
+            let elapsed = ack.elapsed.unwrap_or_default();
+            // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
+            if elapsed < total { total - elapsed } else { total }
+        });
+        let rtt = by_packet.or(ack.timestamp_echo_rtt)?;
+        self.rtt.observe(rtt);
+        if self.next_sample.is_none_or(|first| ack.ackno.at_least(first)) {
+            self.rtt.sample(rtt);
+            self.next_sample = Some(self.next_seq());
+        }
+        Some(rtt)
+    }
+
+    /// Reads the Ack Vector: pipe loses what arrived and what is inferred lost.
+    fn read_ack_vector(&mut self, ack: &AckInfo<'_>, tally: &mut Tally, out: &mut AckOutcome) {
+        let Some((cells, _)) = ack.ack_vector else { return };
+        self.ack_of_ack.on_ack_vector();
+        let (window, floor) = (&self.window, self.pipe_floor);
+        self.history.read_ack_vector(ack.ackno, cells, |sent, change| {
+            let after_cut = window.is_after_cut(sent.seq);
+            //= 4341-5-2
+            //= 4341-5-4
+            let leaves = matches!(change, Change::Received | Change::Marked | Change::Lost)
+                && floor.is_none_or(|floor| sent.seq.at_least(floor));
+            tally.left_pipe += u32::from(leaves);
+            match change {
+                Change::Received => {
+                    out.newly_acked += 1;
+                    tally.counted += u32::from(after_cut);
+                }
+                Change::Marked => {
+                    (out.newly_acked, out.newly_marked) =
+                        (out.newly_acked + 1, out.newly_marked + 1);
+                    tally.congested |= after_cut;
+                }
+                Change::MarkedAgain => {
+                    out.newly_marked += 1;
+                    tally.congested |= after_cut;
+                }
+                Change::Lost => {
+                    out.newly_lost += 1;
+                    tally.congested |= after_cut;
+                }
+                Change::Late => out.late += 1,
+            }
+        });
+        (tally.received, tally.lost) = (out.newly_acked, out.newly_lost);
+    }
+
+    /// Reads Data Dropped blocks (RFC 4340 section 11.7.2). Reports about packets that the Ack
+    /// Vector does not show as received find nothing to change.
+    fn read_data_dropped(&mut self, ack: &AckInfo<'_>, tally: &mut Tally, out: &mut AckOutcome) {
+        let (window, history) = (&self.window, &mut self.history);
+        for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
+            let DropState::Dropped(code) = state else { return ControlFlow::Continue(()) };
+            history.mark_dropped(newest, oldest, |sent| {
+                out.data_dropped += 1;
+                tally.data_dropped = true;
+                match code {
+                    //= 4340-11.7.2-1
+                    DropCode::ProtocolConstraints => out.constrained = true,
+                    DropCode::ApplicationNotListening => out.not_listening = true,
+                    //= 4340-11.7.2-6
+                    DropCode::ReceiveBuffer => tally.buffer_drops += 1,
+                    //= 4340-11.7.2-7
+                    //= 4340-11.7-1
+                    DropCode::Corrupt | DropCode::Reserved(_) | DropCode::DeliveredCorrupt => {
+                        tally.congested |= window.is_after_cut(sent.seq);
+                    }
+                }
+            });
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Time between packets where they are paced now.
+    fn pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
+        if let Some(rate) = self.window.algorithm().pacing_rate() {
+            return Some(rate.time_for(u64::from(size_bytes)));
+        }
+        let paced = match self.pacing {
+            Pacing::Off => false,
+            Pacing::NonValidated => self.window.is_non_validated(),
+            Pacing::Always => true,
+        };
+        let srtt = self.rtt.srtt().filter(|_| paced)?;
+        Some(srtt / u64::from(self.window.cwnd()))
+    }
+
+    fn on_timeout(&mut self, now: Instant) {
+        let next = self.next_seq();
+        self.window.on_timeout(now, self.pipe, next);
+        self.ack_ratio.on_cut(self.window.cwnd());
+        self.rtt.back_off();
+        self.pipe = 0;
+        self.pipe_floor = Some(next);
+        self.timer = None;
+        self.timeouts += 1;
     }
 }
 
@@ -26,25 +208,127 @@ impl CcidSender for Ccid2Sender {
         NUMBER
     }
 
-    fn poll_send(&mut self, _now: Instant, _size_bytes: u32) -> SendVerdict {
+    fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
+        self.window.before_send(now, self.rtt.rto());
+        self.pacing_wake = None;
+        //= 4341-5-1
+        if u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit) {
+            if let Some(last) = self.last_sent {
+                self.window.on_blocked(last);
+            }
+            return SendVerdict::Blocked;
+        }
+        //= 4341-5-6
+        if let Some(interval) = self.pacing_interval(size_bytes) {
+            let at = self.pacer.next(interval);
+            if at > now {
+                self.pacing_wake = Some(at);
+                return SendVerdict::At(at);
+            }
+        }
         SendVerdict::Now
     }
 
-    fn on_sent(&mut self, _now: Instant, _packet: SentInfo) {}
+    fn on_sent(&mut self, now: Instant, packet: SentInfo) {
+        self.last_sent = Some(packet.seq);
+        self.ack_of_ack.on_sent(packet.is_data, packet.has_ack);
+        //= 4341-5-5
+        if !packet.is_data {
+            return;
+        }
+        if let Some(interval) = self.pacing_interval(packet.size_bytes) {
+            self.pacer.on_sent(now, interval);
+        }
+        self.history.push(packet.seq, now);
+        self.pipe += 1;
+        self.window.on_sent(now, packet.seq, self.pipe, self.rtt.rto());
+        if self.timer.is_none() {
+            self.restart_timer(now);
+        }
+    }
 
-    fn on_ack(&mut self, _now: Instant, _ack: &AckInfo<'_>) -> AckOutcome {
-        AckOutcome::default()
+    fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
+        let (mut tally, mut out) = (Tally::default(), AckOutcome::default());
+        let sample = self.measure_rtt(now, ack);
+        self.read_ack_vector(ack, &mut tally, &mut out);
+        if !ack.data_dropped.is_empty() {
+            self.read_data_dropped(ack, &mut tally, &mut out);
+        }
+        if ack.slow_receiver {
+            self.window.on_slow_receiver(now, self.rtt.srtt().unwrap_or_else(|| self.rtt.rto()));
+        }
+        let context = AckContext {
+            now,
+            ackno: ack.ackno,
+            next: self.next_seq(),
+            pipe: self.pipe,
+            rtt: &self.rtt,
+            sample,
+            ack_ratio: self.ack_ratio.in_force(),
+        };
+        if self.window.on_ack(&tally, &context) {
+            self.ack_ratio.on_cut(self.window.cwnd());
+        }
+        self.ack_ratio.on_ack(ack.ackno, self.next_seq(), self.window.cwnd());
+        self.history.trim(self.window.cwnd() as usize);
+        //= 4341-5-3
+        if tally.left_pipe > 0 {
+            self.pipe -= tally.left_pipe;
+            self.restart_timer(now);
+        }
+        self.lost += u64::from(out.newly_lost);
+        self.marked += u64::from(out.newly_marked);
+        out
+    }
+
+    fn on_peer_packet(&mut self, _now: Instant, packet: &ReceivedInfo) {
+        self.ack_ratio.on_peer_packet(packet);
+    }
+
+    fn on_handshake_rtt(&mut self, _now: Instant, rtt: Duration) {
+        self.rtt.sample(rtt);
+    }
+
+    fn wants_ack_of_ack(&self) -> bool {
+        self.ack_of_ack.is_wanted(self.window.cwnd())
+    }
+
+    fn wanted_ack_ratio(&self) -> Option<u16> {
+        Some(self.ack_ratio.wanted())
+    }
+
+    fn on_ack_ratio_confirmed(&mut self, ack_ratio: u16) {
+        self.ack_ratio.set_in_force(ack_ratio);
+    }
+
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        &NEEDED
     }
 
     fn seq_window_needed(&self) -> u64 {
-        u64::from(self.cc.cwnd()) * 5
+        let needed = u64::from(self.window.cwnd()) * WINDOWS_IN_SEQUENCE_WINDOW;
+        needed.max(LEAST_SEQUENCE_WINDOW)
+    }
+
+    fn limit_in_flight(&mut self, packets: u64) {
+        self.in_flight_limit = packets.max(1);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        match (self.timer, self.pacing_wake) {
+            (Some(timer), Some(wake)) => Some(timer.min(wake)),
+            (timer, wake) => timer.or(wake),
+        }
     }
 
-    fn handle_timeout(&mut self, _now: Instant) {}
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.pacing_wake.is_some_and(|wake| wake <= now) {
+            self.pacing_wake = None;
+        }
+        if self.timer.is_some_and(|timer| timer <= now) {
+            self.on_timeout(now);
+        }
+    }
 
     fn rtt(&self) -> Option<Duration> {
         self.rtt.srtt()
@@ -55,6 +339,21 @@ impl CcidSender for Ccid2Sender {
     }
 
     fn metrics(&self) -> CcidMetrics {
-        CcidMetrics { cwnd: Some(self.cc.cwnd()), ..CcidMetrics::default() }
+        let cc = self.window.algorithm();
+        CcidMetrics {
+            cwnd: Some(cc.cwnd()),
+            ssthresh: Some(cc.ssthresh()).filter(|&s| s != u32::MAX),
+            pipe: Some(self.pipe),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min_rtt(),
+            rto: Some(self.rtt.rto()),
+            ack_ratio: Some(self.ack_ratio.wanted()),
+            congestion_events: self.window.congestion_events(),
+            timeouts: self.timeouts,
+            packets_lost: self.lost,
+            packets_marked: self.marked,
+            ..CcidMetrics::default()
+        }
     }
 }

@@ -1,0 +1,35 @@
+//! When to acknowledge the peer's acknowledgements (RFC 4341 section 6.2).
+
+/// Longest stretch of data packets without an Ack Number while acknowledgements come in. Where
+/// the window is large, this keeps the peer's Ack Vectors little longer than a window.
+const LONGEST_STRETCH: u32 = 512;
+
+/// Counts data packets sent since one acknowledged the peer's Ack Vectors.
+#[derive(Debug, Default)]
+pub(super) struct AckOfAck {
+    owed: bool,
+    since: u32,
+}
+
+impl AckOfAck {
+    /// An Ack Vector arrived.
+    pub(super) fn on_ack_vector(&mut self) {
+        self.owed = true;
+    }
+
+    /// A packet left; `acks` where it has an Ack Number.
+    pub(super) fn on_sent(&mut self, is_data: bool, acks: bool) {
+        if acks {
+            *self = Self::default();
+        } else if is_data {
+            self.since = self.since.saturating_add(1);
+        }
+    }
+
+    /// Whether the next data packet should have an Ack Number: twice a window.
+    //= 4341-6.2-1
+    //= 4341-6.2-2
+    pub(super) fn is_wanted(&self, cwnd: u32) -> bool {
+        self.owed && self.since + 1 >= (cwnd / 2).min(LONGEST_STRETCH)
+    }
+}

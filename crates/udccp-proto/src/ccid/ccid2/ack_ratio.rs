@@ -1,0 +1,112 @@
+//! Congestion control on acknowledgements: which Ack Ratio to ask for (RFC 4341 section 6.1).
+
+use udccp_wire::Seqno;
+
+use crate::ccid::ReceivedInfo;
+use crate::ccid::ccid2::AckRatioConfig;
+use crate::ccid::ccid2::peer_log::PeerLog;
+
+/// Ack Ratio of new connections (RFC 4340 section 11.3).
+pub(super) const INITIAL: u16 = 2;
+
+/// The Ack Ratio wanted, moved once per window of data.
+#[derive(Debug)]
+pub(super) struct AckRatio {
+    config: AckRatioConfig,
+    in_force: u16,
+    wanted: u16,
+    peer: PeerLog,
+    /// An acknowledgement was lost or marked in the window under way.
+    congested: bool,
+    clean_windows: u32,
+    window_end: Option<Seqno>,
+}
+
+impl AckRatio {
+    pub(super) fn new(config: AckRatioConfig, cwnd: u32) -> Self {
+        let mut this = Self {
+            config,
+            in_force: INITIAL,
+            wanted: INITIAL,
+            peer: PeerLog::default(),
+            congested: false,
+            clean_windows: 0,
+            window_end: None,
+        };
+        if let AckRatioConfig::Fixed(ratio) = config {
+            this.wanted = this.bound(ratio, cwnd);
+        }
+        this
+    }
+
+    /// The ratio in force at the peer; 0 (none) reads as the initial one.
+    pub(super) fn in_force(&self) -> u16 {
+        if self.in_force == 0 { INITIAL } else { self.in_force }
+    }
+
+    pub(super) fn set_in_force(&mut self, ratio: u16) {
+        self.in_force = ratio;
+    }
+
+    pub(super) fn wanted(&self) -> u16 {
+        self.wanted
+    }
+
+    pub(super) fn on_peer_packet(&mut self, packet: &ReceivedInfo) {
+        self.congested |= self.peer.on_packet(packet);
+    }
+
+    /// The peer acknowledged `ackno`; `next` is the number that the next packet will have.
+    pub(super) fn on_ack(&mut self, ackno: Seqno, next: Seqno, cwnd: u32) {
+        match self.window_end {
+            Some(end) if ackno.is_before(end) => return,
+            Some(_) => self.on_window(cwnd),
+            None => {}
+        }
+        self.window_end = Some(next);
+    }
+
+    /// The window was cut: the ratio may not exceed half of it.
+    pub(super) fn on_cut(&mut self, cwnd: u32) {
+        self.wanted = self.bound(self.wanted, cwnd);
+    }
+
+    fn on_window(&mut self, cwnd: u32) {
+        let ratio = match self.config {
+            AckRatioConfig::Fixed(ratio) => ratio,
+            AckRatioConfig::Adaptive { .. } => self.adapt(cwnd),
+        };
+        //= 4341-6.1.2-2
+        self.wanted = self.bound(ratio, cwnd);
+    }
+
+    /// Doubles after a window with lost or marked acknowledgements; comes down by one after
+    /// cwnd / (R^2 - R) windows without (RFC 4341 section 6.1.2).
+    fn adapt(&mut self, cwnd: u32) -> u16 {
+        if core::mem::take(&mut self.congested) {
+            self.clean_windows = 0;
+            return self.wanted.saturating_mul(2);
+        }
+        self.clean_windows = self.clean_windows.saturating_add(1);
+        let ratio = u64::from(self.wanted);
+        let needed = u64::from(cwnd).div_ceil((ratio * ratio - ratio).max(1));
+        if u64::from(self.clean_windows) < needed {
+            return self.wanted;
+        }
+        self.clean_windows = 0;
+        self.wanted.saturating_sub(1)
+    }
+
+    /// At most half the window, rounded up, but 2 is always right; at least 2 from a window of
+    /// four packets on.
+    //= 4341-6.1.2-3
+    fn bound(&self, ratio: u16, cwnd: u32) -> u16 {
+        let least = match self.config {
+            AckRatioConfig::Adaptive { min } => min.clamp(1, 2),
+            AckRatioConfig::Fixed(_) => 1,
+        };
+        let low = if cwnd >= 4 { 2 } else { least };
+        let high = u16::try_from(cwnd.div_ceil(2)).unwrap_or(u16::MAX).max(2);
+        ratio.clamp(low, high)
+    }
+}

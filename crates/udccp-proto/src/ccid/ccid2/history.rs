@@ -1,0 +1,245 @@
+//! The data packets that were sent, and what became of each.
+
+use std::collections::VecDeque;
+
+use udccp_base::Instant;
+use udccp_wire::Seqno;
+
+use crate::ackvec::AckState;
+
+/// Later packets that must be acknowledged before one counts as lost (RFC 4341 section 5).
+const NUMDUPACK: usize = 3;
+
+/// Packets before the oldest open one in which a lost packet that arrives late is noticed.
+const LATE_WINDOW: usize = 16;
+
+/// What is known of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Nothing yet.
+    Open,
+    /// It arrived.
+    Received,
+    /// It arrived ECN-marked.
+    Marked,
+    /// It is taken for lost.
+    Lost,
+}
+
+/// A data packet that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) seq: Seqno,
+    pub(super) at: Instant,
+    fate: Fate,
+    /// Data Dropped was reported of it.
+    dropped: bool,
+}
+
+/// What an acknowledgement newly says of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Received,
+    Marked,
+    /// Marked, after it was reported received without a mark: one of two copies was.
+    MarkedAgain,
+    Lost,
+    /// Received after all, though taken for lost.
+    Late,
+}
+
+/// Data packets in order of sequence numbers. Packets before `open` are settled; they are kept
+/// for a while only so that Data Dropped reports and late arrivals find them.
+///
+/// Packets without data take no room here, but their acknowledgement counts as evidence of loss.
+/// Reading an Ack Vector stops at the oldest open packet, so each packet is looked at a bounded
+/// number of times, however long the vectors are.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    ring: VecDeque<Sent>,
+    open: usize,
+    evidence: Evidence,
+    newest_lost: Option<Seqno>,
+}
+
+impl History {
+    /// A data packet left; its number is greater than all before.
+    pub(super) fn push(&mut self, seq: Seqno, at: Instant) {
+        self.ring.push_back(Sent { seq, at, fate: Fate::Open, dropped: false });
+    }
+
+    /// Forgets settled packets but the newest `keep`.
+    pub(super) fn trim(&mut self, keep: usize) {
+        while self.open > keep {
+            self.ring.pop_front();
+            self.open -= 1;
+        }
+    }
+
+    /// When `seq` left, if it is a data packet of which nothing is known yet.
+    pub(super) fn open_since(&self, seq: Seqno) -> Option<Instant> {
+        let sent = self.ring.get(self.position(seq).checked_sub(1)?)?;
+        (sent.seq == seq && sent.fate == Fate::Open).then_some(sent.at)
+    }
+
+    /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` hears
+    /// of every packet whose fate changes.
+    pub(super) fn read_ack_vector(
+        &mut self,
+        ackno: Seqno,
+        cells: &[u8],
+        mut visit: impl FnMut(&Sent, Change),
+    ) {
+        let low = self.oldest_of_interest();
+        let mut end = self.position(ackno);
+        let mut newest = ackno;
+        let mut witnesses = NUMDUPACK;
+        for &cell in cells {
+            if end <= low {
+                break;
+            }
+            let state = AckState::of_cell(cell);
+            let oldest = newest.sub(u64::from(cell & 63));
+            if state.is_received() {
+                witnesses = self.evidence.add_run(newest, oldest, witnesses);
+                while end > low && self.ring[end - 1].seq.at_least(oldest) {
+                    end -= 1;
+                    let sent = &mut self.ring[end];
+                    if let Some(change) = sent.combine(state == AckState::Marked) {
+                        visit(sent, change);
+                    }
+                }
+            } else {
+                end = end.min(self.position(oldest.prev()));
+            }
+            newest = oldest.prev();
+        }
+        self.infer_losses(visit);
+    }
+
+    /// Calls `visit` for every packet from `oldest` to `newest` that was received and whose drop
+    /// was not reported before.
+    pub(super) fn mark_dropped(
+        &mut self,
+        newest: Seqno,
+        oldest: Seqno,
+        mut visit: impl FnMut(&Sent),
+    ) {
+        let mut end = self.position(newest);
+        while end > 0 && self.ring[end - 1].seq.at_least(oldest) {
+            end -= 1;
+            let sent = &mut self.ring[end];
+            if matches!(sent.fate, Fate::Received | Fate::Marked) && !sent.dropped {
+                sent.dropped = true;
+                visit(sent);
+            }
+        }
+    }
+
+    /// Packets of which nothing is known yet, and all after them.
+    #[cfg(test)]
+    pub(super) fn open_len(&self) -> usize {
+        self.ring.len() - self.open
+    }
+
+    fn infer_losses(&mut self, mut visit: impl FnMut(&Sent, Change)) {
+        if let Some(third) = self.evidence.third_newest() {
+            while let Some(sent) = self.ring.get_mut(self.open) {
+                if !sent.seq.is_before(third) {
+                    break;
+                }
+                if sent.fate == Fate::Open {
+                    sent.fate = Fate::Lost;
+                    self.newest_lost = Some(sent.seq);
+                    visit(sent, Change::Lost);
+                }
+                self.open += 1;
+            }
+        }
+        while self.ring.get(self.open).is_some_and(|sent| sent.fate != Fate::Open) {
+            self.open += 1;
+        }
+    }
+
+    /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before
+    /// it where a lost packet may still arrive.
+    fn oldest_of_interest(&self) -> usize {
+        let late = self.open.saturating_sub(LATE_WINDOW);
+        match (self.newest_lost, self.ring.get(late)) {
+            (Some(lost), Some(sent)) if lost.at_least(sent.seq) => late,
+            _ => self.open,
+        }
+    }
+
+    /// How many packets have numbers up to `seq`. Numbers without data leave gaps, so the index
+    /// follows from the number up to a search as wide as the gaps are.
+    fn position(&self, seq: Seqno) -> usize {
+        let Some(first) = self.ring.front() else { return 0 };
+        let Ok(offset) = usize::try_from(seq.distance_from(first.seq)) else { return 0 };
+        let guess = offset.min(self.ring.len() - 1);
+        let over = self.ring[guess].seq.distance_from(seq);
+        if over <= 0 {
+            return guess + 1;
+        }
+        let (mut low, mut high) = (guess.saturating_sub(over as usize), guess);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.ring[middle].seq.at_most(seq) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+impl Sent {
+    /// Combines what is known with a report that the packet was received (RFC 4340 section 11.4.1).
+    fn combine(&mut self, marked: bool) -> Option<Change> {
+        let (fate, change) = match (self.fate, marked) {
+            (Fate::Open, false) => (Fate::Received, Change::Received),
+            (Fate::Open, true) => (Fate::Marked, Change::Marked),
+            (Fate::Received, true) => (Fate::Marked, Change::MarkedAgain),
+            (Fate::Lost, _) => (Fate::Received, Change::Late),
+            (Fate::Received | Fate::Marked, _) => return None,
+        };
+        self.fate = fate;
+        Some(change)
+    }
+}
+
+/// The newest packets known to be received, data or not.
+#[derive(Debug, Default)]
+struct Evidence {
+    newest: [Seqno; NUMDUPACK],
+    known: usize,
+}
+
+impl Evidence {
+    /// Adds the newest of a run, `wanted` at most; returns how many are still wanted.
+    fn add_run(&mut self, newest: Seqno, oldest: Seqno, mut wanted: usize) -> usize {
+        let mut seq = newest;
+        while wanted > 0 && seq.at_least(oldest) {
+            self.add(seq);
+            seq = seq.prev();
+            wanted -= 1;
+        }
+        wanted
+    }
+
+    fn add(&mut self, seq: Seqno) {
+        let known = &self.newest[..self.known];
+        let place = known.iter().position(|&k| seq.at_least(k)).unwrap_or(self.known);
+        if place == NUMDUPACK || known.get(place) == Some(&seq) {
+            return;
+        }
+        self.known = (self.known + 1).min(NUMDUPACK);
+        self.newest[place..self.known].rotate_right(1);
+        self.newest[place] = seq;
+    }
+
+    fn third_newest(&self) -> Option<Seqno> {
+        (self.known == NUMDUPACK).then(|| self.newest[NUMDUPACK - 1])
+    }
+}

@@ -1,0 +1,69 @@
+//! Which of the peer's packets were lost, as far as that concerns its acknowledgements.
+
+use udccp_base::Ecn;
+use udccp_wire::Seqno;
+
+use crate::ccid::ReceivedInfo;
+
+/// Packets that the log looks back on: one bit each.
+const DEPTH: u64 = 64;
+
+/// The last 64 sequence numbers of the peer. Bit k stands for the number k before the newest.
+#[derive(Debug, Default)]
+pub(super) struct PeerLog {
+    newest: Option<Seqno>,
+    received: u64,
+    /// Holes that were data packets (by NDP Count), or that were counted already.
+    settled: u64,
+}
+
+impl PeerLog {
+    /// Takes a packet and returns whether it shows that an acknowledgement was lost or marked.
+    ///
+    /// A hole counts once three later packets arrived, and as an acknowledgement unless the
+    /// NDP Count of the packet after it says that it was data (RFC 4341 section 6.1.1).
+    pub(super) fn on_packet(&mut self, packet: &ReceivedInfo) -> bool {
+        let marked = !packet.is_data && packet.ecn == Ecn::Ce;
+        let Some(newest) = self.newest else {
+            (self.newest, self.received, self.settled) = (Some(packet.seq), 1, !1);
+            return marked;
+        };
+        let step = packet.seq.distance_from(newest);
+        if step <= 0 {
+            let age = step.unsigned_abs();
+            self.received |= if age < DEPTH { 1 << age } else { 0 };
+            return marked;
+        }
+        self.newest = Some(packet.seq);
+        let overflow = self.shift(step.unsigned_abs());
+        if packet.ndp_count == Some(0) && self.received & 2 == 0 {
+            self.settled |= 2;
+        }
+        self.count_holes() || overflow || marked
+    }
+
+    /// Moves on by `step` numbers; returns whether open holes fell off the end.
+    fn shift(&mut self, step: u64) -> bool {
+        if step >= DEPTH {
+            (self.received, self.settled) = (1, 0);
+            return true;
+        }
+        let falling = !(u64::MAX >> step);
+        let lost = !(self.received | self.settled) & falling != 0;
+        self.received = self.received << step | 1;
+        self.settled <<= step;
+        lost
+    }
+
+    fn count_holes(&mut self) -> bool {
+        let second = self.received & (self.received - 1);
+        let third = second & second.wrapping_sub(1);
+        if second == 0 || third == 0 {
+            return false;
+        }
+        let older_than_third = !(u64::MAX >> (DEPTH as u32 - 1 - third.trailing_zeros()));
+        let holes = !(self.received | self.settled) & older_than_third;
+        self.settled |= holes;
+        holes != 0
+    }
+}

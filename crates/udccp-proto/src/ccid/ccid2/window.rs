@@ -1,0 +1,209 @@
+//! The congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
+
+use udccp_base::{Duration, Instant};
+use udccp_cc::{AckSample, CongestionControl, RttEstimator, WindowValidation};
+use udccp_wire::Seqno;
+
+use crate::ccid::ccid2::Ccid2Config;
+
+/// What one acknowledgement said, summed up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Packets that left the pipe, received or lost.
+    pub(super) left_pipe: u32,
+    /// Packets received.
+    pub(super) received: u32,
+    /// Packets received unmarked and sent after the last cut: what the window grows by.
+    pub(super) counted: u32,
+    /// Packets inferred lost.
+    pub(super) lost: u32,
+    /// A packet sent after the last cut was lost or marked.
+    pub(super) congested: bool,
+    /// Packets reported dropped in a receive buffer.
+    pub(super) buffer_drops: u32,
+    /// Data Dropped said something new.
+    pub(super) data_dropped: bool,
+}
+
+/// Where the connection stands as an acknowledgement arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckContext<'a> {
+    pub(super) now: Instant,
+    pub(super) ackno: Seqno,
+    /// The number that the next packet will have.
+    pub(super) next: Seqno,
+    /// Packets in the network before this acknowledgement.
+    pub(super) pipe: u32,
+    pub(super) rtt: &'a RttEstimator,
+    /// The round-trip time that this acknowledgement measured.
+    pub(super) sample: Option<Duration>,
+    pub(super) ack_ratio: u16,
+}
+
+/// cwnd and ssthresh, and the rules about when they move.
+#[derive(Debug)]
+pub(super) struct Window {
+    cc: Box<dyn CongestionControl>,
+    validation: WindowValidation,
+    /// Packets from here on were sent after the last cut was decided: their loss is a new event.
+    recover: Option<Seqno>,
+    in_recovery: bool,
+    /// Half a packet of slow start growth left over.
+    half: u32,
+    /// No growth until then: the receiver is slow.
+    held_until: Option<Instant>,
+    /// The newest packet whose sending filled the window, or after which data was waiting.
+    filled: Option<Seqno>,
+    congestion_events: u64,
+}
+
+impl Window {
+    pub(super) fn new(config: &Ccid2Config, packet_size_bytes: u32) -> Self {
+        let initial = config.initial_window.packets(packet_size_bytes);
+        let mut cc = config.algorithm.build(initial);
+        cc.clamp(config.max_window);
+        Self {
+            cc,
+            validation: WindowValidation::new(config.idle, initial),
+            recover: None,
+            in_recovery: false,
+            half: 0,
+            held_until: None,
+            filled: None,
+            congestion_events: 0,
+        }
+    }
+
+    pub(super) fn algorithm(&self) -> &dyn CongestionControl {
+        self.cc.as_ref()
+    }
+
+    pub(super) fn cwnd(&self) -> u32 {
+        self.cc.cwnd()
+    }
+
+    pub(super) fn congestion_events(&self) -> u64 {
+        self.congestion_events
+    }
+
+    pub(super) fn is_non_validated(&self) -> bool {
+        self.validation.is_non_validated()
+    }
+
+    /// Whether `seq` was sent after the last cut.
+    pub(super) fn is_after_cut(&self, seq: Seqno) -> bool {
+        self.recover.is_none_or(|recover| seq.at_least(recover))
+    }
+
+    /// Data waits: a window that went stale is reduced before it is used.
+    //= 4341-5.1-1
+    pub(super) fn before_send(&mut self, now: Instant, rto: Duration) {
+        self.validation.before_send(now, rto, self.cc.as_mut());
+    }
+
+    /// Data waits that the window does not let go; `last` is the last packet sent.
+    pub(super) fn on_blocked(&mut self, last: Seqno) {
+        self.filled = Some(last);
+    }
+
+    /// Data packet `seq` left, and `pipe` packets are in the network.
+    pub(super) fn on_sent(&mut self, now: Instant, seq: Seqno, pipe: u32, rto: Duration) {
+        if pipe >= self.cwnd() {
+            self.filled = Some(seq);
+        }
+        self.validation.on_sent(now, pipe, rto, self.cc.as_mut());
+    }
+
+    /// Takes an acknowledgement: ends recovery, cuts or grows; returns whether it cut.
+    pub(super) fn on_ack(&mut self, tally: &Tally, at: &AckContext<'_>) -> bool {
+        let srtt = at.rtt.srtt().unwrap_or_else(|| at.rtt.rto());
+        if self.in_recovery && self.is_after_cut(at.ackno) {
+            self.in_recovery = false;
+            self.validation.on_recovery_end(at.now, self.cc.as_mut());
+        }
+        if tally.received > 0 {
+            self.validation.on_ack(at.now, tally.received, srtt, self.cc.cwnd());
+        }
+        if tally.congested {
+            self.cut(at);
+        } else if tally.counted > 0 && !tally.data_dropped {
+            self.grow(tally.counted, at);
+        }
+        self.validation.on_lost(tally.lost);
+        if tally.data_dropped {
+            self.on_data_dropped(at.now, tally.buffer_drops);
+        }
+        tally.congested
+    }
+
+    /// One congestion event: whatever else is lost or marked of the packets sent up to now
+    /// belongs to it.
+    fn cut(&mut self, at: &AckContext<'_>) {
+        self.validation.before_cut(at.now, at.pipe, self.cc.as_mut());
+        self.cc.on_congestion_event(at.now, at.pipe);
+        self.recover = Some(at.next);
+        self.in_recovery = true;
+        self.half = 0;
+        self.congestion_events += 1;
+    }
+
+    fn grow(&mut self, counted: u32, at: &AckContext<'_>) {
+        if self.held_until.is_some_and(|until| at.now < until) {
+            return;
+        }
+        let cwnd_limited = self.filled.is_some_and(|filled| at.ackno.at_most(filled));
+        if !self.validation.may_grow(cwnd_limited) {
+            return;
+        }
+        let newly_acked = self.growth(counted, at.ack_ratio);
+        self.cc.on_ack(&AckSample {
+            now: at.now,
+            newly_acked,
+            rtt: at.sample,
+            srtt: at.rtt.srtt(),
+            min_rtt: at.rtt.min_rtt(),
+            in_flight: at.pipe,
+            cwnd_limited: true,
+        });
+    }
+
+    /// In slow start the window grows by one for every two packets acknowledged, and by Ack
+    /// Ratio / 2 at most for one acknowledgement (RFC 4341 section 5).
+    fn growth(&mut self, counted: u32, ack_ratio: u16) -> u32 {
+        if !self.cc.in_slow_start() {
+            return counted;
+        }
+        self.half += counted.min(u32::from(ack_ratio));
+        let packets = self.half / 2;
+        self.half %= 2;
+        packets
+    }
+
+    /// Slow start is over; every packet dropped in a receive buffer takes one off the window
+    /// (RFC 4341 section 5.2), on top of any cut (RFC 4340 section 11.7.1).
+    //= 4341-5.2-1
+    //= 4340-11.7.1-2
+    fn on_data_dropped(&mut self, now: Instant, buffer_drops: u32) {
+        self.cc.exit_slow_start(now);
+        if buffer_drops > 0 {
+            let cwnd = self.cwnd().saturating_sub(buffer_drops).max(1);
+            self.cc.set_window(now, cwnd, self.cc.ssthresh().min(cwnd));
+        }
+    }
+
+    //= 4340-11.6-1
+    /// The receiver is slow: no growth for about a round-trip time (RFC 4340 section 11.6).
+    pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) {
+        self.cc.exit_slow_start(now);
+        self.held_until = Some(now + rtt);
+    }
+
+    /// The transmit timer expired: one packet, and half the window as threshold.
+    pub(super) fn on_timeout(&mut self, now: Instant, pipe: u32, next: Seqno) {
+        self.validation.on_rto();
+        self.cc.on_rto(now, pipe);
+        self.recover = Some(next);
+        self.in_recovery = false;
+        self.half = 0;
+    }
+}
