@@ -41,6 +41,6 @@ impl Dumbbell {
     /// [`SimError`]: the configuration makes no sense, time stands still, a capture cannot be
     /// written, or an invariant does not hold.
     pub fn run(self, run: RunConfig<'_>) -> Result<RunResult, SimError> {
-        crate::engine::run(self, run)
+        crate::run::run(self, run)
     }
 }

@@ -1,8 +1,221 @@
-use crate::config::RunConfig;
-use crate::dumbbell::Dumbbell;
-use crate::error::SimError;
-use crate::result::RunResult;
+//! The event loop.
 
-pub(crate) fn run(_net: Dumbbell, _run: RunConfig<'_>) -> Result<RunResult, SimError> {
-    Err(SimError::config("not built yet"))
+use std::collections::BTreeMap;
+
+use core::net::IpAddr;
+
+use udccp_base::{Duration, Instant};
+
+use crate::config::RunConfig;
+use crate::error::SimError;
+use crate::fabric::{Fabric, Sending};
+use crate::hash::Kind;
+use crate::host::Host;
+use crate::network::Node;
+use crate::record::{self, LinkRecorder, Mark, Schedule};
+use crate::result::FlowSample;
+
+/// Events at one instant that cannot be honest: two million windows of packets over links that
+/// take no time would still be fewer.
+const LIVELOCK: u64 = 2_000_000;
+
+/// A simulation as it runs.
+pub(crate) struct Engine {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) fabric: Fabric,
+    pub(crate) addresses: BTreeMap<IpAddr, u32>,
+    pub(crate) names: Vec<String>,
+    pub(crate) schedule: Schedule,
+    pub(crate) watched: Vec<LinkRecorder>,
+    pub(crate) series: Vec<Vec<FlowSample>>,
+    pub(crate) window: Duration,
+    now: Instant,
+    /// Events at `now` so far.
+    at_once: u64,
+}
+
+/// What [`Engine::new`] needs.
+pub(crate) struct Parts {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) fabric: Fabric,
+    /// Names of all components, hosts first.
+    pub(crate) names: Vec<String>,
+}
+
+impl Engine {
+    pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
+        let Parts { hosts, fabric, names } = parts;
+        let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
+        let watched = fabric.links.iter().map(|_| LinkRecorder::default()).collect();
+        let series = (0..hosts.len() / 2).map(|_| Vec::new()).collect();
+        let mut engine = Self {
+            hosts,
+            fabric,
+            addresses,
+            names,
+            schedule: Schedule::new(run.duration, run.interval, &run.measure),
+            watched,
+            series,
+            window: run.measure.end - run.measure.start,
+            now: Instant::ZERO,
+            at_once: 0,
+        };
+        for host in 0..engine.hosts.len() {
+            let due = engine.hosts[host].poll_timeout();
+            engine.fabric.events.set(host, Some(due));
+        }
+        engine
+    }
+
+    /// Lets everything happen that is due before `end`.
+    pub(crate) fn run(&mut self, end: Instant) -> Result<(), SimError> {
+        while let Some((due, component)) = self.fabric.events.earliest() {
+            if due >= end {
+                break;
+            }
+            if due >= self.schedule.next() {
+                self.pass_marks(due);
+            }
+            self.advance(due, component)?;
+            if component < self.fabric.first_link {
+                self.host_event(component)?;
+            } else {
+                self.link_event(component - self.fabric.first_link)?;
+            }
+            if let Some(observer) = &mut self.fabric.observer {
+                observer.take_failure()?;
+            }
+        }
+        self.pass_marks(end);
+        self.now = end;
+        self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())
+    }
+
+    /// Time goes on, never back, and not round in circles.
+    #[inline]
+    fn advance(&mut self, due: Instant, component: usize) -> Result<(), SimError> {
+        if due > self.now {
+            self.now = due;
+            self.at_once = 0;
+            return Ok(());
+        }
+        self.at_once += 1;
+        if due < self.now {
+            let what = format!("{} is due at {due}", self.names[component]);
+            return Err(SimError::Invariant { at: self.now, what });
+        }
+        self.stuck(component)
+    }
+
+    fn stuck(&self, component: usize) -> Result<(), SimError> {
+        if self.at_once < LIVELOCK {
+            return Ok(());
+        }
+        let component = self.names[component].clone();
+        Err(SimError::Livelock { at: self.now, events: self.at_once, component })
+    }
+
+    /// A packet (or several) reaches the far end of a link.
+    #[inline]
+    fn link_event(&mut self, index: usize) -> Result<(), SimError> {
+        let now = self.now;
+        self.fabric.cost.events += 1;
+        let mut reached = None;
+        while let Some((to, parcel)) = self.fabric.depart(now, index) {
+            match to {
+                Node::Router(router) => self.fabric.forward(now, router, parcel),
+                Node::Host(host) => {
+                    if let Some(datagram) = self.fabric.deliver(now, host, parcel) {
+                        self.hosts[host as usize].transport.handle_datagram(now, datagram);
+                        reached = Some(host as usize);
+                    }
+                }
+            }
+        }
+        self.fabric.rearm(index);
+        reached.map_or(Ok(()), |host| self.drain(host))
+    }
+
+    /// A host's timer, or its application's.
+    fn host_event(&mut self, index: usize) -> Result<(), SimError> {
+        let due = self.hosts[index].poll_timeout();
+        if due > self.now {
+            // The timer was moved to later since; see `drain`.
+            self.fabric.events.set(index, Some(due));
+            return Ok(());
+        }
+        self.fabric.cost.events += 1;
+        self.fabric.hash.log(self.now, index, Kind::Wake, 0);
+        self.hosts[index].handle_timeout(self.now);
+        self.drain(index)
+    }
+
+    /// Lets a host say all it has to say, then asks when to wake it.
+    fn drain(&mut self, index: usize) -> Result<(), SimError> {
+        let now = self.now;
+        let host = &mut self.hosts[index];
+        let from = Sending { host: index, uplink: host.uplink, path: host.path };
+        let arriving = from.path as usize ^ 1;
+        self.fabric.paths[arriving].goodput(host.take_delivered(now));
+        host.feed(now);
+        loop {
+            let before = self.fabric.cost.packets;
+            while let Some(datagram) = host.transport.poll_transmit(now) {
+                let ip = datagram.dst.ip();
+                if host.last_to.0 != ip {
+                    let to = self.addresses.get(&ip).copied();
+                    host.last_to = (ip, to.unwrap_or(u32::MAX));
+                }
+                self.fabric.send(now, from, host.last_to.1, datagram);
+            }
+            let sent = self.fabric.cost.packets - before;
+            self.at_once += sent;
+            if sent == 0 || !host.feed(now) || self.at_once >= LIVELOCK {
+                break;
+            }
+        }
+        let due = host.poll_timeout();
+        // A timer that moves to later, as most do at every packet, is left where it is: the host
+        // then wakes once for nothing, which is cheaper than moving it every time.
+        if due < self.fabric.events.due(index) || self.fabric.events.due(index) <= now {
+            self.fabric.events.set(index, Some(due.max(now)));
+        }
+        self.stuck(index)
+    }
+
+    /// Recorders look at what is so far; everything before `until` has happened.
+    #[cold]
+    fn pass_marks(&mut self, until: Instant) {
+        while self.schedule.next() <= until {
+            let at = self.schedule.next();
+            match self.schedule.take() {
+                Some(Mark::Sample(interval)) => self.sample(at, interval),
+                Some(Mark::WindowBegins) => {
+                    self.fabric.paths.iter_mut().for_each(record::PathRecorder::window_begins);
+                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
+                        recorder.window_begins(at, link.element.as_ref());
+                    }
+                }
+                Some(Mark::WindowEnds) => {
+                    self.fabric.paths.iter_mut().for_each(|p| p.window_ends(self.window));
+                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
+                        recorder.window_ends(at, link.element.as_ref());
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn sample(&mut self, at: Instant, interval: record::Interval) {
+        for (flow, series) in self.series.iter_mut().enumerate() {
+            let probe = self.hosts[2 * flow].transport.probe();
+            record::sample_flow(series, &mut self.fabric.paths[2 * flow], interval, probe);
+        }
+        for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.watched) {
+            if link.is_bottleneck {
+                recorder.sample(at, interval.end, link.element.as_mut());
+            }
+        }
+    }
 }

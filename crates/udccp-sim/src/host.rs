@@ -1,1 +1,96 @@
+//! A host: one end of a flow, and on the sending side its application.
 
+use core::net::IpAddr;
+
+use udccp_base::{Instant, Transport};
+
+use crate::source::Source;
+
+/// The application of an active side.
+pub(crate) struct App {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) start: Instant,
+    pub(crate) stop: Instant,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Running,
+    Over,
+}
+
+pub(crate) struct Host {
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) app: Option<App>,
+    pub(crate) address: IpAddr,
+    /// The link towards the network.
+    pub(crate) uplink: u32,
+    /// Number of the path on which its packets travel.
+    pub(crate) path: u32,
+    /// Where the last packet went, to save a look-up.
+    pub(crate) last_to: (IpAddr, u32),
+}
+
+impl App {
+    pub(crate) const fn new(source: Box<dyn Source>, start: Instant, stop: Instant) -> Self {
+        Self { source, start, stop, phase: Phase::Waiting }
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        match self.phase {
+            Phase::Waiting => self.start,
+            Phase::Running => self.source.poll_timeout().unwrap_or(Instant::MAX).min(self.stop),
+            Phase::Over => Instant::MAX,
+        }
+    }
+}
+
+impl Host {
+    /// When there is something to do without a packet from the network.
+    #[inline]
+    pub(crate) fn poll_timeout(&self) -> Instant {
+        let timer = self.transport.poll_timeout().unwrap_or(Instant::MAX);
+        self.app.as_ref().map_or(timer, |app| app.poll_timeout().min(timer))
+    }
+
+    /// Starts and stops the application and tells the transport the time.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let Some(app) = &mut self.app {
+            if app.phase == Phase::Waiting && app.start <= now {
+                app.phase = Phase::Running;
+                self.transport.open(now);
+                app.source.start(now);
+            }
+            if app.phase == Phase::Running && app.stop <= now {
+                app.phase = Phase::Over;
+                self.transport.close(now);
+            }
+        }
+        if self.transport.poll_timeout().is_some_and(|due| due <= now) {
+            self.transport.handle_timeout(now);
+        }
+    }
+
+    /// Lets the application offer what it has. Returns whether the transport took anything.
+    #[inline]
+    pub(crate) fn feed(&mut self, now: Instant) -> bool {
+        match &mut self.app {
+            Some(app) if app.phase == Phase::Running => {
+                app.source.feed(now, self.transport.as_mut())
+            }
+            _ => false,
+        }
+    }
+
+    /// Application bytes that arrived since the last call.
+    #[inline]
+    pub(crate) fn take_delivered(&mut self, now: Instant) -> u64 {
+        let mut bytes = 0;
+        while let Some(payload) = self.transport.poll_delivered(now) {
+            bytes += payload.len() as u64;
+        }
+        bytes
+    }
+}

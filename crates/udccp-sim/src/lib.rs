@@ -19,19 +19,22 @@
 
 mod address;
 mod capture;
-mod check;
 mod config;
 mod dumbbell;
 mod engine;
 mod error;
 mod events;
+mod fabric;
 mod hash;
 mod host;
 mod network;
+mod observe;
 mod packet;
 mod record;
 mod result;
+mod run;
 mod source;
+mod validate;
 
 pub use address::PairAddresses;
 pub use capture::{Capture, CaptureFile};

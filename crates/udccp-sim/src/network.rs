@@ -1,1 +1,162 @@
+//! Hosts, routers and links as a graph, and the way through it.
 
+use udccp_link::{Chain, Link, RandomLoss, RateDelay, RateDelayConfig};
+
+use udccp_base::Seed;
+
+use crate::config::{AccessConfig, BottleneckConfig, DumbbellConfig, PairConfig};
+use crate::packet::Parcel;
+
+/// A node of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    Host(u32),
+    Router(u32),
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkSpec {
+    pub(crate) name: String,
+    pub(crate) from: Node,
+    pub(crate) to: Node,
+    pub(crate) element: RateDelayConfig,
+    /// Share lost by chance before the queue.
+    pub(crate) loss: f64,
+    /// Between two routers: sampled at every interval, and an observation point.
+    pub(crate) is_bottleneck: bool,
+}
+
+/// The graph.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Network {
+    pub(crate) hosts: usize,
+    pub(crate) routers: usize,
+    pub(crate) links: Vec<LinkSpec>,
+}
+
+/// Number of the sender's host of a pair; its receiver's is one more.
+pub(crate) const fn sender_of(pair: usize) -> usize {
+    2 * pair
+}
+
+impl Network {
+    /// Two routers, the bottleneck as links 0 and 1, then four access links a pair.
+    pub(crate) fn dumbbell(config: &DumbbellConfig, pairs: &[PairConfig]) -> Self {
+        let (left, right) = (Node::Router(0), Node::Router(1));
+        let mut net = Self { hosts: 2 * pairs.len(), routers: 2, links: Vec::new() };
+        net.bottleneck("bottleneck forward", left, right, &config.forward);
+        net.bottleneck("bottleneck reverse", right, left, &config.reverse);
+        for (i, pair) in pairs.iter().enumerate() {
+            let sender = Node::Host(sender_of(i) as u32);
+            let receiver = Node::Host(sender_of(i) as u32 + 1);
+            let name = &pair.name;
+            net.access(&format!("{name} sender"), sender, left, &pair.sender_access);
+            net.access(&format!("{name} receiver"), receiver, right, &pair.receiver_access);
+        }
+        net
+    }
+
+    fn bottleneck(&mut self, name: &str, from: Node, to: Node, config: &BottleneckConfig) {
+        let element =
+            RateDelayConfig { rate: config.rate, delay: config.delay, limit: config.limit };
+        let name = name.to_owned();
+        let loss = config.loss;
+        self.links.push(LinkSpec { name, from, to, element, loss, is_bottleneck: true });
+    }
+
+    fn access(&mut self, name: &str, host: Node, router: Node, config: &AccessConfig) {
+        let element =
+            RateDelayConfig { rate: config.rate, delay: config.delay, limit: config.limit };
+        for (way, from, to) in [("up", host, router), ("down", router, host)] {
+            let name = format!("{name} {way}");
+            self.links.push(LinkSpec { name, from, to, element, loss: 0.0, is_bottleneck: false });
+        }
+    }
+
+    /// The link by which each host is connected, towards the network.
+    pub(crate) fn uplinks(&self) -> Vec<usize> {
+        let mut uplinks = vec![usize::MAX; self.hosts];
+        for (i, link) in self.links.iter().enumerate() {
+            if let Node::Host(host) = link.from {
+                uplinks[host as usize] = i;
+            }
+        }
+        uplinks
+    }
+
+    /// For every router the link to take to each host, by the fewest hops.
+    pub(crate) fn routes(&self) -> Vec<Vec<u32>> {
+        let between = self.between_routers();
+        let mut routes = vec![vec![u32::MAX; self.hosts]; self.routers];
+        for (i, link) in self.links.iter().enumerate() {
+            let (Node::Router(last), Node::Host(host)) = (link.from, link.to) else { continue };
+            for (router, table) in routes.iter_mut().enumerate() {
+                table[host as usize] =
+                    if router == last as usize { i as u32 } else { between[last as usize][router] };
+            }
+        }
+        routes
+    }
+
+    /// `[last][router]`: the link to take from `router` towards the router `last`.
+    fn between_routers(&self) -> Vec<Vec<u32>> {
+        (0..self.routers).map(|last| self.towards(last)).collect()
+    }
+
+    /// Breadth-first from `last`, against the direction of the links.
+    fn towards(&self, last: usize) -> Vec<u32> {
+        let mut via = vec![u32::MAX; self.routers];
+        let mut reached = vec![last];
+        let mut next = 0;
+        while let Some(&here) = reached.get(next) {
+            next += 1;
+            for (i, link) in self.links.iter().enumerate() {
+                let (Node::Router(from), Node::Router(to)) = (link.from, link.to) else {
+                    continue;
+                };
+                if to as usize == here && !reached.contains(&(from as usize)) {
+                    via[from as usize] = i as u32;
+                    reached.push(from as usize);
+                }
+            }
+        }
+        via
+    }
+}
+
+impl LinkSpec {
+    /// Builds the element; its chance comes from a stream of its own.
+    pub(crate) fn build(&self, seed: Seed) -> Box<dyn Link<Parcel>> {
+        let queue = Box::new(RateDelay::new(self.element));
+        if self.loss <= 0.0 {
+            return queue;
+        }
+        let rng = seed.stream(&format!("loss/{}", self.name));
+        Box::new(Chain::new(Box::new(RandomLoss::new(self.loss, rng))).then(queue))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(from: Node, to: Node) -> LinkSpec {
+        let element = RateDelayConfig::default();
+        LinkSpec { name: String::new(), from, to, element, loss: 0.0, is_bottleneck: false }
+    }
+
+    #[test]
+    fn routes_lead_through_a_row_of_routers() {
+        use Node::{Host, Router};
+        // h0 - r0 - r1 - r2 - h1, each way.
+        let row = [Host(0), Router(0), Router(1), Router(2), Host(1)];
+        let mut net = Network { hosts: 2, routers: 3, links: Vec::new() };
+        for pair in row.windows(2) {
+            net.links.push(link(pair[0], pair[1]));
+            net.links.push(link(pair[1], pair[0]));
+        }
+        assert_eq!(net.routes(), [[1, 2], [3, 4], [5, 6]]);
+        assert_eq!(net.uplinks(), [0, 7]);
+    }
+}

@@ -6,6 +6,7 @@ mod pcap;
 use core::fmt;
 use std::io;
 
+pub(crate) use ip::Envelope;
 pub(crate) use pcap::PcapWriter;
 
 /// Where the packets of one observation point go to.

@@ -1,0 +1,246 @@
+//! Those who look at every packet: captures and the checker.
+
+use std::collections::VecDeque;
+
+use udccp_base::{Datagram, Instant, Payload};
+use udccp_link::Link;
+
+use crate::capture::{Capture, Envelope, PcapWriter};
+use crate::error::SimError;
+use crate::network::{LinkSpec, Network};
+use crate::packet::{Parcel, Stored};
+
+/// Sees every packet at every step; keeps the first failure until it is asked for.
+pub(crate) struct Observer {
+    captures: Option<Captures>,
+    checker: Option<Checker>,
+    failure: Option<SimError>,
+}
+
+impl Observer {
+    /// An observer, if there is anything to observe.
+    pub(crate) fn new(
+        network: &Network,
+        flows: &[String],
+        capture: Option<Capture<'_>>,
+        check: bool,
+    ) -> Result<Option<Box<Self>>, SimError> {
+        let captures = capture.map(|c| Captures::open(c, network, flows)).transpose()?;
+        let checker = check.then(|| Checker::new(network));
+        let any = captures.is_some() || checker.is_some();
+        Ok(any.then(|| Box::new(Self { captures, checker, failure: None })))
+    }
+
+    /// A host put a packet on its link.
+    pub(crate) fn sent(&mut self, now: Instant, host: usize, parcel: Parcel, stored: &Stored) {
+        if let Some(captures) = &mut self.captures {
+            let point = captures.of_host[host];
+            captures.write(point, now, parcel, stored, &mut self.failure);
+        }
+        if let Some(checker) = &mut self.checker {
+            checker.sent(parcel, stored);
+        }
+    }
+
+    /// A link took a packet in.
+    pub(crate) fn entered(
+        &mut self,
+        now: Instant,
+        index: usize,
+        link: &mut dyn Link<Parcel>,
+        uid: u64,
+    ) {
+        let Some(checker) = &mut self.checker else { return };
+        checker.in_order[index] = link.keeps_order();
+        checker.lines[index].push_back(uid);
+        let backlog = link.backlog(now);
+        if !link.limit().holds(backlog) {
+            let what = format!("queue of {} over its limit: {backlog:?}", checker.names[index]);
+            self.fail(now, what);
+        }
+    }
+
+    /// A packet reached the far end of a link.
+    pub(crate) fn departed(&mut self, now: Instant, index: usize, parcel: Parcel, stored: &Stored) {
+        if let Some(captures) = &mut self.captures {
+            let point = captures.of_link[index];
+            captures.write(point, now, parcel, stored, &mut self.failure);
+        }
+        let Some(checker) = &mut self.checker else { return };
+        let fault = match checker.take(index, stored.uid) {
+            Some(0) => return,
+            Some(_) if !checker.in_order[index] => return,
+            Some(_) => "delivers out of turn",
+            None => "delivers what it never got:",
+        };
+        let what = format!("{} {fault} packet {}", checker.names[index], stored.uid);
+        self.fail(now, what);
+    }
+
+    /// A link dropped a packet.
+    pub(crate) fn dropped(&mut self, index: usize, uid: u64) {
+        let Some(checker) = &mut self.checker else { return };
+        // Mostly the one that came last.
+        let line = &mut checker.lines[index];
+        if let Some(at) = line.iter().rposition(|&u| u == uid) {
+            line.remove(at);
+        }
+    }
+
+    /// A packet reached its host.
+    pub(crate) fn delivered(&mut self, now: Instant, host: usize, parcel: Parcel, stored: &Stored) {
+        if let Some(captures) = &mut self.captures {
+            let point = captures.of_host[host];
+            captures.write(point, now, parcel, stored, &mut self.failure);
+        }
+        let Some(checker) = &mut self.checker else { return };
+        if checker.prints[parcel.slot as usize] != fingerprint(&stored.datagram) {
+            let what = format!("packet {} is not what was sent", stored.uid);
+            self.fail(now, what);
+        }
+    }
+
+    /// The first thing that went wrong.
+    pub(crate) fn take_failure(&mut self) -> Result<(), SimError> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Ends the captures.
+    pub(crate) fn finish(&mut self) -> Result<(), SimError> {
+        self.take_failure()?;
+        let Some(captures) = &mut self.captures else { return Ok(()) };
+        for (point, writer) in &mut captures.points {
+            let name = || point.clone();
+            writer.finish().map_err(|error| SimError::Capture { point: name(), error })?;
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, at: Instant, what: String) {
+        self.failure.get_or_insert(SimError::Invariant { at, what });
+    }
+}
+
+/// All observation points that are written.
+struct Captures {
+    points: Vec<(String, PcapWriter)>,
+    of_host: Vec<Option<usize>>,
+    of_link: Vec<Option<usize>>,
+}
+
+impl Captures {
+    fn open(
+        mut capture: Capture<'_>,
+        network: &Network,
+        flows: &[String],
+    ) -> Result<Self, SimError> {
+        let mut points = Vec::new();
+        let mut of_host = Vec::new();
+        for host in 0..network.hosts {
+            let role = if host % 2 == 0 { "sender" } else { "receiver" };
+            let name = format!("{}-{role}", file_name(&flows[host / 2]));
+            of_host.push(open(&mut capture, &mut points, name)?);
+        }
+        let bottleneck = open(&mut capture, &mut points, "bottleneck".to_owned())?;
+        let of = |link: &LinkSpec| if link.is_bottleneck { bottleneck } else { None };
+        let of_link = network.links.iter().map(of).collect();
+        Ok(Self { points, of_host, of_link })
+    }
+
+    fn write(
+        &mut self,
+        point: Option<usize>,
+        now: Instant,
+        parcel: Parcel,
+        stored: &Stored,
+        failure: &mut Option<SimError>,
+    ) {
+        let Some((name, writer)) = point.and_then(|p| self.points.get_mut(p)) else { return };
+        let envelope = Envelope { ttl: parcel.ttl, id: stored.uid as u16, ecn: parcel.ecn };
+        if let Err(error) = writer.packet(now, &stored.datagram, envelope) {
+            failure.get_or_insert(SimError::Capture { point: name.clone(), error });
+        }
+    }
+}
+
+fn open(
+    capture: &mut Capture<'_>,
+    points: &mut Vec<(String, PcapWriter)>,
+    name: String,
+) -> Result<Option<usize>, SimError> {
+    let snaplen = capture.snaplen;
+    let opened = (capture.open)(&name)
+        .and_then(|file| file.map(|f| PcapWriter::new(f, snaplen)).transpose());
+    match opened {
+        Ok(Some(writer)) => {
+            points.push((name, writer));
+            Ok(Some(points.len() - 1))
+        }
+        Ok(None) => Ok(None),
+        Err(error) => Err(SimError::Capture { point: name, error }),
+    }
+}
+
+/// A name without anything that a file name should not have.
+fn file_name(name: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    name.chars().map(safe).collect()
+}
+
+/// Knows what should be where.
+struct Checker {
+    names: Vec<String>,
+    /// Packets inside each link in the order of their arrival.
+    lines: Vec<VecDeque<u64>>,
+    in_order: Vec<bool>,
+    /// What was sent, by slot.
+    prints: Vec<u64>,
+}
+
+impl Checker {
+    fn new(network: &Network) -> Self {
+        let count = network.links.len();
+        Self {
+            names: network.links.iter().map(|l| l.name.clone()).collect(),
+            lines: vec![VecDeque::new(); count],
+            in_order: vec![true; count],
+            prints: Vec::new(),
+        }
+    }
+
+    /// Takes a packet out of a link; returns how many had arrived before it and are still inside.
+    fn take(&mut self, index: usize, uid: u64) -> Option<usize> {
+        let line = &mut self.lines[index];
+        let at = line.iter().position(|&u| u == uid)?;
+        line.remove(at);
+        Some(at)
+    }
+
+    fn sent(&mut self, parcel: Parcel, stored: &Stored) {
+        let slot = parcel.slot as usize;
+        if self.prints.len() <= slot {
+            self.prints.resize(slot + 1, 0);
+        }
+        self.prints[slot] = fingerprint(&stored.datagram);
+    }
+}
+
+/// Hash of all that must not change on the way (FNV-1a).
+fn fingerprint(datagram: &Datagram) -> u64 {
+    let mut h = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |byte: u64| h = (h ^ byte).wrapping_mul(0x0000_0100_0000_01b3);
+    for address in [datagram.src, datagram.dst] {
+        mix(u64::from(address.port()));
+        match address.ip() {
+            core::net::IpAddr::V4(ip) => mix(u64::from(ip.to_bits())),
+            core::net::IpAddr::V6(ip) => mix((ip.to_bits() ^ (ip.to_bits() >> 64)) as u64),
+        }
+    }
+    mix(u64::from(datagram.protocol));
+    datagram.header.iter().for_each(|b| mix(u64::from(*b)));
+    mix(datagram.payload.len() as u64);
+    if let Payload::Bytes(bytes) = &datagram.payload {
+        bytes.iter().for_each(|b| mix(u64::from(*b)));
+    }
+    h
+}

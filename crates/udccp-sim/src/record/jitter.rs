@@ -1,0 +1,107 @@
+//! Jitter of a stream of packets, by three definitions at once.
+
+use udccp_base::{Duration, Instant};
+
+use crate::result::Jitter;
+
+/// Follows the packets of one direction in the order of their arrival.
+#[derive(Debug, Default)]
+pub(crate) struct JitterMeter {
+    last: Option<Last>,
+    /// RFC 3550 appendix A.8: 16 times the estimate, in nanoseconds.
+    scaled: u64,
+    transit: Mean,
+    gap: Mean,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    arrival: u64,
+    transit: u64,
+    gap: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: u64,
+    count: u64,
+}
+
+impl Mean {
+    const fn add(&mut self, ns: u64) {
+        self.sum = self.sum.saturating_add(ns);
+        self.count += 1;
+    }
+
+    const fn get(self) -> Option<Duration> {
+        match self.sum.checked_div(self.count) {
+            Some(ns) => Some(Duration::from_nanos(ns)),
+            None => None,
+        }
+    }
+}
+
+impl JitterMeter {
+    /// A packet arrived. The means count it only while `measuring`; the running estimate always
+    /// follows.
+    #[inline]
+    pub(crate) fn record(&mut self, sent: Instant, arrival: Instant, measuring: bool) {
+        let transit = (arrival - sent).as_nanos();
+        let arrival = arrival.as_nanos();
+        let mut gap = None;
+        if let Some(last) = self.last {
+            let difference = transit.abs_diff(last.transit);
+            self.scaled = self.scaled + difference - ((self.scaled + 8) >> 4);
+            let this_gap = arrival - last.arrival;
+            gap = Some(this_gap);
+            if measuring {
+                self.transit.add(difference);
+                if let Some(last_gap) = last.gap {
+                    self.gap.add(this_gap.abs_diff(last_gap));
+                }
+            }
+        }
+        self.last = Some(Last { arrival, transit, gap });
+    }
+
+    pub(crate) fn get(&self) -> Jitter {
+        let rfc3550 = self.transit.get().map(|_| Duration::from_nanos(self.scaled >> 4));
+        Jitter { rfc3550, transit: self.transit.get(), arrival_gap: self.gap.get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::from_nanos(us * 1_000)
+    }
+
+    #[test]
+    fn three_packets_by_hand() {
+        let mut meter = JitterMeter::default();
+        // Transit 100, 160, 130 us; arrivals at 100, 180, 190 us.
+        for (sent, arrival) in [(0, 100), (20, 180), (60, 190)] {
+            meter.record(at(sent), at(arrival), true);
+        }
+        let jitter = meter.get();
+        assert_eq!(jitter.transit, Some(Duration::from_micros(45)));
+        // Gaps 80 and 10 us.
+        assert_eq!(jitter.arrival_gap, Some(Duration::from_micros(70)));
+        // 60000/16 = 3750 ns, then + (30000 - 3750)/16 = 5390.6 ns.
+        assert_eq!(jitter.rfc3550, Some(Duration::from_nanos(5_390)));
+    }
+
+    #[test]
+    fn a_steady_stream_has_none_and_a_single_packet_has_no_jitter_at_all() {
+        let mut meter = JitterMeter::default();
+        meter.record(at(0), at(50), true);
+        assert_eq!(meter.get(), Jitter::default());
+        for i in 1..100 {
+            meter.record(at(i * 10), at(i * 10 + 50), true);
+        }
+        assert_eq!(meter.get().rfc3550, Some(Duration::ZERO));
+        assert_eq!(meter.get().arrival_gap, Some(Duration::ZERO));
+    }
+}

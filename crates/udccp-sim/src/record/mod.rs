@@ -1,0 +1,89 @@
+//! Recorders: what happened to each flow and each bottleneck, per interval and in the window.
+
+mod jitter;
+mod path;
+mod schedule;
+
+pub(crate) use path::PathRecorder;
+pub(crate) use schedule::{Mark, Schedule};
+
+use udccp_base::{Duration, Instant, Probe};
+use udccp_link::{Link, LinkStats};
+
+use crate::packet::Parcel;
+use crate::result::{FlowSample, LinkResult, LinkSample};
+
+/// A span between two marks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub(crate) end: Duration,
+    pub(crate) span: Duration,
+}
+
+/// Adds the sample of one interval to a flow's series.
+pub(crate) fn sample_flow(
+    series: &mut Vec<FlowSample>,
+    forward: &mut PathRecorder,
+    interval: Interval,
+    probe: Probe,
+) {
+    let step = forward.step();
+    series.push(FlowSample {
+        end: interval.end,
+        span: interval.span,
+        wire_bytes: step.counts.delivered.bytes,
+        goodput_bytes: step.goodput_bytes,
+        sent: step.counts.sent.packets,
+        delivered: step.counts.delivered.packets,
+        dropped: step.counts.dropped_total(),
+        delay: step.mean_delay(),
+        probe,
+    });
+}
+
+/// Watches one link.
+#[derive(Debug, Default)]
+pub(crate) struct LinkRecorder {
+    at_from: LinkStats,
+    measured: LinkStats,
+    at_last: LinkStats,
+    series: Vec<LinkSample>,
+}
+
+impl LinkRecorder {
+    /// The measured window begins.
+    pub(crate) fn window_begins(&mut self, now: Instant, link: &dyn Link<Parcel>) {
+        self.at_from = link.stats(now);
+    }
+
+    /// The measured window ends.
+    pub(crate) fn window_ends(&mut self, now: Instant, link: &dyn Link<Parcel>) {
+        self.measured = link.stats(now).since(&self.at_from);
+    }
+
+    /// An interval ends.
+    pub(crate) fn sample(&mut self, now: Instant, end: Duration, link: &mut dyn Link<Parcel>) {
+        let stats = link.stats(now);
+        let step = stats.since(&self.at_last);
+        let backlog = link.backlog(now);
+        let dropped = step.dropped_total().packets;
+        self.series.push(LinkSample { end, departed: step.departed, dropped, backlog });
+        self.at_last = stats;
+    }
+
+    pub(crate) fn finish(
+        self,
+        name: String,
+        end: Instant,
+        link: &dyn Link<Parcel>,
+        window: Duration,
+    ) -> LinkResult {
+        LinkResult {
+            name,
+            whole: link.stats(end),
+            utilisation: self.measured.utilisation(window),
+            measured: self.measured,
+            series: self.series,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One direction of one flow.
+
+use udccp_base::{Duration, Instant};
+use udccp_link::{DelayHistogram, DropReason};
+
+use super::jitter::JitterMeter;
+use crate::result::{PathCounts, PathWindow};
+
+/// Counts one direction of one flow; delays and jitter only where asked for.
+#[derive(Debug, Default)]
+pub(crate) struct PathRecorder {
+    now: Totals,
+    at_last: Totals,
+    at_from: Totals,
+    measuring: bool,
+    times: Option<Box<Times>>,
+    window: PathWindow,
+}
+
+/// Delay and jitter in the measured window.
+#[derive(Debug, Default)]
+struct Times {
+    delay: DelayHistogram,
+    jitter: JitterMeter,
+}
+
+/// Everything that is counted upwards.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) counts: PathCounts,
+    pub(crate) goodput_bytes: u64,
+    delay_sum_ns: u64,
+}
+
+impl Totals {
+    /// Mean one-way delay of the data packets counted.
+    pub(crate) fn mean_delay(&self) -> Option<Duration> {
+        self.delay_sum_ns.checked_div(self.counts.delivered_data).map(Duration::from_nanos)
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let (now, old) = (&self.counts, &before.counts);
+        let mut dropped = now.dropped;
+        for (count, before) in dropped.iter_mut().zip(old.dropped) {
+            *count -= before;
+        }
+        Self {
+            counts: PathCounts {
+                sent: now.sent - old.sent,
+                sent_data: now.sent_data - old.sent_data,
+                delivered: now.delivered - old.delivered,
+                delivered_data: now.delivered_data - old.delivered_data,
+                dropped,
+                in_flight: 0,
+            },
+            goodput_bytes: self.goodput_bytes - before.goodput_bytes,
+            delay_sum_ns: self.delay_sum_ns - before.delay_sum_ns,
+        }
+    }
+}
+
+impl PathRecorder {
+    /// A recorder that also keeps delays and jitter.
+    pub(crate) fn with_times() -> Self {
+        Self { times: Some(Box::default()), ..Self::default() }
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, len: u32, has_data: bool) {
+        self.now.counts.sent.count(len);
+        self.now.counts.sent_data += u64::from(has_data);
+    }
+
+    #[inline]
+    pub(crate) fn delivered(&mut self, sent: Instant, now: Instant, len: u32, has_data: bool) {
+        self.now.counts.delivered.count(len);
+        if !has_data {
+            return;
+        }
+        self.now.counts.delivered_data += 1;
+        self.now.delay_sum_ns += (now - sent).as_nanos();
+        if let Some(times) = &mut self.times {
+            times.jitter.record(sent, now, self.measuring);
+            if self.measuring {
+                times.delay.record(now - sent);
+            }
+        }
+    }
+
+    pub(crate) fn dropped(&mut self, reason: DropReason) {
+        self.now.counts.dropped[reason as usize] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn goodput(&mut self, bytes: u64) {
+        self.now.goodput_bytes += bytes;
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn step(&mut self) -> Totals {
+        let step = self.now.since(&self.at_last);
+        self.at_last = self.now;
+        step
+    }
+
+    pub(crate) fn window_begins(&mut self) {
+        self.at_from = self.now;
+        self.measuring = true;
+    }
+
+    pub(crate) fn window_ends(&mut self, span: Duration) {
+        let step = self.now.since(&self.at_from);
+        self.measuring = false;
+        let times = self.times.take().map(|t| *t).unwrap_or_default();
+        self.window = PathWindow {
+            span,
+            sent: step.counts.sent,
+            delivered: step.counts.delivered,
+            dropped: step.counts.dropped_total(),
+            goodput_bytes: step.goodput_bytes,
+            jitter: times.jitter.get(),
+            delay: times.delay,
+        };
+    }
+
+    /// Whole-run counts, goodput bytes, and the measured window.
+    pub(crate) fn finish(self, in_flight: u64) -> (PathCounts, u64, PathWindow) {
+        (PathCounts { in_flight, ..self.now.counts }, self.now.goodput_bytes, self.window)
+    }
+}
