@@ -56,6 +56,18 @@ impl Sum {
         }
     }
 
+    /// Adds the eight bytes of `word` in network order, at an even place.
+    #[inline]
+    pub(crate) const fn add_u64(&mut self, word: u64) {
+        self.acc += halves(word.to_be());
+    }
+
+    /// Adds another sum that ended at an even place.
+    #[inline]
+    pub(crate) const fn add_sum(&mut self, other: Self) {
+        self.acc += other.acc;
+    }
+
     /// Adds bytes as if they followed those added before.
     #[inline]
     pub fn add(&mut self, bytes: &[u8]) {
@@ -83,8 +95,8 @@ impl Sum {
     }
 }
 
-/// Length in bytes from which the loop that the compiler turns into vector code is worth it.
-const WIDE: usize = 128;
+/// Length in bytes from which the wide loop is worth it.
+const WIDE: usize = 64;
 
 /// A sum below 2^45 for inputs below 2^16 bytes, so some thousands of them can be added up.
 #[inline]
@@ -92,25 +104,35 @@ fn words(bytes: &[u8]) -> u64 {
     let (chunks, tail) = bytes.as_chunks::<8>();
     let mut acc = 0;
     for &chunk in chunks {
-        let word = u64::from_ne_bytes(chunk);
-        acc += (word & 0xffff_ffff) + (word >> 32);
+        acc += halves(u64::from_ne_bytes(chunk));
     }
-    if tail.is_empty() {
-        return acc;
-    }
-    let mut last = [0; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    let word = u64::from_ne_bytes(last);
-    acc + (word & 0xffff_ffff) + (word >> 32)
+    acc + tail_words(tail)
 }
 
+/// The sum of up to seven bytes, by fixed-size loads instead of a copy.
+#[inline]
+fn tail_words(tail: &[u8]) -> u64 {
+    let (fours, tail) = tail.as_chunks::<4>();
+    let (twos, tail) = tail.as_chunks::<2>();
+    let four = fours.first().map_or(0, |&b| u64::from(u32::from_ne_bytes(b)));
+    let two = twos.first().map_or(0, |&b| u64::from(u16::from_ne_bytes(b)));
+    let one = tail.first().map_or(0, |&b| u64::from(u16::from_ne_bytes([b, 0])));
+    four + two + one
+}
+
+#[inline]
+const fn halves(word: u64) -> u64 {
+    (word & 0xffff_ffff) + (word >> 32)
+}
+
+/// Four sums side by side, so that no addition waits for the one before.
 #[inline(never)]
 fn wide_words(bytes: &[u8]) -> u64 {
     let (blocks, tail) = bytes.as_chunks::<32>();
-    let mut lanes = [0_u64; 8];
+    let mut lanes = [0_u64; 4];
     for block in blocks {
-        for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
-            *lane += u64::from(u32::from_ne_bytes(*word));
+        for (lane, &word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
+            *lane += halves(u64::from_ne_bytes(word));
         }
     }
     lanes.iter().sum::<u64>() + words(tail)

@@ -5,7 +5,7 @@ use core::fmt;
 
 use bytes::{BufMut, BytesMut};
 
-use crate::checksum::PseudoHeader;
+use crate::checksum::{PseudoHeader, Sum};
 use crate::option::{MAX_DATA, OptionRef};
 use crate::reset::ResetCode;
 use crate::seq::Seqno;
@@ -13,6 +13,9 @@ use crate::service::ServiceCode;
 use crate::types::PacketType;
 use crate::view::covered_len;
 use crate::{IP_PROTOCOL, MAX_HEADER_LEN};
+
+/// Room asked of the buffer at once: the longest fixed header and the options of most packets.
+const USUAL_LEN: usize = 64;
 
 /// The fixed part of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +171,13 @@ impl Header {
     /// Whether the packet is sent with 48-bit sequence numbers.
     #[inline]
     pub const fn is_long(&self) -> bool {
+        //= 4340-5.1-8
+        //= 4340-5.1-9
+        //= 4340-5.2-1
+        //= 4340-5.3-1
+        //= 4340-5.5-1
+        //= 4340-5.6-1
+        //= 4340-5.7-1
         self.x || !self.packet_type().may_use_short_seqnos()
     }
 
@@ -177,40 +187,47 @@ impl Header {
         self.packet_type().fixed_header_len(self.is_long())
     }
 
-    /// Appends the fixed header with Data Offset and Checksum zero.
+    /// Appends the fixed header with Data Offset, CCVal, CsCov and Checksum zero, and returns its
+    /// sum. Summing the registers is cheaper than reading back what was just stored.
     #[inline]
-    fn put(&self, buf: &mut BytesMut) {
-        let long = self.is_long();
-        let type_x = (self.packet_type().number() << 1) | u8::from(long);
+    fn put(&self, buf: &mut BytesMut) -> Sum {
+        let mut sum = Sum::new();
         let ports = u64::from(self.src_port) << 48 | u64::from(self.dst_port) << 32;
-        let values = u64::from((self.ccval << 4) | (self.cscov & 0xf)) << 16;
-        let mut bytes = [0; 28];
-        bytes[..8].copy_from_slice(&(ports | values).to_be_bytes());
-        let mut len = if long {
-            let word = u64::from(type_x) << 56 | self.seq.value();
-            bytes[8..16].copy_from_slice(&word.to_be_bytes());
-            16
+        buf.put_u64(ports);
+        sum.add_u64(ports);
+        if self.is_long() {
+            self.put_long(buf, &mut sum);
         } else {
-            let word = u32::from(type_x) << 24 | self.seq.low24();
-            bytes[8..12].copy_from_slice(&word.to_be_bytes());
-            12
-        };
-        match self.kind.ack() {
-            Some(ack) if long => {
-                bytes[16..24].copy_from_slice(&ack.value().to_be_bytes());
-                len = 24;
-            }
-            Some(ack) => {
-                bytes[12..16].copy_from_slice(&ack.low24().to_be_bytes());
-                len = 16;
-            }
-            None => {}
+            self.put_short(buf, &mut sum);
         }
         if let Some(word) = self.kind.word() {
-            bytes[len..len + 4].copy_from_slice(&word.to_be_bytes());
-            len += 4;
+            buf.put_u32(word);
+            sum.add_u64(u64::from(word));
         }
-        buf.extend_from_slice(&bytes[..len]);
+        sum
+    }
+
+    #[inline]
+    fn put_long(&self, buf: &mut BytesMut, sum: &mut Sum) {
+        let type_x = u64::from((self.packet_type().number() << 1) | 1);
+        let word = type_x << 56 | self.seq.value();
+        buf.put_u64(word);
+        sum.add_u64(word);
+        if let Some(ack) = self.kind.ack() {
+            buf.put_u64(ack.value());
+            sum.add_u64(ack.value());
+        }
+    }
+
+    #[inline]
+    fn put_short(&self, buf: &mut BytesMut, sum: &mut Sum) {
+        let word = u32::from(self.packet_type().number() << 1) << 24 | self.seq.low24();
+        buf.put_u32(word);
+        sum.add_u64(u64::from(word));
+        if let Some(ack) = self.kind.ack() {
+            buf.put_u32(ack.low24());
+            sum.add_u64(u64::from(ack.low24()));
+        }
     }
 }
 
@@ -223,17 +240,21 @@ pub struct Emitter<'b> {
     buf: &'b mut BytesMut,
     start: usize,
     fixed_len: usize,
-    cscov: u8,
+    /// Of the fixed header, without Data Offset, CCVal and CsCov.
+    sum: Sum,
+    ccval_cscov: u8,
 }
 
 impl<'b> Emitter<'b> {
     /// Begins a packet at the end of `buf`.
     #[inline]
     pub fn new(buf: &'b mut BytesMut, header: &Header) -> Self {
+        buf.reserve(USUAL_LEN);
         let start = buf.len();
-        header.put(buf);
+        let sum = header.put(buf);
         let fixed_len = buf.len() - start;
-        Self { buf, start, fixed_len, cscov: header.cscov & 0xf }
+        let ccval_cscov = (header.ccval << 4) | (header.cscov & 0xf);
+        Self { buf, start, fixed_len, sum, ccval_cscov }
     }
 
     /// Appends an option in its smallest encoding; nothing is appended where it does not fit.
@@ -274,14 +295,16 @@ impl<'b> Emitter<'b> {
     #[inline]
     pub fn finish(mut self, pseudo: &PseudoHeader, payload: &[u8], zeros: usize) -> usize {
         let data_len = payload.len() + zeros;
-        let header_len = self.pad(data_len);
-        let covered = covered_len(self.cscov, data_len);
-        let start = self.start;
-        let mut sum = pseudo.sum(IP_PROTOCOL, header_len + data_len);
-        sum.add(&self.buf[start..]);
+        let header_len = self.pad();
+        let word = self.offset_word(header_len, data_len);
+        let mut sum = self.sum;
+        sum.add_u64(u64::from(word));
+        sum.add_sum(pseudo.sum(IP_PROTOCOL, header_len + data_len));
+        sum.add(self.buf.get(self.start + self.fixed_len..).unwrap_or(&[]));
         // The header is a whole number of words, so the data begins at an even place.
+        let covered = covered_len(word as u8 & 0xf, data_len);
         sum.add(payload.get(..covered).unwrap_or(payload));
-        self.buf[start + 6..start + 8].copy_from_slice(&sum.checksum().to_be_bytes());
+        self.set_word(u32::from(word) << 16 | u32::from(sum.checksum()));
         header_len
     }
 
@@ -290,22 +313,41 @@ impl<'b> Emitter<'b> {
     /// length in bytes.
     #[inline]
     pub fn finish_encapsulated(mut self, data_len: usize) -> usize {
-        self.pad(data_len)
+        let header_len = self.pad();
+        let word = self.offset_word(header_len, data_len);
+        self.set_word(u32::from(word) << 16);
+        header_len
     }
 
-    /// Pads the options, sets Data Offset, and takes back a Checksum Coverage that would make the
-    /// packet invalid. Returns the header's length.
+    /// Pads the options and returns the header's length.
     #[inline]
-    fn pad(&mut self, data_len: usize) -> usize {
-        let unpadded = self.header_len();
-        let header_len = unpadded.next_multiple_of(4);
-        self.buf.put_bytes(0, header_len - unpadded);
-        let start = self.start;
-        self.buf[start + 4] = (header_len / 4) as u8;
-        if covered_len(self.cscov, data_len) > data_len {
-            self.cscov = 0;
-            self.buf[start + 5] &= 0xf0;
+    fn pad(&mut self) -> usize {
+        //= 4340-5.8-1
+        //= 4340-5.8-2
+        //= 4340-5.8.1-1
+        match self.header_len() % 4 {
+            0 => {}
+            1 => self.buf.put_slice(&[0; 3]),
+            2 => self.buf.put_slice(&[0; 2]),
+            _ => self.buf.put_slice(&[0; 1]),
         }
-        header_len
+        self.header_len()
+    }
+
+    /// Data Offset, CCVal and Checksum Coverage, which becomes 0 where it would make the packet
+    /// invalid.
+    #[inline]
+    fn offset_word(&self, header_len: usize, data_len: usize) -> u16 {
+        //= 4340-9.2-1
+        let too_far = covered_len(self.ccval_cscov & 0xf, data_len) > data_len;
+        let low = if too_far { self.ccval_cscov & 0xf0 } else { self.ccval_cscov };
+        u16::from_be_bytes([(header_len / 4) as u8, low])
+    }
+
+    #[inline]
+    fn set_word(&mut self, word: u32) {
+        if let Some(field) = self.buf.get_mut(self.start + 4..self.start + 8) {
+            field.copy_from_slice(&word.to_be_bytes());
+        }
     }
 }

@@ -119,14 +119,18 @@ impl OptionError {
     /// immediately before.
     pub const fn reaction(self, mandatory: bool) -> Reaction {
         use crate::option::kind;
+        //= 4340-5.8.2-1
         if mandatory {
             return Reaction::Reset { code: ResetCode::MandatoryError, data: self.reset_data() };
         }
         match self {
             Self::Nonsensical { .. } => Reaction::IgnoreRemainingOptions,
+            //= 4340-6.6.8-2
             Self::InvalidLength { kind: kind::CONFIRM_L | kind::CONFIRM_R, .. } => {
                 Reaction::Reset { code: ResetCode::OptionError, data: self.reset_data() }
             }
+            //= 4340-5.8-9
+            //= 4340-5.8-10
             Self::InvalidLength { .. } => Reaction::IgnoreOption,
         }
     }

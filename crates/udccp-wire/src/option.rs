@@ -345,8 +345,11 @@ impl<'a> OptionRef<'a> {
     /// arrives (RFC 4340 table 3 and the options' own sections, RFC 5596 section 2.2.1). Options
     /// of unknown meaning are left to whoever knows it.
     pub const fn is_permitted_on(&self, packet: PacketType) -> bool {
+        //= 4340-5.8-7
         match packet {
             PacketType::Listen => false,
+            //= 4340-5.8-8
+            //= 4340-5.8.2-2
             PacketType::Data => matches!(
                 self,
                 Self::Padding
@@ -358,6 +361,9 @@ impl<'a> OptionRef<'a> {
                     | Self::CcidSpecific { .. }
                     | Self::Unknown { .. }
             ),
+            //= 4340-11.4-3
+            //= 4340-11.7-6
+            //= 4340-13.2-1
             PacketType::Request => !matches!(
                 self,
                 Self::ConfirmL { .. }
@@ -385,14 +391,18 @@ impl<'a> OptionRef<'a> {
             | Self::ConfirmR { value, .. } => 3 + value.len(),
             Self::InitCookie(d) | Self::DataDropped(d) | Self::DroppedPackets(d) => 2 + d.len(),
             Self::AckVector { cells, .. } => 2 + cells.len(),
+            //= 4340-7.7-2
             Self::NdpCount(n) => 2 + ndp_len(n),
             Self::Timestamp(_)
             | Self::DataChecksum(_)
             | Self::LossEventRate(_)
             | Self::ReceiveRate(_) => 6,
+            //= 4340-13.3-4
             Self::TimestampEcho { elapsed: None, .. } => 6,
             Self::TimestampEcho { elapsed: Some(0..=0xffff), .. } => 8,
             Self::TimestampEcho { .. } => 10,
+            //= 4340-13.2-2
+            //= 4340-13.2-3
             Self::ElapsedTime(0..=0xffff) => 4,
             Self::ElapsedTime(_) => 6,
             Self::LossIntervals { intervals, .. } => 3 + intervals.len(),

@@ -36,6 +36,7 @@ impl<'a> RawOptions<'a> {
         self.rest
     }
 
+    //= 4340-5.8-5
     #[cold]
     fn nonsensical(&mut self) -> OptionError {
         let byte = |i: usize| self.rest.get(i).copied();
@@ -53,6 +54,7 @@ impl<'a> RawOptions<'a> {
 impl<'a> Iterator for RawOptions<'a> {
     type Item = Result<RawOption<'a>, OptionError>;
 
+    //= 4340-5.8-3
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (&kind, after_kind) = self.rest.split_first()?;

@@ -78,11 +78,18 @@ impl<'a> PacketView<'a> {
             return Err(WireError::Truncated { have: bytes.len(), need: 12 });
         };
         let number = b8 >> 1 & 0xf;
+        //= 4340-5.1-6
+        //= 4340-5.1-7
         let packet_type = PacketType::from_number(number).ok_or(WireError::ReservedType(number))?;
         let x = b8 & 1 == 1;
         let fixed_len = packet_type.fixed_header_len(x);
         let offset = usize::from(offset) * 4;
         check_header(packet_type, x, fixed_len, offset, bytes.len())?;
+        // Reserved bits are masked off here and looked at nowhere.
+        //= 4340-3.1-2
+        //= 4340-3.1-3
+        //= 4340-5.1-5
+        //= 4340-5.1-11
         let (seq, ack) = if x {
             (word64(bytes, 8) & SEQ_MASK, word64(bytes, 16) & SEQ_MASK)
         } else {
@@ -104,6 +111,7 @@ impl<'a> PacketView<'a> {
             x,
         };
         let cscov = view.cscov();
+        //= 4340-9.2-2
         if cscov > 1 && usize::from(cscov - 1) * 4 > view.data_len() {
             return Err(WireError::CsCov { cscov, data_len: view.data_len() });
         }
@@ -296,9 +304,11 @@ fn check_header(
     offset: usize,
     have: usize,
 ) -> Result<(), WireError> {
+    //= 4340-5.1-9
     if !x && !packet_type.may_use_short_seqnos() {
         return Err(WireError::ShortSeqno(packet_type));
     }
+    //= 4340-5.1-2
     if offset < fixed_len {
         return Err(WireError::OffsetTooSmall { offset, need: fixed_len });
     }

@@ -54,7 +54,8 @@ fn header(data_len: usize) -> impl Strategy<Value = Header> {
 /// Every option, from raw numbers and bytes.
 fn option() -> impl Strategy<Value = OptionValue> {
     let parts = (0..24_u8, any::<u8>(), any::<u64>(), any::<u32>(), vec(any::<u8>(), 0..64));
-    parts.prop_map(|(which, byte, wide, number, data)| make_option(which, byte, wide, number, &data))
+    parts
+        .prop_map(|(which, byte, wide, number, data)| make_option(which, byte, wide, number, &data))
 }
 
 fn make_option(which: u8, byte: u8, wide: u64, number: u32, value: &[u8]) -> OptionValue {

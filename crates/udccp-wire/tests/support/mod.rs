@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use udccp_wire::ip::LinkType;
 
 /// The frames of a capture file, with its link type.
-pub struct Capture {
-    pub name: String,
-    pub link: LinkType,
-    pub frames: Vec<Vec<u8>>,
+pub(crate) struct Capture {
+    pub(crate) name: String,
+    pub(crate) link: LinkType,
+    pub(crate) frames: Vec<Vec<u8>>,
 }
 
 impl Capture {
     /// Reads a classic pcap file of either byte order.
-    pub fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let little = match bytes[..4] {
             [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => true,
@@ -43,7 +43,7 @@ fn root() -> PathBuf {
 }
 
 /// The captures of the Linux kernel's DCCP kept in the repository.
-pub fn kernel_captures() -> Vec<Capture> {
+pub(crate) fn kernel_captures() -> Vec<Capture> {
     let mut paths: Vec<_> = std::fs::read_dir(root().join("captures"))
         .expect("captures/ in the repository")
         .map(|entry| entry.unwrap().path())
@@ -54,11 +54,17 @@ pub fn kernel_captures() -> Vec<Capture> {
 }
 
 /// A capture from beside the repository; `None`, and a word about it, where it is not there.
-pub fn foreign_capture(name: &str) -> Option<Capture> {
+pub(crate) fn foreign_capture(name: &str) -> Option<Capture> {
     let path = root().join("../shared/captures").join(name);
     if path.exists() {
         return Some(Capture::read(&path));
     }
-    println!("skipped: {} is not there", path.display());
+    note(format_args!("skipped: {} is not there", path.display()));
     None
+}
+
+/// A line for whoever runs the tests with `--nocapture`.
+#[expect(clippy::print_stdout, reason = "a test says what it skipped or counted")]
+pub(crate) fn note(line: impl std::fmt::Display) {
+    println!("{line}");
 }
