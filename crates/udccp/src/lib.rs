@@ -1,4 +1,63 @@
-//! DCCP sockets in userspace.
+//! DCCP sockets in userspace: congestion-controlled datagrams with message boundaries, over UDP
+//! (RFC 6773), for programs on any kernel.
+//!
+//! ```no_run
+//! use udccp::{Connection, Listener, ServiceCode};
+//!
+//! # async fn example() -> Result<(), udccp::Error> {
+//! let service: ServiceCode = "SC:test".parse().expect("a valid service code");
+//! let listener = Listener::bind("127.0.0.1:5004".parse().expect("an address"), service)?;
+//! tokio::spawn(async move {
+//!     let connection = listener.accept().await?;
+//!     while let Some(message) = connection.recv().await? {
+//!         connection.send(message).await?;
+//!     }
+//!     Ok::<_, udccp::Error>(())
+//! });
+//! let connection = Connection::connect(([127, 0, 0, 1], 5004), service).await?;
+//! connection.send("hello").await?;
+//! assert_eq!(connection.recv().await?.as_deref(), Some(&b"hello"[..]));
+//! connection.close().await
+//! # }
+//! ```
+//!
+//! - [`Connection`], [`Listener`], [`Endpoint`]: async sockets on tokio.
+//! - [`blocking`]: the same names without async; one thread drives any number of connections of a
+//!   UDP socket.
+//!
+//! # What arrives, and what does not
+//! A message arrives whole or not at all, and nothing is sent twice. The sender is slowed down
+//! before anything is lost where it can be: by congestion control on the path, by the receive
+//! queue (see [`Options::recv_queue`]) for a slow reader, and by the send queue, where `send`
+//! waits. [`Connection::stats`] counts what was lost all the same.
+//!
+//! # Addresses
+//! One port number names both the UDP port and the DCCP port unless they are told apart; see
+//! [`Address`].
+
 #![forbid(unsafe_code)]
 
+mod address;
+pub mod blocking;
+mod connection;
+mod driver;
+mod endpoint;
+mod error;
 mod io;
+mod listener;
+mod message;
+mod options;
+mod shared;
+
+pub use address::{Address, AddressError, DCCP_UDP_PORT};
+pub use connection::{Connection, RecvHalf, SendHalf};
+pub use endpoint::{Endpoint, IoInfo};
+pub use error::{Error, TryRecvError, TrySendError};
+pub use listener::Listener;
+pub use message::Outgoing;
+pub use options::{EndpointOptions, Options};
+pub use udccp_proto::{
+    CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCounters,
+    EndpointStats, QueuePolicy, State,
+};
+pub use udccp_wire::{ResetCode, ServiceCode};

@@ -14,7 +14,7 @@ use udccp_base::Ecn;
 
 pub(crate) use errors::Report;
 pub(crate) use receive::Receiver;
-pub(crate) use transmit::{Flushed, Transmitter};
+pub(crate) use transmit::{Failure, Flushed, Transmitter};
 
 /// Receive buffer asked of the kernel unless the user says otherwise. A burst waits there until
 /// the driver runs; the kernel cuts the wish down to `net.core.rmem_max`.
@@ -69,7 +69,12 @@ impl UdpIo {
         &self.socket
     }
 
-    /// Whether the kernel cuts one large write into datagrams.
+    /// Datagrams that one read can merge.
+    pub(crate) fn gro_segments(&self) -> usize {
+        self.state.gro_segments()
+    }
+
+    /// Datagrams that one write can carry.
     pub(crate) fn max_gso_segments(&self) -> usize {
         self.state.max_gso_segments()
     }

@@ -44,32 +44,32 @@ impl Receiver {
         }
     }
 
-    /// One call to the kernel. Gives each datagram to `deliver` in order of arrival and returns
-    /// whether every buffer was used, so that more may be waiting.
+    /// Buffers that one call can fill.
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// One call to the kernel; the number of buffers filled.
     ///
     /// # Errors
     /// `WouldBlock` where nothing is there; otherwise what the system says.
-    pub(crate) fn receive(
-        &mut self,
-        io: &UdpIo,
-        mut deliver: impl FnMut(Datagram),
-    ) -> io::Result<bool> {
-        let count = {
-            let mut next = self.slots.iter_mut();
-            let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| {
-                IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
-            });
-            io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas)?
-        };
+    pub(crate) fn read(&mut self, io: &UdpIo) -> io::Result<usize> {
+        let mut next = self.slots.iter_mut();
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| {
+            IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
+        });
+        io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas)
+    }
+
+    /// Gives each datagram of the last read to `deliver`, in order of arrival.
+    pub(crate) fn deliver(&mut self, io: &UdpIo, count: usize, mut deliver: impl FnMut(Datagram)) {
         for i in 0..count {
             let meta = self.metas[i];
-            if meta.len == 0 {
-                continue;
+            if meta.len > 0 {
+                let bytes = self.take(i, meta.len);
+                deliver_each(io, &meta, &bytes, &mut deliver);
             }
-            let bytes = self.take(i, meta.len);
-            deliver_each(io, &meta, &bytes, &mut deliver);
         }
-        Ok(count == BATCH_SIZE)
     }
 
     /// The `len` bytes that arrived in slot `i`, and a fresh slot in its place if need be.
@@ -131,7 +131,8 @@ mod tests {
 
     fn receive_one(rx: &mut Receiver, io: &UdpIo) -> Datagram {
         let mut got = None;
-        rx.receive(io, |d| got = Some(d)).unwrap();
+        let count = rx.read(io).unwrap();
+        rx.deliver(io, count, |d| got = Some(d));
         got.unwrap()
     }
 
@@ -139,7 +140,7 @@ mod tests {
     fn nothing_there_is_would_block() {
         let io = bound();
         let mut rx = Receiver::new(&io);
-        let e = rx.receive(&io, |_| panic!("nothing was sent")).unwrap_err();
+        let e = rx.read(&io).unwrap_err();
         assert_eq!(e.kind(), io::ErrorKind::WouldBlock);
     }
 

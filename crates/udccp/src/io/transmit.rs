@@ -13,6 +13,9 @@ const BATCH_BYTES: usize = 65_507;
 /// Destinations gathered for at once, so that connections served in turn still leave in batches.
 const MAX_BATCHES: usize = 8;
 
+/// Enough of a datagram to find its connection by.
+const QUOTE_BYTES: usize = 32;
+
 /// What became of a flush.
 #[derive(Debug)]
 pub(crate) enum Flushed {
@@ -20,8 +23,19 @@ pub(crate) enum Flushed {
     Done,
     /// The socket takes no more now; what is left stays gathered.
     Blocked,
-    /// The system refused this destination. The batch is gone; the rest is still gathered.
-    Failed(SocketAddr, io::Error),
+    /// The system refused a destination. Its batch is gone; the rest is still gathered.
+    Failed(Failure),
+}
+
+/// A write that retrying cannot mend.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Where the datagram was going.
+    pub(crate) dst: SocketAddr,
+    /// Its first bytes.
+    pub(crate) quoted: Vec<u8>,
+    /// What the system said.
+    pub(crate) error: io::Error,
 }
 
 /// Copies header and payload of each datagram once, into a batch for its destination.
@@ -90,10 +104,14 @@ impl Transmitter {
                     self.forget(i);
                     return Flushed::Blocked;
                 }
-                Err(e) => {
-                    let dst = self.batches[i].dst;
+                Err(error) => {
+                    let failed = &self.batches[i];
+                    let from = failed.sent.min(failed.bytes.len());
+                    let to = (from + QUOTE_BYTES).min(failed.bytes.len());
+                    let quoted = failed.bytes[from..to].to_vec();
+                    let failure = Failure { dst: failed.dst, quoted, error };
                     self.forget(i + 1);
-                    return Flushed::Failed(dst, e);
+                    return Flushed::Failed(failure);
                 }
             }
         }
@@ -175,7 +193,19 @@ impl Batch {
         Ok(())
     }
 
+    /// A report about an earlier packet makes the next write fail once without sending; so a
+    /// failure counts only when it stays.
     fn write_range(&self, io: &UdpIo, from: usize, to: usize) -> io::Result<()> {
+        for _ in 0..2 {
+            match self.write_once(io, from, to) {
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock && !segmentation_refused(&e) => {}
+                done => return done,
+            }
+        }
+        self.write_once(io, from, to)
+    }
+
+    fn write_once(&self, io: &UdpIo, from: usize, to: usize) -> io::Result<()> {
         let bound_to_wildcard = io.local.ip().is_unspecified();
         let transmit = Transmit {
             destination: io.in_family(self.dst),
@@ -221,7 +251,9 @@ mod tests {
     fn receive_all(io: &UdpIo) -> Vec<(Vec<u8>, Ecn)> {
         let mut rx = Receiver::new(io);
         let mut got = Vec::new();
-        while rx.receive(io, |d| got.push((d.header.to_vec(), d.ecn))).is_ok() {}
+        while let Ok(count) = rx.read(io) {
+            rx.deliver(io, count, |d| got.push((d.header.to_vec(), d.ecn)));
+        }
         got
     }
 

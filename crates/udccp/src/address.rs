@@ -1,0 +1,141 @@
+//! Where a DCCP service is.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+/// An IP address with the two port numbers of encapsulated DCCP (RFC 6773): the UDP port that
+/// the packets travel to, and the DCCP port inside them.
+///
+/// By default one number serves as both, so that `192.0.2.1:5004` means what it means for any
+/// other protocol, several servers share a host without a daemon, and a firewall rule for the
+/// UDP port covers the service. Where the two differ, the UDP port follows a slash:
+/// `192.0.2.1:5004/6511` is DCCP port 5004 over UDP port 6511 (the port registered for a host-wide
+/// DCCP-UDP service; RFC 6773 section 3.8 asks applications not to listen there themselves).
+///
+/// ```
+/// let same: udccp::Address = "192.0.2.1:5004".parse()?;
+/// assert_eq!((same.port, same.udp.port()), (5004, 5004));
+/// let other: udccp::Address = "[2001:db8::1]:5004/6511".parse()?;
+/// assert_eq!((other.port, other.udp.port()), (5004, 6511));
+/// # Ok::<(), udccp::AddressError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    /// IP address and UDP encapsulation port.
+    pub udp: SocketAddr,
+    /// DCCP port.
+    pub port: u16,
+}
+
+/// The UDP port registered for DCCP-UDP services (RFC 6773 section 7.1).
+pub const DCCP_UDP_PORT: u16 = 6511;
+
+impl Address {
+    /// DCCP port `port` at `ip`, over the UDP port of the same number.
+    pub const fn new(ip: IpAddr, port: u16) -> Self {
+        Self { udp: SocketAddr::new(ip, port), port }
+    }
+
+    /// The same service over another UDP port.
+    #[must_use]
+    pub const fn over_udp_port(mut self, udp_port: u16) -> Self {
+        self.udp.set_port(udp_port);
+        self
+    }
+
+    /// The IP address.
+    pub const fn ip(&self) -> IpAddr {
+        self.udp.ip()
+    }
+
+    /// Asks the system's resolver for `host` and gives every address, best first. Blocks.
+    ///
+    /// # Errors
+    /// What the resolver says; never an empty list.
+    pub fn lookup(host: &str, port: u16, udp_port: Option<u16>) -> io::Result<Vec<Self>> {
+        let found = (host, udp_port.unwrap_or(port)).to_socket_addrs()?;
+        let all: Vec<Self> = found.map(|udp| Self { udp, port }).collect();
+        if all.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+        }
+        Ok(all)
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(udp: SocketAddr) -> Self {
+        Self { udp, port: udp.port() }
+    }
+}
+
+impl<I: Into<IpAddr>> From<(I, u16)> for Address {
+    fn from((ip, port): (I, u16)) -> Self {
+        Self::new(ip.into(), port)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = self.udp;
+        shown.set_port(self.port);
+        write!(f, "{shown}")?;
+        if self.udp.port() != self.port {
+            write!(f, "/{}", self.udp.port())?;
+        }
+        Ok(())
+    }
+}
+
+/// A text that is no [`Address`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{0}\" is no DCCP address; write 192.0.2.1:5004, [2001:db8::1]:5004, \
+     or 192.0.2.1:5004/6511 for DCCP port 5004 over UDP port 6511"
+)]
+pub struct AddressError(String);
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let fail = || AddressError(text.to_owned());
+        let (host, udp_port) = match text.split_once('/') {
+            Some((host, udp)) => (host, Some(udp.parse().map_err(|_| fail())?)),
+            None => (text, None),
+        };
+        let mut udp: SocketAddr = host.parse().map_err(|_| fail())?;
+        let port = udp.port();
+        if let Some(udp_port) = udp_port {
+            udp.set_port(udp_port);
+        }
+        Ok(Self { udp, port })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_print_as_they_parse() {
+        for text in ["192.0.2.1:5004", "[2001:db8::1]:5004", "192.0.2.1:5004/6511"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wrong_address_is_refused_with_right_ones() {
+        for text in ["localhost", "192.0.2.1", "192.0.2.1:5004/", "192.0.2.1:5004/70000"] {
+            let e = text.parse::<Address>().unwrap_err().to_string();
+            assert!(e.contains(text) && e.contains("[2001:db8::1]:5004"), "{e}");
+        }
+    }
+
+    #[test]
+    fn lookup_keeps_the_dccp_port_apart_from_the_udp_port() {
+        let all = Address::lookup("127.0.0.1", 5004, Some(6511)).unwrap();
+        assert_eq!(all, ["127.0.0.1:5004/6511".parse().unwrap()]);
+    }
+}

@@ -1,0 +1,82 @@
+//! The thread that drives an endpoint: waits for the socket, the clock or a call.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::Error;
+use crate::io::Receiver;
+use crate::shared::{Running, Shared, Turn};
+
+/// Starts the driver.
+pub(super) fn spawn(shared: &Arc<Shared>) -> Result<(), Error> {
+    let io_error = |source| Error::Io { what: "cannot start the socket's thread", source };
+    let (bell, ear) = UnixStream::pair().map_err(io_error)?;
+    bell.set_nonblocking(true).map_err(io_error)?;
+    ear.set_nonblocking(true).map_err(io_error)?;
+    shared.set_driver(Waker::from(Arc::new(Bell(bell))));
+    let theirs = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name("udccp".into())
+        .spawn(move || drive(&theirs, &ear))
+        .map_err(io_error)?;
+    Ok(())
+}
+
+/// Rung by calls that leave work to the driver.
+struct Bell(UnixStream);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Full means that it rings already.
+        let _ = (&self.0).write(&[1]);
+    }
+}
+
+fn drive(shared: &Shared, ear: &UnixStream) {
+    let _running = Running(shared);
+    let mut rx = Receiver::new(&shared.io);
+    let mut errors = false;
+    loop {
+        let turn = shared.turn(&mut rx, Receiver::read, errors);
+        errors = false;
+        if turn.finished {
+            return;
+        }
+        if !turn.more {
+            errors = wait(shared, ear, &turn);
+        }
+    }
+}
+
+/// Waits for a reason to take a turn; whether the socket reports errors.
+fn wait(shared: &Shared, mut ear: &UnixStream, turn: &Turn) -> bool {
+    let room = if turn.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
+    let mut fds = [
+        PollFd::new(shared.io.socket().as_fd(), PollFlags::POLLIN | room),
+        PollFd::new(ear.as_fd(), PollFlags::POLLIN),
+    ];
+    let timeout = turn.deadline.map_or(PollTimeout::NONE, |at| {
+        let left = at.saturating_since(shared.clock.now());
+        // Rounded up: a driver that wakes early has nothing to do and would come back at once.
+        let millis = left.as_nanos().div_ceil(1_000_000);
+        PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
+    });
+    if poll(&mut fds, timeout).is_err() {
+        return true;
+    }
+    let socket = fds[0].revents().unwrap_or(PollFlags::empty());
+    if fds[1].any().unwrap_or(true) {
+        let mut rings = [0; 64];
+        while ear.read(&mut rings).is_ok_and(|n| n == rings.len()) {}
+    }
+    socket.contains(PollFlags::POLLERR)
+}

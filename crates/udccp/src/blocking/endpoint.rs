@@ -1,0 +1,160 @@
+//! Blocking endpoint and listener.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use udccp_proto::EndpointStats;
+use udccp_wire::ServiceCode;
+
+use super::park::wait;
+use super::{Connection, driver};
+use crate::shared::{Handle, ListenHandle, Shared};
+use crate::{Address, EndpointOptions, Error, IoInfo, Options};
+
+/// A UDP socket that carries any number of DCCP connections; see [`crate::Endpoint`].
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    handle: Handle,
+}
+
+impl Endpoint {
+    /// Binds a UDP address; port 0 picks a free port, a wildcard IPv6 address serves IPv4 too.
+    ///
+    /// # Errors
+    /// [`Error::PortInUse`] and its like.
+    pub fn bind(addr: SocketAddr) -> Result<Self, Error> {
+        Self::bind_with(addr, &EndpointOptions::default())
+    }
+
+    /// Binds with settings.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_with(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::bind(addr, options)?);
+        let handle = Handle::new(Arc::clone(&shared));
+        driver::spawn(&shared)?;
+        Ok(Self { handle })
+    }
+
+    /// The bound UDP address.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.shared().io.local_addr()
+    }
+
+    /// Connects to a service, waiting for the handshake, for at most `timeout` if given.
+    ///
+    /// # Errors
+    /// As [`crate::Endpoint::connect`]; [`Error::TimedOut`].
+    pub fn connect(
+        &self,
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+        timeout: Option<Duration>,
+    ) -> Result<Connection, Error> {
+        let conn = self.handle.connect(peer.into(), service, options)?;
+        wait(timeout, |cx| conn.poll_connected(cx))?;
+        Ok(Connection::new(conn))
+    }
+
+    /// Serves one or more service codes on DCCP port `port` of this UDP socket.
+    ///
+    /// # Errors
+    /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.
+    pub fn listen(
+        &self,
+        port: u16,
+        services: impl Into<Vec<ServiceCode>>,
+        options: &Options,
+    ) -> Result<Listener, Error> {
+        Ok(Listener { handle: self.handle.listen(port, services.into(), options)? })
+    }
+
+    /// What the endpoint counts outside its connections.
+    pub fn stats(&self) -> EndpointStats {
+        self.handle.endpoint_stats()
+    }
+
+    /// Waits until no connection is left, for at most `timeout` if given.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`].
+    pub fn wait_idle(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        wait(timeout, |cx| self.handle.poll_idle(cx).map(Ok))
+    }
+
+    /// What the system grants this socket.
+    pub fn io_info(&self) -> IoInfo {
+        IoInfo::of(self.handle.shared())
+    }
+}
+
+/// Serves one or more service codes on a DCCP port; see [`crate::Listener`].
+#[derive(Debug)]
+pub struct Listener {
+    handle: ListenHandle,
+}
+
+impl Listener {
+    /// Listens on the DCCP port and the UDP port of `addr`, on an endpoint of its own.
+    ///
+    /// # Errors
+    /// [`Error::PortInUse`] and its like, [`Error::NoService`].
+    pub fn bind(addr: SocketAddr, service: ServiceCode) -> Result<Self, Error> {
+        Self::bind_with(addr, vec![service], &Options::default())
+    }
+
+    /// Listens with several service codes and with settings for the accepted connections.
+    ///
+    /// # Errors
+    /// As [`Self::bind`], or a setting that cannot be used.
+    pub fn bind_with(
+        addr: SocketAddr,
+        services: impl Into<Vec<ServiceCode>>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let endpoint = Endpoint::bind(addr)?;
+        endpoint.listen(endpoint.local_addr().port(), services, options)
+    }
+
+    /// The next connection whose handshake is done.
+    ///
+    /// # Errors
+    /// Only if the socket's thread has ended.
+    pub fn accept(&self) -> Result<Connection, Error> {
+        self.accept_within(None)
+    }
+
+    /// The next connection, waiting for at most `timeout` if given.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`].
+    pub fn accept_within(&self, timeout: Option<Duration>) -> Result<Connection, Error> {
+        wait(timeout, |cx| self.handle.poll_accept(cx)).map(Connection::new)
+    }
+
+    /// A connection if one is waiting.
+    ///
+    /// # Errors
+    /// Only if the socket's thread has ended.
+    pub fn try_accept(&self) -> Result<Option<Connection>, Error> {
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        match self.handle.poll_accept(&mut cx) {
+            Poll::Ready(accepted) => accepted.map(|c| Some(Connection::new(c))),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// The bound UDP address.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.handle.shared().io.local_addr()
+    }
+
+    /// The DCCP port.
+    pub fn port(&self) -> u16 {
+        self.handle.port
+    }
+}

@@ -1,0 +1,70 @@
+//! Blocking a thread on a poll function.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+}
+
+/// Calls `poll` until it is ready, sleeping in between; [`Error::TimedOut`] after `timeout`.
+pub(super) fn wait<T>(
+    timeout: Option<Duration>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Error>>,
+) -> Result<T, Error> {
+    WAKER.with(|waker| {
+        let mut cx = Context::from_waker(waker);
+        if let Poll::Ready(result) = poll(&mut cx) {
+            return result;
+        }
+        let deadline = timeout.and_then(|t| now().checked_add(t));
+        loop {
+            // A wake-up before this makes it return at once; one for nothing costs one poll.
+            match deadline {
+                None => std::thread::park(),
+                Some(at) => {
+                    let left = at.saturating_duration_since(now());
+                    if left.is_zero() {
+                        return Err(Error::TimedOut);
+                    }
+                    std::thread::park_timeout(left);
+                }
+            }
+            if let Poll::Ready(result) = poll(&mut cx) {
+                return result;
+            }
+        }
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a blocking call owns its timeout")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_at_the_timeout() {
+        let e = wait(Some(Duration::from_millis(5)), |_| Poll::<Result<(), Error>>::Pending);
+        assert!(matches!(e, Err(Error::TimedOut)));
+    }
+}

@@ -1,0 +1,114 @@
+//! One UDP socket that carries any number of connections.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use udccp_proto::EndpointStats;
+use udccp_wire::ServiceCode;
+
+use crate::shared::{Handle, Shared};
+use crate::{Address, Connection, EndpointOptions, Error, Listener, Options, driver};
+
+/// A UDP socket that carries any number of DCCP connections, outgoing and incoming.
+///
+/// [`Connection::connect`] and [`Listener::bind`] open one for themselves; an endpoint of one's
+/// own shares a port among many. Clones are handles of the same endpoint. It lives until the last
+/// handle, listener and connection is gone and every close has run its course.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    handle: Handle,
+}
+
+impl Endpoint {
+    /// Binds a UDP address; port 0 picks a free port, a wildcard IPv6 address serves IPv4 too.
+    /// Must be called within a tokio runtime with I/O and time enabled.
+    ///
+    /// # Errors
+    /// [`Error::PortInUse`] and its like, or no runtime.
+    pub fn bind(addr: SocketAddr) -> Result<Self, Error> {
+        Self::bind_with(addr, &EndpointOptions::default())
+    }
+
+    /// Binds with settings.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_with(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::bind(addr, options)?);
+        let handle = Handle::new(Arc::clone(&shared));
+        driver::spawn(&shared)?;
+        Ok(Self { handle })
+    }
+
+    /// The bound UDP address.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.shared().io.local_addr()
+    }
+
+    /// Connects to a service. The Request leaves before this is first awaited to its end; the
+    /// call gives the connection once data can flow.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::BadServiceCode`], [`Error::TooBusy`], [`Error::Unreachable`]
+    /// or [`Error::NoAnswer`] where the peer or the network says no or nothing; a setting that
+    /// cannot be used.
+    pub async fn connect(
+        &self,
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Connection, Error> {
+        let conn = self.handle.connect(peer.into(), service, options)?;
+        std::future::poll_fn(|cx| conn.poll_connected(cx)).await?;
+        Ok(Connection::new(conn))
+    }
+
+    /// Serves one or more service codes on DCCP port `port` of this UDP socket.
+    ///
+    /// # Errors
+    /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.
+    pub fn listen(
+        &self,
+        port: u16,
+        services: impl Into<Vec<ServiceCode>>,
+        options: &Options,
+    ) -> Result<Listener, Error> {
+        Ok(Listener::new(self.handle.listen(port, services.into(), options)?))
+    }
+
+    /// What the endpoint counts outside its connections.
+    pub fn stats(&self) -> EndpointStats {
+        self.handle.endpoint_stats()
+    }
+
+    /// Waits until no connection is left, closing ones included.
+    pub async fn wait_idle(&self) {
+        std::future::poll_fn(|cx| self.handle.poll_idle(cx)).await;
+    }
+
+    /// What the system grants this socket.
+    pub fn io_info(&self) -> IoInfo {
+        IoInfo::of(self.handle.shared())
+    }
+}
+
+/// What the system grants a UDP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoInfo {
+    /// Datagrams that one write can carry (1: no segmentation offload).
+    pub max_gso_segments: usize,
+    /// Datagrams that one read can merge (1: no receive offload).
+    pub gro_segments: usize,
+    /// Kernel receive buffer in bytes, as accounted (twice what was asked for, on Linux).
+    pub recv_buffer_bytes: usize,
+}
+
+impl IoInfo {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        Self {
+            max_gso_segments: shared.io.max_gso_segments(),
+            gro_segments: shared.io.gro_segments(),
+            recv_buffer_bytes: shared.io.recv_buffer_bytes(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What can go wrong with a socket, and what to do about it.
+
+use std::io;
+use std::net::SocketAddr;
+
+use udccp_proto::{CloseReason, ConfigError, ConnectError, ListenError};
+use udccp_wire::{ResetCode, ServiceCode};
+
+use crate::{Address, Outgoing};
+
+/// An error of a socket. Its text says what happened; [`Error::advice`] says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The UDP port is taken.
+    #[error("UDP port {} on {} is in use", addr.port(), addr.ip())]
+    PortInUse {
+        /// The address that was to be bound.
+        addr: SocketAddr,
+    },
+    /// Another listener of the same UDP socket serves this DCCP port and service code.
+    #[error("DCCP port {port} already serves service code {service}")]
+    ServiceInUse {
+        /// The DCCP port.
+        port: u16,
+        /// The service code.
+        service: ServiceCode,
+    },
+    /// The system does not let this user bind there.
+    #[error("no permission to bind UDP port {} on {}", addr.port(), addr.ip())]
+    BindDenied {
+        /// The address that was to be bound.
+        addr: SocketAddr,
+    },
+    /// The IP address is not one of this machine's.
+    #[error("{} is not an address of this machine", addr.ip())]
+    AddressNotLocal {
+        /// The address that was to be bound.
+        addr: SocketAddr,
+    },
+    /// The service code list is empty or holds the invalid code.
+    #[error("a listener needs one or more valid service codes")]
+    NoService,
+    /// The connection cannot be started as asked.
+    #[error(transparent)]
+    Connect(ConnectError),
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The peer's host answered that nothing serves this port.
+    #[error("connection refused: nothing serves DCCP port {} at {peer}", peer.port)]
+    Refused {
+        /// The peer.
+        peer: Address,
+    },
+    /// The port is served, but not for this service code.
+    #[error("{peer} does not serve service code {service}")]
+    BadServiceCode {
+        /// The peer.
+        peer: Address,
+        /// The service code that was asked for.
+        service: ServiceCode,
+    },
+    /// The server takes no more connections now.
+    #[error("{peer} is too busy for another connection")]
+    TooBusy {
+        /// The peer.
+        peer: Address,
+    },
+    /// The network reported that the peer's host or UDP port cannot be reached.
+    #[error("{peer} is unreachable: the network or the host rejects UDP port {}", peer.udp.port())]
+    Unreachable {
+        /// The peer.
+        peer: Address,
+    },
+    /// Nothing came back at all.
+    #[error("no answer from {peer}")]
+    NoAnswer {
+        /// The peer.
+        peer: Address,
+    },
+    /// The message is larger than one packet of this path.
+    #[error("a message of {len} bytes is over the maximum of {max} bytes for this path")]
+    MessageTooLarge {
+        /// Bytes offered.
+        len: usize,
+        /// Bytes that fit, see `Connection::max_message_size`.
+        max: usize,
+    },
+    /// The connection was closed in order; nothing more can be sent.
+    #[error("the connection is closed")]
+    Closed,
+    /// The connection ended out of order.
+    #[error("connection lost: {0}")]
+    Lost(CloseReason),
+    /// The time allowed for the call is over; the connection lives on.
+    #[error("timed out")]
+    TimedOut,
+    /// The system refused something that a socket needs.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What to do about it, as one sentence for a person.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::PortInUse { .. } => "choose another port, or stop the program that holds it",
+            Self::ServiceInUse { .. } => "use another DCCP port or service code, or one listener",
+            Self::BindDenied { .. } => "ports below 1024 need privilege: choose a higher one",
+            Self::AddressNotLocal { .. } => {
+                "bind to 0.0.0.0, to [::], or to an address of your own"
+            }
+            Self::NoService => "give at least one service code, for example SC:test",
+            Self::Connect(_) | Self::Config(_) => "change the setting that the message names",
+            Self::Refused { .. } => "check the port, and that the server runs",
+            Self::BadServiceCode { .. } => "give both sides the same service code",
+            Self::TooBusy { .. } => "try again later, or raise the server's backlog",
+            Self::Unreachable { .. } => {
+                "check host and UDP port, that the server runs, and the firewalls between"
+            }
+            Self::NoAnswer { .. } => {
+                "check the address; a firewall may drop UDP to this port without a word"
+            }
+            Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
+            Self::Closed => "open a new connection to send more",
+            Self::Lost(_) => "open a new connection; the peer or the path between has failed",
+            Self::TimedOut => "wait longer, or look whether the peer still works",
+            Self::Io { .. } => "see what the system says",
+        }
+    }
+
+    /// Whether the peer answered and said no.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::BadServiceCode { .. } | Self::TooBusy { .. })
+    }
+
+    pub(crate) fn bind(addr: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::PortInUse { addr },
+            io::ErrorKind::PermissionDenied => Self::BindDenied { addr },
+            io::ErrorKind::AddrNotAvailable => Self::AddressNotLocal { addr },
+            _ => Self::Io { what: "cannot open a UDP socket", source },
+        }
+    }
+
+    pub(crate) fn connect(e: ConnectError) -> Self {
+        match e {
+            ConnectError::Config(e) => Self::Config(e),
+            other => Self::Connect(other),
+        }
+    }
+
+    /// Why a handshake failed.
+    pub(crate) fn handshake(reason: CloseReason, peer: Address, service: ServiceCode) -> Self {
+        match reason {
+            CloseReason::PeerReset { code, .. } => match code {
+                ResetCode::ConnectionRefused | ResetCode::NoConnection => Self::Refused { peer },
+                ResetCode::BadServiceCode => Self::BadServiceCode { peer, service },
+                ResetCode::TooBusy => Self::TooBusy { peer },
+                _ => Self::Lost(reason),
+            },
+            CloseReason::ConnectTimeout | CloseReason::HandshakeTimeout => Self::NoAnswer { peer },
+            CloseReason::Unreachable => Self::Unreachable { peer },
+            other => Self::ended(other),
+        }
+    }
+
+    /// Why an open connection ended.
+    pub(crate) fn ended(reason: CloseReason) -> Self {
+        if reason.is_orderly() { Self::Closed } else { Self::Lost(reason) }
+    }
+}
+
+impl From<ListenError> for Error {
+    fn from(e: ListenError) -> Self {
+        match e {
+            ListenError::InUse { port, service } => Self::ServiceInUse { port, service },
+            ListenError::NoService | ListenError::InvalidService => Self::NoService,
+            ListenError::Config(e) => Self::Config(e),
+        }
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(e: Error) -> Self {
+        use io::ErrorKind as Kind;
+        let kind = match &e {
+            Error::PortInUse { .. } | Error::ServiceInUse { .. } => Kind::AddrInUse,
+            Error::BindDenied { .. } => Kind::PermissionDenied,
+            Error::AddressNotLocal { .. } => Kind::AddrNotAvailable,
+            Error::NoService | Error::Connect(_) | Error::Config(_) => Kind::InvalidInput,
+            Error::Refused { .. } | Error::BadServiceCode { .. } | Error::TooBusy { .. } => {
+                Kind::ConnectionRefused
+            }
+            Error::Unreachable { .. } => Kind::HostUnreachable,
+            Error::NoAnswer { .. } | Error::TimedOut => Kind::TimedOut,
+            Error::MessageTooLarge { .. } => Kind::InvalidInput,
+            Error::Closed => Kind::NotConnected,
+            Error::Lost(_) => Kind::ConnectionReset,
+            Error::Io { source, .. } => source.kind(),
+        };
+        Self::new(kind, e)
+    }
+}
+
+/// Why [`Connection::try_send`](crate::Connection::try_send) did not take a message.
+#[derive(Debug, thiserror::Error)]
+pub enum TrySendError {
+    /// No room in the send queue; the message comes back. `writable` tells when to offer it again.
+    #[error("the send queue is full")]
+    Full(Outgoing),
+    /// It can never be sent.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+/// Why [`Connection::try_recv`](crate::Connection::try_recv) gave no message.
+#[derive(Debug, thiserror::Error)]
+pub enum TryRecvError {
+    /// Nothing has arrived; `readable` tells when to ask again.
+    #[error("nothing to read yet")]
+    Empty,
+    /// Everything was read, and the connection ended: [`Error::Closed`] in order, or
+    /// [`Error::Lost`].
+    #[error(transparent)]
+    Ended(#[from] Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_of_the_handshake_says_who_refused_what() {
+        let peer: Address = "192.0.2.1:5004".parse().unwrap();
+        let service: ServiceCode = "SC:test".parse().unwrap();
+        let text = |code| {
+            let reason = CloseReason::PeerReset { code, data: [0; 3] };
+            Error::handshake(reason, peer, service).to_string()
+        };
+        assert!(text(ResetCode::BadServiceCode).contains("SC:test"));
+        assert!(text(ResetCode::ConnectionRefused).contains("DCCP port 5004"));
+        assert!(text(ResetCode::TooBusy).contains("192.0.2.1:5004"));
+    }
+}

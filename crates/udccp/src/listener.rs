@@ -1,0 +1,67 @@
+//! Waiting for clients.
+
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use udccp_wire::ServiceCode;
+
+use crate::shared::ListenHandle;
+use crate::{Connection, Endpoint, Error, Options};
+
+/// Serves one or more service codes on a DCCP port. Dropping it stops listening; connections
+/// that were accepted live on, others are reset.
+#[derive(Debug)]
+pub struct Listener {
+    handle: ListenHandle,
+}
+
+impl Listener {
+    /// Listens on the DCCP port and the UDP port of `addr`, on an endpoint of its own (see
+    /// [`Address`](crate::Address) for the two ports). Port 0 picks a free one.
+    ///
+    /// # Errors
+    /// [`Error::PortInUse`] and its like, [`Error::NoService`], or no tokio runtime.
+    pub fn bind(addr: SocketAddr, service: ServiceCode) -> Result<Self, Error> {
+        Self::bind_with(addr, vec![service], &Options::default())
+    }
+
+    /// Listens with several service codes and with settings for the accepted connections.
+    ///
+    /// # Errors
+    /// As [`Self::bind`], or a setting that cannot be used.
+    pub fn bind_with(
+        addr: SocketAddr,
+        services: impl Into<Vec<ServiceCode>>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let endpoint = Endpoint::bind(addr)?;
+        endpoint.listen(endpoint.local_addr().port(), services, options)
+    }
+
+    pub(crate) fn new(handle: ListenHandle) -> Self {
+        Self { handle }
+    }
+
+    /// The next connection whose handshake is done.
+    ///
+    /// # Errors
+    /// Only if the runtime that drives the socket has shut down.
+    pub async fn accept(&self) -> Result<Connection, Error> {
+        std::future::poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// [`Self::accept`] for hand-written futures.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<Connection, Error>> {
+        self.handle.poll_accept(cx).map_ok(Connection::new)
+    }
+
+    /// The bound UDP address.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.handle.shared().io.local_addr()
+    }
+
+    /// The DCCP port.
+    pub fn port(&self) -> u16 {
+        self.handle.port
+    }
+}

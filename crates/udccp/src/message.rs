@@ -1,0 +1,79 @@
+//! Messages on their way out.
+
+use bytes::Bytes;
+use udccp_base::{Instant, Message, Payload};
+
+/// A message to send: its data, and how long and how much it matters.
+///
+/// Anything that turns into [`Bytes`] is a message that matters for ever:
+///
+/// ```
+/// use std::time::Duration;
+/// use udccp::Outgoing;
+///
+/// let plain: Outgoing = "hello".into();
+/// let frame = Outgoing::new(vec![0; 1000]).lifetime(Duration::from_millis(40)).priority(1);
+/// assert_eq!((plain.len(), frame.len()), (5, 1000));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    pub(crate) payload: Bytes,
+    lifetime: Option<std::time::Duration>,
+    priority: u8,
+}
+
+impl Outgoing {
+    /// A message with no deadline and the lowest priority.
+    pub fn new(payload: impl Into<Bytes>) -> Self {
+        Self { payload: payload.into(), lifetime: None, priority: 0 }
+    }
+
+    /// Data that is too old to be useful this long after the call that sends it: it is dropped
+    /// before it leaves, and counted in `stats().counters.drops.send_expired`.
+    #[must_use]
+    pub fn lifetime(mut self, lifetime: std::time::Duration) -> Self {
+        self.lifetime = Some(lifetime);
+        self
+    }
+
+    /// Larger leaves first; equal priorities keep their order.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// Whether there is no data.
+    pub fn is_empty(&self) -> bool {
+        self.payload.is_empty()
+    }
+
+    pub(crate) fn into_message(self, now: Instant) -> Message {
+        Message {
+            payload: Payload::Bytes(self.payload),
+            deadline: self.lifetime.map(|d| now + d.into()),
+            priority: self.priority,
+        }
+    }
+
+    /// The message again, after a queue refused it.
+    pub(crate) fn from_message(message: Message, now: Instant) -> Self {
+        let remaining = message.deadline.map(|d| d.saturating_since(now).to_std());
+        Self {
+            payload: message.payload.to_bytes(),
+            lifetime: remaining,
+            priority: message.priority,
+        }
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Outgoing {
+    fn from(payload: T) -> Self {
+        Self::new(payload)
+    }
+}

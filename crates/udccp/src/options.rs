@@ -1,0 +1,232 @@
+//! Settings of sockets and connections.
+
+use std::time::Duration;
+
+use udccp_proto::{ConnectionConfig, QueuePolicy};
+
+use crate::io::RECV_BUFFER_BYTES;
+
+/// Settings of the UDP socket below, and of the endpoint on it.
+#[derive(Clone, Debug)]
+pub struct EndpointOptions {
+    pub(crate) recv_buffer: usize,
+    pub(crate) send_buffer: Option<usize>,
+    pub(crate) max_connections: usize,
+    pub(crate) ephemeral_ports: (u16, u16),
+    pub(crate) stray_resets_per_sec: u32,
+    pub(crate) secret: Option<[u8; 32]>,
+}
+
+impl Default for EndpointOptions {
+    fn default() -> Self {
+        Self {
+            recv_buffer: RECV_BUFFER_BYTES,
+            send_buffer: None,
+            max_connections: 1_000_000,
+            ephemeral_ports: (49_152, 65_535),
+            stray_resets_per_sec: 100,
+            secret: None,
+        }
+    }
+}
+
+impl EndpointOptions {
+    /// The default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Kernel receive buffer in bytes (default 4 MiB; the kernel allows `net.core.rmem_max`).
+    #[must_use]
+    pub fn recv_buffer(mut self, bytes: usize) -> Self {
+        self.recv_buffer = bytes;
+        self
+    }
+
+    /// Kernel send buffer in bytes (default: the system's).
+    #[must_use]
+    pub fn send_buffer(mut self, bytes: usize) -> Self {
+        self.send_buffer = Some(bytes);
+        self
+    }
+
+    /// Connections held at once (default 1,000,000).
+    #[must_use]
+    pub fn max_connections(mut self, n: usize) -> Self {
+        self.max_connections = n;
+        self
+    }
+
+    /// First and last DCCP port picked for outgoing connections (default 49152 to 65535).
+    #[must_use]
+    pub fn ephemeral_ports(mut self, first: u16, last: u16) -> Self {
+        self.ephemeral_ports = (first, last);
+        self
+    }
+
+    /// Resets sent per second for packets that belong to no connection (default 100).
+    #[must_use]
+    pub fn stray_resets_per_sec(mut self, n: u32) -> Self {
+        self.stray_resets_per_sec = n;
+        self
+    }
+
+    /// Key of initial sequence numbers and port choice (default: drawn from the system).
+    #[must_use]
+    pub fn secret(mut self, secret: [u8; 32]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+}
+
+/// Settings of connections: everything that [`ConnectionConfig`] has, with defaults that suit a
+/// socket. What is not set here can be set in [`Options::config_mut`].
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let options = udccp::Options::new()
+///     .close_linger(Duration::from_secs(2))
+///     .recv_queue(4 << 20, 4096);
+/// assert_eq!(options.config().recv_queue_packets, 4096);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) config: ConnectionConfig,
+    pub(crate) backlog: usize,
+    pub(crate) local_port: Option<u16>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let config = ConnectionConfig {
+            // Room for a few full batches, so that a writer finds the next one filled.
+            send_queue_packets: 512,
+            send_queue_bytes: 1 << 20,
+            ..ConnectionConfig::default()
+        };
+        Self { config, backlog: 128, local_port: None }
+    }
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
+        impl Options {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $name: $type) -> Self {
+                    self.config.$name = $value;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    /// CCIDs for the data that we send, best first (default 2).
+    tx_ccids: Vec<u8> = tx_ccids;
+    /// CCIDs for the data that we receive, best first (default 2).
+    rx_ccids: Vec<u8> = rx_ccids;
+    /// First Sequence Window in packets, 32 and up (default 100; it grows as needed).
+    sequence_window: u64 = sequence_window;
+    /// What a full send queue does (default: refuse, so that `send` waits).
+    queue_policy: QueuePolicy = queue_policy;
+    /// Hold acknowledgements back while the receive queue is nearly full, so that a slow reader
+    /// slows the sender down instead of losing messages (default true).
+    hold_acks_when_full: bool = hold_acks_when_full;
+    /// Use ECN (default true).
+    ecn: bool = ecn;
+    /// Allow 24-bit sequence numbers (default false).
+    short_seqnos: bool = short_seqnos;
+    /// Checksum coverage of what we send, 0 to 15 (default 0: everything).
+    send_cscov: u8 = send_cscov;
+    /// Least checksum coverage that we accept, 0 to 15 (default 0: everything).
+    min_cscov: u8 = min_cscov;
+    /// Carry a CRC-32c of the data (default false).
+    data_checksum: bool = data_checksum;
+    /// Ask the peer to count packets without data (default false).
+    ndp_count: bool = ndp_count;
+    /// Take a first round-trip sample in the handshake (default true).
+    handshake_timestamps: bool = handshake_timestamps;
+    /// Path MTU in bytes, IP header included (default 1500).
+    path_mtu: u16 = path_mtu;
+    /// Idle time after which the peer is probed (default: never).
+    keep_alive: Option<Duration> = keep_alive.map(Into::into);
+    /// Unanswered probes before the connection is given up (default 5).
+    keep_alive_probes: u32 = keep_alive_probes;
+    /// How long `close` may take to deliver what is queued (default 5 s).
+    close_linger: Duration = close_linger.into();
+    /// First retransmission timeout of a handshake (default 1 s, doubling).
+    initial_rto: Duration = initial_rto.into();
+    /// Requests sent again before a connect fails (default 6).
+    request_retries: u32 = request_retries;
+    /// Longest time of a handshake that has begun (default 4 min).
+    handshake_timeout: Duration = handshake_timeout.into();
+    /// Closes sent again before the peer counts as gone (default 8).
+    close_retries: u32 = close_retries;
+    /// Time in TIMEWAIT (default 4 min).
+    timewait: Duration = timewait.into();
+    /// Hold TIMEWAIT at the server when it closes (default false: the client holds it).
+    server_timewait: bool = server_timewait;
+    /// Least time between Syncs (default 125 ms).
+    sync_interval: Duration = sync_interval.into();
+}
+
+impl Options {
+    /// The default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One CCID, both ways (default 2).
+    #[must_use]
+    pub fn ccid(mut self, ccid: u8) -> Self {
+        self.config.tx_ccids = vec![ccid];
+        self.config.rx_ccids = vec![ccid];
+        self
+    }
+
+    /// What may wait to be sent, in bytes and messages (default 1 MiB, 512). `send` waits while
+    /// the queue is full.
+    #[must_use]
+    pub fn send_queue(mut self, bytes: usize, messages: usize) -> Self {
+        self.config.send_queue_bytes = bytes;
+        self.config.send_queue_packets = messages;
+        self
+    }
+
+    /// What may wait to be read, in bytes and messages (default 1 MiB, 1024). The peer is slowed
+    /// down as the queue fills.
+    #[must_use]
+    pub fn recv_queue(mut self, bytes: usize, messages: usize) -> Self {
+        self.config.recv_queue_bytes = bytes;
+        self.config.recv_queue_packets = messages;
+        self
+    }
+
+    /// Listeners only: connections that may be in handshake or wait for `accept` (default 128).
+    #[must_use]
+    pub fn backlog(mut self, connections: usize) -> Self {
+        self.backlog = connections;
+        self
+    }
+
+    /// Outgoing connections only: our DCCP port (default: an ephemeral one).
+    #[must_use]
+    pub fn local_port(mut self, port: u16) -> Self {
+        self.local_port = Some(port);
+        self
+    }
+
+    /// The settings as the protocol has them.
+    pub fn config(&self) -> &ConnectionConfig {
+        &self.config
+    }
+
+    /// The settings as the protocol has them, to change.
+    pub fn config_mut(&mut self) -> &mut ConnectionConfig {
+        &mut self.config
+    }
+}

@@ -1,0 +1,427 @@
+//! The calls of the sockets as poll functions: the async sockets await them, the blocking ones
+//! park a thread on them.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use udccp_base::{Instant, Payload};
+use udccp_proto as proto;
+use udccp_proto::{ConnectionStats, EndpointStats, ListenConfig};
+use udccp_wire::ServiceCode;
+
+use super::core::Core;
+use super::handle::{ConnHandle, Handle, ListenHandle};
+use super::waiters::{Conn, Waiters};
+use crate::io::UdpIo;
+use crate::{Address, Error, Options, Outgoing};
+
+impl Handle {
+    /// Starts a connection; its outcome is awaited with `poll_connected`.
+    pub(crate) fn connect(
+        &self,
+        peer: Address,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<ConnHandle, Error> {
+        if peer.udp.port() == 0 {
+            return Err(Error::Connect(proto::ConnectError::BadAddress));
+        }
+        let shared = self.shared();
+        let local = shared.io.source_for(peer.udp).map_err(|e| unroutable(e, peer))?;
+        let mut config = options.config.clone();
+        fit_to_kernel(&mut config, &shared.io);
+        let options = proto::ConnectOptions {
+            local,
+            local_port: options.local_port,
+            remote: peer.udp,
+            remote_port: peer.port,
+            service,
+            config,
+        };
+        let (id, tuple) = shared.with(|core, io, now| {
+            let id = core.endpoint.connect(now, options).map_err(Error::connect)?;
+            core.conns.insert(id, Conn::default());
+            core.flush(io, now);
+            let tuple = core.endpoint.tuple(id);
+            tuple.map(|t| (id, t)).ok_or(Error::Unreachable { peer })
+        })?;
+        Ok(ConnHandle { handle: self.clone(), id, tuple, service })
+    }
+
+    /// Serves `services` on DCCP port `port`.
+    pub(crate) fn listen(
+        &self,
+        port: u16,
+        services: Vec<ServiceCode>,
+        options: &Options,
+    ) -> Result<ListenHandle, Error> {
+        let mut connection = options.config.clone();
+        fit_to_kernel(&mut connection, &self.shared().io);
+        let config = ListenConfig { services, backlog: options.backlog, connection };
+        let id = self.shared().with(|core, _, _| {
+            let id = core.endpoint.listen(None, port, config)?;
+            core.listeners.insert(id, Waiters::default());
+            Ok::<_, Error>(id)
+        })?;
+        Ok(ListenHandle { handle: self.clone(), id, port })
+    }
+
+    pub(crate) fn endpoint_stats(&self) -> EndpointStats {
+        self.shared().with(|core, _, _| core.endpoint.endpoint_stats())
+    }
+
+    /// Waits until no connection is left.
+    pub(crate) fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared().with(|core, _, _| {
+            if core.driver.stopped || core.endpoint.endpoint_stats().connections == 0 {
+                return Poll::Ready(());
+            }
+            core.idlers.add(cx.waker());
+            Poll::Pending
+        })
+    }
+}
+
+impl ListenHandle {
+    /// The next connection whose handshake is done.
+    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<ConnHandle, Error>> {
+        let accepted = self.handle.shared().with(|core, _, _| {
+            while let Some(id) = core.endpoint.accept(self.id) {
+                let conn = core.conns.entry(id).or_default();
+                conn.connected = true;
+                conn.queued_at = None;
+                let found = (core.endpoint.tuple(id), core.endpoint.service(id));
+                if let (Some(tuple), Some(service)) = found {
+                    return Poll::Ready(Ok((id, tuple, service)));
+                }
+                core.conns.remove(&id);
+            }
+            if core.driver.stopped {
+                return Poll::Ready(Err(stopped()));
+            }
+            if let Some(waiters) = core.listeners.get_mut(&self.id) {
+                waiters.add(cx.waker());
+            }
+            Poll::Pending
+        });
+        accepted.map_ok(|(id, tuple, service)| ConnHandle {
+            handle: self.handle.clone(),
+            id,
+            tuple,
+            service,
+        })
+    }
+}
+
+impl ConnHandle {
+    /// Waits for the end of the handshake.
+    pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, _, _| {
+            let stopped_now = core.driver.stopped;
+            let Some(conn) = core.conns.get_mut(&self.id) else {
+                return Poll::Ready(Err(Error::Closed));
+            };
+            if conn.connected {
+                return Poll::Ready(Ok(()));
+            }
+            if let Some(reason) = conn.ended {
+                let e = Error::handshake(reason, self.peer(), self.service);
+                return Poll::Ready(Err(e));
+            }
+            if stopped_now {
+                return Poll::Ready(Err(stopped()));
+            }
+            conn.others.add(cx.waker());
+            Poll::Pending
+        })
+    }
+
+    /// Queues one message, once there is room. The message is taken out of `slot`.
+    pub(crate) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        slot: &mut Option<Outgoing>,
+    ) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, io, now| {
+            while let Some(message) = slot.take() {
+                match self.offer(core, io, now, message) {
+                    Ok(()) => core.flush_burst(io, now),
+                    Err(Refused::Full(message)) => {
+                        *slot = Some(message);
+                        return self.wait_for_room(core, cx);
+                    }
+                    Err(Refused::Never(e)) => return Poll::Ready(Err(e)),
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    /// Queues messages from an iterator as long as there is room; the first that finds none
+    /// waits in `slot`. Everything that was queued is sent with as few writes as possible.
+    pub(crate) fn poll_send_batch(
+        &self,
+        cx: &mut Context<'_>,
+        slot: &mut Option<Outgoing>,
+        messages: &mut dyn Iterator<Item = Outgoing>,
+    ) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, io, now| {
+            let result = loop {
+                let Some(message) = slot.take().or_else(|| messages.next()) else {
+                    break Poll::Ready(Ok(()));
+                };
+                match self.offer(core, io, now, message) {
+                    Ok(()) => {}
+                    Err(Refused::Full(message)) => {
+                        *slot = Some(message);
+                        break self.wait_for_room(core, cx);
+                    }
+                    Err(Refused::Never(e)) => break Poll::Ready(Err(e)),
+                }
+            };
+            core.flush(io, now);
+            result
+        })
+    }
+
+    /// Queues one message, or says at once why not.
+    pub(crate) fn try_send(&self, message: Outgoing) -> Result<(), crate::TrySendError> {
+        self.shared().with(|core, io, now| match self.offer(core, io, now, message) {
+            Ok(()) => {
+                core.flush_burst(io, now);
+                Ok(())
+            }
+            Err(Refused::Full(message)) => Err(crate::TrySendError::Full(message)),
+            Err(Refused::Never(e)) => Err(crate::TrySendError::Failed(e)),
+        })
+    }
+
+    fn offer(
+        &self,
+        core: &mut Core,
+        io: &UdpIo,
+        now: Instant,
+        message: Outgoing,
+    ) -> Result<(), Refused> {
+        let len = message.len();
+        let first = core.endpoint.send(now, self.id, message.into_message(now));
+        let refused = match first {
+            Err(proto::SendError::Full(message)) => {
+                // A burst may be waiting that the network would take.
+                core.flush(io, now);
+                core.endpoint.send(now, self.id, message)
+            }
+            other => other,
+        };
+        refused.map_err(|e| match e {
+            proto::SendError::Full(m) => Refused::Full(Outgoing::from_message(m, now)),
+            proto::SendError::TooLarge { mps, .. } => {
+                Refused::Never(Error::MessageTooLarge { len, max: mps })
+            }
+            proto::SendError::NotOpen(_) => Refused::Never(self.ended(core)),
+        })
+    }
+
+    fn wait_for_room(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+        if core.driver.stopped {
+            return Poll::Ready(Err(stopped()));
+        }
+        match core.conns.get_mut(&self.id) {
+            Some(conn) => conn.writers.add(cx.waker()),
+            None => return Poll::Ready(Err(Error::Closed)),
+        }
+        Poll::Pending
+    }
+
+    /// Waits until the send queue has room.
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, _, _| {
+            if core.endpoint.is_writable(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            if core.conns.get(&self.id).is_none_or(|c| c.ended.is_some()) {
+                return Poll::Ready(Err(self.ended(core)));
+            }
+            self.wait_for_room(core, cx)
+        })
+    }
+
+    /// Waits until there is something to read, or the end.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, _, _| {
+            if core.endpoint.is_readable(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            self.wait_to_read(core, cx)
+        })
+    }
+
+    /// The next message, or `None` at the orderly end.
+    pub(crate) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        self.shared().with(|core, io, now| match core.endpoint.recv(now, self.id) {
+            Ok(Some(payload)) => {
+                // Room in the receive queue may release acknowledgements that were held back.
+                core.flush(io, now);
+                Poll::Ready(Ok(Some(into_bytes(payload))))
+            }
+            Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
+            Err(e) => Poll::Ready(end_of_reading(e)),
+        })
+    }
+
+    /// Up to `max` messages, at least one; 0 at the orderly end.
+    pub(crate) fn poll_recv_batch(
+        &self,
+        cx: &mut Context<'_>,
+        into: &mut Vec<Bytes>,
+        max: usize,
+    ) -> Poll<Result<usize, Error>> {
+        self.shared().with(|core, io, now| {
+            let mut count = 0;
+            let ended = loop {
+                if count == max {
+                    break None;
+                }
+                match core.endpoint.recv(now, self.id) {
+                    Ok(Some(payload)) => {
+                        into.push(into_bytes(payload));
+                        count += 1;
+                    }
+                    Ok(None) => break None,
+                    Err(e) => break Some(e),
+                }
+            };
+            if count > 0 || max == 0 {
+                core.flush(io, now);
+                return Poll::Ready(Ok(count));
+            }
+            match ended {
+                Some(e) => Poll::Ready(end_of_reading(e).map(|_| 0)),
+                None => self.wait_to_read(core, cx).map_ok(|()| 0),
+            }
+        })
+    }
+
+    /// The next message, or at once why there is none.
+    pub(crate) fn try_recv(&self) -> Result<Bytes, crate::TryRecvError> {
+        self.shared().with(|core, io, now| match core.endpoint.recv(now, self.id) {
+            Ok(Some(payload)) => {
+                core.flush(io, now);
+                Ok(into_bytes(payload))
+            }
+            Ok(None) => Err(crate::TryRecvError::Empty),
+            Err(e) => match end_of_reading(e) {
+                Ok(_) => Err(crate::TryRecvError::Ended(Error::Closed)),
+                Err(e) => Err(crate::TryRecvError::Ended(e)),
+            },
+        })
+    }
+
+    fn wait_to_read(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+        if core.driver.stopped {
+            return Poll::Ready(Err(stopped()));
+        }
+        match core.conns.get_mut(&self.id) {
+            Some(conn) => conn.readers.add(cx.waker()),
+            None => return Poll::Ready(Err(Error::Closed)),
+        }
+        Poll::Pending
+    }
+
+    /// Starts an orderly close.
+    pub(crate) fn close(&self) {
+        self.shared().with(|core, io, now| {
+            core.endpoint.close(now, self.id);
+            core.flush(io, now);
+        });
+    }
+
+    /// Ends the connection at once.
+    pub(crate) fn abort(&self) {
+        self.shared().with(|core, io, now| {
+            core.endpoint.abort(now, self.id);
+            core.flush(io, now);
+        });
+    }
+
+    /// Waits for the end of the connection.
+    pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, _, _| {
+            let stopped_now = core.driver.stopped;
+            let Some(conn) = core.conns.get_mut(&self.id) else {
+                return Poll::Ready(Ok(()));
+            };
+            match conn.ended {
+                Some(reason) if reason.is_orderly() => Poll::Ready(Ok(())),
+                Some(reason) => Poll::Ready(Err(Error::Lost(reason))),
+                None if stopped_now => Poll::Ready(Err(stopped())),
+                None => {
+                    conn.others.add(cx.waker());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    pub(crate) fn stats(&self) -> Option<ConnectionStats> {
+        self.shared().with(|core, _, _| core.endpoint.stats(self.id))
+    }
+
+    pub(crate) fn max_message_size(&self) -> usize {
+        self.shared().with(|core, _, _| core.endpoint.mps(self.id).unwrap_or(0))
+    }
+
+    /// Why nothing can be sent any more.
+    fn ended(&self, core: &Core) -> Error {
+        let conn: Option<&Conn> = core.conns.get(&self.id);
+        conn.and_then(|c| c.ended).map_or(Error::Closed, Error::ended)
+    }
+}
+
+/// Why a message was not queued.
+enum Refused {
+    Full(Outgoing),
+    Never(Error),
+}
+
+fn into_bytes(payload: Payload) -> Bytes {
+    match payload {
+        Payload::Bytes(bytes) => bytes,
+        zeros @ Payload::Zeros(_) => zeros.to_bytes(),
+    }
+}
+
+fn end_of_reading(e: proto::RecvError) -> Result<Option<Bytes>, Error> {
+    match e {
+        proto::RecvError::Closed(reason) if reason.is_orderly() => Ok(None),
+        proto::RecvError::Closed(reason) => Err(Error::Lost(reason)),
+        proto::RecvError::UnknownConnection => Ok(None),
+    }
+}
+
+fn stopped() -> Error {
+    let source = io::Error::new(io::ErrorKind::BrokenPipe, "its runtime has shut down");
+    Error::Io { what: "the driver of the socket has stopped", source }
+}
+
+fn unroutable(source: io::Error, peer: Address) -> Error {
+    match source.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            Error::Unreachable { peer }
+        }
+        _ => Error::Io { what: "cannot find the way to the peer", source },
+    }
+}
+
+/// Keeps the receive queue, and with it the peer's window, below what the kernel holds while the
+/// driver does not run: a burst of a full window must find room there.
+fn fit_to_kernel(config: &mut proto::ConnectionConfig, io: &UdpIo) {
+    let room = io.recv_buffer_bytes() / 2;
+    config.recv_queue_bytes = config.recv_queue_bytes.min(room).max(1);
+    config.recv_queue_packets =
+        config.recv_queue_packets.min(room / KERNEL_BYTES_PER_DATAGRAM).max(1);
+}
+
+/// What the kernel accounts for one small datagram at least.
+const KERNEL_BYTES_PER_DATAGRAM: usize = 768;

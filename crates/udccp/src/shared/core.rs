@@ -1,0 +1,242 @@
+//! The endpoint with what its driver keeps beside it, all under one lock.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::task::Waker;
+
+use udccp_base::{Datagram, Duration, Instant, Machine};
+use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
+
+use super::waiters::{Conn, Waiters};
+use crate::io::{Failure, Flushed, Report, Transmitter, UdpIo};
+
+/// A message that follows the last flush within this time is one of a burst: it waits until the
+/// burst is over or fills a batch, so that the burst leaves in few writes.
+const BURST_GAP: Duration = Duration::from_micros(50);
+/// Messages of a burst that wait at most.
+const BURST_MESSAGES: u32 = 64;
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) conns: BTreeMap<ConnectionId, Conn>,
+    pub(crate) listeners: BTreeMap<ListenerId, Waiters>,
+    tx: Transmitter,
+    /// Polled from the endpoint, but it did not fit in the batch.
+    spare: Option<Datagram>,
+    /// The socket took no more; only the driver, who waits for room, tries again.
+    pub(crate) blocked: bool,
+    /// Messages queued since the last flush.
+    burst: u32,
+    /// When a burst last left.
+    last_flush: Instant,
+    /// Tasks that wait for the last connection to end.
+    pub(crate) idlers: Waiters,
+    /// Tasks to wake once the lock is free.
+    wake: Vec<Waker>,
+    pub(crate) driver: Driver,
+    /// Handles that users hold; the driver ends with the last of them.
+    pub(crate) handles: usize,
+}
+
+/// What the callers know about the driver.
+#[derive(Debug, Default)]
+pub(crate) struct Driver {
+    pub(crate) waker: Option<Waker>,
+    /// It has been woken and has not run since.
+    notified: bool,
+    /// There is work that only the driver does.
+    wanted: bool,
+    /// When it wakes by itself (`None`: never).
+    armed: Option<Instant>,
+    /// It has ended, and nothing will happen any more.
+    pub(crate) stopped: bool,
+}
+
+impl Core {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            conns: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            tx: Transmitter::default(),
+            spare: None,
+            blocked: false,
+            burst: 0,
+            last_flush: Instant::ZERO,
+            idlers: Waiters::default(),
+            wake: Vec::new(),
+            driver: Driver::default(),
+            handles: 0,
+        }
+    }
+
+    /// Passes the endpoint's events on to the tasks that wait for them.
+    fn dispatch(&mut self) {
+        while let Some(event) = self.endpoint.poll_event() {
+            if let EventKind::Incoming(listener) = event.kind {
+                let conn = Conn { connected: true, queued_at: Some(listener), ..Conn::default() };
+                self.conns.insert(event.id, conn);
+                if let Some(waiters) = self.listeners.get_mut(&listener) {
+                    waiters.move_to(&mut self.wake);
+                }
+                continue;
+            }
+            let Some(conn) = self.conns.get_mut(&event.id) else { continue };
+            match event.kind {
+                EventKind::Readable => conn.readers.move_to(&mut self.wake),
+                EventKind::Writable => conn.writers.move_to(&mut self.wake),
+                EventKind::Connected => {
+                    conn.connected = true;
+                    conn.wake_all(&mut self.wake);
+                }
+                EventKind::Closed(reason) => {
+                    conn.ended = Some(reason);
+                    conn.wake_all(&mut self.wake);
+                }
+                // Counted in the statistics.
+                EventKind::MessageDropped { .. } | EventKind::Incoming(_) => {}
+            }
+        }
+    }
+
+    /// Ends a change: what happened is passed on. Returns the tasks to wake.
+    pub(crate) fn settle(&mut self) -> Vec<Waker> {
+        self.dispatch();
+        let sooner = match (self.endpoint.poll_timeout(), self.driver.armed) {
+            (Some(due), Some(armed)) => due < armed,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if (self.driver.wanted || sooner) && !self.driver.notified {
+            self.driver.notified = true;
+            self.wake.extend(self.driver.waker.clone());
+        }
+        self.driver.wanted = false;
+        std::mem::take(&mut self.wake)
+    }
+
+    /// Has the driver look as soon as it can.
+    pub(crate) fn want_driver(&mut self) {
+        self.driver.wanted = true;
+    }
+
+    /// A message was queued: sends it, or lets it wait for the rest of its burst.
+    pub(crate) fn flush_burst(&mut self, io: &UdpIo, now: Instant) {
+        self.burst += 1;
+        let first = self.burst == 1 && now - self.last_flush > BURST_GAP;
+        if first || self.burst >= BURST_MESSAGES {
+            self.last_flush = now;
+            self.flush(io, now);
+        } else if self.burst == 1 {
+            self.want_driver();
+        }
+    }
+
+    /// Puts on the wire everything that may leave now.
+    pub(crate) fn flush(&mut self, io: &UdpIo, now: Instant) {
+        self.burst = 0;
+        while !self.blocked {
+            let more = self.gather(io, now);
+            match self.tx.flush(io) {
+                Flushed::Done => {}
+                Flushed::Blocked => {
+                    self.blocked = true;
+                    self.want_driver();
+                }
+                Flushed::Failed(failure) => self.sending_failed(io, now, &failure),
+            }
+            if !more && self.tx.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Fills the batches; whether more is waiting.
+    fn gather(&mut self, io: &UdpIo, now: Instant) -> bool {
+        let max_segments = io.max_gso_segments();
+        loop {
+            let next = self.spare.take().or_else(|| self.endpoint.poll_transmit(now));
+            let Some(datagram) = next else { return false };
+            if let Some(back) = self.tx.push(datagram, max_segments) {
+                self.spare = Some(back);
+                return true;
+            }
+        }
+    }
+
+    fn sending_failed(&mut self, io: &UdpIo, now: Instant, failure: &Failure) {
+        self.take_reports(io, now);
+        tracing::debug!("sending to {} failed: {}", failure.dst, failure.error);
+        // Too big is reported with its MTU through the error queue; a full queue of the device
+        // is a loss like any other. What is left means that there is no way there.
+        let lost = [io::ErrorKind::OutOfMemory, io::ErrorKind::Interrupted];
+        let too_big = failure.error.raw_os_error() == Some(nix::libc::EMSGSIZE);
+        let no_room = failure.error.raw_os_error() == Some(nix::libc::ENOBUFS);
+        if !too_big && !no_room && !lost.contains(&failure.error.kind()) {
+            self.report(io, now, failure.dst, &failure.quoted, PathReport::Unreachable);
+        }
+    }
+
+    /// Tells the endpoint what the network said about packets that were sent.
+    pub(crate) fn take_reports(&mut self, io: &UdpIo, now: Instant) {
+        while let Some(Report { remote, quoted, mtu }) = io.take_report() {
+            let report = mtu.map_or(PathReport::Unreachable, PathReport::PathMtu);
+            self.report(io, now, remote, &quoted, report);
+        }
+    }
+
+    fn report(
+        &mut self,
+        io: &UdpIo,
+        now: Instant,
+        remote: SocketAddr,
+        quoted: &[u8],
+        report: PathReport,
+    ) {
+        // Without a route the packet was sent from where the connection says, which the quoted
+        // ports still find on a bound socket.
+        let local = io.source_for(remote).unwrap_or_else(|_| io.local_addr());
+        self.endpoint.handle_path_report(now, local, remote, quoted, report);
+    }
+
+    /// The driver begins a turn.
+    pub(crate) fn begin_turn(&mut self, now: Instant) {
+        self.driver.notified = false;
+        self.driver.armed = None;
+        if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+    }
+
+    /// The driver ends a turn. Returns the tasks to wake and when to come back.
+    pub(crate) fn end_turn(&mut self) -> (Vec<Waker>, Option<Instant>) {
+        self.dispatch();
+        let due = self.endpoint.poll_timeout();
+        self.driver.armed = due;
+        self.driver.wanted = false;
+        if self.endpoint.endpoint_stats().connections == 0 {
+            self.idlers.move_to(&mut self.wake);
+        }
+        (std::mem::take(&mut self.wake), due)
+    }
+
+    /// Whether nobody holds a handle and every connection has come to its end.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.handles == 0 && self.endpoint.endpoint_stats().connections == 0
+    }
+
+    /// The driver is gone: nobody may wait for it.
+    pub(crate) fn stop(&mut self) -> Vec<Waker> {
+        self.driver.stopped = true;
+        for conn in self.conns.values_mut() {
+            conn.wake_all(&mut self.wake);
+        }
+        for waiters in self.listeners.values_mut() {
+            waiters.move_to(&mut self.wake);
+        }
+        self.idlers.move_to(&mut self.wake);
+        std::mem::take(&mut self.wake)
+    }
+}

@@ -1,0 +1,155 @@
+//! What the async and the blocking sockets have in common: the endpoint behind a lock, the
+//! calls on it as poll functions, and one turn of the driver.
+
+mod calls;
+mod clock;
+mod core;
+mod handle;
+mod waiters;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use udccp_base::{Instant, Machine};
+use udccp_proto::{Endpoint, EndpointConfig};
+
+pub(crate) use self::clock::Clock;
+use self::core::Core;
+pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
+use crate::io::{Receiver, UdpIo};
+use crate::{EndpointOptions, Error};
+
+/// Reads of 32 buffers in one turn, at most: acknowledgements and other work come round in time.
+const READS_PER_TURN: usize = 4;
+
+/// One UDP socket and the endpoint on it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) io: UdpIo,
+    pub(crate) clock: Clock,
+    core: Mutex<Core>,
+}
+
+/// What a turn of the driver leaves to be done.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// The socket may hold more.
+    pub(crate) more: bool,
+    /// Tasks were woken; on a shared thread they want to run.
+    pub(crate) woke: bool,
+    /// Wait for room to send, too.
+    pub(crate) blocked: bool,
+    /// Come back then at the latest.
+    pub(crate) deadline: Option<Instant>,
+    /// Nobody needs the driver any more.
+    pub(crate) finished: bool,
+}
+
+impl Shared {
+    /// Binds the UDP socket. A driver has to be started next.
+    pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
+        let io = UdpIo::bind(addr, options.recv_buffer, options.send_buffer)
+            .map_err(|e| Error::bind(addr, e))?;
+        let mut secret = [0; 32];
+        match options.secret {
+            Some(given) => secret = given,
+            None => getrandom::fill(&mut secret).map_err(|e| Error::Io {
+                what: "cannot draw a random secret",
+                source: io::Error::other(e),
+            })?,
+        }
+        let mut config = EndpointConfig::new(secret);
+        config.ephemeral_ports = options.ephemeral_ports;
+        config.max_connections = options.max_connections;
+        config.stray_resets_per_sec = options.stray_resets_per_sec;
+        let core = Mutex::new(Core::new(Endpoint::new(config)));
+        Ok(Self { io, clock: Clock::start(), core })
+    }
+
+    /// Names who is woken when only the driver can go on.
+    pub(crate) fn set_driver(&self, waker: Waker) {
+        self.lock().driver.waker = Some(waker);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic elsewhere leaves the endpoint between two calls, which is a valid state.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One change to the endpoint. Tasks are woken when the lock is free again.
+    fn with<R>(&self, change: impl FnOnce(&mut Core, &UdpIo, Instant) -> R) -> R {
+        let mut core = self.lock();
+        // Read under the lock, so that time never goes backwards for the endpoint.
+        let now = self.clock.now();
+        let result = change(&mut core, &self.io, now);
+        let wake = core.settle();
+        drop(core);
+        wake.into_iter().for_each(Waker::wake);
+        result
+    }
+
+    /// One turn of the driver: handles everything that arrived, then sends everything that may
+    /// leave, so that one acknowledgement answers a batch. `read` reads once.
+    pub(crate) fn turn(
+        &self,
+        rx: &mut Receiver,
+        mut read: impl FnMut(&mut Receiver, &UdpIo) -> io::Result<usize>,
+        check_errors: bool,
+    ) -> Turn {
+        let mut arrived = read(rx, &self.io);
+        let mut core = self.lock();
+        let now = self.clock.now();
+        let mut more = false;
+        for round in 1..=READS_PER_TURN {
+            match arrived {
+                Ok(count) => {
+                    rx.deliver(&self.io, count, |d| core.endpoint.handle_datagram(now, d));
+                    more = count == rx.capacity();
+                }
+                Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => more = false,
+                Err(_) => {
+                    core.take_reports(&self.io, now);
+                    more = true;
+                }
+            }
+            if !more || round == READS_PER_TURN {
+                break;
+            }
+            arrived = read(rx, &self.io);
+        }
+        if check_errors {
+            core.take_reports(&self.io, now);
+        }
+        core.begin_turn(now);
+        core.blocked = false;
+        core.flush(&self.io, now);
+        let (wake, deadline) = core.end_turn();
+        let turn = Turn {
+            more,
+            woke: !wake.is_empty(),
+            blocked: core.blocked,
+            deadline,
+            finished: core.is_finished(),
+        };
+        drop(core);
+        wake.into_iter().for_each(Waker::wake);
+        turn
+    }
+
+    /// Says that the driver is gone.
+    pub(crate) fn stop(&self) {
+        let wake = self.lock().stop();
+        wake.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Held by a driver for as long as it runs, however it ends.
+pub(crate) struct Running<'a>(pub(crate) &'a Shared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

@@ -1,0 +1,54 @@
+//! Tasks that wait for something, and what is known of a connection between calls.
+
+use std::task::Waker;
+
+use udccp_proto::{CloseReason, ListenerId};
+
+/// Tasks waiting for one thing. Mostly none or one.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    first: Option<Waker>,
+    more: Vec<Waker>,
+}
+
+impl Waiters {
+    /// Adds a task, once.
+    pub(crate) fn add(&mut self, waker: &Waker) {
+        match &self.first {
+            None => self.first = Some(waker.clone()),
+            Some(w) if w.will_wake(waker) => {}
+            Some(_) if self.more.iter().any(|w| w.will_wake(waker)) => {}
+            Some(_) => self.more.push(waker.clone()),
+        }
+    }
+
+    /// Moves all tasks to the list of those to be woken.
+    pub(crate) fn move_to(&mut self, list: &mut Vec<Waker>) {
+        list.extend(self.first.take());
+        list.append(&mut self.more);
+    }
+}
+
+/// A connection as the socket layer sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Conn {
+    /// Waiting for a message.
+    pub(crate) readers: Waiters,
+    /// Waiting for room in the send queue.
+    pub(crate) writers: Waiters,
+    /// Waiting for the handshake or for the end.
+    pub(crate) others: Waiters,
+    pub(crate) connected: bool,
+    pub(crate) ended: Option<CloseReason>,
+    /// Not accepted yet.
+    pub(crate) queued_at: Option<ListenerId>,
+}
+
+impl Conn {
+    /// Everybody has a reason to look again.
+    pub(crate) fn wake_all(&mut self, list: &mut Vec<Waker>) {
+        self.readers.move_to(list);
+        self.writers.move_to(list);
+        self.others.move_to(list);
+    }
+}
