@@ -30,8 +30,14 @@ pub struct TcpConfig {
     /// Retransmission timeout before the first round-trip time sample (RFC 6298 section 2.1).
     pub initial_rto: Duration,
     /// Lower bound of the retransmission timeout. RFC 6298 section 2.4 says 1 s; kernels use
-    /// 200 ms, and tail losses cost five times less there, so that is the default.
+    /// 200 ms, and a loss at the end of a window costs five times less there: the default.
     pub min_rto: Duration,
+    /// Least distance of the timeout above the smoothed round-trip time: the G of RFC 6298 section
+    /// 2.3, which kernels set to the minimum of 200 ms. Without it a steady path of 300 ms has an
+    /// RTO of 301 ms, and the round trip of every fast retransmission would run into it.
+    pub rto_margin: Duration,
+    /// Which round-trip times count.
+    pub rtt_sampling: RttSampling,
     /// Upper bound of the retransmission timeout (RFC 6298 section 2.5: at least 60 s).
     pub max_rto: Duration,
     /// Timestamps option (RFC 7323).
@@ -54,6 +60,8 @@ pub struct TcpConfig {
     pub data_retries: u32,
     /// Time spent in TIME-WAIT.
     pub time_wait: Duration,
+    /// Initial sequence number; `None` draws one (RFC 9293 section 3.4.1). Set it to see the wrap.
+    pub initial_sequence: Option<u32>,
 }
 
 /// When the receiver acknowledges in-order data (RFC 9293 section 3.8.6.3); data out of order,
@@ -79,6 +87,15 @@ pub enum AckCounting {
     /// One, whatever it acknowledges (kernels before, where appropriate byte counting was off):
     /// with delayed acknowledgements NewReno then grows one segment in two round trips.
     OnePerAck,
+}
+
+/// Which acknowledgements give a round-trip time sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttSampling {
+    /// Every one that acknowledges new data (kernels): the average follows within a few of them.
+    EveryAck,
+    /// One in a window of data, for which the gains of RFC 6298 were made (RFC 7323 appendix G).
+    OncePerWindow,
 }
 
 /// How the amount in flight falls to the new window when recovery begins.
@@ -118,10 +135,12 @@ impl TcpConfig {
             window_reduction: WindowReduction::Proportional,
             recv_buffer_bytes: 16 << 20,
             send_buffer_bytes: 64 << 20,
-            unsent_limit_bytes: 64 << 10,
+            unsent_limit_bytes: 256 << 10,
             delayed_ack: DelayedAck::default(),
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_millis(200),
+            rto_margin: Duration::from_millis(200),
+            rtt_sampling: RttSampling::EveryAck,
             max_rto: Duration::from_secs(120),
             timestamps: true,
             window_scaling: true,
@@ -133,6 +152,7 @@ impl TcpConfig {
             syn_retries: 6,
             data_retries: 15,
             time_wait: Duration::from_secs(60),
+            initial_sequence: None,
         }
     }
 
@@ -144,6 +164,8 @@ impl TcpConfig {
             window_reduction: WindowReduction::AtOnce,
             delayed_ack: DelayedAck { quick_at_start: 0, ..DelayedAck::default() },
             min_rto: Duration::from_secs(1),
+            rto_margin: Duration::from_millis(1),
+            rtt_sampling: RttSampling::OncePerWindow,
             ..Self::new(algorithm)
         }
     }

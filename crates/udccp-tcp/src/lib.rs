@@ -8,5 +8,18 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod connection;
+mod ends;
+mod ranges;
+mod recv;
+mod send;
+mod seq;
+mod udp;
+pub mod wire;
 
-pub use config::{AckCounting, DelayedAck, TcpConfig, WindowReduction};
+pub use config::{AckCounting, DelayedAck, RttSampling, TcpConfig, WindowReduction};
+pub use connection::{CloseReason, State, TcpStats};
+pub use ends::{TcpReceiver, TcpSender};
+pub use recv::RecvStats;
+pub use send::SendStats;
+pub use udp::{UdpSender, UdpSink};

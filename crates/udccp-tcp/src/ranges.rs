@@ -41,11 +41,6 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Number of stretches.
-    pub(crate) fn count(&self) -> usize {
-        self.ranges.len()
-    }
-
     /// Whether nothing is covered.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -59,12 +54,6 @@ impl RangeSet {
     /// The stretches from the highest down.
     pub(crate) fn from_the_back(&self) -> impl Iterator<Item = Range> {
         self.ranges.iter().rev().copied()
-    }
-
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        self.ranges.clear();
-        self.hint = 0;
     }
 
     /// Index of the first stretch that ends after `offset`.
@@ -84,11 +73,6 @@ impl RangeSet {
     pub(crate) fn first_after(&mut self, offset: u64) -> Option<Range> {
         let i = self.index_after(offset);
         self.ranges.get(i).copied()
-    }
-
-    /// Whether all of `range` is covered.
-    pub(crate) fn covers(&mut self, range: Range) -> bool {
-        self.first_after(range.start).is_some_and(|r| r.start <= range.start && range.end <= r.end)
     }
 
     /// Adds `range`; calls `newly` for each part that was not covered before, in ascending order.
@@ -190,7 +174,6 @@ mod tests {
                 let probe = edge + rng.below(110);
                 let next = set.first_after(probe).map(|r| r.start.max(probe));
                 assert_eq!(next, model.range(probe..).next().copied());
-                assert!(set.covers(range));
                 if rng.chance(0.2) {
                     edge += rng.below(30);
                     let gone = set.remove_below(edge);

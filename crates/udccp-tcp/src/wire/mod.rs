@@ -83,7 +83,8 @@ impl TcpHeader {
         payload: &Payload,
         pseudo: Sum,
     ) -> Result<(Self, usize), WireError> {
-        let (fixed, rest) = bytes.split_first_chunk::<FIXED_HEADER>().ok_or(WireError::Truncated)?;
+        let (fixed, rest) =
+            bytes.split_first_chunk::<FIXED_HEADER>().ok_or(WireError::Truncated)?;
         let data_offset = usize::from(fixed[12] >> 4) * 4;
         let options_len = data_offset.checked_sub(FIXED_HEADER).ok_or(WireError::DataOffset)?;
         let options = rest.get(..options_len).ok_or(WireError::Truncated)?;

@@ -1,0 +1,60 @@
+//! Cost of one segment delivered, both ends and the acknowledgements included, over an in-memory
+//! pipe in virtual time: `cargo bench -p udccp-tcp`. Flat in the window is the point.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{Fate, Pipe, ms};
+use udccp_base::Seed;
+use udccp_cc::{Algorithm, InitialWindow};
+use udccp_tcp::TcpConfig;
+
+fn config(window: u32) -> TcpConfig {
+    TcpConfig {
+        max_cwnd: Some(window),
+        initial_window: InitialWindow::Packets(window),
+        recv_buffer_bytes: 64 << 20,
+        ..TcpConfig::new(Algorithm::NEW_RENO)
+    }
+}
+
+fn run(window: u32, loss: f64, segments: u64) -> (f64, f64) {
+    let mut rng = Seed(7).stream("loss");
+    let mut pipe = Pipe::new(config(window), ms(50));
+    if loss > 0.0 {
+        pipe = pipe.with_rule(move |_, _| if rng.chance(loss) { Fate::Drop } else { Fate::Pass });
+    }
+    pipe.start();
+    let payload = 1448;
+    while pipe.delivered < segments * payload / 10 {
+        pipe.run_for(ms(10));
+    }
+    let before = (pipe.delivered, pipe.receiver.stats().recv.pure_acks);
+    let clock = clock();
+    while pipe.delivered - before.0 < segments * payload {
+        pipe.run_for(ms(10));
+    }
+    let delivered = (pipe.delivered - before.0) as f64 / payload as f64;
+    let nanos = clock.elapsed().as_nanos() as f64;
+    let acks = (pipe.receiver.stats().recv.pure_acks - before.1) as f64;
+    (nanos / delivered, acks / delivered)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark owns a clock")]
+fn clock() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+fn main() {
+    println!("{:>8} {:>8} {:>12} {:>12}", "window", "loss", "ns/segment", "acks/segment");
+    for window in [100, 1000, 10_000] {
+        for loss in [0.0, 0.001] {
+            let segments = if loss > 0.0 && window == 100 { 200_000 } else { 2_000_000 };
+            let best =
+                (0..3).map(|_| run(window, loss, segments)).min_by(|a, b| a.0.total_cmp(&b.0));
+            let (nanos, acks) = best.unwrap_or_default();
+            println!("{window:>8} {loss:>8} {nanos:>12.1} {acks:>12.2}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A segment arrives at a synchronised end (RFC 9293 section 3.10.7.4).
+
+use udccp_base::{Duration, Ecn, Instant};
+
+use super::{CloseReason, Connection, Event, State};
+use crate::ranges::Range;
+use crate::send::AckInfo;
+use crate::seq;
+use crate::wire::{Flags, TcpHeader};
+
+impl Connection {
+    /// Dispatches an intact segment with `data` bytes by state.
+    pub(super) fn on_header(&mut self, now: Instant, header: &TcpHeader, data: usize, ecn: Ecn) {
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.on_listen(now, header),
+            State::SynSent => self.on_syn_sent(now, header),
+            _ => self.on_segment(now, header, data, ecn),
+        }
+    }
+
+    fn on_segment(&mut self, now: Instant, header: &TcpHeader, data: usize, ecn: Ecn) {
+        let flags = header.flags;
+        let Some(start) = seq::from_wire(self.peer_isn, header.seq, self.recv.nxt()) else {
+            return;
+        };
+        let fin = flags.has(Flags::FIN);
+        let space = data as u64 + u64::from(fin) + u64::from(flags.has(Flags::SYN));
+        let range = Range::new(start, start + space);
+        if self.is_stale(header) || !self.recv.is_acceptable(range) {
+            if !flags.has(Flags::RST) {
+                self.on_unacceptable(now, header, range);
+            }
+            return;
+        }
+        if flags.has(Flags::RST) {
+            // Only an exact hit resets; a near one is challenged (RFC 9293 section 3.10.7.4).
+            match start == self.recv.nxt() {
+                true => self.abort(now, CloseReason::Reset),
+                false => self.recv.owe_ack(),
+            }
+            return;
+        }
+        if !flags.has(Flags::ACK) || flags.has(Flags::SYN) {
+            self.recv.owe_ack();
+            return;
+        }
+        self.take_timestamp(header, start);
+        if self.state == State::SynReceived {
+            self.on_syn_received(now, header);
+        }
+        if !self.on_acknowledgement(now, header) {
+            return;
+        }
+        if range.start < range.end {
+            self.note_congestion(ecn, flags);
+            self.recv.on_segment(now, range, fin);
+            self.after_data(now);
+        }
+    }
+
+    /// Protection against wrapped sequence numbers (RFC 7323 section 5.3).
+    fn is_stale(&self, header: &TcpHeader) -> bool {
+        self.agreed.timestamps
+            && header
+                .options
+                .timestamps
+                .is_some_and(|(val, _)| seq::timestamp_before(val, self.recent_timestamp))
+    }
+
+    fn on_unacceptable(&mut self, now: Instant, header: &TcpHeader, range: Range) {
+        if self.state == State::SynReceived && header.flags.has(Flags::SYN) {
+            // Our answer to the SYN was lost.
+            self.control = Some(super::Control::SynAck);
+            return;
+        }
+        if self.state == State::TimeWait {
+            self.state_deadline = now + self.config.time_wait;
+        }
+        self.recv.on_unacceptable(range);
+    }
+
+    /// TS.Recent follows the segment that the next acknowledgement will answer.
+    #[inline]
+    fn take_timestamp(&mut self, header: &TcpHeader, start: u64) {
+        if let Some((val, _)) = header.options.timestamps
+            && start <= self.last_ack_sent
+        {
+            self.recent_timestamp = val;
+        }
+    }
+
+    /// Processes the acknowledgement field; false drops the rest of the segment.
+    fn on_acknowledgement(&mut self, now: Instant, header: &TcpHeader) -> bool {
+        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let Some(ack) = seq::from_wire(self.isn, header.ack, una) else { return false };
+        if ack > nxt {
+            // An acknowledgement of what was never sent.
+            self.recv.owe_ack();
+            return false;
+        }
+        if ack < una {
+            return true;
+        }
+        let mut blocks = [Range::new(0, 0); 4];
+        let mut count = 0;
+        if self.agreed.sack {
+            for (left, right) in header.options.sack.as_slice() {
+                let edges =
+                    (seq::from_wire(self.isn, *left, una), seq::from_wire(self.isn, *right, una));
+                if let (Some(left), Some(right)) = edges
+                    && left < right
+                    && right <= nxt
+                {
+                    blocks[count] = Range::new(left, right);
+                    count += 1;
+                }
+            }
+        }
+        let window = u64::from(header.window) << self.agreed.peer_shift;
+        self.send.on_ack(
+            now,
+            &AckInfo {
+                ack,
+                window_end: ack + window,
+                blocks: &blocks[..count],
+                timestamp_rtt: self.timestamp_rtt(now, header),
+                congestion_echo: self.agreed.ecn && header.flags.has(Flags::ECE),
+            },
+        );
+        if self.send.is_closing() && self.send.fin_acked() {
+            self.step(now, Event::FinAcked);
+        }
+        true
+    }
+
+    /// The time since the segment left whose timestamp comes back, at least one tick.
+    fn timestamp_rtt(&self, now: Instant, header: &TcpHeader) -> Option<Duration> {
+        let (_, echo) = header.options.timestamps.filter(|_| self.agreed.timestamps)?;
+        let ticks = self.timestamp(now).wrapping_sub(echo);
+        // An echo from the future, or of nothing, is no measurement.
+        (ticks < 1 << 30).then(|| Duration::from_millis(u64::from(ticks.max(1))))
+    }
+
+    /// RFC 3168 section 6.1.3: echo a mark until the sender says that it has cut its window.
+    fn note_congestion(&mut self, ecn: Ecn, flags: Flags) {
+        if !self.agreed.ecn {
+            return;
+        }
+        if flags.has(Flags::CWR) {
+            self.echo_congestion = false;
+        }
+        if ecn == Ecn::Ce && !self.echo_congestion {
+            self.echo_congestion = true;
+            self.recv.owe_ack();
+        }
+    }
+
+    fn after_data(&mut self, now: Instant) {
+        if self.recv.is_finished() {
+            self.step(now, Event::PeerFinished);
+            if self.close_with_peer {
+                self.end_stream();
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A connection as a [`Machine`] and a [`Transport`].
+
+use udccp_base::{Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport};
+
+use super::{CloseReason, Connection, Control, Event, State};
+use crate::wire::TcpHeader;
+
+impl Connection {
+    /// Ends our stream after what was written.
+    pub(super) fn end_stream(&mut self) {
+        self.send.close();
+    }
+}
+
+impl Machine for Connection {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        let parsed = TcpHeader::parse(&datagram.header, &datagram.payload, self.pseudo_in);
+        match parsed {
+            Ok((header, data))
+                if header.dst_port == self.local.port()
+                    && header.src_port == self.remote.port() =>
+            {
+                self.on_header(now, &header, data, datagram.ecn);
+            }
+            _ => self.bad_segments += 1,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.state_deadline {
+            match self.state {
+                State::SynSent | State::SynReceived => self.on_handshake_timeout(now),
+                _ => {
+                    self.state_deadline = Instant::MAX;
+                    self.step(now, Event::TimeWaitOver);
+                }
+            }
+        }
+        if self.state.is_synchronized() {
+            if self.send.on_timeout(now) {
+                self.control = Some(Control::Probe);
+            }
+            if self.send.unanswered() > self.config.data_retries {
+                self.abort(now, CloseReason::TimedOut);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        self.next_datagram(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let mut deadline = self.state_deadline;
+        if self.state.is_synchronized() {
+            deadline = deadline.min(self.send.deadline()).min(self.recv.deadline());
+        }
+        (deadline < Instant::MAX).then_some(deadline)
+    }
+}
+
+impl Transport for Connection {
+    fn open(&mut self, now: Instant) {
+        if !self.close_with_peer {
+            self.start(now);
+        }
+    }
+
+    fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
+        if self.send.is_closing() || self.close_reason.is_some() {
+            return SendOutcome::Closed(message);
+        }
+        match self.send.write(message.payload.len() as u64) {
+            true => SendOutcome::Accepted,
+            false => SendOutcome::Full(message),
+        }
+    }
+
+    fn is_writable(&self) -> bool {
+        self.close_reason.is_none() && !self.send.is_closing() && self.send.is_writable()
+    }
+
+    fn close(&mut self, now: Instant) {
+        match self.state {
+            State::Closed | State::Listen => {
+                self.opened = true;
+                self.step(now, Event::Abort);
+            }
+            _ => self.end_stream(),
+        }
+    }
+
+    fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
+        self.recv.read().map(Payload::Zeros)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    fn max_payload(&self) -> usize {
+        self.send.segment_payload() as usize
+    }
+
+    fn probe(&self) -> Probe {
+        let (cc, rtt, stats) = (self.send.congestion(), self.send.rtt(), self.send.stats());
+        let threshold = Some(cc.ssthresh()).filter(|t| *t < u32::MAX);
+        Probe {
+            cwnd_packets: Some(f64::from(cc.cwnd())),
+            ssthresh_packets: threshold.map(f64::from),
+            pipe_packets: Some(self.send.pipe_segments()),
+            srtt: rtt.srtt(),
+            rto: Some(rtt.rto()),
+            congestion_events: stats.congestion_events,
+            timeouts: stats.timeouts,
+            retransmits: stats.retransmits,
+            ..Probe::default()
+        }
+    }
+}

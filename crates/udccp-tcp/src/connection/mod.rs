@@ -1,0 +1,171 @@
+//! One end of a TCP connection: state, both directions, handshake and close.
+
+mod handshake;
+mod input;
+mod machine;
+mod output;
+mod state;
+
+use core::net::{IpAddr, SocketAddr};
+
+use bytes::BytesMut;
+use udccp_base::{Instant, Seed};
+
+use crate::config::TcpConfig;
+use crate::recv::{ReceiveSide, RecvStats};
+use crate::send::{SendSide, SendStats};
+use crate::wire::Sum;
+
+use state::Event;
+pub use state::State;
+
+/// Why a connection ended before both ends closed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The peer reset it.
+    Reset,
+    /// The peer did not answer a SYN or data.
+    TimedOut,
+}
+
+/// Counters of one end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// The sending side.
+    pub send: SendStats,
+    /// The receiving side.
+    pub recv: RecvStats,
+    /// Arrived segments that were malformed, had a wrong checksum or were for other ports.
+    pub bad_segments: u64,
+}
+
+/// Control segments that wait to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Control {
+    Syn,
+    SynAck,
+    /// A probe of a closed window: an old sequence number that must be answered.
+    Probe,
+}
+
+/// What both ends agreed to in the handshake.
+#[derive(Clone, Copy, Debug, Default)]
+struct Agreed {
+    timestamps: bool,
+    sack: bool,
+    ecn: bool,
+    /// Shift of the window fields that arrive.
+    peer_shift: u8,
+}
+
+/// One end of a connection; [`crate::TcpSender`] and [`crate::TcpReceiver`] are its two roles.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    local: SocketAddr,
+    remote: SocketAddr,
+    config: TcpConfig,
+    state: State,
+    close_reason: Option<CloseReason>,
+    send: SendSide,
+    recv: ReceiveSide,
+    agreed: Agreed,
+    /// Our initial sequence number, and the peer's once known.
+    isn: u32,
+    peer_isn: u32,
+    /// Added to our timestamps, which so say nothing of our clock (RFC 7323 section 5.4).
+    timestamp_offset: u32,
+    /// TS.Recent of RFC 7323 section 4.3.
+    recent_timestamp: u32,
+    /// Last.ACK.sent of RFC 7323 section 4.3.
+    last_ack_sent: u64,
+    /// Whether the peer has not yet confirmed our echo of a congestion mark.
+    echo_congestion: bool,
+    control: Option<Control>,
+    /// Whether `open` was called: an end lives once.
+    opened: bool,
+    syn_sent_at: Instant,
+    /// Retransmission of SYN or SYN-ACK, or the end of TIME-WAIT.
+    state_deadline: Instant,
+    /// Close as soon as the peer does.
+    close_with_peer: bool,
+    arena: BytesMut,
+    pseudo_out: Sum,
+    pseudo_in: Sum,
+    bad_segments: u64,
+}
+
+impl Connection {
+    /// An end that waits: for `open` in state `Closed`, for a SYN in state `Listen`.
+    pub(crate) fn new(
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: TcpConfig,
+        seed: Seed,
+        state: State,
+    ) -> Self {
+        let mut rng = seed.stream("tcp-initial-numbers");
+        let (isn, timestamp_offset) = (rng.next_u64() as u32, rng.next_u64() as u32);
+        let pseudo = |from: IpAddr, to| Sum::pseudo_header(from, to, udccp_base::Datagram::TCP);
+        Self {
+            local,
+            remote,
+            state,
+            close_reason: None,
+            send: SendSide::new(&config),
+            recv: ReceiveSide::new(&config),
+            agreed: Agreed::default(),
+            isn: config.initial_sequence.unwrap_or(isn),
+            peer_isn: 0,
+            timestamp_offset,
+            recent_timestamp: 0,
+            last_ack_sent: 0,
+            echo_congestion: false,
+            control: None,
+            opened: false,
+            syn_sent_at: Instant::ZERO,
+            state_deadline: Instant::MAX,
+            close_with_peer: state == State::Listen,
+            arena: BytesMut::new(),
+            pseudo_out: pseudo(local.ip(), remote.ip()),
+            pseudo_in: pseudo(remote.ip(), local.ip()),
+            bad_segments: 0,
+            config,
+        }
+    }
+
+    /// The state.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why it ended early, if it did.
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason
+    }
+
+    /// Counters so far.
+    pub(crate) fn stats(&self) -> TcpStats {
+        TcpStats { send: self.send.stats(), recv: self.recv.stats, bad_segments: self.bad_segments }
+    }
+
+    /// Moves to the next state; an event that means nothing in this state changes nothing.
+    fn step(&mut self, now: Instant, event: Event) {
+        if let Some(next) = self.state.after(event) {
+            self.state = next;
+            if next == State::TimeWait {
+                self.state_deadline = now + self.config.time_wait;
+            }
+        }
+    }
+
+    fn abort(&mut self, now: Instant, reason: CloseReason) {
+        self.step(now, Event::Abort);
+        self.close_reason = Some(reason);
+        self.control = None;
+    }
+
+    /// Our timestamp clock: one tick is a millisecond (RFC 7323 section 5.4 allows 1 ms to 1 s).
+    fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.timestamp_offset)
+    }
+}

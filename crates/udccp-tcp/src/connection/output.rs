@@ -1,0 +1,133 @@
+//! Segments leave: header bytes, options, what is acknowledged.
+
+use bytes::Bytes;
+use udccp_base::{Datagram, Ecn, Instant, Payload};
+
+use super::{Connection, Control, Event};
+use crate::send::Segment;
+use crate::seq;
+use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBlocks, TcpHeader, TcpOptions};
+
+/// Headers are cut from blocks of this many bytes: one allocation for some 500 segments.
+const ARENA_BYTES: usize = 16 << 10;
+
+impl Connection {
+    /// The next segment, if one may leave.
+    pub(super) fn next_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        if let Some(control) = self.control.take() {
+            return Some(self.control_segment(now, control));
+        }
+        if !self.state.is_synchronized() {
+            return None;
+        }
+        if let Some(segment) = self.send.next_segment(now) {
+            return Some(self.data_segment(now, segment));
+        }
+        self.recv.ack_due(now).then(|| {
+            self.recv.stats.pure_acks += 1;
+            self.acknowledge(now, self.send.nxt(), Flags::ACK, 0, Ecn::NotEct)
+        })
+    }
+
+    fn control_segment(&mut self, now: Instant, control: Control) -> Datagram {
+        if control == Control::Probe {
+            // An old number with no data: the peer must answer with its window.
+            let offset = self.send.una().saturating_sub(1);
+            return self.acknowledge(now, offset, Flags::ACK, 0, Ecn::NotEct);
+        }
+        let flags = self.syn_flags(control);
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
+        let window = self.config.recv_buffer_bytes.min(0xffff) as u16;
+        self.recv.promise(window);
+        self.recv.on_ack_sent();
+        let header = TcpHeader {
+            seq: self.isn,
+            ack: if flags.has(Flags::ACK) { seq::to_wire(self.peer_isn, 1) } else { 0 },
+            flags,
+            window,
+            options: self.syn_options(now, control),
+            ..TcpHeader::default()
+        };
+        self.emit(header, 0, Ecn::NotEct)
+    }
+
+    fn data_segment(&mut self, now: Instant, segment: Segment) -> Datagram {
+        let mut flags = Flags::ACK;
+        if segment.push {
+            flags = flags.with(Flags::PSH);
+        }
+        let mut ecn = Ecn::NotEct;
+        if self.agreed.ecn && !segment.retransmission {
+            // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
+            ecn = Ecn::Ect0;
+            if self.send.take_cwr() {
+                flags = flags.with(Flags::CWR);
+            }
+        }
+        if segment.fin {
+            flags = flags.with(Flags::FIN);
+            self.step(now, Event::FinSent);
+        }
+        self.acknowledge(now, segment.range.start, flags, segment.data, ecn)
+    }
+
+    /// Any segment of a synchronised connection: all of them acknowledge.
+    fn acknowledge(
+        &mut self,
+        now: Instant,
+        offset: u64,
+        flags: Flags,
+        data: u32,
+        ecn: Ecn,
+    ) -> Datagram {
+        let echo = if self.echo_congestion { Flags::ECE } else { Flags::default() };
+        let expected = self.recv.nxt();
+        let header = TcpHeader {
+            seq: seq::to_wire(self.isn, offset),
+            ack: seq::to_wire(self.peer_isn, expected),
+            flags: flags.with(echo),
+            window: self.recv.window_field(),
+            options: self.options(now),
+            ..TcpHeader::default()
+        };
+        self.last_ack_sent = expected;
+        self.recv.on_ack_sent();
+        self.emit(header, data, ecn)
+    }
+
+    #[inline]
+    fn options(&self, now: Instant) -> TcpOptions {
+        let timestamps = self.agreed.timestamps;
+        let timestamps = timestamps.then(|| (self.timestamp(now), self.recent_timestamp));
+        let mut sack = SackBlocks::default();
+        if self.agreed.sack && self.recv.has_blocks() {
+            self.recv.for_each_block(|r| {
+                let edge = |offset| seq::to_wire(self.peer_isn, offset);
+                sack.push(edge(r.start), edge(r.end));
+            });
+        }
+        TcpOptions { timestamps, sack, ..TcpOptions::default() }
+    }
+
+    fn emit(&mut self, header: TcpHeader, data: u32, ecn: Ecn) -> Datagram {
+        let header =
+            TcpHeader { src_port: self.local.port(), dst_port: self.remote.port(), ..header };
+        if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
+            self.arena.reserve(ARENA_BYTES);
+        }
+        header.emit(&mut self.arena, self.pseudo_out, data as usize);
+        let bytes: Bytes = self.arena.split().freeze();
+        let at = |mut address: core::net::SocketAddr| {
+            address.set_port(0);
+            address
+        };
+        Datagram {
+            src: at(self.local),
+            dst: at(self.remote),
+            protocol: Datagram::TCP,
+            ecn,
+            header: bytes,
+            payload: Payload::Zeros(data),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The two ends of a flow: one that opens and sends, one that waits, receives and closes along.
+
+use core::net::SocketAddr;
+
+use udccp_base::{
+    Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+};
+
+use crate::config::TcpConfig;
+use crate::connection::{CloseReason, Connection, State, TcpStats};
+
+/// The active end: opens the connection and sends.
+///
+/// Messages are taken into the byte stream as their length; their boundaries and contents are not
+/// kept. A message as long as [`Transport::max_payload`] fills one segment.
+#[derive(Debug)]
+pub struct TcpSender(Connection);
+
+/// The passive end: answers a SYN, receives, and closes when the peer has closed.
+///
+/// Read with [`Transport::poll_delivered`] before draining: what is not read is not in the
+/// window that the next acknowledgement advertises.
+#[derive(Debug)]
+pub struct TcpReceiver(Connection);
+
+impl TcpSender {
+    /// An end at `local` that will open to `remote`; both addresses carry the TCP port. `seed`
+    /// gives the initial sequence number and timestamp.
+    pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
+        Self(Connection::new(local, remote, config, seed.derive("active"), State::Closed))
+    }
+}
+
+impl TcpReceiver {
+    /// An end at `local` that waits for `remote`; both addresses carry the TCP port. `seed` gives
+    /// the initial sequence number and timestamp.
+    pub fn new(local: SocketAddr, remote: SocketAddr, config: TcpConfig, seed: Seed) -> Self {
+        Self(Connection::new(local, remote, config, seed.derive("passive"), State::Listen))
+    }
+}
+
+macro_rules! an_end {
+    ($end:ty) => {
+        impl $end {
+            /// The state of the connection.
+            pub fn state(&self) -> State {
+                self.0.state()
+            }
+
+            /// Why the connection ended before both ends closed it.
+            pub fn close_reason(&self) -> Option<CloseReason> {
+                self.0.close_reason()
+            }
+
+            /// Counters so far.
+            pub fn stats(&self) -> TcpStats {
+                self.0.stats()
+            }
+        }
+
+        impl Machine for $end {
+            fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+                self.0.handle_datagram(now, datagram);
+            }
+            fn handle_timeout(&mut self, now: Instant) {
+                self.0.handle_timeout(now);
+            }
+            fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+                self.0.poll_transmit(now)
+            }
+            fn poll_timeout(&self) -> Option<Instant> {
+                self.0.poll_timeout()
+            }
+        }
+
+        impl Transport for $end {
+            fn open(&mut self, now: Instant) {
+                self.0.open(now);
+            }
+            fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
+                self.0.send(now, message)
+            }
+            fn is_writable(&self) -> bool {
+                self.0.is_writable()
+            }
+            fn close(&mut self, now: Instant) {
+                self.0.close(now);
+            }
+            fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
+                self.0.poll_delivered(now)
+            }
+            fn is_closed(&self) -> bool {
+                self.0.is_closed()
+            }
+            fn max_payload(&self) -> usize {
+                self.0.max_payload()
+            }
+            fn probe(&self) -> Probe {
+                self.0.probe()
+            }
+        }
+    };
+}
+
+an_end!(TcpSender);
+an_end!(TcpReceiver);

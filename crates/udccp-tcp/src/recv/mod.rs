@@ -1,0 +1,271 @@
+//! The receiving side of a connection: reassembly, the advertised window, when to acknowledge.
+
+use udccp_base::Instant;
+
+use crate::config::{DelayedAck, TcpConfig};
+use crate::ranges::{Range, RangeSet};
+use crate::send::FIRST_DATA;
+
+/// Counters of the receiving side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecvStats {
+    /// Segments with data that arrived.
+    pub segments: u64,
+    /// Segments that arrived after one with a higher sequence number.
+    pub out_of_order: u64,
+    /// Segments without any new byte.
+    pub duplicates: u64,
+    /// Bytes delivered to the application.
+    pub delivered_bytes: u64,
+    /// Acknowledgements sent that carried no data.
+    pub pure_acks: u64,
+}
+
+/// The receiving side. Offsets count from the peer's SYN.
+#[derive(Debug)]
+pub(crate) struct ReceiveSide {
+    /// Next offset expected.
+    nxt: u64,
+    /// Stretches beyond `nxt` that arrived.
+    beyond: RangeSet,
+    /// The stretches to report, most recent first (RFC 2018 section 4).
+    report: [Range; 4],
+    report_len: usize,
+    /// A duplicate to report once (RFC 2883).
+    duplicate: Option<Range>,
+    /// Bytes in order that the application has not read.
+    readable: u64,
+    fin_at: Option<u64>,
+    buffer: u64,
+    /// Window shift that we announced.
+    shift: u8,
+    scaled: bool,
+    /// First offset beyond the window we advertised; never moves back (RFC 9293 section 3.8.6).
+    window_end: u64,
+    waiting_segments: u32,
+    ack_now: bool,
+    ack_deadline: Instant,
+    quick_left: u32,
+    policy: DelayedAck,
+    pub(crate) stats: RecvStats,
+}
+
+impl ReceiveSide {
+    /// Nothing arrived yet.
+    pub(crate) fn new(config: &TcpConfig) -> Self {
+        Self {
+            nxt: FIRST_DATA,
+            beyond: RangeSet::default(),
+            report: [Range::new(0, 0); 4],
+            report_len: 0,
+            duplicate: None,
+            readable: 0,
+            fin_at: None,
+            buffer: u64::from(config.recv_buffer_bytes),
+            shift: 0,
+            scaled: false,
+            window_end: FIRST_DATA,
+            waiting_segments: 0,
+            ack_now: false,
+            ack_deadline: Instant::MAX,
+            quick_left: config.delayed_ack.quick_at_start,
+            policy: config.delayed_ack,
+            stats: RecvStats::default(),
+        }
+    }
+
+    /// The shift that lets a 16-bit field say the whole buffer (RFC 7323 section 2.2).
+    pub(crate) fn wanted_shift(&self) -> u8 {
+        (0..14).find(|s| self.buffer >> s <= 0xffff).unwrap_or(14)
+    }
+
+    /// Window scaling was agreed.
+    pub(crate) fn set_shift(&mut self, shift: u8) {
+        self.shift = shift;
+        self.scaled = true;
+    }
+
+    /// Next offset expected.
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Whether the peer's FIN arrived, with everything before it.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.nxt > fin)
+    }
+
+    /// Whether a segment may be processed: it touches the window (RFC 9293 section 3.10.7.4), or
+    /// stands at its left edge when that is closed.
+    pub(crate) fn is_acceptable(&self, range: Range) -> bool {
+        let beyond_left = range.end > self.nxt || range.start == self.nxt;
+        beyond_left && range.start <= self.window_end.max(self.nxt)
+    }
+
+    /// A segment outside the window arrived: the peer hears where we are, and which data it sent
+    /// without need.
+    pub(crate) fn on_unacceptable(&mut self, range: Range) {
+        self.ack_now = true;
+        let is_data = range.start >= FIRST_DATA && range.start < range.end;
+        if is_data && range.end <= self.nxt {
+            self.stats.segments += 1;
+            self.stats.duplicates += 1;
+            self.duplicate = Some(range);
+        }
+    }
+
+    /// Data (and the FIN at its end) arrived.
+    pub(crate) fn on_segment(&mut self, now: Instant, range: Range, fin: bool) {
+        self.stats.segments += 1;
+        // What lies beyond the window is not kept; the left edge is always taken.
+        let limit = self.window_end.max(self.nxt) + u64::from(fin);
+        let taken = range.clamp(self.nxt, limit);
+        if taken.start >= taken.end {
+            self.stats.duplicates += 1;
+            self.duplicate = Some(range);
+            self.ack_now = true;
+            return;
+        }
+        if fin && taken.end == range.end {
+            self.fin_at = Some(range.end - 1);
+        }
+        if taken.start > self.nxt {
+            self.keep_beyond(range, taken);
+        } else {
+            self.advance(now, taken.end);
+        }
+    }
+
+    fn keep_beyond(&mut self, range: Range, taken: Range) {
+        self.stats.out_of_order += 1;
+        let mut fresh = 0;
+        let merged = self.beyond.insert(taken, |part| fresh += part.len());
+        if fresh == 0 {
+            self.stats.duplicates += 1;
+            self.duplicate = Some(range);
+        }
+        self.ack_now = true;
+        // The stretch with this segment goes first; stretches it swallowed go.
+        let mut report = [merged; 4];
+        let mut len = 1;
+        for old in &self.report[..self.report_len] {
+            let apart = old.end < merged.start || merged.end < old.start;
+            if apart && len < report.len() {
+                report[len] = *old;
+                len += 1;
+            }
+        }
+        (self.report, self.report_len) = (report, len);
+    }
+
+    /// Everything up to `end` is here; what waited behind it joins.
+    fn advance(&mut self, now: Instant, end: u64) {
+        let mut end = end;
+        if !self.beyond.is_empty() {
+            if let Some(joined) = self.beyond.first_after(end).filter(|r| r.start <= end) {
+                end = joined.end;
+            }
+            self.beyond.remove_below(end);
+            self.forget_reports_below(end);
+            // A hole was filled, or one is left (RFC 5681 section 4.2).
+            self.ack_now = true;
+        }
+        let fin = u64::from(self.fin_at.is_some_and(|fin| fin < end));
+        self.readable += end - self.nxt - fin;
+        self.nxt = end;
+        self.ack_now |= fin == 1;
+        self.waiting_segments += 1;
+        if self.quick_left > 0 {
+            self.quick_left -= 1;
+            self.ack_now = true;
+        }
+        if self.waiting_segments >= self.policy.every {
+            self.ack_now = true;
+        } else if self.waiting_segments == 1 {
+            self.ack_deadline = now + self.policy.timeout;
+        }
+    }
+
+    fn forget_reports_below(&mut self, edge: u64) {
+        let mut len = 0;
+        for i in 0..self.report_len {
+            if self.report[i].end > edge {
+                self.report[len] = self.report[i];
+                len += 1;
+            }
+        }
+        self.report_len = len;
+    }
+
+    /// An acknowledgement is owed at once (a probe, an unacceptable segment).
+    pub(crate) fn owe_ack(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// Whether an acknowledgement must leave now.
+    pub(crate) fn ack_due(&self, now: Instant) -> bool {
+        self.ack_now || now >= self.ack_deadline
+    }
+
+    /// When an acknowledgement that waits must leave.
+    pub(crate) fn deadline(&self) -> Instant {
+        if self.ack_now { Instant::ZERO } else { self.ack_deadline }
+    }
+
+    /// A segment with the acknowledgement number `nxt` left.
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.ack_now = false;
+        self.waiting_segments = 0;
+        self.ack_deadline = Instant::MAX;
+        self.duplicate = None;
+    }
+
+    /// The window field for a segment that leaves now.
+    pub(crate) fn window_field(&mut self) -> u16 {
+        let space = self.buffer.saturating_sub(self.readable);
+        let wanted = (self.nxt + space).max(self.window_end) - self.nxt;
+        let field = (wanted >> self.shift).min(0xffff);
+        self.window_end = self.window_end.max(self.nxt + (field << self.shift));
+        field as u16
+    }
+
+    /// Whether window scaling was agreed.
+    pub(crate) fn is_scaled(&self) -> bool {
+        self.scaled
+    }
+
+    /// The unscaled window of a SYN was advertised.
+    pub(crate) fn promise(&mut self, window: u16) {
+        self.window_end = self.window_end.max(FIRST_DATA + u64::from(window));
+    }
+
+    /// Whether the next acknowledgement carries SACK blocks.
+    #[inline]
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.report_len > 0 || self.duplicate.is_some()
+    }
+
+    /// Calls `block` for the SACK blocks of the next acknowledgement, in their order.
+    pub(crate) fn for_each_block(&self, mut block: impl FnMut(Range)) {
+        if let Some(duplicate) = self.duplicate {
+            block(duplicate);
+        }
+        self.report[..self.report_len].iter().copied().for_each(&mut block);
+    }
+
+    /// Takes what is in order; `None` when nothing is.
+    pub(crate) fn read(&mut self) -> Option<u32> {
+        if self.readable == 0 {
+            return None;
+        }
+        let taken = u32::try_from(self.readable).unwrap_or(u32::MAX);
+        self.readable -= u64::from(taken);
+        self.stats.delivered_bytes += u64::from(taken);
+        // Tell the peer when reading has at least doubled its window; smaller steps go with the
+        // acknowledgements of data (silly window avoidance, RFC 9293 section 3.8.6.2.2).
+        let space = self.buffer.saturating_sub(self.readable);
+        let seen = self.window_end.saturating_sub(self.nxt);
+        self.ack_now |= space >= 2 * seen.max(1) && !self.is_finished();
+        Some(taken)
+    }
+}

@@ -1,0 +1,276 @@
+//! The sending side of a connection: the stream, its scoreboard, its window and its timers.
+
+mod output;
+mod recovery;
+mod reduction;
+mod scoreboard;
+mod times;
+
+use udccp_base::{Duration, Instant};
+use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
+
+use crate::config::{AckCounting, RttSampling, TcpConfig, WindowReduction};
+use crate::ranges::Range;
+use reduction::Reduction;
+use scoreboard::Scoreboard;
+use times::SendTimes;
+
+pub(crate) use output::Segment;
+
+/// Offset of the first byte of data: the SYN has offset 0.
+pub(crate) const FIRST_DATA: u64 = 1;
+
+/// Where loss recovery stands. Every phase but `Open` ends when `point` is acknowledged.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Nothing is known to be lost.
+    Open,
+    /// The window was cut for ECN marks; nothing is known to be lost.
+    Reduced { point: u64 },
+    /// Fast recovery (RFC 6675 section 5).
+    Recovery { point: u64, reduction: Reduction },
+    /// Slow start after a timeout (RFC 6675 section 5.1).
+    Loss { point: u64 },
+}
+
+/// What the receiver of an acknowledgement learns from it, in offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckInfo<'a> {
+    /// The acknowledgement number.
+    pub(crate) ack: u64,
+    /// First offset beyond the advertised window.
+    pub(crate) window_end: u64,
+    /// SACK blocks as they stand in the option.
+    pub(crate) blocks: &'a [Range],
+    /// Round-trip time by the timestamp echoed (RFC 7323 section 4.1).
+    pub(crate) timestamp_rtt: Option<Duration>,
+    /// Whether the peer saw a congestion mark (RFC 3168 section 6.1.2).
+    pub(crate) congestion_echo: bool,
+}
+
+/// Counters of the sending side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendStats {
+    /// Segments with data sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+    /// Times the retransmission timer expired.
+    pub timeouts: u64,
+    /// Congestion events that cut the window (losses and marks, without timeouts).
+    pub congestion_events: u64,
+    /// Duplicates that the peer reported (RFC 2883): retransmissions without need.
+    pub duplicates_reported: u64,
+}
+
+/// The sending side.
+#[derive(Debug)]
+pub(crate) struct SendSide {
+    mss: u32,
+    /// End of the data that the application wrote.
+    written: u64,
+    /// Whether a FIN follows the data (it occupies offset `written`).
+    fin: bool,
+    board: Scoreboard,
+    times: SendTimes,
+    rtt: RttEstimator,
+    cc: Box<dyn CongestionControl>,
+    phase: Phase,
+    dup_acks: u32,
+    /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
+    limited_transmit_bytes: u64,
+    /// The first retransmission of a recovery leaves whatever the pipe holds.
+    fast_retransmit: bool,
+    /// One rescue retransmission per recovery is still to have.
+    rescue: bool,
+    /// First offset beyond the window that the peer advertised; it never moves back.
+    window_end: u64,
+    /// Data below this was sent while the congestion window was the limit.
+    cwnd_limited_below: u64,
+    /// When to sample the next round-trip time, where only one a window is taken.
+    sample_from: u64,
+    rto_deadline: Instant,
+    persist_deadline: Instant,
+    /// Timeouts (and window probes) without an answer.
+    unanswered: u32,
+    /// First outstanding offset when the timer expired last; 0 is none.
+    timed_out_at: u64,
+    last_sent: Instant,
+    pace_until: Instant,
+    /// Whether a segment waits for `pace_until`.
+    paced: bool,
+    cwr_owed: bool,
+    stats: SendStats,
+    limits: Limits,
+}
+
+/// The part of the configuration that is asked for again and again.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    initial_window: u32,
+    send_buffer: u64,
+    unsent: u64,
+    ack_counting: AckCounting,
+    reduction: WindowReduction,
+    sampling: RttSampling,
+    limited_transmit: bool,
+    rescue: bool,
+    nodelay: bool,
+    idle_restart: bool,
+}
+
+impl SendSide {
+    /// Nothing written, nothing sent.
+    pub(crate) fn new(config: &TcpConfig) -> Self {
+        let mss = config.segment_payload() as u32;
+        let initial_window = config.initial_window.packets(mss);
+        let mut cc = config.algorithm.build(initial_window);
+        if let Some(max) = config.max_cwnd {
+            cc.clamp(max);
+        }
+        Self {
+            mss,
+            written: FIRST_DATA,
+            fin: false,
+            board: Scoreboard::new(FIRST_DATA, mss),
+            times: SendTimes::default(),
+            rtt: RttEstimator::new(rto_config(config)),
+            cc,
+            phase: Phase::Open,
+            dup_acks: 0,
+            limited_transmit_bytes: 0,
+            fast_retransmit: false,
+            rescue: false,
+            window_end: FIRST_DATA,
+            cwnd_limited_below: 0,
+            sample_from: 0,
+            rto_deadline: Instant::MAX,
+            persist_deadline: Instant::MAX,
+            unanswered: 0,
+            timed_out_at: 0,
+            last_sent: Instant::ZERO,
+            pace_until: Instant::ZERO,
+            paced: false,
+            cwr_owed: false,
+            stats: SendStats::default(),
+            limits: Limits::of(config, initial_window),
+        }
+    }
+
+    /// The handshake is done: `payload` bytes fit in a segment, the peer's window ends at
+    /// `window_end`, and `rtt` was measured unless the SYN was retransmitted.
+    pub(crate) fn establish(
+        &mut self,
+        now: Instant,
+        payload: u32,
+        window_end: u64,
+        rtt: Option<Duration>,
+    ) {
+        self.mss = payload;
+        self.board.set_mss(payload);
+        self.window_end = self.window_end.max(window_end);
+        self.unanswered = 0;
+        match rtt {
+            Some(rtt) => self.rtt.sample(rtt),
+            // A lost SYN is congestion: one segment to begin with (RFC 5681 section 3.1).
+            None => self.cc.on_idle_restart(now, 1),
+        }
+    }
+
+    /// Takes `len` bytes into the stream; false when there is no room.
+    pub(crate) fn write(&mut self, len: u64) -> bool {
+        let fits = self.is_writable() && !self.fin;
+        if fits {
+            self.written += len;
+        }
+        fits
+    }
+
+    /// Whether the next write has room.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        self.written.saturating_sub(self.board.nxt()) < self.limits.unsent
+            && self.written.saturating_sub(self.board.una()) < self.limits.send_buffer
+    }
+
+    /// Ends the stream after what was written.
+    pub(crate) fn close(&mut self) {
+        self.fin = true;
+    }
+
+    /// Whether the application ended the stream.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.fin
+    }
+
+    /// One past the last offset there is to send.
+    fn end(&self) -> u64 {
+        self.written + u64::from(self.fin)
+    }
+
+    /// Whether the FIN (and so everything) is acknowledged.
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.fin && self.board.una() == self.end()
+    }
+
+    /// Next offset to send.
+    pub(crate) fn nxt(&self) -> u64 {
+        self.board.nxt()
+    }
+
+    /// First offset not acknowledged.
+    pub(crate) fn una(&self) -> u64 {
+        self.board.una()
+    }
+
+    /// Bytes of data in a full segment.
+    pub(crate) fn segment_payload(&self) -> u32 {
+        self.mss
+    }
+
+    /// The congestion control.
+    pub(crate) fn congestion(&self) -> &dyn CongestionControl {
+        &*self.cc
+    }
+
+    /// The estimator of round-trip times.
+    pub(crate) fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// Counters.
+    pub(crate) fn stats(&self) -> SendStats {
+        self.stats
+    }
+
+    /// Packets in the pipe, rounded up.
+    pub(crate) fn pipe_segments(&self) -> u64 {
+        self.board.pipe().div_ceil(u64::from(self.mss))
+    }
+}
+
+impl Limits {
+    fn of(config: &TcpConfig, initial_window: u32) -> Self {
+        Self {
+            initial_window,
+            send_buffer: config.send_buffer_bytes.max(1),
+            unsent: config.unsent_limit_bytes.max(1),
+            ack_counting: config.ack_counting,
+            reduction: config.window_reduction,
+            sampling: config.rtt_sampling,
+            limited_transmit: config.limited_transmit,
+            rescue: config.rescue,
+            nodelay: config.nodelay,
+            idle_restart: config.idle_restart,
+        }
+    }
+}
+
+fn rto_config(config: &TcpConfig) -> RtoConfig {
+    RtoConfig {
+        initial: config.initial_rto,
+        min: config.min_rto,
+        max: config.max_rto,
+        granularity: config.rto_margin,
+    }
+}

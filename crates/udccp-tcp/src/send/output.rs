@@ -1,0 +1,232 @@
+//! Which segment leaves next, and when to look again (RFC 6675 NextSeg, RFC 9293 section 3.8).
+
+use udccp_base::{Duration, Instant};
+
+use super::{Phase, SendSide};
+use crate::ranges::Range;
+
+/// A segment to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Sequence space that it covers, FIN included.
+    pub(crate) range: Range,
+    /// Bytes of data.
+    pub(crate) data: u32,
+    /// Whether the last offset is the FIN.
+    pub(crate) fin: bool,
+    /// Whether nothing more waits to be sent for the first time.
+    pub(crate) push: bool,
+    /// Whether it was sent before.
+    pub(crate) retransmission: bool,
+}
+
+/// Why nothing new may leave.
+enum Blocked {
+    /// Nothing is waiting, or the peer's window or the rules of small segments hold it back.
+    Elsewhere,
+    /// The congestion window is full.
+    Window,
+}
+
+impl SendSide {
+    /// Takes the next segment out, or `None` when nothing may leave now.
+    pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+        self.paced = now < self.pace_until;
+        if self.paced {
+            return None;
+        }
+        match self.phase {
+            Phase::Open | Phase::Reduced { .. } => self.next_new(now),
+            Phase::Loss { .. } => match self.board.next_lost() {
+                Some(hole) => self.retransmit_within_window(now, hole),
+                None => self.next_new(now),
+            },
+            Phase::Recovery { .. } => self.next_in_recovery(now),
+        }
+    }
+
+    /// `NextSeg` of RFC 6675, rules 1 to 4.
+    fn next_in_recovery(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(hole) = self.board.next_lost() {
+            return self.retransmit_within_window(now, hole);
+        }
+        self.fast_retransmit = false;
+        if let Some(segment) = self.next_new(now) {
+            return Some(segment);
+        }
+        if self.board.nxt() < self.end() && self.new_data_fits_peer_window() {
+            // New data waits for the congestion window; it goes first.
+            return None;
+        }
+        if let Some(hole) = self.board.next_maybe_lost() {
+            return self.retransmit_within_window(now, hole);
+        }
+        let tail = self.board.last_unsacked().filter(|_| self.rescue)?;
+        if !self.allows(tail.len()) {
+            return None;
+        }
+        self.rescue = false;
+        Some(self.send_again(now, tail))
+    }
+
+    fn retransmit_within_window(&mut self, now: Instant, hole: Range) -> Option<Segment> {
+        if !self.allows(hole.len()) && !self.fast_retransmit {
+            return None;
+        }
+        self.fast_retransmit = false;
+        self.board.on_retransmit(hole);
+        Some(self.send_again(now, hole))
+    }
+
+    fn send_again(&mut self, now: Instant, range: Range) -> Segment {
+        self.times.on_retransmit(range.end);
+        self.stats.retransmits += 1;
+        if range.start == self.board.una() {
+            // RFC 6675 section 6: the timer runs from the last time the first hole was sent.
+            self.rto_deadline = now + self.rtt.rto();
+        }
+        self.segment(now, range, true)
+    }
+
+    fn next_new(&mut self, now: Instant) -> Option<Segment> {
+        if self.board.nxt() >= self.end() {
+            return None;
+        }
+        self.restart_after_idle(now);
+        let range = match self.new_range() {
+            Ok(range) => range,
+            Err(Blocked::Elsewhere) => {
+                self.start_persist(now);
+                return None;
+            }
+            Err(Blocked::Window) => {
+                self.cwnd_limited_below = self.board.nxt();
+                return None;
+            }
+        };
+        if self.dup_acks > 0 && matches!(self.phase, Phase::Open) {
+            self.limited_transmit_bytes += range.len();
+        }
+        if self.board.flight() == 0 {
+            self.rto_deadline = now + self.rtt.rto();
+        }
+        self.board.on_new_data(range.end);
+        self.times.on_new_data(now, range.end);
+        Some(self.segment(now, range, false))
+    }
+
+    /// The stretch of new data that may leave now.
+    fn new_range(&self) -> Result<Range, Blocked> {
+        let start = self.board.nxt();
+        let waiting = self.end() - start;
+        // The FIN needs no room in the peer's window of data (RFC 9293 section 3.8.6).
+        let room = self.window_end.saturating_sub(start);
+        let data = waiting.min(self.mss.into()).min(room);
+        let is_full = data == u64::from(self.mss);
+        let is_last = data == waiting || (room == 0 && waiting == 1 && self.fin);
+        let idle = self.board.flight() == 0;
+        let small_may_leave = idle || (is_last && (self.limits.nodelay || self.fin));
+        if !is_full && !small_may_leave {
+            return Err(Blocked::Elsewhere);
+        }
+        let len = if is_last { waiting } else { data };
+        match len {
+            0 => Err(Blocked::Elsewhere),
+            _ if self.allows(len) => Ok(Range::new(start, start + len)),
+            _ => Err(Blocked::Window),
+        }
+    }
+
+    fn new_data_fits_peer_window(&self) -> bool {
+        self.board.nxt() < self.window_end
+    }
+
+    /// Whether the congestion window has room for `len` bytes.
+    fn allows(&self, len: u64) -> bool {
+        let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
+        let pipe = self.board.pipe();
+        match &self.phase {
+            Phase::Recovery { reduction, .. } => reduction.allows(len, pipe, window),
+            Phase::Open if self.dup_acks > 0 && !self.limits.limited_transmit => {
+                self.board.flight() + len <= window
+            }
+            _ => pipe + len <= window,
+        }
+    }
+
+    /// Makes the segment and keeps the books that all segments share.
+    fn segment(&mut self, now: Instant, range: Range, retransmission: bool) -> Segment {
+        if let Phase::Recovery { reduction, .. } = &mut self.phase {
+            reduction.on_sent(range.len());
+        }
+        self.last_sent = now;
+        self.stats.segments_sent += 1;
+        let fin = self.fin && range.end == self.end();
+        let data = (range.len() - u64::from(fin)) as u32;
+        if let Some(rate) = self.cc.pacing_rate() {
+            self.pace_until = self.pace_until.max(now) + rate.time_for(data.into());
+        }
+        let push = range.end == self.end();
+        Segment { range, data, fin, push, retransmission }
+    }
+
+    /// RFC 5681 section 4.1: the window says nothing after an idle time longer than the RTO.
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = self.limits.idle_restart
+            && self.board.flight() == 0
+            && self.stats.segments_sent > 0
+            && now - self.last_sent > self.rtt.rto();
+        if idle {
+            self.cc.on_idle_restart(now, self.limits.initial_window);
+            self.last_sent = now;
+        }
+    }
+
+    /// Probes a window that is closed while nothing is in flight that would open it.
+    fn start_persist(&mut self, now: Instant) {
+        if self.board.flight() == 0 && self.persist_deadline == Instant::MAX {
+            self.persist_deadline = now + self.rtt.rto();
+        }
+    }
+
+    /// When [`SendSide::on_timeout`] is due.
+    pub(crate) fn deadline(&self) -> Instant {
+        let timers = self.rto_deadline.min(self.persist_deadline);
+        if self.paced { timers.min(self.pace_until) } else { timers }
+    }
+
+    /// A timer may have expired; true when a window probe is to be sent.
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
+        if now >= self.rto_deadline {
+            self.on_rto(now);
+        }
+        let probe = now >= self.persist_deadline;
+        if probe {
+            self.rtt.back_off();
+            self.unanswered += 1;
+            self.persist_deadline = now + self.rtt.rto();
+        }
+        probe
+    }
+
+    /// Timeouts and probes in a row that the peer did not answer.
+    pub(crate) fn unanswered(&self) -> u32 {
+        self.unanswered
+    }
+
+    /// Whether the next segment of new data carries CWR (RFC 3168 section 6.1.2); asks once.
+    pub(crate) fn take_cwr(&mut self) -> bool {
+        core::mem::take(&mut self.cwr_owed)
+    }
+
+    /// The timeout now, for the timers of the handshake.
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// Doubles the timeout (a SYN was not answered).
+    pub(crate) fn back_off(&mut self) {
+        self.rtt.back_off();
+        self.unanswered += 1;
+    }
+}

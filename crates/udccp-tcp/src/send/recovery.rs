@@ -1,0 +1,171 @@
+//! What an acknowledgement and the retransmission timer do (RFC 6675 section 5, RFC 6298).
+
+use udccp_base::Instant;
+use udccp_cc::AckSample;
+
+use super::{AckInfo, Phase, SendSide};
+use crate::config::{AckCounting, RttSampling};
+use crate::ranges::Range;
+use crate::send::reduction::Reduction;
+use crate::send::times::Acked;
+
+/// Duplicate acknowledgements that start fast retransmit (RFC 6675 section 2).
+const DUP_THRESH: u32 = 3;
+
+impl SendSide {
+    /// Takes in an acknowledgement with `una <= ack <= nxt`.
+    pub(crate) fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>) {
+        let before = self.board.una();
+        let in_flight = self.times.count();
+        if info.window_end > self.window_end {
+            self.window_end = info.window_end;
+            self.persist_deadline = Instant::MAX;
+        }
+        self.unanswered = 0;
+        let mut delivered = 0;
+        if !info.blocks.is_empty() {
+            self.count_duplicates(info.blocks, info.ack);
+            delivered = self.board.on_sack(info.blocks);
+            self.dup_acks += u32::from(delivered > 0);
+        }
+        // The acknowledgement that ends a recovery covers a window that was already cut.
+        let grows = matches!(self.phase, Phase::Open | Phase::Loss { .. });
+        let mut acked = Acked::default();
+        if info.ack > before {
+            let sacked = self.board.on_cumulative_ack(info.ack);
+            delivered += info.ack - before - sacked;
+            acked = self.times.on_ack(now, info.ack);
+            if sacked > 0 {
+                // What had arrived before waited here for a hole: no round-trip time, no growth.
+                let fresh = delivered.div_ceil(self.mss.into()) as u32;
+                acked = Acked { segments: acked.segments.min(fresh), rtt: None };
+            }
+            self.dup_acks = 0;
+            self.limited_transmit_bytes = 0;
+            self.sample_rtt(info, acked);
+            self.restart_rto(now);
+        }
+        self.step_phase(now, info, delivered, in_flight);
+        if grows && acked.segments > 0 && !matches!(self.phase, Phase::Reduced { .. }) {
+            self.grow(now, before, acked, in_flight);
+        }
+        if matches!(self.phase, Phase::Open | Phase::Reduced { .. })
+            && (self.dup_acks >= DUP_THRESH || self.board.head_is_lost())
+        {
+            self.enter_recovery(now);
+        }
+    }
+
+    /// RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or
+    /// within the second block.
+    fn count_duplicates(&mut self, blocks: &[Range], ack: u64) {
+        let duplicate = match blocks {
+            [first, ..] if first.start < ack => true,
+            [first, second, ..] => second.start <= first.start && first.end <= second.end,
+            _ => false,
+        };
+        self.stats.duplicates_reported += u64::from(duplicate);
+    }
+
+    fn step_phase(&mut self, now: Instant, info: &AckInfo<'_>, delivered: u64, in_flight: u32) {
+        let una = self.board.una();
+        match &mut self.phase {
+            Phase::Open => {
+                if info.congestion_echo && self.board.flight() > 0 {
+                    self.cut(now, in_flight);
+                    self.cwr_owed = true;
+                    self.phase = Phase::Reduced { point: self.board.nxt() };
+                }
+            }
+            Phase::Recovery { point, reduction } if una < *point => {
+                let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
+                reduction.on_delivered(delivered, self.board.pipe(), target, self.mss.into());
+            }
+            Phase::Reduced { point } | Phase::Loss { point } | Phase::Recovery { point, .. } => {
+                if una >= *point {
+                    self.phase = Phase::Open;
+                }
+            }
+        }
+    }
+
+    fn sample_rtt(&mut self, info: &AckInfo<'_>, acked: Acked) {
+        let Some(rtt) = acked.rtt.map(|(oldest, _)| oldest).or(info.timestamp_rtt) else { return };
+        match self.limits.sampling {
+            RttSampling::EveryAck => self.rtt.sample(rtt),
+            RttSampling::OncePerWindow if info.ack >= self.sample_from => {
+                self.rtt.sample(rtt);
+                self.sample_from = self.board.nxt();
+            }
+            RttSampling::OncePerWindow => self.rtt.observe(rtt),
+        }
+    }
+
+    /// RFC 6298 section 5.2 and 5.3.
+    fn restart_rto(&mut self, now: Instant) {
+        let idle = self.board.flight() == 0;
+        self.rto_deadline = if idle { Instant::MAX } else { now + self.rtt.rto() };
+    }
+
+    fn grow(&mut self, now: Instant, before: u64, acked: Acked, in_flight: u32) {
+        let newly_acked = match self.limits.ack_counting {
+            AckCounting::Segments => acked.segments,
+            AckCounting::AtMost(limit) => acked.segments.min(limit),
+            AckCounting::OnePerAck => 1,
+        };
+        self.cc.on_ack(&AckSample {
+            now,
+            newly_acked,
+            rtt: acked.rtt.map(|(_, newest)| newest),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            in_flight,
+            cwnd_limited: before < self.cwnd_limited_below,
+        });
+    }
+
+    fn cut(&mut self, now: Instant, in_flight: u32) {
+        self.cc.on_congestion_event(now, in_flight);
+        self.stats.congestion_events += 1;
+    }
+
+    /// RFC 6675 section 5, step 4.
+    fn enter_recovery(&mut self, now: Instant) {
+        let flight = self.board.flight();
+        if matches!(self.phase, Phase::Open) {
+            // Segments of limited transmit do not count (RFC 5681 section 3.2, step 2).
+            let extra = (self.limited_transmit_bytes / u64::from(self.mss)) as u32;
+            self.cut(now, self.times.count().saturating_sub(extra).max(1));
+        }
+        self.board.lose_head();
+        let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
+        let reduction = Reduction::begin(self.limits.reduction, flight, target);
+        self.phase = Phase::Recovery { point: self.board.nxt(), reduction };
+        self.fast_retransmit = true;
+        self.rescue = self.limits.rescue;
+        self.limited_transmit_bytes = 0;
+        self.dup_acks = 0;
+    }
+
+    /// The retransmission timer expired (RFC 6298 sections 5.4 to 5.7).
+    pub(super) fn on_rto(&mut self, now: Instant) {
+        self.rtt.back_off();
+        self.stats.timeouts += 1;
+        self.unanswered += 1;
+        let threshold = self.cc.ssthresh();
+        self.cc.on_rto(now, self.times.count());
+        if self.board.una() == self.timed_out_at {
+            // The threshold is held when the same segment times out again (RFC 5681 3.1).
+            self.cc.set_window(now, self.cc.cwnd(), threshold);
+        }
+        self.timed_out_at = self.board.una();
+        self.board.on_timeout();
+        self.times.on_retransmit(self.board.nxt());
+        self.phase = Phase::Loss { point: self.board.nxt() };
+        self.fast_retransmit = false;
+        self.rescue = false;
+        self.dup_acks = 0;
+        self.limited_transmit_bytes = 0;
+        self.rto_deadline = now + self.rtt.rto();
+    }
+}

@@ -1,0 +1,92 @@
+//! When each outstanding segment was first sent: round-trip times and segment counts.
+
+use std::collections::VecDeque;
+
+use udccp_base::{Duration, Instant};
+
+/// Outstanding segments in the order of their first transmission.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SendTimes {
+    segments: VecDeque<Sent>,
+    /// Everything below was retransmitted, or SACKed while something was: no samples from it
+    /// (Karn's rule, RFC 6298 section 3).
+    ambiguous_below: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    at: Instant,
+}
+
+/// What a cumulative acknowledgement took out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Acked {
+    /// Number of segments acknowledged whole.
+    pub(crate) segments: u32,
+    /// Times since the oldest and the newest of them were sent, where these are round-trip times.
+    /// The oldest includes the receiver's delay and belongs in the RTO; the newest does not.
+    pub(crate) rtt: Option<(Duration, Duration)>,
+}
+
+impl SendTimes {
+    /// Number of outstanding segments.
+    pub(crate) fn count(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// A new segment that ends at `end` was sent.
+    pub(crate) fn on_new_data(&mut self, now: Instant, end: u64) {
+        self.segments.push_back(Sent { end, at: now });
+    }
+
+    /// Data up to `end` was retransmitted.
+    pub(crate) fn on_retransmit(&mut self, end: u64) {
+        self.ambiguous_below = self.ambiguous_below.max(end);
+    }
+
+    /// Everything below `ack` is acknowledged.
+    pub(crate) fn on_ack(&mut self, now: Instant, ack: u64) -> Acked {
+        let mut acked = Acked::default();
+        while let Some(s) = self.segments.front().filter(|s| s.end <= ack) {
+            acked.segments += 1;
+            if s.end > self.ambiguous_below {
+                let newest = now - s.at;
+                acked.rtt = Some((acked.rtt.map_or(newest, |(oldest, _)| oldest), newest));
+            }
+            self.segments.pop_front();
+        }
+        acked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn an_acknowledgement_of_two_segments_gives_both_times() {
+        let mut times = SendTimes::default();
+        times.on_new_data(at(0), 100);
+        times.on_new_data(at(3), 200);
+        times.on_new_data(at(5), 300);
+        let acked = times.on_ack(at(10), 200);
+        let rtt = Some((Duration::from_millis(10), Duration::from_millis(7)));
+        assert_eq!(acked, Acked { segments: 2, rtt });
+        assert_eq!(times.count(), 1);
+    }
+
+    #[test]
+    fn retransmitted_segments_give_no_sample() {
+        let mut times = SendTimes::default();
+        times.on_new_data(at(0), 100);
+        times.on_new_data(at(0), 200);
+        times.on_retransmit(100);
+        assert_eq!(times.on_ack(at(9), 100), Acked { segments: 1, rtt: None });
+        assert!(times.on_ack(at(9), 200).rtt.is_some());
+    }
+}
