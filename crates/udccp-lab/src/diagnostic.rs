@@ -138,7 +138,10 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// The candidate that `word` was most likely meant to be, if one is near enough.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let near = |c: &str| {
         let edits = strsim::damerau_levenshtein(word, c);
         (edits <= (word.chars().count() / 3).max(1)) || strsim::jaro_winkler(word, c) > 0.85

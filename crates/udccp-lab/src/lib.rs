@@ -6,10 +6,25 @@
 
 #![forbid(unsafe_code)]
 
+pub mod analysis;
+mod campaign;
 mod diagnostic;
 pub mod document;
+mod plan;
 mod protocol;
+mod record;
+pub mod report;
+mod run;
 pub mod schema;
+mod store;
+mod transports;
+mod version;
 
+pub use campaign::{CampaignError, Outcome, Progress, campaign, label};
 pub use diagnostic::{Diagnostic, Diagnostics, Source, Span};
+pub use plan::{PlanOptions, Task, key, plan, run_seed};
 pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
+pub use record::{CostRecord, FlowRecord, QueueDelayRecord, Record, SeriesRecord, SystemRecord};
+pub use run::{RunError, RunOptions, run};
+pub use store::{Store, StoreError};
+pub use version::VERSION;

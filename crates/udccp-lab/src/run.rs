@@ -154,8 +154,7 @@ fn record(name: &str, scenario: &Scenario, seed: u64, result: &RunResult, cpu_s:
 fn flow_record(record: &mut Record, flow: &Flow, found: &FlowResult) -> FlowRecord {
     let window = &found.measured;
     let span_s = window.span.as_secs_f64();
-    let mut keep =
-        |key: &str, value| record.keep(format!("flows.{}.{key}", found.name), value);
+    let mut keep = |key: &str, value| record.keep(format!("flows.{}.{key}", found.name), value);
     let sent = window.sent.packets;
     FlowRecord {
         name: found.name.clone(),

@@ -33,7 +33,7 @@ pub(crate) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
     match flow.protocol.family {
         Family::Dccp => dccp::build(flow, at, seed),
         Family::Tcp => tcp::build(flow, at, seed),
-        Family::Udp => Ok(udp::build(flow, at)),
+        Family::Udp => Ok(udp::build(at)),
     }
 }
 

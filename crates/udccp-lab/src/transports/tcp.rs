@@ -5,9 +5,7 @@ use core::net::SocketAddr;
 use udccp_base::Seed;
 use udccp_cc::{Algorithm, CubicConfig};
 use udccp_sim::PairAddresses;
-use udccp_tcp::{
-    AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction,
-};
+use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction};
 
 use super::dccp::keep;
 use super::{CLIENT_PORT, Ends, SERVER_PORT};
@@ -17,9 +15,8 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
     let config = config(flow)?;
     let client = SocketAddr::new(at.sender, CLIENT_PORT);
     let server = SocketAddr::new(at.receiver, SERVER_PORT);
-    let isn = |name: &str| seed.stream(name).next_u64() as u32;
-    let sender = TcpSender::new(client, server, config.clone(), isn("client"));
-    let receiver = TcpReceiver::new(server, client, config, isn("server"));
+    let sender = TcpSender::new(client, server, config.clone(), seed.derive("client"));
+    let receiver = TcpReceiver::new(server, client, config, seed.derive("server"));
     Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })
 }
 
@@ -82,7 +79,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
     match (name, options.window_cut) {
         ("tcp/newreno", None) => Ok(Algorithm::NEW_RENO),
         ("tcp/newreno", Some(cut)) => Ok(Algorithm::NewReno { cut: keep(cut) }),
-        ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::linux_2_6_22())),
+        ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::default())),
         ("tcp/cubic-rfc9438", _) => Ok(Algorithm::Cubic(CubicConfig::default())),
         _ => Err(format!("there is no congestion control for {name}")),
     }

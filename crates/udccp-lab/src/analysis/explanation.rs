@@ -1,0 +1,76 @@
+//! Why ours and the published values differ: a sentence counts as far as the runs of a variant
+//! support it.
+
+use udccp_metrics::Summary;
+
+use super::results::Results;
+use super::table::{TableResult, tabulate};
+use crate::schema::Experiment;
+
+/// A reason given for the difference of one cell.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// The sentence.
+    pub says: String,
+    /// The variant whose runs were looked at.
+    pub variant: String,
+    /// What these runs found.
+    pub found: Summary,
+    /// How far they support the sentence; `None` where there are no such runs.
+    pub support: Option<Support>,
+}
+
+/// How far a variant's runs support a reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// The variant is as close to the published value as counts as agreement.
+    Full,
+    /// The variant closes at least half of the difference.
+    Part,
+    /// The variant does neither.
+    No,
+}
+
+impl Support {
+    /// Whether the reason may be given as one.
+    pub fn counts(self) -> bool {
+        self != Self::No
+    }
+}
+
+/// Adds to every cell that needs one the reasons that the file gives, each judged by its runs.
+pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &Results) {
+    for given in experiment.explanations.iter().filter(|e| e.table == table.table.id) {
+        let variant = tabulate(experiment, table.table, results, Some(&given.variant));
+        let found: Vec<_> = variant.cells().map(|c| (c.labels.clone(), c.ours.clone())).collect();
+        let close = table.table.close;
+        for cell in table.rows.iter_mut().flat_map(|r| &mut r.cells) {
+            if !cell.needs_reason() || !given.filter.matches(&cell.labels) {
+                continue;
+            }
+            let here = found.iter().find(|(labels, _)| *labels == cell.labels);
+            let Some((_, summary)) = here else { continue };
+            let published = cell.published.map(|p| p.value);
+            cell.reasons.push(Reason {
+                says: given.says.clone(),
+                variant: given.variant.clone(),
+                found: summary.clone(),
+                support: support(cell.difference(), summary, published, close),
+            });
+        }
+    }
+}
+
+fn support(
+    difference: Option<f64>,
+    found: &Summary,
+    published: Option<f64>,
+    close: f64,
+) -> Option<Support> {
+    let left = (found.mean.ok()? - published?).abs();
+    let difference = difference?.abs();
+    if left <= close + 1e-9 {
+        return Some(Support::Full);
+    }
+    Some(if left <= difference / 2.0 { Support::Part } else { Support::No })
+}

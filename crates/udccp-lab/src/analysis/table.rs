@@ -1,0 +1,200 @@
+//! Tables: our mean and interval beside the published value.
+
+use udccp_metrics::Summary;
+
+use super::explanation::Reason;
+use super::results::Results;
+use crate::record::Record;
+use crate::schema::{Experiment, Metric, Point, Published, Rates, Table};
+
+/// A table filled in.
+#[derive(Debug)]
+pub struct TableResult<'a> {
+    /// Its definition.
+    pub table: &'a Table,
+    /// Labels of the columns.
+    pub columns: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row: one value of the row axis, and one flow where the metric is a flow's.
+#[derive(Debug)]
+pub struct Row {
+    /// The value of the row axis.
+    pub label: String,
+    /// The flow.
+    pub flow: Option<String>,
+    /// One cell a column.
+    pub cells: Vec<Cell>,
+}
+
+/// One cell.
+#[derive(Debug)]
+pub struct Cell {
+    /// Its grid point, and the flow under the name `flow` where there is one.
+    pub labels: Point,
+    /// Our runs.
+    pub ours: Summary,
+    /// Why a run has no value, where one has none.
+    pub undefined: Option<String>,
+    /// The published value.
+    pub published: Option<Published>,
+    /// How the two compare.
+    pub agreement: Agreement,
+    /// Why they differ, as far as runs support it.
+    pub reasons: Vec<Reason>,
+}
+
+/// How our mean compares with the published value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// No run yet, or no value.
+    Missing,
+    /// Nothing was published.
+    Alone,
+    /// Within the distance that counts as agreement.
+    Close,
+    /// Further away, but the published value lies in our 95 % interval.
+    InInterval,
+    /// Further away.
+    Differs,
+}
+
+impl Cell {
+    /// Our mean less the published value.
+    pub fn difference(&self) -> Option<f64> {
+        Some(self.ours.mean.ok()? - self.published?.value)
+    }
+
+    /// Whether a reader has to be told why the two differ.
+    pub fn needs_reason(&self) -> bool {
+        matches!(self.agreement, Agreement::InInterval | Agreement::Differs)
+    }
+
+    /// Whether a run supports one of the reasons given.
+    pub fn is_explained(&self) -> bool {
+        self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
+    }
+}
+
+impl TableResult<'_> {
+    /// All cells.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.rows.iter().flat_map(|r| &r.cells)
+    }
+}
+
+/// Fills a table with the runs of a variant (`None` is the experiment as it stands).
+pub fn tabulate<'a>(
+    experiment: &Experiment,
+    table: &'a Table,
+    results: &Results,
+    variant: Option<&str>,
+) -> TableResult<'a> {
+    let labels = |axis: &str| experiment.grid.axis(axis).map(|a| a.labels()).unwrap_or_default();
+    let flows: Vec<Option<String>> = if table.metric.is_per_flow() {
+        experiment.flows().into_iter().map(Some).collect()
+    } else {
+        vec![None]
+    };
+    let points: Vec<Point> =
+        experiment.grid.points().into_iter().filter(|p| table.filter.matches(p)).collect();
+    let columns: Vec<String> = labels(&table.columns)
+        .into_iter()
+        .filter(|c| points.iter().any(|p| has(p, &table.columns, c)))
+        .collect();
+    let mut rows = Vec::new();
+    for label in labels(&table.rows) {
+        for flow in &flows {
+            let at = |column: &String| {
+                let here =
+                    |p: &&Point| has(p, &table.rows, &label) && has(p, &table.columns, column);
+                let point = points.iter().find(here)?;
+                Some(cell(table, results, variant, point, flow.as_deref()))
+            };
+            let cells: Vec<Cell> = columns.iter().filter_map(at).collect();
+            if !cells.is_empty() {
+                rows.push(Row { label: label.clone(), flow: flow.clone(), cells });
+            }
+        }
+    }
+    TableResult { table, columns, rows }
+}
+
+fn has(point: &Point, axis: &str, label: &str) -> bool {
+    point.iter().any(|(name, value)| name == axis && value == label)
+}
+
+fn cell(
+    table: &Table,
+    results: &Results,
+    variant: Option<&str>,
+    point: &Point,
+    flow: Option<&str>,
+) -> Cell {
+    let mut values = Vec::new();
+    let mut undefined = None;
+    for record in results.at(variant, point) {
+        match value(record, table, flow) {
+            Ok(value) => values.push(value),
+            Err(why) => undefined = Some(why),
+        }
+    }
+    let ours = Summary::of(&values);
+    let published = table.reference.as_ref().and_then(|r| r.lookup(point, flow));
+    let agreement = agreement(&ours, published, table.close);
+    let mut labels = point.clone();
+    labels.extend(flow.map(|f| ("flow".to_owned(), f.to_owned())));
+    Cell { labels, ours, undefined, published, agreement, reasons: Vec::new() }
+}
+
+fn agreement(ours: &Summary, published: Option<Published>, close: f64) -> Agreement {
+    let Ok(mean) = ours.mean else { return Agreement::Missing };
+    let Some(published) = published else { return Agreement::Alone };
+    // Both numbers are printed with two digits; what rounds to the limit is within it.
+    if (mean - published.value).abs() <= close + 1e-9 {
+        return Agreement::Close;
+    }
+    let inside = |(low, high)| (low..=high).contains(&published.value);
+    if ours.interval().is_some_and(inside) { Agreement::InInterval } else { Agreement::Differs }
+}
+
+/// The value of a metric in one run, or why there is none.
+fn value(record: &Record, table: &Table, flow: Option<&str>) -> Result<f64, String> {
+    let (path, value) = match (table.metric, flow) {
+        (Metric::Jain, _) if table.rates == Rates::Goodput => {
+            ("system.jain_goodput".to_owned(), record.system.jain_goodput)
+        }
+        (Metric::Jain, _) => ("system.jain".to_owned(), record.system.jain),
+        (Metric::JainOfMeans, _) => {
+            ("system.jain_of_means".to_owned(), record.system.jain_of_means)
+        }
+        (Metric::Utilisation, _) => {
+            ("system.utilisation_percent".to_owned(), record.system.utilisation_percent)
+        }
+        (Metric::QueueDelay, _) => {
+            ("system.queue_delay_ms.p95".to_owned(), record.system.queue_delay_ms.p95)
+        }
+        (metric, Some(flow)) => flow_value(record, metric, flow)?,
+        (_, None) => return Err("this metric is a flow's".to_owned()),
+    };
+    let why = || record.undefined.get(&path).cloned().unwrap_or_else(|| "no value".to_owned());
+    value.ok_or_else(why)
+}
+
+fn flow_value(
+    record: &Record,
+    metric: Metric,
+    flow: &str,
+) -> Result<(String, Option<f64>), String> {
+    let found = record.flow(flow).ok_or_else(|| format!("there is no flow {flow}"))?;
+    let (key, value) = match metric {
+        Metric::Throughput => ("throughput_mbps", found.throughput_mbps),
+        Metric::Goodput => ("goodput_mbps", found.goodput_mbps),
+        Metric::Loss => ("loss_percent", found.loss_percent),
+        Metric::Delay => ("delay_ms", found.delay_ms),
+        _ => ("jitter_ms", found.jitter_ms),
+    };
+    Ok((format!("flows.{flow}.{key}"), value))
+}

@@ -1,0 +1,46 @@
+//! Reports: one self-contained HTML page an experiment, and an index page. No page loads anything:
+//! they read offline, in print, and on a phone.
+
+mod figures;
+mod html;
+mod index;
+mod page;
+mod svg;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use crate::analysis::Analysis;
+
+/// Why a report cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {path}: {error}")]
+pub struct ReportError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Why not.
+    #[source]
+    pub error: std::io::Error,
+}
+
+/// The page of one experiment as a text.
+pub fn page(analysis: &Analysis<'_>) -> String {
+    page::page(analysis)
+}
+
+/// Writes `index.html` and a page for each experiment into a folder, and returns the index page's
+/// path.
+///
+/// # Errors
+/// A folder or file that cannot be written.
+pub fn write(folder: &Path, analyses: &[Analysis<'_>]) -> Result<PathBuf, ReportError> {
+    let cannot = |path: &Path, error| ReportError { path: path.to_owned(), error };
+    std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e))?;
+    for analysis in analyses {
+        let path = folder.join(format!("{}.html", analysis.experiment.id));
+        std::fs::write(&path, page::page(analysis)).map_err(|e| cannot(&path, e))?;
+    }
+    let path = folder.join("index.html");
+    std::fs::write(&path, index::index(analyses)).map_err(|e| cannot(&path, e))?;
+    Ok(path)
+}

@@ -1,0 +1,212 @@
+//! The page of one experiment.
+
+use core::fmt::Write as _;
+
+use super::figures::{figure, name_of};
+use super::html::{counted, document, escape, grouped};
+use super::tables::table;
+use crate::analysis::{Agreement, Analysis, Judgement};
+use crate::version::VERSION;
+
+/// The whole page.
+pub(super) fn page(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let mut body = header(analysis);
+    body.push_str("<main>\n");
+    body.push_str(&in_short(analysis));
+    body.push_str("<h2>Tables</h2>\n");
+    for (i, result) in analysis.tables.iter().enumerate() {
+        body.push_str(&table(result, i + 1));
+    }
+    if !experiment.figures.is_empty() {
+        body.push_str("<h2>Figures</h2>\n");
+    }
+    for drawn in &experiment.figures {
+        body.push_str(&figure(analysis, drawn));
+    }
+    body.push_str(&claims(analysis));
+    body.push_str(&assumptions(analysis));
+    body.push_str(&variants(analysis));
+    body.push_str(&again(analysis));
+    body.push_str("</main>\n");
+    document(&format!("{} – udccp lab", experiment.id), &body)
+}
+
+fn header(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let mut out =
+        String::from("<header>\n<p class=\"crumb\"><a href=\"index.html\">udccp lab</a></p>\n");
+    let title = experiment.study.as_ref().map_or(experiment.id.as_str(), |s| s.title.as_str());
+    let _ = writeln!(out, "<h1>{}</h1>", escape(title));
+    if let Some(study) = &experiment.study {
+        let _ = writeln!(
+            out,
+            "<p class=\"by\">{}. {}. Simulated again with the protocol code of this project.</p>",
+            escape(&study.authors),
+            escape(&study.published)
+        );
+    }
+    let _ = writeln!(out, "<p class=\"asks\">{}</p>\n</header>", escape(&experiment.asks));
+    out
+}
+
+/// The result in numbers, before the details.
+fn in_short(analysis: &Analysis<'_>) -> String {
+    let cells = || analysis.tables.iter().flat_map(|t| t.cells());
+    let count = |a: Agreement| cells().filter(|c| c.agreement == a).count();
+    let compared = cells().filter(|c| c.difference().is_some()).count();
+    let off = cells().filter(|c| c.needs_reason()).count();
+    let explained = cells().filter(|c| c.needs_reason() && c.is_explained()).count();
+    let claims = analysis.claims.len();
+    let hold = |verdict: &Judgement| verdict.holds == Some(true);
+    let ours = analysis.claims.iter().filter(|c| hold(&c.ours)).count();
+    let theirs = analysis.claims.iter().filter(|c| hold(&c.published)).count();
+    let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
+    let mut out = String::from("<section class=\"short\">\n");
+    let mut tile = |value: String, says: String| {
+        let _ = writeln!(out, "<div class=\"tile\"><b>{value}</b><span>{says}</span></div>");
+    };
+    let close = count(Agreement::Close);
+    tile(format!("{close} of {compared}"), "cells agree with the published value".to_owned());
+    tile(
+        format!("{explained} of {off}"),
+        "cells that differ are explained by a run; the rest is said to be unexplained".to_owned(),
+    );
+    tile(format!("{ours} of {claims}"), "claims hold on our numbers".to_owned());
+    tile(format!("{theirs} of {claims}"), "claims hold on the paper's own numbers".to_owned());
+    tile(
+        format!("{done} of {planned}"),
+        format!("runs, {} packets simulated", grouped(analysis.results.packets())),
+    );
+    out.push_str("</section>\n");
+    if done < planned {
+        out.push_str(
+            "<p class=\"warn\">Not all runs are there yet: intervals are wider than they will be, and \
+             empty cells say so. <code>udccp lab run</code> goes on where it stopped.</p>\n",
+        );
+    }
+    out
+}
+
+fn claims(analysis: &Analysis<'_>) -> String {
+    if analysis.claims.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2>Claims</h2>\n<p class=\"what\">Each sentence is judged on our numbers and, by the same \
+         rule, on the paper's own.</p>\n<div class=\"scroll\"><table class=\"claims\">\n<thead><tr>\
+         <th scope=\"col\">claim</th><th scope=\"col\">ours</th><th scope=\"col\">the paper's own \
+         numbers</th></tr></thead>\n<tbody>\n",
+    );
+    for judged in &analysis.claims {
+        let source = &judged.claim.source;
+        let source = if source.is_empty() {
+            String::new()
+        } else {
+            format!("<small>{}</small>", escape(source))
+        };
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\">{}{source}</th>{}{}</tr>",
+            escape(&judged.claim.says),
+            verdict(&judged.ours),
+            verdict(&judged.published)
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+fn verdict(judgement: &Judgement) -> String {
+    let (class, word) = match judgement.holds {
+        Some(true) => ("close", "✓ holds"),
+        Some(false) => ("differs", "✗ fails"),
+        None => ("missing", "– no numbers"),
+    };
+    let doubt = if judgement.in_doubt {
+        "<small>An interval reaches across the bound: more runs could turn this.</small>"
+    } else {
+        ""
+    };
+    let evidence = escape(&judgement.evidence);
+    format!("<td class=\"{class}\"><b>{word}</b><small>{evidence}</small>{doubt}</td>")
+}
+
+fn assumptions(analysis: &Analysis<'_>) -> String {
+    let given = &analysis.experiment.assumptions;
+    if given.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2>Assumptions</h2>\n<p class=\"what\">What the study leaves open, what was chosen here, and \
+         why.</p>\n<div class=\"scroll\"><table class=\"text\">\n<thead><tr><th scope=\"col\">open</th>\
+         <th scope=\"col\">choice</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n",
+    );
+    for a in given {
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
+            escape(&a.about),
+            escape(&a.choice),
+            escape(&a.reason)
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+fn variants(analysis: &Analysis<'_>) -> String {
+    let variants = &analysis.experiment.variants;
+    if variants.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2>Variants</h2>\n<p class=\"what\">The same experiment with one thing changed, run to test \
+         reasons for differences.</p>\n<dl class=\"variants\">\n",
+    );
+    for variant in variants {
+        let runs =
+            analysis.results.runs.iter().filter(|(t, _)| t.variant.as_ref() == Some(&variant.id));
+        let _ = writeln!(
+            out,
+            "<dt><code>{}</code></dt><dd>{} <small>{}</small></dd>",
+            escape(&variant.id),
+            escape(&variant.says),
+            counted(runs.count(), "run")
+        );
+    }
+    out.push_str("</dl>\n");
+    out
+}
+
+/// How to get this page again.
+fn again(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let flows = analysis.results.runs.first().map(|(_, r)| &r.flows);
+    let packets: u64 = analysis.results.packets();
+    let cpu_s = analysis.results.cpu_s();
+    let mut out = String::from("<h2>Do it again</h2>\n");
+    let _ = writeln!(
+        out,
+        "<pre class=\"cmd\">udccp lab run {id}\nudccp lab report {id}</pre>\n\
+         <p>Seed {seed}; run <i>n</i> of every cell has seed {seed} × 1000 + <i>n</i>, which draws the \
+         starting phases of its flows. The same seed gives the same packets at the same nanosecond, on \
+         any number of cores. Version <code>{VERSION}</code>. These runs took {cpu_s:.0} s of processor \
+         time for {packets} packets.</p>",
+        id = escape(&experiment.id),
+        seed = experiment.grid.seed,
+        packets = grouped(packets),
+    );
+    if let Some(flows) = flows {
+        let names: Vec<String> =
+            flows.iter().map(|f| format!("{} ({})", f.name, name_of(&f.protocol))).collect();
+        let _ = writeln!(out, "<p>Flows of the first run: {}.</p>", escape(&names.join(", ")));
+    }
+    let _ = writeln!(
+        out,
+        "<details><summary>The experiment file, <code>{}</code></summary>\n<pre>{}</pre></details>",
+        escape(&experiment.path.display().to_string()),
+        escape(experiment.text())
+    );
+    out
+}

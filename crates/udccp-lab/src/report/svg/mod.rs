@@ -1,0 +1,9 @@
+//! Figures as SVG, written by hand: they scale, print, and tell their values on hover.
+
+mod chart;
+mod line;
+mod scale;
+
+pub(super) use chart::{Chart, Size};
+pub(super) use line::{Line, LinePoint, marker};
+pub(super) use scale::Scale;
