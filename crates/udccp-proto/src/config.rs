@@ -5,6 +5,7 @@ use core::net::SocketAddr;
 use udccp_base::Duration;
 use udccp_wire::ServiceCode;
 
+use crate::ccid::{Ccid2Config, CcidRegistry};
 use crate::error::ConfigError;
 
 /// Largest Sequence Window, 2^46 - 1 (RFC 4340 section 7.5.2).
@@ -28,16 +29,19 @@ pub struct EndpointConfig {
     pub stray_resets_per_sec: u32,
     /// Connections held at once, TIMEWAIT included (default 1,000,000).
     pub max_connections: usize,
+    /// The CCIDs that connections can use (default CCID 2).
+    pub ccids: CcidRegistry,
 }
 
 impl EndpointConfig {
     /// Default settings with this secret.
-    pub const fn new(secret: [u8; 32]) -> Self {
+    pub fn new(secret: [u8; 32]) -> Self {
         Self {
             secret,
             ephemeral_ports: (49_152, 65_535),
             stray_resets_per_sec: 100,
             max_connections: 1_000_000,
+            ccids: CcidRegistry::default(),
         }
     }
 }
@@ -98,6 +102,8 @@ pub struct ConnectionConfig {
     pub tx_ccids: Vec<u8>,
     /// CCIDs for data we receive, best first (default 2).
     pub rx_ccids: Vec<u8>,
+    /// Settings of CCID 2.
+    pub ccid2: Ccid2Config,
     /// First Sequence Window in packets, 32..2^46 (default 100, RFC 4340 section 7.5.2). It is
     /// raised as the congestion window needs it.
     pub sequence_window: u64,
@@ -135,6 +141,8 @@ pub struct ConnectionConfig {
     pub keep_alive: Option<Duration>,
     /// Unanswered keep-alive probes, sent ever further apart, before giving up (default 5).
     pub keep_alive_probes: u32,
+    /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
+    pub silence_timeout: Duration,
     /// After `close`, time to deliver what is queued before Close leaves (default 5 s).
     pub close_linger: Duration,
     /// First retransmission timeout of Request, Close and CloseReq without an RTT (default 1 s,
@@ -161,6 +169,7 @@ impl Default for ConnectionConfig {
         Self {
             tx_ccids: vec![2],
             rx_ccids: vec![2],
+            ccid2: Ccid2Config::default(),
             sequence_window: 100,
             send_queue_packets: 128,
             send_queue_bytes: 256 << 10,
@@ -178,6 +187,7 @@ impl Default for ConnectionConfig {
             path_mtu: 1500,
             keep_alive: None,
             keep_alive_probes: 5,
+            silence_timeout: Duration::from_secs(300),
             close_linger: Duration::from_secs(5),
             initial_rto: Duration::from_secs(1),
             request_retries: 6,

@@ -31,6 +31,9 @@ pub enum EventKind {
         /// Its payload length in bytes.
         bytes: u32,
     },
+    /// The peer's application reads no more (Drop Code 1, RFC 4340 section 11.7.2): nothing more
+    /// can be sent.
+    PeerStoppedListening,
     /// The connection ended for the application: nothing more can be sent, and `recv` gives
     /// what is still queued and then the same reason.
     Closed(CloseReason),
@@ -45,6 +48,8 @@ pub enum DropReason {
     Displaced,
     /// The connection ended first (reset, abort, or the linger time of `close` was over).
     ConnectionEnded,
+    /// The peer's application reads no more.
+    PeerStoppedListening,
     /// The path's packet size shrank under it.
     TooLarge,
 }

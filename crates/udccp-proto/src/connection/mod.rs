@@ -1,5 +1,213 @@
 //! One connection, from its first Request to TIMEWAIT.
+//!
+//! A packet that arrives goes through the steps of RFC 4340 section 8.5, one file a step
+//! ([`steps`]); what has to leave is noted in the [`outbox::Outbox`] and written when the endpoint
+//! is drained ([`transmit`]).
 
+mod acks;
+mod agreed;
+mod app;
+mod ccids;
+mod close;
+mod context;
+pub(crate) mod limiter;
+mod options;
+mod outbox;
+mod path;
+mod preferences;
+mod received;
+pub(crate) mod recv_queue;
+mod report;
+mod send_queue;
+mod seq;
 mod state;
+mod steps;
+mod timeouts;
+mod timers;
+mod timing;
+mod transmit;
 
+use std::sync::Arc;
+
+use udccp_base::Instant;
+use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
+
+use crate::ackvec::{AckVectorBuffer, DEFAULT_MAX_CELLS, DropLog};
+use crate::ccid::{CcidReceiver, CcidSender};
+use crate::config::{ConnectionConfig, ListenerId};
+use crate::endpoint::{ConnectionId, FourTuple};
+use crate::error::CloseReason;
+use crate::event::{Event, EventKind};
+use crate::features::{Negotiator, Role};
+use crate::stats::ConnectionCounters;
+
+use agreed::Agreed;
+pub(crate) use context::Ctx;
+use limiter::Limiter;
+use outbox::Outbox;
+use path::Path;
+pub(crate) use preferences::preferences;
+pub(crate) use received::Received;
+use recv_queue::RecvQueue;
+use send_queue::SendQueue;
+use seq::Sequence;
 pub use state::State;
+use timers::Timers;
+use timing::Timing;
+
+/// Sequence Window of a new connection (RFC 4340 section 7.5.2).
+const INITIAL_SEQUENCE_WINDOW: u64 = 100;
+
+/// Runs of dropped data that are remembered until the peer has heard of them.
+const MAX_DROP_RUNS: usize = 64;
+
+/// Who a connection is: what its endpoint knows before the first packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    pub(crate) id: ConnectionId,
+    pub(crate) tuple: FourTuple,
+    pub(crate) role: Role,
+    pub(crate) service: ServiceCode,
+    /// The listener that the application has not accepted the connection from yet.
+    pub(crate) listener: Option<ListenerId>,
+}
+
+/// What the application wants of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Wishes {
+    /// Reads what arrives.
+    listens: bool,
+    /// Has called `close`.
+    closes: bool,
+    /// Has let go of the id.
+    released: bool,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) who: Identity,
+    config: Arc<ConnectionConfig>,
+    pseudo: PseudoHeader,
+    path: Path,
+    state: State,
+    seq: Sequence,
+    features: Negotiator,
+    agreed: Agreed,
+    tx: Option<Box<dyn CcidSender>>,
+    rx: Option<Box<dyn CcidReceiver>>,
+    ackvec: AckVectorBuffer,
+    drops: DropLog,
+    send_queue: SendQueue,
+    recv_queue: RecvQueue,
+    outbox: Outbox,
+    timers: Timers,
+    timing: Timing,
+    /// Limits Syncs (and, in REQUEST, Resets) in answer to packets out of sequence.
+    sync_limit: Limiter,
+    /// Init Cookies of the Response, to be echoed in PARTOPEN.
+    cookies: Vec<Vec<u8>>,
+    /// Non-data packets sent since the last data packet.
+    ndp_run: u64,
+    /// How often the packet that a retransmission timer watches has been sent again.
+    retries: u32,
+    /// Checksum coverage that the application wishes for what it sends.
+    send_cscov: u8,
+    /// Sequence Window and Ack Ratio last asked for.
+    asked: Asked,
+    handshake_data_taken: bool,
+    acks_held: bool,
+    accept_ready: bool,
+    was_open: bool,
+    peer_stopped_listening: bool,
+    wishes: Wishes,
+    reason: Option<CloseReason>,
+    counters: ConnectionCounters,
+}
+
+/// Values of non-negotiable features under negotiation or in force.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    sequence_window: u64,
+    ack_ratio: u16,
+}
+
+impl Connection {
+    /// A connection whose first packet will have the number `iss`; in REQUEST or RESPOND.
+    pub(crate) fn new(
+        who: Identity,
+        config: Arc<ConnectionConfig>,
+        features: Negotiator,
+        iss: Seqno,
+        now: Instant,
+    ) -> Self {
+        let state = match who.role {
+            Role::Client => State::Request,
+            Role::Server => State::Respond,
+        };
+        let mut ackvec = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
+        if !config.ecn {
+            ackvec.set_ecn_incapable();
+        }
+        let (c, tuple) = (&config, &who.tuple);
+        let mut seq = Sequence::new(iss, INITIAL_SEQUENCE_WINDOW);
+        seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
+        Self {
+            pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
+            path: Path::new(tuple, c.path_mtu),
+            state,
+            seq,
+            features,
+            agreed: Agreed::default(),
+            tx: None,
+            rx: None,
+            ackvec,
+            drops: DropLog::new(MAX_DROP_RUNS),
+            send_queue: SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy),
+            recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
+            outbox: Outbox::default(),
+            timers: Timers::new(),
+            timing: Timing::new(now),
+            sync_limit: Limiter::new(c.sync_interval),
+            cookies: Vec::new(),
+            ndp_run: 0,
+            retries: 0,
+            send_cscov: c.send_cscov,
+            asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
+            handshake_data_taken: false,
+            acks_held: false,
+            accept_ready: false,
+            was_open: false,
+            peer_stopped_listening: false,
+            wishes: Wishes { listens: true, closes: false, released: false },
+            reason: None,
+            counters: ConnectionCounters::default(),
+            config,
+            who,
+        }
+    }
+
+    /// The state.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    fn is_server(&self) -> bool {
+        self.who.role == Role::Server
+    }
+
+    /// Moves along an arrow of the state diagram.
+    fn become_state(&mut self, next: State) {
+        debug_assert!(self.state.may_become(next), "{} to {next}", self.state);
+        self.state = next;
+        self.was_open |= next == State::Open;
+    }
+
+    fn emit(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
+        // Before the application has accepted, it knows no id.
+        let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));
+        if is_known && !self.wishes.released {
+            ctx.events.push_back(Event { id: self.who.id, kind });
+        }
+    }
+}

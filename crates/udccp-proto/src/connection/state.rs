@@ -63,6 +63,21 @@ impl State {
         self.successors().contains(&next)
     }
 
+    /// `self >= OPEN` in the RFC's words.
+    pub(crate) const fn is_open_or_later(self) -> bool {
+        matches!(self, Self::Open | Self::CloseReq | Self::Closing | Self::TimeWait)
+    }
+
+    /// `self < CLOSEREQ` in the RFC's words, of states that have a connection.
+    pub(crate) const fn is_before_closereq(self) -> bool {
+        matches!(self, Self::Request | Self::Respond | Self::PartOpen | Self::Open)
+    }
+
+    /// Whether data and acknowledgements are exchanged.
+    pub(crate) const fn transfers(self) -> bool {
+        matches!(self, Self::PartOpen | Self::Open | Self::CloseReq | Self::Closing)
+    }
+
     /// Whether the application may still send.
     pub const fn is_sendable(self) -> bool {
         matches!(self, Self::Request | Self::Respond | Self::PartOpen | Self::Open)

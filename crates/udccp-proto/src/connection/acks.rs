@@ -1,0 +1,117 @@
+//! What arriving acknowledgements mean for both halves.
+
+use udccp_base::Duration;
+use udccp_wire::PacketType;
+
+use super::options::Said;
+use super::timing::DEFAULT_RTT;
+use super::{Connection, Ctx, Received};
+use crate::ackvec::is_before_isn;
+use crate::ccid::AckInfo;
+use crate::event::{DropReason, EventKind};
+
+/// Sequence Window for each packet in flight (RFC 4340 section 7.5.2).
+const WINDOW_PER_PACKET: u64 = 5;
+
+impl Connection {
+    /// Best known round-trip time, or the RFC's guess.
+    pub(super) fn rtt(&self) -> Duration {
+        self.known_rtt().unwrap_or(DEFAULT_RTT)
+    }
+
+    pub(super) fn known_rtt(&self) -> Option<Duration> {
+        self.tx.as_ref().and_then(|tx| tx.rtt()).or(self.timing.handshake_rtt)
+    }
+
+    /// Gives an acknowledgement to the sender half, and to whoever waits for our own
+    /// acknowledgements to be known.
+    pub(super) fn process_acknowledgement(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &Received<'_>,
+        said: &Said<'_>,
+    ) {
+        if let Some(rtt) = said.echo_rtt.filter(|_| self.timing.handshake_rtt.is_none()) {
+            self.on_handshake_rtt(ctx, rtt);
+        }
+        let Some(ackno) = packet.ackno else { return };
+        let cells = said.cells.get();
+        // A Sync's acknowledgement number promises nothing (section 5.7); an Ack Vector does.
+        if packet.ty == PacketType::Sync && cells.is_none() {
+            return;
+        }
+        if cells.is_some_and(|c| is_before_isn(ackno, c, self.seq.iss)) {
+            self.counters.drops.bad_options += 1;
+            return;
+        }
+        if packet.ty != PacketType::Sync {
+            if self.ackvec.on_ack_of_ack(ackno).is_some() {
+                self.drops.on_ack_of_ack(ackno);
+            }
+            if let Some(rx) = &mut self.rx {
+                rx.on_ack_of_ack(ackno);
+            }
+        }
+        let info = AckInfo {
+            ackno,
+            seq: packet.seq,
+            ack_vector: cells.map(|c| (c, said.nonce_echo)),
+            data_dropped: said.data_dropped.get().unwrap_or_default(),
+            elapsed: said.elapsed,
+            timestamp_echo_rtt: said.echo_rtt,
+            ccid_options: &said.ccid_options,
+            slow_receiver: said.slow_receiver,
+            is_data_ack: packet.ty == PacketType::DataAck,
+        };
+        self.tell_sender_half(ctx, &info);
+    }
+
+    fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
+        let Some(tx) = &mut self.tx else { return };
+        let outcome = tx.on_ack(ctx.now, info);
+        let c = &mut self.counters;
+        c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
+        c.data_packets_lost += u64::from(outcome.newly_lost);
+        if outcome.constrained {
+            // Most likely the coverage: send the next data fully covered.
+            self.send_cscov = 0;
+        }
+        if outcome.not_listening {
+            self.stop_sending(ctx);
+        }
+        self.renegotiate(info);
+    }
+
+    /// The peer's application reads no more (Drop Code 1): nothing more is sent (section 11.7.2).
+    fn stop_sending(&mut self, ctx: &mut Ctx<'_>) {
+        if !core::mem::replace(&mut self.peer_stopped_listening, true) {
+            self.emit(ctx, EventKind::PeerStoppedListening);
+        }
+        self.drop_unsent(ctx, DropReason::PeerStoppedListening);
+    }
+
+    /// Keeps Sequence Window and Ack Ratio where the connection's speed needs them.
+    fn renegotiate(&mut self, info: &AckInfo<'_>) {
+        let Some(tx) = &self.tx else { return };
+        let in_flight = self.seq.gss.distance_from(info.ackno).max(0) as u64;
+        let needed = tx.seq_window_needed().max(in_flight * WINDOW_PER_PACKET);
+        if needed > self.asked.sequence_window {
+            self.ask_sequence_window(needed);
+        }
+        let Some(tx) = &self.tx else { return };
+        if let Some(ratio) = tx.wanted_ack_ratio().filter(|&r| r != self.asked.ack_ratio) {
+            self.ask_ack_ratio(ratio);
+        }
+    }
+
+    fn on_handshake_rtt(&mut self, ctx: &Ctx<'_>, rtt: Duration) {
+        self.timing.handshake_rtt = Some(rtt);
+        self.features.set_rtt(rtt);
+        if let Some(tx) = &mut self.tx {
+            tx.on_handshake_rtt(ctx.now, rtt);
+        }
+        if let Some(rx) = &mut self.rx {
+            rx.set_rtt(rtt);
+        }
+    }
+}

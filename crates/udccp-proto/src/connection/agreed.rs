@@ -1,0 +1,83 @@
+//! Feature values in force, kept at hand so that no packet asks the negotiation engine.
+
+use udccp_wire::FeatureNumber;
+
+use crate::features::{Activated, Location};
+
+/// What the two ends agreed on. `Default` is a new connection's (RFC 4340 section 6.4).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreed {
+    /// We put Ack Vectors on our acknowledgements.
+    pub(crate) send_ack_vector: bool,
+    /// We put NDP Counts on our packets.
+    pub(crate) send_ndp: bool,
+    /// The peer puts NDP Counts on its packets.
+    pub(crate) peer_sends_ndp: bool,
+    /// We may send short sequence numbers.
+    pub(crate) short_out: bool,
+    /// The peer may send short sequence numbers.
+    pub(crate) short_in: bool,
+    /// The peer cannot read ECN marks.
+    pub(crate) peer_ecn_incapable: bool,
+    /// Least checksum coverage that we accept; 0 for full coverage only.
+    pub(crate) min_cscov: u8,
+    /// Least checksum coverage that the peer accepts; 0 for full coverage only.
+    pub(crate) peer_min_cscov: u8,
+    /// The peer checks Data Checksums.
+    pub(crate) peer_checks_data: bool,
+    /// Our Sequence Window that the peer confirmed.
+    pub(crate) sequence_window: u64,
+    /// Our Ack Ratio that the peer confirmed.
+    pub(crate) ack_ratio: u16,
+}
+
+impl Default for Agreed {
+    fn default() -> Self {
+        Self {
+            send_ack_vector: false,
+            send_ndp: false,
+            peer_sends_ndp: false,
+            short_out: false,
+            short_in: false,
+            peer_ecn_incapable: false,
+            min_cscov: 0,
+            peer_min_cscov: 0,
+            peer_checks_data: false,
+            sequence_window: 100,
+            ack_ratio: 2,
+        }
+    }
+}
+
+impl Agreed {
+    /// Takes over a value that came into force.
+    pub(crate) fn apply(&mut self, activated: Activated) {
+        let Activated { location, feature, value } = activated;
+        let on = value == 1;
+        let coverage = value.min(15) as u8;
+        match (feature, location) {
+            (FeatureNumber::SEND_ACK_VECTOR, Location::Local) => self.send_ack_vector = on,
+            (FeatureNumber::SEND_NDP_COUNT, Location::Local) => self.send_ndp = on,
+            (FeatureNumber::SEND_NDP_COUNT, Location::Remote) => self.peer_sends_ndp = on,
+            (FeatureNumber::ALLOW_SHORT_SEQNOS, Location::Local) => self.short_out = on,
+            (FeatureNumber::ALLOW_SHORT_SEQNOS, Location::Remote) => self.short_in = on,
+            (FeatureNumber::ECN_INCAPABLE, Location::Remote) => self.peer_ecn_incapable = on,
+            (FeatureNumber::MIN_CSCOV, Location::Local) => self.min_cscov = coverage,
+            (FeatureNumber::MIN_CSCOV, Location::Remote) => self.peer_min_cscov = coverage,
+            (FeatureNumber::CHECK_DATA_CHECKSUM, Location::Remote) => self.peer_checks_data = on,
+            (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => self.sequence_window = value,
+            (FeatureNumber::ACK_RATIO, Location::Local) => self.ack_ratio = value as u16,
+            _ => {}
+        }
+    }
+
+    /// Whether data with this checksum coverage may be delivered (RFC 4340 section 9.2.1).
+    pub(crate) const fn accepts_coverage(&self, cscov: u8) -> bool {
+        cscov == 0 || (self.min_cscov > 0 && cscov >= self.min_cscov)
+    }
+
+    /// The coverage to send with, where the application wishes for `wished`.
+    pub(crate) const fn coverage_to_send(&self, wished: u8) -> u8 {
+        if self.peer_min_cscov > 0 && wished >= self.peer_min_cscov { wished } else { 0 }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the application does with a connection.
+
+use udccp_base::{Instant, Message, Payload};
+
+use super::recv_queue::Pressure;
+use super::send_queue::Thrown;
+use super::timers::Timer;
+use super::{Connection, Ctx, State};
+use crate::config::ListenerId;
+use crate::error::{CloseReason, RecvError, SendError};
+use crate::event::{DropReason, EventKind};
+
+impl Connection {
+    /// Queues a message.
+    pub(crate) fn send(&mut self, ctx: &mut Ctx<'_>, message: Message) -> Result<(), SendError> {
+        if !self.may_send() {
+            return Err(SendError::NotOpen(message));
+        }
+        let mps = self.path.mps();
+        if message.payload.len() > mps {
+            return Err(SendError::TooLarge { mps, message });
+        }
+        let mut thrown = Vec::new();
+        let taken = self.send_queue.push(ctx.now, message, &mut |t| thrown.push(t));
+        for t in thrown {
+            self.report_thrown(ctx, t);
+        }
+        taken.map_err(SendError::Full)
+    }
+
+    fn may_send(&self) -> bool {
+        self.state.is_sendable() && !self.wishes.closes && !self.peer_stopped_listening
+    }
+
+    /// Whether a message of the maximum size would be taken.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.may_send() && self.send_queue_free() > 0
+    }
+
+    /// Messages of the maximum size that would be taken.
+    pub(crate) fn send_queue_free(&self) -> usize {
+        self.send_queue.free(self.path.mps())
+    }
+
+    /// Reports a message that the send queue threw out.
+    pub(super) fn report_thrown(&mut self, ctx: &mut Ctx<'_>, thrown: Thrown) {
+        let drops = &mut self.counters.drops;
+        let (reason, bytes) = match thrown {
+            Thrown::Expired(bytes) => {
+                drops.send_expired += 1;
+                (DropReason::Expired, bytes)
+            }
+            Thrown::Displaced(bytes) => {
+                drops.send_displaced += 1;
+                (DropReason::Displaced, bytes)
+            }
+        };
+        self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+    }
+
+    /// Throws out messages that grew too old.
+    pub(super) fn purge_expired(&mut self, ctx: &mut Ctx<'_>) {
+        let mut thrown = Vec::new();
+        // A deadline is the last instant at which a message may leave.
+        self.send_queue.purge_expired(ctx.now, &mut |t| thrown.push(t));
+        for t in thrown {
+            self.report_thrown(ctx, t);
+        }
+        self.note_writable(ctx);
+    }
+
+    /// Says `Writable` where a refused application waits for it.
+    pub(super) fn note_writable(&mut self, ctx: &mut Ctx<'_>) {
+        if self.send_queue.take_writable() && self.may_send() {
+            self.emit(ctx, EventKind::Writable);
+        }
+    }
+
+    /// The next message; tells by the flag whether acknowledgements that were held back may leave
+    /// now.
+    pub(crate) fn recv(&mut self) -> (Result<Option<Payload>, RecvError>, bool) {
+        if let Some(payload) = self.recv_queue.pop() {
+            let resumes = self.acks_held && self.recv_queue.pressure() < Pressure::Mark;
+            return (Ok(Some(payload)), resumes);
+        }
+        (self.reason.map_or(Ok(None), |reason| Err(RecvError::Closed(reason))), false)
+    }
+
+    /// Whether `recv` would give a message or the end.
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.recv_queue.is_empty() || self.reason.is_some()
+    }
+
+    /// Closes when the send queue is empty, or the linger time is over.
+    pub(crate) fn close(&mut self, ctx: &mut Ctx<'_>) {
+        if self.state.is_over() || self.wishes.closes {
+            return;
+        }
+        self.wishes.closes = true;
+        if self.send_queue.is_empty() && !matches!(self.state, State::Request | State::Respond) {
+            self.finish_close(ctx);
+        } else if self.send_queue.is_empty() {
+            self.give_up(ctx, CloseReason::LocalClose);
+        } else {
+            self.timers.set(Timer::Linger, ctx.now + self.config.close_linger);
+        }
+    }
+
+    /// Ends at once.
+    pub(crate) fn abort(&mut self, ctx: &mut Ctx<'_>) {
+        if !self.state.is_over() {
+            self.give_up(ctx, CloseReason::LocalAbort);
+        }
+    }
+
+    /// Reads no more.
+    pub(crate) fn stop_listening(&mut self) {
+        self.wishes.listens = false;
+        self.recv_queue.clear();
+    }
+
+    /// The application lets go.
+    pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
+        self.close(ctx);
+        self.stop_listening();
+        self.wishes.released = true;
+    }
+
+    /// Whether the application has let go.
+    pub(crate) fn is_released(&self) -> bool {
+        self.wishes.released
+    }
+
+    /// Whether the handshake just finished and the listener has not been told.
+    pub(crate) fn take_accept_ready(&mut self) -> bool {
+        core::mem::take(&mut self.accept_ready)
+    }
+
+    /// Whether the handshake was ever finished.
+    pub(crate) fn was_open(&self) -> bool {
+        self.was_open
+    }
+
+    /// How full the driver's own receive buffer is.
+    pub(crate) fn set_outside_pressure(&mut self, pressure: Pressure) {
+        self.recv_queue.set_outside(pressure);
+    }
+
+    /// The application accepts: the connection is no longer the listener's.
+    pub(crate) fn accept(&mut self) -> Option<ListenerId> {
+        self.who.listener.take()
+    }
+
+    /// Sets the path MTU, dropping queued messages that no longer fit.
+    pub(crate) fn set_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
+        self.path.set_mtu(mtu);
+        self.drop_oversized(ctx);
+    }
+
+    /// A router reported a smaller MTU.
+    pub(crate) fn shrink_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
+        if self.path.shrink(mtu) {
+            self.drop_oversized(ctx);
+        }
+    }
+
+    fn drop_oversized(&mut self, ctx: &mut Ctx<'_>) {
+        let mps = self.path.mps();
+        let mut sizes = Vec::new();
+        self.send_queue.remove_larger(mps, &mut |bytes| sizes.push(bytes));
+        for bytes in sizes {
+            self.counters.drops.send_too_large += 1;
+            let reason = DropReason::TooLarge;
+            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        }
+    }
+
+    /// The network says that the peer cannot be reached: the end of a handshake, and nothing to an
+    /// open connection.
+    pub(crate) fn on_unreachable(&mut self, ctx: &mut Ctx<'_>) {
+        if matches!(self.state, State::Request | State::Respond) {
+            self.tear_down(ctx, State::Closed, CloseReason::Unreachable);
+        }
+    }
+
+    /// Whether `seq` is of a packet that we sent lately, so that an ICMP message that quotes it
+    /// may be believed (RFC 4340 section 14.1).
+    pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> bool {
+        let seq = raw.extend(self.seq.gss);
+        self.seq.ack_in_window(seq)
+    }
+
+    /// Begins the connection: the client's Request, the server's Response timers.
+    pub(crate) fn start(&mut self, now: Instant) {
+        match self.state {
+            State::Request => self.outbox.handshake = true,
+            _ => self.timers.set(Timer::Handshake, now + self.config.handshake_timeout),
+        }
+    }
+
+    /// The peer's first packet, before the steps that follow step 3.
+    pub(crate) fn start_receiving(&mut self, isr: udccp_wire::Seqno) {
+        self.seq.start_receiving(isr);
+    }
+}

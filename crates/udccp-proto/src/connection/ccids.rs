@@ -1,0 +1,171 @@
+//! Feature values that came into force, and the congestion control that they choose.
+
+use udccp_wire::{FeatureNumber, ResetCode, option_kind};
+
+use super::{Connection, Ctx, Received};
+use crate::ccid::{CcidFactory, CcidSetup, FeatureNeed};
+use crate::config::MAX_SEQUENCE_WINDOW;
+use crate::features::{Location, PacketContext};
+
+/// The connection was reset.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WasReset;
+
+impl Connection {
+    /// Announces a packet to feature negotiation, which takes no part in Data packets.
+    pub(super) fn negotiate_begin(&mut self, packet: &Received<'_>) {
+        if packet.ty == udccp_wire::PacketType::Data {
+            return;
+        }
+        let (packet_type, seq, ackno) = (packet.ty, packet.seq, packet.ackno);
+        self.features.begin_packet(PacketContext { packet_type, seq, ackno });
+    }
+
+    /// Creates both halves of congestion control as the handshake chose them, and asks for the
+    /// features that they need.
+    pub(super) fn install_ccids(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {
+        let ccid = |location| {
+            let value = self.features.upcoming_value(location, FeatureNumber::CCID);
+            value.unwrap_or_default() as u8
+        };
+        let (tx, rx) = (ccid(Location::Local), ccid(Location::Remote));
+        self.install_sender(ctx, tx)?;
+        self.install_receiver(ctx, rx)?;
+        if let Some(rtt) = self.timing.handshake_rtt {
+            if let Some(tx) = &mut self.tx {
+                tx.on_handshake_rtt(ctx.now, rtt);
+            }
+            if let Some(rx) = &mut self.rx {
+                rx.set_rtt(rtt);
+            }
+        }
+        Ok(())
+    }
+
+    fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
+        let factory = self.factory(ctx, ccid)?;
+        let setup =
+            CcidSetup { packet_size_bytes: self.path.mps() as u32, ccid2: &self.config.ccid2 };
+        let sender = factory.sender(&setup);
+        let needs = sender.needed_features();
+        self.tx = Some(sender);
+        self.ask_for(needs, |location| location);
+        self.limit_in_flight();
+        Ok(())
+    }
+
+    fn install_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
+        let factory = self.factory(ctx, ccid)?;
+        let setup =
+            CcidSetup { packet_size_bytes: self.path.mps() as u32, ccid2: &self.config.ccid2 };
+        let mut receiver = factory.receiver(&setup);
+        let ratio = self.features.value(Location::Remote, FeatureNumber::ACK_RATIO);
+        receiver.set_ack_ratio(ratio.unwrap_or(2) as u16);
+        self.rx = Some(receiver);
+        if self.is_server() {
+            // The peer's sender half has needs too; the server settles them all in its Response.
+            let needs = factory.sender(&setup).needed_features();
+            self.ask_for(needs, mirrored);
+        }
+        Ok(())
+    }
+
+    fn factory<'r>(
+        &mut self,
+        ctx: &mut Ctx<'r>,
+        ccid: u8,
+    ) -> Result<&'r dyn CcidFactory, WasReset> {
+        let registry = ctx.registry;
+        if let Some(factory) = registry.get(ccid) {
+            return Ok(factory);
+        }
+        let data = [option_kind::CHANGE_L, FeatureNumber::CCID.0, ccid];
+        self.reset_for_fault(ctx, ResetCode::OptionError, data);
+        Err(WasReset)
+    }
+
+    fn ask_for(&mut self, needs: &[FeatureNeed], place: impl Fn(Location) -> Location) {
+        for need in needs {
+            let location = place(need.location);
+            // A need that the engine does not know cannot be met; the peer's CCID will notice.
+            let _ = self.features.change(location, need.feature, &[need.value], need.mandatory);
+        }
+    }
+
+    /// Takes over what feature negotiation settled.
+    pub(super) fn take_activated(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {
+        while let Some(activated) = self.features.poll_activated() {
+            self.agreed.apply(activated);
+            let value = activated.value;
+            match (activated.feature, activated.location) {
+                (FeatureNumber::CCID, Location::Local) => self.change_sender(ctx, value as u8)?,
+                (FeatureNumber::CCID, Location::Remote) => {
+                    self.change_receiver(ctx, value as u8)?
+                }
+                (FeatureNumber::SEQUENCE_WINDOW, Location::Remote) => {
+                    self.seq.window_remote = value;
+                }
+                (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => self.limit_in_flight(),
+                (FeatureNumber::ACK_RATIO, Location::Local) => {
+                    if let Some(tx) = &mut self.tx {
+                        tx.on_ack_ratio_confirmed(value as u16);
+                    }
+                }
+                (FeatureNumber::ACK_RATIO, Location::Remote) => {
+                    if let Some(rx) = &mut self.rx {
+                        rx.set_ack_ratio(value as u16);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn change_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
+        match &self.tx {
+            Some(tx) if tx.ccid() != ccid => self.install_sender(ctx, ccid),
+            _ => Ok(()),
+        }
+    }
+
+    fn change_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
+        match &self.rx {
+            Some(rx) if rx.ccid() != ccid => self.install_receiver(ctx, ccid),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks for a Sequence Window with room for the next few doublings of speed.
+    pub(super) fn ask_sequence_window(&mut self, needed: u64) {
+        let roomy = needed.saturating_mul(2).checked_next_power_of_two();
+        let window = roomy.unwrap_or(MAX_SEQUENCE_WINDOW).min(MAX_SEQUENCE_WINDOW);
+        self.asked.sequence_window = window;
+        // What we asked for holds at once for acknowledgements of our own packets; the peer's
+        // view of our packets widens when it confirms.
+        self.seq.window_local = window;
+        let feature = FeatureNumber::SEQUENCE_WINDOW;
+        let _ = self.features.change(Location::Local, feature, &[window], false);
+    }
+
+    pub(super) fn ask_ack_ratio(&mut self, ratio: u16) {
+        self.asked.ack_ratio = ratio;
+        let feature = FeatureNumber::ACK_RATIO;
+        let _ = self.features.change(Location::Local, feature, &[u64::from(ratio)], false);
+    }
+
+    /// Keeps so few packets in flight that the loss of all leaves us within the peer's window.
+    fn limit_in_flight(&mut self) {
+        let ahead = self.agreed.sequence_window / 4 * 3;
+        if let Some(tx) = &mut self.tx {
+            tx.limit_in_flight(ahead);
+        }
+    }
+}
+
+const fn mirrored(location: Location) -> Location {
+    match location {
+        Location::Local => Location::Remote,
+        Location::Remote => Location::Local,
+    }
+}

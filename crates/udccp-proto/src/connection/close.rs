@@ -1,0 +1,108 @@
+//! The ends of a connection (RFC 4340 section 8.3).
+
+use udccp_base::Instant;
+use udccp_wire::{ResetCode, Seqno};
+
+use super::outbox::{Outbox, ResetOut};
+use super::timers::Timer;
+use super::{Connection, Ctx, State};
+use crate::error::CloseReason;
+use crate::event::{DropReason, EventKind};
+use crate::features::Role;
+
+impl Connection {
+    /// What `close` began goes on when the send queue is empty: CloseReq by a server that wants
+    /// to be rid of TIMEWAIT, Close by everyone else.
+    pub(super) fn finish_close(&mut self, ctx: &mut Ctx<'_>) {
+        self.timers.stop(Timer::Linger);
+        match (self.state, self.who.role) {
+            (State::Request | State::Respond, _) => self.give_up(ctx, CloseReason::LocalClose),
+            (State::Open, Role::Server) if !self.config.server_timewait => {
+                self.begin_closing(ctx, State::CloseReq);
+            }
+            (State::PartOpen | State::Open, _) => self.begin_closing(ctx, State::Closing),
+            _ => {}
+        }
+    }
+
+    /// Sends Close because the peer asked for it.
+    pub(super) fn send_close(&mut self, ctx: &mut Ctx<'_>) {
+        if self.state.transfers() {
+            self.begin_closing(ctx, State::Closing);
+        }
+    }
+
+    /// The server's CloseReq met our own Close or CloseReq: nothing to do; the first states'
+    /// queue is dropped, since nothing can be sent after a Close.
+    fn begin_closing(&mut self, ctx: &mut Ctx<'_>, state: State) {
+        self.drop_unsent(ctx, DropReason::ConnectionEnded);
+        self.timers.stop(Timer::Linger);
+        self.timers.stop(Timer::PartOpen);
+        self.timers.stop(Timer::Handshake);
+        self.timers.stop(Timer::KeepAlive);
+        self.become_state(state);
+        self.retries = 0;
+        self.outbox.close = true;
+    }
+
+    /// Sets the timer that sends Close or CloseReq again: two round-trip times, doubling to 64 s.
+    pub(super) fn start_close_timer(&mut self, now: Instant) {
+        let first = self.known_rtt().map_or(self.config.initial_rto, |rtt| rtt * 2);
+        self.timers.set(Timer::Close, now + super::timeouts::backed_off(first, self.retries));
+    }
+
+    /// Gives up: Reset, Aborted.
+    pub(super) fn give_up(&mut self, ctx: &mut Ctx<'_>, reason: CloseReason) {
+        self.post_reset(ResetCode::Aborted, [0; 3]);
+        self.tear_down(ctx, State::Closed, reason);
+    }
+
+    /// The peer broke a rule: Reset with this code.
+    pub(super) fn reset_for_fault(&mut self, ctx: &mut Ctx<'_>, code: ResetCode, data: [u8; 3]) {
+        self.post_reset(code, data);
+        self.tear_down(ctx, State::Closed, CloseReason::ProtocolError { code, data });
+    }
+
+    /// Notes a Reset to be sent. In REQUEST nothing of the peer is known, and the
+    /// acknowledgement number is zero (section 8.1.1).
+    pub(super) fn post_reset(&mut self, code: ResetCode, data: [u8; 3]) {
+        let in_request = self.state == State::Request;
+        let ackno = if in_request { Seqno::ZERO } else { self.seq.gsr };
+        self.outbox.reset = Some(ResetOut { code, data, ackno });
+    }
+
+    /// Ends the connection for the application. What was received can still be read.
+    pub(super) fn tear_down(&mut self, ctx: &mut Ctx<'_>, next: State, reason: CloseReason) {
+        self.drop_unsent(ctx, DropReason::ConnectionEnded);
+        self.timers.stop_all();
+        self.become_state(next);
+        self.outbox = Outbox { reset: self.outbox.reset, ..Outbox::default() };
+        if next == State::TimeWait {
+            self.outbox.reset = None;
+            self.timers.set(Timer::TimeWait, ctx.now + self.config.timewait);
+        }
+        self.reason = Some(reason);
+        self.emit(ctx, EventKind::Closed(reason));
+    }
+
+    /// Drops what waits to be sent, and says so.
+    pub(super) fn drop_unsent(&mut self, ctx: &mut Ctx<'_>, reason: DropReason) {
+        while let Some(payload) = self.send_queue.pop() {
+            self.counters.drops.send_unfinished += 1;
+            let bytes = payload.len() as u32;
+            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        }
+        self.timers.stop(Timer::Deadline);
+    }
+
+    /// TIMEWAIT is over.
+    pub(super) fn end_timewait(&mut self) {
+        self.become_state(State::Closed);
+    }
+
+    /// Whether there is nothing left to send or to wait for; the endpoint may forget the
+    /// addresses, and the rest when the application has let go.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.state == State::Closed && self.outbox.is_empty()
+    }
+}

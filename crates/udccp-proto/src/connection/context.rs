@@ -1,0 +1,22 @@
+//! What a connection may use of its endpoint while it acts.
+
+use std::collections::VecDeque;
+
+use bytes::BytesMut;
+use udccp_base::Instant;
+
+use crate::ccid::CcidRegistry;
+use crate::event::Event;
+
+/// The endpoint's part in an action of a connection.
+#[derive(Debug)]
+pub(crate) struct Ctx<'a> {
+    /// The time.
+    pub(crate) now: Instant,
+    /// What the driver will be told.
+    pub(crate) events: &'a mut VecDeque<Event>,
+    /// Where headers are written.
+    pub(crate) arena: &'a mut BytesMut,
+    /// The CCIDs that exist here.
+    pub(crate) registry: &'a CcidRegistry,
+}

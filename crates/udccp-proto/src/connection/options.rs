@@ -1,0 +1,186 @@
+//! Reading a packet's options (RFC 4340 section 5.8).
+
+use udccp_base::Duration;
+use udccp_wire::{OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode};
+
+use super::timing::span;
+use super::{Connection, Ctx, Received, State};
+use crate::features::FeatureError;
+
+/// First CCID-specific option type from a receiver half to a sender half (section 10.3).
+const FIRST_FOR_SENDER: u8 = 192;
+
+/// Option data, several options of one kind joined.
+#[derive(Debug, Default)]
+pub(super) struct Joined<'a> {
+    first: Option<&'a [u8]>,
+    all: Vec<u8>,
+}
+
+impl<'a> Joined<'a> {
+    /// One option is the normal case and is not copied.
+    fn add(&mut self, part: &'a [u8]) {
+        let Some(first) = self.first else {
+            self.first = Some(part);
+            return;
+        };
+        if self.all.is_empty() {
+            self.all.extend_from_slice(first);
+        }
+        self.all.extend_from_slice(part);
+    }
+
+    /// All data in order; `None` where there was no such option.
+    pub(super) fn get(&self) -> Option<&[u8]> {
+        if self.all.is_empty() { self.first } else { Some(&self.all) }
+    }
+}
+
+/// What the options of a packet said, as far as it concerns acknowledgements and data.
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    /// Ack Vector cells.
+    pub(super) cells: Joined<'a>,
+    /// Parity of the Ack Vectors' nonce echoes.
+    pub(super) nonce_echo: bool,
+    /// Data Dropped blocks.
+    pub(super) data_dropped: Joined<'a>,
+    /// Elapsed Time.
+    pub(super) elapsed: Option<Duration>,
+    /// Round-trip time measured by a Timestamp Echo.
+    pub(super) echo_rtt: Option<Duration>,
+    /// Slow Receiver.
+    pub(super) slow_receiver: bool,
+    /// NDP Count, 0 where the option is missing.
+    pub(super) ndp_count: u64,
+    /// Data Checksum.
+    pub(super) data_checksum: Option<u32>,
+    /// Options of the peer's receiver half for our sender half.
+    pub(super) ccid_options: Vec<u8>,
+}
+
+/// Whether an option was understood and acted upon.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Yes,
+    No,
+}
+
+impl Connection {
+    /// Processes the options in their order.
+    ///
+    /// # Errors
+    /// The Reset that an option calls for.
+    pub(super) fn read_options<'a>(
+        &mut self,
+        ctx: &Ctx<'_>,
+        packet: &Received<'a>,
+    ) -> Result<Said<'a>, FeatureError> {
+        let mut said = Said::default();
+        let bytes = packet.view.option_bytes();
+        if bytes.is_empty() {
+            return Ok(said);
+        }
+        // Mandatory means nothing on a Data packet (section 5.8.2).
+        let on_data = packet.ty == PacketType::Data;
+        let mut mandatory = false;
+        for raw in RawOptions::new(bytes) {
+            let raw = match raw {
+                Ok(raw) => raw,
+                Err(fault) if on_data || !is_reset(fault, mandatory) => break,
+                Err(fault) => return Err(reset_of(fault, mandatory)),
+            };
+            let was_mandatory = core::mem::take(&mut mandatory) && !on_data;
+            match OptionRef::from_raw(raw) {
+                Ok(OptionRef::Padding) => {}
+                Ok(OptionRef::Mandatory) if was_mandatory => return Err(misplaced_mandatory()),
+                Ok(OptionRef::Mandatory) => mandatory = true,
+                Ok(option) => {
+                    let done = self.take_option(ctx, packet, &option, was_mandatory, &mut said)?;
+                    note_ccid_option(packet.ty, raw, &mut said);
+                    if done == Done::No && was_mandatory {
+                        return Err(not_understood(raw));
+                    }
+                }
+                Err(fault) if !on_data && is_reset(fault, was_mandatory) => {
+                    return Err(reset_of(fault, was_mandatory));
+                }
+                Err(_) => {}
+            }
+        }
+        if mandatory && !on_data {
+            return Err(misplaced_mandatory());
+        }
+        Ok(said)
+    }
+
+    fn take_option<'a>(
+        &mut self,
+        ctx: &Ctx<'_>,
+        packet: &Received<'_>,
+        option: &OptionRef<'a>,
+        mandatory: bool,
+        said: &mut Said<'a>,
+    ) -> Result<Done, FeatureError> {
+        if !option.is_permitted_on(packet.ty) {
+            return Ok(Done::No);
+        }
+        match *option {
+            OptionRef::AckVector { nonce, cells } => {
+                said.cells.add(cells);
+                said.nonce_echo ^= nonce;
+            }
+            OptionRef::DataDropped(blocks) => said.data_dropped.add(blocks),
+            OptionRef::SlowReceiver => said.slow_receiver = true,
+            OptionRef::NdpCount(n) => said.ndp_count = n,
+            OptionRef::DataChecksum(sum) => said.data_checksum = Some(sum),
+            OptionRef::ElapsedTime(units) => said.elapsed = Some(span(units)),
+            OptionRef::Timestamp(value) => self.timing.owe_echo(ctx.now, value),
+            OptionRef::TimestampEcho { timestamp, elapsed } => {
+                let elapsed = elapsed.unwrap_or(0);
+                said.echo_rtt = self.timing.rtt_of_echo(ctx.now, timestamp, elapsed);
+            }
+            OptionRef::ChangeL { .. }
+            | OptionRef::ChangeR { .. }
+            | OptionRef::ConfirmL { .. }
+            | OptionRef::ConfirmR { .. } => self.features.on_option(option, mandatory)?,
+            OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
+            _ => return Ok(Done::No),
+        }
+        Ok(Done::Yes)
+    }
+
+    /// A client echoes the cookies of the Response until the handshake is done (section 8.1.4).
+    fn keep_cookie(&mut self, ty: PacketType, cookie: &[u8]) {
+        if self.state == State::Request && ty == PacketType::Response {
+            self.cookies.push(cookie.to_vec());
+        }
+    }
+}
+
+/// CCID-specific options of the peer's receiver half go to our sender half as they are.
+fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, said: &mut Said<'_>) {
+    if raw.kind >= FIRST_FOR_SENDER && ty.has_ack() {
+        said.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);
+        said.ccid_options.extend_from_slice(raw.data);
+    }
+}
+
+fn is_reset(fault: OptionError, mandatory: bool) -> bool {
+    matches!(fault.reaction(mandatory), Reaction::Reset { .. })
+}
+
+fn reset_of(fault: OptionError, mandatory: bool) -> FeatureError {
+    let code = if mandatory { ResetCode::MandatoryError } else { ResetCode::OptionError };
+    FeatureError { code, data: fault.reset_data() }
+}
+
+/// Mandatory before Mandatory, or at the end (section 5.8.2).
+fn misplaced_mandatory() -> FeatureError {
+    FeatureError { code: ResetCode::OptionError, data: [1, 0, 0] }
+}
+
+fn not_understood(raw: RawOption<'_>) -> FeatureError {
+    let byte = |i: usize| raw.data.get(i).copied().unwrap_or(0);
+    FeatureError { code: ResetCode::MandatoryError, data: [raw.kind, byte(0), byte(1)] }
+}

@@ -1,0 +1,48 @@
+//! Packets that must leave whatever congestion control says of data.
+
+use udccp_wire::{ResetCode, Seqno};
+
+/// A Reset to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResetOut {
+    /// Why.
+    pub(crate) code: ResetCode,
+    /// About what.
+    pub(crate) data: [u8; 3],
+    /// Its acknowledgement number.
+    pub(crate) ackno: Seqno,
+}
+
+/// What waits to leave, apart from data and feedback. One of each kind is enough: a newer one
+/// says more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outbox {
+    /// A Request (in REQUEST) or a Response (in RESPOND).
+    pub(crate) handshake: bool,
+    /// A CloseReq (in CLOSEREQ) or a Close (in CLOSING).
+    pub(crate) close: bool,
+    /// An Ack, or data with an acknowledgement.
+    pub(crate) ack: bool,
+    /// A Sync with this acknowledgement number.
+    pub(crate) sync: Option<Seqno>,
+    /// A SyncAck with this acknowledgement number.
+    pub(crate) sync_ack: Option<Seqno>,
+    /// A Reset.
+    pub(crate) reset: Option<ResetOut>,
+}
+
+impl Outbox {
+    /// Whether nothing but perhaps an Ack waits.
+    pub(crate) fn has_no_control(&self) -> bool {
+        !self.handshake
+            && !self.close
+            && self.sync.is_none()
+            && self.sync_ack.is_none()
+            && self.reset.is_none()
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.ack && self.has_no_control()
+    }
+}

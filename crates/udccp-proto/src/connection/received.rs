@@ -1,0 +1,88 @@
+//! A packet on its way through the steps.
+
+use bytes::{Bytes, BytesMut};
+use udccp_base::{Datagram, Ecn, Payload};
+use udccp_wire::{PacketType, PacketView, Seqno, crc32c};
+
+/// A packet that passed step 1.
+#[derive(Debug)]
+pub(crate) struct Received<'a> {
+    /// Its header.
+    pub(crate) view: PacketView<'a>,
+    /// Where it came in.
+    pub(crate) datagram: &'a Datagram,
+    /// Its type.
+    pub(crate) ty: PacketType,
+    /// Its sequence number; of a short one, only the low bits before step 6.
+    pub(crate) seq: Seqno,
+    /// Its acknowledgement number, likewise.
+    pub(crate) ackno: Option<Seqno>,
+    /// Its ECN codepoint as the peer will be told.
+    pub(crate) ecn: Ecn,
+    /// Value of its Data Checksum option.
+    pub(crate) data_checksum: Option<u32>,
+    /// Whether it was here before.
+    pub(crate) is_duplicate: bool,
+}
+
+impl<'a> Received<'a> {
+    /// A packet with this header.
+    pub(crate) fn new(view: PacketView<'a>, datagram: &'a Datagram) -> Self {
+        Self {
+            view,
+            datagram,
+            ty: view.packet_type(),
+            seq: view.seq_raw().bits(),
+            ackno: view.ack_raw().map(|raw| raw.bits()),
+            ecn: datagram.ecn,
+            data_checksum: None,
+            is_duplicate: false,
+        }
+    }
+
+    /// Whether the packet carries data for the application. On Data and DataAck, no bytes are
+    /// an empty message; on Request and Response they are none (RFC 4340 section 5.4).
+    pub(crate) fn carries_message(&self) -> bool {
+        match self.ty {
+            PacketType::Data | PacketType::DataAck => true,
+            PacketType::Request | PacketType::Response => self.view.data_len() > 0,
+            _ => false,
+        }
+    }
+
+    /// The application data: a slice of what arrived, never a copy (unless it lies in two parts).
+    pub(crate) fn payload(&self) -> Payload {
+        let in_header = self.view.payload_in_header().len();
+        if in_header == 0 {
+            return self.datagram.payload.clone();
+        }
+        let start = self.view.data_offset();
+        let first = self.datagram.header.slice(start..start + in_header);
+        if self.datagram.payload.is_empty() {
+            return Payload::Bytes(first);
+        }
+        Payload::Bytes(joined(&first, &self.datagram.payload.to_bytes()))
+    }
+
+    /// Whether the Data Checksum option, if there is one, fits the data.
+    pub(crate) fn data_is_intact(&self) -> bool {
+        self.data_checksum.is_none_or(|sum| sum == data_checksum(&self.payload()))
+    }
+}
+
+/// CRC-32c of a payload (RFC 4340 section 9.3).
+pub(crate) fn data_checksum(payload: &Payload) -> u32 {
+    let mut crc = crc32c::Crc32c::new();
+    match payload {
+        Payload::Bytes(bytes) => crc.update(bytes),
+        Payload::Zeros(n) => crc.update_zeros(*n as usize),
+    }
+    crc.finish()
+}
+
+fn joined(first: &Bytes, second: &Bytes) -> Bytes {
+    let mut both = BytesMut::with_capacity(first.len() + second.len());
+    both.extend_from_slice(first);
+    both.extend_from_slice(second);
+    both.freeze()
+}

@@ -1,0 +1,125 @@
+//! Messages that wait for the application: bounded, with levels that steer the peer.
+
+use std::collections::VecDeque;
+
+use udccp_base::Payload;
+
+/// How full the queue is, as far as the peer is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pressure {
+    /// Below a quarter: nothing to say.
+    None,
+    /// From a quarter: Slow Receiver asks the peer not to go faster (RFC 4340 section 11.6).
+    Slow,
+    /// From half: arriving packets count as congestion-marked, which makes the peer slow down. The
+    /// queue is the last one on the path and marks before it has to drop.
+    Mark,
+    /// From three quarters: acknowledgements wait until the application has read.
+    Hold,
+}
+
+impl Pressure {
+    /// The pressure of `n` in a place for `max`.
+    pub(crate) const fn of(n: usize, max: usize) -> Self {
+        // Compared in quarters, without a division.
+        match n.saturating_mul(4) {
+            n if n >= 3 * max => Self::Hold,
+            n if n >= 2 * max => Self::Mark,
+            n if n >= max => Self::Slow,
+            _ => Self::None,
+        }
+    }
+}
+
+/// A bounded queue of payloads, none of them copied.
+#[derive(Debug)]
+pub(crate) struct RecvQueue {
+    waiting: VecDeque<Payload>,
+    bytes: usize,
+    max_packets: usize,
+    max_bytes: usize,
+    outside: Pressure,
+}
+
+impl RecvQueue {
+    /// An empty queue.
+    pub(crate) fn new(max_packets: usize, max_bytes: usize) -> Self {
+        Self { waiting: VecDeque::new(), bytes: 0, max_packets, max_bytes, outside: Pressure::None }
+    }
+
+    /// Messages that wait.
+    pub(crate) fn packets(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Payload bytes that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether there is room for `size` bytes; an empty queue has room for every message.
+    pub(crate) fn has_room(&self, size: usize) -> bool {
+        self.waiting.is_empty()
+            || (self.waiting.len() < self.max_packets && self.bytes + size <= self.max_bytes)
+    }
+
+    /// Queues a message for which there is room.
+    pub(crate) fn push(&mut self, payload: Payload) {
+        self.bytes += payload.len();
+        self.waiting.push_back(payload);
+    }
+
+    /// The oldest message.
+    pub(crate) fn pop(&mut self) -> Option<Payload> {
+        let payload = self.waiting.pop_front()?;
+        self.bytes -= payload.len();
+        Some(payload)
+    }
+
+    /// Drops everything and gives the memory back.
+    pub(crate) fn clear(&mut self) {
+        self.waiting = VecDeque::new();
+        self.bytes = 0;
+    }
+
+    /// How full the buffers before this queue are. Reading here does not empty them, so they
+    /// never hold acknowledgements back.
+    pub(crate) fn set_outside(&mut self, pressure: Pressure) {
+        self.outside = pressure.min(Pressure::Mark);
+    }
+
+    /// How full the queue, or what lies before it, is.
+    pub(crate) fn pressure(&self) -> Pressure {
+        let bytes = Pressure::of(self.bytes, self.max_bytes);
+        let packets = Pressure::of(self.waiting.len(), self.max_packets);
+        bytes.max(packets).max(self.outside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pressure_rises_with_bytes_or_packets() {
+        let mut q = RecvQueue::new(100, 1000);
+        let mut seen = Vec::new();
+        while q.has_room(100) {
+            seen.push(q.pressure());
+            q.push(Payload::Zeros(100));
+        }
+        use Pressure::{Hold, Mark, None, Slow};
+        assert_eq!(seen, [None, None, None, Slow, Slow, Mark, Mark, Mark, Hold, Hold]);
+        assert_eq!(Pressure::of(usize::MAX, 1000), Hold);
+        let mut q = RecvQueue::new(4, 1000);
+        (0..3).for_each(|_| q.push(Payload::EMPTY));
+        assert_eq!(q.pressure(), Hold);
+        q.clear();
+        assert_eq!((q.packets(), q.bytes(), q.pressure()), (0, 0, None));
+    }
+}

@@ -1,0 +1,54 @@
+//! A connection in numbers.
+
+use super::{Connection, State};
+use crate::ccid::CcidMetrics;
+use crate::endpoint::FourTuple;
+use crate::stats::{ConnectionCounters, ConnectionStats};
+
+impl Connection {
+    /// Everything that can be said in numbers.
+    pub(crate) fn stats(&self) -> ConnectionStats {
+        let m = self.tx.as_ref().map_or_else(CcidMetrics::default, |tx| tx.metrics());
+        ConnectionStats {
+            state: self.state,
+            tx_ccid: self.tx.as_ref().map(|tx| tx.ccid()),
+            rx_ccid: self.rx.as_ref().map(|rx| rx.ccid()),
+            cwnd_packets: m.cwnd,
+            ssthresh_packets: m.ssthresh,
+            pipe_packets: m.pipe,
+            x_bytes_per_sec: m.x_bytes_per_sec,
+            loss_event_rate: m.loss_event_rate,
+            srtt: m.srtt,
+            rttvar: m.rttvar,
+            rto: m.rto,
+            congestion_events: m.congestion_events,
+            timeouts: m.timeouts,
+            mps_bytes: self.mps(),
+            send_queue_packets: self.send_queue.packets(),
+            send_queue_bytes: self.send_queue.bytes(),
+            recv_queue_packets: self.recv_queue.packets(),
+            recv_queue_bytes: self.recv_queue.bytes(),
+            counters: self.counters,
+        }
+    }
+
+    /// What was counted, without asking congestion control.
+    pub(crate) fn counters(&self) -> &ConnectionCounters {
+        &self.counters
+    }
+
+    /// Largest payload in bytes.
+    pub(crate) fn mps(&self) -> usize {
+        self.path.mps()
+    }
+
+    /// Addresses and ports.
+    pub(crate) fn tuple(&self) -> &FourTuple {
+        &self.who.tuple
+    }
+
+    /// Whether the connection still answers packets (TIMEWAIT and CLOSED do not).
+    pub(crate) fn is_alive(&self) -> bool {
+        !matches!(self.state, State::TimeWait | State::Closed)
+    }
+}

@@ -1,0 +1,300 @@
+//! Messages that wait for congestion control: bounded, by priority, with deadlines.
+
+use std::collections::VecDeque;
+
+use udccp_base::{Instant, Message, Payload};
+
+use crate::config::QueuePolicy;
+
+/// Why a message was thrown out of the queue; the payload length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thrown {
+    /// Its deadline passed.
+    Expired(u32),
+    /// A message of higher priority took its place.
+    Displaced(u32),
+}
+
+/// A bounded queue: larger priorities first, first in first out within one.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    /// Sorted by falling priority; emptied lanes stay for the next message.
+    lanes: Vec<Lane>,
+    packets: usize,
+    bytes: usize,
+    with_deadline: usize,
+    max_packets: usize,
+    max_bytes: usize,
+    policy: QueuePolicy,
+    was_refused: bool,
+}
+
+#[derive(Debug)]
+struct Lane {
+    priority: u8,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    payload: Payload,
+    deadline: Option<Instant>,
+}
+
+impl Waiting {
+    fn is_expired(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|d| d < now)
+    }
+}
+
+impl SendQueue {
+    /// An empty queue.
+    pub(crate) fn new(max_packets: usize, max_bytes: usize, policy: QueuePolicy) -> Self {
+        Self {
+            lanes: Vec::new(),
+            packets: 0,
+            bytes: 0,
+            with_deadline: 0,
+            max_packets,
+            max_bytes,
+            policy,
+            was_refused: false,
+        }
+    }
+
+    /// Messages that wait.
+    pub(crate) fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Payload bytes that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// Messages of up to `size` bytes that would be taken.
+    pub(crate) fn free(&self, size: usize) -> usize {
+        let packets = self.max_packets.saturating_sub(self.packets);
+        if self.packets == 0 {
+            return packets.max(1);
+        }
+        let bytes = self.max_bytes.saturating_sub(self.bytes);
+        packets.min(bytes / size.max(1))
+    }
+
+    fn fits(&self, size: usize) -> bool {
+        self.packets == 0
+            || (self.packets < self.max_packets && self.bytes + size <= self.max_bytes)
+    }
+
+    /// Queues a message, reporting to `thrown` what had to go for it.
+    ///
+    /// # Errors
+    /// The queue is full; the message comes back.
+    pub(crate) fn push(
+        &mut self,
+        now: Instant,
+        message: Message,
+        thrown: &mut dyn FnMut(Thrown),
+    ) -> Result<(), Message> {
+        let size = message.payload.len();
+        if !self.fits(size) {
+            self.purge_expired(now, thrown);
+        }
+        if !self.fits(size) && self.policy == QueuePolicy::DropLowest {
+            self.make_room(size, message.priority, thrown);
+        }
+        if !self.fits(size) {
+            self.was_refused = true;
+            return Err(message);
+        }
+        self.packets += 1;
+        self.bytes += size;
+        self.with_deadline += usize::from(message.deadline.is_some());
+        let waiting = Waiting { payload: message.payload, deadline: message.deadline };
+        self.lane(message.priority).push_back(waiting);
+        Ok(())
+    }
+
+    /// Whether, after a refusal, the queue has fallen to half its limits. Says so once.
+    pub(crate) fn take_writable(&mut self) -> bool {
+        let half = self.packets <= self.max_packets / 2 && self.bytes <= self.max_bytes / 2;
+        if self.was_refused && half {
+            self.was_refused = false;
+            return true;
+        }
+        false
+    }
+
+    /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.
+    pub(crate) fn front_len(
+        &mut self,
+        now: Instant,
+        thrown: &mut dyn FnMut(Thrown),
+    ) -> Option<usize> {
+        while let Some(lane) = self.lanes.iter_mut().find(|l| !l.waiting.is_empty()) {
+            let front = lane.waiting.front()?;
+            if !front.is_expired(now) {
+                return Some(front.payload.len());
+            }
+            if let Some(payload) = self.pop() {
+                thrown(Thrown::Expired(payload.len() as u32));
+            }
+        }
+        None
+    }
+
+    /// Takes the message that leaves next.
+    pub(crate) fn pop(&mut self) -> Option<Payload> {
+        let lane = self.lanes.iter_mut().find(|l| !l.waiting.is_empty())?;
+        let waiting = lane.waiting.pop_front()?;
+        self.forget(&waiting);
+        Some(waiting.payload)
+    }
+
+    /// The earliest deadline among the messages first in their lane, for a timer.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        if self.with_deadline == 0 {
+            return None;
+        }
+        self.lanes.iter().filter_map(|l| l.waiting.front()?.deadline).min()
+    }
+
+    /// Throws out every message whose deadline has passed.
+    pub(crate) fn purge_expired(&mut self, now: Instant, thrown: &mut dyn FnMut(Thrown)) {
+        if self.with_deadline == 0 {
+            return;
+        }
+        let mut lanes = core::mem::take(&mut self.lanes);
+        for lane in &mut lanes {
+            lane.waiting.retain(|waiting| {
+                let expired = waiting.is_expired(now);
+                if expired {
+                    self.forget(waiting);
+                    thrown(Thrown::Expired(waiting.payload.len() as u32));
+                }
+                !expired
+            });
+        }
+        self.lanes = lanes;
+    }
+
+    /// Throws out every message larger than `mps`, reporting its size in bytes.
+    pub(crate) fn remove_larger(&mut self, mps: usize, thrown: &mut dyn FnMut(u32)) {
+        let mut lanes = core::mem::take(&mut self.lanes);
+        for lane in &mut lanes {
+            lane.waiting.retain(|waiting| {
+                let fits = waiting.payload.len() <= mps;
+                if !fits {
+                    self.forget(waiting);
+                    thrown(waiting.payload.len() as u32);
+                }
+                fits
+            });
+        }
+        self.lanes = lanes;
+    }
+
+    fn forget(&mut self, waiting: &Waiting) {
+        self.packets -= 1;
+        self.bytes -= waiting.payload.len();
+        self.with_deadline -= usize::from(waiting.deadline.is_some());
+    }
+
+    /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if
+    /// that can be reached.
+    fn make_room(&mut self, size: usize, priority: u8, thrown: &mut dyn FnMut(Thrown)) {
+        let lower = self.lanes.iter().filter(|l| l.priority < priority);
+        let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
+        if self.bytes - below + size > self.max_bytes && self.bytes != below {
+            return;
+        }
+        while !self.fits(size) {
+            let lowest = self.lanes.iter_mut().rev().find(|l| !l.waiting.is_empty());
+            let Some(lane) = lowest.filter(|l| l.priority < priority) else { return };
+            let Some(waiting) = lane.waiting.pop_back() else { return };
+            self.forget(&waiting);
+            thrown(Thrown::Displaced(waiting.payload.len() as u32));
+        }
+    }
+
+    fn lane(&mut self, priority: u8) -> &mut VecDeque<Waiting> {
+        let at = self.lanes.partition_point(|l| l.priority > priority);
+        if self.lanes.get(at).is_none_or(|l| l.priority != priority) {
+            self.lanes.insert(at, Lane { priority, waiting: VecDeque::new() });
+        }
+        &mut self.lanes[at].waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: u32, priority: u8, deadline: Option<u64>) -> Message {
+        let deadline = deadline.map(Instant::from_nanos);
+        Message { priority, deadline, ..Message::new(Payload::Zeros(bytes)) }
+    }
+
+    fn lengths(queue: &mut SendQueue) -> Vec<usize> {
+        core::iter::from_fn(|| queue.pop()).map(|p| p.len()).collect()
+    }
+
+    #[test]
+    fn larger_priorities_first_and_order_kept_within_one() {
+        let mut q = SendQueue::new(10, 1000, QueuePolicy::Refuse);
+        for (bytes, priority) in [(1, 0), (2, 5), (3, 0), (4, 9), (5, 5)] {
+            q.push(Instant::ZERO, message(bytes, priority, None), &mut |_| {}).unwrap();
+        }
+        assert_eq!(lengths(&mut q), [4, 2, 5, 1, 3]);
+        assert_eq!((q.packets(), q.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_full_queue_gives_the_message_back_and_says_when_to_come_again() {
+        let mut q = SendQueue::new(4, 1000, QueuePolicy::Refuse);
+        for n in 1..=4 {
+            q.push(Instant::ZERO, message(n, 0, None), &mut |_| {}).unwrap();
+        }
+        let back = q.push(Instant::ZERO, message(9, 0, None), &mut |_| {}).unwrap_err();
+        assert_eq!(back.payload.len(), 9);
+        q.pop();
+        assert!(!q.take_writable());
+        q.pop();
+        assert!(q.take_writable() && !q.take_writable());
+    }
+
+    #[test]
+    fn the_lowest_newest_is_displaced_only_by_a_higher_one() {
+        let mut q = SendQueue::new(2, 1000, QueuePolicy::DropLowest);
+        let mut out = Vec::new();
+        for (bytes, priority, taken) in [(1, 1, true), (2, 1, true), (3, 1, false), (4, 2, true)] {
+            let r = q.push(Instant::ZERO, message(bytes, priority, None), &mut |t| out.push(t));
+            assert_eq!(r.is_ok(), taken);
+        }
+        assert_eq!(out, [Thrown::Displaced(2)]);
+        assert_eq!(lengths(&mut q), [4, 1]);
+    }
+
+    #[test]
+    fn what_is_too_old_never_leaves_and_is_reported() {
+        let mut q = SendQueue::new(3, 1000, QueuePolicy::Refuse);
+        for (bytes, deadline) in [(1, Some(10)), (2, None), (3, Some(10))] {
+            q.push(Instant::ZERO, message(bytes, 0, deadline), &mut |_| {}).unwrap();
+        }
+        assert_eq!(q.next_deadline(), Some(Instant::from_nanos(10)));
+        let mut out = Vec::new();
+        let late = Instant::from_nanos(11);
+        assert_eq!(q.front_len(late, &mut |t| out.push(t)), Some(2));
+        assert_eq!(out, [Thrown::Expired(1)]);
+        q.push(late, message(4, 0, None), &mut |t| out.push(t)).unwrap();
+        q.push(late, message(5, 0, None), &mut |t| out.push(t)).unwrap();
+        assert_eq!(out, [Thrown::Expired(1), Thrown::Expired(3)]);
+        assert_eq!(lengths(&mut q), [2, 4, 5]);
+    }
+}

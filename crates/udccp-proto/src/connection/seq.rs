@@ -1,0 +1,160 @@
+//! The sequence number variables of RFC 4340 section 7.1 and the windows made of them.
+
+use udccp_wire::{PacketType, Seqno};
+
+/// Beyond this distance from the first number, a window can no longer reach back to it: windows
+/// are below 2^46 wide.
+const PAST_THE_BEGINNING: i64 = 1 << 46;
+
+/// Sequence numbers of both directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sequence {
+    /// First number sent.
+    pub(crate) iss: Seqno,
+    /// Greatest number sent.
+    pub(crate) gss: Seqno,
+    /// First number received.
+    pub(crate) isr: Seqno,
+    /// Greatest valid number received.
+    pub(crate) gsr: Seqno,
+    /// Greatest valid acknowledgement number received, not counting Syncs.
+    pub(crate) gar: Seqno,
+    /// First number received in OPEN.
+    pub(crate) osr: Seqno,
+    /// Sequence Window/Local: width of the acknowledgement window.
+    pub(crate) window_local: u64,
+    /// Sequence Window/Remote: width of the window for received numbers.
+    pub(crate) window_remote: u64,
+    young_tx: bool,
+    young_rx: bool,
+}
+
+impl Sequence {
+    /// Variables of a connection whose first packet will be `iss`.
+    pub(crate) fn new(iss: Seqno, window: u64) -> Self {
+        Self {
+            iss,
+            gss: iss.prev(),
+            isr: Seqno::ZERO,
+            gsr: Seqno::ZERO,
+            gar: iss,
+            osr: Seqno::ZERO,
+            window_local: window,
+            window_remote: window,
+            young_tx: true,
+            young_rx: true,
+        }
+    }
+
+    /// The first packet of the peer was `isr`.
+    pub(crate) fn start_receiving(&mut self, isr: Seqno) {
+        self.isr = isr;
+        self.gsr = isr;
+    }
+
+    /// Takes the number of the next packet to send.
+    pub(crate) fn take_next(&mut self) -> Seqno {
+        self.gss = self.gss.next();
+        self.gss
+    }
+
+    /// Low end of the window for received numbers.
+    pub(crate) fn swl(&mut self) -> Seqno {
+        let low = self.gsr.next().sub(self.window_remote / 4);
+        clamp_to_first(low, self.gsr, self.isr, &mut self.young_rx)
+    }
+
+    /// High end of the window for received numbers.
+    pub(crate) fn swh(&self) -> Seqno {
+        self.gsr.add((3 * self.window_remote).div_ceil(4))
+    }
+
+    /// Low end of the window for acknowledgement numbers.
+    pub(crate) fn awl(&mut self) -> Seqno {
+        let low = self.gss.next().sub(self.window_local);
+        clamp_to_first(low, self.gss, self.iss, &mut self.young_tx)
+    }
+
+    /// High end of the window for acknowledgement numbers.
+    pub(crate) fn awh(&self) -> Seqno {
+        self.gss
+    }
+
+    /// Whether `ackno` lies in the acknowledgement window.
+    pub(crate) fn ack_in_window(&mut self, ackno: Seqno) -> bool {
+        ackno.in_window(self.awl(), self.awh())
+    }
+
+    /// The check of step 6 for a packet of this type.
+    pub(crate) fn is_valid(&mut self, ty: PacketType, seq: Seqno, ackno: Option<Seqno>) -> bool {
+        let ends = matches!(ty, PacketType::CloseReq | PacketType::Close | PacketType::Reset);
+        let (swl, awl) = if ends { (self.gsr.next(), self.gar) } else { (self.swl(), self.awl()) };
+        let awh = self.awh();
+        seq.in_window(swl, self.swh()) && ackno.is_none_or(|a| a.in_window(awl, awh))
+    }
+
+    /// A valid packet `seq` arrived.
+    pub(crate) fn on_valid(&mut self, seq: Seqno) {
+        self.gsr = self.gsr.max(seq);
+    }
+
+    /// A valid packet, not a Sync, acknowledged `ackno`.
+    pub(crate) fn on_valid_ack(&mut self, ackno: Seqno) {
+        self.gar = self.gar.max(ackno);
+    }
+}
+
+/// Keeps a window from reaching back before the first number, at the beginning only: a long
+/// connection's numbers wrap.
+fn clamp_to_first(low: Seqno, greatest: Seqno, first: Seqno, young: &mut bool) -> Seqno {
+    if !*young {
+        return low;
+    }
+    if greatest.distance_from(first) >= PAST_THE_BEGINNING {
+        *young = false;
+        return low;
+    }
+    low.max(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(gsr: u64, gss: u64) -> Sequence {
+        let mut s = Sequence::new(Seqno::new(10), 100);
+        s.start_receiving(Seqno::new(1000));
+        s.gsr = Seqno::new(gsr);
+        s.gss = Seqno::new(gss);
+        s
+    }
+
+    #[test]
+    fn windows_are_a_quarter_back_and_three_quarters_ahead() {
+        let mut s = at(5000, 9000);
+        assert_eq!((s.swl().value(), s.swh().value()), (4976, 5075));
+        assert_eq!((s.awl().value(), s.awh().value()), (8901, 9000));
+        s.window_remote = 33;
+        assert_eq!((s.swl().value(), s.swh().value()), (4993, 5025));
+    }
+
+    #[test]
+    fn windows_start_at_the_first_numbers_only_at_first() {
+        let mut s = at(1003, 12);
+        assert_eq!((s.swl().value(), s.awl().value()), (1000, 10));
+        s.gsr = s.isr.add(1 << 46);
+        let _ = s.swl();
+        s.gsr = Seqno::new(1003);
+        assert_eq!(s.swl().value(), 979);
+    }
+
+    #[test]
+    fn packets_that_end_a_connection_must_be_newer_than_all_before() {
+        let mut s = at(5000, 9000);
+        s.gar = Seqno::new(8990);
+        let mut ok = |ty, seq, ack| s.is_valid(ty, Seqno::new(seq), Some(Seqno::new(ack)));
+        assert!(ok(PacketType::Ack, 5000, 8950) && ok(PacketType::Reset, 5001, 8990));
+        assert!(!ok(PacketType::Reset, 5000, 8990) && !ok(PacketType::Close, 5001, 8989));
+        assert!(!ok(PacketType::CloseReq, 5076, 8990) && !ok(PacketType::Ack, 5001, 9001));
+    }
+}

@@ -1,0 +1,54 @@
+//! Packet processing: the steps of RFC 4340 section 8.5 in their order, one file a step.
+//!
+//! Steps 1 to 3 need no connection and are the endpoint's (`endpoint::steps`).
+
+mod step04_request_numbers;
+mod step05_sync_numbers;
+mod step06_sequence;
+mod step07_type;
+mod step08_options;
+mod step09_reset;
+mod step10_request;
+mod step11_respond;
+mod step12_partopen;
+mod step13_closereq;
+mod step14_close;
+mod step15_sync;
+mod step16_data;
+
+use core::ops::ControlFlow;
+
+use super::{Connection, Ctx, Received};
+
+/// Whether the next step follows. `Break`: the packet is done with.
+pub(super) type Flow = ControlFlow<()>;
+
+/// The packet is done with.
+pub(super) const DROP: Flow = ControlFlow::Break(());
+
+/// The next step follows.
+pub(super) const GO_ON: Flow = ControlFlow::Continue(());
+
+impl Connection {
+    /// Takes a packet that passed steps 1 to 3.
+    pub(crate) fn handle_packet(&mut self, ctx: &mut Ctx<'_>, mut packet: Received<'_>) {
+        let _ = self.run_steps(ctx, &mut packet);
+    }
+
+    fn run_steps(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> Flow {
+        self.step_4_prepare_numbers_in_request(ctx, packet)?;
+        self.step_5_prepare_numbers_for_sync(ctx, packet)?;
+        self.step_6_check_numbers(ctx, packet)?;
+        self.step_7_check_type(ctx, packet)?;
+        self.step_8_process_options(ctx, packet)?;
+        self.step_9_process_reset(ctx, packet)?;
+        self.step_10_leave_request(ctx)?;
+        self.step_11_process_respond(ctx, packet);
+        self.step_12_process_partopen(packet);
+        self.step_13_process_closereq(ctx, packet);
+        self.step_14_process_close(ctx, packet)?;
+        self.step_15_process_sync(packet);
+        self.step_16_process_data(ctx, packet);
+        GO_ON
+    }
+}

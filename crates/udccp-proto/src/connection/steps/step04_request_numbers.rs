@@ -1,0 +1,41 @@
+//! Step 4: prepare sequence numbers in REQUEST.
+
+use udccp_wire::{PacketType, ResetCode};
+
+use super::super::outbox::ResetOut;
+use super::super::{Connection, Ctx, Received, State};
+use super::{DROP, Flow, GO_ON};
+
+impl Connection {
+    /// In REQUEST only a Response or a Reset that acknowledges one of our Requests is believed;
+    /// it tells the peer's first number. Everything else is answered with a Reset, and the Requests
+    /// go on.
+    pub(super) fn step_4_prepare_numbers_in_request(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &Received<'_>,
+    ) -> Flow {
+        if self.state != State::Request {
+            return GO_ON;
+        }
+        let expected = matches!(packet.ty, PacketType::Response | PacketType::Reset);
+        if expected && packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno)) {
+            self.seq.start_receiving(packet.seq);
+            if packet.ty == PacketType::Reset {
+                // A Reset must be newer than all before it, and this one is the first.
+                self.seq.gsr = packet.seq.prev();
+            }
+            return GO_ON;
+        }
+        if packet.ty == PacketType::Listen {
+            return DROP;
+        }
+        self.counters.drops.sequence_invalid += 1;
+        if self.sync_limit.take(ctx.now) {
+            let data = [packet.ty.number(), 0, 0];
+            let code = ResetCode::PacketError;
+            self.outbox.reset = Some(ResetOut { code, data, ackno: packet.seq });
+        }
+        DROP
+    }
+}

@@ -1,0 +1,38 @@
+//! Step 5: prepare sequence numbers for Sync.
+
+use udccp_base::Instant;
+use udccp_wire::PacketType;
+
+use super::super::{Connection, Ctx, Received};
+use super::{DROP, Flow, GO_ON};
+
+/// A connection is active while its last valid packet is not older than this many round-trip
+/// times (RFC 4340 section 7.5.3).
+const ACTIVE_RTTS: u64 = 3;
+
+impl Connection {
+    /// A Sync or SyncAck that acknowledges something in flight may move the window far ahead;
+    /// while the connection is active, there is no need for that.
+    pub(super) fn step_5_prepare_numbers_for_sync(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &Received<'_>,
+    ) -> Flow {
+        if !matches!(packet.ty, PacketType::Sync | PacketType::SyncAck) {
+            return GO_ON;
+        }
+        let acknowledges = packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno));
+        let not_old = packet.seq.at_least(self.seq.swl());
+        let not_far = packet.seq.at_most(self.seq.swh()) || !self.is_active(ctx.now);
+        if !(acknowledges && not_old && not_far) {
+            self.counters.drops.sequence_invalid += 1;
+            return DROP;
+        }
+        self.seq.on_valid(packet.seq);
+        GO_ON
+    }
+
+    fn is_active(&self, now: Instant) -> bool {
+        now.saturating_since(self.timing.last_valid) <= self.rtt() * ACTIVE_RTTS
+    }
+}

@@ -1,0 +1,48 @@
+//! Step 6: check sequence numbers.
+
+use udccp_wire::PacketType;
+
+use super::super::{Connection, Ctx, Received};
+use super::{DROP, Flow, GO_ON};
+
+impl Connection {
+    /// Extends short numbers and checks them against the windows. A packet outside asks, by a
+    /// Sync, whether the peer is really there.
+    pub(super) fn step_6_check_numbers(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &mut Received<'_>,
+    ) -> Flow {
+        if !packet.view.x() {
+            if !self.agreed.short_in {
+                self.counters.drops.sequence_invalid += 1;
+                return DROP;
+            }
+            packet.seq = packet.view.seq_raw().extend(self.seq.gsr);
+            packet.ackno = packet.view.ack_raw().map(|raw| raw.extend(self.seq.gss));
+        }
+        if self.seq.is_valid(packet.ty, packet.seq, packet.ackno) {
+            self.seq.on_valid(packet.seq);
+            if let Some(ackno) = packet.ackno.filter(|_| packet.ty != PacketType::Sync) {
+                self.seq.on_valid_ack(ackno);
+            }
+            return GO_ON;
+        }
+        self.counters.drops.sequence_invalid += 1;
+        // The peer's Reset may stem from an end that knows no numbers: challenge it with the
+        // greatest that we know, so that it can make a proper one.
+        let is_reset = packet.ty == PacketType::Reset;
+        let ackno = if is_reset { self.seq.gsr } else { packet.seq };
+        self.challenge(ctx, ackno);
+        DROP
+    }
+
+    /// Sends a Sync about a packet that does not fit, unless one left just now.
+    pub(super) fn challenge(&mut self, ctx: &mut Ctx<'_>, ackno: udccp_wire::Seqno) {
+        if self.sync_limit.take(ctx.now) {
+            self.outbox.sync = Some(ackno);
+        } else {
+            self.counters.syncs_limited += 1;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Step 7: check for unexpected packet types.
+
+use udccp_wire::PacketType::{CloseReq, Data, Listen, Request, Response};
+use udccp_wire::{PacketType, Seqno};
+
+use super::super::{Connection, Ctx, Received, State};
+use super::{DROP, Flow, GO_ON};
+
+impl Connection {
+    /// Types that this end, or this state, never gets from a sane peer are answered with a Sync.
+    pub(super) fn step_7_check_type(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) -> Flow {
+        if packet.ty == Listen {
+            return DROP;
+        }
+        if !self.is_unexpected(packet.ty, packet.seq) {
+            return GO_ON;
+        }
+        self.counters.drops.unexpected_type += 1;
+        self.challenge(ctx, packet.seq);
+        DROP
+    }
+
+    fn is_unexpected(&self, ty: PacketType, seq: Seqno) -> bool {
+        let after_handshake = self.state.is_open_or_later() && seq.at_least(self.seq.osr);
+        match ty {
+            CloseReq => self.is_server(),
+            Response => self.is_server() || after_handshake,
+            Request => !self.is_server() || after_handshake,
+            Data => self.state == State::Respond,
+            _ => false,
+        }
+    }
+}

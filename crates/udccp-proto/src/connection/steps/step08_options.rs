@@ -1,0 +1,86 @@
+//! Step 8: process options and mark acknowledgeable.
+
+use udccp_base::Ecn;
+use udccp_wire::PacketType;
+
+use super::super::recv_queue::Pressure;
+use super::super::{Connection, Ctx, Received};
+use super::{DROP, Flow, GO_ON};
+use crate::ackvec::Arrival;
+use crate::ccid::ReceivedInfo;
+
+impl Connection {
+    /// The packet is the peer's: its options count, and it will be acknowledged.
+    pub(super) fn step_8_process_options(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &mut Received<'_>,
+    ) -> Flow {
+        self.note_valid(ctx, packet);
+        self.negotiate_begin(packet);
+        let said = match self.read_options(ctx, packet) {
+            Ok(said) => said,
+            Err(fault) => {
+                self.counters.drops.bad_options += 1;
+                self.reset_for_fault(ctx, fault.code, fault.data);
+                return DROP;
+            }
+        };
+        packet.data_checksum = said.data_checksum;
+        self.mark_acknowledgeable(ctx, packet, said.ndp_count);
+        if self.take_activated(ctx).is_err() {
+            return DROP;
+        }
+        self.process_acknowledgement(ctx, packet, &said);
+        GO_ON
+    }
+
+    fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>) {
+        self.timing.last_valid = ctx.now;
+        self.timing.unanswered_since = None;
+        let c = &mut self.counters;
+        c.packets_received += 1;
+        match packet.ty {
+            PacketType::Data | PacketType::DataAck => c.data_packets_received += 1,
+            PacketType::Ack => c.acks_received += 1,
+            PacketType::Sync => c.syncs_received += 1,
+            PacketType::SyncAck => c.sync_acks_received += 1,
+            PacketType::Reset => c.resets_received += 1,
+            _ => {}
+        }
+        c.ecn_ce_received += u64::from(packet.ecn == Ecn::Ce);
+    }
+
+    /// Enters the packet into the Ack Vector and tells the congestion control of it.
+    fn mark_acknowledgeable(&mut self, ctx: &Ctx<'_>, packet: &mut Received<'_>, ndp: u64) {
+        let is_data = packet.carries_message();
+        if is_data && packet.ecn != Ecn::Ce && self.recv_queue.pressure() >= Pressure::Mark {
+            // Our queue is the path's last, and marks before it has to drop (section 11.6).
+            packet.ecn = Ecn::Ce;
+            self.counters.local_congestion_marks += 1;
+        }
+        let arrival = self.ackvec.on_packet(packet.seq, packet.ecn);
+        if matches!(arrival, Arrival::InOrder | Arrival::Gap { .. }) {
+            self.timing.last_ackable = ctx.now;
+        }
+        if matches!(arrival, Arrival::Duplicate | Arrival::Forgotten) {
+            packet.is_duplicate = true;
+            self.counters.drops.duplicates += 1;
+            return;
+        }
+        let info = ReceivedInfo {
+            seq: packet.seq,
+            is_data,
+            size_bytes: packet.view.data_len() as u32,
+            ccval: packet.view.ccval(),
+            ecn: packet.ecn,
+            ndp_count: self.agreed.peer_sends_ndp.then_some(ndp),
+        };
+        if let Some(rx) = &mut self.rx {
+            rx.on_packet(ctx.now, &info);
+        }
+        if let Some(tx) = &mut self.tx {
+            tx.on_peer_packet(ctx.now, &info);
+        }
+    }
+}

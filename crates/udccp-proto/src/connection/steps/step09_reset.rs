@@ -1,0 +1,29 @@
+//! Step 9: process Reset.
+
+use udccp_wire::{PacketType, ResetCode};
+
+use super::super::{Connection, Ctx, Received, State};
+use super::{DROP, Flow, GO_ON};
+use crate::error::CloseReason;
+
+impl Connection {
+    /// The receiver of a Reset holds TIMEWAIT.
+    pub(super) fn step_9_process_reset(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &Received<'_>,
+    ) -> Flow {
+        if packet.ty != PacketType::Reset {
+            return GO_ON;
+        }
+        let code = packet.view.reset_code().unwrap_or(ResetCode::Unspecified);
+        let data = packet.view.reset_data().unwrap_or_default();
+        let reason = match code {
+            ResetCode::Closed if self.wishes.closes => CloseReason::LocalClose,
+            ResetCode::Closed => CloseReason::PeerClose,
+            code => CloseReason::PeerReset { code, data },
+        };
+        self.tear_down(ctx, State::TimeWait, reason);
+        DROP
+    }
+}

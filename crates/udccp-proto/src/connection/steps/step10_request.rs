@@ -1,0 +1,29 @@
+//! Step 10: process REQUEST state (second part).
+
+use super::super::timers::Timer;
+use super::super::{Connection, Ctx, State};
+use super::{DROP, Flow, GO_ON};
+use crate::event::EventKind;
+use crate::features::Phase;
+
+impl Connection {
+    /// What arrives here in REQUEST is a valid Response.
+    pub(super) fn step_10_leave_request(&mut self, ctx: &mut Ctx<'_>) -> Flow {
+        if self.state != State::Request {
+            return GO_ON;
+        }
+        self.become_state(State::PartOpen);
+        self.features.set_phase(Phase::PartOpen);
+        self.outbox.handshake = false;
+        self.outbox.reset = None;
+        self.retries = 0;
+        self.timers.stop(Timer::Request);
+        self.timers.set(Timer::Handshake, ctx.now + self.config.handshake_timeout);
+        if self.install_ccids(ctx).is_err() {
+            return DROP;
+        }
+        self.start_keep_alive(ctx.now);
+        self.emit(ctx, EventKind::Connected);
+        GO_ON
+    }
+}

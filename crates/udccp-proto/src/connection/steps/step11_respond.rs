@@ -1,0 +1,32 @@
+//! Step 11: process RESPOND state.
+
+use udccp_wire::PacketType;
+
+use super::super::timers::Timer;
+use super::super::{Connection, Ctx, Received, State};
+use crate::event::EventKind;
+use crate::features::Phase;
+
+impl Connection {
+    /// A Request, the first or a later one, is answered; anything else shows that the client has
+    /// our Response.
+    pub(super) fn step_11_process_respond(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
+        if self.state != State::Respond {
+            return;
+        }
+        if packet.ty == PacketType::Request {
+            let is_ready = self.tx.is_some() || self.install_ccids(ctx).is_ok();
+            self.outbox.handshake = is_ready;
+            return;
+        }
+        self.seq.osr = packet.seq;
+        self.become_state(State::Open);
+        self.features.set_phase(Phase::Open);
+        self.timers.stop(Timer::Handshake);
+        self.start_keep_alive(ctx.now);
+        if let Some(listener) = self.who.listener {
+            self.accept_ready = true;
+            self.emit(ctx, EventKind::Incoming(listener));
+        }
+    }
+}

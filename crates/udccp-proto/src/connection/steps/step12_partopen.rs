@@ -1,0 +1,28 @@
+//! Step 12: process PARTOPEN state.
+
+use udccp_wire::PacketType;
+
+use super::super::timers::Timer;
+use super::super::{Connection, Received, State};
+use crate::features::Phase;
+
+impl Connection {
+    /// A Response is acknowledged; anything else but a Sync shows that the server has seen us.
+    pub(super) fn step_12_process_partopen(&mut self, packet: &Received<'_>) {
+        if self.state != State::PartOpen {
+            return;
+        }
+        match packet.ty {
+            PacketType::Response => self.outbox.ack = true,
+            PacketType::Sync => {}
+            _ => {
+                self.seq.osr = packet.seq;
+                self.become_state(State::Open);
+                self.features.set_phase(Phase::Open);
+                self.timers.stop(Timer::PartOpen);
+                self.timers.stop(Timer::Handshake);
+                self.cookies = Vec::new();
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Step 14: process Close.
+
+use udccp_wire::{PacketType, ResetCode};
+
+use super::super::{Connection, Ctx, Received, State};
+use super::{DROP, Flow, GO_ON};
+use crate::error::CloseReason;
+
+impl Connection {
+    /// A Close is confirmed by a Reset, and the connection is over here.
+    pub(super) fn step_14_process_close(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &Received<'_>,
+    ) -> Flow {
+        if packet.ty != PacketType::Close {
+            return GO_ON;
+        }
+        let reason = if self.wishes.closes && !self.state.is_before_closereq() {
+            CloseReason::LocalClose
+        } else {
+            CloseReason::PeerClose
+        };
+        self.post_reset(ResetCode::Closed, [0; 3]);
+        self.tear_down(ctx, State::Closed, reason);
+        DROP
+    }
+}

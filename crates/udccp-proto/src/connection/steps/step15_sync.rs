@@ -1,0 +1,14 @@
+//! Step 15: process Sync.
+
+use udccp_wire::PacketType;
+
+use super::super::{Connection, Received};
+
+impl Connection {
+    /// Every valid Sync is answered at once.
+    pub(super) fn step_15_process_sync(&mut self, packet: &Received<'_>) {
+        if packet.ty == PacketType::Sync {
+            self.outbox.sync_ack = Some(packet.seq);
+        }
+    }
+}

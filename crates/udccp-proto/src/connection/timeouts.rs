@@ -1,0 +1,138 @@
+//! What happens when timers fire.
+
+use udccp_base::{Duration, Instant};
+
+use super::timers::Timer;
+use super::{Connection, Ctx, State};
+use crate::error::CloseReason;
+
+/// Retransmissions are never further apart (RFC 4340 sections 8.1.1 and 8.3).
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(64);
+
+/// First timer in PARTOPEN (section 8.1.5).
+const PARTOPEN_TIMER: Duration = Duration::from_millis(200);
+
+/// `first`, doubled `times` times, at most 64 s.
+pub(super) fn backed_off(first: Duration, times: u32) -> Duration {
+    (first * (1 << times.min(32))).min(LONGEST_BACK_OFF)
+}
+
+impl Connection {
+    /// When to call `handle_timeout`.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let mut at = self.timers.next();
+        if !self.state.is_over() {
+            let tx = self.tx.as_ref().and_then(|tx| tx.poll_timeout());
+            // While acknowledgements are held back, reading resumes them, not time.
+            let rx = self.rx.as_ref().filter(|_| !self.acks_held);
+            let rx = rx.and_then(|rx| rx.poll_timeout());
+            let features = self.features.poll_timeout();
+            for other in [tx, rx, features].into_iter().flatten() {
+                at = at.min(other);
+            }
+        }
+        (at != Instant::MAX).then_some(at)
+    }
+
+    /// Acts on every timer that is due.
+    pub(crate) fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        while let Some(timer) = self.timers.take_due(ctx.now) {
+            self.fire(ctx, timer);
+        }
+        if self.state.is_over() {
+            return;
+        }
+        if let Some(tx) = &mut self.tx {
+            tx.handle_timeout(ctx.now);
+        }
+        if self.is_unanswered(ctx.now) {
+            self.give_up(ctx, CloseReason::PeerSilent);
+            return;
+        }
+        if let Some(rx) = &mut self.rx {
+            rx.handle_timeout(ctx.now);
+        }
+    }
+
+    fn fire(&mut self, ctx: &mut Ctx<'_>, timer: Timer) {
+        match timer {
+            Timer::Request => self.on_request_timeout(ctx),
+            Timer::PartOpen => {
+                self.retries += 1;
+                self.outbox.ack = true;
+            }
+            Timer::Handshake => self.give_up(ctx, CloseReason::HandshakeTimeout),
+            Timer::KeepAlive => self.on_keep_alive(ctx),
+            Timer::Deadline => self.purge_expired(ctx),
+            Timer::Linger => self.finish_close(ctx),
+            Timer::Close => self.on_close_timeout(ctx),
+            Timer::TimeWait => self.end_timewait(),
+        }
+    }
+
+    /// Whether data has left for too long without a sign of life.
+    fn is_unanswered(&self, now: Instant) -> bool {
+        let since = self.timing.unanswered_since;
+        since.is_some_and(|t| now.saturating_since(t) >= self.config.silence_timeout)
+    }
+
+    fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        if self.retries >= self.config.request_retries {
+            self.give_up(ctx, CloseReason::ConnectTimeout);
+            return;
+        }
+        self.retries += 1;
+        self.counters.requests_retransmitted += 1;
+        self.outbox.handshake = true;
+    }
+
+    /// Sets the timer that sends the Request again.
+    pub(super) fn start_request_timer(&mut self, now: Instant) {
+        self.timers.set(Timer::Request, now + backed_off(self.config.initial_rto, self.retries));
+    }
+
+    /// A packet left in PARTOPEN: unless the server answers, another Ack follows.
+    pub(super) fn start_partopen_timer(&mut self, now: Instant) {
+        self.timers.set(Timer::PartOpen, now + backed_off(PARTOPEN_TIMER, self.retries));
+    }
+
+    fn on_close_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        if self.retries >= self.config.close_retries {
+            self.give_up(ctx, CloseReason::CloseTimeout);
+            return;
+        }
+        self.retries += 1;
+        self.counters.closes_retransmitted += 1;
+        self.outbox.close = true;
+    }
+
+    /// Watches for silence, where the settings ask for it.
+    pub(super) fn start_keep_alive(&mut self, now: Instant) {
+        if let Some(idle) = self.config.keep_alive {
+            self.timers.set(Timer::KeepAlive, now + idle);
+        }
+    }
+
+    /// The timer is not moved for every packet: when it fires, the last packet's time decides.
+    fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) {
+        let Some(idle) = self.config.keep_alive else { return };
+        if !matches!(self.state, State::PartOpen | State::Open) {
+            return;
+        }
+        let silent_for = ctx.now.saturating_since(self.timing.last_valid);
+        if silent_for < idle {
+            self.timing.keep_alive_probes = 0;
+            self.timers.set(Timer::KeepAlive, self.timing.last_valid + idle);
+            return;
+        }
+        if self.timing.keep_alive_probes >= self.config.keep_alive_probes {
+            self.give_up(ctx, CloseReason::PeerSilent);
+            return;
+        }
+        self.outbox.sync = Some(self.seq.gsr);
+        self.counters.keep_alives_sent += 1;
+        let wait = backed_off(self.rtt().max(PARTOPEN_TIMER) * 2, self.timing.keep_alive_probes);
+        self.timing.keep_alive_probes += 1;
+        self.timers.set(Timer::KeepAlive, ctx.now + wait);
+    }
+}

@@ -1,0 +1,88 @@
+//! A connection's own timers. Those of its congestion control and feature negotiation are asked
+//! for separately.
+
+use udccp_base::Instant;
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Send the Request again, or give up.
+    Request,
+    /// Send another Ack in PARTOPEN.
+    PartOpen,
+    /// The handshake has taken too long.
+    Handshake,
+    /// Probe a silent peer.
+    KeepAlive,
+    /// A queued message grows too old.
+    Deadline,
+    /// What `close` found in the queue has had its time.
+    Linger,
+    /// Send Close or CloseReq again, or give up.
+    Close,
+    /// TIMEWAIT is over.
+    TimeWait,
+}
+
+const COUNT: usize = 8;
+
+impl Timer {
+    /// All timers, in the order in which they fire at one instant.
+    pub(crate) const ALL: [Self; COUNT] = [
+        Self::Request,
+        Self::PartOpen,
+        Self::Handshake,
+        Self::KeepAlive,
+        Self::Deadline,
+        Self::Linger,
+        Self::Close,
+        Self::TimeWait,
+    ];
+}
+
+/// When each timer fires.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timers([Instant; COUNT]);
+
+impl Timers {
+    /// No timer runs.
+    pub(crate) const fn new() -> Self {
+        Self([Instant::MAX; COUNT])
+    }
+
+    /// Starts or moves a timer.
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        self.0[timer as usize] = at;
+    }
+
+    /// Starts or moves a timer, or stops it.
+    pub(crate) fn set_or_stop(&mut self, timer: Timer, at: Option<Instant>) {
+        self.set(timer, at.unwrap_or(Instant::MAX));
+    }
+
+    /// Stops a timer.
+    pub(crate) fn stop(&mut self, timer: Timer) {
+        self.set(timer, Instant::MAX);
+    }
+
+    /// Stops all timers.
+    pub(crate) fn stop_all(&mut self) {
+        *self = Self::new();
+    }
+
+    /// The earliest; `Instant::MAX` where none runs.
+    pub(crate) fn next(&self) -> Instant {
+        let mut earliest = Instant::MAX;
+        for at in self.0 {
+            earliest = earliest.min(at);
+        }
+        earliest
+    }
+
+    /// Takes a timer that is due.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        let due = Timer::ALL.into_iter().find(|&t| self.0[t as usize] <= now)?;
+        self.stop(due);
+        Some(due)
+    }
+}

@@ -1,0 +1,65 @@
+//! Acknowledgements without data.
+
+use udccp_base::{Datagram, Instant, Payload};
+use udccp_wire::{HeaderKind, Seqno};
+
+use super::super::recv_queue::Pressure;
+use super::super::{Connection, Ctx};
+use crate::ccid::Feedback;
+
+const ACK_HEADER: usize = 24;
+
+impl Connection {
+    /// The acknowledgement number: the newest acknowledgeable packet.
+    pub(super) fn ackno(&self) -> Seqno {
+        self.ackvec.ackno().unwrap_or(self.seq.gsr)
+    }
+
+    /// Sends an Ack if one is owed now and no data carried it.
+    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+        if !self.ack_is_due(ctx.now) {
+            return None;
+        }
+        let ack = self.ackno();
+        self.counters.acks_sent += 1;
+        let packet = self.write_packet(ctx, HeaderKind::Ack { ack }, Payload::EMPTY);
+        if self.ackvec.is_nearly_full() && self.sync_limit.take(ctx.now) {
+            // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
+            // vector elicits one (RFC 4340 section 11.2).
+            self.outbox.sync = Some(ack);
+        }
+        Some(packet)
+    }
+
+    fn ack_is_due(&mut self, now: Instant) -> bool {
+        if self.outbox.ack || self.features.take_packet_request(now) {
+            return true;
+        }
+        let due = self.rx.as_ref().is_some_and(|rx| rx.feedback(now) == Feedback::Due);
+        due && !self.feedback_is_held()
+    }
+
+    /// Whether feedback waits because the receive queue is nearly full. Once it waits, it does so
+    /// until the queue is half empty, so that the peer resumes with some room.
+    pub(super) fn feedback_is_held(&mut self) -> bool {
+        if !self.config.hold_acks_when_full {
+            return false;
+        }
+        match self.recv_queue.pressure() {
+            Pressure::Hold if !self.acks_held => {
+                self.acks_held = true;
+                self.counters.acks_held += 1;
+            }
+            Pressure::None | Pressure::Slow => self.acks_held = false,
+            _ => {}
+        }
+        self.acks_held
+    }
+
+    /// Whether an Ack Vector and the like fit beside so many bytes of data.
+    pub(super) fn acknowledgement_fits(&self, size: usize) -> bool {
+        let cells = if self.agreed.send_ack_vector { self.ackvec.cells().len() + 2 } else { 0 };
+        let dropped = if self.drops.is_empty() { 0 } else { 2 + super::packet::DROPPED_BLOCKS };
+        ACK_HEADER + cells + dropped + size <= self.path.max_transport_len()
+    }
+}

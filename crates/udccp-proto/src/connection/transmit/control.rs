@@ -1,0 +1,63 @@
+//! Packets that congestion control does not hold back.
+
+use udccp_base::{Datagram, Payload};
+use udccp_wire::HeaderKind;
+
+use super::super::{Connection, Ctx, State};
+
+impl Connection {
+    pub(super) fn transmit_control(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+        if let Some(reset) = self.outbox.reset.take() {
+            let (ack, code, data) = (reset.ackno, reset.code, reset.data);
+            self.counters.resets_sent += 1;
+            return Some(self.write_control(ctx, HeaderKind::Reset { ack, code, data }));
+        }
+        if core::mem::take(&mut self.outbox.handshake)
+            && let Some(packet) = self.transmit_handshake(ctx)
+        {
+            return Some(packet);
+        }
+        if let Some(ack) = self.outbox.sync_ack.take() {
+            self.counters.sync_acks_sent += 1;
+            return Some(self.write_control(ctx, HeaderKind::SyncAck { ack }));
+        }
+        if let Some(ack) = self.outbox.sync.take() {
+            self.counters.syncs_sent += 1;
+            return Some(self.write_control(ctx, HeaderKind::Sync { ack }));
+        }
+        if core::mem::take(&mut self.outbox.close) {
+            return self.transmit_close(ctx);
+        }
+        None
+    }
+
+    fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+        let service = self.who.service;
+        match self.state {
+            State::Request => {
+                self.start_request_timer(ctx.now);
+                Some(self.write_control(ctx, HeaderKind::Request { service }))
+            }
+            State::Respond => {
+                let ack = self.seq.gsr;
+                Some(self.write_control(ctx, HeaderKind::Response { ack, service }))
+            }
+            _ => None,
+        }
+    }
+
+    fn transmit_close(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+        let ack = self.ackno();
+        let kind = match self.state {
+            State::CloseReq => HeaderKind::CloseReq { ack },
+            State::Closing => HeaderKind::Close { ack },
+            _ => return None,
+        };
+        self.start_close_timer(ctx.now);
+        Some(self.write_control(ctx, kind))
+    }
+
+    fn write_control(&mut self, ctx: &mut Ctx<'_>, kind: HeaderKind) -> Datagram {
+        self.write_packet(ctx, kind, Payload::EMPTY)
+    }
+}

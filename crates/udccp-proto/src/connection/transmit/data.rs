@@ -1,0 +1,87 @@
+//! Data: one message, one packet.
+
+use udccp_base::{Datagram, Duration};
+use udccp_wire::HeaderKind;
+
+use super::super::timers::Timer;
+use super::super::{Connection, Ctx, State};
+use crate::ccid::{Feedback, SendVerdict};
+
+impl Connection {
+    /// Sends the first message of the queue if congestion control lets it go.
+    pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+        if !matches!(self.state, State::PartOpen | State::Open) {
+            return None;
+        }
+        let size = self.front_len(ctx)?;
+        let verdict = self.tx.as_mut()?.poll_send(ctx.now, size as u32);
+        if verdict != SendVerdict::Now {
+            self.start_deadline_timer();
+            return None;
+        }
+        let kind = self.data_kind(ctx, size);
+        let payload = self.send_queue.pop()?;
+        let packet = self.write_packet(ctx, kind, payload);
+        self.note_writable(ctx);
+        self.after_data(ctx);
+        Some(packet)
+    }
+
+    /// Length of the message that leaves next; reports those that grew too old.
+    fn front_len(&mut self, ctx: &mut Ctx<'_>) -> Option<usize> {
+        let mut thrown = Vec::new();
+        let size = self.send_queue.front_len(ctx.now, &mut |t| thrown.push(t));
+        if !thrown.is_empty() {
+            for t in thrown {
+                self.report_thrown(ctx, t);
+            }
+            self.note_writable(ctx);
+            self.after_data(ctx);
+        }
+        size
+    }
+
+    /// Data, which is cheaper, or DataAck where an acknowledgement is owed and fits beside.
+    fn data_kind(&mut self, ctx: &Ctx<'_>, size: usize) -> HeaderKind {
+        let ack = self.ackno();
+        // Before the handshake is done, only an acknowledgement tells the server that its Response
+        // arrived (RFC 4340 section 8.1.5).
+        if self.state == State::PartOpen {
+            return HeaderKind::DataAck { ack };
+        }
+        if !self.wants_to_acknowledge(ctx) {
+            return HeaderKind::Data;
+        }
+        if self.acknowledgement_fits(size) {
+            return HeaderKind::DataAck { ack };
+        }
+        // A separate Ack follows (section 11.2).
+        self.outbox.ack = true;
+        HeaderKind::Data
+    }
+
+    fn wants_to_acknowledge(&mut self, ctx: &Ctx<'_>) -> bool {
+        if self.outbox.ack || !self.features.is_settled() {
+            return true;
+        }
+        if self.tx.as_ref().is_some_and(|tx| tx.wants_ack_of_ack()) {
+            return true;
+        }
+        let owed = self.rx.as_ref().is_some_and(|rx| rx.feedback(ctx.now) != Feedback::None);
+        owed && !self.feedback_is_held()
+    }
+
+    /// After the last message, a close that waited for it goes on.
+    fn after_data(&mut self, ctx: &mut Ctx<'_>) {
+        if self.wishes.closes && self.send_queue.is_empty() {
+            self.finish_close(ctx);
+        }
+    }
+
+    fn start_deadline_timer(&mut self) {
+        // A message may still leave at its deadline, so it expires just after.
+        let just_after = Duration::from_nanos(1);
+        let at = self.send_queue.next_deadline().map(|d| d + just_after);
+        self.timers.set_or_stop(Timer::Deadline, at);
+    }
+}

@@ -1,0 +1,242 @@
+//! Writing one packet: header, options, checksum, and the books.
+
+use bytes::Bytes;
+use udccp_base::{Datagram, Ecn, Instant, Payload};
+use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
+
+use super::super::received::data_checksum;
+use super::super::recv_queue::Pressure;
+use super::super::{Connection, Ctx, State};
+use crate::ccid::{OptionSink, SentInfo};
+
+/// Blocks of Data Dropped on one packet at most.
+pub(super) const DROPPED_BLOCKS: usize = 32;
+
+/// Elapsed Times below this many units of 10 microseconds are not worth an option.
+const LEAST_ELAPSED: u32 = 10;
+
+/// What the options of a packet told the peer.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// The whole Ack Vector.
+    vector: bool,
+    /// Data Dropped.
+    dropped: bool,
+}
+
+/// An emitter that stops at the room a packet has.
+struct Bounded<'e, 'b> {
+    emitter: &'e mut Emitter<'b>,
+    room: usize,
+}
+
+impl Bounded<'_, '_> {
+    fn left(&self) -> usize {
+        self.room.saturating_sub(self.emitter.options_len()).min(self.emitter.remaining())
+    }
+}
+
+impl OptionSink for Bounded<'_, '_> {
+    fn option(&mut self, option: &OptionRef<'_>) -> bool {
+        option.encoded_len() <= self.left() && self.emitter.option(option).is_ok()
+    }
+}
+
+impl Connection {
+    /// Writes a packet of this kind with the next sequence number.
+    pub(super) fn write_packet(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        kind: HeaderKind,
+        payload: Payload,
+    ) -> Datagram {
+        let ty = kind.packet_type();
+        let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
+        let cscov = if is_data { self.agreed.coverage_to_send(self.send_cscov) } else { 0 };
+        let header = Header {
+            src_port: self.who.tuple.local_port,
+            dst_port: self.who.tuple.remote_port,
+            ccval: 0,
+            cscov,
+            x: !self.agreed.short_out,
+            seq: self.seq.take_next(),
+            kind,
+        };
+        let room = self.path.max_transport_len().saturating_sub(header.fixed_len() + payload.len());
+        let mut emitter = Emitter::new(ctx.arena, &header);
+        let mut sink = Bounded { emitter: &mut emitter, room };
+        let told = self.write_options(ctx.now, &header, &payload, &mut sink);
+        if self.path.encapsulated {
+            emitter.finish_encapsulated(payload.len());
+        } else {
+            let (bytes, zeros): (&[u8], _) = match &payload {
+                Payload::Bytes(b) => (b, 0),
+                Payload::Zeros(n) => (&[], *n as usize),
+            };
+            emitter.finish(&self.pseudo, bytes, zeros);
+        }
+        let bytes = ctx.arena.split().freeze();
+        let ecn = self.ecn_of(ty);
+        self.account(ctx.now, &header, payload.len(), ecn, told);
+        self.datagram(bytes, payload, ecn)
+    }
+
+    fn datagram(&self, header: Bytes, payload: Payload, ecn: Ecn) -> Datagram {
+        let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
+        Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
+    }
+
+    /// Data and acknowledgements are congestion controlled, and may be marked; ECT(0), since
+    /// ECT(1) as a nonce is history (RFC 8311).
+    fn ecn_of(&self, ty: PacketType) -> Ecn {
+        let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
+        let capable = self.config.ecn && !self.agreed.peer_ecn_incapable;
+        if controlled && capable { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    fn write_options(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        payload: &Payload,
+        sink: &mut Bounded<'_, '_>,
+    ) -> Told {
+        let ty = header.packet_type();
+        let mut told = Told::default();
+        if ty == PacketType::Data {
+            self.write_common(now, payload, ty, sink);
+            return told;
+        }
+        match ty {
+            PacketType::Ack | PacketType::DataAck | PacketType::Close | PacketType::Reset => {
+                self.write_acknowledgement(now, ty, &mut told, sink);
+            }
+            PacketType::Sync if header.kind.ack() == Some(self.ackno()) => {
+                told.vector = self.write_vector(sink);
+            }
+            PacketType::Request | PacketType::Response if self.config.handshake_timestamps => {
+                sink.option(&OptionRef::Timestamp(self.timing.timestamp(now)));
+            }
+            _ => {}
+        }
+        self.write_common(now, payload, ty, sink);
+        self.write_features(now, ty, header.seq, sink);
+        told
+    }
+
+    /// Options that any packet may need.
+    fn write_common(
+        &mut self,
+        now: Instant,
+        payload: &Payload,
+        ty: PacketType,
+        sink: &mut Bounded<'_, '_>,
+    ) {
+        if let Some((timestamp, elapsed)) = self.timing.take_echo(now) {
+            let elapsed = (elapsed > 0).then_some(elapsed);
+            sink.option(&OptionRef::TimestampEcho { timestamp, elapsed });
+        }
+        if self.agreed.send_ndp && self.ndp_run > 0 {
+            sink.option(&OptionRef::NdpCount(self.ndp_run));
+        }
+        let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
+        if is_data && self.config.data_checksum && self.agreed.peer_checks_data {
+            sink.option(&OptionRef::DataChecksum(data_checksum(payload)));
+        }
+        if self.state == State::PartOpen {
+            for cookie in &self.cookies {
+                sink.option(&OptionRef::InitCookie(cookie));
+            }
+        }
+    }
+
+    fn write_acknowledgement(
+        &mut self,
+        now: Instant,
+        ty: PacketType,
+        told: &mut Told,
+        sink: &mut Bounded<'_, '_>,
+    ) {
+        told.vector = self.write_vector(sink);
+        if !self.drops.is_empty() {
+            let mut blocks = [0; DROPPED_BLOCKS];
+            let n = self.drops.write_blocks(self.ackno(), &mut blocks);
+            told.dropped = n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]));
+        }
+        if !matches!(ty, PacketType::Ack | PacketType::DataAck) {
+            return;
+        }
+        let elapsed = self.timing.elapsed(now);
+        if elapsed >= LEAST_ELAPSED {
+            sink.option(&OptionRef::ElapsedTime(elapsed));
+        }
+        if self.recv_queue.pressure() >= Pressure::Slow {
+            sink.option(&OptionRef::SlowReceiver);
+        }
+        if let Some(rx) = &mut self.rx {
+            rx.write_options(now, sink);
+        }
+    }
+
+    /// Writes the Ack Vector where it is agreed on; tells whether all of it went out.
+    fn write_vector(&self, sink: &mut Bounded<'_, '_>) -> bool {
+        if !self.agreed.send_ack_vector {
+            return false;
+        }
+        let mut options = self.ackvec.options();
+        options.all(|(nonce, cells)| sink.option(&OptionRef::AckVector { nonce, cells }))
+    }
+
+    fn write_features(
+        &mut self,
+        now: Instant,
+        ty: PacketType,
+        seq: Seqno,
+        sink: &mut Bounded<'_, '_>,
+    ) {
+        if self.features.is_settled() {
+            return;
+        }
+        let room = sink.left();
+        self.features.write_options(now, seq, ty, room, &mut |option| {
+            sink.option(option);
+        });
+    }
+
+    /// Tells everyone who keeps books of what left.
+    fn account(&mut self, now: Instant, header: &Header, size: usize, ecn: Ecn, told: Told) {
+        let ty = header.packet_type();
+        let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
+        let seq = header.seq;
+        let c = &mut self.counters;
+        c.packets_sent += 1;
+        if is_data {
+            c.data_packets_sent += 1;
+            c.data_bytes_sent += size as u64;
+            self.timing.unanswered_since.get_or_insert(now);
+        }
+        self.ndp_run = if ty.is_data_packet() { 0 } else { self.ndp_run + 1 };
+        let acknowledges = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);
+        if let Some(tx) = &mut self.tx {
+            let size_bytes = size as u32;
+            let app_limited = self.send_queue.is_empty();
+            let has_ack = acknowledges;
+            tx.on_sent(now, SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn });
+        }
+        if acknowledges {
+            self.outbox.ack = false;
+            if let Some(rx) = &mut self.rx {
+                rx.on_feedback_sent(now, seq);
+            }
+        }
+        if told.vector {
+            self.ackvec.on_ack_sent(seq);
+        }
+        if told.dropped {
+            self.drops.on_ack_sent(seq);
+        }
+        if self.state == State::PartOpen {
+            self.start_partopen_timer(now);
+        }
+    }
+}

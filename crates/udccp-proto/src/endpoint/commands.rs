@@ -1,0 +1,152 @@
+//! What drivers and applications do with connections.
+
+use udccp_base::{Instant, Message, Payload};
+use udccp_wire::ServiceCode;
+
+use super::{ConnectionId, Endpoint, FourTuple};
+use crate::connection::recv_queue::Pressure;
+use crate::connection::{Connection, Ctx, State};
+use crate::error::{RecvError, SendError};
+use crate::event::Event;
+use crate::stats::{ConnectionCounters, ConnectionStats, EndpointStats};
+
+impl Endpoint {
+    /// Queues a message. It leaves when congestion control allows, or is reported with
+    /// `MessageDropped`: an accepted message is never dropped silently.
+    ///
+    /// # Errors
+    /// The message comes back when the queue is full, it is too large, or the connection is over.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        message: Message,
+    ) -> Result<(), SendError> {
+        let Some((connection, mut ctx)) = self.connection(now, id) else {
+            return Err(SendError::NotOpen(message));
+        };
+        let sent = connection.send(&mut ctx, message);
+        self.make_ready(id.index);
+        sent
+    }
+
+    /// The next received message; `Ok(None)` where none is there yet.
+    ///
+    /// # Errors
+    /// The connection ended and everything was read.
+    pub fn recv(&mut self, _now: Instant, id: ConnectionId) -> Result<Option<Payload>, RecvError> {
+        let connection = self.slots.get_mut(id).ok_or(RecvError::UnknownConnection)?;
+        let (message, resumes) = connection.recv();
+        if resumes {
+            self.make_ready(id.index);
+        }
+        message
+    }
+
+    /// Whether a message of the maximum size would be taken now.
+    pub fn is_writable(&self, id: ConnectionId) -> bool {
+        self.slots.get(id).is_some_and(Connection::is_writable)
+    }
+
+    /// Messages of the maximum size that the send queue would still take.
+    pub fn send_queue_free(&self, id: ConnectionId) -> usize {
+        self.slots.get(id).map_or(0, Connection::send_queue_free)
+    }
+
+    /// Whether `recv` would give a message or the end.
+    pub fn is_readable(&self, id: ConnectionId) -> bool {
+        self.slots.get(id).is_some_and(Connection::is_readable)
+    }
+
+    /// Closes: delivers what is queued within `close_linger`, then closes in order. Received
+    /// data can still be read.
+    pub fn close(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |connection, ctx| connection.close(ctx));
+    }
+
+    /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.
+    pub fn abort(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |connection, ctx| connection.abort(ctx));
+    }
+
+    /// The application reads no more: what is queued is dropped and the peer is told
+    /// (Drop Code 1, RFC 4340 section 11.7).
+    pub fn stop_listening(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |connection, _| connection.stop_listening());
+    }
+
+    /// The application lets go of the id: an open connection is closed, and the state is
+    /// freed when the protocol allows. The id is invalid from here on.
+    pub fn release(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |connection, ctx| connection.release(ctx));
+    }
+
+    /// Sets the path MTU of a connection, in bytes with the IP header. Queued messages that no
+    /// longer fit are dropped and reported.
+    pub fn set_path_mtu(&mut self, now: Instant, id: ConnectionId, mtu: u16) {
+        self.with(now, id, |connection, ctx| connection.set_path_mtu(ctx, mtu));
+    }
+
+    fn with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        act: impl FnOnce(&mut Connection, &mut Ctx<'_>),
+    ) {
+        if let Some((connection, mut ctx)) = self.connection(now, id) {
+            act(connection, &mut ctx);
+            self.make_ready(id.index);
+        }
+    }
+
+    /// Tells how full the driver's own receive buffer is, in permille: datagrams that this host has
+    /// received and not handed in yet. From a quarter, peers are asked not to go faster; from half,
+    /// they are told of congestion, before the buffer overflows and loses packets.
+    pub fn set_receive_backlog(&mut self, permille: u16) {
+        self.outside = Pressure::of(usize::from(permille), 1000);
+    }
+
+    /// The next event, in order of occurrence.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Numbers of one connection.
+    pub fn stats(&self, id: ConnectionId) -> Option<ConnectionStats> {
+        self.slots.get(id).map(Connection::stats)
+    }
+
+    /// Counters of one connection only: cheaper than `stats`.
+    pub fn counters(&self, id: ConnectionId) -> Option<&ConnectionCounters> {
+        self.slots.get(id).map(Connection::counters)
+    }
+
+    /// Numbers of the endpoint.
+    pub fn endpoint_stats(&self) -> EndpointStats {
+        EndpointStats {
+            connections: self.table.connections(),
+            timewaits: self.table.timewaits(),
+            ..self.stats
+        }
+    }
+
+    /// Addresses and ports of a connection.
+    pub fn tuple(&self, id: ConnectionId) -> Option<FourTuple> {
+        self.slots.get(id).map(|c| *c.tuple())
+    }
+
+    /// The service code of a connection.
+    pub fn service(&self, id: ConnectionId) -> Option<ServiceCode> {
+        self.slots.get(id).map(|c| c.who.service)
+    }
+
+    /// Largest payload in bytes that fits in one packet now.
+    pub fn mps(&self, id: ConnectionId) -> Option<usize> {
+        self.slots.get(id).map(Connection::mps)
+    }
+
+    /// State of a connection.
+    pub fn state(&self, id: ConnectionId) -> Option<State> {
+        self.slots.get(id).map(Connection::state)
+    }
+}

@@ -1,0 +1,98 @@
+//! The endpoint as a machine.
+
+use udccp_base::{Datagram, Instant, Machine};
+
+use super::Endpoint;
+use crate::connection::State;
+
+/// Packets that a connection sends in one turn: enough for a driver to hand over as one batch.
+const PACKETS_PER_TURN: u32 = 16;
+
+impl Machine for Endpoint {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.stats.datagrams_received += 1;
+        self.run_steps(now, &datagram);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.table.expire(now);
+        while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
+            debug_assert!(at <= now);
+            self.timers.set(index, None);
+            if let Some((connection, mut ctx)) = self.connection_at(now, index) {
+                connection.handle_timeout(&mut ctx);
+                self.make_ready(index);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        let datagram = self.strays.pop_front().or_else(|| self.poll_connections(now))?;
+        self.stats.datagrams_sent += 1;
+        Some(datagram)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let timer = self.timers.peek().map(|(at, _)| at);
+        match (timer, self.table.next_end()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Serves the connections that may have something to send, in turn.
+    fn poll_connections(&mut self, now: Instant) -> Option<Datagram> {
+        while let Some(&index) = self.ready.front() {
+            let packet = match self.connection_at(now, index) {
+                Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx),
+                None => None,
+            };
+            if packet.is_some() {
+                self.turn += 1;
+                if self.turn >= PACKETS_PER_TURN {
+                    self.ready.rotate_left(1);
+                    self.turn = 0;
+                }
+                return packet;
+            }
+            self.ready.pop_front();
+            self.turn = 0;
+            self.slots.replace_ready(index, false);
+            self.settle(index);
+        }
+        None
+    }
+
+    /// A connection has said all: sets its timer, and forgets it where it is over.
+    fn settle(&mut self, index: u32) {
+        let Some(connection) = self.slots.at(index) else { return };
+        let at = connection.poll_timeout();
+        let (tuple, state) = (*connection.tuple(), connection.state());
+        let never_accepted = connection.who.listener.is_some() && !connection.was_open();
+        let released = connection.is_released() || (never_accepted && state.is_over());
+        if connection.is_finished() {
+            self.table.remove(&tuple, index);
+            self.timers.set(index, None);
+        } else {
+            self.timers.set(index, at);
+        }
+        if released && state == State::TimeWait {
+            self.table.retire(&tuple, at.unwrap_or(Instant::ZERO));
+            self.forget(index);
+        } else if released && state == State::Closed {
+            self.forget(index);
+        }
+    }
+
+    fn forget(&mut self, index: u32) {
+        self.timers.set(index, None);
+        let Some(connection) = self.slots.remove(index) else { return };
+        let listener = connection.who.listener.and_then(|l| self.listeners.get_mut(l));
+        if let Some(listener) = listener {
+            listener.pending -= 1;
+            listener.ready.retain(|id| *id != connection.who.id);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Numbers that nobody outside may guess: initial sequence numbers and ephemeral ports.
+
+use core::hash::{BuildHasher, Hash, Hasher};
+
+use siphasher::sip::{SipHasher13, SipHasher24};
+use udccp_base::Instant;
+use udccp_wire::Seqno;
+
+use super::FourTuple;
+
+/// Keyed hashes of one endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Secrets {
+    sequence: [u8; 16],
+    ports: [u8; 16],
+    /// RFC 6056 section 3.3.4: so many port counters, to hide how many connections there are.
+    counters: [u16; 16],
+}
+
+/// Hash of the connection table: keyed, so that nobody can aim at one bucket, and the same in
+/// every run with the same secret.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableHash([u8; 16]);
+
+impl BuildHasher for TableHash {
+    type Hasher = SipHasher13;
+
+    fn build_hasher(&self) -> SipHasher13 {
+        SipHasher13::new_with_key(&self.0)
+    }
+}
+
+/// Ticks of 28.6 us: a 24-bit number lasts the 8 minutes of 4 MSL.
+const LOW_TICK_NANOS: u64 = 28_610;
+const HIGH_TICK_NANOS: u64 = 1_000_000_000;
+const LOW_BITS: u64 = (1 << 24) - 1;
+
+impl Secrets {
+    /// Derives all keys from one secret.
+    pub(super) fn new(secret: &[u8; 32]) -> (Self, TableHash) {
+        let key = |purpose: u8| {
+            let mut out = [0; 16];
+            for (half, bytes) in out.chunks_exact_mut(8).enumerate() {
+                let mut h = SipHasher24::new_with_key(first_half(secret));
+                h.write(&secret[16..]);
+                h.write(&[purpose, half as u8]);
+                bytes.copy_from_slice(&h.finish().to_be_bytes());
+            }
+            out
+        };
+        let secrets = Self { sequence: key(0), ports: key(1), counters: [0; 16] };
+        (secrets, TableHash(key(2)))
+    }
+
+    /// The initial sequence number of a connection (RFC 4340 section 7.2): a keyed hash gives
+    /// each set of addresses and ports a space of its own, as in RFC 6528, and clocks
+    /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither short
+    /// nor long numbers of an old connection are met again while its packets may live.
+    pub(super) fn initial_seqno(&self, now: Instant, tuple: &FourTuple) -> Seqno {
+        let mut h = SipHasher24::new_with_key(&self.sequence);
+        tuple.hash(&mut h);
+        let hash = h.finish();
+        let nanos = now.as_nanos();
+        let low = hash.wrapping_add(nanos / LOW_TICK_NANOS) & LOW_BITS;
+        let high = (hash >> 24).wrapping_add(nanos / HIGH_TICK_NANOS) & LOW_BITS;
+        Seqno::new(high << 24 | low)
+    }
+
+    /// The next ephemeral port towards the peer in `tuple` (whose local port does not matter):
+    /// RFC 6056, algorithm 4, "double-hash". `None` where all in `range` are taken.
+    pub(super) fn ephemeral_port(
+        &mut self,
+        tuple: &FourTuple,
+        range: (u16, u16),
+        is_free: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        let mut h = SipHasher24::new_with_key(&self.ports);
+        FourTuple { local_port: 0, ..*tuple }.hash(&mut h);
+        let hash = h.finish();
+        let (first, last) = (u32::from(range.0), u32::from(range.1.max(range.0)));
+        let count = last - first + 1;
+        let offset = (hash >> 32) as u32;
+        let counter = &mut self.counters[(hash & 15) as usize];
+        for _ in 0..count {
+            let port = first + offset.wrapping_add(u32::from(*counter)) % count;
+            *counter = counter.wrapping_add(1);
+            if is_free(port as u16) {
+                return Some(port as u16);
+            }
+        }
+        None
+    }
+}
+
+fn first_half(secret: &[u8; 32]) -> &[u8; 16] {
+    secret.first_chunk().unwrap_or(&[0; 16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use udccp_base::Duration;
+
+    fn tuple(port: u16) -> FourTuple {
+        FourTuple {
+            local: "10.0.0.1:0".parse().unwrap(),
+            local_port: port,
+            remote: "10.0.0.2:0".parse().unwrap(),
+            remote_port: 5001,
+        }
+    }
+
+    #[test]
+    fn numbers_differ_by_tuple_and_secret_and_move_on_with_time() {
+        let (a, _) = Secrets::new(&[1; 32]);
+        let (b, _) = Secrets::new(&[2; 32]);
+        let t = Instant::from_nanos(1 << 40);
+        let isn = a.initial_seqno(t, &tuple(1));
+        assert_eq!(isn, a.initial_seqno(t, &tuple(1)));
+        assert_ne!(isn, a.initial_seqno(t, &tuple(2)));
+        assert_ne!(isn, b.initial_seqno(t, &tuple(1)));
+        // Four minutes later both halves are well past an old connection's numbers.
+        let later = a.initial_seqno(t + Duration::from_secs(240), &tuple(1));
+        let moved = later.distance_from(isn);
+        assert!(((239 << 24)..(242 << 24)).contains(&moved), "{moved}");
+        let low = (later.low24().wrapping_sub(isn.low24())) & 0xff_ffff;
+        assert!((8_000_000..9_000_000).contains(&low), "{low}");
+    }
+
+    #[test]
+    fn ports_are_all_used_before_one_is_refused() {
+        let (mut secrets, _) = Secrets::new(&[3; 32]);
+        let mut taken = Vec::new();
+        while let Some(p) =
+            secrets.ephemeral_port(&tuple(0), (50_000, 50_099), |p| !taken.contains(&p))
+        {
+            taken.push(p);
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, (50_000..50_100).collect::<Vec<u16>>());
+    }
+}

@@ -1,0 +1,133 @@
+//! Listening and connecting.
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use udccp_base::Instant;
+
+use super::{ConnectionId, Endpoint, FourTuple};
+use crate::config::{ConnectOptions, ListenConfig, ListenerId};
+use crate::connection::{Connection, preferences};
+use crate::error::{ConfigError, ConnectError, ListenError};
+use crate::features::{Negotiator, Role};
+
+impl Endpoint {
+    /// Serves `config.services` on DCCP port `port`, at `local` only or (`None`) everywhere.
+    ///
+    /// # Errors
+    /// A service code taken on this port, or settings that cannot be used.
+    pub fn listen(
+        &mut self,
+        local: Option<SocketAddr>,
+        port: u16,
+        config: ListenConfig,
+    ) -> Result<ListenerId, ListenError> {
+        self.check_registered(&config.connection.tx_ccids)?;
+        self.check_registered(&config.connection.rx_ccids)?;
+        self.listeners.add(local, port, config)
+    }
+
+    /// Stops listening. Handshakes in progress and connections never accepted are reset;
+    /// accepted connections live on.
+    pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
+        if self.listeners.get_mut(listener).is_none() {
+            return;
+        }
+        for index in self.slots.indices() {
+            let Some((connection, mut ctx)) = self.connection_at(now, index) else { continue };
+            if connection.who.listener == Some(listener) {
+                connection.abort(&mut ctx);
+                connection.release(&mut ctx);
+                self.make_ready(index);
+            }
+        }
+        self.listeners.remove(listener);
+    }
+
+    /// The next connection whose handshake a client finished. Events of it come from here on; what
+    /// arrived before is there to be read, and it may even be over already.
+    pub fn accept(&mut self, listener: ListenerId) -> Option<ConnectionId> {
+        let entry = self.listeners.get_mut(listener)?;
+        let id = entry.ready.pop_front()?;
+        entry.pending -= 1;
+        self.slots.get_mut(id)?.accept();
+        Some(id)
+    }
+
+    /// Starts a connection; `Connected` or `Closed` tells the outcome. Messages may be queued
+    /// at once.
+    ///
+    /// # Errors
+    /// Addresses, ports or settings that cannot be used.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        options: ConnectOptions,
+    ) -> Result<ConnectionId, ConnectError> {
+        check_addresses(&options)?;
+        if !options.service.is_valid() {
+            return Err(ConnectError::InvalidService);
+        }
+        options.config.check()?;
+        self.check_registered(&options.config.tx_ccids)?;
+        self.check_registered(&options.config.rx_ccids)?;
+        if self.is_full() {
+            return Err(ConnectError::TooManyConnections);
+        }
+        let tuple = self.choose_tuple(now, &options)?;
+        let wishes = preferences(&options.config).map_err(|_| ConfigError::CcidList)?;
+        let features = Negotiator::new(Role::Client, &wishes);
+        let who = self.identity(tuple, Role::Client, options.service, None);
+        let id = who.id;
+        let iss = self.secrets.initial_seqno(now, &tuple);
+        let config = Arc::new(options.config);
+        let connection = Connection::new(who, config, features, iss, now);
+        self.admit(now, connection);
+        self.stats.connects += 1;
+        Ok(id)
+    }
+
+    fn check_registered(&self, ccids: &[u8]) -> Result<(), ConfigError> {
+        let unknown = ccids.iter().find(|&&ccid| self.config.ccids.get(ccid).is_none());
+        unknown.map_or(Ok(()), |&ccid| Err(ConfigError::UnknownCcid(ccid)))
+    }
+
+    fn choose_tuple(
+        &mut self,
+        now: Instant,
+        options: &ConnectOptions,
+    ) -> Result<FourTuple, ConnectError> {
+        self.table.expire(now);
+        let mut tuple = FourTuple {
+            local: options.local,
+            local_port: options.local_port.unwrap_or(0),
+            remote: options.remote,
+            remote_port: options.remote_port,
+        };
+        if options.local_port.is_some() {
+            let taken = self.table.is_taken(&tuple);
+            return if taken { Err(ConnectError::InUse) } else { Ok(tuple) };
+        }
+        let (table, listeners) = (&self.table, &self.listeners);
+        let is_free = |local_port| {
+            let candidate = FourTuple { local_port, ..tuple };
+            !table.is_taken(&candidate) && !listeners.is_port_open(tuple.local, local_port)
+        };
+        let range = self.config.ephemeral_ports;
+        let port = self.secrets.ephemeral_port(&tuple, range, is_free);
+        tuple.local_port = port.ok_or(ConnectError::NoFreePort)?;
+        Ok(tuple)
+    }
+}
+
+fn check_addresses(options: &ConnectOptions) -> Result<(), ConnectError> {
+    let (local, remote) = (options.local, options.remote);
+    if local.is_ipv4() != remote.is_ipv4() {
+        return Err(ConnectError::FamilyMismatch);
+    }
+    let unspecified = local.ip().is_unspecified() || remote.ip().is_unspecified();
+    if unspecified || remote.ip().is_multicast() {
+        return Err(ConnectError::BadAddress);
+    }
+    Ok(())
+}

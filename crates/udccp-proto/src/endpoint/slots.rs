@@ -1,0 +1,79 @@
+//! Where connections live.
+
+use super::ConnectionId;
+use crate::connection::Connection;
+
+/// A place for one connection after another.
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    /// Whether the connection is in the ready queue.
+    is_ready: bool,
+    connection: Option<Box<Connection>>,
+}
+
+/// Connections by index, with generations so that an old id finds nothing.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    /// The id that the next `insert` will use.
+    pub(super) fn next_id(&self) -> ConnectionId {
+        let index = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        let generation = self.slots.get(index as usize).map_or(0, |s| s.generation);
+        ConnectionId { index, generation }
+    }
+
+    /// Takes a connection in, at the id that `next_id` said.
+    pub(super) fn insert(&mut self, connection: Connection) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        self.slots[index as usize].connection = Some(Box::new(connection));
+        index
+    }
+
+    /// Takes a connection out and makes its id invalid.
+    pub(super) fn remove(&mut self, index: u32) -> Option<Box<Connection>> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let connection = slot.connection.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        Some(connection)
+    }
+
+    /// The connection with this id.
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&Connection> {
+        let slot = self.slots.get(id.index as usize)?;
+        slot.connection.as_deref().filter(|_| slot.generation == id.generation)
+    }
+
+    /// The connection with this id.
+    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        let is_current = slot.generation == id.generation;
+        slot.connection.as_deref_mut().filter(|_| is_current)
+    }
+
+    /// The connection at this index.
+    pub(super) fn at(&mut self, index: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(index as usize)?.connection.as_deref_mut()
+    }
+
+    /// Notes that the connection has, or has no longer, something to send; tells what was
+    /// noted before.
+    pub(super) fn replace_ready(&mut self, index: u32, ready: bool) -> bool {
+        let slot = self.slots.get_mut(index as usize);
+        slot.is_some_and(|s| core::mem::replace(&mut s.is_ready, ready))
+    }
+
+    /// Indices of all connections, ascending.
+    pub(super) fn indices(&self) -> Vec<u32> {
+        let used = self.slots.iter().enumerate().filter(|(_, s)| s.connection.is_some());
+        used.map(|(i, _)| i as u32).collect()
+    }
+}

@@ -1,0 +1,149 @@
+//! Steps 1 to 3 of RFC 4340 section 8.5: those that need no connection, or make one.
+
+use udccp_base::{Datagram, Instant, Payload};
+use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
+
+use super::listeners::Served;
+use super::{Endpoint, FourTuple, stray};
+use crate::connection::{Connection, Identity, Received};
+use crate::features::{Negotiator, Role};
+
+/// Where a packet goes after step 3.
+enum Route {
+    /// To this connection.
+    Connection(u32),
+    /// Nowhere; it may have been answered.
+    Nowhere,
+}
+
+impl Endpoint {
+    pub(super) fn run_steps(&mut self, now: Instant, datagram: &Datagram) {
+        let Some(mut packet) = self.step_1_check_header(datagram) else { return };
+        let index = match self.step_2_find_connection(now, &packet) {
+            Route::Connection(index) => index,
+            Route::Nowhere => return,
+        };
+        let outside = self.outside;
+        let (connection, mut ctx) = match self.connection_at(now, index) {
+            Some(parts) => parts,
+            None => return,
+        };
+        connection.set_outside_pressure(outside);
+        packet.ecn = datagram.ecn;
+        connection.handle_packet(&mut ctx, packet);
+        let accepted = connection.take_accept_ready().then(|| connection.who.listener).flatten();
+        let id = connection.who.id;
+        if let Some(listener) = accepted.and_then(|l| self.listeners.get_mut(l)) {
+            listener.ready.push_back(id);
+            self.stats.accepts += 1;
+        }
+        self.make_ready(index);
+    }
+
+    /// Step 1: check header basics. What fails is ignored, not answered.
+    fn step_1_check_header<'a>(&mut self, datagram: &'a Datagram) -> Option<Received<'a>> {
+        if datagram.protocol != Datagram::DCCP {
+            self.stats.malformed += 1;
+            return None;
+        }
+        let Ok(view) = PacketView::new(&datagram.header, datagram.transport_len()) else {
+            self.stats.malformed += 1;
+            return None;
+        };
+        // Inside UDP, the UDP checksum did the work (RFC 6773 section 3.3).
+        if datagram.dst.port() == 0 && !has_right_checksum(&view, datagram) {
+            self.stats.bad_checksum += 1;
+            return None;
+        }
+        Some(Received::new(view, datagram))
+    }
+
+    /// Step 2: check ports and process TIMEWAIT state.
+    fn step_2_find_connection(&mut self, now: Instant, packet: &Received<'_>) -> Route {
+        let tuple = FourTuple {
+            local: packet.datagram.dst,
+            local_port: packet.view.dst_port(),
+            remote: packet.datagram.src,
+            remote_port: packet.view.src_port(),
+        };
+        match self.table.find(&tuple) {
+            Some(index) if self.slots.at(index).is_some_and(|c| c.is_alive()) => {
+                Route::Connection(index)
+            }
+            Some(_) => self.refuse(now, packet, ResetCode::NoConnection),
+            None if self.table.is_taken(&tuple) => {
+                self.refuse(now, packet, ResetCode::NoConnection)
+            }
+            None => self.step_3_process_listen(now, packet, tuple),
+        }
+    }
+
+    /// Step 3: process LISTEN state.
+    fn step_3_process_listen(
+        &mut self,
+        now: Instant,
+        packet: &Received<'_>,
+        tuple: FourTuple,
+    ) -> Route {
+        let Some(service) = packet.view.service_code().filter(|_| packet.ty == PacketType::Request)
+        else {
+            return self.refuse(now, packet, ResetCode::NoConnection);
+        };
+        let listener = match self.listeners.find(tuple.local, tuple.local_port, service) {
+            Served::By(listener) => listener,
+            Served::BadService => {
+                self.stats.bad_service += 1;
+                return self.refuse(now, packet, ResetCode::BadServiceCode);
+            }
+            Served::Nobody => return self.refuse(now, packet, ResetCode::ConnectionRefused),
+        };
+        let is_full = self.is_full();
+        let Some(listener_entry) = self.listeners.get_mut(listener) else { return Route::Nowhere };
+        if is_full || listener_entry.is_full() {
+            self.stats.too_busy += 1;
+            return self.refuse(now, packet, ResetCode::TooBusy);
+        }
+        listener_entry.pending += 1;
+        let features = Negotiator::new(Role::Server, &listener_entry.preferences);
+        let config = listener_entry.config.clone();
+        let who = self.identity(tuple, Role::Server, service, Some(listener));
+        let iss = self.secrets.initial_seqno(now, &tuple);
+        let mut connection = Connection::new(who, config, features, iss, now);
+        connection.start_receiving(packet.seq);
+        Route::Connection(self.admit(now, connection))
+    }
+
+    /// Answers a packet that belongs to nobody, within the rate limit, unless it is a Reset.
+    fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
+        self.stats.no_connection += 1;
+        if matches!(packet.ty, PacketType::Reset | PacketType::Listen) {
+            return Route::Nowhere;
+        }
+        if !self.reset_limit.take(now) {
+            self.stats.stray_resets_limited += 1;
+            return Route::Nowhere;
+        }
+        self.stats.stray_resets_sent += 1;
+        self.strays.push_back(stray::reset_for(packet, code, [0; 3], &mut self.arena));
+        Route::Nowhere
+    }
+
+    pub(super) fn identity(
+        &self,
+        tuple: FourTuple,
+        role: Role,
+        service: ServiceCode,
+        listener: Option<crate::config::ListenerId>,
+    ) -> Identity {
+        Identity { id: self.slots.next_id(), tuple, role, service, listener }
+    }
+}
+
+fn has_right_checksum(view: &PacketView<'_>, datagram: &Datagram) -> bool {
+    let pseudo = PseudoHeader::new(datagram.src.ip(), datagram.dst.ip());
+    let (rest, zeros): (&[u8], _) = match &datagram.payload {
+        Payload::Bytes(b) => (b, 0),
+        Payload::Zeros(n) => (&[], *n as usize),
+    };
+    view.verify_checksum(&pseudo, rest, zeros)
+}

@@ -1,0 +1,43 @@
+//! Answers to packets that belong to no connection (RFC 4340 section 8.3.1).
+
+use bytes::BytesMut;
+use udccp_base::{Datagram, Ecn, Payload};
+use udccp_wire::{Emitter, Header, HeaderKind, PseudoHeader, RawSeq, ResetCode, Seqno};
+
+use crate::connection::Received;
+
+/// The Reset that answers `packet`: numbers are taken from it, since there are none of our own.
+pub(super) fn reset_for(
+    packet: &Received<'_>,
+    code: ResetCode,
+    data: [u8; 3],
+    arena: &mut BytesMut,
+) -> Datagram {
+    let view = &packet.view;
+    // With short numbers, the upper 24 bits are zero.
+    let seq = match view.ack_raw() {
+        Some(RawSeq::Long(ackno)) => ackno.next(),
+        Some(RawSeq::Short(low)) => Seqno::new(u64::from(low.wrapping_add(1) & 0xff_ffff)),
+        None => Seqno::ZERO,
+    };
+    let ack = view.seq_raw().bits();
+    let header = Header {
+        src_port: view.dst_port(),
+        dst_port: view.src_port(),
+        ccval: 0,
+        cscov: 0,
+        x: true,
+        seq,
+        kind: HeaderKind::Reset { ack, code, data },
+    };
+    let (src, dst) = (packet.datagram.dst, packet.datagram.src);
+    let emitter = Emitter::new(arena, &header);
+    if dst.port() == 0 {
+        emitter.finish(&PseudoHeader::new(src.ip(), dst.ip()), &[], 0);
+    } else {
+        emitter.finish_encapsulated(0);
+    }
+    let header = arena.split().freeze();
+    let (ecn, payload) = (Ecn::NotEct, Payload::EMPTY);
+    Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
+}

@@ -1,0 +1,39 @@
+//! Addresses and ports that tell connections apart.
+
+use core::hash::{Hash, Hasher};
+use core::net::{IpAddr, SocketAddr};
+
+/// Addresses and ports of a connection, as one side sees them. Over UDP the UDP ports count too
+/// (RFC 6773 section 3.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FourTuple {
+    /// Our IP address, and our UDP encapsulation port (0 over raw IP).
+    pub local: SocketAddr,
+    /// Our DCCP port.
+    pub local_port: u16,
+    /// The peer's IP address, and its UDP encapsulation port (0 over raw IP).
+    pub remote: SocketAddr,
+    /// The peer's DCCP port.
+    pub remote_port: u16,
+}
+
+impl Hash for FourTuple {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut bytes = [0; 40];
+        let mut len = 0;
+        let mut put = |part: &[u8]| {
+            bytes[len..len + part.len()].copy_from_slice(part);
+            len += part.len();
+        };
+        for end in [&self.local, &self.remote] {
+            match end.ip() {
+                IpAddr::V4(ip) => put(&ip.octets()),
+                IpAddr::V6(ip) => put(&ip.octets()),
+            }
+            put(&end.port().to_be_bytes());
+        }
+        put(&self.local_port.to_be_bytes());
+        put(&self.remote_port.to_be_bytes());
+        state.write(&bytes[..len]);
+    }
+}
