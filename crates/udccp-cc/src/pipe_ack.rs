@@ -23,8 +23,12 @@ struct Sample {
 }
 
 impl PipeAck {
-    /// Counts packets acknowledged at `now`. Not to be called during loss recovery.
+    /// Counts packets acknowledged at `now`. Not to be called during loss recovery. Without a
+    /// round-trip time there is nothing to measure.
     pub fn on_ack(&mut self, now: Instant, packets: u32, srtt: Duration) {
+        if srtt.is_zero() {
+            return;
+        }
         match &mut self.open {
             Some(sample) if now - sample.start < srtt => sample.packets += packets,
             open => {

@@ -45,7 +45,7 @@ impl PeerLog {
     /// Moves on by `step` numbers; returns whether open holes fell off the end.
     fn shift(&mut self, step: u64) -> bool {
         if step >= DEPTH {
-            (self.received, self.settled) = (1, 0);
+            (self.received, self.settled) = (1, !1);
             return true;
         }
         let falling = !(u64::MAX >> step);

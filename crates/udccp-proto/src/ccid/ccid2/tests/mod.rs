@@ -1,1 +1,11 @@
 //! CCID 2 against traces computed by hand, and against the law of random loss.
+
+mod ack_ratio;
+mod data_dropped;
+mod history;
+mod idle;
+mod law;
+mod line;
+mod receiver;
+mod timing;
+mod window;

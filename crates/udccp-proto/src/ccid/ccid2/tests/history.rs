@@ -1,0 +1,103 @@
+//! The packet history against a slow and simple model of it.
+
+use udccp_base::{Instant, Rng, Seed};
+use udccp_wire::Seqno;
+
+use super::line::cells;
+use crate::ccid::ccid2::history::{Change, History};
+
+/// All packets ever sent, looked at one by one.
+#[derive(Default)]
+struct Model {
+    /// For every number from 0: is it data, was it received, is it settled as lost.
+    packets: Vec<(bool, bool, bool)>,
+}
+
+impl Model {
+    /// The data packets that a vector newly shows as received, and those then lost.
+    fn ack(&mut self, ackno: usize, states: &[u8]) -> (Vec<usize>, Vec<usize>) {
+        let (mut received, mut lost) = (Vec::new(), Vec::new());
+        for (back, &state) in states.iter().enumerate() {
+            let packet = &mut self.packets[ackno - back];
+            if state != b'x' && !packet.1 {
+                packet.1 = true;
+                if packet.0 && !packet.2 {
+                    received.push(ackno - back);
+                }
+            }
+        }
+        received.sort_unstable();
+        let known = self.packets.iter().enumerate().rev().filter(|(_, p)| p.1);
+        let Some((third, _)) = known.take(3).nth(2) else { return (received, lost) };
+        for (seq, packet) in self.packets[..third].iter_mut().enumerate() {
+            if packet.0 && !packet.1 && !packet.2 {
+                packet.2 = true;
+                lost.push(seq);
+            }
+        }
+        (received, lost)
+    }
+}
+
+/// What the network did to each number: received 'r' or not 'x'.
+fn fates(rng: &mut Rng, packets: usize) -> Vec<u8> {
+    (0..packets).map(|_| if rng.below(10) == 0 { b'x' } else { b'r' }).collect()
+}
+
+#[test]
+fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
+    for seed in 0..40 {
+        let mut rng = Seed(seed).stream("history");
+        let base = if seed % 2 == 0 { Seqno::new(1000) } else { Seqno::MAX.sub(150) };
+        let (mut model, mut history) = (Model::default(), History::default());
+        let fates = fates(&mut rng, 400);
+        let mut acked = 0;
+        while acked < 399 {
+            while model.packets.len() < fates.len() && model.packets.len() < acked + 30 {
+                let is_data = rng.below(4) > 0;
+                if is_data {
+                    history.push(base.add(model.packets.len() as u64), Instant::ZERO);
+                }
+                model.packets.push((is_data, false, false));
+            }
+            acked = (acked + rng.below(4) as usize).min(model.packets.len() - 1);
+            if fates[acked] != b'r' {
+                continue;
+            }
+            // The peer speaks of 40 packets, or of fewer.
+            let speaks_of = (1 + rng.below(40) as usize).min(acked + 1);
+            let states: Vec<u8> = (0..speaks_of).map(|back| fates[acked - back]).collect();
+            let text = String::from_utf8(states.clone()).unwrap();
+            let (mut received, mut lost) = (Vec::new(), Vec::new());
+            let ackno = base.add(acked as u64);
+            history.read_ack_vector(ackno, &cells(&text), |sent, change| {
+                let number = sent.seq.distance_from(base) as usize;
+                match change {
+                    Change::Received => received.push(number),
+                    Change::Lost => lost.push(number),
+                    Change::Late => {}
+                    other => panic!("{other:?}"),
+                }
+            });
+            received.sort_unstable();
+            history.trim(20);
+            assert_eq!((received, lost), model.ack(acked, &states), "seed {seed} at {acked}");
+        }
+        assert!(history.open_len() < 5, "seed {seed}: {} open", history.open_len());
+    }
+}
+
+#[test]
+fn an_open_packet_is_found_by_its_number_whatever_the_gaps() {
+    let mut history = History::default();
+    let at = |n: u64| Instant::from_nanos(n);
+    let data: Vec<u64> = (0..200).filter(|n| n % 7 != 3 && n % 11 != 5).collect();
+    for &n in &data {
+        history.push(Seqno::new(n), at(n));
+    }
+    for n in 0..220 {
+        let expected = data.contains(&n).then_some(at(n));
+        assert_eq!(history.open_since(Seqno::new(n)), expected, "{n}");
+    }
+    assert_eq!(History::default().open_since(Seqno::new(1)), None);
+}
