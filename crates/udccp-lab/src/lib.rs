@@ -10,6 +10,7 @@ pub mod analysis;
 mod campaign;
 mod diagnostic;
 pub mod document;
+pub mod export;
 mod plan;
 mod protocol;
 mod record;

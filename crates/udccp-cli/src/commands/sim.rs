@@ -1,12 +1,168 @@
-//! `udccp sim`.
+//! `udccp sim`: one scenario file, one run.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use udccp_lab::document::Override;
+use udccp_lab::schema::{Experiment, Point, Scenario};
+use udccp_lab::{Record, RunOptions};
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
 
 /// Flags of `udccp sim`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The scenario (or experiment) file
+    scenario: PathBuf,
+    /// Seed of all chance in the run; the file's own where absent
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose a grid axis's value
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Write a capture of every observation point (pcap, raw IP) to this folder
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// Check the simulator's invariants at every step (slower)
+    #[arg(long)]
+    check: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp sim scenarios/two-flows.toml
+  udccp sim scenarios/two-flows.toml --set topology.bottleneck.rtt=\"25 ms\" --json
+  udccp sim experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 2008001
+  udccp sim scenarios/two-flows-short.toml --pcap out/";
 
 /// Runs the command.
-pub(crate) fn run(_args: Args) -> Outcome<Exit> {
-    Err(Failure::new(Exit::Unsupported, "`udccp sim` is not in this build"))
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let experiment = Experiment::load(&args.scenario).map_err(bad_input)?;
+    let (point, changes) = choose(&experiment, &args.set)?;
+    let scenario = experiment.scenario_with(&point, &changes).map_err(bad_input)?;
+    let seed = args.seed.unwrap_or(experiment.grid.seed);
+    let options = RunOptions { check: args.check, pcap: args.pcap.as_deref() };
+    let record = udccp_lab::run(&experiment.id, &scenario, seed, options)
+        .map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
+    if args.json {
+        output::json(&record)?;
+    } else {
+        output::line(summary(&experiment, &scenario, &record).trim_end())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// A fault in a file; its hints are part of its text.
+pub(super) fn bad_input(faults: udccp_lab::Diagnostics) -> Failure {
+    Failure::new(Exit::BadInput, faults.to_string())
+}
+
+/// The grid point and the changes that the `--set` flags ask for.
+fn choose(experiment: &Experiment, set: &[String]) -> Outcome<(Point, Vec<Override>)> {
+    let mut changes = Vec::new();
+    let mut point = Point::new();
+    for text in set {
+        let change = Override::parse(text).map_err(|fault| bad_input(fault.into()))?;
+        match experiment.grid.axis(&change.path) {
+            Some(axis) => {
+                let label = change.node.label();
+                let labels = axis.labels();
+                if !labels.contains(&label) {
+                    let message = format!("axis `{}` has no value \"{label}\"", axis.name);
+                    let hint = format!("it has: {}", labels.join(", "));
+                    return Err(Failure::new(Exit::BadInput, message).hint(hint));
+                }
+                point.push((axis.name.clone(), label));
+            }
+            None => changes.push(change),
+        }
+    }
+    for axis in &experiment.grid.axes {
+        let labels = axis.labels();
+        if point.iter().any(|(name, _)| *name == axis.name) {
+            continue;
+        }
+        let [only] = labels.as_slice() else {
+            let message = format!("the grid has an axis `{}`: choose one value", axis.name);
+            let first = labels.first().map(String::as_str).unwrap_or_default();
+            let hint =
+                format!("--set {}=\"{first}\" (there are: {})", axis.name, labels.join(", "));
+            return Err(Failure::new(Exit::BadInput, message).hint(hint));
+        };
+        point.push((axis.name.clone(), only.clone()));
+    }
+    Ok((point, changes))
+}
+
+/// The record as a reader wants it.
+fn summary(experiment: &Experiment, scenario: &Scenario, record: &Record) -> String {
+    let mut out = format!("{}: {}\n", experiment.id, experiment.asks);
+    let bottleneck = &scenario.topology.bottleneck;
+    let time = &scenario.time;
+    let _ = writeln!(
+        out,
+        "{}, RTT {}, queue {}; {}, measured from {} to {}; seed {}\n",
+        bottleneck.rate,
+        bottleneck.rtt,
+        bottleneck.limit,
+        time.duration,
+        time.measure.from,
+        time.measure.to,
+        record.seed
+    );
+    let _ = writeln!(
+        out,
+        "{:10} {:18} {:>10} {:>10} {:>8} {:>9} {:>9} {:>11}",
+        "flow", "protocol", "throughput", "goodput", "loss", "delay", "jitter", "delivered"
+    );
+    let _ = writeln!(
+        out,
+        "{:10} {:18} {:>10} {:>10} {:>8} {:>9} {:>9} {:>11}",
+        "", "", "Mbit/s", "Mbit/s", "%", "ms", "ms", "packets"
+    );
+    let number = |v: Option<f64>, digits: usize| {
+        v.map_or_else(|| "–".to_owned(), |v| format!("{v:.digits$}"))
+    };
+    for flow in &record.flows {
+        let _ = writeln!(
+            out,
+            "{:10} {:18} {:>10} {:>10} {:>8} {:>9} {:>9} {:>11}",
+            flow.name,
+            flow.protocol,
+            number(flow.throughput_mbps, 2),
+            number(flow.goodput_mbps, 2),
+            number(flow.loss_percent, 3),
+            number(flow.delay_ms, 2),
+            number(flow.jitter_ms, 3),
+            flow.packets_delivered
+        );
+    }
+    let system = &record.system;
+    let queue = &system.queue_delay_ms;
+    let _ = writeln!(
+        out,
+        "\nJain index {} (of mean rates {}); bottleneck busy {} %; queueing delay p50 {}, p95 {}, \
+         p99 {} ms",
+        number(system.jain, 3),
+        number(system.jain_of_means, 3),
+        number(system.utilisation_percent, 1),
+        number(queue.p50, 1),
+        number(queue.p95, 1),
+        number(queue.p99, 1)
+    );
+    for (path, why) in &record.undefined {
+        let _ = writeln!(out, "no {path}: {why}");
+    }
+    let cost = &record.cost;
+    let _ = writeln!(
+        out,
+        "{} packets, {} events in {:.2} s of processor time; event hash {}",
+        cost.packets, cost.events, cost.cpu_s, record.event_hash
+    );
+    out
 }

@@ -7,6 +7,7 @@ mod index;
 mod page;
 mod svg;
 mod tables;
+mod text;
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,11 @@ pub struct ReportError {
 /// The page of one experiment as a text.
 pub fn page(analysis: &Analysis<'_>) -> String {
     page::page(analysis)
+}
+
+/// Tables and verdicts as plain text, for a terminal.
+pub fn text(analysis: &Analysis<'_>) -> String {
+    text::text(analysis)
 }
 
 /// Writes `index.html` and a page for each experiment into a folder, and returns the index page's

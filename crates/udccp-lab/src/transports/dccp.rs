@@ -1,7 +1,7 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
 use udccp_base::{
-    Datagram, Duration, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+    Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
