@@ -1,32 +1,213 @@
-//! CUBIC's place: until its curve is here, its windows move like NewReno's with CUBIC's cut.
+//! CUBIC: a window that is a cubic function of the time since the last cut.
+//!
+//! Two forms share the curve `W(t) = C (t - K)^3 + W_max`: that of the first kernels that had it
+//! (2.6.19 to 2.6.24; L. Xu and I. Rhee, PFLDnet 2005) and that of RFC 9438. All arithmetic is
+//! IEEE 754 addition, multiplication and division and `libm`'s cube root: the same bits everywhere.
 
 use udccp_base::Instant;
 
 use crate::algorithm::{AckSample, CongestionControl};
-use crate::newreno::NewReno;
-use crate::parts::Cut;
+use crate::parts::{Cut, SlowStart};
+
+/// Which CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubicForm {
+    /// As kernels 2.6.19 to 2.6.24 had it: the Reno-friendly estimate counts acknowledgements,
+    /// a timeout forgets everything, time runs on while the application sends nothing.
+    Linux26,
+    /// RFC 9438.
+    Rfc9438,
+}
 
 /// Parameters of CUBIC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CubicConfig {
-    /// What is kept of the window after a congestion event.
+    /// Which form.
+    pub form: CubicForm,
+    /// The scaling constant C in packets per cubic second.
+    pub c: f64,
+    /// What is kept of the window after a congestion event (the RFC's beta; 1 - beta of 2.6).
     pub cut: Cut,
+    /// Give up more when the window was cut below its last maximum.
+    pub fast_convergence: bool,
+    /// Never fall behind what NewReno would have.
+    pub reno_friendly: bool,
+    /// Largest growth in packets per 100 ms of round-trip time (S_max), so that the window grows
+    /// linearly when it is far below its last maximum; `None` is no bound.
+    pub max_increment: Option<u32>,
+    /// Slow start grows by one packet an acknowledgement, whatever it acknowledges.
+    pub slow_start_counts_acks: bool,
+}
+
+impl CubicConfig {
+    /// Out of the box in Linux 2.6.22: C = 0.4, 0.8 kept (819/1024), S_max = 16, no HyStart.
+    pub const fn linux_2_6() -> Self {
+        Self {
+            form: CubicForm::Linux26,
+            c: 0.4,
+            cut: Cut { keep_permille: 800 },
+            fast_convergence: true,
+            reno_friendly: true,
+            max_increment: Some(16),
+            slow_start_counts_acks: true,
+        }
+    }
+
+    /// RFC 9438 with ordinary slow start: C = 0.4, 0.7 kept.
+    pub const fn rfc9438() -> Self {
+        Self {
+            form: CubicForm::Rfc9438,
+            c: 0.4,
+            cut: Cut { keep_permille: 700 },
+            fast_convergence: true,
+            reno_friendly: true,
+            max_increment: None,
+            slow_start_counts_acks: false,
+        }
+    }
+
+    fn keep(&self) -> f64 {
+        f64::from(self.cut.keep_permille) / 1000.0
+    }
+
+    /// Growth per round trip of an additive increase with this cut that is as fast as NewReno
+    /// (RFC 9438 section 4.3).
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.keep()) / (1.0 + self.keep())
+    }
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
-        Self { cut: Cut { keep_permille: 800 } }
+        Self::rfc9438()
     }
 }
 
-/// CUBIC (unfinished).
+/// One stage of congestion avoidance: the curve since the last cut.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Instant,
+    /// The plateau of the curve in packets.
+    origin: f64,
+    /// Seconds from the start to the plateau.
+    k: f64,
+    /// What NewReno would have by now (W_est), in packets.
+    reno: f64,
+}
+
+impl Epoch {
+    /// RFC 9438 section 4.2, equation 2.
+    fn begin(now: Instant, window: f64, w_max: Option<f64>, c: f64) -> Self {
+        let origin = w_max.unwrap_or(window).max(window);
+        Self { start: now, origin, k: libm::cbrt((origin - window) / c), reno: window }
+    }
+
+    /// The curve `t` seconds after the start (RFC 9438 section 4.2, equation 1).
+    fn window_at(&self, t: f64, c: f64) -> f64 {
+        let from_plateau = t - self.k;
+        c * (from_plateau * from_plateau * from_plateau) + self.origin
+    }
+}
+
+/// CUBIC.
 #[derive(Clone, Debug)]
-pub struct Cubic(NewReno);
+pub struct Cubic {
+    config: CubicConfig,
+    alpha: f64,
+    /// The window in packets, with the fraction that is on its way to the next one.
+    window: f64,
+    ssthresh: u32,
+    max_cwnd: u32,
+    /// The window at the last cut, or less with fast convergence; none before the first cut and
+    /// after a timeout.
+    w_max: Option<f64>,
+    /// The window before the last change of ssthresh.
+    prior: f64,
+    epoch: Option<Epoch>,
+    last_ack: Instant,
+}
 
 impl Cubic {
-    /// Starts in slow start with `initial_cwnd` packets.
+    /// Starts in slow start with `initial_cwnd` packets (at least 1).
     pub fn new(initial_cwnd: u32, config: CubicConfig) -> Self {
-        Self(NewReno::new(initial_cwnd, config.cut))
+        Self {
+            alpha: config.alpha(),
+            config,
+            window: f64::from(initial_cwnd.max(1)),
+            ssthresh: u32::MAX,
+            max_cwnd: u32::MAX,
+            w_max: None,
+            prior: f64::from(initial_cwnd.max(1)),
+            epoch: None,
+            last_ack: Instant::ZERO,
+        }
+    }
+
+    /// Congestion avoidance: `acked` packets were acknowledged.
+    fn avoid(&mut self, ack: &AckSample, acked: u32) {
+        let (window, c) = (self.window, self.config.c);
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, c));
+        let t = (ack.now - epoch.start).as_secs_f64();
+        self.window = match self.config.form {
+            CubicForm::Rfc9438 => self.rfc9438(ack, f64::from(acked), t),
+            CubicForm::Linux26 => self.linux26(ack, f64::from(acked), t),
+        };
+    }
+
+    /// RFC 9438 sections 4.2 to 4.5: the new window.
+    fn rfc9438(&mut self, ack: &AckSample, acked: f64, t: f64) -> f64 {
+        let (window, c) = (self.window, self.config.c);
+        let Some(epoch) = &mut self.epoch else { return window };
+        if self.config.reno_friendly {
+            let alpha = if epoch.reno >= self.prior { 1.0 } else { self.alpha };
+            epoch.reno += alpha * acked / window;
+            if epoch.window_at(t, c) < epoch.reno {
+                return window.max(epoch.reno);
+            }
+        }
+        let rtt = ack.srtt.unwrap_or_default().as_secs_f64();
+        let target = epoch.window_at(t + rtt, c).clamp(window, 1.5 * window);
+        window + acked * (target - window) / window
+    }
+
+    /// The window of the 2.6 kernels grows by one packet for every `count` packets acknowledged.
+    fn linux26(&mut self, ack: &AckSample, acked: f64, t: f64) -> f64 {
+        let (window, c) = (self.window, self.config.c);
+        let Some(epoch) = &mut self.epoch else { return window };
+        let min_rtt = ack.min_rtt.unwrap_or_default().as_secs_f64();
+        let missing = epoch.window_at(t + min_rtt, c) - window;
+        // At or above the curve the window still creeps.
+        let mut count = if missing > 0.0 { window / missing } else { 100.0 * window };
+        if let Some(most) = self.config.max_increment.filter(|_| min_rtt > 0.0) {
+            count = count.max(0.1 * window / (f64::from(most) * min_rtt));
+        }
+        if self.w_max.is_none() {
+            count = 50.0;
+        }
+        if self.config.reno_friendly {
+            // One acknowledgement counts once, however much it acknowledges.
+            epoch.reno += self.alpha / window;
+            let behind = epoch.reno - window;
+            if behind >= 1.0 {
+                count = count.min(window / behind);
+            }
+        }
+        window + acked / count.max(1.0)
+    }
+
+    /// Time does not pass for the curve while the window is not used (RFC 9438 section 4.2).
+    fn hold_still(&mut self, now: Instant) {
+        if let (CubicForm::Rfc9438, Some(epoch)) = (self.config.form, &mut self.epoch) {
+            epoch.start += now - self.last_ack;
+        }
+    }
+
+    fn cut(&mut self) {
+        let window = self.window;
+        self.prior = window;
+        self.ssthresh = self.config.cut.apply(self.cwnd()).max(2);
+        self.epoch = None;
     }
 }
 
@@ -34,25 +215,60 @@ impl CongestionControl for Cubic {
     fn name(&self) -> &'static str {
         "cubic"
     }
+
     fn cwnd(&self) -> u32 {
-        self.0.cwnd()
+        self.window as u32
     }
+
     fn ssthresh(&self) -> u32 {
-        self.0.ssthresh()
+        self.ssthresh
     }
+
     fn on_ack(&mut self, ack: &AckSample) {
-        self.0.on_ack(ack);
+        if ack.cwnd_limited {
+            let mut rest = ack.newly_acked;
+            if self.in_slow_start() {
+                let counted = if self.config.slow_start_counts_acks { 1 } else { rest };
+                let (cwnd, unused) = SlowStart::grow(self.cwnd(), self.ssthresh, counted);
+                self.window = f64::from(cwnd);
+                rest = unused;
+            }
+            if rest > 0 && !self.in_slow_start() {
+                self.avoid(ack, rest);
+            }
+            self.window = self.window.min(f64::from(self.max_cwnd));
+        } else {
+            self.hold_still(ack.now);
+        }
+        self.last_ack = ack.now;
     }
-    fn on_congestion_event(&mut self, now: Instant, in_flight: u32) {
-        self.0.on_congestion_event(now, in_flight);
+
+    fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
+        let window = self.window;
+        // RFC 9438 section 4.7: a window that did not reach its last maximum makes room.
+        let makes_room = self.config.fast_convergence && self.w_max.is_some_and(|m| window < m);
+        let share = if makes_room { (1.0 + self.config.keep()) / 2.0 } else { 1.0 };
+        self.w_max = Some(window * share);
+        self.cut();
+        self.window = f64::from(self.ssthresh);
     }
-    fn on_rto(&mut self, now: Instant, in_flight: u32) {
-        self.0.on_rto(now, in_flight);
+
+    fn on_rto(&mut self, _now: Instant, _in_flight: u32) {
+        // RFC 9438 section 4.8: the next plateau is where congestion avoidance begins.
+        self.cut();
+        self.w_max = None;
+        self.window = 1.0;
     }
-    fn set_window(&mut self, now: Instant, cwnd: u32, ssthresh: u32) {
-        self.0.set_window(now, cwnd, ssthresh);
+
+    fn set_window(&mut self, _now: Instant, cwnd: u32, ssthresh: u32) {
+        self.prior = self.window;
+        self.window = f64::from(cwnd.clamp(1, self.max_cwnd));
+        self.ssthresh = ssthresh.max(2);
+        self.epoch = None;
     }
+
     fn clamp(&mut self, max_cwnd: u32) {
-        self.0.clamp(max_cwnd);
+        self.max_cwnd = max_cwnd.max(1);
+        self.window = self.window.min(f64::from(self.max_cwnd));
     }
 }

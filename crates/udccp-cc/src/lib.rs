@@ -21,7 +21,7 @@ mod tests;
 mod validation;
 
 pub use algorithm::{AckSample, Algorithm, CongestionControl};
-pub use cubic::{Cubic, CubicConfig};
+pub use cubic::{Cubic, CubicConfig, CubicForm};
 pub use cwv::NewCwv;
 pub use initial::InitialWindow;
 pub use newreno::NewReno;

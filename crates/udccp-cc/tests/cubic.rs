@@ -1,0 +1,237 @@
+//! CUBIC against its closed form and against numbers worked out by hand.
+
+use udccp_base::{Duration, Instant};
+use udccp_cc::{AckSample, CongestionControl, Cubic, CubicConfig};
+
+/// A sender with a full window and a constant round-trip time, one acknowledgement a packet.
+struct Path {
+    cubic: Cubic,
+    now: Instant,
+    rtt: Duration,
+    acks_per_rtt: fn(u32) -> (u32, u32),
+    since_loss: u64,
+}
+
+impl Path {
+    fn new(cubic: Cubic, rtt_ms: u64) -> Self {
+        let rtt = Duration::from_millis(rtt_ms);
+        Self { cubic, now: Instant::ZERO, rtt, acks_per_rtt: |cwnd| (cwnd, 1), since_loss: 0 }
+    }
+
+    /// One round trip: a window of packets is acknowledged, evenly spread.
+    fn round_trip(&mut self) {
+        let (acks, each) = (self.acks_per_rtt)(self.cubic.cwnd());
+        let step = self.rtt / u64::from(acks);
+        let end = self.now + self.rtt;
+        for _ in 0..acks {
+            self.now += step;
+            let rtt = Some(self.rtt);
+            let full = AckSample::full_window(self.now, each);
+            self.cubic.on_ack(&AckSample { rtt, srtt: rtt, min_rtt: rtt, ..full });
+        }
+        self.now = end;
+    }
+
+    fn run(&mut self, seconds: f64) {
+        let end = self.now + Duration::from_secs_f64(seconds);
+        while self.now < end {
+            self.round_trip();
+        }
+    }
+
+    fn lose(&mut self) {
+        let cwnd = self.cubic.cwnd();
+        self.cubic.on_congestion_event(self.now, cwnd);
+    }
+}
+
+/// At the first cut the window is `cwnd`.
+fn cut_at(config: CubicConfig, cwnd: u32, rtt_ms: u64) -> Path {
+    let mut path = Path::new(Cubic::new(cwnd, config), rtt_ms);
+    path.lose();
+    path
+}
+
+fn near(got: u32, want: f64, tolerance: f64) {
+    assert!((f64::from(got) - want).abs() <= tolerance, "{got}, expected {want}");
+}
+
+/// W_max 1000 and 0.8 kept: K = cbrt(200 / 0.4) = 7.937 s. W(t) = 0.4 (t - 7.937)^3 + 1000.
+#[test]
+fn the_2_6_form_follows_its_curve() {
+    let config = CubicConfig { max_increment: None, ..CubicConfig::linux_2_6() };
+    let mut path = cut_at(config, 1000, 100);
+    assert_eq!((path.cubic.cwnd(), path.cubic.ssthresh()), (800, 800));
+    // Packets are acknowledged one round trip before the curve asks: W is met within 1 %.
+    for (t, want) in [(2.0, 916.3), (4.0, 975.6), (6.0, 997.1), (8.0, 1000.0), (12.0, 1026.8)] {
+        let elapsed = path.now.as_secs_f64();
+        path.run(t - elapsed);
+        near(path.cubic.cwnd(), want, 9.0);
+    }
+    path.run(15.874 - path.now.as_secs_f64());
+    near(path.cubic.cwnd(), 1200.0, 12.0);
+}
+
+/// 0.7 kept: K = cbrt(300 / 0.4) = 9.086 s. W(3) = 0.4 (-6.086)^3 + 1000 = 909.8.
+#[test]
+fn the_form_of_rfc_9438_follows_its_curve() {
+    let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
+    assert_eq!(path.cubic.cwnd(), 700);
+    for (t, want) in [(3.0, 909.8), (6.0, 988.3), (9.1, 1000.0), (12.1, 1010.9)] {
+        path.run(t - path.now.as_secs_f64());
+        near(path.cubic.cwnd(), want, 10.0);
+    }
+}
+
+/// S_max = 16 packets per 100 ms: far below the plateau growth is linear at 160 packets/s.
+/// W_max 20,000: K = cbrt(4000 / 0.4) = 21.5 s, whose first slope would be 3 C K^2 = 557 /s.
+#[test]
+fn the_2_6_form_grows_linearly_far_from_the_plateau() {
+    let mut path = cut_at(CubicConfig::linux_2_6(), 20_000, 50);
+    path.run(2.0);
+    near(path.cubic.cwnd(), 16_320.0, 10.0);
+    path.run(2.0);
+    near(path.cubic.cwnd(), 16_640.0, 10.0);
+}
+
+/// RTT 10 ms, W_max 50: the curve needs 2.9 s (0.8) for what NewReno does in a fraction of it.
+/// alpha = 3 * 0.3 / 1.7 = 0.529 a round trip up to 50, 1 from there.
+#[test]
+fn short_paths_are_as_fast_as_newreno() {
+    let mut path = cut_at(CubicConfig::rfc9438(), 50, 10);
+    path.run(0.28); // 28 round trips at 0.529: 35 + 14.8
+    near(path.cubic.cwnd(), 49.8, 1.0);
+    path.run(0.30); // 30 round trips at 1
+    near(path.cubic.cwnd(), 79.8, 2.5);
+
+    // 2.6: alpha = 3 * 0.2 / 1.8 = 1/3 for good.
+    let mut path = cut_at(CubicConfig::linux_2_6(), 50, 10);
+    path.run(0.60);
+    near(path.cubic.cwnd(), 40.0 + 20.0, 2.0);
+}
+
+/// The 2.6 estimate of NewReno counts acknowledgements: with one for two packets it is half as
+/// fast, the curve itself is not.
+#[test]
+fn delayed_acknowledgements_slow_only_the_estimate_of_2_6() {
+    let mut path = cut_at(CubicConfig::linux_2_6(), 50, 10);
+    path.acks_per_rtt = |cwnd| (cwnd.div_ceil(2), 2);
+    path.run(0.60);
+    near(path.cubic.cwnd(), 40.0 + 10.0, 2.5);
+
+    let config = CubicConfig { max_increment: None, ..CubicConfig::linux_2_6() };
+    let mut path = cut_at(config, 1000, 100);
+    path.acks_per_rtt = |cwnd| (cwnd.div_ceil(2), 2);
+    path.run(4.0);
+    near(path.cubic.cwnd(), 975.6, 9.0);
+}
+
+/// Cut at 1000, then again at 800 before the plateau: the next plateau is 800 * 0.9 = 720, so
+/// K = cbrt((720 - 640) / 0.4) = 5.848 s.
+#[test]
+fn fast_convergence_lowers_the_plateau() {
+    let config = CubicConfig { max_increment: None, ..CubicConfig::linux_2_6() };
+    let mut path = cut_at(config.clone(), 1000, 100);
+    path.lose();
+    assert_eq!(path.cubic.cwnd(), 640);
+    path.run(5.9);
+    near(path.cubic.cwnd(), 720.0, 5.0);
+
+    // Without it the plateau is 800: K = cbrt(160 / 0.4) = 7.368 s.
+    let mut path = cut_at(CubicConfig { fast_convergence: false, ..config }, 1000, 100);
+    path.lose();
+    path.run(7.4);
+    near(path.cubic.cwnd(), 800.0, 6.0);
+}
+
+#[test]
+fn a_timeout_starts_from_one_and_makes_a_plateau_where_slow_start_ends() {
+    for config in [CubicConfig::rfc9438(), CubicConfig::linux_2_6()] {
+        let keep = config.cut;
+        let mut path = cut_at(config, 1000, 100);
+        let before = path.cubic.cwnd();
+        path.cubic.on_rto(path.now, before);
+        assert_eq!((path.cubic.cwnd(), path.cubic.ssthresh()), (1, keep.apply(before)));
+        path.run(1.1);
+        assert!(path.cubic.cwnd() >= keep.apply(before), "slow start is over");
+        let start = f64::from(path.cubic.cwnd());
+        path.run(1.0);
+        // Not what was lost at, but 0.4 t^3 above the new start (or 2.6's one in fifty).
+        assert!(f64::from(path.cubic.cwnd()) < start * 1.3);
+    }
+}
+
+/// RFC 9438 section 4.2: an application that pauses does not find a larger window afterwards.
+#[test]
+fn time_stands_still_while_the_window_is_not_used() {
+    let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
+    path.run(2.0);
+    let before = path.cubic.cwnd();
+    for _ in 0..100 {
+        path.now += Duration::from_millis(100);
+        let idle = AckSample { cwnd_limited: false, ..AckSample::full_window(path.now, 1) };
+        path.cubic.on_ack(&idle);
+    }
+    path.round_trip();
+    assert!(path.cubic.cwnd() <= before + 8, "{before} -> {}", path.cubic.cwnd());
+}
+
+/// Mean window over `seconds` with one loss in `packets_per_loss` packets.
+fn mean_window(path: &mut Path, packets_per_loss: u64, seconds: u64) -> f64 {
+    let mut area = 0;
+    for _ in 0..seconds * 10 {
+        let cwnd = u64::from(path.cubic.cwnd());
+        path.round_trip();
+        area += cwnd;
+        path.since_loss += cwnd;
+        if path.since_loss >= packets_per_loss {
+            path.since_loss -= packets_per_loss;
+            path.lose();
+        }
+    }
+    area as f64 / (seconds * 10) as f64
+}
+
+/// RFC 9438 section 5.1, equation 6: one loss in 1/p packets gives an average window of
+/// (C (3 + b) / (4 (1 - b)))^(1/4) (RTT / p)^(3/4). Near its plateau the curve is so flat that the
+/// window drifts there by fractions of a packet a cut: below the law it rises, above it falls.
+#[test]
+fn the_average_window_obeys_the_law_of_the_rfc() {
+    for (config, keep) in [(CubicConfig::rfc9438(), 0.7), (CubicConfig::linux_2_6(), 0.8)] {
+        let law = libm::pow(0.4 * (3.0 + keep) / (4.0 * (1.0 - keep)), 0.25)
+            * libm::pow(0.1 / 1e-5, 0.75);
+        let plateau = law / (1.0 - (1.0 - keep) / 4.0);
+        let averages = |start: f64| {
+            let config = CubicConfig {
+                fast_convergence: false,
+                reno_friendly: false,
+                max_increment: None,
+                ..config.clone()
+            };
+            let mut path = cut_at(config, (plateau * start) as u32, 100);
+            path.acks_per_rtt = |cwnd| (cwnd / 4, 4);
+            [(); 3].map(|()| mean_window(&mut path, 100_000, 150) / law)
+        };
+        assert!(averages(1.0).iter().all(|a| (a - 1.0).abs() < 0.01), "{:?}", averages(1.0));
+        let below = averages(0.85);
+        assert!(below.is_sorted() && below[2] < 1.01, "{below:?}");
+        let above = averages(1.15);
+        assert!(above.is_sorted_by(|a, b| a > b) && above[2] > 0.99, "{above:?}");
+    }
+}
+
+#[test]
+fn the_bits_are_the_same_everywhere() {
+    let mut path = cut_at(CubicConfig::rfc9438(), 777, 37);
+    let mut hash = 0_u64;
+    for i in 0..2000 {
+        path.round_trip();
+        if i % 400 == 399 {
+            path.lose();
+        }
+        hash = hash.rotate_left(5) ^ u64::from(path.cubic.cwnd());
+    }
+    assert_eq!(hash, PINNED, "a change here moves every committed result");
+}
+
+const PINNED: u64 = 5_490_278_538_579_954_468;
