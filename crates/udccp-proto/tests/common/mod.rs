@@ -1,0 +1,10 @@
+//! Two endpoints and a small deterministic network between them.
+
+#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
+
+pub mod net;
+pub mod packet;
+pub mod pair;
+
+pub use net::{Faults, Net};
+pub use pair::{CLIENT, Pair, SERVER, connect_options, listen_config, service};

@@ -1,0 +1,156 @@
+//! A network of two hosts with delay and, by chance from a seed, loss, reordering, duplication
+//! and corruption.
+
+use std::collections::BTreeMap;
+
+use bytes::BytesMut;
+use udccp_base::{Datagram, Duration, Instant, Machine, Payload, Rng, Seed};
+use udccp_proto::{Endpoint, EndpointConfig};
+
+use super::packet;
+
+/// What the network does to datagrams, each with a probability.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub loss: f64,
+    pub duplicate: f64,
+    /// Delays a datagram by up to three times the delay.
+    pub reorder: f64,
+    /// Flips one bit.
+    pub corrupt: f64,
+}
+
+type Filter = Box<dyn FnMut(usize, &Datagram) -> bool>;
+
+/// Two endpoints and what travels between them.
+pub struct Net {
+    pub now: Instant,
+    pub ends: [Endpoint; 2],
+    pub delay: Duration,
+    pub faults: Faults,
+    /// A datagram from host `.0` that this refuses is lost.
+    pub filter: Option<Filter>,
+    /// One line for each datagram sent, where wanted.
+    pub trace: Option<Vec<String>>,
+    pub sent: u64,
+    travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
+    serial: u64,
+    rng: Rng,
+    seed: u64,
+}
+
+impl Net {
+    /// A network without faults; chance comes from `seed`.
+    pub fn new(seed: u64) -> Self {
+        let end = |name| Endpoint::new(EndpointConfig::new(Seed(seed).stream(name).bytes32()));
+        Self {
+            now: Instant::from_nanos(1_000_000_000),
+            ends: [end("client"), end("server")],
+            delay: Duration::from_millis(10),
+            faults: Faults::default(),
+            filter: None,
+            trace: None,
+            sent: 0,
+            travelling: BTreeMap::new(),
+            serial: 0,
+            rng: Seed(seed).stream("network"),
+            seed,
+        }
+    }
+
+    /// Sends all that the endpoints have to say.
+    pub fn drain(&mut self) {
+        for from in 0..2 {
+            while let Some(d) = self.ends[from].poll_transmit(self.now) {
+                self.put(from, d);
+            }
+        }
+    }
+
+    /// A datagram leaves host `from`.
+    pub fn put(&mut self, from: usize, d: Datagram) {
+        self.sent += 1;
+        let lost = self.filter.as_mut().is_some_and(|keep| !keep(from, &d))
+            || self.rng.chance(self.faults.loss);
+        if let Some(trace) = &mut self.trace {
+            let ms = (self.now - Instant::from_nanos(1_000_000_000)).as_millis_f64();
+            let arrow = if from == 0 { "C > S" } else { "S > C" };
+            let fate = if lost { "   (lost)" } else { "" };
+            trace.push(format!("{ms:10.3} {arrow} {}{fate}", packet::describe(&d)));
+        }
+        if lost {
+            return;
+        }
+        if self.rng.chance(self.faults.duplicate) {
+            self.travel(from, d.clone());
+        }
+        let d = if self.rng.chance(self.faults.corrupt) { self.corrupted(d) } else { d };
+        self.travel(from, d);
+    }
+
+    fn travel(&mut self, from: usize, d: Datagram) {
+        let mut delay = self.delay;
+        if self.rng.chance(self.faults.reorder) {
+            delay += Duration::from_nanos(self.rng.below(3 * self.delay.as_nanos()));
+        }
+        self.serial += 1;
+        self.travelling.insert((self.now + delay, self.serial), (1 - from, d));
+    }
+
+    fn corrupted(&mut self, d: Datagram) -> Datagram {
+        let mut all = BytesMut::from(&d.header[..]);
+        all.extend_from_slice(&d.payload.to_bytes());
+        let bit = self.rng.below(all.len() as u64 * 8) as usize;
+        all[bit / 8] ^= 1 << (bit % 8);
+        Datagram { header: all.freeze(), payload: Payload::EMPTY, ..d }
+    }
+
+    /// When something next happens.
+    pub fn next(&self) -> Option<Instant> {
+        let arrival = self.travelling.first_key_value().map(|((at, _), _)| *at);
+        let timers = self.ends.iter().filter_map(|e| e.poll_timeout());
+        timers.chain(arrival).min()
+    }
+
+    /// Does what happens next, unless that is after `until`. Tells whether there was anything.
+    pub fn step(&mut self, until: Instant) -> bool {
+        self.drain();
+        let Some(at) = self.next().filter(|at| *at <= until) else { return false };
+        self.now = self.now.max(at);
+        while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now) {
+            let (to, d) = first.remove();
+            self.ends[to].handle_datagram(self.now, d);
+        }
+        for end in &mut self.ends {
+            if end.poll_timeout().is_some_and(|at| at <= self.now) {
+                end.handle_timeout(self.now);
+            }
+        }
+        self.drain();
+        true
+    }
+
+    /// Lets `span` pass.
+    pub fn run(&mut self, span: Duration) {
+        let until = self.now + span;
+        let mut steps = 0_u64;
+        while self.step(until) {
+            steps += 1;
+            assert!(steps < 50_000_000, "the network never comes to rest");
+        }
+        self.now = until;
+    }
+
+    /// Takes the trace so far, as text.
+    pub fn take_trace(&mut self) -> String {
+        self.trace.replace(Vec::new()).unwrap_or_default().join("\n")
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the network's seed was {}", self.seed);
+        }
+    }
+}
