@@ -4,7 +4,7 @@ use udccp_base::{Duration, Instant};
 
 use crate::algorithm::CongestionControl;
 use crate::parts::THREE_QUARTERS;
-use crate::pipe_ack::PipeAck;
+use crate::pipe_ack::{PipeAck, SHORTEST_PERIOD};
 
 /// The non-validated period: how long a window that is not used may be kept (RFC 7661 section
 /// 4.4).
@@ -60,6 +60,10 @@ impl NewCwv {
     /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3).
     pub fn before_send(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
         if self.non_validated_since.is_none() {
+            // Until acknowledgements have stopped for a while, the last one settled the phase.
+            if self.last_ack.is_none_or(|at| now - at < SHORTEST_PERIOD) {
+                return;
+            }
             self.decide_phase(now, cc.cwnd());
         }
         let Some(mut since) = self.non_validated_since else { return };

@@ -5,7 +5,7 @@ use udccp_base::{Duration, Instant};
 /// Measurement periods that a sampling period is divided into (RFC 7661 section 4.5.1).
 const SLOTS: usize = 5;
 /// Shortest sampling period (RFC 7661 section 4.2).
-const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
+pub(crate) const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 
 /// The most packets acknowledged in one round-trip time of the recent past.
 #[derive(Clone, Debug, Default)]

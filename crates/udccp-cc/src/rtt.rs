@@ -37,6 +37,8 @@ pub struct RttEstimator {
     smoothed: Option<Smoothed>,
     min_rtt: Option<Duration>,
     backoff: u32,
+    /// The timeout that follows from the rest.
+    rto: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +51,10 @@ struct Smoothed {
 impl RttEstimator {
     /// No samples yet.
     pub fn new(config: RtoConfig) -> Self {
-        Self { config, smoothed: None, min_rtt: None, backoff: 0 }
+        let mut this =
+            Self { config, smoothed: None, min_rtt: None, backoff: 0, rto: Duration::ZERO };
+        this.update_rto();
+        this
     }
 
     /// Takes a sample into the averages and ends any back-off (RFC 6298 sections 2.2, 2.3, 5.7).
@@ -65,6 +70,7 @@ impl RttEstimator {
         };
         self.smoothed = Some(next);
         self.backoff = 0;
+        self.update_rto();
     }
 
     /// Takes a sample into the minimum only.
@@ -94,18 +100,23 @@ impl RttEstimator {
 
     /// The timeout now, backed off and within its bounds.
     pub fn rto(&self) -> Duration {
+        self.rto
+    }
+
+    fn update_rto(&mut self) {
         let base = match self.smoothed {
             None => self.config.initial,
             Some(s) => s.srtt + self.config.granularity.max(s.rttvar * 4),
         };
         let bounded = base.max(self.config.min).min(self.config.max);
-        (bounded * (1 << self.backoff)).min(self.config.max)
+        self.rto = (bounded * (1 << self.backoff)).min(self.config.max);
     }
 
     /// Doubles the timeout until the next sample (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
-        if self.rto() < self.config.max && self.backoff < 32 {
+        if self.rto < self.config.max && self.backoff < 32 {
             self.backoff += 1;
+            self.update_rto();
         }
     }
 
