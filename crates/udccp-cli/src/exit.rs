@@ -105,6 +105,24 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
+impl From<udccp::Error> for Failure {
+    fn from(e: udccp::Error) -> Self {
+        use udccp::Error as E;
+        let exit = match &e {
+            E::PortInUse { .. }
+            | E::ServiceInUse { .. }
+            | E::BindDenied { .. }
+            | E::AddressNotLocal { .. } => Exit::AddressInUse,
+            E::Refused { .. } | E::BadServiceCode { .. } | E::TooBusy { .. } => Exit::Refused,
+            E::Unreachable { .. } | E::NoAnswer { .. } => Exit::Unreachable,
+            E::Lost(_) | E::Closed => Exit::ConnectionLost,
+            E::NoService | E::Connect(_) | E::Config(_) | E::MessageTooLarge { .. } => Exit::Usage,
+            _ => Exit::Failure,
+        };
+        Self::new(exit, e.to_string()).hint(e.advice())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(e: io::Error) -> Self {
         // `udccp ... | head` is no error: whoever reads has seen enough.

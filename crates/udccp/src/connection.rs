@@ -136,6 +136,15 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_readable(cx)).await
     }
 
+    /// Waits until everything sent so far has left and is accounted for: reported received by
+    /// the peer, or judged lost. `stats` then tells how much of which.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub async fn drained(&self) -> Result<(), Error> {
+        poll_fn(|cx| self.inner.poll_drained(cx)).await
+    }
+
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
     /// is told. Ready when the peer has confirmed. What the peer sent before can still be read.
     ///

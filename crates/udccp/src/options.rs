@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use udccp_proto::ccid::{Ccid2Config, CcidRegistry};
 use udccp_proto::{ConnectionConfig, QueuePolicy};
 
 use crate::io::RECV_BUFFER_BYTES;
@@ -15,6 +16,7 @@ pub struct EndpointOptions {
     pub(crate) ephemeral_ports: (u16, u16),
     pub(crate) stray_resets_per_sec: u32,
     pub(crate) secret: Option<[u8; 32]>,
+    pub(crate) ccids: CcidRegistry,
 }
 
 impl Default for EndpointOptions {
@@ -26,6 +28,7 @@ impl Default for EndpointOptions {
             ephemeral_ports: (49_152, 65_535),
             stray_resets_per_sec: 100,
             secret: None,
+            ccids: CcidRegistry::default(),
         }
     }
 }
@@ -68,6 +71,13 @@ impl EndpointOptions {
     #[must_use]
     pub fn stray_resets_per_sec(mut self, n: u32) -> Self {
         self.stray_resets_per_sec = n;
+        self
+    }
+
+    /// The CCIDs that connections can use, experimental ones included (default: CCID 2).
+    #[must_use]
+    pub fn ccids(mut self, ccids: CcidRegistry) -> Self {
+        self.ccids = ccids;
         self
     }
 
@@ -156,6 +166,10 @@ setters! {
     keep_alive: Option<Duration> = keep_alive.map(Into::into);
     /// Unanswered probes before the connection is given up (default 5).
     keep_alive_probes: u32 = keep_alive_probes;
+    /// Settings of CCID 2: window algorithm, initial window, timeouts.
+    ccid2: Ccid2Config = ccid2;
+    /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
+    silence_timeout: Duration = silence_timeout.into();
     /// How long `close` may take to deliver what is queued (default 5 s).
     close_linger: Duration = close_linger.into();
     /// First retransmission timeout of a handshake (default 1 s, doubling).

@@ -4,5 +4,6 @@ pub(crate) mod cat;
 pub(crate) mod decode;
 pub(crate) mod doctor;
 pub(crate) mod lab;
+pub(crate) mod net;
 pub(crate) mod perf;
 pub(crate) mod sim;

@@ -127,6 +127,15 @@ impl Connection {
         self.inner.try_recv()
     }
 
+    /// Waits until everything sent so far is accounted for; see
+    /// [`crate::Connection::drained`].
+    ///
+    /// # Errors
+    /// The connection ended before; [`Error::TimedOut`].
+    pub fn drained(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        wait(timeout, |cx| self.inner.poll_drained(cx))
+    }
+
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
     /// is told. Returns when the peer has confirmed.
     ///

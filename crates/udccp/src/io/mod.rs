@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::Ecn;
 
 pub(crate) use errors::Report;
-pub(crate) use receive::Receiver;
+pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
 
 /// Receive buffer asked of the kernel unless the user says otherwise. A burst waits there until

@@ -16,6 +16,8 @@ const GRO_BYTES: usize = 65_536;
 const HAND_OVER_BYTES: usize = 8_192;
 /// Small datagrams are copied into pieces of a chunk of this size.
 const CHUNK_BYTES: usize = 65_536;
+/// What the kernel accounts for a received buffer beside its data, at least.
+pub(crate) const KERNEL_OVERHEAD_BYTES: usize = 768;
 /// Buffers remembered while slices of them are in use elsewhere.
 const LENT_MAX: usize = 64;
 
@@ -59,6 +61,11 @@ impl Receiver {
             IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
         });
         io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas)
+    }
+
+    /// About what the kernel accounted for the buffers of the last read.
+    pub(crate) fn kernel_bytes(&self, count: usize) -> usize {
+        self.metas[..count].iter().map(|m| m.len + KERNEL_OVERHEAD_BYTES).sum()
     }
 
     /// Gives each datagram of the last read to `deliver`, in order of arrival.

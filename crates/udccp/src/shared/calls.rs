@@ -13,7 +13,7 @@ use udccp_wire::ServiceCode;
 use super::core::Core;
 use super::handle::{ConnHandle, Handle, ListenHandle};
 use super::waiters::{Conn, Waiters};
-use crate::io::UdpIo;
+use crate::io::{KERNEL_OVERHEAD_BYTES, UdpIo};
 use crate::{Address, Error, Options, Outgoing};
 
 impl Handle {
@@ -329,6 +329,28 @@ impl ConnHandle {
         Poll::Pending
     }
 
+    /// Waits until everything that was queued is accounted for.
+    pub(crate) fn poll_drained(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, _, _| {
+            if core.is_drained(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            let stopped_now = core.driver.stopped;
+            match core.conns.get_mut(&self.id) {
+                None => return Poll::Ready(Err(Error::Closed)),
+                Some(Conn { ended: Some(reason), .. }) => {
+                    return Poll::Ready(Err(Error::ended(*reason)));
+                }
+                Some(_) if stopped_now => return Poll::Ready(Err(stopped())),
+                Some(conn) => conn.drainers.add(cx.waker()),
+            }
+            if !core.draining.contains(&self.id) {
+                core.draining.push(self.id);
+            }
+            Poll::Pending
+        })
+    }
+
     /// Starts an orderly close.
     pub(crate) fn close(&self) {
         self.shared().with(|core, io, now| {
@@ -419,9 +441,5 @@ fn unroutable(source: io::Error, peer: Address) -> Error {
 fn fit_to_kernel(config: &mut proto::ConnectionConfig, io: &UdpIo) {
     let room = io.recv_buffer_bytes() / 2;
     config.recv_queue_bytes = config.recv_queue_bytes.min(room).max(1);
-    config.recv_queue_packets =
-        config.recv_queue_packets.min(room / KERNEL_BYTES_PER_DATAGRAM).max(1);
+    config.recv_queue_packets = config.recv_queue_packets.min(room / KERNEL_OVERHEAD_BYTES).max(1);
 }
-
-/// What the kernel accounts for one small datagram at least.
-const KERNEL_BYTES_PER_DATAGRAM: usize = 768;

@@ -31,6 +31,8 @@ pub(crate) struct Core {
     burst: u32,
     /// When a burst last left.
     last_flush: Instant,
+    /// Connections with tasks that wait for everything sent to be accounted for.
+    pub(crate) draining: Vec<ConnectionId>,
     /// Tasks that wait for the last connection to end.
     pub(crate) idlers: Waiters,
     /// Tasks to wake once the lock is free.
@@ -65,6 +67,7 @@ impl Core {
             blocked: false,
             burst: 0,
             last_flush: Instant::ZERO,
+            draining: Vec::new(),
             idlers: Waiters::default(),
             wake: Vec::new(),
             driver: Driver::default(),
@@ -96,7 +99,9 @@ impl Core {
                     conn.wake_all(&mut self.wake);
                 }
                 // Counted in the statistics.
-                EventKind::MessageDropped { .. } | EventKind::Incoming(_) => {}
+                EventKind::MessageDropped { .. }
+                | EventKind::PeerStoppedListening
+                | EventKind::Incoming(_) => {}
             }
         }
     }
@@ -201,6 +206,33 @@ impl Core {
         self.endpoint.handle_path_report(now, local, remote, quoted, report);
     }
 
+    /// Whether every message that was queued has left, and the peer has reported it or it was
+    /// judged lost.
+    pub(crate) fn is_drained(&self, id: ConnectionId) -> bool {
+        self.endpoint.stats(id).is_none_or(|s| {
+            let settled = s.counters.data_packets_acked + s.counters.data_packets_lost;
+            s.send_queue_packets == 0 && settled >= s.counters.data_packets_sent
+        })
+    }
+
+    fn wake_drained(&mut self) {
+        let draining = std::mem::take(&mut self.draining);
+        for id in draining {
+            if !self.is_drained(id) {
+                self.draining.push(id);
+            } else if let Some(conn) = self.conns.get_mut(&id) {
+                conn.drainers.move_to(&mut self.wake);
+            }
+        }
+    }
+
+    /// Tells the endpoint how full the kernel's receive buffer was: what is read in one turn was
+    /// waiting there.
+    pub(crate) fn note_backlog(&mut self, io: &UdpIo, bytes: usize) {
+        let permille = bytes.saturating_mul(1000) / io.recv_buffer_bytes().max(1);
+        self.endpoint.set_receive_backlog(u16::try_from(permille).unwrap_or(u16::MAX));
+    }
+
     /// The driver begins a turn.
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.driver.notified = false;
@@ -216,6 +248,9 @@ impl Core {
         let due = self.endpoint.poll_timeout();
         self.driver.armed = due;
         self.driver.wanted = false;
+        if !self.draining.is_empty() {
+            self.wake_drained();
+        }
         if self.endpoint.endpoint_stats().connections == 0 {
             self.idlers.move_to(&mut self.wake);
         }

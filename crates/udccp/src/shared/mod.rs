@@ -63,6 +63,7 @@ impl Shared {
         let mut config = EndpointConfig::new(secret);
         config.ephemeral_ports = options.ephemeral_ports;
         config.max_connections = options.max_connections;
+        config.ccids = options.ccids.clone();
         config.stray_resets_per_sec = options.stray_resets_per_sec;
         let core = Mutex::new(Core::new(Endpoint::new(config)));
         Ok(Self { io, clock: Clock::start(), core })
@@ -102,9 +103,12 @@ impl Shared {
         let mut core = self.lock();
         let now = self.clock.now();
         let mut more = false;
+        let mut backlog = 0;
         for round in 1..=READS_PER_TURN {
             match arrived {
                 Ok(count) => {
+                    backlog += rx.kernel_bytes(count);
+                    core.note_backlog(&self.io, backlog);
                     rx.deliver(&self.io, count, |d| core.endpoint.handle_datagram(now, d));
                     more = count == rx.capacity();
                 }

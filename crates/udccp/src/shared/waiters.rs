@@ -36,6 +36,8 @@ pub(crate) struct Conn {
     pub(crate) readers: Waiters,
     /// Waiting for room in the send queue.
     pub(crate) writers: Waiters,
+    /// Waiting for everything sent to be accounted for.
+    pub(crate) drainers: Waiters,
     /// Waiting for the handshake or for the end.
     pub(crate) others: Waiters,
     pub(crate) connected: bool,
@@ -49,6 +51,7 @@ impl Conn {
     pub(crate) fn wake_all(&mut self, list: &mut Vec<Waker>) {
         self.readers.move_to(list);
         self.writers.move_to(list);
+        self.drainers.move_to(list);
         self.others.move_to(list);
     }
 }

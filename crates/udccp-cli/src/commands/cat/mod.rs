@@ -1,0 +1,142 @@
+//! `udccp cat`: standard input to the peer, what the peer sends to standard output.
+
+mod input;
+mod report;
+mod transfer;
+
+use std::time::Duration;
+
+use udccp::blocking::{Connection, Endpoint, Listener};
+use udccp::{Options, ServiceCode};
+
+use super::net::{NetArgs, first_that_works, seconds, service};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp cat -l 5004 > copy                 wait for a peer and store what it sends
+  udccp cat 192.0.2.1 5004 < file          send a file
+  udccp cat -l 5004 < a > b                both ways at once: a goes out, b comes in
+  udccp cat --lines localhost 5004         one message a line, to type by hand
+
+Each message is one DCCP packet and keeps its boundaries. DCCP repeats nothing: what the network
+loses stays lost. Congestion control and the peer's receive queue slow the sender down before
+anything needs to be lost; the report at the end says whether something was, and the exit code is 3
+then. An empty message marks the end of the data; when both sides have sent theirs, the connection
+is closed. With --json the report on standard error is one JSON object.";
+
+/// Flags of `udccp cat`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Wait for a peer instead of calling one
+    #[arg(short, long)]
+    listen: bool,
+    /// Host to call (not with -l)
+    #[arg(value_name = "HOST", required_unless_present = "listen")]
+    first: Option<String>,
+    /// DCCP port
+    #[arg(value_name = "PORT", required_unless_present = "listen")]
+    second: Option<u16>,
+    /// Bytes of standard input in one message [default: what fits one packet, 1400 at most]
+    #[arg(short, long, value_name = "BYTES", conflicts_with = "lines")]
+    size: Option<usize>,
+    /// One message a line (the newline is part of it); the default at a terminal
+    #[arg(long)]
+    lines: bool,
+    /// Send nothing; standard input is not read
+    #[arg(short, long)]
+    recv_only: bool,
+    /// Service code, on both sides
+    #[arg(long, value_name = "CODE", default_value = "SC:ucat", value_parser = service)]
+    service: ServiceCode,
+    /// Give up after this many seconds without a connection
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+    /// No report
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    #[command(flatten)]
+    net: NetArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let (connection, role) = if args.listen {
+        (wait_for_peer(&args)?, Role::Server)
+    } else {
+        (call(&args)?, Role::Client)
+    };
+    let framing = input::Framing::choose(args.lines, args.size, connection.max_message_size())?;
+    let done = transfer::run(&connection, role, framing, args.recv_only)?;
+    if args.json {
+        output::note(&serde_json::to_string(&done).map_err(std::io::Error::from)?);
+    } else if !args.quiet {
+        output::note(&done.to_string());
+    }
+    Ok(if done.lost_anything() { Exit::MessagesLost } else { Exit::Success })
+}
+
+/// Which side of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+fn options(args: &Args) -> Options {
+    args.net.options().send_queue(1 << 20, 1024).recv_queue(2 << 20, 2048)
+}
+
+fn wait_for_peer(args: &Args) -> Outcome<Connection> {
+    let port = listen_port(args)?;
+    let listener = first_that_works(&args.net.listen_at(port), |&addr| {
+        Endpoint::bind(addr)?.listen(port, [args.service], &options(args).backlog(1))
+    })?;
+    accept(&listener, args)
+}
+
+/// `-l PORT`: the only positional argument is the port.
+fn listen_port(args: &Args) -> Outcome<u16> {
+    let usage =
+        |message: String| Err(Failure::new(Exit::Usage, message).hint("write: udccp cat -l PORT"));
+    match (&args.first, args.second) {
+        (Some(port), None) => match port.parse() {
+            Ok(port) => Ok(port),
+            Err(_) => usage(format!("\"{port}\" is no port number")),
+        },
+        (None, _) => usage("-l needs a port".into()),
+        (Some(_), Some(_)) => {
+            usage("-l takes a port and no host; use --bind for an address".into())
+        }
+    }
+}
+
+fn accept(listener: &Listener, args: &Args) -> Outcome<Connection> {
+    match listener.accept_within(args.timeout) {
+        Ok(connection) => Ok(connection),
+        Err(udccp::Error::TimedOut) => {
+            Err(Failure::new(Exit::Unreachable, "nobody connected within the time allowed")
+                .hint("start the peer first, or allow more time with --timeout"))
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn call(args: &Args) -> Outcome<Connection> {
+    let (Some(host), Some(port)) = (&args.first, args.second) else {
+        return Err(Failure::new(Exit::Usage, "a host and a port are needed"));
+    };
+    let all = args.net.resolve(host, port)?;
+    first_that_works(&all, |peer| {
+        let endpoint = Endpoint::bind(args.net.client_at(peer))?;
+        match endpoint.connect(*peer, args.service, &options(args), args.timeout) {
+            Err(udccp::Error::TimedOut) => Err(udccp::Error::NoAnswer { peer: *peer }),
+            other => other,
+        }
+    })
+}

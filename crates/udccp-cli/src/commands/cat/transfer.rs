@@ -1,0 +1,207 @@
+//! Both ways at once: one thread reads standard input and sends, this one receives and writes.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use udccp::Error;
+use udccp::blocking::Connection;
+
+use super::Role;
+use super::input::{Framing, Messages};
+use super::report::{Received, Report, Sent};
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Messages taken from the connection at once.
+const BATCH_MESSAGES: usize = 256;
+/// The end of the data is told again until the peer acts on it: the message may be lost.
+const END_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a server waits for the client to close, when both ways are done.
+const CLIENT_CLOSES_WITHIN: Duration = Duration::from_secs(2);
+/// How long the last messages may take to be accounted for.
+const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+/// How long a sender may take to notice that the connection is over. One that waits for a
+/// terminal never does.
+const NOTICE_WITHIN: Duration = Duration::from_millis(500);
+
+/// What the two threads know of each other.
+#[derive(Debug, Default)]
+struct Progress {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+    /// Messages that the peer reported received, once all is accounted for.
+    delivered: AtomicU64,
+    accounted: AtomicBool,
+    /// The peer said that it sends no more.
+    peer_is_done: AtomicBool,
+}
+
+/// Runs the transfer to its end.
+pub(super) fn run(
+    connection: &Connection,
+    role: Role,
+    framing: Framing,
+    recv_only: bool,
+) -> Outcome<Report> {
+    let began = now();
+    let progress = Arc::new(Progress::default());
+    let sender = {
+        let (connection, progress) = (connection.clone(), Arc::clone(&progress));
+        start("send", move || send_all(&connection, role, framing, recv_only, &progress))?
+    };
+    let received = receive_all(connection, &progress);
+    if received.is_err() {
+        // Nobody reads our output any more: the peer should know.
+        connection.abort();
+    }
+    let sent = sender.recv_timeout(NOTICE_WITHIN).unwrap_or(Ok(()));
+    let received = received?;
+    sent?;
+    let stats = connection.stats();
+    let sent = progress.sent(stats.map_or(0, |s| s.counters.data_packets_acked));
+    let peer = connection.peer_addr().to_string();
+    Ok(Report::new(peer, began.elapsed(), sent, received, stats.as_ref()))
+}
+
+impl Progress {
+    fn sent(&self, acked: u64) -> Sent {
+        let messages = self.messages.load(Ordering::Acquire);
+        let delivered = if self.accounted.load(Ordering::Acquire) {
+            self.delivered.load(Ordering::Acquire)
+        } else {
+            acked.min(messages)
+        };
+        Sent {
+            messages,
+            bytes: self.bytes.load(Ordering::Acquire),
+            delivered,
+            lost: messages - delivered.min(messages),
+            ..Sent::default()
+        }
+    }
+}
+
+/// Runs `work` on a thread of its own; its result comes through the channel. The thread is not
+/// joined: a read from a terminal cannot be ended from outside.
+fn start<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Outcome<mpsc::Receiver<T>> {
+    let (tell, hear) = mpsc::sync_channel(1);
+    std::thread::Builder::new().name(name.into()).spawn(move || {
+        let _ = tell.send(work());
+    })?;
+    Ok(hear)
+}
+
+/// Sends standard input, tells the peer that it was all, and closes when both ways are done.
+fn send_all(
+    connection: &Connection,
+    role: Role,
+    framing: Framing,
+    recv_only: bool,
+    progress: &Progress,
+) -> Outcome<()> {
+    if !recv_only {
+        send_input(connection, framing, progress)?;
+    }
+    account(connection, progress);
+    // The peer may have closed already, which is no failure once everything is accounted for.
+    while tell_end(connection).is_ok() {
+        if progress.peer_is_done.load(Ordering::Acquire) {
+            return finish(connection, role);
+        }
+        match connection.closed(Some(END_INTERVAL)) {
+            Err(Error::TimedOut) => {}
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn send_input(connection: &Connection, framing: Framing, progress: &Progress) -> Outcome<()> {
+    let mut input = Messages::new(io::stdin().lock(), framing);
+    while let Some(batch) = input.next_batch()? {
+        let (messages, bytes) = (batch.len() as u64, batch.iter().map(|m| m.len() as u64).sum());
+        match connection.send_batch(batch) {
+            Ok(()) => {}
+            Err(Error::Closed) => {
+                return Err(Failure::new(
+                    Exit::ConnectionLost,
+                    "the peer closed the connection before the end of the input",
+                )
+                .hint("the peer may have been told to stop, or its output went away"));
+            }
+            Err(e) => return Err(e.into()),
+        }
+        progress.messages.fetch_add(messages, Ordering::AcqRel);
+        progress.bytes.fetch_add(bytes, Ordering::AcqRel);
+    }
+    Ok(())
+}
+
+/// Waits until the peer has reported what it received, and takes note of how much that is.
+fn account(connection: &Connection, progress: &Progress) {
+    // Whatever is not reported by then counts as lost.
+    let _ = connection.drained(Some(DRAIN_WITHIN));
+    if let Some(stats) = connection.stats() {
+        progress.delivered.store(stats.counters.data_packets_acked, Ordering::Release);
+        progress.accounted.store(true, Ordering::Release);
+    }
+}
+
+/// An empty message: no more data this way.
+fn tell_end(connection: &Connection) -> Result<(), Error> {
+    connection.send(Bytes::new())
+}
+
+/// The client closes; the server does if the client fails to.
+fn finish(connection: &Connection, role: Role) -> Outcome<()> {
+    if role == Role::Server && connection.closed(Some(CLIENT_CLOSES_WITHIN)).is_ok() {
+        return Ok(());
+    }
+    // The data is accounted for; how the connection ends changes nothing about it.
+    let _ = connection.close();
+    Ok(())
+}
+
+/// Writes what arrives to standard output until the connection ends.
+fn receive_all(connection: &Connection, progress: &Progress) -> Outcome<Received> {
+    let mut out = io::stdout().lock();
+    let mut received = Received::default();
+    let mut batch = Vec::with_capacity(BATCH_MESSAGES);
+    let at_terminal = io::stdin().is_terminal();
+    loop {
+        batch.clear();
+        match connection.recv_batch(&mut batch, BATCH_MESSAGES) {
+            Ok(0) => break,
+            Ok(_) => {}
+            // Once all data is in, it does not matter how the connection ends.
+            Err(_) if progress.peer_is_done.load(Ordering::Acquire) => break,
+            Err(e) => return Err(e.into()),
+        }
+        for message in &batch {
+            if message.is_empty() {
+                progress.peer_is_done.store(true, Ordering::Release);
+                continue;
+            }
+            received.messages += 1;
+            received.bytes += message.len() as u64;
+            out.write_all(message)?;
+        }
+        out.flush()?;
+        if at_terminal && progress.peer_is_done.load(Ordering::Acquire) {
+            // Whoever sits at the terminal has nothing to add to a finished transfer.
+            let _ = connection.close();
+        }
+    }
+    Ok(received)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a transfer is timed by the clock on the wall")]
+fn now() -> Instant {
+    Instant::now()
+}

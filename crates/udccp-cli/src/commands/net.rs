@@ -1,0 +1,92 @@
+//! Flags and steps that all commands with sockets share.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use udccp::{Address, Options, ServiceCode};
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags of every connection.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetArgs {
+    /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) udp_port: Option<u16>,
+    /// Congestion control for the data of both sides, by CCID number
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) ccid: u8,
+    /// Local IP address [default: every address]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<IpAddr>,
+    /// Do not mark packets as ECN-capable
+    #[arg(long)]
+    pub(crate) no_ecn: bool,
+}
+
+impl NetArgs {
+    /// Settings of connections.
+    pub(crate) fn options(&self) -> Options {
+        Options::new().ccid(self.ccid).ecn(!self.no_ecn)
+    }
+
+    /// The UDP addresses to try to listen at, best first. IPv6 serves IPv4 too, where the system
+    /// has it.
+    pub(crate) fn listen_at(&self, port: u16) -> Vec<SocketAddr> {
+        let udp_port = self.udp_port.unwrap_or(port);
+        match self.bind {
+            Some(ip) => vec![(ip, udp_port).into()],
+            None => vec![
+                (Ipv6Addr::UNSPECIFIED, udp_port).into(),
+                (Ipv4Addr::UNSPECIFIED, udp_port).into(),
+            ],
+        }
+    }
+
+    /// The local UDP address of a client of `peer`.
+    pub(crate) fn client_at(&self, peer: &Address) -> SocketAddr {
+        let any: IpAddr = match peer.udp {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        (self.bind.unwrap_or(any), 0).into()
+    }
+
+    /// The addresses of a host.
+    pub(crate) fn resolve(&self, host: &str, port: u16) -> Outcome<Vec<Address>> {
+        let all = Address::lookup(host, port, self.udp_port).map_err(|e| {
+            Failure::new(Exit::Unreachable, format!("cannot find host \"{host}\": {e}"))
+                .hint("check the spelling, or give an IP address")
+        })?;
+        Ok(all)
+    }
+}
+
+/// Tries each address in turn; the last failure counts.
+pub(crate) fn first_that_works<A, T>(
+    all: &[A],
+    mut attempt: impl FnMut(&A) -> Result<T, udccp::Error>,
+) -> Outcome<T> {
+    let mut last = Failure::new(Exit::Failure, "there is no address to try");
+    for one in all {
+        match attempt(one) {
+            Ok(done) => return Ok(done),
+            // A refusal is the service's answer; another address of the same host has the same.
+            Err(e) if e.is_refusal() => return Err(e.into()),
+            Err(e) => last = e.into(),
+        }
+    }
+    Err(last)
+}
+
+/// A service code given on the command line.
+pub(crate) fn service(text: &str) -> Result<ServiceCode, String> {
+    let code: ServiceCode = text.parse().map_err(|e| format!("{e}"))?;
+    if code.is_valid() { Ok(code) } else { Err("this code is reserved as invalid".into()) }
+}
+
+/// A time in seconds, as a decimal number.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let value: f64 = text.parse().map_err(|_| format!("\"{text}\" is no number of seconds"))?;
+    Duration::try_from_secs_f64(value).map_err(|_| "must be 0 or more seconds".to_owned())
+}

@@ -1,0 +1,130 @@
+//! The blocking sockets.
+
+mod common;
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{SERVICE, localhost, number_of, numbered};
+use udccp::blocking::{Connection, Endpoint, Listener};
+use udccp::{Error, Options, TryRecvError};
+
+fn pair(options: &Options) -> (Connection, Connection) {
+    let listener = Listener::bind_with(localhost(false), [SERVICE], options).unwrap();
+    let limit = Some(Duration::from_secs(10));
+    let client = Connection::connect_with(listener.local_addr(), SERVICE, options, limit).unwrap();
+    (client, listener.accept_within(limit).unwrap())
+}
+
+/// A test that hangs fails instead.
+fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, hear) = mpsc::channel();
+    let worker = thread::Builder::new().spawn(move || tell.send(work())).unwrap();
+    match hear.recv_timeout(Duration::from_secs(60)) {
+        Ok(done) => done,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(worker.join().unwrap_err())
+        }
+    }
+}
+
+#[test]
+fn messages_go_both_ways_and_close_delivers_the_queue() {
+    within(|| {
+        let (client, server) = pair(&Options::default());
+        let sender = client.clone();
+        let sending = thread::Builder::new()
+            .spawn(move || {
+                sender.send_batch((0..50_000).map(|n| numbered(n, 1400))).unwrap();
+                sender.close().unwrap();
+            })
+            .unwrap();
+        for n in 0..50_000 {
+            assert_eq!(number_of(&server.recv().unwrap().unwrap()), n);
+        }
+        assert_eq!(server.recv().unwrap(), None);
+        sending.join().unwrap();
+        assert_eq!(client.stats().unwrap().counters.data_packets_lost, 0);
+    });
+}
+
+#[test]
+fn a_slow_reader_loses_nothing() {
+    within(|| {
+        let (client, server) = pair(&Options::default().recv_queue(128 << 10, 256));
+        let sending = thread::Builder::new()
+            .spawn(move || {
+                (0..2_000).for_each(|n| client.send(numbered(n, 1000)).unwrap());
+                client.close().unwrap();
+            })
+            .unwrap();
+        for n in 0..2_000 {
+            if n % 100 == 0 {
+                thread::park_timeout(Duration::from_millis(20));
+            }
+            assert_eq!(number_of(&server.recv().unwrap().unwrap()), n);
+        }
+        sending.join().unwrap();
+        assert_eq!(server.stats().unwrap().counters.drops.receive_queue_full, 0);
+    });
+}
+
+#[test]
+fn waiting_ends_at_the_timeout_and_the_connection_lives_on() {
+    within(|| {
+        let (client, mut server) = pair(&Options::default());
+        server.set_read_timeout(Some(Duration::from_millis(30)));
+        assert!(matches!(server.recv(), Err(Error::TimedOut)));
+        assert!(matches!(server.try_recv(), Err(TryRecvError::Empty)));
+        client.send("late").unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(10)));
+        assert_eq!(server.recv().unwrap().unwrap(), "late");
+    });
+}
+
+#[test]
+fn sending_times_out_when_the_peer_reads_nothing() {
+    within(|| {
+        let options = Options::default().recv_queue(20_000, 20).send_queue(20_000, 20);
+        let (mut client, _server) = pair(&options);
+        client.set_write_timeout(Some(Duration::from_millis(50)));
+        let e = (0..10_000).find_map(|_| client.send(vec![0; 1000]).err());
+        assert!(matches!(e, Some(Error::TimedOut)), "{e:?}");
+    });
+}
+
+#[test]
+fn accepting_and_connecting_time_out() {
+    within(|| {
+        let listener = Listener::bind(localhost(false), SERVICE).unwrap();
+        let soon = Some(Duration::from_millis(20));
+        assert!(matches!(listener.accept_within(soon), Err(Error::TimedOut)));
+        assert!(listener.try_accept().unwrap().is_none());
+        let silent = std::net::UdpSocket::bind(localhost(false)).unwrap();
+        let e = Endpoint::bind(localhost(false))
+            .unwrap()
+            .connect(silent.local_addr().unwrap(), SERVICE, &Options::default(), soon)
+            .unwrap_err();
+        assert!(matches!(e, Error::TimedOut), "{e}");
+    });
+}
+
+#[test]
+fn the_driver_ends_with_its_last_handle() {
+    within(|| {
+        let endpoint = Endpoint::bind(localhost(false)).unwrap();
+        let addr = endpoint.local_addr();
+        drop(endpoint);
+        #[expect(clippy::disallowed_methods, reason = "a test that waits for a thread")]
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while let Err(e) = Endpoint::bind(addr) {
+            assert!(matches!(e, Error::PortInUse { .. }), "{e}");
+            #[expect(clippy::disallowed_methods, reason = "a test that waits for a thread")]
+            let now = Instant::now();
+            assert!(now < deadline, "the port is never freed");
+            thread::park_timeout(Duration::from_millis(5));
+        }
+    });
+}

@@ -1,0 +1,59 @@
+//! What the tests of the sockets share.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use udccp::{Connection, Endpoint, Listener, Options, ServiceCode};
+
+/// The service that the tests serve.
+pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
+
+/// A test that hangs fails instead.
+pub fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs")
+    })
+}
+
+pub fn localhost(v6: bool) -> SocketAddr {
+    if v6 { "[::1]:0".parse().unwrap() } else { "127.0.0.1:0".parse().unwrap() }
+}
+
+/// A listener on a free port of the loopback interface.
+pub fn listener(options: &Options) -> Listener {
+    Listener::bind_with(localhost(false), [SERVICE], options).unwrap()
+}
+
+/// A client and a server end, connected.
+pub async fn pair(client: &Options, server: &Options) -> (Connection, Connection) {
+    pair_at(localhost(false), client, server).await
+}
+
+pub async fn pair_at(
+    at: SocketAddr,
+    client: &Options,
+    server: &Options,
+) -> (Connection, Connection) {
+    let listener = Listener::bind_with(at, [SERVICE], server).unwrap();
+    let endpoint = Endpoint::bind(SocketAddr::new(at.ip(), 0)).unwrap();
+    let (connected, accepted) =
+        tokio::join!(endpoint.connect(listener.local_addr(), SERVICE, client), listener.accept());
+    (connected.unwrap(), accepted.unwrap())
+}
+
+/// A message that says its number and fills up to `len` bytes.
+pub fn numbered(n: u32, len: usize) -> Vec<u8> {
+    let mut message = n.to_be_bytes().to_vec();
+    message.resize(len.max(4), n as u8);
+    message
+}
+
+pub fn number_of(message: &[u8]) -> u32 {
+    let number = u32::from_be_bytes(message[..4].try_into().unwrap());
+    assert!(message[4..].iter().all(|&b| b == number as u8), "message {number} is damaged");
+    number
+}

@@ -1,0 +1,298 @@
+//! Async sockets over the loopback interface.
+
+mod common;
+
+use std::io::IoSlice;
+use std::time::Duration;
+
+use common::{SERVICE, listener, localhost, number_of, numbered, pair, pair_at, run};
+use udccp::{Connection, Endpoint, Error, Options, Outgoing, TryRecvError, TrySendError};
+
+#[test]
+fn messages_keep_their_boundaries_over_ipv4_and_ipv6() {
+    for v6 in [false, true] {
+        run(async {
+            let options = Options::default();
+            let (client, server) = pair_at(localhost(v6), &options, &options).await;
+            assert_eq!(client.peer_addr(), server.local_addr());
+            assert_eq!(server.service_code(), SERVICE);
+            for len in [1, 2, 500, client.max_message_size()] {
+                client.send(vec![7; len]).await.unwrap();
+                assert_eq!(server.recv().await.unwrap().unwrap(), vec![7; len]);
+                server.send(vec![8; len]).await.unwrap();
+                assert_eq!(client.recv().await.unwrap().unwrap(), vec![8; len]);
+            }
+            client.close().await.unwrap();
+            assert_eq!(server.recv().await.unwrap(), None);
+        });
+    }
+}
+
+#[test]
+fn one_hundred_thousand_messages_arrive_whole_and_in_order() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        let sending = async {
+            client.send_batch((0..100_000).map(|n| numbered(n, 1400))).await.unwrap();
+            client.drained().await.unwrap();
+            let stats = client.stats().unwrap();
+            client.close().await.unwrap();
+            stats
+        };
+        let receiving = async {
+            let (mut batch, mut next) = (Vec::new(), 0);
+            while server.recv_batch(&mut batch, 256).await.unwrap() > 0 {
+                for message in batch.drain(..) {
+                    assert_eq!(number_of(&message), next);
+                    next += 1;
+                }
+            }
+            next
+        };
+        let (stats, received) = tokio::join!(sending, receiving);
+        assert_eq!(received, 100_000);
+        assert_eq!(
+            (stats.counters.data_packets_acked, stats.counters.data_packets_lost),
+            (100_000, 0)
+        );
+        let acks = stats.counters.acks_received;
+        assert!(acks < 25_000, "{acks} acknowledgements: a batch is answered by one");
+    });
+}
+
+#[test]
+fn a_slow_reader_slows_the_sender_down_and_loses_nothing() {
+    run(async {
+        let server = Options::default().recv_queue(256 << 10, 256);
+        let (client, server) = pair(&Options::default(), &server).await;
+        let count = 3_000;
+        let sending = async {
+            for n in 0..count {
+                client.send(numbered(n, 1000)).await.unwrap();
+            }
+            client.close().await.unwrap();
+        };
+        let receiving = async {
+            let mut next = 0;
+            while let Some(message) = server.recv().await.unwrap() {
+                assert_eq!(number_of(&message), next);
+                next += 1;
+                if next % 50 == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            }
+            next
+        };
+        let ((), received) = tokio::join!(sending, receiving);
+        assert_eq!(received, count);
+        let counters = server.stats().unwrap().counters;
+        assert_eq!(counters.drops.receive_queue_full, 0);
+    });
+}
+
+#[test]
+fn a_reader_that_pauses_loses_nothing() {
+    run(async {
+        let options = Options::default().close_linger(Duration::from_secs(20));
+        let (client, server) = pair(&options, &options).await;
+        let sending = async {
+            client.send_batch((0..20_000).map(|n| numbered(n, 1200))).await.unwrap();
+            client.close().await.unwrap();
+        };
+        let receiving = async {
+            tokio::time::sleep(Duration::from_millis(800)).await;
+            let mut next = 0;
+            while let Some(message) = server.recv().await.unwrap() {
+                assert_eq!(number_of(&message), next);
+                next += 1;
+            }
+            next
+        };
+        let ((), received) = tokio::join!(sending, receiving);
+        assert_eq!(received, 20_000);
+    });
+}
+
+#[test]
+fn close_delivers_the_queue() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        let mut queued = 0;
+        while client.try_send(numbered(queued, 1000)).is_ok() {
+            queued += 1;
+        }
+        assert!(queued > 100, "the queue took {queued}");
+        client.close().await.unwrap();
+        for n in 0..queued {
+            assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), n);
+        }
+        assert_eq!(server.recv().await.unwrap(), None);
+        assert!(matches!(client.send("late").await, Err(Error::Closed)));
+    });
+}
+
+#[test]
+fn dropping_a_connection_closes_it_and_delivers_the_queue() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        client.send_batch((0..200).map(|n| numbered(n, 100))).await.unwrap();
+        drop(client);
+        for n in 0..200 {
+            assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), n);
+        }
+        assert_eq!(server.recv().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn abort_is_seen_as_loss_by_the_peer() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        client.abort();
+        assert!(matches!(server.recv().await, Err(Error::Lost(_))));
+        assert!(matches!(client.recv().await, Err(Error::Lost(_))));
+    });
+}
+
+#[test]
+fn try_calls_never_wait() {
+    run(async {
+        let options = Options::default().send_queue(4000, 4);
+        let (client, server) = pair(&options, &options).await;
+        assert!(matches!(server.try_recv(), Err(TryRecvError::Empty)));
+        let full = loop {
+            match client.try_send(vec![1; 1000]) {
+                Ok(()) => {}
+                Err(TrySendError::Full(message)) => break message,
+                Err(e) => panic!("{e}"),
+            }
+        };
+        assert_eq!(full, Outgoing::new(vec![1; 1000]), "the message comes back");
+        client.writable().await.unwrap();
+        client.try_send(full).unwrap();
+        server.readable().await.unwrap();
+        assert_eq!(server.try_recv().unwrap().len(), 1000);
+        let max = client.max_message_size();
+        match client.try_send(vec![0; max + 1]) {
+            Err(TrySendError::Failed(Error::MessageTooLarge { len, max: m })) => {
+                assert_eq!((len, m), (max + 1, max));
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn pieces_are_gathered_into_one_message() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        client.send_vectored(&[IoSlice::new(b"head"), IoSlice::new(b"body")]).await.unwrap();
+        assert_eq!(server.recv().await.unwrap().unwrap(), "headbody");
+    });
+}
+
+#[test]
+fn data_past_its_lifetime_is_dropped_before_it_leaves_and_counted() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        let old = Duration::ZERO;
+        client
+            .send_batch((0..10).map(|n| Outgoing::new(numbered(n, 100)).lifetime(old)))
+            .await
+            .unwrap();
+        client.send("fresh").await.unwrap();
+        client.close().await.unwrap();
+        let mut arrived = 0;
+        while server.recv().await.unwrap().is_some() {
+            arrived += 1;
+        }
+        let expired = client.stats().unwrap().counters.drops.send_expired;
+        assert_eq!(arrived + expired, 11);
+        assert!(expired > 0, "all {arrived} arrived");
+    });
+}
+
+#[test]
+fn halves_work_from_two_tasks() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        let (tx, rx) = client.into_split();
+        let echo = tokio::spawn(async move {
+            while let Some(message) = server.recv().await? {
+                server.send(message).await?;
+            }
+            Ok::<_, Error>(())
+        });
+        let sender = tokio::spawn(async move {
+            for n in 0..5_000 {
+                tx.send(numbered(n, 200)).await?;
+            }
+            Ok::<_, Error>(tx)
+        });
+        for n in 0..5_000 {
+            assert_eq!(number_of(&rx.recv().await.unwrap().unwrap()), n);
+        }
+        sender.await.unwrap().unwrap().close().await.unwrap();
+        echo.await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_thousand_connections_share_one_socket_at_each_end() {
+    run(async {
+        let listener = listener(&Options::default().backlog(2000));
+        let peer = listener.local_addr();
+        let endpoint = Endpoint::bind(localhost(false)).unwrap();
+        let server = tokio::spawn(async move {
+            for _ in 0..1000 {
+                let connection = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    while let Some(message) = connection.recv().await.unwrap() {
+                        connection.send(message).await.unwrap();
+                    }
+                });
+            }
+            listener
+        });
+        let mut clients = Vec::new();
+        for n in 0..1000 {
+            let endpoint = endpoint.clone();
+            clients.push(tokio::spawn(async move {
+                let c = endpoint.connect(peer, SERVICE, &Options::default()).await.unwrap();
+                for round in 0..5 {
+                    c.send(numbered(n * 10 + round, 300)).await.unwrap();
+                    assert_eq!(number_of(&c.recv().await.unwrap().unwrap()), n * 10 + round);
+                }
+                c
+            }));
+        }
+        let mut open = Vec::new();
+        for client in clients {
+            open.push(client.await.unwrap());
+        }
+        assert_eq!(endpoint.stats().connections, 1000);
+        for connection in &open {
+            connection.close().await.unwrap();
+        }
+        drop(server.await.unwrap());
+    });
+}
+
+#[test]
+fn a_connection_finds_its_own_port() {
+    run(async {
+        let listener = listener(&Options::default());
+        let client = Connection::connect(listener.local_addr(), SERVICE).await.unwrap();
+        let server = listener.accept().await.unwrap();
+        assert_eq!(client.peer_addr(), listener.local_addr().into());
+        client.send("hello").await.unwrap();
+        assert_eq!(server.recv().await.unwrap().unwrap(), "hello");
+    });
+}
