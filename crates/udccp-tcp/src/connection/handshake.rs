@@ -47,7 +47,7 @@ impl Connection {
             self.agree(header);
             // The window of a SYN is never scaled (RFC 7323 section 2.2).
             self.establish(now, 1 + u64::from(header.window));
-            self.recv.owe_ack();
+            self.control = Some(Control::Ack);
         }
     }
 

@@ -44,6 +44,8 @@ pub struct TcpStats {
 enum Control {
     Syn,
     SynAck,
+    /// The third segment of the handshake: kernels send it before the application can write.
+    Ack,
     /// A probe of a closed window: an old sequence number that must be answered.
     Probe,
 }

@@ -25,15 +25,20 @@ impl Connection {
         }
         self.recv.ack_due(now).then(|| {
             self.recv.stats.pure_acks += 1;
-            self.acknowledge(now, self.send.nxt(), Flags::ACK, 0, Ecn::NotEct)
+            self.pure_ack(now, self.send.nxt())
         })
     }
 
+    fn pure_ack(&mut self, now: Instant, offset: u64) -> Datagram {
+        self.acknowledge(now, offset, Flags::ACK, 0, Ecn::NotEct)
+    }
+
     fn control_segment(&mut self, now: Instant, control: Control) -> Datagram {
-        if control == Control::Probe {
+        match control {
+            Control::Ack => return self.pure_ack(now, self.send.nxt()),
             // An old number with no data: the peer must answer with its window.
-            let offset = self.send.una().saturating_sub(1);
-            return self.acknowledge(now, offset, Flags::ACK, 0, Ecn::NotEct);
+            Control::Probe => return self.pure_ack(now, self.send.una().saturating_sub(1)),
+            Control::Syn | Control::SynAck => {}
         }
         let flags = self.syn_flags(control);
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
@@ -57,8 +62,8 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;
-        if self.agreed.ecn && !segment.retransmission {
-            // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
+        if self.agreed.ecn && segment.data > 0 && !segment.retransmission {
+            // Only new data is ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
             ecn = Ecn::Ect0;
             if self.send.take_cwr() {
                 flags = flags.with(Flags::CWR);

@@ -37,6 +37,7 @@ pub(crate) struct ReceiveSide {
     readable: u64,
     fin_at: Option<u64>,
     buffer: u64,
+    mss: u64,
     /// Window shift that we announced.
     shift: u8,
     scaled: bool,
@@ -62,6 +63,7 @@ impl ReceiveSide {
             readable: 0,
             fin_at: None,
             buffer: u64::from(config.recv_buffer_bytes),
+            mss: u64::from(config.mss),
             shift: 0,
             scaled: false,
             window_end: FIRST_DATA,
@@ -261,11 +263,11 @@ impl ReceiveSide {
         let taken = u32::try_from(self.readable).unwrap_or(u32::MAX);
         self.readable -= u64::from(taken);
         self.stats.delivered_bytes += u64::from(taken);
-        // Tell the peer when reading has at least doubled its window; smaller steps go with the
-        // acknowledgements of data (silly window avoidance, RFC 9293 section 3.8.6.2.2).
+        // A peer without room for two segments hears as soon as there is twice what it knows of;
+        // any other hears with the acknowledgement of its next data (RFC 9293 3.8.6.2.2).
         let space = self.buffer.saturating_sub(self.readable);
         let seen = self.window_end.saturating_sub(self.nxt);
-        self.ack_now |= space >= 2 * seen.max(1) && !self.is_finished();
+        self.ack_now |= seen < 2 * self.mss && space >= 2 * seen.max(1) && !self.is_finished();
         Some(taken)
     }
 }

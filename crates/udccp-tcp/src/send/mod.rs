@@ -196,6 +196,7 @@ impl SendSide {
     /// Ends the stream after what was written.
     pub(crate) fn close(&mut self) {
         self.fin = true;
+        self.board.set_fin(self.end());
     }
 
     /// Whether the application ended the stream.

@@ -118,21 +118,20 @@ impl SendSide {
     /// The stretch of new data that may leave now.
     fn new_range(&self) -> Result<Range, Blocked> {
         let start = self.board.nxt();
-        let waiting = self.end() - start;
-        // The FIN needs no room in the peer's window of data (RFC 9293 section 3.8.6).
+        let waiting = self.written.saturating_sub(start);
         let room = self.window_end.saturating_sub(start);
         let data = waiting.min(self.mss.into()).min(room);
         let is_full = data == u64::from(self.mss);
-        let is_last = data == waiting || (room == 0 && waiting == 1 && self.fin);
+        let is_last = data == waiting;
         let idle = self.board.flight() == 0;
         let small_may_leave = idle || (is_last && (self.limits.nodelay || self.fin));
         if !is_full && !small_may_leave {
             return Err(Blocked::Elsewhere);
         }
-        let len = if is_last { waiting } else { data };
-        match len {
+        // The FIN rides on the last data and needs no room in the peer's window.
+        match data + u64::from(self.fin && is_last) {
             0 => Err(Blocked::Elsewhere),
-            _ if self.allows(len) => Ok(Range::new(start, start + len)),
+            len if self.allows(len) => Ok(Range::new(start, start + len)),
             _ => Err(Blocked::Window),
         }
     }
@@ -141,8 +140,9 @@ impl SendSide {
         self.board.nxt() < self.window_end
     }
 
-    /// Whether the congestion window has room for `len` bytes.
+    /// Whether the congestion window has room for `len` bytes; a FIN on a full segment is free.
     fn allows(&self, len: u64) -> bool {
+        let len = len.min(self.mss.into());
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         let pipe = self.board.pipe();
         match &self.phase {

@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn proportional_reduction_sends_on_every_second_acknowledgement() {
-        assert_eq!(sends(WindowReduction::Proportional), "..S.S.S.S.S.SSSS");
-        assert_eq!(sends(WindowReduction::RateHalving), "..S.S.S.S.S.SSSS");
+        assert_eq!(sends(WindowReduction::Proportional), "..S.S.S.S..SSSSS");
+        assert_eq!(sends(WindowReduction::RateHalving), "..S.S.S.S..SSSSS");
     }
 
     #[test]

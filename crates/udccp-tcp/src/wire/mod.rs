@@ -4,7 +4,7 @@ mod checksum;
 mod options;
 
 use bytes::BytesMut;
-use udccp_base::Payload;
+use udccp_base::{Datagram, Payload};
 
 pub(crate) use checksum::Sum;
 pub(crate) use options::MAX_OPTIONS;
@@ -76,6 +76,17 @@ pub enum WireError {
 }
 
 impl TcpHeader {
+    /// Reads the header of a whole datagram and checks its checksum; returns it with the number
+    /// of data bytes. For whoever looks on: recorders, tests, tools.
+    ///
+    /// # Errors
+    /// When the bytes are no intact TCP segment.
+    pub fn of(datagram: &Datagram) -> Result<(Self, usize), WireError> {
+        let (src, dst) = (datagram.src.ip(), datagram.dst.ip());
+        let pseudo = Sum::pseudo_header(src, dst, datagram.protocol);
+        Self::parse(&datagram.header, &datagram.payload, pseudo)
+    }
+
     /// Reads a header and checks the checksum over header, rest of `bytes` and `payload`.
     /// Returns the header and the number of data bytes in the segment.
     pub(crate) fn parse(

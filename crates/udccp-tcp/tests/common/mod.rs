@@ -1,13 +1,16 @@
 //! A deterministic pipe between two ends: delay, rate, a drop-tail queue, chosen losses.
-#![allow(dead_code, reason = "every test file uses its own part of the pipe")]
+#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of the pipe")]
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use udccp_base::{
     DataRate, Datagram, Duration, Ecn, Instant, Machine, Message, Payload, Seed, Transport,
 };
 use udccp_cc::Algorithm;
+use udccp_tcp::wire::TcpHeader;
 use udccp_tcp::{TcpConfig, TcpReceiver, TcpSender};
 
 /// What a pipe does with a datagram.
@@ -18,6 +21,16 @@ pub enum Fate {
     /// Arrives this much later than it would.
     Late(Duration),
     Mark,
+}
+
+/// A segment that passed the tap.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub at: Instant,
+    pub forward: bool,
+    pub header: TcpHeader,
+    pub data: usize,
+    pub ecn: Ecn,
 }
 
 /// Decides the fate of the `n`th datagram (from 0) of one direction.
@@ -100,6 +113,8 @@ pub struct Pipe {
     /// Called on every datagram that enters either direction (true: forward).
     pub tap: Option<Box<dyn FnMut(Instant, bool, &Datagram)>>,
     pub steps: u64,
+    /// Whether the application at the receiver reads.
+    pub reading: bool,
 }
 
 pub fn addresses() -> (SocketAddr, SocketAddr) {
@@ -124,12 +139,36 @@ impl Pipe {
             delivered: 0,
             tap: None,
             steps: 0,
+            reading: true,
         }
     }
 
     pub fn with_bytes(mut self, bytes: u64) -> Self {
         self.to_send = bytes;
         self
+    }
+
+    pub fn with_back_rule(mut self, rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Self {
+        self.back.rule = Some(Box::new(rule));
+        self
+    }
+
+    /// A bottleneck with a queue of `limit` packets of 1500 bytes.
+    pub fn with_rate(mut self, mbps: u64, limit: u64) -> Self {
+        self.forward.rate = Some(DataRate::from_mbps(mbps));
+        self.forward.limit = limit;
+        self
+    }
+
+    /// Collects what both ends send.
+    pub fn record(&mut self) -> Rc<RefCell<Vec<Seen>>> {
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let writer = log.clone();
+        self.tap = Some(Box::new(move |at, forward, d| {
+            let (header, data) = TcpHeader::of(d).expect("both ends send intact segments");
+            writer.borrow_mut().push(Seen { at, forward, header, data, ecn: d.ecn });
+        }));
+        log
     }
 
     pub fn with_rule(mut self, rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Self {
@@ -148,7 +187,8 @@ impl Pipe {
         }
     }
 
-    fn drain(&mut self) {
+    /// Drains both ends after a command from outside.
+    pub fn drain(&mut self) {
         self.feed();
         while let Some(d) = self.sender.poll_transmit(self.now) {
             if let Some(tap) = &mut self.tap {
@@ -156,7 +196,7 @@ impl Pipe {
             }
             self.forward.enter(self.now, d);
         }
-        while let Some(p) = self.receiver.poll_delivered(self.now) {
+        while let Some(p) = self.reading.then(|| self.receiver.poll_delivered(self.now)).flatten() {
             self.delivered += p.len() as u64;
         }
         while let Some(d) = self.receiver.poll_transmit(self.now) {

@@ -1,0 +1,219 @@
+//! Losses: fast retransmit and what follows (RFC 6675), timeouts (RFC 6298), reordering.
+
+mod common;
+
+use common::{Fate, Pipe, drop_segments, ms, plain};
+use udccp_base::{Datagram, Duration, Transport};
+use udccp_cc::{Algorithm, InitialWindow};
+use udccp_tcp::{DelayedAck, SendStats, TcpConfig, WindowReduction};
+
+/// A window of 20 segments, neither growing nor delayed, so that numbers are plain.
+fn twenty() -> TcpConfig {
+    TcpConfig {
+        initial_window: InitialWindow::Packets(20),
+        max_cwnd: Some(20),
+        delayed_ack: DelayedAck::OFF,
+        ..plain()
+    }
+}
+
+fn after(
+    config: TcpConfig,
+    segments: u64,
+    rule: impl FnMut(u64, &Datagram) -> Fate + 'static,
+) -> (Pipe, SendStats) {
+    let mut pipe = Pipe::new(config, ms(50)).with_bytes(segments * 1448).with_rate(100, 1000);
+    pipe.forward.rule = Some(Box::new(rule));
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(300));
+    assert_eq!(pipe.delivered, segments * 1448);
+    let stats = pipe.sender.stats().send;
+    (pipe, stats)
+}
+
+#[test]
+fn one_loss_is_one_retransmission_and_one_cut() {
+    for window_reduction in
+        [WindowReduction::AtOnce, WindowReduction::Proportional, WindowReduction::RateHalving]
+    {
+        let config = TcpConfig { window_reduction, ..twenty() };
+        let (pipe, stats) = after(config, 100, drop_segments(&[5]));
+        assert_eq!((stats.retransmits, stats.timeouts, stats.congestion_events), (1, 0, 1));
+        assert_eq!(stats.duplicates_reported, 0);
+        assert_eq!(pipe.sender.probe().ssthresh_packets, Some(10.0));
+    }
+}
+
+#[test]
+fn any_number_of_losses_in_a_window_is_one_cut_and_no_timeout() {
+    let patterns: [&'static [u64]; 5] = [
+        &[5, 6],
+        &[5, 7, 9, 11, 13],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        &[4, 5, 6, 12, 13, 16],
+        &[0, 16],
+    ];
+    for window_reduction in
+        [WindowReduction::AtOnce, WindowReduction::Proportional, WindowReduction::RateHalving]
+    {
+        for lost in patterns {
+            let config = TcpConfig { window_reduction, ..twenty() };
+            let (_, stats) = after(config, 200, drop_segments(lost));
+            let expected = (lost.len() as u64, 0, 1);
+            let got = (stats.retransmits, stats.timeouts, stats.congestion_events);
+            assert_eq!(got, expected, "{window_reduction:?} {lost:?}");
+        }
+    }
+}
+
+#[test]
+fn recovery_keeps_the_new_window_in_flight() {
+    let mut pipe = Pipe::new(twenty(), ms(50)).with_rule(drop_segments(&[5]));
+    pipe = pipe.with_rate(100, 1000);
+    pipe.start();
+    pipe.run_for(ms(210));
+    assert_eq!(pipe.sender.stats().send.congestion_events, 1);
+    // From the second half of recovery on, ten segments circulate: one window a round trip.
+    pipe.run_for(ms(90));
+    let before = pipe.sender.stats().send.segments_sent;
+    pipe.run_for(ms(100));
+    let in_a_round_trip = pipe.sender.stats().send.segments_sent - before;
+    assert!((9..=12).contains(&in_a_round_trip), "{in_a_round_trip}");
+    assert!(pipe.sender.probe().pipe_packets <= Some(11));
+}
+
+#[test]
+fn a_loss_at_the_end_waits_for_the_timer() {
+    let (pipe, stats) = after(twenty(), 30, drop_segments(&[29]));
+    assert_eq!((stats.retransmits, stats.timeouts), (1, 1));
+    assert_eq!(pipe.sender.stats().send.congestion_events, 0);
+}
+
+#[test]
+fn a_lost_retransmission_waits_for_the_timer() {
+    let mut seen = Vec::new();
+    let rule = move |_: u64, d: &Datagram| {
+        let seq = u32::from_be_bytes([d.header[4], d.header[5], d.header[6], d.header[7]]);
+        if d.payload.is_empty() {
+            return Fate::Pass;
+        }
+        seen.push(seq);
+        let copies = seen.iter().filter(|s| **s == seq).count();
+        if seq == seen[5.min(seen.len() - 1)] && seen.len() > 5 && copies <= 2 {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    };
+    let config = TcpConfig { rescue: false, ..twenty() };
+    let (_, stats) = after(config, 100, rule);
+    // The scoreboard is kept over the timeout: what arrived is not sent again, what is beyond
+    // it is.
+    assert_eq!((stats.timeouts, stats.congestion_events), (1, 1));
+    assert_eq!(stats.retransmits, 2);
+}
+
+#[test]
+fn the_timer_doubles_until_an_answer_comes_and_the_threshold_is_held() {
+    // Everything that leaves between 200 ms and 8 s is lost.
+    let mut pipe = Pipe::new(plain(), ms(50));
+    let log = pipe.record();
+    pipe.forward.rule = Some(Box::new(|_, _| Fate::Pass));
+    pipe.start();
+    pipe.run_for(ms(1050));
+    pipe.forward.rule = Some(Box::new(|_, _| Fate::Drop));
+    pipe.run_for(Duration::from_secs(8));
+    let stats = pipe.sender.stats().send;
+    assert_eq!(stats.timeouts, 3, "after 1, 3 and 7 s");
+    let log = log.borrow();
+    let data: Vec<_> = log.iter().filter(|s| s.forward && s.data > 0).collect();
+    let times: Vec<u64> = data[data.len() - 3..].iter().map(|s| s.at.as_nanos()).collect();
+    assert_eq!((times[1] - times[0]) / 1_000_000, 2000);
+    assert_eq!((times[2] - times[1]) / 1_000_000, 4000);
+    let probe = pipe.sender.probe();
+    assert_eq!(probe.cwnd_packets, Some(1.0));
+    assert!(probe.ssthresh_packets.unwrap() > 100.0, "cut once and not three times: {probe:?}");
+}
+
+#[test]
+fn a_timeout_sends_again_only_what_did_not_arrive() {
+    // The second half of the first window is lost, but for every third segment.
+    let lost: &[u64] = &[10, 11, 13, 14, 16, 17, 18, 19];
+    let config = TcpConfig { limited_transmit: false, ..twenty() };
+    let (pipe, stats) = after(config, 20, drop_segments(lost));
+    assert_eq!(stats.retransmits, 8);
+    assert_eq!(pipe.receiver.stats().recv.duplicates, 0);
+}
+
+/// A segment that is overtaken by `others` segments.
+fn overtaken_by(others: u64) -> impl FnMut(u64, &Datagram) -> Fate {
+    let mut n = 0;
+    move |_, d| {
+        n += u64::from(!d.payload.is_empty());
+        // Segments follow each other every 120 us.
+        let by = Duration::from_micros(120 * others + 60);
+        if n == 10 && !d.payload.is_empty() { Fate::Late(by) } else { Fate::Pass }
+    }
+}
+
+#[test]
+fn reordering_below_three_is_no_loss() {
+    for others in [1, 2] {
+        let (_, stats) = after(twenty(), 100, overtaken_by(others));
+        assert_eq!((stats.retransmits, stats.congestion_events), (0, 0), "{others}");
+    }
+}
+
+#[test]
+fn reordering_by_three_is_taken_for_loss_and_reported_as_a_duplicate() {
+    let (pipe, stats) = after(twenty(), 100, overtaken_by(3));
+    assert_eq!((stats.retransmits, stats.congestion_events, stats.timeouts), (1, 1, 0));
+    assert_eq!(stats.duplicates_reported, 1, "RFC 2883");
+    assert_eq!(pipe.receiver.stats().recv.duplicates, 1);
+}
+
+#[test]
+fn limited_transmit_sends_new_data_on_the_first_duplicates() {
+    let sent_before_recovery = |limited_transmit| {
+        let config = TcpConfig { limited_transmit, ..twenty() };
+        let mut pipe = Pipe::new(config, ms(50)).with_rate(100, 1000);
+        pipe.forward.rule = Some(Box::new(drop_segments(&[5])));
+        pipe.start();
+        while pipe.sender.stats().send.congestion_events == 0 {
+            pipe.run_for(Duration::from_micros(20));
+        }
+        pipe.sender.stats().send.segments_sent
+    };
+    let (with, without) = (sent_before_recovery(true), sent_before_recovery(false));
+    assert_eq!(with - without, 2, "{with} {without}");
+}
+
+#[test]
+fn a_window_of_four_survives_a_loss_with_limited_transmit() {
+    let config =
+        TcpConfig { initial_window: InitialWindow::Packets(4), max_cwnd: Some(4), ..twenty() };
+    let (_, stats) = after(config, 50, drop_segments(&[9]));
+    assert_eq!((stats.retransmits, stats.timeouts), (1, 0));
+}
+
+#[test]
+fn a_recovery_that_runs_out_of_data_rescues_its_tail() {
+    // Segment 5 and the last one are lost; nothing follows the last.
+    let lost: &[u64] = &[5, 19];
+    let with = after(twenty(), 20, drop_segments(lost)).1;
+    assert_eq!((with.retransmits, with.timeouts), (2, 0));
+    let config = TcpConfig { rescue: false, ..twenty() };
+    let without = after(config, 20, drop_segments(lost)).1;
+    assert_eq!((without.retransmits, without.timeouts), (2, 1));
+}
+
+#[test]
+fn losses_of_acknowledgements_cost_nothing_but_time() {
+    let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(20))
+        .with_bytes(3_000_000)
+        .with_back_rule(|n, _| if n % 3 == 1 { Fate::Drop } else { Fate::Pass });
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(100));
+    let stats = pipe.sender.stats().send;
+    assert_eq!((stats.retransmits, stats.congestion_events), (0, 0));
+}
