@@ -73,6 +73,7 @@ impl CcidRegistry {
 }
 
 impl Default for CcidRegistry {
+    //= 4340-10-2
     /// CCID 2.
     fn default() -> Self {
         let ccid2: Arc<dyn CcidFactory> = Arc::new(Ccid2Factory);
@@ -90,5 +91,30 @@ impl CcidFactory for Ccid2Factory {
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
         Box::new(Ccid2Receiver::new(setup.ccid2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    //= 4340-10-2 test
+    fn ccid_2_is_there_from_the_start() {
+        let registry = CcidRegistry::default();
+        assert_eq!(registry.numbers().collect::<Vec<_>>(), [2]);
+        let config = Ccid2Config::default();
+        let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &config };
+        let factory = registry.get(2).unwrap();
+        assert_eq!((factory.sender(&setup).ccid(), factory.receiver(&setup).ccid()), (2, 2));
+    }
+
+    #[test]
+    fn an_experiment_takes_a_free_number_and_no_other() {
+        let mut registry = CcidRegistry::default();
+        assert_eq!(registry.register(250, Arc::new(Ccid2Factory)), Ok(()));
+        assert_eq!(registry.register(2, Arc::new(Ccid2Factory)), Err(RegistryError::Taken(2)));
+        assert!(registry.get(250).is_some() && registry.get(3).is_none());
+        assert!(CcidRegistry::empty().get(2).is_none());
     }
 }

@@ -51,6 +51,8 @@ pub struct Ccid2Config {
 }
 
 impl Default for Ccid2Config {
+    //= 4341-3.1-1
+    /// What CCID 2's own documents say; what TCP learned since is there for the asking.
     fn default() -> Self {
         Self {
             algorithm: Algorithm::NEW_RENO,

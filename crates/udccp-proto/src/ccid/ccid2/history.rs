@@ -82,6 +82,8 @@ impl History {
         (sent.seq == seq && sent.fate == Fate::Open).then_some(sent.at)
     }
 
+    //= 4340-11.4-11
+    //= 4340-11.4.1-2
     /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` hears
     /// of every packet whose fate changes.
     pub(super) fn read_ack_vector(
@@ -117,6 +119,7 @@ impl History {
         self.infer_losses(visit);
     }
 
+    //= 4340-11.7-10
     /// Calls `visit` for every packet from `oldest` to `newest` that was received and whose drop
     /// was not reported before.
     pub(super) fn mark_dropped(
@@ -195,6 +198,7 @@ impl History {
 }
 
 impl Sent {
+    //= 4340-11.4.1-1
     /// Combines what is known with a report that the packet was received (RFC 4340 section 11.4.1).
     fn combine(&mut self, marked: bool) -> Option<Change> {
         let (fate, change) = match (self.fate, marked) {

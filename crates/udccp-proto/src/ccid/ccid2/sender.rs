@@ -214,7 +214,7 @@ impl CcidSender for Ccid2Sender {
         //= 4341-5-1
         if u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit) {
             if let Some(last) = self.last_sent {
-                self.window.on_blocked(last);
+                self.window.on_blocked(last, self.pipe);
             }
             return SendVerdict::Blocked;
         }

@@ -52,7 +52,7 @@ pub(super) struct Window {
     half: u32,
     /// No growth until then: the receiver is slow.
     held_until: Option<Instant>,
-    /// The newest packet whose sending filled the window, or after which data was waiting.
+    /// The newest packet sent while the window was full.
     filled: Option<Seqno>,
     congestion_events: u64,
 }
@@ -101,9 +101,11 @@ impl Window {
         self.validation.before_send(now, rto, self.cc.as_mut());
     }
 
-    /// Data waits that the window does not let go; `last` is the last packet sent.
-    pub(super) fn on_blocked(&mut self, last: Seqno) {
-        self.filled = Some(last);
+    /// Data waits while `pipe` packets are in the network; `last` is the last packet sent.
+    pub(super) fn on_blocked(&mut self, last: Seqno, pipe: u32) {
+        if pipe >= self.cwnd() {
+            self.filled = Some(last);
+        }
     }
 
     /// Data packet `seq` left, and `pipe` packets are in the network.
@@ -117,6 +119,7 @@ impl Window {
     /// Takes an acknowledgement: ends recovery, cuts or grows; returns whether it cut.
     pub(super) fn on_ack(&mut self, tally: &Tally, at: &AckContext<'_>) -> bool {
         let srtt = at.rtt.srtt().unwrap_or_else(|| at.rtt.rto());
+        //= 4340-11.7.1-1
         if self.in_recovery && self.is_after_cut(at.ackno) {
             self.in_recovery = false;
             self.validation.on_recovery_end(at.now, self.cc.as_mut());
@@ -182,6 +185,7 @@ impl Window {
     /// Slow start is over; every packet dropped in a receive buffer takes one off the window
     /// (RFC 4341 section 5.2), on top of any cut (RFC 4340 section 11.7.1).
     //= 4341-5.2-1
+    //= 4340-11.7-2
     //= 4340-11.7.1-2
     fn on_data_dropped(&mut self, now: Instant, buffer_drops: u32) {
         self.cc.exit_slow_start(now);

@@ -33,6 +33,7 @@ fn after_drop(code: u8) -> (u32, Option<u32>, AckOutcome) {
 //= 4340-11.7.2-6 test
 //= 4340-11.7.2-7 test
 //= 4340-11.7-1 test
+//= 4340-11.7-2 test
 //= 4341-5.2-1 test
 fn every_drop_code_ends_slow_start_and_has_its_own_response() {
     for code in [0, 1] {

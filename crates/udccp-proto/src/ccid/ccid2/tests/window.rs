@@ -1,10 +1,12 @@
 //! pipe, losses and the window.
 
 use udccp_cc::{Algorithm, Cut, InitialWindow};
+use udccp_wire::FeatureNumber;
 
 use super::line::Line;
 use crate::ccid::ccid2::Ccid2Config;
 use crate::ccid::{AckInfo, CcidSender, SendVerdict};
+use crate::features::Location;
 
 #[test]
 //= 4341-5-1 test
@@ -52,6 +54,7 @@ fn avoidance_adds_one_packet_per_window() {
 }
 
 #[test]
+//= 4340-11.4-11 test
 fn a_packet_is_lost_once_three_later_ones_were_acknowledged() {
     let mut line = Line::in_avoidance(8);
     line.fill();
@@ -232,7 +235,8 @@ fn a_slow_receiver_ends_slow_start_and_holds_growth_for_a_round_trip_time() {
 }
 
 #[test]
-fn the_first_window_follows_rfc_3390_or_6928() {
+//= 4341-3.1-1 test
+fn the_first_window_follows_rfc_3390_or_by_choice_6928() {
     let first = |initial_window| {
         Line::new(&Ccid2Config { initial_window, ..Ccid2Config::default() }).cwnd()
     };
@@ -266,12 +270,26 @@ fn the_sequence_window_asked_for_is_five_congestion_windows() {
 }
 
 #[test]
+//= 4341-4-1 test
+fn ack_vectors_are_asked_for_with_mandatory() {
+    let needs = Line::with_window(4).sender.needed_features();
+    let [need] = needs else { panic!("{needs:?}") };
+    assert_eq!((need.feature, need.location), (FeatureNumber::SEND_ACK_VECTOR, Location::Remote));
+    assert_eq!((need.value, need.mandatory), (1, true));
+}
+
+#[test]
 fn the_sequence_window_in_force_limits_what_is_in_flight() {
     let mut line = Line::in_avoidance(50);
     line.sender.limit_in_flight(20);
     assert_eq!(line.fill(), 20);
-    line.sender.limit_in_flight(75);
-    assert_eq!(line.fill(), 30);
+    // A window that is never full does not grow.
+    for first in [1, 21, 41, 61, 81] {
+        line.wait(100);
+        line.ack_each(first, first + 19, 2);
+        assert_eq!(line.fill(), 20);
+    }
+    assert_eq!(line.cwnd(), 50);
 }
 
 #[test]
