@@ -54,6 +54,19 @@ pub(super) struct Answer {
     pub(super) sent: bool,
 }
 
+/// Bytes of older offers that are remembered.
+const MAX_REMEMBERED: usize = 240;
+
+/// What a Confirm is worth.
+enum Judgement {
+    /// It gives the feature this value.
+    Right(u64),
+    /// It answers a Change that we have replaced since: not yet what we wait for.
+    Old,
+    /// It is invalid.
+    Wrong,
+}
+
 /// An option that ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -70,6 +83,13 @@ pub(super) struct Entry {
     pub(super) preference: Preference,
     pub(super) state: State,
     pub(super) answer: Option<Answer>,
+    /// The list that `answer` was reconciled with, where ours changed since.
+    pub(super) answer_list: Option<Vec<u8>>,
+    /// What our latest Change offered, and what those before it did.
+    offered: Vec<u8>,
+    offered_before: Vec<u8>,
+    /// The peer has sent a Change of this feature.
+    negotiated: bool,
     /// The value was (re)established and nobody has been told.
     pub(super) news: bool,
 }
@@ -93,6 +113,10 @@ impl Entry {
             preference,
             state: State::Stable { queued: false },
             answer: None,
+            answer_list: None,
+            offered: Vec::new(),
+            offered_before: Vec::new(),
+            negotiated: false,
             news: false,
         };
         let queued = entry.preference.announced || !entry.is_first_choice();
@@ -142,24 +166,36 @@ impl Entry {
     }
 
     /// Our wish changes.
-    pub(super) fn change(&mut self, values: &[u64], mandatory: bool) -> Result<(), ChangeError> {
+    pub(super) fn change(
+        &mut self,
+        role: Role,
+        values: &[u64],
+        mandatory: bool,
+    ) -> Result<(), ChangeError> {
         if !self.may_change() {
             return Err(ChangeError::NotOurs(self.info.number));
         }
         let change = encode(self.info, values)?;
         let same = change == self.preference.change;
-        self.preference = Preference { change, mandatory, announced: self.preference.announced };
+        let announced = self.preference.announced;
+        let old =
+            core::mem::replace(&mut self.preference, Preference { change, mandatory, announced });
+        match self.answer {
+            // A repeated Confirm would now show a list that is no longer ours.
+            Some(answer) if answer.sent => self.answer = None,
+            Some(_) if !same && self.answer_list.is_none() => {
+                self.answer_list = Some(old.change);
+            }
+            _ => {}
+        }
         match self.state {
-            State::Stable { .. } => {
-                self.state = State::Stable { queued: !self.is_first_choice() };
+            State::Stable { queued } => {
+                let needed = !self.is_first_choice() || (!same && self.may_differ(role));
+                self.state = State::Stable { queued: needed || (queued && self.negotiated) };
             }
             //= 4340-6.6.5-1
             State::Changing { .. } if !same => self.state = State::Unstable,
             _ => {}
-        }
-        // A repeated Confirm would now show a list that is no longer ours.
-        if self.answer.is_some_and(|a| a.sent) {
-            self.answer = None;
         }
         Ok(())
     }
@@ -183,19 +219,44 @@ impl Entry {
             //= 4340-6.6.8-1
             //= 4340-15-6
             None => {
-                self.answer = Some(Answer { value: None, sent: false });
+                self.set_answer(None);
                 return Ok(());
             }
         };
         if !agreed && mandatory {
             return Err(Fault::Mandatory);
         }
-        self.answer = Some(Answer { value: Some(confirmed), sent: false });
         //= 4340-6.6.6-1
-        // Where we cannot live with the outcome, our Mandatory Change has to say so next.
-        let queued = !agreed && self.preference.mandatory;
-        self.state = State::Stable { queued };
+        let before = self.negotiated;
+        self.set_answer(Some(confirmed));
+        // The peer's Change may be an old one, sent again although its negotiation is long over;
+        // then the peer ignores our Confirm, and nobody would see that values differ. So it is
+        // answered, but a negotiation of ours goes on until its own Confirm is there, unless this
+        // is the first Change that the peer ever made.
+        let ours_goes_on = match self.state {
+            State::Changing { .. } | State::Unstable => true,
+            State::Stable { queued } => queued && before,
+        };
+        if !ours_goes_on {
+            // Where we cannot live with the outcome, our Mandatory Change has to say so next.
+            self.state = State::Stable { queued: !agreed && self.preference.mandatory };
+        }
         Ok(())
+    }
+
+    /// Whether the list that the peer last offered could now lead to another value than before.
+    /// Then the peer has to hear of our new list, or an old Change of its own, sent again and
+    /// late, would change the value here alone. The server's first choice stands in any case, and
+    /// so does the only one.
+    fn may_differ(&self, role: Role) -> bool {
+        let several = self.preference.change.len() > 1;
+        self.negotiated && role == Role::Client && self.is_server_priority() && several
+    }
+
+    fn set_answer(&mut self, value: Option<u64>) {
+        self.answer = Some(Answer { value, sent: false });
+        self.answer_list = None;
+        self.negotiated = true;
     }
 
     /// The value to confirm, and whether the lists share one; `None` for an invalid list.
@@ -241,28 +302,63 @@ impl Entry {
             }
         } else {
             //= 4340-6.6.8-2
-            self.value = self.confirmed(role, value).ok_or(Fault::Option)?;
+            match self.judge(role, value) {
+                Judgement::Right(value) => self.value = value,
+                Judgement::Old => return Ok(()),
+                Judgement::Wrong => return Err(Fault::Option),
+            }
             self.news = true;
+            // What waits to be said is older than what was heard.
+            self.answer = self.answer.filter(|a| a.sent || a.value == Some(self.value));
         }
         //= 4340-6.6.7-3
         self.state = State::Stable { queued: false };
         Ok(())
     }
 
-    /// The value that a Confirm gives the feature, if it is the right one.
-    fn confirmed(&self, role: Role, bytes: &[u8]) -> Option<u64> {
+    /// Whether a Confirm says what it must. It may acknowledge our latest Change and still answer
+    /// an older one, since an acknowledgement number says nothing of the packets before it.
+    fn judge(&self, role: Role, bytes: &[u8]) -> Judgement {
         if !self.is_server_priority() {
-            return decode(self.info, bytes).filter(|_| bytes == self.preference.change);
+            let old = || self.offered_before.chunks_exact(self.info.value_len).any(|v| v == bytes);
+            return match decode(self.info, bytes) {
+                Some(value) if bytes == self.preference.change => Judgement::Right(value),
+                Some(_) if old() => Judgement::Old,
+                _ => Judgement::Wrong,
+            };
         }
-        let (&value, theirs) = bytes.split_first()?;
+        let Some((&value, theirs)) = bytes.split_first() else { return Judgement::Wrong };
         let previous = u64::from(value) == self.value;
+        let offered_before = self.offered_before.contains(&value);
         let right = match self.outcome(role, theirs) {
             Some(expected) => value == expected,
             // Some implementations leave the list out: then any value of ours may be right.
             None if theirs.is_empty() => previous || self.preference.change.contains(&value),
-            None => previous,
+            // While Confirms get lost, the peer may have taken any value of an older list.
+            None => previous || offered_before,
         };
-        right.then_some(u64::from(value))
+        match right {
+            true => Judgement::Right(u64::from(value)),
+            false if offered_before => Judgement::Old,
+            false => Judgement::Wrong,
+        }
+    }
+
+    /// The Change is about to leave; tells whether it is a new one.
+    pub(super) fn is_new_change(&self) -> bool {
+        !matches!(self.state, State::Changing { .. })
+    }
+
+    /// The Change left.
+    pub(super) fn on_change_sent(&mut self, next_at: Instant, interval: Duration) {
+        if self.is_new_change() {
+            if self.offered_before.len() >= MAX_REMEMBERED {
+                self.offered_before.drain(..MAX_REMEMBERED / 2);
+            }
+            self.offered_before.append(&mut self.offered);
+            self.offered.extend_from_slice(&self.preference.change);
+        }
+        self.state = State::Changing { next_at, interval };
     }
 
     /// The Confirm left: the value is in force here from now on.
@@ -274,6 +370,7 @@ impl Entry {
             }
             answer.sent = true;
         }
+        self.answer_list = None;
         if !keep {
             self.answer = None;
         }

@@ -120,8 +120,9 @@ impl Negotiator {
         values: &[u64],
         mandatory: bool,
     ) -> Result<(), ChangeError> {
+        let role = self.role;
         let entry = self.entry_mut(location, feature).ok_or(ChangeError::Unknown(feature))?;
-        entry.change(values, mandatory)?;
+        entry.change(role, values, mandatory)?;
         self.refresh();
         Ok(())
     }

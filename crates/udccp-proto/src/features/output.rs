@@ -130,30 +130,32 @@ impl Negotiator {
         if !packet.put(kind, entry.info.number, &preference.change, preference.mandatory) {
             return;
         }
+        if entry.is_new_change() {
+            self.fgss = Some(seq);
+        }
         let interval = match entry.state {
             //= 4340-6.6.3-2
             State::Changing { interval, .. } if self.phase != Phase::Handshake => {
                 (interval * 2).min(MAX_INTERVAL)
             }
             State::Changing { interval, .. } => interval,
-            State::Stable { .. } | State::Unstable => {
-                self.fgss = Some(seq);
-                first
-            }
+            State::Stable { .. } | State::Unstable => first,
         };
-        entry.state = State::Changing { next_at: now + interval, interval };
+        entry.on_change_sent(now + interval, interval);
     }
 
     /// Whether this entry has a Change to send on a packet that leaves now.
     //= 4340-6.6.3-1
     fn is_due(&self, index: usize, now: Instant) -> bool {
-        match self.entries[index].as_ref().map(|e| e.state) {
-            Some(State::Changing { next_at, .. }) => {
-                next_at <= now || self.phase == Phase::Handshake
-            }
-            Some(State::Stable { queued }) => queued,
-            Some(State::Unstable) => true,
-            None => false,
+        let Some(entry) = &self.entries[index] else { return false };
+        // A Confirm that had no room goes first, so that the peer reads them in this order.
+        if entry.answer.is_some_and(|a| !a.sent) {
+            return false;
+        }
+        match entry.state {
+            State::Changing { next_at, .. } => next_at <= now || self.phase == Phase::Handshake,
+            State::Stable { queued } => queued,
+            State::Unstable => true,
         }
     }
 
@@ -237,7 +239,7 @@ fn confirm_area(entry: &Entry, answer: Answer, area: &mut [u8; MAX_VALUE_AREA]) 
     if entry.info.rule == Reconciliation::NonNegotiable {
         return value_len;
     }
-    let list = &entry.preference.change;
+    let list = entry.answer_list.as_ref().unwrap_or(&entry.preference.change);
     let end = MAX_VALUE_AREA.min(value_len + list.len());
     area[value_len..end].copy_from_slice(&list[..end - value_len]);
     end

@@ -1,0 +1,166 @@
+//! Reordering, preference changes and wrapping numbers: sections 6.6.4 and 6.6.5.
+
+use super::*;
+
+const CCID: FeatureNumber = FeatureNumber::CCID;
+const ACK_RATIO: FeatureNumber = FeatureNumber::ACK_RATIO;
+
+fn seq(n: u64) -> Seqno {
+    Seqno::new(n)
+}
+
+//= 4340-6.6.4-1 test
+//= 4340-6.6.4-3 test
+//= 4340-6.6.4-6 test
+#[test]
+fn changes_out_of_order_are_ignored() {
+    let mut end = End::open(Role::Server);
+    end.receive_at(seq(20), Some(seq(0)), &["Change L(5; 0 4)"]).unwrap();
+    end.send(PacketType::Ack);
+    end.receive_at(seq(19), Some(seq(0)), &["Change L(5; 0 9)"]).unwrap();
+    end.receive_at(seq(20), Some(seq(0)), &["Change L(5; 0 9)"]).unwrap();
+    // Also for another feature, and even if Mandatory.
+    end.receive_at(seq(18), Some(seq(0)), &["Mandatory", "Change L(1; 9)"]).unwrap();
+    assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
+    assert_eq!(end.value(R, ACK_RATIO), 4);
+    end.receive_at(seq(21), Some(seq(0)), &["Change L(5; 0 9)"]).unwrap();
+    end.send(PacketType::Ack);
+    assert_eq!(end.value(R, ACK_RATIO), 9);
+}
+
+#[test]
+fn packets_without_feature_options_do_not_count_for_order() {
+    let mut end = End::open(Role::Server);
+    end.receive_at(seq(20), Some(seq(0)), &["Change L(5; 0 4)"]).unwrap();
+    end.receive_at(seq(30), Some(seq(0)), &[]).unwrap();
+    end.receive_at(seq(25), Some(seq(0)), &["Change L(5; 0 5)"]).unwrap();
+    assert_eq!(end.send(PacketType::Ack).shows(), ["Confirm R(5; 0 5)"]);
+}
+
+//= 4340-6.6.4-4 test
+#[test]
+fn confirms_must_acknowledge_the_latest_new_change() {
+    let mut end = End::open(Role::Client);
+    end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
+    let first = end.send(PacketType::Ack).context.seq;
+    end.engine.change(L, CCID, &[3, 2], false).unwrap();
+    let second = end.send(PacketType::Ack).context.seq;
+    end.receive_at(seq(50), Some(first), &["Confirm R(5; 0 4)"]).unwrap();
+    end.receive_at(seq(51), None, &["Confirm R(5; 0 4)"]).unwrap();
+    assert_eq!(end.value(L, ACK_RATIO), 2);
+    // A retransmission is no new Change.
+    end.wait(2_000);
+    assert_eq!(end.send(PacketType::Ack).shows().len(), 2);
+    end.receive_at(seq(52), Some(second), &["Confirm R(5; 0 4)"]).unwrap();
+    assert_eq!(end.value(L, ACK_RATIO), 4);
+    end.receive_at(seq(52), Some(second), &["Confirm R(1; 3 3)"]).unwrap();
+    assert_eq!(end.value(L, CCID), 2, "the packet came before");
+}
+
+//= 4340-6.6.5-1 test
+#[test]
+fn an_unstable_feature_listens_to_nothing() {
+    let mut end = End::open(Role::Client);
+    end.engine.change(R, CCID, &[3, 2], false).unwrap();
+    end.send(PacketType::Ack);
+    end.engine.change(R, CCID, &[4, 2], false).unwrap();
+    end.receive_text(&["Confirm L(1; 3 3)"]).unwrap();
+    end.receive_text(&["Change L(1; 3)"]).unwrap();
+    assert_eq!(end.value(R, CCID), 2);
+    let packet = end.send(PacketType::Ack);
+    assert_eq!(packet.shows(), ["Change R(1; 4 2)"], "the new list leaves at once");
+    end.receive_text(&["Confirm L(1; 4 4)"]).unwrap();
+    assert_eq!(end.value(R, CCID), 4);
+}
+
+//= 4340-6.6.4-2 test
+#[test]
+fn a_retransmission_has_the_same_contents() {
+    let mut end = End::open(Role::Client);
+    end.engine.change(R, CCID, &[3, 2], true).unwrap();
+    let first = end.send(PacketType::Ack);
+    // Asking for the same again is no change of preferences.
+    end.engine.change(R, CCID, &[3, 2], true).unwrap();
+    end.wait(10_000);
+    let second = end.send(PacketType::DataAck);
+    assert_eq!(first.shows(), ["Mandatory", "Change R(1; 3 2)"]);
+    assert_eq!(second.shows(), first.shows());
+}
+
+#[test]
+fn a_wish_taken_back_in_time_is_never_sent() {
+    let mut end = End::open(Role::Client);
+    end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
+    end.engine.change(L, ACK_RATIO, &[2], false).unwrap();
+    assert!(end.engine.is_settled());
+    assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
+    // Once it was sent, the peer may have taken it: the old value has to be asked for again.
+    end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
+    end.send(PacketType::Ack);
+    end.engine.change(L, ACK_RATIO, &[2], false).unwrap();
+    assert_eq!(end.send(PacketType::Ack).shows(), ["Change L(5; 0 2)"]);
+}
+
+/// A Confirm of a list that is gone may name a value of that list, when the next list shares
+/// nothing with the peer's.
+#[test]
+fn values_offered_before_may_be_confirmed_as_the_previous_one() {
+    let (mut client, mut server) = (End::open(Role::Client), End::open(Role::Server));
+    server.engine.change(L, CCID, &[2, 3], false).unwrap();
+    client.engine.change(R, CCID, &[3], false).unwrap();
+    server.receive(&client.send(PacketType::Ack)).unwrap();
+    server.send(PacketType::Ack);
+    client.engine.change(R, CCID, &[5], false).unwrap();
+    server.receive(&client.send(PacketType::Ack)).unwrap();
+    client.receive(&server.send(PacketType::Ack)).unwrap();
+    assert_eq!((client.value(R, CCID), server.value(L, CCID)), (3, 3));
+    assert_eq!(client.engine.unmet(), Some((R, CCID)));
+}
+
+//= 4340-6.6.4-7 test
+//= 4340-6.6.4-8 test
+#[test]
+fn order_survives_the_wrapping_of_numbers() {
+    let mut end = End::open(Role::Server);
+    let start = seq(100);
+    end.receive_at(start, Some(seq(0)), &["Change L(5; 0 4)"]).unwrap();
+    end.engine.change(L, ACK_RATIO, &[7], false).unwrap();
+    end.send(PacketType::Ack);
+    end.receive_text(&["Confirm R(5; 0 7)"]).unwrap();
+    // Half the number space goes by without feature options, in steps that windows allow.
+    for quarter in 1..=3 {
+        let distance = quarter * ((1 << 46) - 1);
+        end.receive_at(start.add(distance), Some(end.gss), &[]).unwrap();
+        end.gss = seq(5000).add(distance);
+        end.send(PacketType::Ack);
+    }
+    assert!(end.gsr.is_some_and(|gsr| gsr.is_before(start)), "numbers have wrapped");
+    end.receive_text(&["Change L(5; 0 5)"]).unwrap();
+    assert_eq!(end.send(PacketType::Ack).shows(), ["Confirm R(5; 0 5)"]);
+    end.engine.change(L, ACK_RATIO, &[8], false).unwrap();
+    end.send(PacketType::Ack);
+    end.receive_text(&["Confirm R(5; 0 8)"]).unwrap();
+    assert_eq!(end.value(L, ACK_RATIO), 8);
+}
+
+//= 4340-6-1 test
+//= 4340-6.6.1-2 test
+#[test]
+fn options_leave_and_arrive_only_where_they_may() {
+    let mut end = End::open(Role::Server);
+    end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
+    end.receive_text(&["Change L(6; 1)", "Change L(99; 1)"]).unwrap();
+    use PacketType::*;
+    for packet_type in [Data, CloseReq, Close, Reset, Listen] {
+        assert_eq!(end.send(packet_type).shows(), [""; 0], "{packet_type:?}");
+    }
+    for packet_type in [Request, Sync] {
+        let shows = end.send(packet_type).shows();
+        assert!(shows.iter().all(|o| o.starts_with("Change")), "{packet_type:?}: {shows:?}");
+    }
+    assert_eq!(end.send(SyncAck).shows(), ["Confirm R(99; )", "Confirm R(6; 1 0 1)"]);
+    let context = PacketContext { packet_type: Data, seq: seq(9000), ackno: None };
+    let options = vec![read("Change L(5; 0 9)"), read("Mandatory"), read("Change L(99; 1)")];
+    end.receive(&Packet { context, options }).unwrap();
+    assert_eq!((end.send(Ack).shows(), end.value(R, ACK_RATIO)), (vec![], 2));
+}
