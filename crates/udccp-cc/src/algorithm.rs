@@ -56,8 +56,8 @@ pub trait CongestionControl: Send + fmt::Debug {
     fn on_congestion_event(&mut self, now: Instant, in_flight: u32);
 
     /// The retransmission (or transmit) timer expired: the window becomes one packet. A TCP
-    /// sender that keeps ssthresh over repeated timeouts of one segment (RFC 5681 section 3.1) sets it
-    /// back with [`CongestionControl::set_window`].
+    /// sender that keeps ssthresh over repeated timeouts of one segment (RFC 5681 section 3.1)
+    /// sets it back with [`CongestionControl::set_window`].
     fn on_rto(&mut self, now: Instant, in_flight: u32);
 
     /// Replaces the window and threshold, because of something that the algorithm knows nothing

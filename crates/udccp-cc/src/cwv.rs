@@ -4,7 +4,7 @@ use udccp_base::{Duration, Instant};
 
 use crate::algorithm::CongestionControl;
 use crate::parts::THREE_QUARTERS;
-use crate::pipe_ack::{PipeAck, SHORTEST_PERIOD};
+use crate::pipe_ack::{Delivered, PipeAck, SHORTEST_PERIOD};
 
 /// The non-validated period: how long a window that is not used may be kept (RFC 7661 section
 /// 4.4).
@@ -47,14 +47,14 @@ impl NewCwv {
         self.non_validated_since.is_some()
     }
 
-    /// `packets` were acknowledged: takes them into pipeACK and decides the phase.
-    pub fn on_ack(&mut self, now: Instant, packets: u32, srtt: Duration, cwnd: u32) {
-        self.srtt = srtt;
+    /// Packets were acknowledged: takes them into pipeACK and decides the phase.
+    pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
+        self.srtt = ack.srtt;
         if self.recovery.is_none() {
-            self.pipe_ack.on_ack(now, packets, srtt);
+            self.pipe_ack.on_ack(ack);
         }
-        self.decide_phase(now, cwnd);
-        self.last_ack = Some(now);
+        self.decide_phase(ack.now, cwnd);
+        self.last_ack = Some(ack.now);
     }
 
     /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3).

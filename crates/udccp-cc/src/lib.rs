@@ -27,6 +27,6 @@ pub use initial::InitialWindow;
 pub use newreno::NewReno;
 pub use pacer::Pacer;
 pub use parts::{AdditiveIncrease, Cut, SlowStart};
-pub use pipe_ack::PipeAck;
+pub use pipe_ack::{Delivered, PipeAck};
 pub use rtt::{RtoConfig, RttEstimator};
 pub use validation::{IdlePolicy, WindowValidation};

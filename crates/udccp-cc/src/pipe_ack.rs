@@ -7,10 +7,30 @@ const SLOTS: usize = 5;
 /// Shortest sampling period (RFC 7661 section 4.2).
 pub(crate) const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 
+/// Packets that an acknowledgement newly acknowledged, and where that leaves the sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// When the acknowledgement arrived.
+    pub now: Instant,
+    /// Packets newly acknowledged.
+    pub packets: u32,
+    /// Packets sent so far, in all.
+    pub sent_total: u64,
+    /// Packets in flight after the acknowledgement.
+    pub in_flight: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+}
+
 /// The most packets acknowledged in one round-trip time of the recent past.
+///
+/// A round trip is counted in packets: it ends when all that was sent before it began is
+/// acknowledged or lost.
 #[derive(Clone, Debug, Default)]
 pub struct PipeAck {
     open: Option<Sample>,
+    /// The open sample is complete when so many packets are out of the network.
+    round_end: u64,
     slots: [Sample; SLOTS],
     current: usize,
     defined: bool,
@@ -23,18 +43,16 @@ struct Sample {
 }
 
 impl PipeAck {
-    /// Counts packets acknowledged at `now`. Not to be called during loss recovery. Without a
-    /// round-trip time there is nothing to measure.
-    pub fn on_ack(&mut self, now: Instant, packets: u32, srtt: Duration) {
-        if srtt.is_zero() {
-            return;
-        }
+    /// Counts packets acknowledged. Not to be called during loss recovery.
+    pub fn on_ack(&mut self, ack: &Delivered) {
+        let settled = ack.sent_total - u64::from(ack.in_flight);
         match &mut self.open {
-            Some(sample) if now - sample.start < srtt => sample.packets += packets,
+            Some(sample) if settled <= self.round_end => sample.packets += ack.packets,
             open => {
-                let done = open.replace(Sample { start: now, packets });
+                let done = open.replace(Sample { start: ack.now, packets: ack.packets });
+                self.round_end = ack.sent_total;
                 if let Some(done) = done {
-                    self.keep(done, srtt);
+                    self.keep(done, ack.srtt);
                 }
             }
         }
@@ -79,6 +97,11 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
+    /// A sender that has `sent_total` packets sent, `in_flight` of them in the network.
+    fn ack(p: &mut PipeAck, ms: u64, packets: u32, sent_total: u64, in_flight: u32) {
+        p.on_ack(&Delivered { now: at(ms), packets, sent_total, in_flight, srtt: RTT });
+    }
+
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
@@ -86,26 +109,29 @@ mod tests {
     #[test]
     fn it_is_undefined_until_a_round_trip_was_measured() {
         let mut p = PipeAck::default();
-        p.on_ack(at(1000), 2, RTT);
-        p.on_ack(at(1050), 2, RTT);
-        assert_eq!(p.value(at(1060), RTT), None);
-        p.on_ack(at(1100), 1, RTT);
-        assert_eq!(p.value(at(1100), RTT), Some(4));
-        p.reset();
+        // Ten in flight; the round ends with the first acknowledgement beyond packet 12.
+        ack(&mut p, 1000, 2, 12, 10);
+        for k in 1..=5 {
+            ack(&mut p, 1000 + 20 * k, 2, 12 + 2 * k, 10);
+        }
         assert_eq!(p.value(at(1100), RTT), None);
+        ack(&mut p, 1120, 2, 24, 10);
+        assert_eq!(p.value(at(1120), RTT), Some(12));
+        p.reset();
+        assert_eq!(p.value(at(1120), RTT), None);
     }
 
     #[test]
     fn it_is_the_largest_sample_of_the_period_and_forgets_older_ones() {
         let mut p = PipeAck::default();
         // One burst of 20 packets, then two packets every round-trip time.
-        p.on_ack(at(0), 20, RTT);
+        ack(&mut p, 0, 20, 20, 0);
         for k in 1..=8 {
-            p.on_ack(at(100 * k), 2, RTT);
+            ack(&mut p, 100 * k, 2, 20 + 2 * k, 0);
         }
         assert_eq!(p.value(at(800), RTT), Some(20));
         for k in 9..=20 {
-            p.on_ack(at(100 * k), 2, RTT);
+            ack(&mut p, 100 * k, 2, 20 + 2 * k, 0);
         }
         assert_eq!(p.value(at(2000), RTT), Some(2));
         // Silence counts as zero, not as undefined.

@@ -3,8 +3,8 @@
 use udccp_base::{Duration, Instant};
 
 use crate::{
-    AckSample, AdditiveIncrease, Algorithm, CongestionControl, Cut, IdlePolicy, InitialWindow,
-    NewReno, RtoConfig, RttEstimator, SlowStart, WindowValidation,
+    AckSample, AdditiveIncrease, Algorithm, CongestionControl, Cut, Delivered, IdlePolicy,
+    InitialWindow, NewReno, RtoConfig, RttEstimator, SlowStart, WindowValidation,
 };
 
 const RTT: Duration = Duration::from_millis(100);
@@ -172,7 +172,14 @@ fn rate_limited(policy: IdlePolicy, per_rtt: u32, rounds: u64) -> (NewReno, Wind
         let now = at(100 * k);
         state.before_send(now, ms(200), &mut cc);
         state.on_sent(now, per_rtt, ms(200), &mut cc);
-        state.on_ack(now + ms(99), per_rtt, RTT, cc.cwnd());
+        let ack = Delivered {
+            now: now + ms(99),
+            packets: per_rtt,
+            sent_total: k * u64::from(per_rtt),
+            in_flight: 0,
+            srtt: RTT,
+        };
+        state.on_ack(&ack, cc.cwnd());
     }
     (cc, state, 100 * rounds)
 }

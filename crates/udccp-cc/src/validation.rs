@@ -5,6 +5,7 @@ use udccp_base::{Duration, Instant};
 use crate::algorithm::CongestionControl;
 use crate::cwv::NewCwv;
 use crate::parts::THREE_QUARTERS;
+use crate::pipe_ack::Delivered;
 
 /// What becomes of a window that was not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,10 +112,10 @@ impl WindowValidation {
         }
     }
 
-    /// `packets` were acknowledged.
-    pub fn on_ack(&mut self, now: Instant, packets: u32, srtt: Duration, cwnd: u32) {
+    /// Packets were acknowledged.
+    pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
         if let Policy::NewCwv(cwv) = &mut self.policy {
-            cwv.on_ack(now, packets, srtt, cwnd);
+            cwv.on_ack(ack, cwnd);
         }
     }
 

@@ -11,10 +11,11 @@
 //! * every packet that leaves: [`CcidSender::on_sent`]; if it carries an Ack Number and the Ack
 //!   Vector, also [`CcidReceiver::write_options`] while it is built and
 //!   [`CcidReceiver::on_feedback_sent`] after;
-//! * every valid packet that arrives: [`CcidReceiver::on_packet`] and [`CcidSender::on_peer_packet`];
-//!   then, if it has an Ack Number, [`CcidSender::on_ack`];
+//! * every valid packet that arrives: [`CcidReceiver::on_packet`] and
+//!   [`CcidSender::on_peer_packet`]; then, if it has an Ack Number, [`CcidSender::on_ack`];
 //! * at drain time: [`CcidReceiver::feedback`], then [`CcidSender::poll_send`] while there is data;
-//! * timers: the earlier of the two `poll_timeout`s, then both `handle_timeout`s (early is harmless).
+//! * timers: the earlier of the two `poll_timeout`s, then both `handle_timeout`s (early is
+//!   harmless).
 
 pub mod ccid2;
 mod receiver;

@@ -73,9 +73,11 @@ pub struct AckOutcome {
     pub late: u32,
     /// Received data packets whose data was first reported dropped (Data Dropped, any code).
     pub data_dropped: u32,
-    /// The peer's application no longer listens (Drop Code 1): send no more data (RFC 4340 section 11.7.2).
+    /// The peer's application no longer listens (Drop Code 1): send no more data (RFC 4340
+    /// section 11.7.2).
     pub not_listening: bool,
-    /// A protocol constraint at the peer dropped data (Drop Code 0): wait until it no longer applies.
+    /// A protocol constraint at the peer dropped data (Drop Code 0): wait until it no longer
+    /// applies.
     pub constrained: bool,
 }
 
@@ -156,8 +158,8 @@ pub trait CcidSender: Send + fmt::Debug {
         false
     }
 
-    /// The Ack Ratio that the peer should use; `None` leaves the feature alone. Stays the same until
-    /// the CCID changes its mind, so compare it with the value in force or under negotiation.
+    /// The Ack Ratio that the peer should use; `None` leaves the feature alone. Stays the same
+    /// until the CCID changes its mind, so compare it with the value in force or under negotiation.
     fn wanted_ack_ratio(&self) -> Option<u16> {
         None
     }
@@ -172,8 +174,8 @@ pub trait CcidSender: Send + fmt::Debug {
         &[]
     }
 
-    /// The Sequence Window that suits the packets sent in a round-trip time (RFC 4340 section 7.5.2:
-    /// about five times as many).
+    /// The Sequence Window that suits the packets sent in a round-trip time (RFC 4340 section
+    /// 7.5.2: about five times as many).
     fn seq_window_needed(&self) -> u64;
 
     /// At most this many packets may be in flight, whatever the window says: the part of the

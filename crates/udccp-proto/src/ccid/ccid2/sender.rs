@@ -51,6 +51,7 @@ pub struct Ccid2Sender {
     in_flight_limit: u64,
     timer: Option<Instant>,
     pacing_wake: Option<Instant>,
+    sent_total: u64,
     timeouts: u64,
     lost: u64,
     marked: u64,
@@ -77,6 +78,7 @@ impl Ccid2Sender {
             in_flight_limit: u64::MAX,
             timer: None,
             pacing_wake: None,
+            sent_total: 0,
             timeouts: 0,
             lost: 0,
             marked: 0,
@@ -241,6 +243,7 @@ impl CcidSender for Ccid2Sender {
         }
         self.history.push(packet.seq, now);
         self.pipe += 1;
+        self.sent_total += 1;
         self.window.on_sent(now, packet.seq, self.pipe, self.rtt.rto());
         if self.timer.is_none() {
             self.restart_timer(now);
@@ -261,6 +264,7 @@ impl CcidSender for Ccid2Sender {
             now,
             ackno: ack.ackno,
             next: self.next_seq(),
+            sent_total: self.sent_total,
             pipe: self.pipe,
             rtt: &self.rtt,
             sample,

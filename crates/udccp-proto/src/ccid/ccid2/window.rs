@@ -1,7 +1,7 @@
 //! The congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::{AckSample, CongestionControl, RttEstimator, WindowValidation};
+use udccp_cc::{AckSample, CongestionControl, Delivered, RttEstimator, WindowValidation};
 use udccp_wire::Seqno;
 
 use crate::ccid::ccid2::Ccid2Config;
@@ -32,6 +32,8 @@ pub(super) struct AckContext<'a> {
     pub(super) ackno: Seqno,
     /// The number that the next packet will have.
     pub(super) next: Seqno,
+    /// Data packets sent so far.
+    pub(super) sent_total: u64,
     /// Packets in the network before this acknowledgement.
     pub(super) pipe: u32,
     pub(super) rtt: &'a RttEstimator,
@@ -118,14 +120,20 @@ impl Window {
 
     /// Takes an acknowledgement: ends recovery, cuts or grows; returns whether it cut.
     pub(super) fn on_ack(&mut self, tally: &Tally, at: &AckContext<'_>) -> bool {
-        let srtt = at.rtt.srtt().unwrap_or_else(|| at.rtt.rto());
         //= 4340-11.7.1-1
         if self.in_recovery && self.is_after_cut(at.ackno) {
             self.in_recovery = false;
             self.validation.on_recovery_end(at.now, self.cc.as_mut());
         }
         if tally.received > 0 {
-            self.validation.on_ack(at.now, tally.received, srtt, self.cc.cwnd());
+            let delivered = Delivered {
+                now: at.now,
+                packets: tally.received,
+                sent_total: at.sent_total,
+                in_flight: at.pipe - tally.left_pipe,
+                srtt: at.rtt.srtt().unwrap_or_else(|| at.rtt.rto()),
+            };
+            self.validation.on_ack(&delivered, self.cc.cwnd());
         }
         if tally.congested {
             self.cut(at);
