@@ -12,7 +12,7 @@ fn a_connection_opens_carries_data_both_ways_and_closes() {
     net.trace = Some(Vec::new());
     let mut pair = Pair::starting(net, ConnectionConfig::default(), ConnectionConfig::default());
     pair.pass(Duration::from_millis(100));
-    assert_eq!(pair.state(CLIENT), Some(State::PartOpen));
+    assert_eq!(pair.state(CLIENT), Some(State::Open));
     assert_eq!(pair.events[CLIENT], [EventKind::Connected]);
     pair.send(CLIENT, b"ping");
     pair.pass(Duration::from_millis(100));

@@ -1,7 +1,7 @@
 //! What arriving acknowledgements mean for both halves.
 
 use udccp_base::Duration;
-use udccp_wire::PacketType;
+use udccp_wire::{PacketType, Seqno};
 
 use super::options::Said;
 use super::timing::DEFAULT_RTT;
@@ -45,6 +45,7 @@ impl Connection {
             return;
         }
         if packet.ty != PacketType::Sync {
+            self.greet(packet.ty, ackno);
             if self.ackvec.on_ack_of_ack(ackno).is_some() {
                 self.drops.on_ack_of_ack(ackno);
             }
@@ -66,12 +67,26 @@ impl Connection {
         self.tell_sender_half(ctx, &info);
     }
 
+    /// A client that goes on acknowledging our Response has not seen us in OPEN yet.
+    fn greet(&mut self, ty: PacketType, ackno: Seqno) {
+        let Some(greet_after) = self.greet_after else { return };
+        if ackno.is_after(greet_after) {
+            self.greet_after = None;
+        } else if ty == PacketType::Ack {
+            self.outbox.ack = true;
+        }
+    }
+
     fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
         let Some(tx) = &mut self.tx else { return };
         let outcome = tx.on_ack(ctx.now, info);
         let c = &mut self.counters;
         c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         c.data_packets_lost += u64::from(outcome.newly_lost);
+        if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt().filter(|_| outcome.newly_acked > 0))
+        {
+            rx.set_rtt(rtt);
+        }
         if outcome.constrained {
             // Most likely the coverage: send the next data fully covered.
             self.send_cscov = 0;

@@ -115,6 +115,8 @@ pub(crate) struct Connection {
     send_cscov: u8,
     /// Sequence Window and Ack Ratio last asked for.
     asked: Asked,
+    /// A server's greatest number sent before OPEN, until the client acknowledges a greater one.
+    greet_after: Option<Seqno>,
     handshake_data_taken: bool,
     acks_held: bool,
     accept_ready: bool,
@@ -174,6 +176,7 @@ impl Connection {
             retries: 0,
             send_cscov: c.send_cscov,
             asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
+            greet_after: None,
             handshake_data_taken: false,
             acks_held: false,
             accept_ready: false,

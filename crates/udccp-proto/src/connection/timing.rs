@@ -14,8 +14,6 @@ pub(crate) struct Timing {
     epoch: Instant,
     /// When a valid packet last arrived.
     pub(crate) last_valid: Instant,
-    /// When the packet that we would acknowledge arrived.
-    pub(crate) last_ackable: Instant,
     /// A Timestamp to be echoed, and when it came.
     owed_echo: Option<(u32, Instant)>,
     /// Round-trip time of the handshake.
@@ -32,7 +30,6 @@ impl Timing {
         Self {
             epoch: now,
             last_valid: now,
-            last_ackable: now,
             owed_echo: None,
             handshake_rtt: None,
             keep_alive_probes: 0,
@@ -68,12 +65,6 @@ impl Timing {
         // An echo from the future, or more elapsed time than there was, is nonsense.
         let rtt = round.checked_sub(elapsed_units).filter(|_| round < u32::MAX / 2)?;
         Some(Duration::from_nanos(u64::from(rtt) * UNIT_NANOS))
-    }
-
-    /// Elapsed Time since the packet that we would acknowledge arrived, in units of 10
-    /// microseconds.
-    pub(crate) fn elapsed(&self, now: Instant) -> u32 {
-        units(now.saturating_since(self.last_ackable))
     }
 }
 

@@ -60,9 +60,6 @@ impl Connection {
             self.counters.local_congestion_marks += 1;
         }
         let arrival = self.ackvec.on_packet(packet.seq, packet.ecn);
-        if matches!(arrival, Arrival::InOrder | Arrival::Gap { .. }) {
-            self.timing.last_ackable = ctx.now;
-        }
         if matches!(arrival, Arrival::Duplicate | Arrival::Forgotten) {
             packet.is_duplicate = true;
             self.counters.drops.duplicates += 1;

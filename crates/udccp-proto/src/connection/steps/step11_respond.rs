@@ -24,6 +24,9 @@ impl Connection {
         self.features.set_phase(Phase::Open);
         self.timers.stop(Timer::Handshake);
         self.start_keep_alive(ctx.now);
+        self.greet_after = Some(self.seq.gss);
+        // Any packet tells the client that its handshake is done; it may have no data to wait for.
+        self.outbox.ack |= packet.ty == PacketType::Ack;
         if let Some(listener) = self.who.listener {
             self.accept_ready = true;
             self.emit(ctx, EventKind::Incoming(listener));

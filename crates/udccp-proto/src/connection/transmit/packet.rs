@@ -12,9 +12,6 @@ use crate::ccid::{OptionSink, SentInfo};
 /// Blocks of Data Dropped on one packet at most.
 pub(super) const DROPPED_BLOCKS: usize = 32;
 
-/// Elapsed Times below this many units of 10 microseconds are not worth an option.
-const LEAST_ELAPSED: u32 = 10;
-
 /// What the options of a packet told the peer.
 #[derive(Clone, Copy, Default)]
 struct Told {
@@ -165,10 +162,6 @@ impl Connection {
         }
         if !matches!(ty, PacketType::Ack | PacketType::DataAck) {
             return;
-        }
-        let elapsed = self.timing.elapsed(now);
-        if elapsed >= LEAST_ELAPSED {
-            sink.option(&OptionRef::ElapsedTime(elapsed));
         }
         if self.recv_queue.pressure() >= Pressure::Slow {
             sink.option(&OptionRef::SlowReceiver);
