@@ -1,0 +1,93 @@
+//! Campaigns: the same results for any number of workers, nothing done twice, nothing lost.
+
+mod common;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use udccp_lab::analysis::{Analysis, Results};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{PlanOptions, Progress, Record, Store, Task, campaign, export, plan, report};
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Progress for Count {
+    fn begin(&self, _: usize, _: usize) {}
+
+    fn done(&self, _: &Task, _: &Record) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn run(tasks: &[Task], store: &Path, jobs: usize) -> (usize, usize) {
+    let count = Count::default();
+    let store = Store::open(store).expect("a store in a temporary folder");
+    let outcome = campaign(tasks, store, jobs, &count).expect("runs that end well");
+    assert_eq!(outcome.ran, count.0.into_inner());
+    (outcome.ran, outcome.stored)
+}
+
+/// What a reader gets: the text of the tables, and every number but processor time.
+fn read(experiment: &Experiment, store: &Path) -> (String, String) {
+    let store = Store::open(store).expect("the store");
+    let results = Results::load(experiment, &store, PlanOptions::default()).expect("results");
+    let csv = export::csv(&results);
+    (report::text(&Analysis::of(experiment, results)), csv)
+}
+
+#[test]
+fn results_are_the_same_for_any_number_of_workers_and_after_any_interruption() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (one, two, pieces) =
+        (folder.path().join("1"), folder.path().join("2"), folder.path().join("deep/er/3"));
+    let experiment = common::small();
+    let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
+    assert_eq!(tasks.len(), 12, "four points and two of a variant, two runs each");
+
+    assert_eq!(run(&tasks, &one, 1), (12, 0));
+    assert_eq!(run(&tasks, &two, 2), (12, 0));
+    assert_eq!(run(&tasks[3..5], &pieces, 1), (2, 0));
+    assert_eq!(run(&tasks, &pieces, 2), (10, 2));
+    assert_eq!(run(&tasks, &pieces, 2), (0, 12), "nothing is done twice");
+
+    let reference = read(&experiment, &one);
+    assert_eq!(read(&experiment, &two), reference);
+    assert_eq!(read(&experiment, &pieces), reference);
+}
+
+#[test]
+fn a_key_names_the_scenario_and_the_seed_and_nothing_else() {
+    let experiment = common::small();
+    let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
+    let mut keys: Vec<&str> = tasks.iter().map(|t| t.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), tasks.len());
+    let again = plan(&experiment, PlanOptions { runs: Some(1), quick: false }).expect("a plan");
+    assert_eq!(again[0].key, tasks[0].key, "the number of runs is not in it");
+    assert_eq!(again.len(), 6);
+}
+
+#[test]
+fn a_store_of_a_newer_program_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("store");
+    drop(Store::open(&path).expect("a new store"));
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.pragma_update(None, "user_version", 9).expect("a pragma");
+    drop(database);
+    let error = Store::open(&path).expect_err("a newer store").to_string();
+    assert!(error.contains("version 9"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_store_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "these are notes, not a database, and long enough to be read as one")
+        .expect("a file");
+    let error = Store::open(&path).expect_err("no store").to_string();
+    assert!(error.contains("notes.txt"), "{error}");
+}

@@ -1,0 +1,112 @@
+//! A small experiment for tests: seconds of a slow path, four points.
+
+use std::path::Path;
+
+use udccp_lab::document;
+use udccp_lab::schema::Experiment;
+
+/// Two flows over 5 Mbit/s for eight seconds.
+pub const SMALL: &str = r#"schema = 1
+id = "small"
+asks = "Do tests see what campaigns do?"
+
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s" }
+bottleneck = { rate = "5 Mbit/s", rtt = "$rtt", limit = "1.0 bdp" }
+
+[time]
+duration = "8 s"
+phase = "1 s"
+measure = { from = "3 s", to = "8 s" }
+
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+
+[[flow]]
+name = "second"
+protocol = "$second"
+start = "1 s"
+traffic = "bulk"
+
+[grid]
+second = ["tcp/newreno", "tcp/cubic"]
+rtt = ["25 ms", "50 ms"]
+runs = 2
+seed = 3
+
+[[variant]]
+id = "every-ack"
+says = "TCP acknowledges every segment"
+where = { second = ["tcp/newreno"] }
+set = { "flow.second.tcp.delayed_ack" = false }
+
+[[table]]
+id = "fairness"
+title = "Fairness of the pair"
+metric = "jain"
+rows = "second"
+columns = "rtt"
+
+[table.reference]
+file = "reference/000_table3_pair_jfi_ccid2_first.csv"
+match = { second = "flow2", rtt = "rtt_ms" }
+names = { "tcp/newreno" = "newreno", "tcp/cubic" = "cubic" }
+value = "jfi"
+stddev = "stddev"
+
+[[table]]
+id = "rates"
+metric = "goodput"
+rows = "second"
+columns = "rtt"
+
+[[figure]]
+id = "against"
+title = "Fairness against RTT"
+kind = "table"
+table = "fairness"
+
+[[figure]]
+id = "time"
+title = "One run"
+kind = "time"
+at = { second = "tcp/cubic", rtt = "50 ms" }
+
+[[claim]]
+says = "fair with NewReno"
+table = "fairness"
+where = { second = ["tcp/newreno"] }
+every = { above = 0.9 }
+
+[[claim]]
+says = "fairer with NewReno than with CUBIC"
+table = "fairness"
+greater = { second = "tcp/newreno" }
+than = { second = "tcp/cubic" }
+
+[[claim]]
+says = "less fair as the RTT grows"
+table = "fairness"
+trend = "falls"
+
+[[explanation]]
+table = "fairness"
+where = { second = ["tcp/newreno"] }
+variant = "every-ack"
+says = "The study's receivers may have acknowledged every segment."
+
+[[assumption]]
+about = "packet size"
+choice = "1500 bytes"
+reason = "the MTU is given"
+"#;
+
+/// The experiment, as if its file stood in `experiments/` of this repository.
+pub fn small() -> Experiment {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/small.toml");
+    let root = document::parse("small.toml", SMALL.to_owned()).expect("TOML");
+    Experiment::from_node(root, &path).unwrap_or_else(|faults| panic!("{faults}"))
+}
