@@ -12,14 +12,22 @@ const MAX_RECORDS: usize = 128;
 struct Record {
     first: Seqno,
     last: Seqno,
-    /// The newest packet that all these vectors speak of.
+    /// The newest packet that the first of these vectors speaks of.
     ackno: Seqno,
 }
 
+impl Record {
+    fn packets(&self) -> u64 {
+        self.last.distance_from(self.first).unsigned_abs() + 1
+    }
+}
+
 /// The vectors that the peer has not acknowledged, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Records {
     list: VecDeque<Record>,
+    /// Packets that one record may stand for: more while many acknowledgements are on their way.
+    stride: u64,
     /// A packet that changed after its state was sent: the lowest such, and our newest packet
     /// that does not know of it. What that packet and older ones said reaches only to there.
     late: Option<(Seqno, Seqno)>,
@@ -27,19 +35,20 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new() -> Self {
-        Self { list: VecDeque::with_capacity(MAX_RECORDS), late: None }
+        Self { list: VecDeque::with_capacity(MAX_RECORDS), stride: 1, late: None }
     }
 
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
         if let Some(last) = self.list.back_mut()
             && last.last.next() == our_seq
-            && last.ackno == ackno
+            && (last.ackno == ackno || last.packets() < self.stride)
         {
             last.last = our_seq;
             return;
         }
         if self.list.len() == MAX_RECORDS {
             self.thin_out();
+            self.stride *= 2;
         }
         self.list.push_back(Record { first: our_seq, last: our_seq, ackno });
     }
@@ -57,6 +66,9 @@ impl Records {
         while self.list.front().is_some_and(|r| r.last.is_before(our_seq)) {
             self.list.pop_front();
         }
+        if self.list.len() < MAX_RECORDS / 4 {
+            self.stride = 1;
+        }
         let record = *self.list.front().filter(|r| r.first.at_most(our_seq))?;
         if record.last == our_seq {
             self.list.pop_front();
@@ -73,7 +85,7 @@ impl Records {
     }
 
     /// Halves the list: two records of neighbouring packets become one that promises what both
-    /// said; else the older one is forgotten, which only delays the clearing.
+    /// said; else the older one is forgotten. Either only delays the clearing.
     fn thin_out(&mut self) {
         let mut kept = 0;
         let mut index = 0;

@@ -162,7 +162,7 @@ fn wishes() -> impl Strategy<Value = FeaturePreferences> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
     //= 4340-6.6.2-1 test
     //= 4340-6.6.3-1 test

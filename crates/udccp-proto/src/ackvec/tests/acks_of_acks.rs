@@ -1,0 +1,84 @@
+//! History that the peer knows of is forgotten: section 11.4.2 and appendix A.3.
+
+use super::*;
+
+#[test]
+fn what_the_peer_knows_is_forgotten() {
+    let mut buffer = received(0..=3);
+    buffer.on_ack_sent(seq(59));
+    for n in [4, 5, 6, 10] {
+        buffer.on_packet(seq(n), Ecn::NotEct);
+    }
+    buffer.on_ack_sent(seq(60));
+    assert_eq!(show(buffer.cells()), "R1 N3 R7");
+    assert_eq!(buffer.on_ack_of_ack(seq(59)), Some(seq(3)));
+    assert_eq!(show(buffer.cells()), "R1 N3 R3", "as in appendix A.3");
+    assert_eq!(buffer.on_ack_of_ack(seq(60)), Some(seq(10)));
+    assert_eq!(show(buffer.cells()), "R1", "the acknowledged packet itself stays");
+    assert_eq!(buffer.on_ack_of_ack(seq(60)), None);
+}
+
+#[test]
+fn only_packets_that_carried_a_vector_count() {
+    let mut buffer = received(0..=3);
+    buffer.on_ack_sent(seq(59));
+    buffer.on_packet(seq(4), Ecn::NotEct);
+    // Our packet 60 was a Data packet: that it arrived says nothing about 59.
+    buffer.on_ack_sent(seq(61));
+    assert_eq!(buffer.on_ack_of_ack(seq(60)), None);
+    assert_eq!(show(buffer.cells()), "R5");
+    assert_eq!(buffer.on_ack_of_ack(seq(58)), None);
+    assert_eq!(buffer.on_ack_of_ack(seq(61)), Some(seq(4)));
+}
+
+#[test]
+fn a_packet_that_came_late_is_reported_before_it_is_forgotten() {
+    let mut buffer = received([1, 2, 3, 5, 6]);
+    buffer.on_ack_sent(seq(60));
+    buffer.on_packet(seq(4), Ecn::NotEct);
+    // The peer has 60, which called 4 missing.
+    assert_eq!(buffer.on_ack_of_ack(seq(60)), Some(seq(3)));
+    assert_eq!(show(buffer.cells()), "R3");
+    buffer.on_ack_sent(seq(61));
+    assert_eq!(buffer.on_ack_of_ack(seq(61)), Some(seq(6)));
+    assert_eq!(show(buffer.cells()), "R1");
+}
+
+#[test]
+fn a_long_connection_keeps_a_short_vector() {
+    let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
+    let mut longest = 0;
+    // Windows of 640 packets, acknowledged by twos; one ack of an ack a window, half a window late.
+    for n in 0..100_000_u64 {
+        buffer.on_packet(seq(n), Ecn::Ect0);
+        if n % 2 == 1 {
+            buffer.on_ack_sent(seq(n / 2));
+        }
+        if n % 640 == 639 {
+            buffer.on_ack_of_ack(seq(n / 2 - 160));
+        }
+        longest = longest.max(buffer.cells().len());
+    }
+    assert!(longest <= 17, "{longest} cells for a window of 640 packets");
+    assert_eq!(buffer.overflowed_packets(), 0);
+}
+
+#[test]
+fn records_stay_bounded_while_nothing_is_acknowledged() {
+    let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
+    for n in 0..10_000_u64 {
+        buffer.on_packet(seq(n), Ecn::NotEct);
+        buffer.on_ack_sent(seq(70_000 + n));
+    }
+    // Neighbouring records were joined; what is left still clears most of the history.
+    let known = buffer.on_ack_of_ack(seq(79_000)).unwrap();
+    assert!(known.value() > 8_000 && known.value() <= 9_000, "{known}");
+    assert!(buffer.cells().len() <= 33);
+    // Acks whose numbers are apart, with data between: the older record of two is given up.
+    for n in 10_000..20_000_u64 {
+        buffer.on_packet(seq(n), Ecn::NotEct);
+        buffer.on_ack_sent(seq(70_000 + 2 * n));
+    }
+    let known = buffer.on_ack_of_ack(seq(70_000 + 2 * 19_999)).unwrap();
+    assert_eq!(known, seq(19_999));
+}
