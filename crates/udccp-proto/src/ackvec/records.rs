@@ -7,6 +7,9 @@ use udccp_wire::Seqno;
 /// Records kept; neighbours are joined when there are more.
 const MAX_RECORDS: usize = 128;
 
+/// Largest stride.
+const MAX_STRIDE: u64 = 1 << 20;
+
 /// Consecutive packets of ours that all carried the whole vector of their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
@@ -48,7 +51,7 @@ impl Records {
         }
         if self.list.len() == MAX_RECORDS {
             self.thin_out();
-            self.stride *= 2;
+            self.stride = (2 * self.stride).min(MAX_STRIDE);
         }
         self.list.push_back(Record { first: our_seq, last: our_seq, ackno });
     }
