@@ -7,7 +7,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use udccp_base::{Duration, Ecn, Instant};
-use udccp_cc::InitialWindow;
+use udccp_cc::{Algorithm, Cut, InitialWindow};
 use udccp_proto::ccid::ccid2::{Ccid2Config, Ccid2Receiver, Ccid2Sender};
 use udccp_proto::ccid::{
     AckInfo, CcidReceiver, CcidSender, Feedback, ReceivedInfo, SendVerdict, SentInfo,
@@ -29,11 +29,15 @@ struct Flow {
     acked: u64,
     cells: Vec<u8>,
     step: Duration,
+    /// One packet in a thousand is lost.
+    lossy: bool,
 }
 
 impl Flow {
-    fn new(window: u32) -> Self {
+    fn new(window: u32, lossy: bool) -> Self {
         let config = Ccid2Config {
+            // Losses cost what they cost, but the window stays.
+            algorithm: Algorithm::NewReno { cut: Cut::drop_percent(0) },
             initial_window: InitialWindow::Packets(window),
             max_window: window,
             ..Ccid2Config::default()
@@ -46,6 +50,7 @@ impl Flow {
             // Vectors reach back a window and a half.
             cells: vec![63; window as usize * 3 / 2 / 64 + 1],
             step: Duration::from_millis(100) / u64::from(window),
+            lossy,
         };
         flow.fill();
         for _ in 0..window / 250 + 1 {
@@ -69,10 +74,25 @@ impl Flow {
         }
     }
 
+    /// Writes the newest lost packet into the vector.
+    fn cut_hole(&mut self) {
+        let since_hole = ((self.acked - 1) % PACKETS) as usize;
+        let full = since_hole / 64;
+        let end = self.cells.len().min(full + 3);
+        self.cells[full.saturating_sub(1).min(end)..end].fill(63);
+        if since_hole % 64 > 0 && full + 1 < self.cells.len() {
+            self.cells[full] = (since_hole % 64) as u8 - 1;
+            self.cells[full + 1] = 0xc0;
+        }
+    }
+
     fn round(&mut self) {
         for _ in 0..PACKETS / 2 {
             self.now += self.step * 2;
             self.acked += 2;
+            if self.lossy {
+                self.cut_hole();
+            }
             let ack = AckInfo {
                 ackno: Seqno::new(self.acked),
                 ack_vector: Some((&self.cells, false)),
@@ -88,8 +108,17 @@ impl Flow {
 /// The sender half: poll, send, acknowledge.
 #[divan::bench(args = WINDOWS)]
 fn sender(bencher: Bencher<'_, '_>, window: u32) {
-    let mut flow = Flow::new(window);
+    let mut flow = Flow::new(window, false);
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| flow.round());
+}
+
+/// The same where one packet in a thousand is lost.
+#[divan::bench(args = WINDOWS)]
+fn sender_with_losses(bencher: Bencher<'_, '_>, window: u32) {
+    let mut flow = Flow::new(window, true);
+    bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| flow.round());
+    let metrics = flow.sender.metrics();
+    assert!(metrics.packets_lost > 0 && metrics.cwnd == Some(window), "{metrics:?}");
 }
 
 /// The receiver half: a packet arrives, an acknowledgement is decided.
