@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_limiter_spaces() {
         let mut l = Limiter::new(Duration::from_millis(125));
-        let at = |ms| Instant::from_nanos(ms * 1_000_000);
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         assert_eq!(
             [0, 1, 124, 125, 200, 250].map(|t| l.take(at(t))),
             [true, false, false, true, false, true]

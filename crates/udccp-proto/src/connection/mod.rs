@@ -4,6 +4,7 @@
 //! ([`steps`]); what has to leave is noted in the [`outbox::Outbox`] and written when the endpoint
 //! is drained ([`transmit`]).
 
+mod ack_records;
 mod acks;
 mod agreed;
 mod app;
@@ -41,6 +42,7 @@ use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
 use crate::stats::ConnectionCounters;
 
+use ack_records::AckRecords;
 use agreed::Agreed;
 pub(crate) use context::Ctx;
 use limiter::Limiter;
@@ -97,6 +99,7 @@ pub(crate) struct Connection {
     tx: Option<Box<dyn CcidSender>>,
     rx: Option<Box<dyn CcidReceiver>>,
     ackvec: AckVectorBuffer,
+    ack_records: AckRecords,
     drops: DropLog,
     send_queue: SendQueue,
     recv_queue: RecvQueue,
@@ -118,9 +121,11 @@ pub(crate) struct Connection {
     /// A server's greatest number sent before OPEN, until the client acknowledges a greater one.
     greet_after: Option<Seqno>,
     handshake_data_taken: bool,
-    acks_held: bool,
+    /// Acknowledgements are held back, at most until then.
+    held_until: Option<Instant>,
     accept_ready: bool,
     was_open: bool,
+    was_invited: bool,
     peer_stopped_listening: bool,
     wishes: Wishes,
     reason: Option<CloseReason>,
@@ -164,6 +169,7 @@ impl Connection {
             tx: None,
             rx: None,
             ackvec,
+            ack_records: AckRecords::default(),
             drops: DropLog::new(MAX_DROP_RUNS),
             send_queue: SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy),
             recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
@@ -178,9 +184,10 @@ impl Connection {
             asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
             greet_after: None,
             handshake_data_taken: false,
-            acks_held: false,
+            held_until: None,
             accept_ready: false,
             was_open: false,
+            was_invited: false,
             peer_stopped_listening: false,
             wishes: Wishes { listens: true, closes: false, released: false },
             reason: None,

@@ -33,6 +33,8 @@ pub struct Net {
     /// One line for each datagram sent, where wanted.
     pub trace: Option<Vec<String>>,
     pub sent: u64,
+    /// The latest datagram that each host sent, lost or not.
+    pub last: [Option<Datagram>; 2],
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
     serial: u64,
     rng: Rng,
@@ -51,6 +53,7 @@ impl Net {
             filter: None,
             trace: None,
             sent: 0,
+            last: [None, None],
             travelling: BTreeMap::new(),
             serial: 0,
             rng: Seed(seed).stream("network"),
@@ -70,6 +73,7 @@ impl Net {
     /// A datagram leaves host `from`.
     pub fn put(&mut self, from: usize, d: Datagram) {
         self.sent += 1;
+        self.last[from] = Some(d.clone());
         let lost = self.filter.as_mut().is_some_and(|keep| !keep(from, &d))
             || self.rng.chance(self.faults.loss);
         if let Some(trace) = &mut self.trace {
@@ -139,6 +143,17 @@ impl Net {
             assert!(steps < 50_000_000, "the network never comes to rest");
         }
         self.now = until;
+    }
+
+    /// From here on, whatever host `from` sends is lost.
+    pub fn mute(&mut self, from: usize) {
+        self.filter = Some(Box::new(move |host, _| host != from));
+    }
+
+    /// Hands a datagram to host `to` at once, and drains.
+    pub fn deliver(&mut self, to: usize, d: Datagram) {
+        self.ends[to].handle_datagram(self.now, d);
+        self.drain();
     }
 
     /// Takes the trace so far, as text.

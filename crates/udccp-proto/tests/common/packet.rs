@@ -68,6 +68,14 @@ pub fn forge_with(
     finished(like, &header, options, payload)
 }
 
+/// The same packet from the other side: addresses and ports exchanged, no data.
+pub fn reversed(d: &Datagram) -> Datagram {
+    let header = PacketView::new(&d.header, d.transport_len()).unwrap().header();
+    let (src_port, dst_port) = (header.dst_port, header.src_port);
+    let like = Datagram { src: d.dst, dst: d.src, ..d.clone() };
+    finished(&like, &Header { src_port, dst_port, ..header }, &[], Payload::EMPTY)
+}
+
 /// A packet with any header, made by hand, in the direction of `like`.
 pub fn finished(
     like: &Datagram,

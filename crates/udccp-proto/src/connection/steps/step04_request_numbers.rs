@@ -28,6 +28,8 @@ impl Connection {
             return GO_ON;
         }
         if packet.ty == PacketType::Listen {
+            // A server invites us; one Request may follow at once (RFC 5596 section 2.2.3).
+            self.outbox.handshake |= !core::mem::replace(&mut self.was_invited, true);
             return DROP;
         }
         self.counters.drops.sequence_invalid += 1;

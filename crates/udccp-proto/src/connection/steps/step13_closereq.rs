@@ -2,13 +2,19 @@
 
 use udccp_wire::PacketType;
 
-use super::super::{Connection, Ctx, Received};
+use super::super::{Connection, Ctx, Received, State};
 
 impl Connection {
-    /// The server wants to close and leaves TIMEWAIT to us.
+    /// The server wants to close and leaves TIMEWAIT to us. In CLOSING our Close was lost, or is on
+    /// its way; another does no harm, and a CloseReq must be answered (section 8.3).
     pub(super) fn step_13_process_closereq(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
-        if packet.ty == PacketType::CloseReq && self.state.is_before_closereq() {
+        if packet.ty != PacketType::CloseReq {
+            return;
+        }
+        if self.state.is_before_closereq() {
             self.send_close(ctx);
+        } else if self.state == State::Closing {
+            self.outbox.close = true;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Acknowledgements without data.
 
-use udccp_base::{Datagram, Instant, Payload};
+use udccp_base::{Datagram, Duration, Instant, Payload};
 use udccp_wire::{HeaderKind, Seqno};
 
 use super::super::recv_queue::Pressure;
@@ -8,6 +8,9 @@ use super::super::{Connection, Ctx};
 use crate::ccid::Feedback;
 
 const ACK_HEADER: usize = 24;
+
+/// Longest time that acknowledgements are held back.
+const LONGEST_HOLD: Duration = Duration::from_secs(30);
 
 impl Connection {
     /// The acknowledgement number: the newest acknowledgeable packet.
@@ -36,24 +39,29 @@ impl Connection {
             return true;
         }
         let due = self.rx.as_ref().is_some_and(|rx| rx.feedback(now) == Feedback::Due);
-        due && !self.feedback_is_held()
+        due && !self.feedback_is_held(now)
     }
 
     /// Whether feedback waits because the receive queue is nearly full. Once it waits, it does so
-    /// until the queue is half empty, so that the peer resumes with some room.
-    pub(super) fn feedback_is_held(&mut self) -> bool {
-        if !self.config.hold_acks_when_full {
-            return false;
-        }
+    /// until the queue is half empty, so that the peer resumes with some room; but now and then it
+    /// leaves all the same, or the peer would take us for dead.
+    pub(super) fn feedback_is_held(&mut self, now: Instant) -> bool {
         match self.recv_queue.pressure() {
-            Pressure::Hold if !self.acks_held => {
-                self.acks_held = true;
+            _ if !self.config.hold_acks_when_full => return false,
+            Pressure::Hold if self.held_until.is_none() => {
+                self.held_until = Some(now + LONGEST_HOLD);
                 self.counters.acks_held += 1;
             }
-            Pressure::None | Pressure::Slow => self.acks_held = false,
+            Pressure::None | Pressure::Slow => self.held_until = None,
             _ => {}
         }
-        self.acks_held
+        match self.held_until {
+            Some(until) if until <= now => {
+                self.held_until = Some(now + LONGEST_HOLD);
+                false
+            }
+            held => held.is_some(),
+        }
     }
 
     /// Whether an Ack Vector and the like fit beside so many bytes of data.

@@ -68,7 +68,7 @@ impl Connection {
             return true;
         }
         let owed = self.rx.as_ref().is_some_and(|rx| rx.feedback(ctx.now) != Feedback::None);
-        owed && !self.feedback_is_held()
+        owed && !self.feedback_is_held(ctx.now)
     }
 
     /// After the last message, a close that waited for it goes on.

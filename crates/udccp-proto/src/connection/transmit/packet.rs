@@ -224,6 +224,7 @@ impl Connection {
         }
         if told.vector {
             self.ackvec.on_ack_sent(seq);
+            self.ack_records.on_sent(seq);
         }
         if told.dropped {
             self.drops.on_ack_sent(seq);

@@ -1,0 +1,71 @@
+//! Our latest packets that carried the whole Ack Vector: when the peer is known to have one of
+//! them, what it said can be forgotten (RFC 4340 section 11.1).
+
+use udccp_wire::Seqno;
+
+use crate::ackvec::{AckState, Runs};
+
+const KEPT: usize = 8;
+
+/// Runs of the peer's Ack Vector that are searched.
+const RUNS: usize = 4;
+
+/// The latest such packets, the newest last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckRecords {
+    sent: [Seqno; KEPT],
+    len: usize,
+}
+
+impl AckRecords {
+    /// Our packet `seq` left with the whole vector.
+    pub(super) fn on_sent(&mut self, seq: Seqno) {
+        if self.len == KEPT {
+            self.sent.copy_within(1.., 0);
+            self.len -= 1;
+        }
+        self.sent[self.len] = seq;
+        self.len += 1;
+    }
+
+    /// The newest of our packets with a vector that the peer has, by its acknowledgement number or
+    /// its Ack Vector. What is older needs no more asking.
+    pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
+        let candidates = self.sent[..self.len].iter().rposition(|seq| seq.at_most(ackno))?;
+        let known = (0..=candidates).rev().find(|&i| is_received(self.sent[i], ackno, cells))?;
+        let seq = self.sent[known];
+        self.sent.copy_within(known + 1..self.len, 0);
+        self.len -= known + 1;
+        Some(seq)
+    }
+}
+
+/// Whether the peer says that it has `seq`, which is not after `ackno`.
+fn is_received(seq: Seqno, ackno: Seqno, cells: Option<&[u8]>) -> bool {
+    if seq == ackno {
+        return true;
+    }
+    let mut runs = Runs::new(ackno, cells.unwrap_or_default()).take(RUNS);
+    let run = runs.find(|run| run.oldest.at_most(seq));
+    run.is_some_and(|run| matches!(run.state, AckState::Received | AckState::Marked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_received_one_is_found_among_lost_ones() {
+        let seq = Seqno::new;
+        let mut records = AckRecords::default();
+        for n in [1, 4, 7, 10, 13, 16, 19, 22, 25, 28] {
+            records.on_sent(seq(n));
+        }
+        // Up to 26: 26 received, 25 and 24 missing, 23 to 20 received, the rest unsaid.
+        let cells = [0, 0xc1, 0x03];
+        assert_eq!(records.newest_known(seq(26), Some(&cells)), Some(seq(22)));
+        assert_eq!(records.newest_known(seq(26), Some(&cells)), None);
+        assert_eq!(records.newest_known(seq(28), None), Some(seq(28)));
+        assert_eq!(records.newest_known(seq(29), Some(&[63])), None);
+    }
+}
