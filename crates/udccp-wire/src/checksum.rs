@@ -62,6 +62,13 @@ impl Sum {
         self.acc += halves(word.to_be());
     }
 
+    /// The same sum after padding to a whole word.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn at_even_place(self) -> Self {
+        Self { acc: self.acc, odd: false }
+    }
+
     /// Adds another sum that ended at an even place.
     #[inline]
     pub(crate) const fn add_sum(&mut self, other: Self) {

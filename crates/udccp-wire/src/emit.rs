@@ -6,7 +6,7 @@ use core::fmt;
 use bytes::{BufMut, BytesMut};
 
 use crate::checksum::{PseudoHeader, Sum};
-use crate::option::{MAX_DATA, OptionRef};
+use crate::option::{MAX_DATA, OptionRef, Out};
 use crate::reset::ResetCode;
 use crate::seq::Seqno;
 use crate::service::ServiceCode;
@@ -188,47 +188,51 @@ impl Header {
     }
 
     /// Appends the fixed header with Data Offset, CCVal, CsCov and Checksum zero, and returns its
-    /// sum. Summing the registers is cheaper than reading back what was just stored.
-    #[inline]
+    /// sum. Summing the registers is cheaper than reading back what was just stored, and one long
+    /// append cheaper than several short ones, which wait for each other's length.
     fn put(&self, buf: &mut BytesMut) -> Sum {
-        let mut sum = Sum::new();
+        buf.reserve(USUAL_LEN);
         let ports = u64::from(self.src_port) << 48 | u64::from(self.dst_port) << 32;
-        buf.put_u64(ports);
-        sum.add_u64(ports);
-        if self.is_long() {
-            self.put_long(buf, &mut sum);
+        let type_x = (self.packet_type().number() << 1) | u8::from(self.is_long());
+        let sum = if self.is_long() {
+            let word = u64::from(type_x) << 56 | self.seq.value();
+            match self.kind.ack() {
+                Some(ack) => put_words(buf, [ports, word, ack.value()]),
+                None => put_words(buf, [ports, word]),
+            }
         } else {
-            self.put_short(buf, &mut sum);
-        }
+            let word = u64::from(type_x) << 56 | u64::from(self.seq.low24()) << 32;
+            match self.kind.ack() {
+                Some(ack) => put_words(buf, [ports, word | u64::from(ack.low24())]),
+                None => {
+                    let sum = put_words(buf, [ports, word]);
+                    buf.truncate(buf.len() - 4);
+                    sum
+                }
+            }
+        };
+        self.put_last_word(buf, sum)
+    }
+
+    /// Appends Service Code or Reset Code.
+    #[inline]
+    fn put_last_word(&self, buf: &mut BytesMut, mut sum: Sum) -> Sum {
         if let Some(word) = self.kind.word() {
             buf.put_u32(word);
             sum.add_u64(u64::from(word));
         }
         sum
     }
+}
 
-    #[inline]
-    fn put_long(&self, buf: &mut BytesMut, sum: &mut Sum) {
-        let type_x = u64::from((self.packet_type().number() << 1) | 1);
-        let word = type_x << 56 | self.seq.value();
-        buf.put_u64(word);
-        sum.add_u64(word);
-        if let Some(ack) = self.kind.ack() {
-            buf.put_u64(ack.value());
-            sum.add_u64(ack.value());
-        }
-    }
-
-    #[inline]
-    fn put_short(&self, buf: &mut BytesMut, sum: &mut Sum) {
-        let word = u32::from(self.packet_type().number() << 1) << 24 | self.seq.low24();
-        buf.put_u32(word);
-        sum.add_u64(u64::from(word));
-        if let Some(ack) = self.kind.ack() {
-            buf.put_u32(ack.low24());
-            sum.add_u64(u64::from(ack.low24()));
-        }
-    }
+/// Appends words of eight bytes in network order, and returns their sum.
+#[inline]
+fn put_words<const N: usize>(buf: &mut BytesMut, words: [u64; N]) -> Sum {
+    let bytes = words.map(u64::to_be_bytes);
+    buf.extend_from_slice(bytes.as_flattened());
+    let mut sum = Sum::new();
+    words.iter().for_each(|&word| sum.add_u64(word));
+    sum
 }
 
 /// Appends one packet's header to a buffer: first the fixed part, then options, then
@@ -240,7 +244,7 @@ pub struct Emitter<'b> {
     buf: &'b mut BytesMut,
     start: usize,
     fixed_len: usize,
-    /// Of the fixed header, without Data Offset, CCVal and CsCov.
+    /// Of all so far, without Data Offset, CCVal and CsCov.
     sum: Sum,
     ccval_cscov: u8,
 }
@@ -249,7 +253,6 @@ impl<'b> Emitter<'b> {
     /// Begins a packet at the end of `buf`.
     #[inline]
     pub fn new(buf: &'b mut BytesMut, header: &Header) -> Self {
-        buf.reserve(USUAL_LEN);
         let start = buf.len();
         let sum = header.put(buf);
         let fixed_len = buf.len() - start;
@@ -264,7 +267,7 @@ impl<'b> Emitter<'b> {
         if len > MAX_DATA + 2 || len > self.remaining() {
             return Err(HeaderFull);
         }
-        option.put(len as u8, self.buf);
+        option.put(len as u8, &mut Out { buf: self.buf, sum: &mut self.sum });
         Ok(())
     }
 
@@ -293,61 +296,76 @@ impl<'b> Emitter<'b> {
     /// Completes the packet whose data will be `payload` and then `zeros` zero bytes, which are
     /// summed as Checksum Coverage says but not appended. Returns the header's length in bytes.
     #[inline]
-    pub fn finish(mut self, pseudo: &PseudoHeader, payload: &[u8], zeros: usize) -> usize {
-        let data_len = payload.len() + zeros;
-        let header_len = self.pad();
-        let word = self.offset_word(header_len, data_len);
-        let mut sum = self.sum;
-        sum.add_u64(u64::from(word));
-        sum.add_sum(pseudo.sum(IP_PROTOCOL, header_len + data_len));
-        sum.add(self.buf.get(self.start + self.fixed_len..).unwrap_or(&[]));
-        // The header is a whole number of words, so the data begins at an even place.
-        let covered = covered_len(word as u8 & 0xf, data_len);
-        sum.add(payload.get(..covered).unwrap_or(payload));
-        self.set_word(u32::from(word) << 16 | u32::from(sum.checksum()));
-        header_len
+    pub fn finish(self, pseudo: &PseudoHeader, payload: &[u8], zeros: usize) -> usize {
+        // Field by field: to move the emitter as a whole costs as much as to append an option.
+        complete(self.buf, self.start, self.sum, self.ccval_cscov, pseudo, payload, zeros)
     }
 
     /// Completes a packet of `data_len` bytes of data that goes inside UDP, where the UDP checksum
     /// does the work and the Checksum field is zero (RFC 6773 section 3.3). Returns the header's
     /// length in bytes.
     #[inline]
-    pub fn finish_encapsulated(mut self, data_len: usize) -> usize {
-        let header_len = self.pad();
-        let word = self.offset_word(header_len, data_len);
-        self.set_word(u32::from(word) << 16);
+    pub fn finish_encapsulated(self, data_len: usize) -> usize {
+        let header_len = pad(self.buf, self.start);
+        let word = offset_word(header_len, self.ccval_cscov, data_len);
+        set_word(self.buf, self.start, u32::from(word) << 16);
         header_len
     }
+}
 
-    /// Pads the options and returns the header's length.
-    #[inline]
-    fn pad(&mut self) -> usize {
-        //= 4340-5.8-1
-        //= 4340-5.8-2
-        //= 4340-5.8.1-1
-        match self.header_len() % 4 {
-            0 => {}
-            1 => self.buf.put_slice(&[0; 3]),
-            2 => self.buf.put_slice(&[0; 2]),
-            _ => self.buf.put_slice(&[0; 1]),
-        }
-        self.header_len()
+/// [`Emitter::finish`] of an emitter with these fields.
+fn complete(
+    buf: &mut BytesMut,
+    start: usize,
+    sum: Sum,
+    ccval_cscov: u8,
+    pseudo: &PseudoHeader,
+    payload: &[u8],
+    zeros: usize,
+) -> usize {
+    let data_len = payload.len() + zeros;
+    let header_len = pad(buf, start);
+    let word = offset_word(header_len, ccval_cscov, data_len);
+    let mut sum = sum.at_even_place();
+    sum.add_u64(u64::from(word));
+    sum.add_sum(pseudo.sum(IP_PROTOCOL, header_len + data_len));
+    // The header is a whole number of words, so the data begins at an even place.
+    let covered = covered_len(word as u8 & 0xf, data_len);
+    sum.add(payload.get(..covered).unwrap_or(payload));
+    set_word(buf, start, u32::from(word) << 16 | u32::from(sum.checksum()));
+    header_len
+}
+
+/// Pads the options of the header that begins at `start` and returns the header's length.
+#[inline]
+fn pad(buf: &mut BytesMut, start: usize) -> usize {
+    //= 4340-5.8-1
+    //= 4340-5.8-2
+    //= 4340-5.8.1-1
+    let header_len = (buf.len() - start).next_multiple_of(4);
+    match start + header_len - buf.len() {
+        1 => buf.put_slice(&[0; 1]),
+        2 => buf.put_slice(&[0; 2]),
+        3 => buf.put_slice(&[0; 3]),
+        _ => {}
     }
+    header_len
+}
 
-    /// Data Offset, CCVal and Checksum Coverage, which becomes 0 where it would make the packet
-    /// invalid.
-    #[inline]
-    fn offset_word(&self, header_len: usize, data_len: usize) -> u16 {
-        //= 4340-9.2-1
-        let too_far = covered_len(self.ccval_cscov & 0xf, data_len) > data_len;
-        let low = if too_far { self.ccval_cscov & 0xf0 } else { self.ccval_cscov };
-        u16::from_be_bytes([(header_len / 4) as u8, low])
-    }
+/// Data Offset, CCVal and Checksum Coverage, which becomes 0 where it would make the packet
+/// invalid.
+#[inline]
+fn offset_word(header_len: usize, ccval_cscov: u8, data_len: usize) -> u16 {
+    //= 4340-9.2-1
+    let too_far = covered_len(ccval_cscov & 0xf, data_len) > data_len;
+    let low = if too_far { ccval_cscov & 0xf0 } else { ccval_cscov };
+    u16::from_be_bytes([(header_len / 4) as u8, low])
+}
 
-    #[inline]
-    fn set_word(&mut self, word: u32) {
-        if let Some(field) = self.buf.get_mut(self.start + 4..self.start + 8) {
-            field.copy_from_slice(&word.to_be_bytes());
-        }
+/// Writes Data Offset, CCVal, CsCov and Checksum.
+#[inline]
+fn set_word(buf: &mut BytesMut, start: usize, word: u32) {
+    if let Some(field) = buf.get_mut(start + 4..start + 8) {
+        field.copy_from_slice(&word.to_be_bytes());
     }
 }

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
-use crate::checksum::PseudoHeader;
+use crate::checksum::{PseudoHeader, Sum};
 use crate::emit::{Emitter, Header, HeaderFull};
 use crate::error::{OptionError, WireError};
-use crate::option::{OptionRef, RawOption};
+use crate::option::{OptionRef, Out, RawOption};
 use crate::options::RawOptions;
 use crate::view::PacketView;
 
@@ -54,7 +54,8 @@ impl From<OptionRef<'_>> for OptionValue {
     /// The option in its smallest encoding; data beyond 253 bytes is cut.
     fn from(option: OptionRef<'_>) -> Self {
         let mut buf = BytesMut::new();
-        option.put(u8::try_from(option.encoded_len()).unwrap_or(u8::MAX), &mut buf);
+        let len = u8::try_from(option.encoded_len()).unwrap_or(u8::MAX);
+        option.put(len, &mut Out { buf: &mut buf, sum: &mut Sum::new() });
         let data = buf.get(2..buf.len().min(255)).unwrap_or(&[]).to_vec();
         Self { kind: option.kind(), data }
     }

@@ -1,82 +1,15 @@
 //! Options as values: one enum for parsing and for emission (RFC 4340 section 5.8).
 
-use bytes::{BufMut, BytesMut};
+mod encode;
+pub mod kind;
+mod loss_interval;
+
+pub(crate) use encode::Out;
+pub use loss_interval::LossInterval;
 
 use crate::error::OptionError;
 use crate::features::FeatureNumber;
 use crate::types::PacketType;
-
-/// Option type numbers.
-pub mod kind {
-    /// Padding.
-    pub const PADDING: u8 = 0;
-    /// Mandatory.
-    pub const MANDATORY: u8 = 1;
-    /// Slow Receiver.
-    pub const SLOW_RECEIVER: u8 = 2;
-    /// Change L.
-    pub const CHANGE_L: u8 = 32;
-    /// Confirm L.
-    pub const CONFIRM_L: u8 = 33;
-    /// Change R.
-    pub const CHANGE_R: u8 = 34;
-    /// Confirm R.
-    pub const CONFIRM_R: u8 = 35;
-    /// Init Cookie.
-    pub const INIT_COOKIE: u8 = 36;
-    /// NDP Count.
-    pub const NDP_COUNT: u8 = 37;
-    /// Ack Vector with ECN nonce echo 0.
-    pub const ACK_VECTOR_0: u8 = 38;
-    /// Ack Vector with ECN nonce echo 1.
-    pub const ACK_VECTOR_1: u8 = 39;
-    /// Data Dropped.
-    pub const DATA_DROPPED: u8 = 40;
-    /// Timestamp.
-    pub const TIMESTAMP: u8 = 41;
-    /// Timestamp Echo.
-    pub const TIMESTAMP_ECHO: u8 = 42;
-    /// Elapsed Time.
-    pub const ELAPSED_TIME: u8 = 43;
-    /// Data Checksum.
-    pub const DATA_CHECKSUM: u8 = 44;
-    /// Loss Event Rate, of CCIDs 3 and 4.
-    pub const LOSS_EVENT_RATE: u8 = 192;
-    /// Loss Intervals, of CCIDs 3 and 4.
-    pub const LOSS_INTERVALS: u8 = 193;
-    /// Receive Rate, of CCIDs 3 and 4.
-    pub const RECEIVE_RATE: u8 = 194;
-    /// Dropped Packets, of CCID 4.
-    pub const DROPPED_PACKETS: u8 = 195;
-
-    /// The option's name in the RFCs; 192 to 195 are named as in CCIDs 3 and 4.
-    pub const fn name(kind: u8) -> &'static str {
-        match kind {
-            PADDING => "Padding",
-            MANDATORY => "Mandatory",
-            SLOW_RECEIVER => "Slow Receiver",
-            CHANGE_L => "Change L",
-            CONFIRM_L => "Confirm L",
-            CHANGE_R => "Change R",
-            CONFIRM_R => "Confirm R",
-            INIT_COOKIE => "Init Cookie",
-            NDP_COUNT => "NDP Count",
-            ACK_VECTOR_0 => "Ack Vector [Nonce 0]",
-            ACK_VECTOR_1 => "Ack Vector [Nonce 1]",
-            DATA_DROPPED => "Data Dropped",
-            TIMESTAMP => "Timestamp",
-            TIMESTAMP_ECHO => "Timestamp Echo",
-            ELAPSED_TIME => "Elapsed Time",
-            DATA_CHECKSUM => "Data Checksum",
-            LOSS_EVENT_RATE => "Loss Event Rate",
-            LOSS_INTERVALS => "Loss Intervals",
-            RECEIVE_RATE => "Receive Rate",
-            DROPPED_PACKETS => "Dropped Packets",
-            128..=255 => "CCID-specific",
-            _ => "Reserved",
-        }
-    }
-}
 
 /// Longest data of one option in bytes: the length byte counts itself and the type byte.
 pub(crate) const MAX_DATA: usize = 253;
@@ -187,47 +120,6 @@ pub enum OptionRef<'a> {
         /// Option data; empty for types below 32.
         data: &'a [u8],
     },
-}
-
-/// One loss interval of CCID 3 (RFC 4342 section 8.6.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LossInterval {
-    /// Packets in the lossless part, 24 bits.
-    pub lossless_length: u32,
-    /// Parity of the data packets' nonces over the lossless part.
-    pub nonce_echo: bool,
-    /// Packets in the lossy part, 23 bits.
-    pub loss_length: u32,
-    /// Data packets in the interval, 24 bits.
-    pub data_length: u32,
-}
-
-impl LossInterval {
-    /// Length in bytes.
-    pub const LEN: usize = 9;
-
-    /// The interval in these bytes.
-    pub const fn from_bytes(b: [u8; Self::LEN]) -> Self {
-        Self {
-            lossless_length: u32::from_be_bytes([0, b[0], b[1], b[2]]),
-            nonce_echo: b[3] & 0x80 != 0,
-            loss_length: u32::from_be_bytes([0, b[3] & 0x7f, b[4], b[5]]),
-            data_length: u32::from_be_bytes([0, b[6], b[7], b[8]]),
-        }
-    }
-
-    /// The interval as bytes; a length too large for its field becomes the field's largest value.
-    pub fn to_bytes(self) -> [u8; Self::LEN] {
-        let [_, a, b, c] = self.lossless_length.min(0xff_ffff).to_be_bytes();
-        let [_, d, e, f] = self.loss_length.min(0x7f_ffff).to_be_bytes();
-        let [_, g, h, i] = self.data_length.min(0xff_ffff).to_be_bytes();
-        [a, b, c, d | (u8::from(self.nonce_echo) << 7), e, f, g, h, i]
-    }
-
-    /// The intervals in the bytes of [`OptionRef::LossIntervals`], newest first.
-    pub fn iter(intervals: &[u8]) -> impl ExactSizeIterator<Item = Self> + '_ {
-        intervals.as_chunks().0.iter().map(|&b| Self::from_bytes(b))
-    }
 }
 
 impl<'a> OptionRef<'a> {
@@ -378,79 +270,6 @@ impl<'a> OptionRef<'a> {
             _ => true,
         }
     }
-
-    /// Length on the wire in bytes, type and length bytes included. Above 255 the option cannot
-    /// be sent.
-    #[inline]
-    pub const fn encoded_len(&self) -> usize {
-        match *self {
-            Self::Padding | Self::Mandatory | Self::SlowReceiver => 1,
-            Self::ChangeL { value, .. }
-            | Self::ConfirmL { value, .. }
-            | Self::ChangeR { value, .. }
-            | Self::ConfirmR { value, .. } => 3 + value.len(),
-            Self::InitCookie(d) | Self::DataDropped(d) | Self::DroppedPackets(d) => 2 + d.len(),
-            Self::AckVector { cells, .. } => 2 + cells.len(),
-            //= 4340-7.7-2
-            Self::NdpCount(n) => 2 + ndp_len(n),
-            Self::Timestamp(_)
-            | Self::DataChecksum(_)
-            | Self::LossEventRate(_)
-            | Self::ReceiveRate(_) => 6,
-            //= 4340-13.3-4
-            Self::TimestampEcho { elapsed: None, .. } => 6,
-            Self::TimestampEcho { elapsed: Some(0..=0xffff), .. } => 8,
-            Self::TimestampEcho { .. } => 10,
-            //= 4340-13.2-2
-            //= 4340-13.2-3
-            Self::ElapsedTime(0..=0xffff) => 4,
-            Self::ElapsedTime(_) => 6,
-            Self::LossIntervals { intervals, .. } => 3 + intervals.len(),
-            Self::Unknown { kind: 0..32, .. } => 1,
-            Self::CcidSpecific { data, .. } | Self::Unknown { data, .. } => 2 + data.len(),
-        }
-    }
-
-    /// Appends the option, whose encoded length is at most 255.
-    #[inline]
-    pub(crate) fn put(&self, len: u8, buf: &mut BytesMut) {
-        let kind = self.kind();
-        match *self {
-            Self::Padding | Self::Mandatory | Self::SlowReceiver => buf.put_u8(kind),
-            Self::AckVector { cells, .. } => put_slice(buf, [kind, len], cells),
-            Self::ChangeL { feature, value }
-            | Self::ConfirmL { feature, value }
-            | Self::ChangeR { feature, value }
-            | Self::ConfirmR { feature, value } => put_slice(buf, [kind, len, feature.0], value),
-            Self::InitCookie(d) | Self::DataDropped(d) | Self::DroppedPackets(d) => {
-                put_slice(buf, [kind, len], d);
-            }
-            Self::LossIntervals { skip_length, intervals } => {
-                put_slice(buf, [kind, len, skip_length], intervals);
-            }
-            Self::Timestamp(n) | Self::LossEventRate(n) | Self::ReceiveRate(n) => {
-                put_slice(buf, [kind, len], &n.to_be_bytes());
-            }
-            // As in SCTP, whose CRC this is: least significant byte first.
-            Self::DataChecksum(n) => put_slice(buf, [kind, len], &n.to_le_bytes()),
-            Self::TimestampEcho { timestamp, elapsed } => {
-                put_slice(buf, [kind, len], &timestamp.to_be_bytes());
-                put_elapsed(elapsed.unwrap_or(0), usize::from(len) - 6, buf);
-            }
-            Self::ElapsedTime(n) => {
-                put_slice(buf, [kind, len], &[]);
-                put_elapsed(n, usize::from(len) - 2, buf);
-            }
-            Self::NdpCount(n) => {
-                put_slice(buf, [kind, len], &[]);
-                buf.put_uint(n.min(NDP_MAX), ndp_len(n));
-            }
-            Self::Unknown { kind: 0..32, .. } => buf.put_u8(kind),
-            Self::CcidSpecific { data, .. } | Self::Unknown { data, .. } => {
-                put_slice(buf, [kind, len], data);
-            }
-        }
-    }
 }
 
 impl RawOption<'_> {
@@ -459,27 +278,4 @@ impl RawOption<'_> {
         let length = u8::try_from(self.data.len() + 2).unwrap_or(u8::MAX);
         OptionError::InvalidLength { kind: self.kind, length, data: [byte(0), byte(1)] }
     }
-}
-
-const NDP_MAX: u64 = (1 << 48) - 1;
-
-/// Bytes needed for an NDP Count, 1 to 6.
-const fn ndp_len(n: u64) -> usize {
-    let bytes = (u64::BITS - n.leading_zeros()).div_ceil(8) as usize;
-    match bytes {
-        0 => 1,
-        1..=6 => bytes,
-        _ => 6,
-    }
-}
-
-#[inline]
-fn put_slice<const N: usize>(buf: &mut BytesMut, head: [u8; N], data: &[u8]) {
-    buf.extend_from_slice(&head);
-    buf.extend_from_slice(data);
-}
-
-/// Appends a time in none, two or four bytes.
-fn put_elapsed(n: u32, len: usize, buf: &mut BytesMut) {
-    buf.put_uint(u64::from(n), len);
 }
