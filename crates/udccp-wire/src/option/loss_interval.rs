@@ -35,7 +35,7 @@ impl LossInterval {
         [a, b, c, d | (u8::from(self.nonce_echo) << 7), e, f, g, h, i]
     }
 
-    /// The intervals in the bytes of [`OptionRef::LossIntervals`], newest first.
+    /// The intervals in the bytes of [`crate::OptionRef::LossIntervals`], newest first.
     pub fn iter(intervals: &[u8]) -> impl ExactSizeIterator<Item = Self> + '_ {
         intervals.as_chunks().0.iter().map(|&b| Self::from_bytes(b))
     }
