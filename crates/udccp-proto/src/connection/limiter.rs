@@ -2,25 +2,31 @@
 
 use udccp_base::{Duration, Instant};
 
-/// At most one in every interval.
+/// How many may follow each other at once.
+const BURST: u64 = 4;
+
+/// One in every interval on average, in short bursts: an exchange that clears things up may take
+/// a few packets in one go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limiter {
     interval: Duration,
-    next: Instant,
+    /// When all that was taken has been paid for.
+    paid_at: Instant,
 }
 
 impl Limiter {
-    /// A limit of one in every `interval`; the first is free.
-    pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval, next: Instant::ZERO }
+    /// A limit of one in every `interval`.
+    pub(crate) const fn new(interval: Duration) -> Self {
+        Self { interval, paid_at: Instant::ZERO }
     }
 
     /// Takes one if the limit allows.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
-        if now < self.next {
+        let credit = self.interval * (BURST - 1);
+        if self.paid_at > now + credit {
             return false;
         }
-        self.next = now + self.interval;
+        self.paid_at = self.paid_at.max(now) + self.interval;
         true
     }
 }
@@ -71,12 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn a_limiter_spaces() {
+    fn a_limiter_allows_a_burst_and_then_one_in_every_interval() {
         let mut l = Limiter::new(Duration::from_millis(125));
-        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        assert_eq!(
-            [0, 1, 124, 125, 200, 250].map(|t| l.take(at(t))),
-            [true, false, false, true, false, true]
-        );
+        let mut taken =
+            |ms: u64| (0..10).filter(|_| l.take(Instant::from_nanos(ms * 1_000_000))).count();
+        assert_eq!([1000, 1124, 1125, 1400, 9000].map(&mut taken), [4, 0, 1, 2, 4]);
     }
 }

@@ -29,8 +29,7 @@ impl Endpoint {
             None => return,
         };
         connection.set_outside_pressure(outside);
-        packet.ecn = datagram.ecn;
-        connection.handle_packet(&mut ctx, packet);
+        let refuses = connection.handle_packet(&mut ctx, &mut packet);
         let accepted = connection.take_accept_ready().then(|| connection.who.listener).flatten();
         let id = connection.who.id;
         if let Some(listener) = accepted.and_then(|l| self.listeners.get_mut(l)) {
@@ -38,6 +37,9 @@ impl Endpoint {
             self.stats.accepts += 1;
         }
         self.make_ready(index);
+        if refuses {
+            self.refuse(now, &packet, ResetCode::PacketError);
+        }
     }
 
     /// Step 1: check header basics. What fails is ignored, not answered.
@@ -115,8 +117,9 @@ impl Endpoint {
 
     /// Answers a packet that belongs to nobody, within the rate limit, unless it is a Reset.
     fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
-        self.stats.no_connection += 1;
-        if matches!(packet.ty, PacketType::Reset | PacketType::Listen) {
+        self.stats.no_connection += u64::from(code != ResetCode::PacketError);
+        let is_silent = packet.ty == PacketType::Reset && code != ResetCode::PacketError;
+        if is_silent || packet.ty == PacketType::Listen {
             return Route::Nowhere;
         }
         if !self.reset_limit.take(now) {
@@ -124,7 +127,11 @@ impl Endpoint {
             return Route::Nowhere;
         }
         self.stats.stray_resets_sent += 1;
-        self.strays.push_back(stray::reset_for(packet, code, [0; 3], &mut self.arena));
+        let data = match code {
+            ResetCode::PacketError => [packet.ty.number(), 0, 0],
+            _ => [0; 3],
+        };
+        self.strays.push_back(stray::reset_for(packet, code, data, &mut self.arena));
         Route::Nowhere
     }
 

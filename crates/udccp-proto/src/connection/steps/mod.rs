@@ -30,9 +30,11 @@ pub(super) const DROP: Flow = ControlFlow::Break(());
 pub(super) const GO_ON: Flow = ControlFlow::Continue(());
 
 impl Connection {
-    /// Takes a packet that passed steps 1 to 3.
-    pub(crate) fn handle_packet(&mut self, ctx: &mut Ctx<'_>, mut packet: Received<'_>) {
-        let _ = self.run_steps(ctx, &mut packet);
+    /// Takes a packet that passed steps 1 to 3. True where it is to be answered as one that belongs
+    /// to no connection, with Reset, Packet Error.
+    pub(crate) fn handle_packet(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> bool {
+        let _ = self.run_steps(ctx, packet);
+        core::mem::take(&mut self.refuses_packet)
     }
 
     fn run_steps(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> Flow {

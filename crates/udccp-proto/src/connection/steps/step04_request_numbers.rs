@@ -1,15 +1,14 @@
 //! Step 4: prepare sequence numbers in REQUEST.
 
-use udccp_wire::{PacketType, ResetCode};
+use udccp_wire::PacketType;
 
-use super::super::outbox::ResetOut;
 use super::super::{Connection, Ctx, Received, State};
 use super::{DROP, Flow, GO_ON};
 
 impl Connection {
     /// In REQUEST only a Response or a Reset that acknowledges one of our Requests is believed;
-    /// it tells the peer's first number. Everything else is answered with a Reset, and the Requests
-    /// go on.
+    /// it tells the peer's first number. Everything else is answered with a Reset whose numbers come
+    /// from the packet (we know none that the peer would accept), and the Requests go on.
     pub(super) fn step_4_prepare_numbers_in_request(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -34,9 +33,11 @@ impl Connection {
         }
         self.counters.drops.sequence_invalid += 1;
         if self.sync_limit.take(ctx.now) {
-            let data = [packet.ty.number(), 0, 0];
-            let code = ResetCode::PacketError;
-            self.outbox.reset = Some(ResetOut { code, data, ackno: packet.seq });
+            if packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno)) {
+                // The Reset takes its number from the packet, which may be our next one.
+                self.seq.take_next();
+            }
+            self.refuses_packet = true;
         }
         DROP
     }

@@ -15,7 +15,6 @@ impl Connection {
         self.become_state(State::PartOpen);
         self.features.set_phase(Phase::PartOpen);
         self.outbox.handshake = false;
-        self.outbox.reset = None;
         self.retries = 0;
         self.timers.stop(Timer::Request);
         self.timers.set(Timer::Handshake, ctx.now + self.config.handshake_timeout);
