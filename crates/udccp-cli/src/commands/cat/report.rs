@@ -29,7 +29,7 @@ pub(super) struct Sent {
     pub(super) delivered: u64,
     /// Messages judged lost, or not accounted for at the end.
     pub(super) lost: u64,
-    mbit_per_s: f64,
+    pub(super) mbit_per_s: f64,
 }
 
 /// The way in.
@@ -41,7 +41,7 @@ pub(super) struct Received {
     pub(super) bytes: u64,
     /// Messages that arrived and found no room in the receive queue.
     pub(super) overflowed: u64,
-    mbit_per_s: f64,
+    pub(super) mbit_per_s: f64,
 }
 
 impl Report {

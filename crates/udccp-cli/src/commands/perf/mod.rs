@@ -1,12 +1,128 @@
-//! `udccp perf`.
+//! `udccp perf`: throughput, loss, jitter and round-trip time between two machines.
+//!
+//! A control connection (service code `SC:pfct`) agrees on the test and carries the results; each
+//! stream is a connection of its own (`SC:pfda`), whose messages say which test they belong to.
 
-use crate::exit::{Exit, Failure, Outcome};
+mod client;
+mod control;
+mod flow;
+mod messages;
+mod meter;
+mod report;
+mod server;
+mod spec;
+
+use std::time::Duration;
+
+use udccp::ServiceCode;
+
+use super::net::{NetArgs, seconds};
+use crate::exit::{Exit, Outcome};
+
+/// DCCP port of the server unless another is given.
+const DEFAULT_PORT: u16 = 5011;
+/// Service code of control connections, `SC:pfct`.
+const CONTROL: ServiceCode = ServiceCode(u32::from_be_bytes(*b"pfct"));
+/// Service code of streams, `SC:pfda`.
+const STREAM: ServiceCode = ServiceCode(u32::from_be_bytes(*b"pfda"));
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp perf server                          wait for clients, any number of them
+  udccp perf client 192.0.2.1                send for 10 s, a line every second
+  udccp perf client 192.0.2.1 -R -t 30       let the server send for 30 s
+  udccp perf client 192.0.2.1 --bidir -P 4   four connections, both ways
+  udccp perf client 192.0.2.1 -b 20M -l 500  20 Mbit/s in messages of 500 bytes
+  udccp perf client 192.0.2.1 --json | jq .end.sum";
 
 /// Flags of `udccp perf`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    side: Side,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Side {
+    /// Wait for clients
+    Server(ServerArgs),
+    /// Run a test against a server
+    Client(ClientArgs),
+}
+
+/// Flags of `udccp perf server`.
+#[derive(Debug, clap::Args)]
+struct ServerArgs {
+    /// DCCP port
+    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    port: u16,
+    /// Serve one test and exit
+    #[arg(short = '1', long)]
+    one_off: bool,
+    /// One JSON object a test
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    net: NetArgs,
+}
+
+/// Flags of `udccp perf client`.
+#[derive(Debug, clap::Args)]
+struct ClientArgs {
+    /// Name or address of the server
+    host: String,
+    /// DCCP port of the server
+    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    port: u16,
+    /// Seconds to measure
+    #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    time: Duration,
+    /// Seconds between reports, 0 for none
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+    /// Target rate of each stream, as 20M, 1.5G or "20 Mbit/s" [default: as fast as it goes]
+    #[arg(short, long, value_name = "RATE", value_parser = spec::rate)]
+    bitrate: Option<u64>,
+    /// Bytes of a message
+    #[arg(short, long, value_name = "BYTES", default_value_t = 1400)]
+    length: usize,
+    /// Streams at once, each a connection
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    parallel: u16,
+    /// The server sends
+    #[arg(short = 'R', long, conflicts_with = "bidir")]
+    reverse: bool,
+    /// Both send
+    #[arg(long)]
+    bidir: bool,
+    /// One JSON object at the end
+    #[arg(long)]
+    json: bool,
+    /// One JSON object a line: start, every interval, end
+    #[arg(long, conflicts_with = "json")]
+    json_stream: bool,
+    /// Give up after this many seconds without a connection
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+    #[command(flatten)]
+    net: NetArgs,
+}
 
 /// Runs the command.
-pub(crate) fn run(_args: Args) -> Outcome<Exit> {
-    Err(Failure::new(Exit::Unsupported, "`udccp perf` is not in this build"))
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    // One thread: packets of all streams go through one lock and mostly one core anyway, and
+    // nothing is spent on passing them between threads.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match args.side {
+        Side::Server(args) => runtime.block_on(server::run(&args)),
+        Side::Client(args) => runtime.block_on(client::run(&args)),
+    }
+}
+
+/// Milliseconds since the process started measuring; for jitter and rates.
+#[expect(clippy::disallowed_methods, reason = "a measurement needs a clock")]
+fn clock() -> std::time::Instant {
+    std::time::Instant::now()
 }

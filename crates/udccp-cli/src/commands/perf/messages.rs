@@ -1,0 +1,157 @@
+//! The messages of a stream.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+
+/// Bytes of a message that the measurement itself needs.
+pub(super) const HEADER_BYTES: usize = 32;
+/// Messages made at once.
+pub(super) const BATCH: usize = 64;
+
+/// First bytes of every message of a stream.
+const MAGIC: [u8; 4] = *b"udpf";
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Client to server: this connection is that stream of that test.
+    Attach,
+    /// Server to client: understood.
+    Attached,
+    /// What is measured.
+    Data,
+}
+
+/// The beginning of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) kind: Kind,
+    /// Stream of the test, from 0.
+    pub(super) stream: u16,
+    /// The test, by the number that the server gave it.
+    pub(super) test: u64,
+    /// Number of the message, from 0.
+    pub(super) number: u64,
+    /// When it was made, in nanoseconds by the sender's clock.
+    pub(super) made_ns: u64,
+}
+
+impl Header {
+    pub(super) fn write(&self, to: &mut [u8]) {
+        let kind: u16 = match self.kind {
+            Kind::Attach => 1,
+            Kind::Attached => 2,
+            Kind::Data => 3,
+        };
+        to[..4].copy_from_slice(&MAGIC);
+        to[4..6].copy_from_slice(&kind.to_be_bytes());
+        to[6..8].copy_from_slice(&self.stream.to_be_bytes());
+        to[8..16].copy_from_slice(&self.test.to_be_bytes());
+        to[16..24].copy_from_slice(&self.number.to_be_bytes());
+        to[24..32].copy_from_slice(&self.made_ns.to_be_bytes());
+    }
+
+    /// The header of a message; `None` for anything else.
+    pub(super) fn read(message: &[u8]) -> Option<Self> {
+        let header: &[u8; HEADER_BYTES] = message.first_chunk()?;
+        if header[..4] != MAGIC {
+            return None;
+        }
+        let n16 = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let n64 = |at: usize| header[at..at + 8].iter().fold(0, |n, &b| n << 8 | u64::from(b));
+        let kind = match n16(4) {
+            1 => Kind::Attach,
+            2 => Kind::Attached,
+            3 => Kind::Data,
+            _ => return None,
+        };
+        let (test, number, made_ns) = (n64(8), n64(16), n64(24));
+        Some(Self { kind, stream: n16(6), test, number, made_ns })
+    }
+
+    /// A message that is only this header.
+    pub(super) fn message(&self) -> Bytes {
+        let mut bytes = BytesMut::zeroed(HEADER_BYTES);
+        self.write(&mut bytes);
+        bytes.freeze()
+    }
+}
+
+/// Makes data messages in memory that is used again once they have left.
+#[derive(Debug)]
+pub(super) struct Mint {
+    length: usize,
+    next: Header,
+    lent: VecDeque<Bytes>,
+}
+
+impl Mint {
+    pub(super) fn new(test: u64, stream: u16, length: usize) -> Self {
+        let next = Header { kind: Kind::Data, stream, test, number: 0, made_ns: 0 };
+        Self { length, next, lent: VecDeque::new() }
+    }
+
+    /// Bytes of a message.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The next messages, at most [`BATCH`].
+    pub(super) fn make(
+        &mut self,
+        count: usize,
+        now_ns: u64,
+    ) -> impl Iterator<Item = Bytes> + use<> {
+        let count = count.min(BATCH);
+        let mut block = self.block();
+        self.next.made_ns = now_ns;
+        for message in block.chunks_exact_mut(self.length).take(count) {
+            self.next.write(message);
+            self.next.number += 1;
+        }
+        let block = block.freeze();
+        self.lent.push_back(block.clone());
+        let length = self.length;
+        (0..count).map(move |n| block.slice(n * length..(n + 1) * length))
+    }
+
+    /// Memory for a batch: the oldest block, if nothing of it is queued any more.
+    fn block(&mut self) -> BytesMut {
+        if let Some(oldest) = self.lent.pop_front() {
+            match oldest.try_into_mut() {
+                Ok(block) => return block,
+                Err(in_use) => self.lent.push_front(in_use),
+            }
+        }
+        BytesMut::zeroed(self.length * BATCH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_read_as_they_were_written() {
+        let header =
+            Header { kind: Kind::Attach, stream: 7, test: u64::MAX - 1, number: 3, made_ns: 9 };
+        assert_eq!(Header::read(&header.message()), Some(header));
+        assert_eq!(Header::read(&header.message()[..31]), None);
+        assert_eq!(Header::read(&[0; 100]), None);
+    }
+
+    #[test]
+    fn messages_are_numbered_and_their_memory_is_used_again() {
+        let mut mint = Mint::new(1, 2, 100);
+        let first: Vec<Bytes> = mint.make(BATCH, 5).collect();
+        assert_eq!(Header::read(&first[63]).unwrap().number, 63);
+        let at = first[0].as_ptr();
+        let second: Vec<Bytes> = mint.make(10, 6).collect();
+        assert_ne!(second[0].as_ptr(), at, "the first block is still in use");
+        assert_eq!((second.len(), Header::read(&second[0]).unwrap().number), (10, 64));
+        drop(first);
+        let third: Vec<Bytes> = mint.make(1, 7).collect();
+        assert_eq!(third[0].as_ptr(), at);
+    }
+}

@@ -1,0 +1,214 @@
+//! The server: any number of tests at once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cpu_time::ProcessTime;
+use tokio::sync::watch;
+use udccp::{Connection, Endpoint, Error};
+
+use super::control::{Answer, Answerer, Ask, StreamResult};
+use super::flow::{self, Load, Sent};
+use super::messages::{Header, Kind};
+use super::meter::Meter;
+use super::report;
+use super::spec::{Spec, with_queues};
+use super::{CONTROL, STREAM, ServerArgs, clock};
+use crate::commands::net::first_that_works;
+use crate::exit::{Exit, Outcome};
+use crate::output;
+
+/// A stream that does not say what it is within this time is dropped.
+const ATTACH_WITHIN: Duration = Duration::from_secs(10);
+/// How long a result may have to wait for its last messages.
+const RESULT_WITHIN: Duration = Duration::from_secs(15);
+
+/// Tests in progress, by number.
+type Tests = Arc<Mutex<BTreeMap<u64, Arc<Test>>>>;
+
+/// A test in progress.
+#[derive(Debug)]
+struct Test {
+    number: u64,
+    spec: Spec,
+    began: watch::Sender<Option<(Instant, ProcessTime)>>,
+    streams: Vec<Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    meter: Arc<Meter>,
+    /// How sending went, once it is over.
+    sent: watch::Sender<Option<Sent>>,
+}
+
+/// Serves tests until the process is told to end.
+pub(super) async fn run(args: &ServerArgs) -> Outcome<Exit> {
+    let options = with_queues(args.net.options().backlog(2048));
+    let listener = first_that_works(&args.net.listen_at(args.port), |&addr| {
+        Endpoint::bind(addr)?.listen(args.port, [CONTROL, STREAM], &options)
+    })?;
+    output::note(&format!(
+        "listening on DCCP port {} over UDP {}",
+        args.port,
+        listener.local_addr()
+    ));
+    let tests = Tests::default();
+    let json = args.json;
+    let (tell, mut over) = tokio::sync::mpsc::channel(1);
+    loop {
+        let connection = tokio::select! {
+            accepted = listener.accept() => accepted?,
+            _ = tokio::signal::ctrl_c() => return Ok(Exit::Success),
+            _ = over.recv(), if args.one_off => return Ok(Exit::Success),
+        };
+        let (tests, tell) = (Arc::clone(&tests), tell.clone());
+        tokio::spawn(async move {
+            if connection.service_code() == CONTROL {
+                serve_control(&connection, &tests, json).await;
+                let _ = tell.send(()).await;
+            } else {
+                serve_stream(connection, &tests).await;
+            }
+        });
+    }
+}
+
+/// One client, from its question to its end.
+async fn serve_control(connection: &Connection, tests: &Tests, json: bool) {
+    let peer = connection.peer_addr();
+    output::note(&format!("client {peer}"));
+    let mut test = None;
+    let end = answer_all(connection, tests, &mut test).await;
+    if let Err(e) = end {
+        output::note(&format!("client {peer}: {e}"));
+    }
+    let Some(test) = test else { return };
+    locked(tests).remove(&test.number);
+    let results: Vec<StreamResult> = test.streams.iter().map(|s| s.result(&test.spec)).collect();
+    // A closed standard output ends the printing and not the serving.
+    let _ = report::print_server(&peer.to_string(), &test.spec, &results, json);
+}
+
+async fn answer_all(
+    connection: &Connection,
+    tests: &Tests,
+    current: &mut Option<Arc<Test>>,
+) -> Outcome<()> {
+    let mut answerer = Answerer::new(connection);
+    while let Some(ask) = answerer.next().await? {
+        let answer = match (ask, &current) {
+            (Ask::Start(spec), None) => match spec.objection() {
+                Some(why) => Answer::Refused(why),
+                None => {
+                    let test = Arc::new(Test::new(locked(tests).len() as u64, spec));
+                    locked(tests).insert(test.number, Arc::clone(&test));
+                    Answer::Ready(current.insert(test).number)
+                }
+            },
+            (Ask::Go, Some(test)) => {
+                test.began.send_replace(Some((clock(), ProcessTime::now())));
+                Answer::Going
+            }
+            (Ask::Stream(n), Some(test)) => match test.streams.get(usize::from(n)) {
+                Some(stream) => Answer::Stream(stream.final_result(&test.spec).await),
+                None => Answer::Refused(format!("there is no stream {n}")),
+            },
+            (Ask::Cpu, Some(test)) => Answer::Cpu(test.cpu_percent()),
+            _ => Answer::Refused("that is not the next step of a test".into()),
+        };
+        answerer.answer(answer).await?;
+    }
+    Ok(())
+}
+
+/// One stream: finds its test, then runs both its directions.
+async fn serve_stream(connection: Connection, tests: &Tests) {
+    let attached = tokio::time::timeout(ATTACH_WITHIN, attach(&connection, tests)).await;
+    let Ok(Ok(Some((test, n)))) = attached else {
+        connection.abort();
+        return;
+    };
+    let stream = &test.streams[usize::from(n)];
+    let sending = async {
+        if test.spec.direction.server_sends() {
+            let mut began = test.began.subscribe();
+            if began.wait_for(Option::is_some).await.is_ok() {
+                let sent = flow::send(&connection, test.load(n)).await.unwrap_or_default();
+                stream.sent.send_replace(Some(sent));
+            }
+        }
+    };
+    let receiving = flow::receive(&connection, &stream.meter);
+    // The end of a connection is the client's business.
+    let _ = tokio::join!(sending, receiving);
+}
+
+/// Waits for the message that says which stream this is, and confirms it.
+async fn attach(connection: &Connection, tests: &Tests) -> Result<Option<(Arc<Test>, u16)>, Error> {
+    while let Some(message) = connection.recv().await? {
+        let Some(header) = Header::read(&message).filter(|h| h.kind == Kind::Attach) else {
+            continue;
+        };
+        let test = locked(tests).get(&header.test).cloned();
+        let Some(test) = test.filter(|t| usize::from(header.stream) < t.streams.len()) else {
+            return Ok(None);
+        };
+        connection.send(Header { kind: Kind::Attached, ..header }.message()).await?;
+        return Ok(Some((test, header.stream)));
+    }
+    Ok(None)
+}
+
+fn locked(tests: &Tests) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Test>>> {
+    tests.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Test {
+    fn new(salt: u64, spec: Spec) -> Self {
+        let epoch = clock();
+        let stream =
+            || Stream { meter: Arc::new(Meter::new(epoch)), sent: watch::Sender::new(None) };
+        let streams = (0..spec.streams).map(|_| stream()).collect();
+        // Unlike any other in this process; nobody gains by guessing it.
+        let number = u64::from(std::process::id()) << 32 ^ epoch.elapsed().as_nanos() as u64 ^ salt;
+        Self { number, spec, began: watch::Sender::new(None), streams }
+    }
+
+    fn load(&self, stream: u16) -> Load {
+        Load {
+            test: self.number,
+            stream,
+            length: self.spec.length,
+            bits_per_s: self.spec.bits_per_s,
+            duration: self.spec.duration(),
+        }
+    }
+
+    fn cpu_percent(&self) -> f64 {
+        self.began.borrow().as_ref().map_or(0.0, |(began, cpu)| {
+            let wall = began.elapsed().as_secs_f64();
+            if wall > 0.0 { cpu.elapsed().as_secs_f64() / wall * 100.0 } else { 0.0 }
+        })
+    }
+}
+
+impl Stream {
+    /// What is known now.
+    fn result(&self, spec: &Spec) -> StreamResult {
+        StreamResult {
+            sent: *self.sent.borrow(),
+            received: spec.direction.client_sends().then(|| self.meter.total()),
+        }
+    }
+
+    /// What is known when sending is over.
+    async fn final_result(&self, spec: &Spec) -> StreamResult {
+        if spec.direction.server_sends() {
+            let mut sent = self.sent.subscribe();
+            let _ = tokio::time::timeout(RESULT_WITHIN, sent.wait_for(Option::is_some)).await;
+        }
+        self.result(spec)
+    }
+}

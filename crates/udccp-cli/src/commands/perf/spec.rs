@@ -1,0 +1,119 @@
+//! What a test is to do.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use udccp::Options;
+
+use super::messages::HEADER_BYTES;
+
+/// Version of what client and server say to each other.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Direction {
+    /// The client.
+    Forward,
+    /// The server.
+    Reverse,
+    /// Both.
+    Both,
+}
+
+impl Direction {
+    pub(super) fn client_sends(self) -> bool {
+        self != Self::Reverse
+    }
+
+    pub(super) fn server_sends(self) -> bool {
+        self != Self::Forward
+    }
+}
+
+/// A test, as the client asks for it and the server runs its part of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Spec {
+    pub(super) protocol: u32,
+    pub(super) direction: Direction,
+    pub(super) streams: u16,
+    pub(super) duration_s: f64,
+    pub(super) length: usize,
+    pub(super) bits_per_s: Option<u64>,
+    pub(super) ccid: u8,
+}
+
+/// Longest test that a server agrees to.
+const MAX_SECONDS: f64 = 86_400.0;
+
+impl Spec {
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.duration_s.clamp(0.0, MAX_SECONDS))
+    }
+
+    /// Why a server would not run this.
+    pub(super) fn objection(&self) -> Option<String> {
+        if self.protocol != PROTOCOL {
+            let theirs = self.protocol;
+            return Some(format!("client speaks version {theirs}, server version {PROTOCOL}"));
+        }
+        if self.streams == 0 || self.streams > 1000 {
+            return Some(format!("{} streams are not between 1 and 1000", self.streams));
+        }
+        if self.length < HEADER_BYTES {
+            return Some(format!("a message needs at least {HEADER_BYTES} bytes"));
+        }
+        if !(0.0..=MAX_SECONDS).contains(&self.duration_s) {
+            return Some(format!("a test lasts at most {MAX_SECONDS} seconds"));
+        }
+        None
+    }
+}
+
+/// Queues that keep a fast path busy and are empty soon on a slow one.
+pub(super) fn with_queues(options: Options) -> Options {
+    options.send_queue(1 << 20, 1024).recv_queue(4 << 20, 4096)
+}
+
+/// A rate in bits per second: `20M`, `1.5G`, or with its unit written out.
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    if let Ok(rate) = text.parse::<udccp_base::DataRate>() {
+        return nonzero(rate.bits_per_sec());
+    }
+    let wrong = || format!("\"{text}\" is no rate; write 20M, 1.5G, 800K or \"20 Mbit/s\"");
+    let (number, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
+        Some(b'K') => (&text[..text.len() - 1], 1e3),
+        Some(b'M') => (&text[..text.len() - 1], 1e6),
+        Some(b'G') => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    if !number.is_finite() || number < 0.0 {
+        return Err(wrong());
+    }
+    nonzero((number * factor) as u64)
+}
+
+fn nonzero(bits_per_s: u64) -> Result<u64, String> {
+    if bits_per_s == 0 {
+        return Err("the rate is zero; leave the flag out to send as fast as it goes".into());
+    }
+    Ok(bits_per_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_in_the_forms_that_people_write() {
+        assert_eq!(rate("20M"), Ok(20_000_000));
+        assert_eq!(rate("1.5g"), Ok(1_500_000_000));
+        assert_eq!(rate("20 Mbit/s"), Ok(20_000_000));
+        assert_eq!(rate("64000"), Ok(64_000));
+        for wrong in ["", "fast", "M", "-1M", "0", "NaN", "20Q", "é"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+}
