@@ -59,15 +59,18 @@ macro_rules! an_end {
         }
 
         impl Machine for $end {
+            #[inline]
             fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
                 self.0.handle_datagram(now, datagram);
             }
             fn handle_timeout(&mut self, now: Instant) {
                 self.0.handle_timeout(now);
             }
+            #[inline]
             fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
                 self.0.poll_transmit(now)
             }
+            #[inline]
             fn poll_timeout(&self) -> Option<Instant> {
                 self.0.poll_timeout()
             }
@@ -77,15 +80,18 @@ macro_rules! an_end {
             fn open(&mut self, now: Instant) {
                 self.0.open(now);
             }
+            #[inline]
             fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
                 self.0.send(now, message)
             }
+            #[inline]
             fn is_writable(&self) -> bool {
                 self.0.is_writable()
             }
             fn close(&mut self, now: Instant) {
                 self.0.close(now);
             }
+            #[inline]
             fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
                 self.0.poll_delivered(now)
             }

@@ -52,7 +52,7 @@ impl RangeSet {
     }
 
     /// The stretches from the highest down.
-    pub(crate) fn from_the_back(&self) -> impl Iterator<Item = Range> {
+    pub(crate) fn iter_back(&self) -> impl Iterator<Item = Range> {
         self.ranges.iter().rev().copied()
     }
 
@@ -85,7 +85,7 @@ impl RangeSet {
                     newly(Range::new(back.end, range.end));
                     back.end = range.end;
                 }
-                return *back;
+                *back
             }
             Some(back) if range.start <= back.end => self.insert_within(range, newly),
             _ => {

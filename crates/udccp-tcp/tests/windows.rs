@@ -124,10 +124,10 @@ fn a_window_that_closes_is_probed_and_opens_again() {
 
 /// One loss in every `1/p` segments: the window moves between W/2 and W with 3/8 W^2 = 1/p, its
 /// mean is 0.75 W = sqrt(3 / 2p). The law leaves out the round trip of recovery, in which the
-/// window stands at W/2: one of W/2 + 1, hence 4 % at these sizes.
+/// window stands at W/2: one of W/2 + 1, hence up to 4 % at these sizes.
 #[test]
 fn newreno_obeys_the_square_root_law() {
-    for per_loss in [1200_u64, 4800] {
+    for per_loss in [2400_u64, 4800] {
         let config = TcpConfig { delayed_ack: DelayedAck::OFF, ..plain() };
         let mut segments = 0;
         let mut pipe = Pipe::new(config, ms(50)).with_rate(1000, 100_000).with_rule(move |_, d| {
@@ -150,8 +150,9 @@ fn newreno_obeys_the_square_root_law() {
         let (mean, peak) = (area / 5000.0, peaks.iter().sum::<f64>() / peaks.len() as f64);
         let law = (1.5 * per_loss as f64).sqrt();
         assert!(peaks.len() > 25, "{}", peaks.len());
-        assert!((mean / peak - 0.75).abs() < 0.01, "{per_loss}: {mean} of {peak}");
-        assert!((mean / law - 1.0).abs() < 0.045, "{per_loss}: {mean} against {law}");
+        let sawtooth = (0.75 * peak * peak / 2.0 + peak / 2.0) / (peak / 2.0 + 1.0);
+        assert!((mean / sawtooth - 1.0).abs() < 0.01, "{per_loss}: {mean} of {peak}");
+        assert!((mean / law - 1.0).abs() < 0.04, "{per_loss}: {mean} against {law}");
         assert_eq!(pipe.sender.stats().send.timeouts, 0);
     }
 }

@@ -26,7 +26,7 @@ impl Connection {
     }
 
     /// A segment arrived in state `Listen`.
-    pub(super) fn on_listen(&mut self, now: Instant, header: &TcpHeader) {
+    pub(super) fn on_listen(&mut self, now: Instant, header: &TcpHeader<'_>) {
         if header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK) {
             self.step(now, Event::SynArrived);
             self.agree(header);
@@ -35,7 +35,7 @@ impl Connection {
     }
 
     /// A segment arrived in state `SynSent`.
-    pub(super) fn on_syn_sent(&mut self, now: Instant, header: &TcpHeader) {
+    pub(super) fn on_syn_sent(&mut self, now: Instant, header: &TcpHeader<'_>) {
         let answers_syn =
             header.flags.has(Flags::ACK) && seq::from_wire(self.isn, header.ack, 1) == Some(1);
         if !answers_syn {
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// The first acceptable acknowledgement arrived in state `SynReceived`.
-    pub(super) fn on_syn_received(&mut self, now: Instant, header: &TcpHeader) {
+    pub(super) fn on_syn_received(&mut self, now: Instant, header: &TcpHeader<'_>) {
         if seq::from_wire(self.isn, header.ack, 1).is_some_and(|ack| ack >= 1) {
             let window = u64::from(header.window) << self.agreed.peer_shift;
             self.establish(now, 1 + window);
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// Takes what the peer's SYN says.
-    fn agree(&mut self, header: &TcpHeader) {
+    fn agree(&mut self, header: &TcpHeader<'_>) {
         let (peer, config) = (&header.options, &self.config);
         self.peer_isn = header.seq;
         self.last_ack_sent = 1;
@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// The options of our SYN or SYN-ACK.
-    pub(super) fn syn_options(&self, now: Instant, kind: Control) -> TcpOptions {
+    pub(super) fn syn_options(&self, now: Instant, kind: Control) -> TcpOptions<'static> {
         let answer = kind == Control::SynAck;
         let timestamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
         let echo = if answer { self.recent_timestamp } else { 0 };

@@ -10,7 +10,13 @@ use crate::wire::{Flags, TcpHeader};
 
 impl Connection {
     /// Dispatches an intact segment with `data` bytes by state.
-    pub(super) fn on_header(&mut self, now: Instant, header: &TcpHeader, data: usize, ecn: Ecn) {
+    pub(super) fn on_header(
+        &mut self,
+        now: Instant,
+        header: &TcpHeader<'_>,
+        data: usize,
+        ecn: Ecn,
+    ) {
         match self.state {
             State::Closed => {}
             State::Listen => self.on_listen(now, header),
@@ -19,7 +25,7 @@ impl Connection {
         }
     }
 
-    fn on_segment(&mut self, now: Instant, header: &TcpHeader, data: usize, ecn: Ecn) {
+    fn on_segment(&mut self, now: Instant, header: &TcpHeader<'_>, data: usize, ecn: Ecn) {
         let flags = header.flags;
         let Some(start) = seq::from_wire(self.peer_isn, header.seq, self.recv.nxt()) else {
             return;
@@ -60,7 +66,7 @@ impl Connection {
     }
 
     /// Protection against wrapped sequence numbers (RFC 7323 section 5.3).
-    fn is_stale(&self, header: &TcpHeader) -> bool {
+    fn is_stale(&self, header: &TcpHeader<'_>) -> bool {
         self.agreed.timestamps
             && header
                 .options
@@ -68,7 +74,7 @@ impl Connection {
                 .is_some_and(|(val, _)| seq::timestamp_before(val, self.recent_timestamp))
     }
 
-    fn on_unacceptable(&mut self, now: Instant, header: &TcpHeader, range: Range) {
+    fn on_unacceptable(&mut self, now: Instant, header: &TcpHeader<'_>, range: Range) {
         if self.state == State::SynReceived && header.flags.has(Flags::SYN) {
             // Our answer to the SYN was lost.
             self.control = Some(super::Control::SynAck);
@@ -82,7 +88,7 @@ impl Connection {
 
     /// TS.Recent follows the segment that the next acknowledgement will answer.
     #[inline]
-    fn take_timestamp(&mut self, header: &TcpHeader, start: u64) {
+    fn take_timestamp(&mut self, header: &TcpHeader<'_>, start: u64) {
         if let Some((val, _)) = header.options.timestamps
             && start <= self.last_ack_sent
         {
@@ -91,7 +97,7 @@ impl Connection {
     }
 
     /// Processes the acknowledgement field; false drops the rest of the segment.
-    fn on_acknowledgement(&mut self, now: Instant, header: &TcpHeader) -> bool {
+    fn on_acknowledgement(&mut self, now: Instant, header: &TcpHeader<'_>) -> bool {
         let (una, nxt) = (self.send.una(), self.send.nxt());
         let Some(ack) = seq::from_wire(self.isn, header.ack, una) else { return false };
         if ack > nxt {
@@ -105,9 +111,9 @@ impl Connection {
         let mut blocks = [Range::new(0, 0); 4];
         let mut count = 0;
         if self.agreed.sack {
-            for (left, right) in header.options.sack.as_slice() {
+            for (left, right) in header.options.sack.iter().take(blocks.len()) {
                 let edges =
-                    (seq::from_wire(self.isn, *left, una), seq::from_wire(self.isn, *right, una));
+                    (seq::from_wire(self.isn, left, una), seq::from_wire(self.isn, right, una));
                 if let (Some(left), Some(right)) = edges
                     && left < right
                     && right <= nxt
@@ -135,7 +141,7 @@ impl Connection {
     }
 
     /// The time since the segment left whose timestamp comes back, at least one tick.
-    fn timestamp_rtt(&self, now: Instant, header: &TcpHeader) -> Option<Duration> {
+    fn timestamp_rtt(&self, now: Instant, header: &TcpHeader<'_>) -> Option<Duration> {
         let (_, echo) = header.options.timestamps.filter(|_| self.agreed.timestamps)?;
         let ticks = self.timestamp(now).wrapping_sub(echo);
         // An echo from the future, or of nothing, is no measurement.

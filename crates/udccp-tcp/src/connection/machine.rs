@@ -14,12 +14,8 @@ impl Connection {
 
 impl Machine for Connection {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        let parsed = TcpHeader::parse(&datagram.header, &datagram.payload, self.pseudo_in);
-        match parsed {
-            Ok((header, data))
-                if header.dst_port == self.local.port()
-                    && header.src_port == self.remote.port() =>
-            {
+        match TcpHeader::parse(&datagram.header, &datagram.payload, self.pseudo_in) {
+            Ok((header, data)) if (header.dst_port, header.src_port) == self.ports => {
                 self.on_header(now, &header, data, datagram.ecn);
             }
             _ => self.bad_segments += 1,

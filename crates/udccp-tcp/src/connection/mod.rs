@@ -63,8 +63,8 @@ struct Agreed {
 /// One end of a connection; [`crate::TcpSender`] and [`crate::TcpReceiver`] are its two roles.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    local: SocketAddr,
-    remote: SocketAddr,
+    /// Our port and the peer's.
+    ports: (u16, u16),
     config: TcpConfig,
     state: State,
     close_reason: Option<CloseReason>,
@@ -91,6 +91,8 @@ pub(crate) struct Connection {
     /// Close as soon as the peer does.
     close_with_peer: bool,
     arena: BytesMut,
+    /// Both addresses as datagrams over raw IP carry them: without ports.
+    raw_ip: (SocketAddr, SocketAddr),
     pseudo_out: Sum,
     pseudo_in: Sum,
     bad_segments: u64,
@@ -109,8 +111,7 @@ impl Connection {
         let (isn, timestamp_offset) = (rng.next_u64() as u32, rng.next_u64() as u32);
         let pseudo = |from: IpAddr, to| Sum::pseudo_header(from, to, udccp_base::Datagram::TCP);
         Self {
-            local,
-            remote,
+            ports: (local.port(), remote.port()),
             state,
             close_reason: None,
             send: SendSide::new(&config),
@@ -128,6 +129,7 @@ impl Connection {
             state_deadline: Instant::MAX,
             close_with_peer: state == State::Listen,
             arena: BytesMut::new(),
+            raw_ip: (SocketAddr::new(local.ip(), 0), SocketAddr::new(remote.ip(), 0)),
             pseudo_out: pseudo(local.ip(), remote.ip()),
             pseudo_in: pseudo(remote.ip(), local.ip()),
             bad_segments: 0,

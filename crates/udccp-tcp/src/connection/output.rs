@@ -6,7 +6,7 @@ use udccp_base::{Datagram, Ecn, Instant, Payload};
 use super::{Connection, Control, Event};
 use crate::send::Segment;
 use crate::seq;
-use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBlocks, TcpHeader, TcpOptions};
+use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
 
 /// Headers are cut from blocks of this many bytes: one allocation for some 500 segments.
 const ARENA_BYTES: usize = 16 << 10;
@@ -53,7 +53,7 @@ impl Connection {
             options: self.syn_options(now, control),
             ..TcpHeader::default()
         };
-        self.emit(header, 0, Ecn::NotEct)
+        self.emit(&header, 0, Ecn::NotEct)
     }
 
     fn data_segment(&mut self, now: Instant, segment: Segment) -> Datagram {
@@ -77,6 +77,7 @@ impl Connection {
     }
 
     /// Any segment of a synchronised connection: all of them acknowledge.
+    #[inline]
     fn acknowledge(
         &mut self,
         now: Instant,
@@ -86,49 +87,50 @@ impl Connection {
         ecn: Ecn,
     ) -> Datagram {
         let echo = if self.echo_congestion { Flags::ECE } else { Flags::default() };
+        let timestamps = self.agreed.timestamps;
+        let timestamps = timestamps.then(|| (self.timestamp(now), self.recent_timestamp));
         let expected = self.recv.nxt();
-        let header = TcpHeader {
+        let mut header = TcpHeader {
             seq: seq::to_wire(self.isn, offset),
             ack: seq::to_wire(self.peer_isn, expected),
             flags: flags.with(echo),
             window: self.recv.window_field(),
-            options: self.options(now),
+            options: TcpOptions { timestamps, ..TcpOptions::default() },
             ..TcpHeader::default()
         };
         self.last_ack_sent = expected;
+        if !self.agreed.sack || !self.recv.has_blocks() {
+            self.recv.on_ack_sent();
+            return self.emit(&header, data, ecn);
+        }
+        let blocks = self.blocks();
+        header.options.sack = blocks.blocks();
         self.recv.on_ack_sent();
-        self.emit(header, data, ecn)
+        self.emit(&header, data, ecn)
+    }
+
+    /// What is reported beside the acknowledgement number.
+    fn blocks(&self) -> SackBuffer {
+        let mut sack = SackBuffer::default();
+        self.recv.for_each_block(|r| {
+            let edge = |offset| seq::to_wire(self.peer_isn, offset);
+            sack.push(edge(r.start), edge(r.end));
+        });
+        sack
     }
 
     #[inline]
-    fn options(&self, now: Instant) -> TcpOptions {
-        let timestamps = self.agreed.timestamps;
-        let timestamps = timestamps.then(|| (self.timestamp(now), self.recent_timestamp));
-        let mut sack = SackBlocks::default();
-        if self.agreed.sack && self.recv.has_blocks() {
-            self.recv.for_each_block(|r| {
-                let edge = |offset| seq::to_wire(self.peer_isn, offset);
-                sack.push(edge(r.start), edge(r.end));
-            });
-        }
-        TcpOptions { timestamps, sack, ..TcpOptions::default() }
-    }
-
-    fn emit(&mut self, header: TcpHeader, data: u32, ecn: Ecn) -> Datagram {
-        let header =
-            TcpHeader { src_port: self.local.port(), dst_port: self.remote.port(), ..header };
+    fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn) -> Datagram {
+        let (src_port, dst_port) = self.ports;
+        let header = TcpHeader { src_port, dst_port, ..*header };
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
             self.arena.reserve(ARENA_BYTES);
         }
         header.emit(&mut self.arena, self.pseudo_out, data as usize);
         let bytes: Bytes = self.arena.split().freeze();
-        let at = |mut address: core::net::SocketAddr| {
-            address.set_port(0);
-            address
-        };
         Datagram {
-            src: at(self.local),
-            dst: at(self.remote),
+            src: self.raw_ip.0,
+            dst: self.raw_ip.1,
             protocol: Datagram::TCP,
             ecn,
             header: bytes,

@@ -128,7 +128,7 @@ impl Scoreboard {
     /// RFC 6675 `IsLost`: three stretches, or more than two segments of bytes, SACKed above.
     fn raise_lost_edge(&mut self) {
         let mut above = 0;
-        for (i, stretch) in self.sacked.from_the_back().enumerate() {
+        for (i, stretch) in self.sacked.iter_back().enumerate() {
             above += stretch.len();
             if i + 1 >= DUP_THRESH || above > (DUP_THRESH as u64 - 1) * self.mss {
                 if stretch.start > self.lost_edge {

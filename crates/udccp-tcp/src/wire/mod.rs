@@ -7,11 +7,14 @@ use bytes::BytesMut;
 use udccp_base::{Datagram, Payload};
 
 pub(crate) use checksum::Sum;
-pub(crate) use options::MAX_OPTIONS;
+pub(crate) use options::{MAX_OPTIONS, SackBuffer};
 pub use options::{SackBlocks, TcpOptions};
 
 /// Length of a header without options, in bytes.
 pub(crate) const FIXED_HEADER: usize = 20;
+
+/// Length of a header with timestamps and nothing else: all segments of a flow but a few.
+const USUAL: usize = FIXED_HEADER + 12;
 
 /// The control bits of the header (RFC 9293 section 3.1, RFC 3168 section 6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +50,7 @@ impl Flags {
 
 /// One TCP header with its options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpHeader {
+pub struct TcpHeader<'a> {
     /// Source port.
     pub src_port: u16,
     /// Destination port.
@@ -61,7 +64,7 @@ pub struct TcpHeader {
     /// Window field as on the wire, not yet scaled.
     pub window: u16,
     /// Options.
-    pub options: TcpOptions,
+    pub options: TcpOptions<'a>,
 }
 
 /// Why bytes are no TCP segment; the segment is dropped and counted.
@@ -75,13 +78,13 @@ pub enum WireError {
     Checksum,
 }
 
-impl TcpHeader {
+impl<'a> TcpHeader<'a> {
     /// Reads the header of a whole datagram and checks its checksum; returns it with the number
     /// of data bytes. For whoever looks on: recorders, tests, tools.
     ///
     /// # Errors
     /// When the bytes are no intact TCP segment.
-    pub fn of(datagram: &Datagram) -> Result<(Self, usize), WireError> {
+    pub fn of(datagram: &'a Datagram) -> Result<(Self, usize), WireError> {
         let (src, dst) = (datagram.src.ip(), datagram.dst.ip());
         let pseudo = Sum::pseudo_header(src, dst, datagram.protocol);
         Self::parse(&datagram.header, &datagram.payload, pseudo)
@@ -89,8 +92,24 @@ impl TcpHeader {
 
     /// Reads a header and checks the checksum over header, rest of `bytes` and `payload`.
     /// Returns the header and the number of data bytes in the segment.
+    #[inline]
     pub(crate) fn parse(
-        bytes: &[u8],
+        bytes: &'a [u8],
+        payload: &Payload,
+        pseudo: Sum,
+    ) -> Result<(Self, usize), WireError> {
+        if let (Ok(usual), Payload::Zeros(zeros)) = (<&[u8; USUAL]>::try_from(bytes), payload)
+            && usual[12] >> 4 == (USUAL / 4) as u8
+        {
+            // The size of nearly every segment, known to the compiler.
+            let sum = pseudo.add_length(USUAL + *zeros as usize).add(usual);
+            return Self::checked(usual, &usual[FIXED_HEADER..], sum).map(|h| (h, *zeros as usize));
+        }
+        Self::parse_any(bytes, payload, pseudo)
+    }
+
+    fn parse_any(
+        bytes: &'a [u8],
         payload: &Payload,
         pseudo: Sum,
     ) -> Result<(Self, usize), WireError> {
@@ -103,12 +122,21 @@ impl TcpHeader {
         if let Payload::Bytes(data) = payload {
             sum = add_after(sum, bytes.len(), data);
         }
+        let data = rest.len() - options_len + payload.len();
+        Self::checked(bytes, options, sum).map(|header| (header, data))
+    }
+
+    /// Reads the fields of a segment whose checksummed bytes add up to `sum`.
+    #[inline]
+    fn checked(bytes: &[u8], options: &'a [u8], sum: Sum) -> Result<Self, WireError> {
+        let fixed = bytes.first_chunk::<FIXED_HEADER>().ok_or(WireError::Truncated)?;
         if sum.finish() != 0 {
             return Err(WireError::Checksum);
         }
         let half = |i: usize| u16::from_be_bytes([fixed[i], fixed[i + 1]]);
-        let word = |i: usize| u32::from(half(i)) << 16 | u32::from(half(i + 2));
-        let header = Self {
+        let word =
+            |i: usize| u32::from_be_bytes([fixed[i], fixed[i + 1], fixed[i + 2], fixed[i + 3]]);
+        Ok(Self {
             src_port: half(0),
             dst_port: half(2),
             seq: word(4),
@@ -116,16 +144,54 @@ impl TcpHeader {
             flags: Flags(fixed[13]),
             window: half(14),
             options: TcpOptions::parse(options),
-        };
-        Ok((header, rest.len() - options_len + payload.len()))
+        })
+    }
+
+    /// The same header without its SACK blocks, which lie in the bytes it was read from.
+    #[must_use]
+    pub fn without_sack(self) -> TcpHeader<'static> {
+        let options = self.options;
+        TcpHeader {
+            src_port: self.src_port,
+            dst_port: self.dst_port,
+            seq: self.seq,
+            ack: self.ack,
+            flags: self.flags,
+            window: self.window,
+            options: TcpOptions {
+                mss: options.mss,
+                window_scale: options.window_scale,
+                sack_permitted: options.sack_permitted,
+                timestamps: options.timestamps,
+                sack: SackBlocks::default(),
+            },
+        }
     }
 
     /// Appends the header to `out`, with the checksum for `zeros` zero bytes of data after it.
+    #[inline]
     pub(crate) fn emit(&self, out: &mut BytesMut, pseudo: Sum, zeros: usize) {
-        let mut options = [0; MAX_OPTIONS];
-        let options_len = self.options.emit(&mut options);
-        let len = FIXED_HEADER + options_len;
-        let mut b = [0; FIXED_HEADER];
+        let mut b = [0; FIXED_HEADER + MAX_OPTIONS];
+        let (fixed, options) = b.split_at_mut(FIXED_HEADER);
+        if let Some(timestamps) = self.options.only_timestamps() {
+            options[..USUAL - FIXED_HEADER].copy_from_slice(&timestamps);
+            self.write_fixed(fixed, USUAL);
+            // The same steps as below, with a length that the compiler knows.
+            let sum = pseudo.add_length(USUAL + zeros).add(&b[..USUAL]).finish();
+            b[16..18].copy_from_slice(&sum.to_be_bytes());
+            out.extend_from_slice(&b[..USUAL]);
+            return;
+        }
+        let len = FIXED_HEADER + self.options.emit(options);
+        self.write_fixed(fixed, len);
+        let sum = pseudo.add_length(len + zeros).add(&b[..len]).finish();
+        b[16..18].copy_from_slice(&sum.to_be_bytes());
+        out.extend_from_slice(&b[..len]);
+    }
+
+    /// Writes all fields but the checksum; `len` is that of the header with its options.
+    #[inline]
+    fn write_fixed(&self, b: &mut [u8], len: usize) {
         b[0..2].copy_from_slice(&self.src_port.to_be_bytes());
         b[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
         b[4..8].copy_from_slice(&self.seq.to_be_bytes());
@@ -133,11 +199,6 @@ impl TcpHeader {
         b[12] = (len as u8 / 4) << 4;
         b[13] = self.flags.0;
         b[14..16].copy_from_slice(&self.window.to_be_bytes());
-        let options = &options[..options_len];
-        let sum = pseudo.add_length(len + zeros).add(&b).add(options).finish();
-        b[16..18].copy_from_slice(&sum.to_be_bytes());
-        out.extend_from_slice(&b);
-        out.extend_from_slice(options);
     }
 }
 
@@ -165,7 +226,7 @@ mod tests {
         Sum::pseudo_header(ip(1), ip(2), 6)
     }
 
-    fn example() -> TcpHeader {
+    fn example() -> TcpHeader<'static> {
         TcpHeader {
             src_port: 40_001,
             dst_port: 5001,

@@ -11,39 +11,62 @@ mod kind {
     pub(super) const TIMESTAMPS: u8 = 8;
 }
 
-/// The SACK blocks of one segment, as wire sequence numbers (left edge, right edge).
+/// Longest option list in bytes.
+pub(crate) const MAX_OPTIONS: usize = 40;
+
+/// Length of one SACK block on the wire.
+const BLOCK: usize = 8;
+
+/// SACK blocks where they lie in a segment: the most recent first (RFC 2018 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
-    blocks: [(u32, u32); SackBlocks::MAX],
-    len: u8,
-}
+pub struct SackBlocks<'a>(&'a [[u8; BLOCK]]);
 
-impl SackBlocks {
-    /// As many as fit in the option space without timestamps; three with them.
-    pub const MAX: usize = 4;
-
-    /// The blocks in the order of the option: the most recent first.
-    pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.len)]
-    }
-
-    /// Appends a block; false when four are there.
-    pub fn push(&mut self, left: u32, right: u32) -> bool {
-        let free = self.blocks.get_mut(usize::from(self.len));
-        let fits = free.map(|slot| *slot = (left, right)).is_some();
-        self.len += u8::from(fits);
-        fits
+impl<'a> SackBlocks<'a> {
+    /// The left and right edges, as wire sequence numbers.
+    pub fn iter(self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        self.0.iter().map(|b| {
+            let [l0, l1, l2, l3, r0, r1, r2, r3] = *b;
+            (u32::from_be_bytes([l0, l1, l2, l3]), u32::from_be_bytes([r0, r1, r2, r3]))
+        })
     }
 
     /// Whether there is no block.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Where blocks to be sent are put together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SackBuffer {
+    blocks: [[u8; BLOCK]; Self::MAX],
+    len: usize,
+}
+
+impl SackBuffer {
+    /// As many as fit in the option space without timestamps; three with them.
+    pub(crate) const MAX: usize = 4;
+
+    /// Appends a block; a fifth is left out.
+    pub(crate) fn push(&mut self, left: u32, right: u32) {
+        if let Some(slot) = self.blocks.get_mut(self.len) {
+            let (l, r) = (left.to_be_bytes(), right.to_be_bytes());
+            *slot = [l[0], l[1], l[2], l[3], r[0], r[1], r[2], r[3]];
+            self.len += 1;
+        }
+    }
+
+    /// The blocks so far.
+    pub(crate) fn blocks(&self) -> SackBlocks<'_> {
+        SackBlocks(&self.blocks[..self.len])
     }
 }
 
 /// All options that the model reads and writes; unknown ones are skipped.
+///
+/// There is no array in it: what nearly every segment carries stays in registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpOptions {
+pub struct TcpOptions<'a> {
     /// Largest segment the sender of this option takes, in bytes (on SYN only).
     pub mss: Option<u16>,
     /// Shift of later window fields (on SYN only; RFC 7323 section 2).
@@ -53,19 +76,30 @@ pub struct TcpOptions {
     /// TSval and TSecr in ticks of one millisecond.
     pub timestamps: Option<(u32, u32)>,
     /// Selective acknowledgements.
-    pub sack: SackBlocks,
+    pub sack: SackBlocks<'a>,
 }
 
-/// Longest option list in bytes.
-pub(crate) const MAX_OPTIONS: usize = 40;
-
-impl TcpOptions {
+impl<'a> TcpOptions<'a> {
     /// Reads an option list. A malformed rest is left out, as kernels do: what came before it
     /// counts, and no bytes can make this panic.
-    pub fn parse(bytes: &[u8]) -> Self {
-        if let Some(only_timestamps) = Self::parse_usual(bytes) {
-            return only_timestamps;
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Self {
+        Self::parse_usual(bytes).unwrap_or_else(|| Self::parse_any(bytes))
+    }
+
+    /// The layout of nearly every segment: two NOPs and timestamps (RFC 7323 appendix A).
+    #[inline]
+    fn parse_usual(bytes: &[u8]) -> Option<Self> {
+        let b: &[u8; 12] = bytes.try_into().ok()?;
+        if b[..4] != [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10] {
+            return None;
         }
+        let val = u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
+        let ecr = u32::from_be_bytes([b[8], b[9], b[10], b[11]]);
+        Some(Self { timestamps: Some((val, ecr)), ..Self::default() })
+    }
+
+    fn parse_any(bytes: &'a [u8]) -> Self {
         let mut options = Self::default();
         let mut rest = bytes;
         loop {
@@ -82,41 +116,47 @@ impl TcpOptions {
         }
     }
 
-    /// The layout of nearly every segment: two NOPs and timestamps (RFC 7323 appendix A).
-    #[inline]
-    fn parse_usual(bytes: &[u8]) -> Option<Self> {
-        let b: &[u8; 12] = bytes.try_into().ok()?;
-        if b[..4] != [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10] {
-            return None;
-        }
-        let val = u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
-        let ecr = u32::from_be_bytes([b[8], b[9], b[10], b[11]]);
-        Some(Self { timestamps: Some((val, ecr)), ..Self::default() })
-    }
-
-    fn take(&mut self, kind: u8, value: &[u8]) {
-        let word = |b: &[u8]| u32::from_be_bytes([b[0], b[1], b[2], b[3]]);
+    fn take(&mut self, kind: u8, value: &'a [u8]) {
         match (kind, value) {
             (kind::MSS, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
             // Shifts above 14 count as 14 (RFC 7323 section 2.3).
             (kind::WINDOW_SCALE, &[shift]) => self.window_scale = Some(shift.min(14)),
             (kind::SACK_PERMITTED, &[]) => self.sack_permitted = true,
-            (kind::TIMESTAMPS, v) if v.len() == 8 => {
-                self.timestamps = Some((word(&v[..4]), word(&v[4..])));
+            (kind::TIMESTAMPS, &[v0, v1, v2, v3, e0, e1, e2, e3]) => {
+                let val = u32::from_be_bytes([v0, v1, v2, v3]);
+                self.timestamps = Some((val, u32::from_be_bytes([e0, e1, e2, e3])));
             }
-            (kind::SACK, v) if v.len().is_multiple_of(8) => {
-                for block in v.chunks_exact(8) {
-                    self.sack.push(word(&block[..4]), word(&block[4..]));
+            (kind::SACK, v) => {
+                let (blocks, rest) = v.as_chunks();
+                if rest.is_empty() {
+                    self.sack = SackBlocks(blocks);
                 }
             }
             _ => {}
         }
     }
 
-    /// Writes the list into `out`, padded to a multiple of 4 bytes; returns its length. SACK
-    /// blocks that do not fit are left out (three fit beside timestamps).
-    pub fn emit(&self, out: &mut [u8; MAX_OPTIONS]) -> usize {
-        let mut w = Writer { out, len: 0 };
+    /// The bytes of a list of timestamps and nothing else.
+    #[inline]
+    pub(crate) fn only_timestamps(&self) -> Option<[u8; 12]> {
+        let (val, ecr) = self.timestamps.filter(|_| {
+            self.sack.is_empty()
+                && self.mss.is_none()
+                && self.window_scale.is_none()
+                && !self.sack_permitted
+        })?;
+        let [v0, v1, v2, v3] = val.to_be_bytes();
+        let [e0, e1, e2, e3] = ecr.to_be_bytes();
+        Some([kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3])
+    }
+
+    /// Writes the list into the first 40 bytes of `out`, padded to a multiple of 4 bytes; returns
+    /// its length. SACK blocks that do not fit are left out (three fit beside timestamps).
+    ///
+    /// # Panics
+    /// When `out` is shorter than 40 bytes.
+    pub fn emit(&self, out: &mut [u8]) -> usize {
+        let mut w = Writer { out: &mut out[..MAX_OPTIONS], len: 0 };
         if let Some(mss) = self.mss {
             w.put(&[kind::MSS, 4]);
             w.put(&mss.to_be_bytes());
@@ -132,14 +172,11 @@ impl TcpOptions {
         if let Some(shift) = self.window_scale {
             w.put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
         }
-        let blocks = self.sack.as_slice();
-        let fitting = blocks.len().min((MAX_OPTIONS - w.len).saturating_sub(4) / 8);
-        if fitting > 0 {
-            w.put(&[kind::NOP, kind::NOP, kind::SACK, 2 + 8 * fitting as u8]);
-            for (left, right) in &blocks[..fitting] {
-                w.put(&left.to_be_bytes());
-                w.put(&right.to_be_bytes());
-            }
+        let room = (MAX_OPTIONS - w.len).saturating_sub(4) / BLOCK;
+        let blocks = &self.sack.0[..self.sack.0.len().min(room)];
+        if !blocks.is_empty() {
+            w.put(&[kind::NOP, kind::NOP, kind::SACK, (2 + BLOCK * blocks.len()) as u8]);
+            w.put(blocks.as_flattened());
         }
         w.len
     }
@@ -147,7 +184,7 @@ impl TcpOptions {
 
 /// Appends to the option space; every list the model composes fits.
 struct Writer<'a> {
-    out: &'a mut [u8; MAX_OPTIONS],
+    out: &'a mut [u8],
     len: usize,
 }
 
@@ -165,36 +202,40 @@ mod tests {
 
     use super::*;
 
-    fn round_trip(options: TcpOptions) {
+    fn round_trip(options: TcpOptions<'_>) {
         let mut out = [0; MAX_OPTIONS];
         let len = options.emit(&mut out);
         assert!(len.is_multiple_of(4) && len <= MAX_OPTIONS);
         assert_eq!(TcpOptions::parse(&out[..len]), options);
+        if let Some(bytes) = options.only_timestamps() {
+            assert_eq!(out[..len], bytes);
+        }
     }
 
     #[test]
     fn what_is_written_is_read_back() {
-        let mut sack = SackBlocks::default();
-        for i in 0..3 {
-            assert!(sack.push(i * 100, i * 100 + 50));
-        }
-        let timestamps = Some((0x0102_0304, 0xfefd_fcfb));
+        let mut buffer = SackBuffer::default();
+        (0..3).for_each(|i| buffer.push(i * 100, i * 100 + 50));
+        let (sack, timestamps) = (buffer.blocks(), Some((0x0102_0304, 0xfefd_fcfb)));
+        assert_eq!(sack.iter().collect::<Vec<_>>(), [(0, 50), (100, 150), (200, 250)]);
         round_trip(TcpOptions::default());
         round_trip(TcpOptions { timestamps, ..TcpOptions::default() });
         round_trip(TcpOptions { timestamps, sack, ..TcpOptions::default() });
         let syn = TcpOptions { mss: Some(1460), window_scale: Some(7), ..TcpOptions::default() };
         round_trip(TcpOptions { sack_permitted: true, timestamps, ..syn });
-        assert!(sack.push(7, 9) && !sack.push(8, 9));
-        round_trip(TcpOptions { sack, ..TcpOptions::default() });
     }
 
     #[test]
     fn a_fourth_block_gives_way_to_timestamps() {
-        let mut options = TcpOptions { timestamps: Some((1, 2)), ..TcpOptions::default() };
-        (0..4).for_each(|i| assert!(options.sack.push(i, i + 1)));
-        let mut out = [0; MAX_OPTIONS];
-        let len = options.emit(&mut out);
-        assert_eq!(TcpOptions::parse(&out[..len]).sack.as_slice().len(), 3);
+        let mut buffer = SackBuffer::default();
+        (0..9).for_each(|i| buffer.push(i, i + 1));
+        let sack = buffer.blocks();
+        for (timestamps, fitting) in [(Some((1, 2)), 3), (None, 4)] {
+            let mut out = [0; MAX_OPTIONS];
+            let options = TcpOptions { timestamps, sack, ..TcpOptions::default() };
+            let len = options.emit(&mut out);
+            assert_eq!(TcpOptions::parse(&out[..len]).sack.iter().count(), fitting);
+        }
     }
 
     #[test]
@@ -205,7 +246,7 @@ mod tests {
             let bytes: Vec<u8> = (0..len)
                 .map(|_| if rng.chance(0.5) { rng.below(12) as u8 } else { rng.next_u64() as u8 })
                 .collect();
-            TcpOptions::parse(&bytes);
+            TcpOptions::parse(&bytes).sack.iter().count();
         }
     }
 }

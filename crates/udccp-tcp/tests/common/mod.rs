@@ -28,13 +28,16 @@ pub enum Fate {
 pub struct Seen {
     pub at: Instant,
     pub forward: bool,
-    pub header: TcpHeader,
+    pub header: TcpHeader<'static>,
     pub data: usize,
     pub ecn: Ecn,
 }
 
 /// Decides the fate of the `n`th datagram (from 0) of one direction.
 pub type Rule = Box<dyn FnMut(u64, &Datagram) -> Fate>;
+
+/// Looks at a datagram that enters either direction (true: forward).
+pub type Tap = Box<dyn FnMut(Instant, bool, &Datagram)>;
 
 /// One direction.
 pub struct Link {
@@ -110,8 +113,7 @@ pub struct Pipe {
     /// Bytes the source still has to offer; it closes after the last.
     pub to_send: u64,
     pub delivered: u64,
-    /// Called on every datagram that enters either direction (true: forward).
-    pub tap: Option<Box<dyn FnMut(Instant, bool, &Datagram)>>,
+    pub tap: Option<Tap>,
     pub steps: u64,
     /// Whether the application at the receiver reads.
     pub reading: bool,
@@ -166,6 +168,7 @@ impl Pipe {
         let writer = log.clone();
         self.tap = Some(Box::new(move |at, forward, d| {
             let (header, data) = TcpHeader::of(d).expect("both ends send intact segments");
+            let header = header.without_sack();
             writer.borrow_mut().push(Seen { at, forward, header, data, ecn: d.ecn });
         }));
         log
