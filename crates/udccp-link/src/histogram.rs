@@ -12,7 +12,7 @@ const PER_OCTAVE: u64 = 1 << BITS;
 pub struct DelayHistogram {
     counts: Vec<u64>,
     total: u64,
-    sum_ns: u128,
+    sum_ns: u64,
     max_ns: u64,
 }
 
@@ -27,7 +27,7 @@ impl DelayHistogram {
             None => self.record_beyond(index),
         }
         self.total += 1;
-        self.sum_ns += u128::from(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
@@ -44,8 +44,7 @@ impl DelayHistogram {
 
     /// The mean, exact; `None` where nothing was recorded.
     pub fn mean(&self) -> Option<Duration> {
-        let mean = self.sum_ns.checked_div(u128::from(self.total))?;
-        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+        self.sum_ns.checked_div(self.total).map(Duration::from_nanos)
     }
 
     /// The longest delay, exact for a whole run, to a bucket's width for a difference; `None`
@@ -81,7 +80,7 @@ impl DelayHistogram {
             *mine += theirs;
         }
         self.total += other.total;
-        self.sum_ns += other.sum_ns;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 

@@ -7,8 +7,8 @@ use udccp_base::{DataRate, Duration, Instant};
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
 use crate::packet::Packet;
-use crate::serializer::Serializer;
-use crate::stats::{DropReason, LinkStats};
+use crate::serializer::{Serializer, Transmission};
+use crate::stats::{DropReason, LinkStats, Tally};
 
 /// What a [`RateDelay`] is made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +31,9 @@ pub struct RateDelay<P> {
     config: RateDelayConfig,
     serializer: Serializer,
     line: VecDeque<Held<P>>,
-    /// How many from the front of `line` had begun serialisation when last looked at.
+    /// How many from the front of `line` had begun serialisation when last looked at...
     begun: usize,
+    /// ... and the rest of it.
     waiting: Backlog,
     stats: LinkStats,
 }
@@ -63,6 +64,7 @@ impl<P: Packet> RateDelay<P> {
     }
 
     /// Takes those out of the backlog whose serialisation has begun by `now`.
+    #[inline]
     fn begin_until(&mut self, now: Instant) {
         while self.waiting.packets > 0 {
             let Some(held) = self.line.get(self.begun) else { break };
@@ -74,6 +76,17 @@ impl<P: Packet> RateDelay<P> {
             self.begun += 1;
         }
     }
+
+    /// Whether a packet that arrives at `now` has to be dropped. Without a limit nobody asks what
+    /// waits, so that is not followed then.
+    #[inline]
+    fn is_full(&mut self, now: Instant, len: u32) -> bool {
+        if self.config.limit == QueueLimit::Unlimited {
+            return false;
+        }
+        self.begin_until(now);
+        self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting, len)
+    }
 }
 
 impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
@@ -81,22 +94,16 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
         let len = packet.wire_len();
         self.stats.arrived.count(len);
-        self.begin_until(now);
-        if self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting, len) {
+        if self.is_full(now, len) {
             self.stats.dropped[DropReason::QueueFull as usize].count(len);
             drops.push((packet, DropReason::QueueFull));
             return;
         }
-        let transmission = self.serializer.transmit(now, len);
-        self.stats.queue_delay.record(transmission.begin - now);
-        if transmission.begin > now {
-            self.waiting.packets += 1;
-            self.waiting.bytes += u64::from(len);
-        } else {
-            self.begun += 1;
-        }
-        let deliver = transmission.end + self.config.delay;
-        self.line.push_back(Held { begin: transmission.begin, deliver, packet });
+        let Transmission { begin, end } = self.serializer.transmit(now, len);
+        self.stats.queue_delay.record(begin - now);
+        self.waiting.packets += 1;
+        self.waiting.bytes += u64::from(len);
+        self.line.push_back(Held { begin, deliver: end + self.config.delay, packet });
     }
 
     #[inline]
@@ -104,13 +111,14 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         if self.line.front()?.deliver > now {
             return None;
         }
-        if self.begun == 0 {
-            // Nobody asked for the backlog since this one began.
-            self.begin_until(now);
-        }
         let held = self.line.pop_front()?;
-        self.begun -= 1;
-        self.stats.departed.count(held.packet.wire_len());
+        if self.begun > 0 {
+            self.begun -= 1;
+        } else {
+            // Nobody asked for the backlog since this one began.
+            self.waiting.packets -= 1;
+            self.waiting.bytes -= u64::from(held.packet.wire_len());
+        }
         Some(held.packet)
     }
 
@@ -133,7 +141,13 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn stats(&self, now: Instant) -> LinkStats {
-        LinkStats { busy: self.serializer.busy(now), ..self.stats.clone() }
+        let mut stats = self.stats.clone();
+        stats.busy = self.serializer.busy(now);
+        // What has arrived, was not dropped and is not inside has departed.
+        let bytes = self.line.iter().map(|held| u64::from(held.packet.wire_len())).sum();
+        let inside = Tally { packets: self.line.len() as u64, bytes };
+        stats.departed = stats.arrived - stats.dropped_total() - inside;
+        stats
     }
 }
 

@@ -3,11 +3,12 @@
 use udccp_base::{Datagram, Instant};
 use udccp_link::{DropReason, Drops, Link};
 
+use crate::element::Element;
 use crate::events::EventQueue;
 use crate::hash::{EventHash, Kind};
 use crate::network::Node;
 use crate::observe::Observer;
-use crate::packet::{PacketStore, Parcel, Stored};
+use crate::packet::{Meta, PacketStore, Parcel};
 use crate::record::PathRecorder;
 use crate::result::Cost;
 
@@ -32,28 +33,29 @@ pub(crate) struct Fabric {
 
 /// One direction of a link.
 pub(crate) struct RunningLink {
-    pub(crate) element: Box<dyn Link<Parcel>>,
+    pub(crate) element: Element,
     pub(crate) to: Node,
     /// Between two routers.
     pub(crate) is_bottleneck: bool,
 }
 
 impl Fabric {
-    /// A host puts a packet on its link. `to` is the number of the destination host; no route
+    /// A host puts a packet on its link; there must be one in `said`. `to` is the number of the destination host; no route
     /// leads to a number that no host has.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, from: Sending, to: u32, datagram: Datagram) {
+    pub(crate) fn send(&mut self, now: Instant, from: Sending, to: u32, said: Option<Datagram>) {
+        let Some(datagram) = &said else { return };
         let len = datagram.ip_len() as u32;
         let ecn = datagram.ecn;
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, !datagram.payload.is_empty());
-        let stored = Stored { datagram, sent: now, path, uid: self.cost.packets };
+        let meta = Meta { sent: now, path, uid: self.cost.packets };
         self.cost.packets += 1;
-        let slot = self.packets.insert(stored);
+        let slot = self.packets.insert(said, meta);
         let parcel = Parcel { slot, len, to, ecn, ttl: TTL };
-        if let (Some(observer), Some(stored)) = (&mut self.observer, self.packets.get(slot)) {
-            observer.sent(now, from.host, parcel, stored);
+        if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(slot)) {
+            observer.sent(now, from.host, parcel, packet);
         }
         self.enter(now, from.uplink as usize, parcel);
     }
@@ -65,11 +67,11 @@ impl Fabric {
             let component = self.first_link + self.links.len();
             return self.discard(now, component, parcel, DropReason::NoRoute);
         };
-        let element = link.element.as_mut();
+        let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
         self.events.set(self.first_link + index, element.poll_timeout());
         if let Some(observer) = &mut self.observer {
-            let uid = self.packets.get(parcel.slot).map_or(u64::MAX, |s| s.uid);
+            let uid = self.packets.meta(parcel.slot).uid;
             observer.entered(now, index, element, uid);
         }
         if !self.drops.is_empty() {
@@ -98,9 +100,9 @@ impl Fabric {
         let parcel = parcel?;
         self.cost.hops += 1;
         self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len);
-        if let (Some(observer), Some(stored)) = (&mut self.observer, self.packets.get(parcel.slot))
+        if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(parcel.slot))
         {
-            observer.departed(now, index, parcel, stored);
+            observer.departed(now, index, parcel, packet);
         }
         Some((to, parcel))
     }
@@ -112,30 +114,31 @@ impl Fabric {
         self.events.set(self.first_link + index, due);
     }
 
-    /// Takes a packet out of the network that reached its host.
+    /// A packet reached a host. If it is for that host, it can now be taken out of the store.
     #[inline]
-    pub(crate) fn deliver(&mut self, now: Instant, host: u32, parcel: Parcel) -> Option<Datagram> {
+    pub(crate) fn arrive(&mut self, now: Instant, host: u32, parcel: Parcel) -> bool {
         if parcel.to != host {
             self.discard(now, host as usize, parcel, DropReason::NoRoute);
-            return None;
+            return false;
         }
-        let mut stored = self.packets.remove(parcel.slot)?;
-        let has_data = !stored.datagram.payload.is_empty();
-        self.paths[stored.path as usize].delivered(stored.sent, now, parcel.len, has_data);
-        if let Some(observer) = &mut self.observer {
-            observer.delivered(now, host as usize, parcel, &stored);
+        if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(parcel.slot))
+        {
+            observer.delivered(now, host as usize, parcel, packet);
         }
-        stored.datagram.ecn = parcel.ecn;
-        Some(stored.datagram)
+        let meta = self.packets.meta(parcel.slot);
+        let Some(datagram) = self.packets.datagram_mut(parcel.slot) else { return false };
+        datagram.ecn = parcel.ecn;
+        let has_data = !datagram.payload.is_empty();
+        self.paths[meta.path as usize].delivered(meta.sent, now, parcel.len, has_data);
+        true
     }
 
     #[cold]
     fn discard_all(&mut self, now: Instant, index: usize) {
         let mut drops = core::mem::take(&mut self.drops);
         for (parcel, reason) in drops.drain(..) {
-            let uid = self.packets.get(parcel.slot).map_or(u64::MAX, |s| s.uid);
             if let Some(observer) = &mut self.observer {
-                observer.dropped(index, uid);
+                observer.dropped(index, self.packets.meta(parcel.slot).uid);
             }
             self.discard(now, self.first_link + index, parcel, reason);
         }
@@ -145,9 +148,9 @@ impl Fabric {
     #[cold]
     fn discard(&mut self, now: Instant, component: usize, parcel: Parcel, reason: DropReason) {
         self.hash.log(now, component, Kind::Dropped, parcel.len);
-        if let Some(stored) = self.packets.remove(parcel.slot) {
-            self.paths[stored.path as usize].dropped(reason);
-        }
+        let path = self.packets.meta(parcel.slot).path;
+        drop(self.packets.take(parcel.slot));
+        self.paths[path as usize].dropped(reason);
     }
 }
 

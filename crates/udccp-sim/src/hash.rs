@@ -75,5 +75,5 @@ mod tests {
         assert_eq!(of(&[(1, 2, Kind::Wake, 0), (3, 4, Kind::Dropped, 40)]), PINNED);
     }
 
-    const PINNED: u64 = 0;
+    const PINNED: u64 = 1_979_281_790_913_149_206;
 }

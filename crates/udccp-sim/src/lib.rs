@@ -21,6 +21,7 @@ mod address;
 mod capture;
 mod config;
 mod dumbbell;
+mod element;
 mod engine;
 mod error;
 mod events;

@@ -1,11 +1,11 @@
 //! Hosts, routers and links as a graph, and the way through it.
 
-use udccp_link::{Chain, Link, RandomLoss, RateDelay, RateDelayConfig};
+use udccp_link::{Chain, RandomLoss, RateDelay, RateDelayConfig};
 
 use udccp_base::Seed;
 
 use crate::config::{AccessConfig, BottleneckConfig, DumbbellConfig, PairConfig};
-use crate::packet::Parcel;
+use crate::element::Element;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,13 +127,14 @@ impl Network {
 
 impl LinkSpec {
     /// Builds the element; its chance comes from a stream of its own.
-    pub(crate) fn build(&self, seed: Seed) -> Box<dyn Link<Parcel>> {
-        let queue = Box::new(RateDelay::new(self.element));
+    pub(crate) fn build(&self, seed: Seed) -> Element {
+        let queue = RateDelay::new(self.element);
         if self.loss <= 0.0 {
-            return queue;
+            return Element::Plain(queue);
         }
         let rng = seed.stream(&format!("loss/{}", self.name));
-        Box::new(Chain::new(Box::new(RandomLoss::new(self.loss, rng))).then(queue))
+        let loss = Box::new(RandomLoss::new(self.loss, rng));
+        Element::Other(Box::new(Chain::new(loss).then(Box::new(queue))))
     }
 }
 

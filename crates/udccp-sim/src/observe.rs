@@ -8,7 +8,10 @@ use udccp_link::Link;
 use crate::capture::{Capture, Envelope, PcapWriter};
 use crate::error::SimError;
 use crate::network::{LinkSpec, Network};
-use crate::packet::{Parcel, Stored};
+use crate::packet::{Meta, Parcel};
+
+/// A packet in the network.
+type Seen<'a> = (&'a Datagram, Meta);
 
 /// Sees every packet at every step; keeps the first failure until it is asked for.
 pub(crate) struct Observer {
@@ -32,13 +35,13 @@ impl Observer {
     }
 
     /// A host put a packet on its link.
-    pub(crate) fn sent(&mut self, now: Instant, host: usize, parcel: Parcel, stored: &Stored) {
+    pub(crate) fn sent(&mut self, now: Instant, host: usize, parcel: Parcel, packet: Seen<'_>) {
         if let Some(captures) = &mut self.captures {
             let point = captures.of_host[host];
-            captures.write(point, now, parcel, stored, &mut self.failure);
+            captures.write(point, now, parcel, packet, &mut self.failure);
         }
         if let Some(checker) = &mut self.checker {
-            checker.sent(parcel, stored);
+            checker.sent(parcel, packet);
         }
     }
 
@@ -61,19 +64,25 @@ impl Observer {
     }
 
     /// A packet reached the far end of a link.
-    pub(crate) fn departed(&mut self, now: Instant, index: usize, parcel: Parcel, stored: &Stored) {
+    pub(crate) fn departed(
+        &mut self,
+        now: Instant,
+        index: usize,
+        parcel: Parcel,
+        packet: Seen<'_>,
+    ) {
         if let Some(captures) = &mut self.captures {
             let point = captures.of_link[index];
-            captures.write(point, now, parcel, stored, &mut self.failure);
+            captures.write(point, now, parcel, packet, &mut self.failure);
         }
         let Some(checker) = &mut self.checker else { return };
-        let fault = match checker.take(index, stored.uid) {
+        let fault = match checker.take(index, packet.1.uid) {
             Some(0) => return,
             Some(_) if !checker.in_order[index] => return,
             Some(_) => "delivers out of turn",
             None => "delivers what it never got:",
         };
-        let what = format!("{} {fault} packet {}", checker.names[index], stored.uid);
+        let what = format!("{} {fault} packet {}", checker.names[index], packet.1.uid);
         self.fail(now, what);
     }
 
@@ -88,14 +97,20 @@ impl Observer {
     }
 
     /// A packet reached its host.
-    pub(crate) fn delivered(&mut self, now: Instant, host: usize, parcel: Parcel, stored: &Stored) {
+    pub(crate) fn delivered(
+        &mut self,
+        now: Instant,
+        host: usize,
+        parcel: Parcel,
+        packet: Seen<'_>,
+    ) {
         if let Some(captures) = &mut self.captures {
             let point = captures.of_host[host];
-            captures.write(point, now, parcel, stored, &mut self.failure);
+            captures.write(point, now, parcel, packet, &mut self.failure);
         }
         let Some(checker) = &mut self.checker else { return };
-        if checker.prints[parcel.slot as usize] != fingerprint(&stored.datagram) {
-            let what = format!("packet {} is not what was sent", stored.uid);
+        if checker.prints[parcel.slot as usize] != fingerprint(packet.0) {
+            let what = format!("packet {} is not what was sent", packet.1.uid);
             self.fail(now, what);
         }
     }
@@ -152,12 +167,12 @@ impl Captures {
         point: Option<usize>,
         now: Instant,
         parcel: Parcel,
-        stored: &Stored,
+        packet: Seen<'_>,
         failure: &mut Option<SimError>,
     ) {
         let Some((name, writer)) = point.and_then(|p| self.points.get_mut(p)) else { return };
-        let envelope = Envelope { ttl: parcel.ttl, id: stored.uid as u16, ecn: parcel.ecn };
-        if let Err(error) = writer.packet(now, &stored.datagram, envelope) {
+        let envelope = Envelope { ttl: parcel.ttl, id: packet.1.uid as u16, ecn: parcel.ecn };
+        if let Err(error) = writer.packet(now, packet.0, envelope) {
             failure.get_or_insert(SimError::Capture { point: name.clone(), error });
         }
     }
@@ -216,12 +231,12 @@ impl Checker {
         Some(at)
     }
 
-    fn sent(&mut self, parcel: Parcel, stored: &Stored) {
+    fn sent(&mut self, parcel: Parcel, packet: Seen<'_>) {
         let slot = parcel.slot as usize;
         if self.prints.len() <= slot {
             self.prints.resize(slot + 1, 0);
         }
-        self.prints[slot] = fingerprint(&stored.datagram);
+        self.prints[slot] = fingerprint(packet.0);
     }
 }
 

@@ -34,51 +34,69 @@ impl Packet for Parcel {
     }
 }
 
-/// A packet in the network.
-#[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) datagram: Datagram,
+/// What the simulator knows of a packet in the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meta {
     /// When it left its transport.
     pub(crate) sent: Instant,
-    /// Number of the path (flow and direction) that it is on.
-    pub(crate) path: u32,
     /// Its number among all packets of the run.
     pub(crate) uid: u64,
+    /// Number of the path (flow and direction) that it is on.
+    pub(crate) path: u32,
 }
 
 /// All packets in the network. Slots are used again, the last freed first, so that memory is that
 /// of the most packets ever in flight.
 #[derive(Debug, Default)]
 pub(crate) struct PacketStore {
-    slots: Vec<Option<Stored>>,
+    datagrams: Vec<Option<Datagram>>,
+    meta: Vec<Meta>,
     free: Vec<u32>,
 }
 
 impl PacketStore {
+    /// Keeps a datagram; returns its slot. A datagram is long: it comes in an `Option` because it
+    /// stays in one, and so is copied once.
     #[inline]
-    pub(crate) fn insert(&mut self, stored: Stored) -> u32 {
+    pub(crate) fn insert(&mut self, datagram: Option<Datagram>, meta: Meta) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(stored);
+            self.datagrams[slot as usize] = datagram;
+            self.meta[slot as usize] = meta;
             return slot;
         }
-        self.slots.push(Some(stored));
-        (self.slots.len() - 1) as u32
+        self.datagrams.push(datagram);
+        self.meta.push(meta);
+        (self.meta.len() - 1) as u32
     }
 
-    #[inline]
-    pub(crate) fn get(&self, slot: u32) -> Option<&Stored> {
-        self.slots.get(slot as usize)?.as_ref()
+    /// The packet in a slot. A slot that holds none is a defect of the simulator.
+    pub(crate) fn get(&self, slot: u32) -> Option<(&Datagram, Meta)> {
+        let datagram = self.datagrams.get(slot as usize)?.as_ref()?;
+        Some((datagram, self.meta[slot as usize]))
     }
 
+    /// The datagram in a slot.
     #[inline]
-    pub(crate) fn remove(&mut self, slot: u32) -> Option<Stored> {
-        let stored = self.slots.get_mut(slot as usize)?.take()?;
+    pub(crate) fn datagram_mut(&mut self, slot: u32) -> Option<&mut Datagram> {
+        self.datagrams[slot as usize].as_mut()
+    }
+
+    /// What is known of the packet in a slot.
+    #[inline]
+    pub(crate) fn meta(&self, slot: u32) -> Meta {
+        self.meta[slot as usize]
+    }
+
+    /// Takes a packet out.
+    #[inline]
+    pub(crate) fn take(&mut self, slot: u32) -> Option<Datagram> {
         self.free.push(slot);
-        Some(stored)
+        self.datagrams[slot as usize].take()
     }
 
     /// All packets in the network.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stored> {
-        self.slots.iter().flatten()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Meta> {
+        let both = self.datagrams.iter().zip(&self.meta);
+        both.filter(|(datagram, _)| datagram.is_some()).map(|(_, meta)| *meta)
     }
 }

@@ -14,7 +14,7 @@ use crate::hash::EventHash;
 use crate::host::{App, Host};
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
-use crate::packet::{PacketStore, Parcel};
+use crate::packet::PacketStore;
 use crate::record::{LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, LinkResult, RunResult, SystemResult};
 use crate::source::SourceStats;
@@ -119,8 +119,8 @@ fn report(
 ) -> Result<RunResult, SimError> {
     let Engine { hosts, fabric, watched, series, window, .. } = engine;
     let mut in_flight = vec![0; hosts.len()];
-    for stored in fabric.packets.iter() {
-        in_flight[stored.path as usize] += 1;
+    for packet in fabric.packets.iter() {
+        in_flight[packet.path as usize] += 1;
     }
     let mut paths = fabric.paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
     let mut hosts = hosts.into_iter();
@@ -156,7 +156,7 @@ fn links(
     window: Duration,
 ) -> Result<SystemResult, SimError> {
     let one = |((link, recorder), spec): ((&RunningLink, LinkRecorder), &LinkSpec)| {
-        recorder.finish(spec.name.clone(), end, link.element.as_ref(), window)
+        recorder.finish(spec.name.clone(), end, &link.element, window)
     };
     let mut all: Vec<LinkResult> =
         running.iter().zip(watched).zip(&network.links).map(one).collect();
@@ -181,7 +181,7 @@ fn conserved(result: &RunResult, links: &[RunningLink], at: Instant) -> Result<(
     let results = [&system.forward, &system.reverse].into_iter().chain(&system.access);
     for (link, result) in links.iter().zip(results) {
         let stats = &result.whole;
-        let inside = Link::<Parcel>::packets_inside(link.element.as_ref()) as u64;
+        let inside = link.element.packets_inside() as u64;
         let known = stats.departed.packets + stats.dropped_total().packets + inside;
         if stats.arrived.packets != known {
             let arrived = stats.arrived.packets;

@@ -1,0 +1,78 @@
+//! The element of a link: the common one in place, all others behind a pointer.
+
+use udccp_base::Instant;
+use udccp_link::{Backlog, Drops, Link, LinkStats, QueueLimit, RateDelay};
+
+use crate::packet::Parcel;
+
+/// A link element. Nearly all links of nearly all networks are plain; for those the compiler sees
+/// through every call, which makes a hop a third cheaper.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the common one")]
+pub(crate) enum Element {
+    /// Rate, delay and a drop-tail queue.
+    Plain(RateDelay<Parcel>),
+    /// Anything else.
+    Other(Box<dyn Link<Parcel>>),
+}
+
+impl Link<Parcel> for Element {
+    #[inline]
+    fn handle_packet(&mut self, now: Instant, packet: Parcel, drops: &mut Drops<Parcel>) {
+        match self {
+            Self::Plain(link) => link.handle_packet(now, packet, drops),
+            Self::Other(link) => link.handle_packet(now, packet, drops),
+        }
+    }
+
+    #[inline]
+    fn poll_departure(&mut self, now: Instant, drops: &mut Drops<Parcel>) -> Option<Parcel> {
+        match self {
+            Self::Plain(link) => link.poll_departure(now, drops),
+            Self::Other(link) => link.poll_departure(now, drops),
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Plain(link) => link.poll_timeout(),
+            Self::Other(link) => link.poll_timeout(),
+        }
+    }
+
+    fn packets_inside(&self) -> usize {
+        match self {
+            Self::Plain(link) => link.packets_inside(),
+            Self::Other(link) => link.packets_inside(),
+        }
+    }
+
+    fn backlog(&mut self, now: Instant) -> Backlog {
+        match self {
+            Self::Plain(link) => link.backlog(now),
+            Self::Other(link) => link.backlog(now),
+        }
+    }
+
+    fn limit(&self) -> QueueLimit {
+        match self {
+            Self::Plain(link) => link.limit(),
+            Self::Other(link) => link.limit(),
+        }
+    }
+
+    fn keeps_order(&self) -> bool {
+        match self {
+            Self::Plain(link) => link.keeps_order(),
+            Self::Other(link) => link.keeps_order(),
+        }
+    }
+
+    fn stats(&self, now: Instant) -> LinkStats {
+        match self {
+            Self::Plain(link) => link.stats(now),
+            Self::Other(link) => link.stats(now),
+        }
+    }
+}
