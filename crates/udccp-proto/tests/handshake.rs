@@ -243,6 +243,7 @@ fn a_half_open_connection_is_cleaned_up_by_sync_and_reset() {
     let cleaned = ["Request", "Sync", "Reset", "Sync", "Reset", "Request", "Reset"];
     assert_eq!(kinds[..7], cleaned, "{trace}");
     // The server's old connection is gone; its TIMEWAIT refuses this port, but no other.
+    assert_eq!(pair.received(SERVER), [b"x"]);
     let (code, data) = (ResetCode::PacketError, [PacketType::Sync.number(), 0, 0]);
     assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerReset { code, data }));
     assert_eq!(pair.ends[CLIENT].state(id), Some(State::TimeWait));
