@@ -14,8 +14,9 @@ impl Connection {
 
 impl Machine for Connection {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        match TcpHeader::parse(&datagram.header, &datagram.payload, self.pseudo_in) {
-            Ok((header, data)) if (header.dst_port, header.src_port) == self.ports => {
+        let mut header = TcpHeader::default();
+        match header.read(&datagram.header, &datagram.payload, self.pseudo_in) {
+            Ok(data) if (header.dst_port, header.src_port) == self.ports => {
                 self.on_header(now, &header, data, datagram.ecn);
             }
             _ => self.bad_segments += 1,

@@ -24,6 +24,7 @@ impl Sum {
     }
 
     /// Adds bytes that start at an even position.
+    #[inline]
     #[must_use]
     pub(crate) fn add(self, bytes: &[u8]) -> Self {
         let mut sum = self.0;
@@ -34,6 +35,13 @@ impl Sum {
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
         Self(sum + u64::from(u32::from_be_bytes(last)))
+    }
+
+    /// Adds words that start at an even position.
+    #[inline]
+    #[must_use]
+    pub(crate) fn add_words(self, words: &[u32]) -> Self {
+        Self(words.iter().fold(self.0, |sum, w| sum + u64::from(*w)))
     }
 
     /// The checksum field for this sum.

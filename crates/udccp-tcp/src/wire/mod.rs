@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use udccp_base::{Datagram, Payload};
 
 pub(crate) use checksum::Sum;
+use options::TIMESTAMPS_ALONE;
 pub(crate) use options::{MAX_OPTIONS, SackBuffer};
 pub use options::{SackBlocks, TcpOptions};
 
@@ -87,119 +88,105 @@ impl<'a> TcpHeader<'a> {
     pub fn of(datagram: &'a Datagram) -> Result<(Self, usize), WireError> {
         let (src, dst) = (datagram.src.ip(), datagram.dst.ip());
         let pseudo = Sum::pseudo_header(src, dst, datagram.protocol);
-        Self::parse(&datagram.header, &datagram.payload, pseudo)
+        let mut header = Self::default();
+        let data = header.read(&datagram.header, &datagram.payload, pseudo)?;
+        Ok((header, data))
     }
 
     /// Reads a header and checks the checksum over header, rest of `bytes` and `payload`.
-    /// Returns the header and the number of data bytes in the segment.
+    /// Returns the number of data bytes in the segment.
+    ///
+    /// The fields are written where they stay: moving the whole value costs more than reading it.
     #[inline]
-    pub(crate) fn parse(
+    pub(crate) fn read(
+        &mut self,
         bytes: &'a [u8],
         payload: &Payload,
         pseudo: Sum,
-    ) -> Result<(Self, usize), WireError> {
-        if let (Ok(usual), Payload::Zeros(zeros)) = (<&[u8; USUAL]>::try_from(bytes), payload)
-            && usual[12] >> 4 == (USUAL / 4) as u8
-        {
-            // The size of nearly every segment, known to the compiler.
-            let sum = pseudo.add_length(USUAL + *zeros as usize).add(usual);
-            return Self::checked(usual, &usual[FIXED_HEADER..], sum).map(|h| (h, *zeros as usize));
-        }
-        Self::parse_any(bytes, payload, pseudo)
-    }
-
-    fn parse_any(
-        bytes: &'a [u8],
-        payload: &Payload,
-        pseudo: Sum,
-    ) -> Result<(Self, usize), WireError> {
+    ) -> Result<usize, WireError> {
         let (fixed, rest) =
             bytes.split_first_chunk::<FIXED_HEADER>().ok_or(WireError::Truncated)?;
         let data_offset = usize::from(fixed[12] >> 4) * 4;
         let options_len = data_offset.checked_sub(FIXED_HEADER).ok_or(WireError::DataOffset)?;
         let options = rest.get(..options_len).ok_or(WireError::Truncated)?;
-        let mut sum = pseudo.add_length(bytes.len() + payload.len()).add(bytes);
+        let mut sum = pseudo.add_length(bytes.len() + payload.len());
+        sum = match <&[u8; USUAL]>::try_from(bytes) {
+            // The size of nearly every segment, known to the compiler.
+            Ok(usual) => sum.add(usual),
+            Err(_) => sum.add(bytes),
+        };
         if let Payload::Bytes(data) = payload {
             sum = add_after(sum, bytes.len(), data);
         }
-        let data = rest.len() - options_len + payload.len();
-        Self::checked(bytes, options, sum).map(|header| (header, data))
-    }
-
-    /// Reads the fields of a segment whose checksummed bytes add up to `sum`.
-    #[inline]
-    fn checked(bytes: &[u8], options: &'a [u8], sum: Sum) -> Result<Self, WireError> {
-        let fixed = bytes.first_chunk::<FIXED_HEADER>().ok_or(WireError::Truncated)?;
         if sum.finish() != 0 {
             return Err(WireError::Checksum);
         }
         let half = |i: usize| u16::from_be_bytes([fixed[i], fixed[i + 1]]);
         let word =
             |i: usize| u32::from_be_bytes([fixed[i], fixed[i + 1], fixed[i + 2], fixed[i + 3]]);
-        Ok(Self {
-            src_port: half(0),
-            dst_port: half(2),
-            seq: word(4),
-            ack: word(8),
-            flags: Flags(fixed[13]),
-            window: half(14),
-            options: TcpOptions::parse(options),
-        })
+        (self.src_port, self.dst_port) = (half(0), half(2));
+        (self.seq, self.ack) = (word(4), word(8));
+        (self.flags, self.window) = (Flags(fixed[13]), half(14));
+        self.options.read(options);
+        Ok(rest.len() - options_len + payload.len())
     }
 
     /// The same header without its SACK blocks, which lie in the bytes it was read from.
     #[must_use]
     pub fn without_sack(self) -> TcpHeader<'static> {
-        let options = self.options;
-        TcpHeader {
-            src_port: self.src_port,
-            dst_port: self.dst_port,
-            seq: self.seq,
-            ack: self.ack,
-            flags: self.flags,
-            window: self.window,
-            options: TcpOptions {
-                mss: options.mss,
-                window_scale: options.window_scale,
-                sack_permitted: options.sack_permitted,
-                timestamps: options.timestamps,
-                sack: SackBlocks::default(),
-            },
-        }
+        let Self { src_port, dst_port, seq, ack, flags, window, options } = self;
+        let TcpOptions { mss, window_scale, sack_permitted, timestamps, .. } = options;
+        let sack = SackBlocks::default();
+        let options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack };
+        TcpHeader { src_port, dst_port, seq, ack, flags, window, options }
     }
 
     /// Appends the header to `out`, with the checksum for `zeros` zero bytes of data after it.
     #[inline]
     pub(crate) fn emit(&self, out: &mut BytesMut, pseudo: Sum, zeros: usize) {
-        let mut b = [0; FIXED_HEADER + MAX_OPTIONS];
-        let (fixed, options) = b.split_at_mut(FIXED_HEADER);
-        if let Some(timestamps) = self.options.only_timestamps() {
-            options[..USUAL - FIXED_HEADER].copy_from_slice(&timestamps);
-            self.write_fixed(fixed, USUAL);
-            // The same steps as below, with a length that the compiler knows.
-            let sum = pseudo.add_length(USUAL + zeros).add(&b[..USUAL]).finish();
-            b[16..18].copy_from_slice(&sum.to_be_bytes());
-            out.extend_from_slice(&b[..USUAL]);
+        if let Some((val, echo)) = self.options.only_timestamps() {
+            let fixed = self.fixed_words(USUAL);
+            let timestamps = [TIMESTAMPS_ALONE, val, echo];
+            let sum = pseudo.add_length(USUAL + zeros).add_words(&fixed).add_words(&timestamps);
+            put_fixed(out, fixed, sum);
+            out.extend_from_slice(&TIMESTAMPS_ALONE.to_be_bytes());
+            put_pair(out, timestamps[1], timestamps[2]);
             return;
         }
-        let len = FIXED_HEADER + self.options.emit(options);
-        self.write_fixed(fixed, len);
-        let sum = pseudo.add_length(len + zeros).add(&b[..len]).finish();
-        b[16..18].copy_from_slice(&sum.to_be_bytes());
-        out.extend_from_slice(&b[..len]);
+        self.emit_any(out, pseudo, zeros);
     }
 
-    /// Writes all fields but the checksum; `len` is that of the header with its options.
-    #[inline]
-    fn write_fixed(&self, b: &mut [u8], len: usize) {
-        b[0..2].copy_from_slice(&self.src_port.to_be_bytes());
-        b[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
-        b[4..8].copy_from_slice(&self.seq.to_be_bytes());
-        b[8..12].copy_from_slice(&self.ack.to_be_bytes());
-        b[12] = (len as u8 / 4) << 4;
-        b[13] = self.flags.0;
-        b[14..16].copy_from_slice(&self.window.to_be_bytes());
+    fn emit_any(&self, out: &mut BytesMut, pseudo: Sum, zeros: usize) {
+        let mut options = [0; MAX_OPTIONS];
+        let options_len = self.options.emit(&mut options);
+        let (options, len) = (&options[..options_len], FIXED_HEADER + options_len);
+        let fixed = self.fixed_words(len);
+        let sum = pseudo.add_length(len + zeros).add_words(&fixed).add(options);
+        put_fixed(out, fixed, sum);
+        out.extend_from_slice(options);
     }
+
+    /// The fixed header but for its last word, checksum and urgent pointer; `len` is that of the
+    /// header with its options.
+    #[inline]
+    const fn fixed_words(&self, len: usize) -> [u32; 4] {
+        let control = (len as u32 / 4) << 28 | (self.flags.0 as u32) << 16 | self.window as u32;
+        [(self.src_port as u32) << 16 | self.dst_port as u32, self.seq, self.ack, control]
+    }
+}
+
+/// Writes the fixed header with the checksum for `sum`. Eight bytes at a time: a header put together
+/// in smaller pieces elsewhere would have to wait for them on its way here.
+#[inline]
+fn put_fixed(out: &mut BytesMut, fixed: [u32; 4], sum: Sum) {
+    put_pair(out, fixed[0], fixed[1]);
+    put_pair(out, fixed[2], fixed[3]);
+    out.extend_from_slice(&(u32::from(sum.finish()) << 16).to_be_bytes());
+}
+
+#[inline]
+fn put_pair(out: &mut BytesMut, first: u32, second: u32) {
+    out.extend_from_slice(&(u64::from(first) << 32 | u64::from(second)).to_be_bytes());
 }
 
 /// Adds `data` that follows `before` bytes: after an odd number of bytes every byte of it
@@ -226,6 +213,11 @@ mod tests {
         Sum::pseudo_header(ip(1), ip(2), 6)
     }
 
+    fn parse<'a>(bytes: &'a [u8], p: &Payload) -> Result<(TcpHeader<'a>, usize), WireError> {
+        let mut header = TcpHeader::default();
+        header.read(bytes, p, pseudo()).map(|data| (header, data))
+    }
+
     fn example() -> TcpHeader<'static> {
         TcpHeader {
             src_port: 40_001,
@@ -242,15 +234,15 @@ mod tests {
     fn a_header_is_read_back_wherever_its_data_lies() {
         let mut out = BytesMut::new();
         example().emit(&mut out, pseudo(), 1448);
-        let counted = TcpHeader::parse(&out, &Payload::Zeros(1448), pseudo());
+        let counted = parse(&out, &Payload::Zeros(1448));
         assert_eq!(counted, Ok((example(), 1448)));
         let real = Payload::Bytes(Bytes::from(vec![0; 1448]));
-        assert_eq!(TcpHeader::parse(&out, &real, pseudo()), counted);
+        assert_eq!(parse(&out, &real), counted);
         let mut whole = out.to_vec();
         whole.resize(out.len() + 1448, 0);
-        assert_eq!(TcpHeader::parse(&whole, &Payload::EMPTY, pseudo()), counted);
+        assert_eq!(parse(&whole, &Payload::EMPTY), counted);
         whole.truncate(out.len() + 447);
-        assert_eq!(TcpHeader::parse(&whole, &Payload::Zeros(1001), pseudo()), counted);
+        assert_eq!(parse(&whole, &Payload::Zeros(1001)), counted);
     }
 
     #[test]
@@ -260,7 +252,7 @@ mod tests {
         for bit in 0..out.len() * 8 {
             let mut bad = out.to_vec();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(TcpHeader::parse(&bad, &Payload::Zeros(10), pseudo()).is_err(), "bit {bit}");
+            assert!(parse(&bad, &Payload::Zeros(10)).is_err(), "bit {bit}");
         }
     }
 
@@ -270,7 +262,7 @@ mod tests {
         for _ in 0..20_000 {
             let len = rng.below(70) as usize;
             let bytes: Vec<u8> = (0..len).map(|_| rng.next_u64() as u8).collect();
-            let _ = TcpHeader::parse(&bytes, &Payload::Zeros(rng.below(9) as u32), pseudo());
+            let _ = parse(&bytes, &Payload::Zeros(rng.below(9) as u32));
         }
     }
 }

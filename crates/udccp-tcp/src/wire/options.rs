@@ -14,6 +14,9 @@ mod kind {
 /// Longest option list in bytes.
 pub(crate) const MAX_OPTIONS: usize = 40;
 
+/// First word of a list of timestamps and nothing else (RFC 7323 appendix A): NOP, NOP, kind, length.
+pub(crate) const TIMESTAMPS_ALONE: u32 = u32::from_be_bytes([1, 1, kind::TIMESTAMPS, 10]);
+
 /// Length of one SACK block on the wire.
 const BLOCK: usize = 8;
 
@@ -82,36 +85,38 @@ pub struct TcpOptions<'a> {
 impl<'a> TcpOptions<'a> {
     /// Reads an option list. A malformed rest is left out, as kernels do: what came before it
     /// counts, and no bytes can make this panic.
-    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Self {
-        Self::parse_usual(bytes).unwrap_or_else(|| Self::parse_any(bytes))
-    }
-
-    /// The layout of nearly every segment: two NOPs and timestamps (RFC 7323 appendix A).
-    #[inline]
-    fn parse_usual(bytes: &[u8]) -> Option<Self> {
-        let b: &[u8; 12] = bytes.try_into().ok()?;
-        if b[..4] != [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10] {
-            return None;
-        }
-        let val = u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
-        let ecr = u32::from_be_bytes([b[8], b[9], b[10], b[11]]);
-        Some(Self { timestamps: Some((val, ecr)), ..Self::default() })
-    }
-
-    fn parse_any(bytes: &'a [u8]) -> Self {
         let mut options = Self::default();
+        options.read(bytes);
+        options
+    }
+
+    /// Reads an option list into a value without options.
+    #[inline]
+    pub(crate) fn read(&mut self, bytes: &'a [u8]) {
+        if let Ok(usual) = <&[u8; 12]>::try_from(bytes)
+            && let (words, []) = usual.as_chunks::<4>()
+            && u32::from_be_bytes(words[0]) == TIMESTAMPS_ALONE
+        {
+            // The layout of nearly every segment.
+            self.timestamps = Some((u32::from_be_bytes(words[1]), u32::from_be_bytes(words[2])));
+        } else {
+            self.read_any(bytes);
+        }
+    }
+
+    fn read_any(&mut self, bytes: &'a [u8]) {
         let mut rest = bytes;
         loop {
             rest = match rest {
-                [] | [kind::END, ..] => return options,
+                [] | [kind::END, ..] => return,
                 [kind::NOP, tail @ ..] => tail,
                 [kind, len, ..] if *len >= 2 && usize::from(*len) <= rest.len() => {
                     let (option, tail) = rest.split_at(usize::from(*len));
-                    options.take(*kind, &option[2..]);
+                    self.take(*kind, &option[2..]);
                     tail
                 }
-                _ => return options,
+                _ => return,
             };
         }
     }
@@ -136,18 +141,11 @@ impl<'a> TcpOptions<'a> {
         }
     }
 
-    /// The bytes of a list of timestamps and nothing else.
+    /// The timestamps of a list that has nothing else.
     #[inline]
-    pub(crate) fn only_timestamps(&self) -> Option<[u8; 12]> {
-        let (val, ecr) = self.timestamps.filter(|_| {
-            self.sack.is_empty()
-                && self.mss.is_none()
-                && self.window_scale.is_none()
-                && !self.sack_permitted
-        })?;
-        let [v0, v1, v2, v3] = val.to_be_bytes();
-        let [e0, e1, e2, e3] = ecr.to_be_bytes();
-        Some([kind::NOP, kind::NOP, kind::TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3])
+    pub(crate) fn only_timestamps(&self) -> Option<(u32, u32)> {
+        let others = self.mss.is_some() || self.window_scale.is_some() || self.sack_permitted;
+        self.timestamps.filter(|_| !others && self.sack.is_empty())
     }
 
     /// Writes the list into the first 40 bytes of `out`, padded to a multiple of 4 bytes; returns
@@ -207,8 +205,9 @@ mod tests {
         let len = options.emit(&mut out);
         assert!(len.is_multiple_of(4) && len <= MAX_OPTIONS);
         assert_eq!(TcpOptions::parse(&out[..len]), options);
-        if let Some(bytes) = options.only_timestamps() {
-            assert_eq!(out[..len], bytes);
+        if let Some((val, echo)) = options.only_timestamps() {
+            let words = [TIMESTAMPS_ALONE, val, echo].map(u32::to_be_bytes);
+            assert_eq!(&out[..len], words.as_flattened());
         }
     }
 
