@@ -117,9 +117,9 @@ pub struct ConnectionConfig {
     pub recv_queue_bytes: usize,
     /// Messages that may wait to be read (default 1024).
     pub recv_queue_packets: usize,
-    /// Hold acknowledgements back while the receive queue is nearly full (default true): the
-    /// peer's window stays shut until the application reads, instead of filling the last of the
-    /// queue with packets that would have to be dropped.
+    /// Hold acknowledgements back while the receive queue is half full or more (default true): the
+    /// peer's window stays shut until the application reads, instead of filling the queue with
+    /// packets that would have to be dropped.
     pub hold_acks_when_full: bool,
     /// Use ECN (default true, RFC 4340 section 12); `false` declares us ECN Incapable.
     pub ecn: bool,

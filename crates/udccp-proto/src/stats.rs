@@ -92,7 +92,7 @@ pub struct ConnectionCounters {
     pub closes_retransmitted: u64,
     /// Keep-alive probes sent.
     pub keep_alives_sent: u64,
-    /// Acks held back because the receive queue was nearly full.
+    /// Times that acks began to be held back because the receive queue was half full.
     pub acks_held: u64,
     /// Received data packets reported as congestion-marked because the receive queue was long.
     pub local_congestion_marks: u64,

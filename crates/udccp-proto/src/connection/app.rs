@@ -80,7 +80,7 @@ impl Connection {
     /// now.
     pub(crate) fn recv(&mut self) -> (Result<Option<Payload>, RecvError>, bool) {
         if let Some(payload) = self.recv_queue.pop() {
-            let resumes = self.held_until.is_some() && self.recv_queue.pressure() < Pressure::Mark;
+            let resumes = self.held_until.is_some() && self.recv_queue.may_resume();
             return (Ok(Some(payload)), resumes);
         }
         (self.reason.map_or(Ok(None), |reason| Err(RecvError::Closed(reason))), false)

@@ -11,11 +11,13 @@ pub(crate) enum Pressure {
     None,
     /// From a quarter: Slow Receiver asks the peer not to go faster (RFC 4340 section 11.6).
     Slow,
-    /// From half: arriving packets count as congestion-marked, which makes the peer slow down. The
-    /// queue is the last one on the path and marks before it has to drop.
-    Mark,
-    /// From three quarters: acknowledgements wait until the application has read.
+    /// From half: acknowledgements wait until the application has read, so that the peer's window
+    /// stays shut; what is in flight still finds room.
     Hold,
+    /// From three quarters: the peer's window is too large for that, and arriving packets count as
+    /// congestion-marked, which makes it smaller. The queue is the last one on the path and marks
+    /// before it has to drop.
+    Mark,
 }
 
 impl Pressure {
@@ -23,8 +25,8 @@ impl Pressure {
     pub(crate) const fn of(n: usize, max: usize) -> Self {
         // Compared in quarters, without a division.
         match n.saturating_mul(4) {
-            n if n >= 3 * max => Self::Hold,
-            n if n >= 2 * max => Self::Mark,
+            n if n >= 3 * max => Self::Mark,
+            n if n >= 2 * max => Self::Hold,
             n if n >= max => Self::Slow,
             _ => Self::None,
         }
@@ -87,17 +89,35 @@ impl RecvQueue {
         self.bytes = 0;
     }
 
-    /// How full the buffers before this queue are. Reading here does not empty them, so they
-    /// never hold acknowledgements back.
+    /// How full the buffers before this queue are.
     pub(crate) fn set_outside(&mut self, pressure: Pressure) {
-        self.outside = pressure.min(Pressure::Mark);
+        self.outside = pressure;
     }
 
     /// How full the queue, or what lies before it, is.
     pub(crate) fn pressure(&self) -> Pressure {
+        self.own_pressure().max(self.outside)
+    }
+
+    fn own_pressure(&self) -> Pressure {
         let bytes = Pressure::of(self.bytes, self.max_bytes);
-        let packets = Pressure::of(self.waiting.len(), self.max_packets);
-        bytes.max(packets).max(self.outside)
+        bytes.max(Pressure::of(self.waiting.len(), self.max_packets))
+    }
+
+    /// Whether acknowledgements should wait. Reading here does not empty the buffers before the
+    /// queue, so these never hold anything back; they mark instead.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.own_pressure() >= Pressure::Hold
+    }
+
+    /// Whether acknowledgements that wait may leave again: there is room for a full window.
+    pub(crate) fn may_resume(&self) -> bool {
+        self.own_pressure() < Pressure::Slow
+    }
+
+    /// Whether arriving packets count as congestion-marked.
+    pub(crate) fn is_marking(&self) -> bool {
+        self.own_pressure() >= Pressure::Mark || self.outside >= Pressure::Hold
     }
 }
 
@@ -114,12 +134,24 @@ mod tests {
             q.push(Payload::Zeros(100));
         }
         use Pressure::{Hold, Mark, None, Slow};
-        assert_eq!(seen, [None, None, None, Slow, Slow, Mark, Mark, Mark, Hold, Hold]);
-        assert_eq!(Pressure::of(usize::MAX, 1000), Hold);
+        assert_eq!(seen, [None, None, None, Slow, Slow, Hold, Hold, Hold, Mark, Mark]);
+        assert_eq!(Pressure::of(usize::MAX, 1000), Mark);
         let mut q = RecvQueue::new(4, 1000);
         (0..3).for_each(|_| q.push(Payload::EMPTY));
-        assert_eq!(q.pressure(), Hold);
+        assert_eq!(q.pressure(), Mark);
         q.clear();
         assert_eq!((q.packets(), q.bytes(), q.pressure()), (0, 0, None));
+    }
+
+    #[test]
+    fn buffers_before_the_queue_mark_but_never_hold() {
+        let mut q = RecvQueue::new(8, 8000);
+        q.set_outside(Pressure::of(500, 1000));
+        assert!(q.is_marking() && !q.is_holding() && q.may_resume());
+        q.set_outside(Pressure::None);
+        (0..4).for_each(|_| q.push(Payload::EMPTY));
+        assert!(q.is_holding() && !q.is_marking() && !q.may_resume());
+        (0..3).for_each(|_| drop(q.pop()));
+        assert!(!q.is_holding() && q.may_resume());
     }
 }

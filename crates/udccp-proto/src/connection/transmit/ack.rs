@@ -3,7 +3,6 @@
 use udccp_base::{Datagram, Duration, Instant, Payload};
 use udccp_wire::{HeaderKind, Seqno};
 
-use super::super::recv_queue::Pressure;
 use super::super::{Connection, Ctx};
 use crate::ccid::Feedback;
 
@@ -42,18 +41,18 @@ impl Connection {
         due && !self.feedback_is_held(now)
     }
 
-    /// Whether feedback waits because the receive queue is nearly full. Once it waits, it does so
-    /// until the queue is half empty, so that the peer resumes with some room; but now and then it
+    /// Whether feedback waits because the receive queue is half full. Once it waits, it does so
+    /// until the queue is nearly empty, so that the peer resumes with room; but now and then it
     /// leaves all the same, or the peer would take us for dead.
     pub(super) fn feedback_is_held(&mut self, now: Instant) -> bool {
-        match self.recv_queue.pressure() {
-            _ if !self.config.hold_acks_when_full => return false,
-            Pressure::Hold if self.held_until.is_none() => {
-                self.held_until = Some(now + LONGEST_HOLD);
-                self.counters.acks_held += 1;
-            }
-            Pressure::None | Pressure::Slow => self.held_until = None,
-            _ => {}
+        if !self.config.hold_acks_when_full {
+            return false;
+        }
+        if self.recv_queue.may_resume() {
+            self.held_until = None;
+        } else if self.recv_queue.is_holding() && self.held_until.is_none() {
+            self.held_until = Some(now + LONGEST_HOLD);
+            self.counters.acks_held += 1;
         }
         match self.held_until {
             Some(until) if until <= now => {
