@@ -46,12 +46,13 @@ impl Connection {
         self.recv.promise(window);
         self.recv.on_ack_sent();
         let header = TcpHeader {
+            src_port: self.ports.0,
+            dst_port: self.ports.1,
             seq: self.isn,
             ack: if flags.has(Flags::ACK) { seq::to_wire(self.peer_isn, 1) } else { 0 },
             flags,
             window,
             options: self.syn_options(now, control),
-            ..TcpHeader::default()
         };
         self.emit(&header, 0, Ecn::NotEct)
     }
@@ -91,12 +92,13 @@ impl Connection {
         let timestamps = timestamps.then(|| (self.timestamp(now), self.recent_timestamp));
         let expected = self.recv.nxt();
         let mut header = TcpHeader {
+            src_port: self.ports.0,
+            dst_port: self.ports.1,
             seq: seq::to_wire(self.isn, offset),
             ack: seq::to_wire(self.peer_isn, expected),
             flags: flags.with(echo),
             window: self.recv.window_field(),
             options: TcpOptions { timestamps, ..TcpOptions::default() },
-            ..TcpHeader::default()
         };
         self.last_ack_sent = expected;
         if !self.agreed.sack || !self.recv.has_blocks() {
@@ -121,8 +123,6 @@ impl Connection {
 
     #[inline]
     fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn) -> Datagram {
-        let (src_port, dst_port) = self.ports;
-        let header = TcpHeader { src_port, dst_port, ..*header };
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
             self.arena.reserve(ARENA_BYTES);
         }

@@ -90,11 +90,12 @@ impl Link {
             Fate::Mark if d.ecn.is_capable() => d.ecn = Ecn::Ce,
             Fate::Mark => {}
         }
-        // Almost always the end: only late datagrams are overtaken.
-        let mut i = self.in_flight.len();
-        while i > 0 && self.in_flight[i - 1].0 > arrival {
-            i -= 1;
+        if self.in_flight.back().is_none_or(|last| last.0 <= arrival) {
+            self.in_flight.push_back((arrival, d));
+            return;
         }
+        // Overtaken: something before it is late.
+        let i = self.in_flight.partition_point(|x| x.0 <= arrival);
         self.in_flight.insert(i, (arrival, d));
     }
 

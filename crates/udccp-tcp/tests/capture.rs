@@ -1,0 +1,165 @@
+//! What the ends say is a clean capture in tshark: nothing malformed, no wrong checksum, no expert
+//! error. Skipped, with a word, where tshark is not installed.
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+mod common;
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use common::{Fate, Pipe, drop_segments, ms};
+use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, SendOutcome, Transport};
+use udccp_cc::{Algorithm, CubicConfig};
+use udccp_tcp::{TcpConfig, UdpSender, UdpSink};
+
+type Captured = Rc<RefCell<Vec<u8>>>;
+
+/// A pcap file of raw IP packets (link type 101).
+fn new_capture() -> Captured {
+    let mut file = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    Rc::new(RefCell::new(file))
+}
+
+fn append(file: &mut Vec<u8>, at: Instant, d: &Datagram) {
+    let packet = ipv4(d);
+    let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
+    for word in [seconds as u32, nanos as u32, packet.len() as u32, packet.len() as u32] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(packet);
+}
+
+fn ipv4(d: &Datagram) -> Vec<u8> {
+    let address = |a: SocketAddr| match a {
+        SocketAddr::V4(v4) => v4.ip().octets(),
+        SocketAddr::V6(_) => panic!("the tests are IPv4"),
+    };
+    let len = (20 + d.transport_len()) as u16;
+    let mut ip = vec![0x45, d.ecn as u8];
+    ip.extend(len.to_be_bytes());
+    ip.extend([0, 0, 0x40, 0, 64, d.protocol, 0, 0]);
+    ip.extend(address(d.src));
+    ip.extend(address(d.dst));
+    let mut sum: u32 =
+        ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    ip.extend(&d.header);
+    ip.extend(d.payload.to_bytes());
+    ip
+}
+
+/// Runs tshark over the capture; returns the number of packets, or `None` without tshark.
+fn check(name: &str, file: &Captured) -> Option<usize> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcap"));
+    std::fs::write(&path, &*file.borrow()).expect("the target directory is writable");
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(&path);
+    for checked in ["tcp", "udp", "ip"] {
+        tshark.args(["-o", &format!("{checked}.check_checksum:TRUE")]);
+    }
+    tshark.args(["-T", "fields"]);
+    let fields =
+        ["_ws.malformed", "tcp.checksum.status", "udp.checksum.status", "_ws.expert.severity"];
+    fields.iter().for_each(|field| {
+        tshark.args(["-e", field]);
+    });
+    let Ok(output) = tshark.output() else {
+        eprintln!("skipped: tshark is not installed");
+        return None;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    for (number, line) in text.lines().enumerate() {
+        let [malformed, tcp, udp, severity] =
+            line.split('\t').collect::<Vec<_>>().try_into().expect("four fields");
+        let at = format!("{name}.pcap packet {}: {line:?}", number + 1);
+        assert!(malformed.is_empty(), "malformed: {at}");
+        // Status 1 is good; severity 0x800000 is an error.
+        assert_eq!(format!("{tcp}{udp}"), "1", "checksum: {at}");
+        let worst = severity.split(',').filter_map(|s| s.parse::<u32>().ok()).max();
+        assert!(worst < Some(0x80_0000), "expert error: {at}");
+    }
+    Some(text.lines().count())
+}
+
+fn capture_of(mut pipe: Pipe) -> Captured {
+    let (capture, seen) = (new_capture(), Rc::new(RefCell::new(0)));
+    let (file, counter) = (capture.clone(), seen);
+    pipe.tap = Some(Box::new(move |at, _, d| {
+        *counter.borrow_mut() += 1;
+        append(&mut file.borrow_mut(), at, d);
+    }));
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(300));
+    capture
+}
+
+#[test]
+fn tcp_is_clean_with_losses_wrap_and_every_option() {
+    let plain = TcpConfig::new(Algorithm::NEW_RENO);
+    let configs = [
+        ("usual", plain.clone()),
+        ("wrap", TcpConfig { initial_sequence: Some(u32::MAX - 30_000), ..plain.clone() }),
+        ("bare", TcpConfig { timestamps: false, window_scaling: false, ..plain.clone() }),
+        ("ecn", TcpConfig { ecn: true, ..plain.clone() }),
+        ("cubic", TcpConfig::linux_2_6_22(Algorithm::Cubic(CubicConfig::linux_2_6()))),
+        ("odd", TcpConfig { mss: 1001, ..plain }),
+    ];
+    for (name, config) in configs {
+        let mut lose = drop_segments(&[5, 20, 21, 22, 40, 60, 62, 64, 66, 100]);
+        let pipe = Pipe::new(config, ms(20)).with_bytes(300_001).with_rate(10, 60).with_rule(
+            move |n, d| match n {
+                70..75 => Fate::Mark,
+                _ => lose(n, d),
+            },
+        );
+        if let Some(packets) = check(name, &capture_of(pipe)) {
+            assert!(packets > 300, "{name}: {packets}");
+        }
+    }
+}
+
+#[test]
+fn udp_is_clean_and_its_sink_takes_what_was_sent() {
+    // Other ports than the TCP tests: tshark takes UDP port 5001 for another protocol.
+    let (a, b) = ("10.0.0.1:40001".parse().unwrap(), "10.0.0.2:40002".parse().unwrap());
+    let (mut sender, mut sink) = (UdpSender::new(a, b), UdpSink::new(b, a));
+    let capture = new_capture();
+    let mut now = Instant::ZERO;
+    let payloads = [
+        Payload::Zeros(0),
+        Payload::Zeros(1),
+        Payload::Zeros(1472),
+        Payload::Bytes(Bytes::from_static(b"odd")),
+        Payload::Bytes(Bytes::from_static(&[0xff; 1472])),
+    ];
+    for payload in &payloads {
+        let outcome = sender.send(now, Message::new(payload.clone()));
+        assert_eq!(outcome, SendOutcome::Accepted);
+        let d = sender.poll_transmit(now).expect("it leaves at once");
+        append(&mut capture.borrow_mut(), now, &d);
+        sink.handle_datagram(now, d.clone());
+        assert_eq!(sink.poll_delivered(now).as_ref(), Some(payload));
+        let mut changed = d.header.to_vec();
+        changed[6] ^= 0x40;
+        sink.handle_datagram(now, Datagram { header: changed.into(), ..d });
+        assert_eq!(sink.poll_delivered(now), None);
+        now += ms(1);
+    }
+    assert_eq!(sink.bad_datagrams(), 5);
+    if let Some(packets) = check("udp", &capture) {
+        assert_eq!(packets, 5);
+    }
+    let too_large = Message::new(Payload::Zeros(65_508));
+    assert_eq!(sender.send(now, too_large.clone()), SendOutcome::Closed(too_large));
+    sender.close(now);
+    assert!(sender.is_closed() && !sender.is_writable());
+}
