@@ -111,6 +111,7 @@ pub fn covered_packets(cells: &[u8]) -> u64 {
     cells.iter().map(|&c| cell_packets(c)).sum()
 }
 
+//= 4340-11.4-9
 /// Whether a vector speaks of packets before `isn`, our first one: such a vector is invalid (RFC
 /// 4340 section 11.4).
 pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {

@@ -6,7 +6,7 @@ use udccp_wire::{PacketType, Seqno};
 use super::options::Said;
 use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
-use crate::ackvec::is_before_isn;
+use crate::ackvec::{is_before_isn, is_invalid_drop};
 use crate::ccid::AckInfo;
 use crate::event::{DropReason, EventKind};
 
@@ -40,6 +40,7 @@ impl Connection {
         if packet.ty == PacketType::Sync && cells.is_none() {
             return;
         }
+        //= 4340-11.4-10
         if cells.is_some_and(|c| is_before_isn(ackno, c, self.seq.iss)) {
             self.counters.drops.bad_options += 1;
             return;
@@ -55,11 +56,15 @@ impl Connection {
                 rx.on_ack_of_ack(ackno);
             }
         }
+        let blocks = said.data_dropped.get().unwrap_or_default();
+        let invalid = is_invalid_drop(ackno, self.seq.iss, cells.unwrap_or_default(), blocks);
+        //= 4340-11.7-10
+        self.counters.drops.bad_options += u64::from(invalid);
         let info = AckInfo {
             ackno,
             seq: packet.seq,
             ack_vector: cells.map(|c| (c, said.nonce_echo)),
-            data_dropped: said.data_dropped.get().unwrap_or_default(),
+            data_dropped: if invalid { &[] } else { blocks },
             elapsed: said.elapsed,
             timestamp_echo_rtt: said.echo_rtt,
             ccid_options: &said.ccid_options,

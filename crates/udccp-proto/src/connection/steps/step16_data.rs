@@ -1,10 +1,11 @@
 //! Step 16: process data.
 
-use udccp_wire::PacketType;
+use udccp_wire::{FeatureNumber, PacketType};
 
 use super::super::{Connection, Ctx, Received};
 use crate::ackvec::DropCode;
 use crate::event::EventKind;
+use crate::features::Location;
 
 impl Connection {
     /// Hands data to the application, or reports with Data Dropped why it did not get there.
@@ -12,10 +13,14 @@ impl Connection {
         if packet.is_duplicate {
             return;
         }
+        //= 4340-11.7-3
         if let Err(code) = self.accept_data(packet) {
             self.drops.on_drop(packet.seq, code);
             return;
         }
+        //= 4340-5.4-4
+        //= 4340-5.5-2
+        //= 4340-5.7-4
         if !packet.carries_message() {
             return;
         }
@@ -30,7 +35,19 @@ impl Connection {
 
     /// Whether the packet's data, if it has any, may be delivered.
     fn accept_data(&mut self, packet: &Received<'_>) -> Result<(), DropCode> {
+        let waits_for_confirm = self.waits_for_ecn_confirm();
         let drops = &mut self.counters.drops;
+        //= 4340-11.7.2-3
+        //= 4340-11.7.2-4
+        if packet.carries_message() && !self.wishes.listens {
+            drops.not_listening += 1;
+            return Err(DropCode::ApplicationNotListening);
+        }
+        //= 4340-9.3-1
+        //= 4340-9.3-4
+        //= 4340-9.3-5
+        //= 4340-9.3-6
+        //= 4340-9.3.1-1
         if !packet.data_is_intact() {
             drops.corrupt_payload += 1;
             return Err(DropCode::Corrupt);
@@ -38,23 +55,36 @@ impl Connection {
         if !packet.carries_message() {
             return Ok(());
         }
-        if !self.wishes.listens {
-            drops.not_listening += 1;
-            return Err(DropCode::ApplicationNotListening);
+        //= 4340-12.1-6
+        //= 4340-12.1-7
+        if waits_for_confirm {
+            drops.protocol_constraints += 1;
+            return Err(DropCode::ProtocolConstraints);
         }
+        //= 4340-8.1.3-6
+        //= 4340-8.5-2
         let of_handshake = matches!(packet.ty, PacketType::Request | PacketType::Response);
         if of_handshake && core::mem::replace(&mut self.handshake_data_taken, true) {
             drops.protocol_constraints += 1;
             return Err(DropCode::ProtocolConstraints);
         }
+        //= 4340-9.2.1-1
+        //= 4340-9.2.1-2
         if !self.agreed.accepts_coverage(packet.view.cscov()) {
             drops.coverage_too_small += 1;
             return Err(DropCode::ProtocolConstraints);
         }
+        //= 4340-11.4-8
         if !self.recv_queue.has_room(packet.view.data_len()) {
             drops.receive_queue_full += 1;
             return Err(DropCode::ReceiveBuffer);
         }
         Ok(())
+    }
+
+    /// Whether we cannot read ECN marks and the peer has not confirmed that it knows.
+    fn waits_for_ecn_confirm(&self) -> bool {
+        let value = || self.features.value(Location::Local, FeatureNumber::ECN_INCAPABLE);
+        !self.config.ecn && value() == Some(0)
     }
 }
