@@ -1,0 +1,198 @@
+//! RFC 4340 section 8.1: opening a connection, from either side.
+
+#[allow(unused_imports, reason = "every test file uses its own part")]
+mod common;
+mod spec_support;
+
+use common::{CLIENT, SERVER, connect_options, service};
+use spec_support::{Hand, option, plain, reset, types};
+use udccp_base::{Duration, Machine};
+use udccp_proto::{
+    CloseReason, ConnectError, ConnectOptions, EndpointConfig, ListenConfig, ListenError, State,
+};
+use udccp_wire::PacketType::{Ack, Close, Data, DataAck, Request, Reset, Response, Sync};
+use udccp_wire::{HeaderKind, Packet, ResetCode, Seqno, ServiceCode, option_kind};
+
+fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+fn service_of(packet: &Packet) -> Option<ServiceCode> {
+    match packet.header.kind {
+        HeaderKind::Request { service } | HeaderKind::Response { service, .. } => Some(service),
+        _ => None,
+    }
+}
+
+//= 4340-8.1.1-1 test
+//= 4340-8.1.1-2 test
+//= 4340-8.1.1-3 test
+//= 4340-8.1.1-4 test
+//= 4340-8.1.1-5 test
+#[test]
+fn requests_are_repeated_with_back_off_and_then_given_up() {
+    let (mut hand, first) = Hand::requesting(plain());
+    let start = hand.pair.now;
+    let mut times = Vec::new();
+    let mut said = vec![first];
+    for _ in 0..200 {
+        let new = hand.wait(secs(1));
+        times.extend(new.iter().map(|_| hand.pair.now.saturating_since(start).as_millis() / 1000));
+        said.extend(new);
+    }
+    assert_eq!(times, [1, 3, 7, 15, 31, 63, 127]);
+    let (last, requests) = said.split_last().unwrap();
+    for pair in requests.windows(2) {
+        assert_eq!(pair[1].header.seq, pair[0].header.seq.next());
+        assert_eq!(service_of(&pair[1]), service_of(&pair[0]));
+        assert_eq!(pair[1].payload, pair[0].payload);
+    }
+    assert_eq!(reset(&said), Some((ResetCode::Aborted, [0; 3])));
+    assert_eq!(last.header.kind.ack(), Some(Seqno::ZERO));
+    assert_eq!(hand.pair.end_reason(CLIENT), Some(CloseReason::ConnectTimeout));
+}
+
+//= 4340-8.1.2-1 test
+//= 4340-8.1.2-2 test
+//= 4340-8.1.2-3 test
+#[test]
+fn every_socket_has_a_service_code_and_a_listener_may_have_several() {
+    let (hand, request) = Hand::requesting(plain());
+    assert_eq!(service_of(&request), Some(service()));
+    assert_eq!(hand.pair.ends[CLIENT].service(hand.pair.id(CLIENT)), Some(service()));
+    let mut end = udccp_proto::Endpoint::new(EndpointConfig::new([1; 32]));
+    let none = ListenConfig { services: vec![], ..ListenConfig::new(service()) };
+    assert_eq!(end.listen(None, 9, none), Err(ListenError::NoService));
+    let two = vec![service(), "SC:more".parse().unwrap()];
+    let several = ListenConfig { services: two, ..ListenConfig::new(service()) };
+    assert!(end.listen(None, 9, several).is_ok());
+    let invalid = ConnectOptions { service: ServiceCode::INVALID, ..connect_options(plain()) };
+    let now = udccp_base::Instant::from_nanos(1);
+    assert_eq!(end.connect(now, invalid).unwrap_err(), ConnectError::InvalidService);
+}
+
+//= 4340-8.1.2-4 test
+//= 4340-8.1.2-8 test
+//= 4340-8.1.3-1 test
+#[test]
+fn a_service_that_is_not_offered_is_refused() {
+    for service in ["SC:else".parse().unwrap(), ServiceCode::INVALID, ServiceCode(0)] {
+        let mut hand = Hand::listening(plain());
+        let kind = HeaderKind::Request { service };
+        let said = hand.give_at(hand.seq.next(), kind);
+        assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::BadServiceCode), "{service}");
+    }
+}
+
+//= 4340-8.1.3-2 test
+#[test]
+fn resets_that_refuse_are_limited_in_rate() {
+    let config = EndpointConfig { stray_resets_per_sec: 10, ..EndpointConfig::new([1; 32]) };
+    let mut hand = Hand::listening(plain());
+    hand.pair.ends[SERVER] = udccp_proto::Endpoint::new(config);
+    let mut resets = 0;
+    for n in 0..1000 {
+        resets += hand.give_at(Seqno::new(n), hand.kind(Request)).len();
+        hand.wait(Duration::from_millis(1));
+    }
+    assert!((10..=20).contains(&resets), "{resets} in a second");
+    let stats = hand.pair.ends[SERVER].endpoint_stats();
+    assert_eq!(stats.stray_resets_limited, 1000 - resets as u64);
+}
+
+//= 4340-8.1.3-3 test
+//= 4340-8.1.3-4 test
+//= 4340-8.1.3-5 test
+//= 4340-5.3-2 test
+#[test]
+fn each_request_gets_one_response_and_nothing_is_repeated() {
+    let mut hand = Hand::listening(plain());
+    let first = hand.give(Request, &[], &[]);
+    assert_eq!(types(&first), [Response]);
+    assert_eq!(types(&hand.wait(secs(60))), []);
+    let second = hand.give(Request, &[], &[]);
+    assert_eq!(types(&second), [Response]);
+    assert_eq!(second[0].header.seq, first[0].header.seq.next());
+    assert_eq!(second[0].header.kind.ack(), Some(hand.seq));
+    assert_eq!((&first[0].payload, &second[0].payload), (&vec![], &vec![]));
+    assert_eq!(service_of(&second[0]), Some(service()));
+    // A true duplicate is no second Request: it is not newer than the first.
+    let again = hand.give_at(hand.seq, hand.kind(Request));
+    assert_eq!(types(&again), [Response], "valid by its number, and answered all the same");
+}
+
+//= 4340-8.1.3-7 test
+//= 4340-8.1.3-8 test
+#[test]
+fn a_response_to_repeated_data_says_that_it_was_dropped() {
+    let mut hand = Hand::listening(plain());
+    let first = hand.give(Request, &[], b"data");
+    assert_eq!(option(&first[0], option_kind::DATA_DROPPED), None);
+    let second = hand.give(Request, &[], b"data");
+    // The repeated Request in a drop block with code 0; the first one, which was taken, in the
+    // normal block that everything unsaid stands in.
+    assert_eq!(option(&second[0], option_kind::DATA_DROPPED), Some(&[0x80][..]));
+    hand.give(Ack, &[], &[]);
+    assert_eq!(hand.read(), [b"data"]);
+}
+
+//= 4340-8.1.3-9 test
+#[test]
+fn a_server_leaves_respond_after_eight_minutes() {
+    let mut hand = Hand::listening(plain());
+    hand.give(Request, &[], &[]);
+    assert_eq!(types(&hand.wait(secs(479))), []);
+    assert_eq!(hand.pair.ends[SERVER].endpoint_stats().connections, 1);
+    assert_eq!(reset(&hand.wait(secs(2))), Some((ResetCode::Aborted, [0; 3])));
+    assert_eq!(hand.pair.ends[SERVER].endpoint_stats().connections, 0);
+}
+
+//= 4340-8.1.5-3 test
+//= 4340-8.1.5-4 test
+#[test]
+fn a_client_in_partopen_tries_again_and_gives_up_after_eight_minutes() {
+    let (mut hand, _) = Hand::requesting(plain());
+    hand.give(Response, &[], &[]);
+    let mut times = Vec::new();
+    for n in 1..40 {
+        if types(&hand.wait(Duration::from_millis(200))).contains(&Ack) {
+            times.push(n * 200);
+        }
+    }
+    // 200 ms after the last packet, doubling; features that the Response left open make further
+    // Acks between, which move the timer.
+    assert_eq!(times[..2], [200, 600]);
+    assert!((5..10).contains(&times.len()), "{times:?}");
+    assert_eq!(hand.state(), Some(State::PartOpen));
+    let said = hand.wait(secs(480));
+    assert_eq!(reset(&said), Some((ResetCode::Aborted, [0; 3])));
+    assert_eq!(hand.pair.end_reason(CLIENT), Some(CloseReason::HandshakeTimeout));
+}
+
+//= 4340-7.5.4-7 test
+//= 4340-8.5-1 test
+#[test]
+fn a_client_in_request_believes_only_what_acknowledges_it() {
+    let (mut hand, _) = Hand::requesting(plain());
+    for ty in [Sync, Data, DataAck, Close] {
+        let said = hand.give(ty, &[], &[]);
+        let code = ResetCode::PacketError;
+        assert_eq!(reset(&said), Some((code, [ty.number(), 0, 0])), "{ty}");
+        assert_eq!(hand.state(), Some(State::Request));
+    }
+    let stranger = HeaderKind::Response { ack: hand.gss.add(100), service: service() };
+    hand.give_at(Seqno::new(5), stranger);
+    assert_eq!(hand.state(), Some(State::Request));
+    hand.give(Response, &[], &[]);
+    assert_eq!(hand.state(), Some(State::PartOpen));
+}
+
+//= 4340-8.5-1 test
+#[test]
+fn a_reset_to_a_request_ends_the_attempt() {
+    let (mut hand, _) = Hand::requesting(plain());
+    hand.give(Reset, &[], &[]);
+    assert_eq!(hand.state(), Some(State::TimeWait));
+    let now = hand.pair.now;
+    assert!(hand.pair.ends[CLIENT].poll_transmit(now).is_none());
+}

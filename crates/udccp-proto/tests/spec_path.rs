@@ -1,0 +1,238 @@
+//! RFC 4340 sections 7.6, 7.7, 12, 13 and 14: short numbers, NDP Count, ECN, time and sizes.
+
+#[allow(unused_imports, reason = "every test file uses its own part")]
+mod common;
+mod spec_support;
+
+use common::{CLIENT, SERVER};
+use spec_support::{Hand, about, option, parse, plain, types};
+use udccp_base::{Duration, Ecn, Message, Payload};
+use udccp_proto::{ConnectionConfig, EventKind, PathReport, SendError, State};
+use udccp_wire::PacketType::{Ack, Close, Data, DataAck, Request, Response, SyncAck};
+use udccp_wire::{FeatureNumber, Header, OptionRef, Packet, option_kind};
+
+const ECN_INCAPABLE: u8 = FeatureNumber::ECN_INCAPABLE.0;
+
+fn millis(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+//= 4340-7.6.1-1 test
+#[test]
+fn short_numbers_are_for_those_who_agreed() {
+    let short = |hand: &mut Hand, ty| Header { x: false, ..hand.header(ty) };
+    let mut hand = Hand::open(SERVER);
+    let header = short(&mut hand, DataAck);
+    assert_eq!(hand.give_header(&header, &[], b"short"), []);
+    assert_eq!(hand.read(), [b""; 0]);
+    let said = hand.send(b"data");
+    assert!(said.iter().all(|p| p.header.x));
+
+    let config = ConnectionConfig { short_seqnos: true, ..plain() };
+    let mut hand = Hand::open_with(SERVER, config);
+    let header = short(&mut hand, DataAck);
+    hand.give_header(&header, &[], b"short");
+    assert_eq!(hand.read(), [b"short"]);
+    let said = hand.send(b"data");
+    assert!(said.iter().all(|p| !p.header.x));
+    let said = hand.give(Close, &[], &[]);
+    assert!(said[0].header.x, "a Reset is never short");
+}
+
+//= 4340-7.7-1 test
+//= 4340-7.7.2-1 test
+#[test]
+fn ndp_count_follows_every_run_of_non_data_packets() {
+    let mut hand = Hand::open(SERVER);
+    let feature = FeatureNumber::SEND_NDP_COUNT;
+    hand.give(Ack, &[OptionRef::ChangeR { feature, value: &[1] }], &[]);
+    let mut said = hand.wait(millis(500));
+    said.extend(hand.send(b"data"));
+    said.extend(hand.send(b"data"));
+    for _ in 0..3 {
+        hand.give(Data, &[], b"a");
+        said.extend(hand.give(Data, &[], b"b"));
+    }
+    said.extend(hand.give(udccp_wire::PacketType::Sync, &[], &[]));
+    said.extend(hand.send(b"data"));
+    said.extend(hand.send(b"data"));
+    let counts: Vec<Option<u8>> =
+        said.iter().map(|p| option(p, option_kind::NDP_COUNT).map(|d| d[d.len() - 1])).collect();
+    let mut run = None;
+    for (packet, count) in said.iter().zip(&counts) {
+        // The first packet's predecessor is unknown here.
+        if let Some(run) = run.replace(0) {
+            assert_eq!(*count, (run > 0).then_some(run), "{counts:?}");
+            let is_data = packet.header.packet_type().is_data_packet();
+            let next = if is_data { 0 } else { run + 1 };
+            assert!(count.is_none_or(|c| c == run));
+            assert!(next <= 9);
+        }
+        let is_data = packet.header.packet_type().is_data_packet();
+        run = Some(if is_data { 0 } else { count.unwrap_or(0) + 1 });
+    }
+    assert!(counts.contains(&Some(4)), "three Acks and a SyncAck before the data: {counts:?}");
+}
+
+//= 4340-12-1 test
+//= 4340-12.1-1 test
+#[test]
+fn packets_are_ecn_capable() {
+    let mut hand = Hand::open(SERVER);
+    let first = hand.give(Data, &[], b"a");
+    assert_eq!(first, []);
+    let header = hand.header(Data);
+    let d = hand.datagram(&header, &[], b"b");
+    hand.seq = hand.seq.next();
+    let now = hand.pair.now;
+    udccp_base::Machine::handle_datagram(&mut hand.pair.net.ends[SERVER], now, d);
+    hand.pair.send(SERVER, b"data");
+    let said = hand.drain_datagrams();
+    assert!(!said.is_empty() && said.iter().all(|d| d.ecn == Ecn::Ect0));
+    assert_eq!(hand.stats().state, State::Open);
+}
+
+//= 4340-12.1-4 test
+//= 4340-12.2-3 test
+#[test]
+fn nothing_capable_is_sent_to_an_ecn_incapable_peer() {
+    let mut hand = Hand::open(SERVER);
+    let feature = FeatureNumber::ECN_INCAPABLE;
+    let change = OptionRef::ChangeL { feature, value: &[1] };
+    hand.give(Ack, &[OptionRef::Mandatory, change], &[]);
+    hand.wait(millis(500));
+    hand.pair.send(SERVER, b"data");
+    let now = hand.pair.now;
+    let said = hand.drain_datagrams();
+    assert!(!said.is_empty() && said.iter().all(|d| d.ecn == Ecn::NotEct), "at {now}");
+}
+
+//= 4340-12.1-5 test
+//= 4340-12.1-6 test
+//= 4340-12.1-7 test
+#[test]
+fn an_end_without_ecn_says_so_first_and_waits_for_the_confirm() {
+    let config = ConnectionConfig { ecn: false, ..plain() };
+    let mut hand = Hand::listening(config);
+    let says_so = |p: &Packet| {
+        let at = p.options.iter().position(|o| about(o, option_kind::CHANGE_L, ECN_INCAPABLE));
+        at.is_some_and(|i| p.options[i].data[1] == 1 && p.options[i - 1].kind == 1)
+    };
+    let first = hand.give(Request, &[], b"too early");
+    assert_eq!(types(&first), [Response]);
+    assert!(says_so(&first[0]));
+    // The client ignores it: said again and again, and its data is not taken.
+    let mut said = Vec::new();
+    for _ in 0..5 {
+        said.extend(hand.give(DataAck, &[], b"too early"));
+        said.extend(hand.wait(Duration::from_secs(20)));
+    }
+    assert!(said.iter().filter(|p| says_so(p)).count() >= 3);
+    assert_eq!(hand.read(), [b""; 0]);
+    let dropped = said.iter().rev().find_map(|p| option(p, option_kind::DATA_DROPPED)).unwrap();
+    assert!(dropped.iter().all(|b| *b >> 4 == 8), "code 0: {dropped:?}");
+    let feature = FeatureNumber::ECN_INCAPABLE;
+    hand.give(DataAck, &[OptionRef::ConfirmR { feature, value: &[1, 1] }], b"in time");
+    assert_eq!(hand.read(), [b"in time"]);
+    assert!(!hand.wait(Duration::from_secs(200)).iter().any(says_so));
+}
+
+//= 4340-13.1-1 test
+//= 4340-13.2-4 test
+//= 4340-13.3-1 test
+//= 4340-13.3-3 test
+#[test]
+fn timestamps_are_echoed_with_the_time_that_passed() {
+    let mut hand = Hand::open(SERVER);
+    hand.give(Data, &[OptionRef::Timestamp(1)], b"first");
+    hand.wait(millis(20));
+    hand.give(Data, &[OptionRef::Timestamp(77)], b"second");
+    hand.drain();
+    let mut hand = Hand::open(SERVER);
+    let said = hand.give(Data, &[OptionRef::Timestamp(1)], b"first");
+    assert_eq!(said, []);
+    hand.wait(millis(30));
+    let said = hand.send(b"data");
+    let echo = option(&said[0], option_kind::TIMESTAMP_ECHO).unwrap();
+    // 30 ms are 3000 units of 10 us.
+    assert_eq!(echo, [0, 0, 0, 1, 0x0b, 0xb8]);
+    let said = hand.send(b"more");
+    assert_eq!(option(&said[0], option_kind::TIMESTAMP_ECHO), None, "echoed once");
+}
+
+//= 4340-14-1 test
+//= 4340-14-2 test
+//= 4340-14-5 test
+//= 4340-14-6 test
+//= 4340-14.1-1 test
+//= 4340-14.1-2 test
+#[test]
+fn the_maximum_packet_size_is_known_and_leaves_room_for_headers() {
+    for (path_mtu, mps) in [(1500, 1440), (1280, 1220), (9000, 8940)] {
+        let mut hand = Hand::open_with(CLIENT, ConnectionConfig { path_mtu, ..plain() });
+        assert_eq!(hand.stats().mps_bytes, mps);
+        let id = hand.pair.id(CLIENT);
+        assert_eq!(hand.pair.ends[CLIENT].mps(id), Some(mps));
+        hand.pair.send(CLIENT, &vec![7; mps]);
+        let said = hand.drain_datagrams();
+        assert_eq!(parse(&said[0]).payload.len(), mps);
+        assert!(said.iter().all(|d| d.ip_len() <= usize::from(path_mtu)));
+        // One byte more is refused; nothing is ever cut into fragments.
+        let (now, message) = (hand.pair.now, Message::new(Payload::Zeros(mps as u32 + 1)));
+        let refused = hand.pair.ends[CLIENT].send(now, id, message).unwrap_err();
+        assert!(matches!(refused, SendError::TooLarge { mps: m, .. } if m == mps));
+    }
+}
+
+//= 4340-14.1-6 test
+//= 4340-14.2-7 test
+//= 4340-14.2-8 test
+#[test]
+fn the_path_mtu_falls_only_for_a_packet_that_we_sent() {
+    let mut hand = Hand::open(CLIENT);
+    let (now, id) = (hand.pair.now, hand.pair.id(CLIENT));
+    hand.pair.send(CLIENT, &[1; 1400]);
+    let sent = hand.drain_datagrams().remove(0);
+    let report = |hand: &mut Hand, quoted: &[u8], mtu| {
+        let report = PathReport::PathMtu(mtu);
+        hand.pair.ends[CLIENT].handle_path_report(now, sent.src, sent.dst, quoted, report);
+        hand.pair.ends[CLIENT].mps(id)
+    };
+    let mut guessed = sent.header.to_vec();
+    guessed[10] ^= 0x40;
+    assert_eq!(report(&mut hand, &guessed, 600), Some(1440), "no number of ours");
+    assert_eq!(report(&mut hand, &sent.header[..12], 600), Some(1440), "no number at all");
+    assert_eq!(report(&mut hand, &sent.header, 2000), Some(1440), "larger than it was");
+    // Three more wait in the queue behind a full window.
+    while hand.stats().send_queue_packets < 3 {
+        hand.pair.send(CLIENT, &[1; 1400]);
+        hand.drain();
+    }
+    assert_eq!(report(&mut hand, &sent.header, 1000), Some(940));
+    hand.pair.collect();
+    let dropped = |e: &&EventKind| matches!(e, EventKind::MessageDropped { bytes: 1400, .. });
+    assert_eq!(hand.pair.events[CLIENT].iter().filter(dropped).count(), 3);
+    let cells = OptionRef::AckVector { nonce: false, cells: &[3] };
+    hand.give(Ack, &[cells], &[]);
+    let said = hand.wait(Duration::from_secs(2));
+    assert!(said.iter().all(|p| p.payload.is_empty()), "{:?}", types(&said));
+    let message = Message::new(Payload::Zeros(941));
+    let refused = hand.pair.ends[CLIENT].send(now, id, message).unwrap_err();
+    assert!(matches!(refused, SendError::TooLarge { mps: 940, .. }));
+}
+
+//= 4340-8.2-1 test
+//= 4340-7.5.4-6 test
+#[test]
+fn a_sync_is_answered_at_once_by_a_sync_ack_of_its_number() {
+    let mut hand = Hand::open(SERVER);
+    for ahead in [1, 1, 20] {
+        let seq = hand.seq.add(ahead);
+        let said = hand.give_at(seq, hand.kind(udccp_wire::PacketType::Sync));
+        assert_eq!((types(&said), said[0].header.kind.ack()), (vec![SyncAck], Some(seq)));
+    }
+    // GSR moved along: the window begins behind it.
+    let next = hand.give(Data, &[], b"data");
+    assert!(next.iter().all(|p| p.header.packet_type() == Ack));
+    assert_eq!(hand.read(), [b"data"]);
+}
