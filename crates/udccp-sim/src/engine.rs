@@ -12,6 +12,7 @@ use crate::fabric::{Fabric, Sending};
 use crate::hash::Kind;
 use crate::host::Host;
 use crate::network::Node;
+use crate::packet::Parcel;
 use crate::record::{self, LinkRecorder, Mark, Schedule};
 use crate::result::FlowSample;
 
@@ -127,20 +128,29 @@ impl Engine {
         while let Some((to, parcel)) = self.fabric.depart(now, index) {
             match to {
                 Node::Router(router) => self.fabric.forward(now, router, parcel),
-                Node::Host(host) => {
-                    if !self.fabric.arrive(now, host, parcel) {
-                        continue;
-                    }
-                    reached = Some(host as usize);
-                    let transport = self.hosts[host as usize].transport.as_mut();
-                    if let Some(datagram) = self.fabric.packets.take(parcel.slot) {
-                        transport.handle_datagram(now, datagram);
-                    }
-                }
+                Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
+                Node::Host(_) => {}
+            }
+            // One at a time is the rule; asking first is cheaper than asking for a packet in vain.
+            if !self.fabric.rearm(index, now) {
+                return reached.map_or(Ok(()), |host| self.drain(host));
             }
         }
-        self.fabric.rearm(index);
+        self.fabric.rearm(index, now);
         reached.map_or(Ok(()), |host| self.drain(host))
+    }
+
+    /// A packet reached a host. Returns whether it was for it.
+    #[inline]
+    fn arrive(&mut self, host: u32, parcel: Parcel) -> bool {
+        if !self.fabric.arrive(self.now, host, parcel) {
+            return false;
+        }
+        let transport = self.hosts[host as usize].transport.as_mut();
+        if let Some(datagram) = self.fabric.packets.take(parcel.slot) {
+            transport.handle_datagram(self.now, datagram);
+        }
+        true
     }
 
     /// A host's timer, or its application's.

@@ -40,8 +40,8 @@ pub(crate) struct RunningLink {
 }
 
 impl Fabric {
-    /// A host puts a packet on its link; there must be one in `said`. `to` is the number of the destination host; no route
-    /// leads to a number that no host has.
+    /// A host puts the packet in `said` on its link. `to` is the number of the destination host;
+    /// no route leads to a number that no host has.
     #[inline]
     pub(crate) fn send(&mut self, now: Instant, from: Sending, to: u32, said: Option<Datagram>) {
         let Some(datagram) = &said else { return };
@@ -107,11 +107,12 @@ impl Fabric {
         Some((to, parcel))
     }
 
-    /// Looks up anew when a link has its next event.
+    /// Looks up anew when a link has its next event. Returns whether that is `now`.
     #[inline]
-    pub(crate) fn rearm(&mut self, index: usize) {
+    pub(crate) fn rearm(&mut self, index: usize, now: Instant) -> bool {
         let due = self.links[index].element.poll_timeout();
         self.events.set(self.first_link + index, due);
+        due.is_some_and(|due| due <= now)
     }
 
     /// A packet reached a host. If it is for that host, it can now be taken out of the store.

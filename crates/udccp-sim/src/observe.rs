@@ -259,3 +259,6 @@ fn fingerprint(datagram: &Datagram) -> u64 {
     }
     h
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The checker sees what must not be.
+
+use bytes::Bytes;
+use udccp_base::{Ecn, Seed};
+use udccp_link::{Backlog, Drops, LinkStats, QueueLimit, RateDelayConfig};
+
+use super::*;
+use crate::network::{LinkSpec, Node};
+
+fn network() -> Network {
+    let link = |name: &str, from, to| LinkSpec {
+        name: name.to_owned(),
+        from,
+        to,
+        element: RateDelayConfig::default(),
+        loss: 0.0,
+        is_bottleneck: false,
+    };
+    let (host, router) = (Node::Host(0), Node::Router(0));
+    let links = vec![link("up", host, router), link("down", router, host)];
+    Network { hosts: 2, routers: 1, links }
+}
+
+fn observer() -> Box<Observer> {
+    Observer::new(&network(), &["flow".to_owned()], None, true).unwrap().unwrap()
+}
+
+fn parcel(slot: u32) -> Parcel {
+    Parcel { slot, len: 28, to: 0, ecn: Ecn::NotEct, ttl: 64 }
+}
+
+fn meta(uid: u64) -> Meta {
+    Meta { sent: Instant::ZERO, uid, path: 0 }
+}
+
+fn datagram(first_byte: u8) -> Datagram {
+    Datagram {
+        src: ([10, 1, 0, 1], 0).into(),
+        dst: ([10, 2, 0, 1], 0).into(),
+        protocol: 253,
+        ecn: Ecn::NotEct,
+        header: Bytes::from(vec![first_byte; 8]),
+        payload: Payload::EMPTY,
+    }
+}
+
+/// A link that says of its queue what it is told to say.
+#[derive(Debug)]
+struct Says(Backlog, QueueLimit, bool);
+
+impl Link<Parcel> for Says {
+    fn handle_packet(&mut self, _: Instant, _: Parcel, _: &mut Drops<Parcel>) {}
+
+    fn poll_departure(&mut self, _: Instant, _: &mut Drops<Parcel>) -> Option<Parcel> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn packets_inside(&self) -> usize {
+        0
+    }
+
+    fn backlog(&mut self, _: Instant) -> Backlog {
+        self.0
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.1
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.2
+    }
+
+    fn stats(&self, _: Instant) -> LinkStats {
+        LinkStats::default()
+    }
+}
+
+fn ordered() -> Says {
+    Says(Backlog::default(), QueueLimit::Unlimited, true)
+}
+
+fn complaint(observer: &mut Observer) -> String {
+    observer.take_failure().map_or_else(|e| e.to_string(), |()| "nothing".to_owned())
+}
+
+#[test]
+fn a_packet_that_overtakes_is_an_error_where_order_is_kept() {
+    for (keeps_order, expected) in [(true, "up delivers out of turn packet 2"), (false, "nothing")]
+    {
+        let mut observer = observer();
+        let mut link = Says(Backlog::default(), QueueLimit::Unlimited, keeps_order);
+        for uid in [1, 2] {
+            observer.entered(Instant::ZERO, 0, &mut link, uid);
+        }
+        observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(2)));
+        assert!(complaint(&mut observer).contains(expected));
+    }
+}
+
+#[test]
+fn a_packet_that_was_dropped_leaves_no_gap_in_the_order() {
+    let mut observer = observer();
+    for uid in [1, 2, 3] {
+        observer.entered(Instant::ZERO, 0, &mut ordered(), uid);
+    }
+    observer.dropped(0, 2);
+    for uid in [1, 3] {
+        observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(uid)));
+    }
+    assert_eq!(complaint(&mut observer), "nothing");
+}
+
+#[test]
+fn a_packet_from_nowhere_is_an_error() {
+    let mut observer = observer();
+    observer.departed(Instant::ZERO, 1, parcel(0), (&datagram(1), meta(9)));
+    assert!(complaint(&mut observer).contains("down delivers what it never got: packet 9"));
+}
+
+#[test]
+fn a_queue_over_its_limit_is_an_error() {
+    let mut observer = observer();
+    let backlog = Backlog { packets: 6, bytes: 9_000 };
+    let mut full = Says(backlog, QueueLimit::Packets(5), true);
+    observer.entered(Instant::ZERO, 0, &mut full, 1);
+    assert!(complaint(&mut observer).contains("queue of up over its limit"));
+}
+
+#[test]
+fn a_datagram_that_changed_on_the_way_is_an_error() {
+    for (arrives, expected) in [(1, "nothing"), (2, "packet 5 is not what was sent")] {
+        let mut observer = observer();
+        observer.sent(Instant::ZERO, 0, parcel(3), (&datagram(1), meta(5)));
+        observer.delivered(Instant::ZERO, 0, parcel(3), (&datagram(arrives), meta(5)));
+        assert!(complaint(&mut observer).contains(expected));
+    }
+}
+
+#[test]
+fn nothing_to_observe_costs_nothing() {
+    let none = Observer::new(&network(), &["flow".to_owned()], None, false).unwrap();
+    assert!(none.is_none());
+    let _ = network().links[0].build(Seed(1));
+}
