@@ -37,6 +37,7 @@ impl Connection {
         let Some(ackno) = packet.ackno else { return };
         let cells = said.cells.get();
         // A Sync's acknowledgement number promises nothing (section 5.7); an Ack Vector does.
+        //= 4340-5.7-2
         if packet.ty == PacketType::Sync && cells.is_none() {
             return;
         }
@@ -96,6 +97,7 @@ impl Connection {
         }
         if outcome.constrained {
             // Most likely the coverage: send the next data fully covered.
+            //= 4340-11.7.2-2
             self.send_cscov = 0;
         }
         if outcome.not_listening {
@@ -109,6 +111,7 @@ impl Connection {
         if !core::mem::replace(&mut self.peer_stopped_listening, true) {
             self.emit(ctx, EventKind::PeerStoppedListening);
         }
+        //= 4340-11.7.2-5
         self.drop_unsent(ctx, DropReason::PeerStoppedListening);
     }
 
@@ -117,6 +120,7 @@ impl Connection {
         let Some(tx) = &self.tx else { return };
         let in_flight = self.seq.gss.distance_from(info.ackno).max(0) as u64;
         let needed = tx.seq_window_needed().max(in_flight * WINDOW_PER_PACKET);
+        //= 4340-7.5.2-2
         if needed > self.asked.sequence_window {
             self.ask_sequence_window(needed);
         }

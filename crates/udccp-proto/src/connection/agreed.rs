@@ -73,6 +73,7 @@ impl Agreed {
 
     /// Whether data with this checksum coverage may be delivered (RFC 4340 section 9.2.1).
     pub(crate) const fn accepts_coverage(&self, cscov: u8) -> bool {
+        //= 4340-9.2.1-1
         cscov == 0 || (self.min_cscov > 0 && cscov >= self.min_cscov)
     }
 

@@ -17,6 +17,8 @@ impl Connection {
             return Err(SendError::NotOpen(message));
         }
         let mps = self.path.mps();
+        //= 4340-14.2-7
+        //= 4340-14-5
         if message.payload.len() > mps {
             return Err(SendError::TooLarge { mps, message });
         }
@@ -167,6 +169,7 @@ impl Connection {
     fn drop_oversized(&mut self, ctx: &mut Ctx<'_>) {
         let mps = self.path.mps();
         let mut sizes = Vec::new();
+        //= 4340-14.2-8
         self.send_queue.remove_larger(mps, &mut |bytes| sizes.push(bytes));
         for bytes in sizes {
             self.counters.drops.send_too_large += 1;
@@ -186,6 +189,7 @@ impl Connection {
     /// Whether `seq` is of a packet that we sent lately, so that an ICMP message that quotes it
     /// may be believed (RFC 4340 section 14.1).
     pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> bool {
+        //= 4340-14.1-6
         let seq = raw.extend(self.seq.gss);
         self.seq.ack_in_window(seq)
     }

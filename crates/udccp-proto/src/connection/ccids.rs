@@ -155,6 +155,7 @@ impl Connection {
     }
 
     /// Keeps so few packets in flight that the loss of all leaves us within the peer's window.
+    //= 4340-7.5.2-3
     fn limit_in_flight(&mut self) {
         let ahead = self.agreed.sequence_window / 4 * 3;
         if let Some(tx) = &mut self.tx {

@@ -48,11 +48,17 @@ impl Connection {
     /// Sets the timer that sends Close or CloseReq again: two round-trip times, doubling to 64 s.
     pub(super) fn start_close_timer(&mut self, now: Instant) {
         let first = self.known_rtt().map_or(self.config.initial_rto, |rtt| rtt * 2);
+        //= 4340-8.3-4
         self.timers.set(Timer::Close, now + super::timeouts::backed_off(first, self.retries));
     }
 
     /// Gives up: Reset, Aborted.
     pub(super) fn give_up(&mut self, ctx: &mut Ctx<'_>, reason: CloseReason) {
+        //= 4340-5.6-2
+        //= 4340-5.6-3
+        //= 4340-8.1.1-4
+        //= 4340-8.1.3-9
+        //= 4340-8.1.5-4
         self.post_reset(ResetCode::Aborted, [0; 3]);
         self.tear_down(ctx, State::Closed, reason);
     }
@@ -67,6 +73,7 @@ impl Connection {
     /// acknowledgement number is zero (section 8.1.1).
     pub(super) fn post_reset(&mut self, code: ResetCode, data: [u8; 3]) {
         let in_request = self.state == State::Request;
+        //= 4340-8.1.1-5
         let ackno = if in_request { Seqno::ZERO } else { self.seq.gsr };
         self.outbox.reset = Some(ResetOut { code, data, ackno });
     }

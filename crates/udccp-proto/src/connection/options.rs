@@ -84,6 +84,8 @@ impl Connection {
         // Mandatory means nothing on a Data packet (section 5.8.2).
         let on_data = packet.ty == PacketType::Data;
         let mut mandatory = false;
+        //= 4340-5.8-3
+        //= 4340-5.8-6
         for raw in RawOptions::new(bytes) {
             let raw = match raw {
                 Ok(raw) => raw,
@@ -92,12 +94,14 @@ impl Connection {
             };
             let was_mandatory = core::mem::take(&mut mandatory) && !on_data;
             match OptionRef::from_raw(raw) {
+                //= 4340-5.8.2-3
                 Ok(OptionRef::Padding) => {}
                 Ok(OptionRef::Mandatory) if was_mandatory => return Err(misplaced_mandatory()),
                 Ok(OptionRef::Mandatory) => mandatory = true,
                 Ok(option) => {
                     let done = self.take_option(ctx, packet, &option, was_mandatory, &mut said)?;
                     note_ccid_option(packet.ty, raw, &mut said);
+                    //= 4340-5.8.2-1
                     if done == Done::No && was_mandatory {
                         return Err(not_understood(raw));
                     }
@@ -122,6 +126,11 @@ impl Connection {
         mandatory: bool,
         said: &mut Said<'a>,
     ) -> Result<Done, FeatureError> {
+        //= 4340-5.8-7
+        //= 4340-5.8-8
+        //= 4340-11-2
+        //= 4340-11.4-3
+        //= 4340-11.7-6
         if !option.is_permitted_on(packet.ty) {
             return Ok(Done::No);
         }
@@ -145,6 +154,10 @@ impl Connection {
             | OptionRef::ConfirmL { .. }
             | OptionRef::ConfirmR { .. } => self.features.on_option(option, mandatory)?,
             OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
+            //= 4340-5.8-4
+            //= 4340-15-1
+            //= 4340-15-2
+            //= 4340-15-3
             _ => return Ok(Done::No),
         }
         Ok(Done::Yes)
@@ -152,6 +165,8 @@ impl Connection {
 
     /// A client echoes the cookies of the Response until the handshake is done (section 8.1.4).
     fn keep_cookie(&mut self, ty: PacketType, cookie: &[u8]) {
+        //= 4340-8.1.4-2
+        //= 4340-8.1.4-6
         if self.state == State::Request && ty == PacketType::Response {
             self.cookies.push(cookie.to_vec());
         }

@@ -22,6 +22,8 @@ pub(crate) struct Path {
 impl Path {
     /// A path with this MTU in bytes, IP header included.
     pub(crate) fn new(tuple: &FourTuple, mtu: u16) -> Self {
+        //= 4340-14.1-1
+        //= 4340-14.1-2
         let encapsulated = tuple.remote.port() != 0;
         let ip = if tuple.remote.is_ipv4() { 20 } else { 40 };
         let envelope = ip + if encapsulated { 8 } else { 0 };
@@ -35,6 +37,8 @@ impl Path {
 
     /// Largest payload in bytes that a message may have.
     pub(crate) fn mps(&self) -> usize {
+        //= 4340-14-1
+        //= 4340-14-6
         self.max_transport_len() - DATA_HEADER - RESERVE
     }
 

@@ -18,6 +18,7 @@ pub(crate) fn preferences(config: &ConnectionConfig) -> Result<FeaturePreference
     prefs.set(Location::Remote, FeatureNumber::ALLOW_SHORT_SEQNOS, short)?;
     let window = config.sequence_window;
     prefs.set(Location::Local, FeatureNumber::SEQUENCE_WINDOW, &[window])?;
+    //= 4340-12.1-5
     if !config.ecn {
         let incapable = prefs.set(Location::Local, FeatureNumber::ECN_INCAPABLE, &[1])?;
         incapable.mandatory = true;
@@ -41,6 +42,8 @@ fn ccids(
     let values: Vec<u64> = ccids.iter().map(|&c| u64::from(c)).collect();
     let preference = prefs.set(location, FeatureNumber::CCID, &values)?;
     preference.announced = true;
+    //= 4340-10-1
+    //= 4340-10.3-2
     preference.mandatory = !ccids.contains(&DEFAULT_CCID);
     Ok(())
 }

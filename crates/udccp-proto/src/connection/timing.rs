@@ -50,6 +50,10 @@ impl Timing {
     /// Takes the echo that is owed: the timestamp, and its elapsed time in units of 10
     /// microseconds.
     pub(crate) fn take_echo(&mut self, now: Instant) -> Option<(u32, u32)> {
+        //= 4340-13.1-1
+        //= 4340-13.2-4
+        //= 4340-13.3-1
+        //= 4340-13.3-3
         let (timestamp, at) = self.owed_echo.take()?;
         Some((timestamp, units(now.saturating_since(at))))
     }

@@ -141,6 +141,7 @@ impl Endpoint {
     }
 
     /// Largest payload in bytes that fits in one packet now.
+    //= 4340-14-2
     pub fn mps(&self, id: ConnectionId) -> Option<usize> {
         self.slots.get(id).map(Connection::mps)
     }

@@ -66,6 +66,8 @@ impl Listeners {
         config: ListenConfig,
     ) -> Result<ListenerId, ListenError> {
         config.connection.check()?;
+        //= 4340-8.1.2-1
+        //= 4340-8.1.2-3
         if config.services.is_empty() {
             return Err(ListenError::NoService);
         }

@@ -56,6 +56,11 @@ impl Secrets {
     /// each set of addresses and ports a space of its own, as in RFC 6528, and clocks
     /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither short
     /// nor long numbers of an old connection are met again while its packets may live.
+    //= 4340-7.2-1
+    //= 4340-7.2-2
+    //= 4340-7.2-3
+    //= 4340-7.2-4
+    //= 4340-7.2-5
     pub(super) fn initial_seqno(&self, now: Instant, tuple: &FourTuple) -> Seqno {
         let mut h = SipHasher24::new_with_key(&self.sequence);
         tuple.hash(&mut h);

@@ -65,6 +65,8 @@ impl Endpoint {
         options: ConnectOptions,
     ) -> Result<ConnectionId, ConnectError> {
         check_addresses(&options)?;
+        //= 4340-8.1.2-1
+        //= 4340-8.1.2-2
         if !options.service.is_valid() {
             return Err(ConnectError::InvalidService);
         }
@@ -114,6 +116,7 @@ impl Endpoint {
             !table.is_taken(&candidate) && !listeners.is_port_open(tuple.local, local_port)
         };
         let range = self.config.ephemeral_ports;
+        //= 4340-5.1-1
         let port = self.secrets.ephemeral_port(&tuple, range, is_free);
         tuple.local_port = port.ok_or(ConnectError::NoFreePort)?;
         Ok(tuple)

@@ -54,6 +54,8 @@ impl Endpoint {
         };
         // Inside UDP, the UDP checksum did the work (RFC 6773 section 3.3).
         if datagram.dst.port() == 0 && !has_right_checksum(&view, datagram) {
+            //= 4340-9.1-1
+            //= 4340-9.1-2
             self.stats.bad_checksum += 1;
             return None;
         }
@@ -93,6 +95,9 @@ impl Endpoint {
         };
         let listener = match self.listeners.find(tuple.local, tuple.local_port, service) {
             Served::By(listener) => listener,
+            //= 4340-8.1.2-4
+            //= 4340-8.1.2-8
+            //= 4340-8.1.3-1
             Served::BadService => {
                 self.stats.bad_service += 1;
                 return self.refuse(now, packet, ResetCode::BadServiceCode);
@@ -122,6 +127,7 @@ impl Endpoint {
         if is_silent || packet.ty == PacketType::Listen {
             return Route::Nowhere;
         }
+        //= 4340-8.1.3-2
         if !self.reset_limit.take(now) {
             self.stats.stray_resets_limited += 1;
             return Route::Nowhere;

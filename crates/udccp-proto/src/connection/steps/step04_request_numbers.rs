@@ -37,6 +37,7 @@ impl Connection {
                 // The Reset takes its number from the packet, which may be our next one.
                 self.seq.take_next();
             }
+            //= 4340-7.5.4-7
             self.refuses_packet = true;
         }
         DROP

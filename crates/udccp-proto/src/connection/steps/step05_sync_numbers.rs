@@ -23,11 +23,14 @@ impl Connection {
         }
         let acknowledges = packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno));
         let not_old = packet.seq.at_least(self.seq.swl());
+        //= 4340-7.5.3-1
         let not_far = packet.seq.at_most(self.seq.swh()) || !self.is_active(ctx.now);
+        //= 4340-7.5.4-1
         if !(acknowledges && not_old && not_far) {
             self.counters.drops.sequence_invalid += 1;
             return DROP;
         }
+        //= 4340-7.5.4-6
         self.seq.on_valid(packet.seq);
         GO_ON
     }

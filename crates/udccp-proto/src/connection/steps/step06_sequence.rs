@@ -14,6 +14,7 @@ impl Connection {
         packet: &mut Received<'_>,
     ) -> Flow {
         if !packet.view.x() {
+            //= 4340-7.6.1-1
             if !self.agreed.short_in {
                 self.counters.drops.sequence_invalid += 1;
                 return DROP;
@@ -31,14 +32,20 @@ impl Connection {
         self.counters.drops.sequence_invalid += 1;
         // The peer's Reset may stem from an end that knows no numbers: challenge it with the
         // greatest that we know, so that it can make a proper one.
+        //= 4340-7.5.4-2
+        //= 4340-7.5.4-4
+        //= 4340-7.5.4-5
         let is_reset = packet.ty == PacketType::Reset;
         let ackno = if is_reset { self.seq.gsr } else { packet.seq };
+        //= 4340-7.5.4-9
+        //= 4340-7.5.4-10
         self.challenge(ctx, ackno);
         DROP
     }
 
     /// Sends a Sync about a packet that does not fit, unless one left just now.
     pub(super) fn challenge(&mut self, ctx: &mut Ctx<'_>, ackno: udccp_wire::Seqno) {
+        //= 4340-7.5.4-8
         if self.sync_limit.take(ctx.now) {
             self.outbox.sync = Some(ackno);
         } else {

@@ -23,6 +23,7 @@ impl Connection {
     fn is_unexpected(&self, ty: PacketType, seq: Seqno) -> bool {
         let after_handshake = self.state.is_open_or_later() && seq.at_least(self.seq.osr);
         match ty {
+            //= 4340-8.3-5
             CloseReq => self.is_server(),
             Response => self.is_server() || after_handshake,
             Request => !self.is_server() || after_handshake,

@@ -23,6 +23,7 @@ impl Connection {
             ResetCode::Closed => CloseReason::PeerClose,
             code => CloseReason::PeerReset { code, data },
         };
+        //= 4340-8.3-3
         self.tear_down(ctx, State::TimeWait, reason);
         DROP
     }

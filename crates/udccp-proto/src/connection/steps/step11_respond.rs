@@ -14,6 +14,8 @@ impl Connection {
         if self.state != State::Respond {
             return;
         }
+        //= 4340-8.1.3-3
+        //= 4340-8.1.3-4
         if packet.ty == PacketType::Request {
             let is_ready = self.tx.is_some() || self.install_ccids(ctx).is_ok();
             self.outbox.handshake = is_ready;

@@ -11,6 +11,7 @@ impl Connection {
         if packet.ty != PacketType::CloseReq {
             return;
         }
+        //= 4340-8.3-1
         if self.state.is_before_closereq() {
             self.send_close(ctx);
         } else if self.state == State::Closing {

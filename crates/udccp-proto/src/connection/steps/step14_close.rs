@@ -21,6 +21,7 @@ impl Connection {
         } else {
             CloseReason::PeerClose
         };
+        //= 4340-8.3-2
         self.post_reset(ResetCode::Closed, [0; 3]);
         self.tear_down(ctx, State::Closed, reason);
         DROP

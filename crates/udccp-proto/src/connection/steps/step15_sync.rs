@@ -7,6 +7,8 @@ use super::super::{Connection, Received};
 impl Connection {
     /// Every valid Sync is answered at once.
     pub(super) fn step_15_process_sync(&mut self, packet: &Received<'_>) {
+        //= 4340-8.2-1
+        //= 4340-5.7-3
         if packet.ty == PacketType::Sync {
             self.outbox.sync_ack = Some(packet.seq);
         }

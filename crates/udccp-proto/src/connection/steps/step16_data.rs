@@ -27,6 +27,7 @@ impl Connection {
         let payload = packet.payload();
         self.counters.data_bytes_received += payload.len() as u64;
         let was_empty = self.recv_queue.is_empty();
+        //= 4340-5.4-2
         self.recv_queue.push(payload);
         if was_empty {
             self.emit(ctx, EventKind::Readable);
