@@ -94,12 +94,10 @@ impl Records {
         let mut index = 0;
         while index < self.list.len() {
             let mut record = self.list[index];
-            if let Some(&next) = self.list.get(index + 1) {
-                record = if record.last.next() == next.first {
-                    Record { last: next.last, ..record }
-                } else {
-                    next
-                };
+            if let Some(next) = self.list.get(index + 1)
+                && record.last.next() == next.first
+            {
+                record.last = next.last;
             }
             self.list[kept] = record;
             kept += 1;
