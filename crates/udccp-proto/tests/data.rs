@@ -1,11 +1,17 @@
-//! Data: queues, backpressure, deadlines, feedback of a slow reader.
+//! Data: queues, backpressure, deadlines, priorities, bad networks, slow readers.
 
 mod common;
 
 use bytes::Bytes;
-use common::{CLIENT, Net, Pair, SERVER};
-use udccp_base::{Duration, Message, Payload};
-use udccp_proto::ConnectionConfig;
+use common::{CLIENT, Faults, Net, Pair, SERVER};
+use udccp_base::{Duration, Machine, Message, Payload};
+use udccp_proto::{
+    ConnectionConfig, ConnectionId, DropReason, EventKind, QueuePolicy, SendError,
+};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
 
 fn numbered(n: u32) -> Message {
     let mut data = vec![0; 1000];
@@ -13,12 +19,15 @@ fn numbered(n: u32) -> Message {
     Message::new(Payload::Bytes(Bytes::from(data)))
 }
 
-/// Sends as much as is taken; returns how many were.
-fn pump(pair: &mut Pair, next: &mut u32, last: u32) {
-    let id = pair.id(CLIENT);
-    let now = pair.now;
-    while *next < last && pair.ends[CLIENT].is_writable(id) {
-        pair.ends[CLIENT].send(now, id, numbered(*next)).unwrap();
+fn number_of(message: &[u8]) -> u32 {
+    u32::from_be_bytes(message[..4].try_into().unwrap())
+}
+
+/// Sends as much as is taken.
+fn pump(pair: &mut Pair, end: usize, next: &mut u32, last: u32) {
+    let (now, id) = (pair.now, pair.id(end));
+    while *next < last && pair.ends[end].is_writable(id) {
+        pair.ends[end].send(now, id, numbered(*next)).unwrap();
         *next += 1;
     }
 }
@@ -27,13 +36,14 @@ fn pump(pair: &mut Pair, next: &mut u32, last: u32) {
 fn nothing_is_lost_while_the_reader_is_slow() {
     let mut net = Net::new(2);
     net.delay = Duration::from_micros(50);
+    net.spacing = Duration::from_micros(10);
     let mut pair = Pair::connected_with(net, ConnectionConfig::default());
     let (mut next, mut got) = (0, 0_u32);
     let total = 20_000;
     let mut rounds = 0;
     while got < total {
-        pump(&mut pair, &mut next, total);
-        pair.pass(Duration::from_millis(1));
+        pump(&mut pair, CLIENT, &mut next, total);
+        pair.pass(ms(1));
         rounds += 1;
         assert!(rounds < 100_000, "stuck at {got}: {:?} {:?}", pair.stats(0), pair.stats(1));
         // The reader stalls for half a second now and then, and else reads a few at a time.
@@ -43,11 +53,335 @@ fn nothing_is_lost_while_the_reader_is_slow() {
         let (now, id) = (pair.now, pair.id(SERVER));
         for _ in 0..20 {
             let Ok(Some(p)) = pair.ends[SERVER].recv(now, id) else { break };
-            assert_eq!(p.to_bytes()[..4], got.to_be_bytes(), "in order and complete");
+            assert_eq!(number_of(&p.to_bytes()), got, "in order and complete");
             got += 1;
         }
     }
+    let (c, s) = (pair.stats(CLIENT).counters, pair.stats(SERVER).counters);
+    assert_eq!((s.drops.receive_queue_full, c.data_packets_lost), (0, 0));
+    assert!(s.acks_held > 0, "the reader was never too slow");
+}
+
+#[test]
+fn a_reader_that_stalls_for_an_hour_loses_neither_data_nor_the_connection() {
+    let mut net = Net::new(3);
+    net.delay = ms(1);
+    net.spacing = Duration::from_micros(10);
+    let mut pair = Pair::connected_with(net, ConnectionConfig::default());
+    let mut next = 0;
+    for _ in 0..3600 {
+        pump(&mut pair, CLIENT, &mut next, 1_000_000);
+        pair.pass(Duration::from_secs(1));
+    }
+    let queued = pair.received(SERVER);
+    assert_eq!(queued.len() as u64, pair.stats(CLIENT).counters.data_packets_sent);
+    for (n, message) in queued.iter().enumerate() {
+        assert_eq!(number_of(message), n as u32);
+    }
+    let before = pair.stats(CLIENT).counters.data_packets_sent;
+    for _ in 0..200 {
+        pump(&mut pair, CLIENT, &mut next, 1_000_000);
+        pair.pass(ms(500));
+        pair.received(SERVER);
+    }
+    let after = pair.stats(CLIENT).counters.data_packets_sent;
+    assert!(after > before + 1000, "it never got going again: {before} {after}");
+}
+
+#[test]
+fn without_held_acks_an_overflow_is_reported_and_the_peer_slows_down() {
+    let mut net = Net::new(4);
+    net.delay = ms(5);
+    net.spacing = Duration::from_micros(50);
+    let config = ConnectionConfig {
+        hold_acks_when_full: false,
+        recv_queue_packets: 20,
+        ..ConnectionConfig::default()
+    };
+    let mut pair = Pair::connected_with(net, config);
+    let mut next = 0;
+    let mut got = 0;
+    for _ in 0..4000 {
+        pump(&mut pair, CLIENT, &mut next, 1_000_000);
+        pair.pass(ms(1));
+        let (now, id) = (pair.now, pair.id(SERVER));
+        got += u64::from(matches!(pair.ends[SERVER].recv(now, id), Ok(Some(_))));
+    }
     let (c, s) = (pair.stats(CLIENT), pair.stats(SERVER));
-    println!("{rounds} ms {c:#?}\n{s:#?}");
-    assert_eq!(s.counters.drops.receive_queue_full, 0);
+    let full = s.counters.drops.receive_queue_full;
+    let arrived = s.counters.data_packets_received;
+    assert_eq!(got + full + s.recv_queue_packets as u64, arrived);
+    // A message a millisecond is read; the window settles near what that allows.
+    assert!(full * 5 < arrived, "{full} of {arrived} dropped");
+    assert!(c.cwnd_packets.unwrap() < 60, "{c:?}");
+}
+
+#[test]
+fn a_full_queue_refuses_and_says_when_to_come_again() {
+    let config = ConnectionConfig { send_queue_packets: 6, ..ConnectionConfig::default() };
+    let mut pair = Pair::connected_with(Net::new(5), config);
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    pair.events = Default::default();
+    for n in 0..6 {
+        assert_eq!(pair.ends[CLIENT].send_queue_free(id), 6 - n);
+        pair.net.ends[CLIENT].send(now, id, numbered(n as u32)).unwrap();
+    }
+    assert!(!pair.ends[CLIENT].is_writable(id));
+    let refused = pair.net.ends[CLIENT].send(now, id, numbered(99)).unwrap_err();
+    assert!(matches!(&refused, SendError::Full(_)));
+    assert_eq!(refused.into_message(), numbered(99));
+    // The first window takes three, so half the queue is free at once.
+    pair.drain();
+    pair.collect();
+    assert_eq!(pair.events[CLIENT], [EventKind::Writable]);
+    pair.pass(Duration::from_secs(1));
+    assert_eq!(pair.received(SERVER).len(), 6);
+    assert_eq!(pair.events[CLIENT], [EventKind::Writable], "said once");
+}
+
+#[test]
+fn a_message_too_large_for_a_packet_comes_back() {
+    let mut pair = Pair::connected(6);
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    let large = Message::new(Payload::Zeros(1441));
+    let refused = pair.net.ends[CLIENT].send(now, id, large.clone()).unwrap_err();
+    assert_eq!(refused, SendError::TooLarge { mps: 1440, message: large });
+    let most = Message::new(Payload::Zeros(1440));
+    for _ in 0..20 {
+        pair.net.ends[CLIENT].send(now, id, most.clone()).unwrap();
+        pair.net.ends[CLIENT].set_path_mtu(now, id, 1500);
+    }
+    let largest = std::rc::Rc::new(std::cell::Cell::new(0));
+    let seen = largest.clone();
+    pair.filter = Some(Box::new(move |_, d| {
+        seen.set(seen.get().max(d.ip_len()));
+        true
+    }));
+    pair.pass(Duration::from_secs(1));
+    assert_eq!(pair.received(SERVER).len(), 20);
+    assert!((1476..=1500).contains(&largest.get()), "{}", largest.get());
+}
+
+#[test]
+fn queued_messages_that_a_smaller_path_cannot_take_are_dropped_and_reported() {
+    let mut pair = Pair::connected(7);
+    pair.mute(SERVER);
+    for size in [1400, 500, 1400, 1400, 500, 1400, 500] {
+        pair.send(CLIENT, &vec![0; size]);
+    }
+    pair.drain();
+    let waiting = pair.stats(CLIENT).send_queue_packets;
+    pair.events = Default::default();
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    pair.ends[CLIENT].set_path_mtu(now, id, 576);
+    pair.collect();
+    let dropped = EventKind::MessageDropped { reason: DropReason::TooLarge, bytes: 1400 };
+    assert!(!pair.events[CLIENT].is_empty());
+    assert!(pair.events[CLIENT].iter().all(|kind| *kind == dropped));
+    let gone = pair.events[CLIENT].len();
+    assert_eq!(pair.stats(CLIENT).send_queue_packets, waiting - gone);
+    assert_eq!(pair.stats(CLIENT).counters.drops.send_too_large, gone as u64);
+}
+
+/// Sends with a priority and perhaps a deadline.
+fn send(pair: &mut Pair, id: ConnectionId, text: &'static [u8], priority: u8, until: Option<u64>) {
+    let now = pair.now;
+    let deadline = until.map(|n| now + ms(n));
+    let payload = Payload::Bytes(Bytes::from_static(text));
+    pair.net.ends[CLIENT].send(now, id, Message { payload, deadline, priority }).unwrap();
+}
+
+#[test]
+fn priorities_and_deadlines_decide_what_leaves() {
+    let mut pair = Pair::connected(8);
+    let id = pair.id(CLIENT);
+    pair.mute(SERVER);
+    // Fill the window, so that the rest waits for a second.
+    for _ in 0..3 {
+        send(&mut pair, id, b"first", 0, None);
+    }
+    pair.drain();
+    pair.events = Default::default();
+    send(&mut pair, id, b"low", 0, None);
+    send(&mut pair, id, b"old", 9, Some(50));
+    send(&mut pair, id, b"high", 9, Some(60_000));
+    send(&mut pair, id, b"low too", 0, Some(60_000));
+    pair.pass(ms(49));
+    assert_eq!(pair.events[CLIENT], []);
+    pair.pass(ms(2));
+    let dropped = EventKind::MessageDropped { reason: DropReason::Expired, bytes: 3 };
+    assert_eq!(pair.events[CLIENT], [dropped], "as soon as it is too old");
+    pair.filter = None;
+    pair.pass(Duration::from_secs(5));
+    let got = pair.received(SERVER);
+    assert_eq!(got[3..], [b"high".to_vec(), b"low".to_vec(), b"low too".to_vec()]);
+    assert_eq!(pair.stats(CLIENT).counters.drops.send_expired, 1);
+}
+
+#[test]
+fn a_queue_may_prefer_important_messages() {
+    let config = ConnectionConfig {
+        send_queue_packets: 2,
+        queue_policy: QueuePolicy::DropLowest,
+        ..ConnectionConfig::default()
+    };
+    let mut pair = Pair::starting(Net::new(9), config.clone(), config);
+    let id = pair.id(CLIENT);
+    send(&mut pair, id, b"a", 1, None);
+    send(&mut pair, id, b"bb", 1, None);
+    send(&mut pair, id, b"ccc", 2, None);
+    pair.pass(Duration::from_secs(1));
+    assert_eq!(pair.received(SERVER), [b"ccc".to_vec(), b"a".to_vec()]);
+    let dropped = EventKind::MessageDropped { reason: DropReason::Displaced, bytes: 2 };
+    assert!(pair.events[CLIENT].contains(&dropped));
+}
+
+#[test]
+fn a_peer_that_stopped_listening_gets_no_more() {
+    let mut pair = Pair::connected(10);
+    let (now, server) = (pair.now, pair.id(SERVER));
+    pair.ends[SERVER].stop_listening(now, server);
+    let mut next = 0;
+    pump(&mut pair, CLIENT, &mut next, 50);
+    pair.pass(Duration::from_secs(1));
+    assert!(pair.events[CLIENT].contains(&EventKind::PeerStoppedListening));
+    assert!(!pair.try_send(CLIENT, b"more"));
+    let sent = pair.stats(CLIENT).counters.data_packets_sent;
+    assert!(sent < 20, "{sent}");
+    assert_eq!(pair.stats(SERVER).counters.drops.not_listening, sent);
+    // The other direction goes on.
+    pair.send(SERVER, b"still here");
+    pair.pass(ms(500));
+    assert_eq!(pair.received(CLIENT), [b"still here"]);
+}
+
+/// Sends `count` messages each way through a network with these faults.
+fn exchange(seed: u64, faults: Faults, count: u32) -> Pair {
+    let mut net = Net::new(seed);
+    net.spacing = Duration::from_micros(100);
+    let mut pair = Pair::connected_with(net, ConnectionConfig::default());
+    pair.faults = faults;
+    let mut next = [0; 2];
+    let mut seen = [Vec::new(), Vec::new()];
+    for _ in 0..4000 {
+        for end in [CLIENT, SERVER] {
+            pump(&mut pair, end, &mut next[end], count);
+        }
+        pair.pass(ms(20));
+        for end in [CLIENT, SERVER] {
+            seen[end].extend(pair.received(end).iter().map(|m| number_of(m)));
+        }
+        let waiting = (0..2).any(|end| pair.stats(end).send_queue_packets > 0);
+        if next == [count; 2] && !waiting {
+            break;
+        }
+    }
+    pair.pass(Duration::from_secs(1));
+    for end in [CLIENT, SERVER] {
+        seen[end].extend(pair.received(end).iter().map(|m| number_of(m)));
+        let mut sorted = seen[end].clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), seen[end].len(), "something came twice");
+        // Strong reordering puts a few packets before the window of valid numbers.
+        let least = match faults {
+            Faults { loss: 0.0, corrupt: 0.0, reorder: 0.0, .. } => 1.0,
+            Faults { loss: 0.0, corrupt: 0.0, .. } => 0.9,
+            _ => 0.7,
+        };
+        assert!(sorted.len() as f64 >= least * f64::from(count), "{} came", sorted.len());
+    }
+    pair
+}
+
+#[test]
+fn a_perfect_network_delivers_everything_in_order() {
+    let pair = exchange(20, Faults::default(), 500);
+    for end in 0..2 {
+        let c = pair.stats(end).counters;
+        assert_eq!((c.data_packets_acked, c.data_packets_lost), (500, 0));
+    }
+}
+
+#[test]
+fn bad_networks_lose_but_never_repeat_or_spoil_a_message() {
+    let kinds = [
+        Faults { loss: 0.05, ..Faults::default() },
+        Faults { duplicate: 0.2, ..Faults::default() },
+        Faults { reorder: 0.1, ..Faults::default() },
+        Faults { corrupt: 0.05, ..Faults::default() },
+        Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03 },
+    ];
+    for (n, faults) in kinds.into_iter().enumerate() {
+        for seed in 0..3 {
+            let pair = exchange(100 * n as u64 + seed, faults, 300);
+            let (c, s) = (pair.stats(CLIENT).counters, pair.stats(SERVER).counters);
+            if faults.duplicate > 0.0 {
+                assert!(s.drops.duplicates > 0);
+            }
+            if faults.loss > 0.0 {
+                assert!(c.data_packets_lost > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    let faults = Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03 };
+    let run = |seed| {
+        let mut pair = Pair::connected(seed);
+        pair.faults = faults;
+        pair.trace = Some(Vec::new());
+        let mut next = 0;
+        for _ in 0..20 {
+            pump(&mut pair, CLIENT, &mut next, 1000);
+            pair.pass(ms(50));
+        }
+        pair.take_trace()
+    };
+    assert_eq!(run(30), run(30));
+    assert_ne!(run(30), run(31));
+}
+
+#[test]
+fn ack_vectors_stay_short_when_data_flows_both_ways() {
+    let mut net = Net::new(40);
+    net.spacing = Duration::from_micros(100);
+    // 400 packets are in flight each way, six cells of 64 and one that is not full.
+    let ccid2 = udccp_proto::ccid::Ccid2Config { max_window: 400, ..Default::default() };
+    let config = ConnectionConfig { ccid2, ..ConnectionConfig::default() };
+    let mut pair = Pair::connected_with(net, config);
+    let largest = std::rc::Rc::new(std::cell::Cell::new(0));
+    let seen = largest.clone();
+    pair.filter = Some(Box::new(move |_, d| {
+        seen.set(seen.get().max(d.header.len()));
+        true
+    }));
+    let mut next = [0; 2];
+    for _ in 0..500 {
+        for end in [CLIENT, SERVER] {
+            pump(&mut pair, end, &mut next[end], 100_000);
+        }
+        pair.pass(ms(10));
+        pair.received(CLIENT);
+        pair.received(SERVER);
+    }
+    assert!(next[0] > 10_000 && next[1] > 10_000, "{next:?}");
+    assert!(largest.get() < 64, "a header of {} bytes", largest.get());
+}
+
+#[test]
+fn one_batch_of_packets_is_acknowledged_once() {
+    let mut pair = Pair::connected(50);
+    let mut next = 0;
+    pump(&mut pair, CLIENT, &mut next, 4);
+    let now = pair.now;
+    let batch: Vec<_> = std::iter::from_fn(|| pair.net.ends[CLIENT].poll_transmit(now)).collect();
+    assert_eq!(batch.len(), 3);
+    for d in batch {
+        pair.net.ends[SERVER].handle_datagram(now, d);
+    }
+    let acks = std::iter::from_fn(|| pair.net.ends[SERVER].poll_transmit(now)).count();
+    assert_eq!(acks, 1);
 }

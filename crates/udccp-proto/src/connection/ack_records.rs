@@ -1,4 +1,4 @@
-//! Our latest packets that carried the whole Ack Vector: when the peer is known to have one of
+//! Some of our packets in flight that carried the whole Ack Vector: when the peer is known to have one of
 //! them, what it said can be forgotten (RFC 4340 section 11.1).
 
 use udccp_wire::Seqno;
@@ -10,7 +10,7 @@ const KEPT: usize = 8;
 /// Runs of the peer's Ack Vector that are searched.
 const RUNS: usize = 4;
 
-/// The latest such packets, the newest last.
+/// A sample of such packets, the newest last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckRecords {
     sent: [Seqno; KEPT],
@@ -21,8 +21,11 @@ impl AckRecords {
     /// Our packet `seq` left with the whole vector.
     pub(super) fn on_sent(&mut self, seq: Seqno) {
         if self.len == KEPT {
-            self.sent.copy_within(1.., 0);
-            self.len -= 1;
+            // Every other one goes, but never the oldest: those left span all that is in flight.
+            for i in 0..KEPT / 2 {
+                self.sent[i] = self.sent[2 * i];
+            }
+            self.len = KEPT / 2;
         }
         self.sent[self.len] = seq;
         self.len += 1;
@@ -61,9 +64,10 @@ mod tests {
         for n in [1, 4, 7, 10, 13, 16, 19, 22, 25, 28] {
             records.on_sent(seq(n));
         }
-        // Up to 26: 26 received, 25 and 24 missing, 23 to 20 received, the rest unsaid.
-        let cells = [0, 0xc1, 0x03];
-        assert_eq!(records.newest_known(seq(26), Some(&cells)), Some(seq(22)));
+        assert_eq!(records.sent[..records.len], [1, 7, 13, 19, 25, 28].map(seq));
+        // Up to 26: 26 received, 25 and 24 missing, 23 to 18 received, the rest unsaid.
+        let cells = [0, 0xc1, 0x05];
+        assert_eq!(records.newest_known(seq(26), Some(&cells)), Some(seq(19)));
         assert_eq!(records.newest_known(seq(26), Some(&cells)), None);
         assert_eq!(records.newest_known(seq(28), None), Some(seq(28)));
         assert_eq!(records.newest_known(seq(29), Some(&[63])), None);

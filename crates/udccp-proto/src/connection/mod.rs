@@ -121,7 +121,7 @@ pub(crate) struct Connection {
     /// A server's greatest number sent before OPEN, until the client acknowledges a greater one.
     greet_after: Option<Seqno>,
     handshake_data_taken: bool,
-    /// Acknowledgements are held back, at most until then.
+    /// Acknowledgements are held back; a sign of life is due then.
     held_until: Option<Instant>,
     accept_ready: bool,
     was_open: bool,

@@ -25,6 +25,8 @@ pub(crate) struct Outbox {
     pub(crate) ack: bool,
     /// A Sync with this acknowledgement number.
     pub(crate) sync: Option<Seqno>,
+    /// The Sync is to carry the Ack Vector.
+    pub(crate) sync_with_vector: bool,
     /// A SyncAck with this acknowledgement number.
     pub(crate) sync_ack: Option<Seqno>,
     /// A Reset.

@@ -23,7 +23,7 @@ impl Connection {
         let mut at = self.timers.next();
         if !self.state.is_over() {
             let tx = self.tx.as_ref().and_then(|tx| tx.poll_timeout());
-            // While acknowledgements are held back, what is due waits for the end of that.
+            // While acknowledgements are held back, what is due waits for the next sign of life.
             let rx = self.rx.as_ref().and_then(|rx| rx.poll_timeout());
             let rx = rx.map(|at| self.held_until.map_or(at, |until| at.max(until)));
             let features = self.features.poll_timeout();

@@ -27,6 +27,8 @@ pub struct Net {
     pub now: Instant,
     pub ends: [Endpoint; 2],
     pub delay: Duration,
+    /// Least time between two datagrams of one direction on the wire.
+    pub spacing: Duration,
     pub faults: Faults,
     /// A datagram from host `.0` that this refuses is lost.
     pub filter: Option<Filter>,
@@ -37,6 +39,7 @@ pub struct Net {
     pub last: [Option<Datagram>; 2],
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
     serial: u64,
+    wire_free: [Instant; 2],
     rng: Rng,
     seed: u64,
 }
@@ -49,6 +52,7 @@ impl Net {
             now: Instant::from_nanos(1_000_000_000),
             ends: [end("client"), end("server")],
             delay: Duration::from_millis(10),
+            spacing: Duration::ZERO,
             faults: Faults::default(),
             filter: None,
             trace: None,
@@ -56,6 +60,7 @@ impl Net {
             last: [None, None],
             travelling: BTreeMap::new(),
             serial: 0,
+            wire_free: [Instant::ZERO; 2],
             rng: Seed(seed).stream("network"),
             seed,
         }
@@ -97,8 +102,10 @@ impl Net {
         if self.rng.chance(self.faults.reorder) {
             delay += Duration::from_nanos(self.rng.below(3 * self.delay.as_nanos()));
         }
+        let leaves = self.now.max(self.wire_free[from]);
+        self.wire_free[from] = leaves + self.spacing;
         self.serial += 1;
-        self.travelling.insert((self.now + delay, self.serial), (1 - from, d));
+        self.travelling.insert((leaves + delay, self.serial), (1 - from, d));
     }
 
     fn corrupted(&mut self, d: Datagram) -> Datagram {

@@ -73,8 +73,9 @@ impl Pair {
 
     /// Both ends connected.
     pub fn connected_with(net: Net, config: ConnectionConfig) -> Self {
+        let span = (net.delay * 10).max(Duration::from_millis(100));
         let mut pair = Self::starting(net, config.clone(), config);
-        pair.run(Duration::from_millis(100));
+        pair.run(span);
         pair.collect();
         assert_eq!(pair.state(SERVER), Some(State::Open));
         pair

@@ -8,8 +8,8 @@ use crate::ccid::Feedback;
 
 const ACK_HEADER: usize = 24;
 
-/// Longest time that acknowledgements are held back.
-const LONGEST_HOLD: Duration = Duration::from_secs(30);
+/// Longest silence while acknowledgements are held back.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
 impl Connection {
     /// The acknowledgement number: the newest acknowledgeable packet.
@@ -29,6 +29,7 @@ impl Connection {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);
+            self.outbox.sync_with_vector = true;
         }
         Some(packet)
     }
@@ -42,8 +43,8 @@ impl Connection {
     }
 
     /// Whether feedback waits because the receive queue is half full. Once it waits, it does so
-    /// until the queue is nearly empty, so that the peer resumes with room; but now and then it
-    /// leaves all the same, or the peer would take us for dead.
+    /// until the queue is nearly empty, so that the peer resumes with room. Now and then a Sync,
+    /// which acknowledges nothing, shows the peer that we live.
     pub(super) fn feedback_is_held(&mut self, now: Instant) -> bool {
         if !self.config.hold_acks_when_full {
             return false;
@@ -51,16 +52,14 @@ impl Connection {
         if self.recv_queue.may_resume() {
             self.held_until = None;
         } else if self.recv_queue.is_holding() && self.held_until.is_none() {
-            self.held_until = Some(now + LONGEST_HOLD);
+            self.held_until = Some(now + LONGEST_SILENCE);
             self.counters.acks_held += 1;
         }
-        match self.held_until {
-            Some(until) if until <= now => {
-                self.held_until = Some(now + LONGEST_HOLD);
-                false
-            }
-            held => held.is_some(),
+        if self.held_until.is_some_and(|until| until <= now) {
+            self.held_until = Some(now + LONGEST_SILENCE);
+            self.outbox.sync = Some(self.ackno());
         }
+        self.held_until.is_some()
     }
 
     /// Whether an Ack Vector and the like fit beside so many bytes of data.

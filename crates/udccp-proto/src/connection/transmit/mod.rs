@@ -26,6 +26,7 @@ impl Connection {
         {
             return Some(packet);
         }
-        self.transmit_ack(ctx)
+        // Deciding about an acknowledgement may call for a Sync instead.
+        self.transmit_ack(ctx).or_else(|| self.transmit_control(ctx))
     }
 }

@@ -19,6 +19,8 @@ struct Told {
     vector: bool,
     /// Data Dropped.
     dropped: bool,
+    /// Feature negotiation options.
+    features: bool,
 }
 
 /// An emitter that stops at the room a packet has.
@@ -73,6 +75,10 @@ impl Connection {
             emitter.finish(&self.pseudo, bytes, zeros);
         }
         let bytes = ctx.arena.split().freeze();
+        if told.features {
+            // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
+            let _ = self.take_activated(ctx);
+        }
         let ecn = self.ecn_of(ty);
         self.account(ctx.now, &header, payload.len(), ecn, told);
         self.datagram(bytes, payload, ecn)
@@ -108,7 +114,7 @@ impl Connection {
             PacketType::Ack | PacketType::DataAck | PacketType::Close | PacketType::Reset => {
                 self.write_acknowledgement(now, ty, &mut told, sink);
             }
-            PacketType::Sync if header.kind.ack() == Some(self.ackno()) => {
+            PacketType::Sync if core::mem::take(&mut self.outbox.sync_with_vector) => {
                 told.vector = self.write_vector(sink);
             }
             PacketType::Request | PacketType::Response if self.config.handshake_timestamps => {
@@ -116,8 +122,13 @@ impl Connection {
             }
             _ => {}
         }
+        //= 4340-8.1.3-7
+        //= 4340-8.1.3-8
+        if ty == PacketType::Response {
+            told.dropped = self.write_dropped(sink);
+        }
         self.write_common(now, payload, ty, sink);
-        self.write_features(now, ty, header.seq, sink);
+        told.features = self.write_features(now, ty, header.seq, sink);
         told
     }
 
@@ -155,11 +166,7 @@ impl Connection {
         sink: &mut Bounded<'_, '_>,
     ) {
         told.vector = self.write_vector(sink);
-        if !self.drops.is_empty() {
-            let mut blocks = [0; DROPPED_BLOCKS];
-            let n = self.drops.write_blocks(self.ackno(), &mut blocks);
-            told.dropped = n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]));
-        }
+        told.dropped = self.write_dropped(sink);
         if !matches!(ty, PacketType::Ack | PacketType::DataAck) {
             return;
         }
@@ -169,6 +176,16 @@ impl Connection {
         if let Some(rx) = &mut self.rx {
             rx.write_options(now, sink);
         }
+    }
+
+    /// Writes Data Dropped where there is something to say; tells whether it went out.
+    fn write_dropped(&mut self, sink: &mut Bounded<'_, '_>) -> bool {
+        if self.drops.is_empty() {
+            return false;
+        }
+        let mut blocks = [0; DROPPED_BLOCKS];
+        let n = self.drops.write_blocks(self.ackno(), &mut blocks);
+        n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
     }
 
     /// Writes the Ack Vector where it is agreed on; tells whether all of it went out.
@@ -186,14 +203,15 @@ impl Connection {
         ty: PacketType,
         seq: Seqno,
         sink: &mut Bounded<'_, '_>,
-    ) {
+    ) -> bool {
         if self.features.is_settled() {
-            return;
+            return false;
         }
         let room = sink.left();
-        self.features.write_options(now, seq, ty, room, &mut |option| {
+        let write = &mut |option: &OptionRef<'_>| {
             sink.option(option);
-        });
+        };
+        self.features.write_options(now, seq, ty, room, write) > 0
     }
 
     /// Tells everyone who keeps books of what left.

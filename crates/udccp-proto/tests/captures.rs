@@ -1,0 +1,234 @@
+//! The real Linux kernel as one side: what it sent, with the numbers of the side that we replace
+//! moved to ours.
+
+mod common;
+
+use std::net::SocketAddr;
+
+use common::capture::{self, Captured};
+use common::packet::numbers;
+use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Message, Payload};
+use udccp_proto::{
+    CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
+    ListenConfig, RecvError, State,
+};
+use udccp_wire::{HeaderKind, PacketType, ResetCode, Seqno, ServiceCode};
+
+const CCID2: [&str; 4] =
+    ["ccid2-basic.pcap", "ccid2-ipv6.pcap", "ccid2-loss2.pcap", "ccid2-serverclose.pcap"];
+
+/// Our endpoint in the place of one side of a capture.
+struct Stage {
+    now: Instant,
+    end: Endpoint,
+    id: Option<ConnectionId>,
+    /// Our packets so far.
+    sent: Vec<Datagram>,
+    /// The first number of the side that we replace, in the capture and now.
+    first: [Option<Seqno>; 2],
+    ports: [u16; 2],
+    addresses: [SocketAddr; 2],
+}
+
+impl Stage {
+    fn drain(&mut self) {
+        while let Some(d) = self.end.poll_transmit(self.now) {
+            let (_, seq, _) = numbers(&d);
+            self.first[1].get_or_insert(seq);
+            self.sent.push(d);
+        }
+    }
+
+    /// Hands in a packet of the other side, acknowledging our packets instead of the captured
+    /// ones, but none that we have not sent.
+    fn replay(&mut self, captured: &Captured) {
+        let mut packet = captured.packet.clone();
+        if let ([Some(theirs), Some(ours)], Some(ack)) = (self.first, packet.header.kind.ack()) {
+            let newest = numbers(self.sent.last().unwrap()).1;
+            let moved = ours.add(ack.distance_from(theirs) as u64).min(newest);
+            set_ack(&mut packet.header.kind, moved);
+            if moved == newest {
+                // The vector belongs to the captured numbers; ours may be fewer.
+                packet.options.retain(|o| !matches!(o.kind, 38 | 39));
+            }
+        }
+        packet.header.dst_port = self.ports[0];
+        packet.header.src_port = self.ports[1];
+        let bytes = packet.emit(&captured.pseudo).unwrap();
+        self.now += Duration::from_millis(10);
+        let datagram = Datagram {
+            src: self.addresses[1],
+            dst: self.addresses[0],
+            protocol: Datagram::DCCP,
+            ecn: Ecn::NotEct,
+            header: bytes.into(),
+            payload: Payload::EMPTY,
+        };
+        self.end.handle_datagram(self.now, datagram);
+        if self.end.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.end.handle_timeout(self.now);
+        }
+        self.drain();
+    }
+}
+
+fn set_ack(kind: &mut HeaderKind, new: Seqno) {
+    match kind {
+        HeaderKind::Request { .. } | HeaderKind::Data | HeaderKind::Listen { .. } => {}
+        HeaderKind::Response { ack, .. }
+        | HeaderKind::Ack { ack }
+        | HeaderKind::DataAck { ack }
+        | HeaderKind::CloseReq { ack }
+        | HeaderKind::Close { ack }
+        | HeaderKind::Reset { ack, .. }
+        | HeaderKind::Sync { ack }
+        | HeaderKind::SyncAck { ack } => *ack = new,
+    }
+}
+
+fn linux_like() -> ConnectionConfig {
+    ConnectionConfig::default()
+}
+
+/// Our client against the captured server.
+fn play_client(name: &str) -> (Stage, CloseOutcome) {
+    let packets = capture::read(name);
+    let request = packets.iter().find(|p| p.from_client).expect("a Request");
+    let header = request.packet.header;
+    let HeaderKind::Request { service } = header.kind else { panic!("no Request") };
+    let (local, remote) = addresses(request);
+    let mut end = Endpoint::new(EndpointConfig::new([7; 32]));
+    let now = Instant::from_nanos(1_000_000);
+    let options = ConnectOptions {
+        local,
+        local_port: Some(header.src_port),
+        remote,
+        remote_port: header.dst_port,
+        service,
+        config: linux_like(),
+    };
+    let id = end.connect(now, options).unwrap();
+    let mut stage = Stage {
+        now,
+        end,
+        id: Some(id),
+        sent: Vec::new(),
+        first: [Some(header.seq), None],
+        ports: [header.src_port, header.dst_port],
+        addresses: [local, remote],
+    };
+    stage.drain();
+    for captured in &packets {
+        if !captured.from_client {
+            stage.replay(captured);
+            continue;
+        }
+        match captured.packet.header.packet_type() {
+            PacketType::Data | PacketType::DataAck => {
+                let data = Payload::Zeros(captured.packet.payload.len() as u32);
+                let _ = stage.end.send(stage.now, id, Message::new(data));
+            }
+            PacketType::Close => stage.end.close(stage.now, id),
+            _ => {}
+        }
+        stage.drain();
+    }
+    let outcome = stage.end.recv(stage.now, id).err();
+    (stage, outcome)
+}
+
+type CloseOutcome = Option<RecvError>;
+
+fn addresses(captured: &Captured) -> (SocketAddr, SocketAddr) {
+    let at = |ip| SocketAddr::new(ip, 0);
+    (at(captured.pseudo.src), at(captured.pseudo.dst))
+}
+
+#[test]
+fn our_client_lives_through_each_connection_with_the_kernels_server() {
+    for name in CCID2 {
+        let (stage, outcome) = play_client(name);
+        let stats = stage.end.stats(stage.id.unwrap()).unwrap();
+        let drops = stats.counters.drops;
+        assert_eq!((drops.bad_options, drops.unexpected_type), (0, 0), "{name}");
+        assert_eq!(stage.end.endpoint_stats().bad_checksum, 0, "{name}");
+        assert!(stats.counters.data_packets_sent > 3, "{name}: {stats:?}");
+        assert!(stats.counters.packets_received > 3, "{name}");
+        let orderly = matches!(outcome, Some(RecvError::Closed(r)) if r.is_orderly());
+        let unfinished = outcome.is_none() && stats.state == State::Open;
+        assert!(orderly || unfinished, "{name}: {outcome:?} {stats:?}");
+    }
+}
+
+#[test]
+fn our_client_is_told_of_a_bad_service_code() {
+    let (_, outcome) = play_client("ccid2-badservice.pcap");
+    let (code, data) = (ResetCode::BadServiceCode, [0; 3]);
+    assert_eq!(outcome, Some(RecvError::Closed(CloseReason::PeerReset { code, data })));
+}
+
+#[test]
+fn our_server_opens_with_the_kernels_client_and_answers_all_it_asks() {
+    for name in CCID2 {
+        let packets = capture::read(name);
+        let request = packets.iter().find(|p| p.from_client).unwrap();
+        let response = packets.iter().find(|p| !p.from_client).unwrap();
+        let header = request.packet.header;
+        let mut end = Endpoint::new(EndpointConfig::new([8; 32]));
+        let listen =
+            ListenConfig { connection: linux_like(), ..ListenConfig::new(ServiceCode(42)) };
+        let listener = end.listen(None, header.dst_port, listen).unwrap();
+        let (remote, local) = addresses(request);
+        let mut stage = Stage {
+            now: Instant::from_nanos(1_000_000),
+            end,
+            id: None,
+            sent: Vec::new(),
+            first: [Some(response.packet.header.seq), None],
+            ports: [header.dst_port, header.src_port],
+            addresses: [local, remote],
+        };
+        let mut accepted = None;
+        for captured in packets.iter().filter(|p| p.from_client) {
+            stage.replay(captured);
+            if accepted.is_none() {
+                accepted = stage.end.accept(listener);
+            }
+        }
+        let id = accepted.unwrap_or_else(|| panic!("{name}: no connection"));
+        let stats = stage.end.stats(id).unwrap();
+        let sent_data = |p: &&Captured| p.from_client && p.packet.header.kind.packet_type().carries_app_data();
+        let messages = packets.iter().filter(sent_data).count() as u64 - 1;
+        assert_eq!(stats.counters.drops.bad_options, 0, "{name}");
+        assert!(stats.counters.data_packets_received + 2 >= messages, "{name}: {stats:?}");
+        assert!(stats.counters.acks_sent > 1, "{name}");
+    }
+}
+
+#[test]
+fn a_client_that_insists_on_ccid_3_is_refused_with_a_reason() {
+    let packets = capture::read("ccid3-basic.pcap");
+    let request = packets.iter().find(|p| p.from_client).unwrap();
+    let header = request.packet.header;
+    let HeaderKind::Request { service } = header.kind else { panic!("no Request") };
+    let mut end = Endpoint::new(EndpointConfig::new([9; 32]));
+    let listen = ListenConfig { connection: linux_like(), ..ListenConfig::new(service) };
+    end.listen(None, header.dst_port, listen).unwrap();
+    let (remote, local) = addresses(request);
+    let mut stage = Stage {
+        now: Instant::from_nanos(1_000_000),
+        end,
+        id: None,
+        sent: Vec::new(),
+        first: [None, None],
+        ports: [header.dst_port, header.src_port],
+        addresses: [local, remote],
+    };
+    stage.replay(request);
+    let (kind, _, _) = numbers(&stage.sent[0]);
+    // The kernel asks for Mandatory features of CCID 3, which a server without it cannot have.
+    assert!(
+        matches!(kind, HeaderKind::Reset { .. } | HeaderKind::Response { .. }),
+        "{kind:?}"
+    );
+}
