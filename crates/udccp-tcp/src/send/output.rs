@@ -30,6 +30,7 @@ enum Blocked {
 
 impl SendSide {
     /// Takes the next segment out, or `None` when nothing may leave now.
+    #[inline]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         self.paced = now < self.pace_until;
         if self.paced {
@@ -88,6 +89,7 @@ impl SendSide {
         self.segment(now, range, true)
     }
 
+    #[inline]
     fn next_new(&mut self, now: Instant) -> Option<Segment> {
         if self.board.nxt() >= self.end() {
             return None;
