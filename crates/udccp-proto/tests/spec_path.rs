@@ -39,6 +39,27 @@ fn short_numbers_are_for_those_who_agreed() {
     assert!(said[0].header.x, "a Reset is never short");
 }
 
+//= 4340-5.1-10 test
+//= 4340-7.5.5-1 test
+//= 4340-7.6.2-1 test
+#[test]
+fn wide_windows_go_with_long_numbers() {
+    let config = ConnectionConfig { short_seqnos: true, sequence_window: 5000, ..plain() };
+    let mut hand = Hand::open_with(SERVER, config);
+    assert!(hand.send(b"data").iter().all(|p| p.header.x));
+
+    let config = ConnectionConfig { short_seqnos: true, ..plain() };
+    let mut hand = Hand::open_with(SERVER, config);
+    let feature = FeatureNumber::SEQUENCE_WINDOW;
+    let change = OptionRef::ChangeL { feature, value: &[0, 0, 0, 0, 32, 0] };
+    let header = Header { x: false, ..hand.header(Ack) };
+    let said = [hand.give_header(&header, &[change], &[]), hand.wait(millis(500))].concat();
+    let short = FeatureNumber::ALLOW_SHORT_SEQNOS.0;
+    let options: Vec<_> = said.iter().flat_map(|p| &p.options).collect();
+    let refuses = |o: &&&udccp_wire::OptionValue| about(o, option_kind::CHANGE_R, short);
+    assert_eq!(options.iter().find(refuses).map(|o| o.data[1]), Some(0));
+}
+
 //= 4340-7.7-1 test
 //= 4340-7.7.2-1 test
 #[test]

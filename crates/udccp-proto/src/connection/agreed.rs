@@ -4,6 +4,11 @@ use udccp_wire::FeatureNumber;
 
 use crate::features::{Activated, Location};
 
+/// Largest Sequence Window with which 24-bit numbers are used: an attacker who guesses one hits a
+/// window of 1024 packets once in 16,384 tries (RFC 4340 section 7.5.5), and a connection that
+/// needs more is fast enough to spare the bytes.
+const WIDEST_SHORT_WINDOW: u64 = 1024;
+
 /// What the two ends agreed on. `Default` is a new connection's (RFC 4340 section 6.4).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
@@ -69,6 +74,19 @@ impl Agreed {
             (FeatureNumber::ACK_RATIO, Location::Local) => self.ack_ratio = value as u16,
             _ => {}
         }
+    }
+
+    /// Whether our packets may have short sequence numbers now.
+    //= 4340-5.1-10
+    //= 4340-7.6.1-1
+    //= 4340-7.6.2-1
+    pub(crate) const fn may_send_short(&self) -> bool {
+        self.short_out && self.sequence_window <= WIDEST_SHORT_WINDOW
+    }
+
+    /// Whether a peer with this Sequence Window should not have short sequence numbers any more.
+    pub(crate) const fn must_refuse_short(&self, sequence_window: u64) -> bool {
+        self.short_in && sequence_window > WIDEST_SHORT_WINDOW
     }
 
     /// Whether data with this checksum coverage may be delivered (RFC 4340 section 9.2.1).

@@ -103,7 +103,7 @@ impl Connection {
                     self.change_receiver(ctx, value as u8)?
                 }
                 (FeatureNumber::SEQUENCE_WINDOW, Location::Remote) => {
-                    self.seq.window_remote = value;
+                    self.widen_remote_window(value);
                 }
                 (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => self.limit_in_flight(),
                 (FeatureNumber::ACK_RATIO, Location::Local) => {
@@ -120,6 +120,17 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// The peer's numbers are valid in this window from now on. A wide one makes short numbers
+    /// easy to guess: they are taken back.
+    fn widen_remote_window(&mut self, window: u64) {
+        self.seq.window_remote = window;
+        //= 4340-7.5.5-1
+        if self.agreed.must_refuse_short(window) {
+            let feature = FeatureNumber::ALLOW_SHORT_SEQNOS;
+            let _ = self.features.change(Location::Remote, feature, &[0], false);
+        }
     }
 
     fn change_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {

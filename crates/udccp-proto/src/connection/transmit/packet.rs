@@ -57,7 +57,7 @@ impl Connection {
             dst_port: self.who.tuple.remote_port,
             ccval: 0,
             cscov,
-            x: !self.agreed.short_out,
+            x: !self.agreed.may_send_short(),
             seq: self.seq.take_next(),
             kind,
         };
