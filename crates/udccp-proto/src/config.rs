@@ -121,6 +121,7 @@ pub struct ConnectionConfig {
     /// peer's window stays shut until the application reads, instead of filling the queue with
     /// packets that would have to be dropped.
     pub hold_acks_when_full: bool,
+    //= 4340-12.1-1
     /// Use ECN (default true, RFC 4340 section 12); `false` declares us ECN Incapable.
     pub ecn: bool,
     /// Allow short (24-bit) sequence numbers both ways (default false, RFC 4340 section 7.6.1).

@@ -36,6 +36,8 @@ fn exchange(pair: &mut Pair) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+//= 4340-8.3-2 test
+//= 4340-8.3-3 test
 #[test]
 fn a_client_that_closes_holds_timewait() {
     let mut pair = connected(1, ConnectionConfig::default());
@@ -53,6 +55,8 @@ fn a_client_that_closes_holds_timewait() {
     assert_eq!(pair.end_reason(CLIENT), Some(CloseReason::LocalClose));
 }
 
+//= 4340-8.3-1 test
+//= 4340-8.3-3 test
 #[test]
 fn a_server_that_closes_leaves_timewait_to_the_client() {
     let mut pair = connected(2, ConnectionConfig::default());
@@ -98,6 +102,7 @@ fn both_may_close_at_once() {
     }
 }
 
+//= 4340-8.3-4 test
 #[test]
 fn close_and_closereq_are_repeated_until_answered() {
     for end in [CLIENT, SERVER] {
@@ -118,6 +123,7 @@ fn close_and_closereq_are_repeated_until_answered() {
     }
 }
 
+//= 4340-8.3-4 test
 #[test]
 fn a_close_never_answered_is_given_up() {
     let config = ConnectionConfig { close_retries: 3, ..ConnectionConfig::default() };

@@ -38,6 +38,8 @@ fn last_kind(pair: &Pair, end: usize) -> HeaderKind {
     numbers(pair.last[end].as_ref().unwrap()).0
 }
 
+//= 4340-7.5.4-5 test
+//= 4340-7.5.4-9 test
 #[test]
 fn a_packet_beyond_the_window_is_questioned_and_its_data_dropped() {
     let mut pair = quiet_pair(1);
@@ -88,6 +90,7 @@ fn a_long_burst_of_loss_is_recovered_from_by_sync_and_syncack() {
     assert!(pair.received(SERVER).iter().any(|m| m == b"found"), "{trace}");
 }
 
+//= 4340-7.5.4-8 test
 #[test]
 fn syncs_in_answer_to_nonsense_are_rate_limited() {
     let mut pair = quiet_pair(3);
@@ -102,6 +105,8 @@ fn syncs_in_answer_to_nonsense_are_rate_limited() {
     assert_eq!(c.syncs_sent + c.syncs_limited, 1000);
 }
 
+//= 4340-7.5.4-2 test
+//= 4340-7.5.4-4 test
 #[test]
 fn an_invalid_reset_is_challenged_with_the_greatest_number_received() {
     let mut pair = quiet_pair(4);
@@ -116,6 +121,7 @@ fn an_invalid_reset_is_challenged_with_the_greatest_number_received() {
     assert_eq!(pair.state(CLIENT), Some(State::TimeWait));
 }
 
+//= 4340-7.5.4-1 test
 #[test]
 fn invalid_syncs_are_ignored() {
     let mut pair = quiet_pair(5);
@@ -130,6 +136,7 @@ fn invalid_syncs_are_ignored() {
     assert_eq!(pair.stats(CLIENT).counters.drops.sequence_invalid, 6);
 }
 
+//= 4340-7.5.3-1 test
 #[test]
 fn a_sync_far_ahead_is_believed_only_on_a_silent_connection() {
     let mut pair = quiet_pair(6);
@@ -230,6 +237,7 @@ fn every_valid_sync_is_answered_with_its_own_number() {
     }
 }
 
+//= 4340-7.5.2-2 test
 #[test]
 fn the_sequence_window_grows_ahead_of_a_fast_connection() {
     let mut net = Net::new(13);

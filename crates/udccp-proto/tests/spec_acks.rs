@@ -74,6 +74,9 @@ fn marks_are_read_and_reported() {
 //= 4340-11.4-5 test
 //= 4340-11.4-6 test
 //= 4340-11.7-5 test
+//= 4340-7.5.4-10 test
+//= 4340-9.1-1 test
+//= 4340-9.1-2 test
 #[test]
 fn what_is_not_processed_is_not_acknowledged() {
     let mut hand = Hand::open(SERVER);

@@ -139,6 +139,7 @@ fn types_sent(pair: &mut Pair, from: usize) -> String {
     types.join(", ")
 }
 
+//= 4340-8.5-1 test
 #[test]
 fn every_state_with_every_packet_type() {
     use udccp_base::Machine;

@@ -140,6 +140,8 @@ mod tests {
         assert_eq!((s.swl().value(), s.swh().value()), (4993, 5025));
     }
 
+    //= 4340-7.5.1-1 test
+    //= 4340-7.5.1-2 test
     #[test]
     fn windows_start_at_the_first_numbers_only_at_first() {
         let mut s = at(1003, 12);

@@ -77,6 +77,7 @@ impl Connection {
     }
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        //= 4340-8.1.1-3
         if self.retries >= self.config.request_retries {
             self.give_up(ctx, CloseReason::ConnectTimeout);
             return;
@@ -88,11 +89,13 @@ impl Connection {
 
     /// Sets the timer that sends the Request again.
     pub(super) fn start_request_timer(&mut self, now: Instant) {
+        //= 4340-8.1.1-1
         self.timers.set(Timer::Request, now + backed_off(self.config.initial_rto, self.retries));
     }
 
     /// A packet left in PARTOPEN: unless the server answers, another Ack follows.
     pub(super) fn start_partopen_timer(&mut self, now: Instant) {
+        //= 4340-8.1.5-3
         self.timers.set(Timer::PartOpen, now + backed_off(PARTOPEN_TIMER, self.retries));
     }
 

@@ -8,6 +8,8 @@ use super::value::{decode, encode, reconcile};
 use super::{ChangeError, FeaturePreferences, Location, Role};
 
 /// Features that the engine can hold.
+//= 4340-6.4-1
+//= 4340-6.4-2
 const FEATURES: [FeatureNumber; 10] = [
     FeatureNumber::CCID,
     FeatureNumber::ALLOW_SHORT_SEQNOS,
@@ -290,6 +292,7 @@ impl Entry {
         decode(self.info, bytes).map(|value| (value, true))
     }
 
+    //= 4340-6.6.1-3
     /// The peer's Confirm, in order.
     pub(super) fn on_confirm(&mut self, role: Role, value: &[u8]) -> Result<(), Fault> {
         if !matches!(self.state, State::Changing { .. }) {

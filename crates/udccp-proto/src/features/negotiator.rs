@@ -202,6 +202,7 @@ impl Negotiator {
         }
         if is_change {
             //= 4340-6.6.3-4
+            //= 4340-6.6.1-4
             return entry.on_change(role, value, mandatory);
         }
         //= 4340-6.6.4-4

@@ -14,6 +14,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 impl Connection {
     /// The acknowledgement number: the newest acknowledgeable packet.
     pub(super) fn ackno(&self) -> Seqno {
+        //= 4340-7.4-1
         self.ackvec.ackno().unwrap_or(self.seq.gsr)
     }
 

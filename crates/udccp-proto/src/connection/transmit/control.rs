@@ -36,9 +36,12 @@ impl Connection {
         match self.state {
             State::Request => {
                 self.start_request_timer(ctx.now);
+                //= 4340-8.1.1-2
                 Some(self.write_control(ctx, HeaderKind::Request { service }))
             }
             State::Respond => {
+                //= 4340-5.3-2
+                //= 4340-8.1.3-5
                 let ack = self.seq.gsr;
                 Some(self.write_control(ctx, HeaderKind::Response { ack, service }))
             }

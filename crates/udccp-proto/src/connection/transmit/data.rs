@@ -46,15 +46,21 @@ impl Connection {
         let ack = self.ackno();
         // Before the handshake is done, only an acknowledgement tells the server that its Response
         // arrived (RFC 4340 section 8.1.5).
+        //= 4340-4.3-1
+        //= 4340-8.1.5-1
+        //= 4340-8.1.4-5
         if self.state == State::PartOpen {
             return HeaderKind::DataAck { ack };
         }
         if !self.wants_to_acknowledge(ctx) {
             return HeaderKind::Data;
         }
+        //= 4340-11.2-1
+        //= 4340-11.3-1
         if self.acknowledgement_fits(size) {
             return HeaderKind::DataAck { ack };
         }
+        //= 4340-11.2-2
         // A separate Ack follows (section 11.2).
         self.outbox.ack = true;
         HeaderKind::Data

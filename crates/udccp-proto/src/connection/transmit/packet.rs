@@ -55,9 +55,11 @@ impl Connection {
         let header = Header {
             src_port: self.who.tuple.local_port,
             dst_port: self.who.tuple.remote_port,
+            //= 4340-5.1-4
             ccval: 0,
             cscov,
             x: !self.agreed.may_send_short(),
+            //= 4340-7.5.4-3
             seq: self.seq.take_next(),
             kind,
         };
@@ -93,6 +95,8 @@ impl Connection {
     /// ECT(1) as a nonce is history (RFC 8311).
     fn ecn_of(&self, ty: PacketType) -> Ecn {
         let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
+        //= 4340-12-1
+        //= 4340-12.1-4
         let capable = self.config.ecn && !self.agreed.peer_ecn_incapable;
         if controlled && capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
@@ -144,6 +148,8 @@ impl Connection {
             let elapsed = (elapsed > 0).then_some(elapsed);
             sink.option(&OptionRef::TimestampEcho { timestamp, elapsed });
         }
+        //= 4340-7.7-1
+        //= 4340-7.7.2-1
         if self.agreed.send_ndp && self.ndp_run > 0 {
             sink.option(&OptionRef::NdpCount(self.ndp_run));
         }
@@ -152,6 +158,9 @@ impl Connection {
             sink.option(&OptionRef::DataChecksum(data_checksum(payload)));
         }
         if self.state == State::PartOpen {
+            //= 4340-8.1.4-1
+            //= 4340-8.1.4-4
+            //= 4340-8.1.5-2
             for cookie in &self.cookies {
                 sink.option(&OptionRef::InitCookie(cookie));
             }
@@ -170,6 +179,7 @@ impl Connection {
         if !matches!(ty, PacketType::Ack | PacketType::DataAck) {
             return;
         }
+        //= 4340-11.6-2
         if self.recv_queue.pressure() >= Pressure::Slow {
             sink.option(&OptionRef::SlowReceiver);
         }
@@ -183,6 +193,7 @@ impl Connection {
         if self.drops.is_empty() {
             return false;
         }
+        //= 4341-6-3
         let mut blocks = [0; DROPPED_BLOCKS];
         let n = self.drops.write_blocks(self.ackno(), &mut blocks);
         n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
@@ -193,6 +204,9 @@ impl Connection {
         if !self.agreed.send_ack_vector {
             return false;
         }
+        //= 4340-11.5-1
+        //= 4341-6-1
+        //= 4341-6-2
         let mut options = self.ackvec.options();
         options.all(|(nonce, cells)| sink.option(&OptionRef::AckVector { nonce, cells }))
     }
