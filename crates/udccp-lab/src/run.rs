@@ -92,6 +92,7 @@ fn network(scenario: &Scenario, seed: Seed) -> Result<Dumbbell, RunError> {
         rate: Some(topology.access.rate),
         delay: topology.access.delay,
         limit: topology.access.limit.resolve(topology.access.rate, bottleneck.rtt),
+        jitter: topology.access.jitter,
     };
     let mut network = Dumbbell::new(DumbbellConfig { forward, reverse });
     for flow in &scenario.flows {

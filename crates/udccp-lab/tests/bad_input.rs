@@ -98,6 +98,8 @@ says! {
     a_rate_where_a_time_belongs: "start = \"5 s\"" => "start = \"5 Mbit/s\"";
     a_wrong_queue_limit: "limit = \"1.0 bdp\"" => "limit = \"100\"";
     unknown_protocol: "\"dccp/ccid2\"" => "\"dccp/cid2\"";
+    bulk_over_udp: "\"dccp/ccid2\"" => "\"udp\"";
+    unknown_traffic: "\"bulk\"" => "\"bulky\"";
     unknown_protocol_on_an_axis: "\"tcp/cubic\"]" => "\"tcp/kubic\"]";
     unknown_axis: "\"$rtt\"" => "\"$rrt\"";
     unknown_axis_of_a_table: "columns = \"rtt\"" => "columns = \"rt\"";

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{DataRate, Duration, Instant};
+use udccp_base::{DataRate, Duration, Instant, Rng};
 
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
@@ -35,7 +35,24 @@ pub struct RateDelay<P> {
     begun: usize,
     /// ... and the rest of it.
     waiting: Backlog,
+    jitter: Option<Jitter>,
     stats: LinkStats,
+}
+
+/// Delivery made later by chance, in order.
+#[derive(Debug)]
+struct Jitter {
+    below: Duration,
+    rng: Rng,
+    last: Instant,
+}
+
+impl Jitter {
+    fn apply(&mut self, deliver: Instant) -> Instant {
+        let later = Duration::from_nanos(self.rng.below(self.below.as_nanos()));
+        self.last = self.last.max(deliver + later);
+        self.last
+    }
 }
 
 #[derive(Debug)]
@@ -54,8 +71,23 @@ impl<P: Packet> RateDelay<P> {
             line: VecDeque::new(),
             begun: 0,
             waiting: Backlog::default(),
+            jitter: None,
             stats: LinkStats::default(),
         }
+    }
+
+    /// Delivers each packet later by a time drawn uniformly from `0..below`, but never before the
+    /// one ahead of it. `rng` should be a stream that nothing else draws from.
+    ///
+    /// This is the timing noise of real hosts. Without it, flows of equal packets over equal links
+    /// meet a full queue in a fixed phase, and one of them takes all the losses (S. Floyd and V.
+    /// Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992); a time of up to one
+    /// packet's at the bottleneck is enough against that.
+    #[must_use]
+    pub fn with_jitter(mut self, below: Duration, rng: Rng) -> Self {
+        let jitter = Jitter { below, rng, last: Instant::ZERO };
+        self.jitter = (!below.is_zero()).then_some(jitter);
+        self
     }
 
     /// What it was made from.
@@ -103,7 +135,11 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         self.stats.queue_delay.record(begin - now);
         self.waiting.packets += 1;
         self.waiting.bytes += u64::from(len);
-        self.line.push_back(Held { begin, deliver: end + self.config.delay, packet });
+        let mut deliver = end + self.config.delay;
+        if let Some(jitter) = &mut self.jitter {
+            deliver = jitter.apply(deliver);
+        }
+        self.line.push_back(Held { begin, deliver, packet });
     }
 
     #[inline]

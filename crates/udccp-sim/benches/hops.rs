@@ -39,7 +39,7 @@ fn run(case: &Case) -> RunResult {
     let access = AccessConfig {
         rate: Some(DataRate::from_mbps(case.mbps * 10)),
         delay: Duration::from_micros(10),
-        limit: QueueLimit::Unlimited,
+        ..AccessConfig::default()
     };
     for i in 0..case.flows {
         let at = net.next_addresses();

@@ -18,6 +18,9 @@ pub struct AccessConfig {
     pub delay: Duration,
     /// Limit of the queue at each end of the link. A host's own queue is unlimited by default.
     pub limit: QueueLimit,
+    /// Timing noise of the host: what it sends reaches the router later by a time drawn uniformly
+    /// from `0..jitter`, in order. See [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter).
+    pub jitter: Duration,
 }
 
 /// One direction of the link between the two routers.

@@ -2,7 +2,7 @@
 
 use udccp_link::{Chain, RandomLoss, RateDelay, RateDelayConfig};
 
-use udccp_base::Seed;
+use udccp_base::{Duration, Seed};
 
 use crate::config::{AccessConfig, BottleneckConfig, DumbbellConfig, PairConfig};
 use crate::element::Element;
@@ -23,6 +23,8 @@ pub(crate) struct LinkSpec {
     pub(crate) element: RateDelayConfig,
     /// Share lost by chance before the queue.
     pub(crate) loss: f64,
+    /// Deliveries are later by a time drawn from `0..jitter`.
+    pub(crate) jitter: Duration,
     /// Between two routers: sampled at every interval, and an observation point.
     pub(crate) is_bottleneck: bool,
 }
@@ -62,15 +64,18 @@ impl Network {
             RateDelayConfig { rate: config.rate, delay: config.delay, limit: config.limit };
         let name = name.to_owned();
         let loss = config.loss;
-        self.links.push(LinkSpec { name, from, to, element, loss, is_bottleneck: true });
+        let jitter = Duration::ZERO;
+        self.links.push(LinkSpec { name, from, to, element, loss, jitter, is_bottleneck: true });
     }
 
     fn access(&mut self, name: &str, host: Node, router: Node, config: &AccessConfig) {
         let element =
             RateDelayConfig { rate: config.rate, delay: config.delay, limit: config.limit };
-        for (way, from, to) in [("up", host, router), ("down", router, host)] {
-            let name = format!("{name} {way}");
-            self.links.push(LinkSpec { name, from, to, element, loss: 0.0, is_bottleneck: false });
+        let ways = [("up", host, router, config.jitter), ("down", router, host, Duration::ZERO)];
+        for (way, from, to, jitter) in ways {
+            let (name, loss) = (format!("{name} {way}"), 0.0);
+            let link = LinkSpec { name, from, to, element, loss, jitter, is_bottleneck: false };
+            self.links.push(link);
         }
     }
 
@@ -128,7 +133,8 @@ impl Network {
 impl LinkSpec {
     /// Builds the element; its chance comes from a stream of its own.
     pub(crate) fn build(&self, seed: Seed) -> Element {
-        let queue = RateDelay::new(self.element);
+        let jitter = seed.stream(&format!("jitter/{}", self.name));
+        let queue = RateDelay::new(self.element).with_jitter(self.jitter, jitter);
         if self.loss <= 0.0 {
             return Element::Plain(queue);
         }
@@ -143,8 +149,8 @@ mod tests {
     use super::*;
 
     fn link(from: Node, to: Node) -> LinkSpec {
-        let element = RateDelayConfig::default();
-        LinkSpec { name: String::new(), from, to, element, loss: 0.0, is_bottleneck: false }
+        let (element, jitter) = (RateDelayConfig::default(), Duration::ZERO);
+        LinkSpec { name: String::new(), from, to, element, loss: 0.0, jitter, is_bottleneck: false }
     }
 
     #[test]

@@ -125,6 +125,7 @@ proptest! {
             rate: access_mbps.map(DataRate::from_mbps),
             delay: Duration::from_micros(seed),
             limit: if seed % 3 == 0 { limit } else { QueueLimit::Unlimited },
+            jitter: Duration::from_micros(seed % 4 * 50),
         };
         for (i, window) in windows.iter().enumerate() {
             let at = net.next_addresses();

@@ -14,7 +14,7 @@ fn ms(n: u64) -> Duration {
 }
 
 fn access(mbps: u64, delay: Duration) -> AccessConfig {
-    AccessConfig { rate: Some(DataRate::from_mbps(mbps)), delay, limit: QueueLimit::Unlimited }
+    AccessConfig { rate: Some(DataRate::from_mbps(mbps)), delay, ..AccessConfig::default() }
 }
 
 fn checked(seconds: u64, seed: u64) -> RunConfig<'static> {

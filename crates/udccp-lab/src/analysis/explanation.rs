@@ -4,8 +4,8 @@
 use udccp_metrics::Summary;
 
 use super::results::Results;
-use super::table::{TableResult, tabulate};
-use crate::schema::Experiment;
+use super::table::{TableResult, is_close, tabulate};
+use crate::schema::{Experiment, Table};
 
 /// A reason given for the difference of one cell.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &R
     for given in experiment.explanations.iter().filter(|e| e.table == table.table.id) {
         let variant = tabulate(experiment, table.table, results, Some(&given.variant));
         let found: Vec<_> = variant.cells().map(|c| (c.labels.clone(), c.ours.clone())).collect();
-        let close = table.table.close;
+        let definition = table.table;
         for cell in table.rows.iter_mut().flat_map(|r| &mut r.cells) {
             if !cell.needs_reason() || !given.filter.matches(&cell.labels) {
                 continue;
@@ -55,7 +55,7 @@ pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &R
                 says: given.says.clone(),
                 variant: given.variant.clone(),
                 found: summary.clone(),
-                support: support(cell.difference(), summary, published, close),
+                support: support(cell.difference(), summary, published, definition),
             });
         }
     }
@@ -65,11 +65,11 @@ fn support(
     difference: Option<f64>,
     found: &Summary,
     published: Option<f64>,
-    close: f64,
+    table: &Table,
 ) -> Option<Support> {
-    let left = (found.mean.ok()? - published?).abs();
-    let difference = difference?.abs();
-    if left <= close + 1e-9 {
+    let (mean, published) = (found.mean.ok()?, published?);
+    let (left, difference) = ((mean - published).abs(), difference?.abs());
+    if is_close(mean, published, table) {
         return Some(Support::Full);
     }
     Some(if left <= difference / 2.0 { Support::Part } else { Support::No })

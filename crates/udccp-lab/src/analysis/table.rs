@@ -4,6 +4,7 @@ use udccp_metrics::Summary;
 
 use super::explanation::Reason;
 use super::results::Results;
+use crate::protocol::{self, Protocol};
 use crate::record::Record;
 use crate::schema::{Experiment, Metric, Point, Published, Rates, Table};
 
@@ -25,6 +26,8 @@ pub struct Row {
     pub label: String,
     /// The flow.
     pub flow: Option<String>,
+    /// The protocol that the row is about: the flow's, or the one that its label names.
+    pub protocol: Option<&'static Protocol>,
     /// One cell a column.
     pub cells: Vec<Cell>,
 }
@@ -59,6 +62,13 @@ pub enum Agreement {
     InInterval,
     /// Further away.
     Differs,
+}
+
+impl Row {
+    /// What the row is about, in words.
+    pub fn title(&self) -> String {
+        self.protocol.map_or_else(|| self.label.clone(), |p| p.title.to_owned())
+    }
 }
 
 impl Cell {
@@ -115,11 +125,24 @@ pub fn tabulate<'a>(
             };
             let cells: Vec<Cell> = columns.iter().filter_map(at).collect();
             if !cells.is_empty() {
-                rows.push(Row { label: label.clone(), flow: flow.clone(), cells });
+                let protocol = protocol(experiment, &cells, &label, flow.as_deref());
+                rows.push(Row { label: label.clone(), flow: flow.clone(), protocol, cells });
             }
         }
     }
     TableResult { table, columns, rows }
+}
+
+fn protocol(
+    experiment: &Experiment,
+    cells: &[Cell],
+    label: &str,
+    flow: Option<&str>,
+) -> Option<&'static Protocol> {
+    let Some(flow) = flow else { return protocol::find(label) };
+    let point = experiment.grid.on_axes(&cells.first()?.labels);
+    let scenario = experiment.scenario(&point, None).ok()?;
+    scenario.flows.iter().find(|f| f.name == flow).map(|f| f.protocol)
 }
 
 fn has(point: &Point, axis: &str, label: &str) -> bool {
@@ -143,21 +166,27 @@ fn cell(
     }
     let ours = Summary::of(&values);
     let published = table.reference.as_ref().and_then(|r| r.lookup(point, flow));
-    let agreement = agreement(&ours, published, table.close);
+    let agreement = agreement(&ours, published, table);
     let mut labels = point.clone();
     labels.extend(flow.map(|f| ("flow".to_owned(), f.to_owned())));
     Cell { labels, ours, undefined, published, agreement, reasons: Vec::new() }
 }
 
-fn agreement(ours: &Summary, published: Option<Published>, close: f64) -> Agreement {
+fn agreement(ours: &Summary, published: Option<Published>, table: &Table) -> Agreement {
     let Ok(mean) = ours.mean else { return Agreement::Missing };
     let Some(published) = published else { return Agreement::Alone };
-    // Both numbers are printed with two digits; what rounds to the limit is within it.
-    if (mean - published.value).abs() <= close + 1e-9 {
+    if is_close(mean, published.value, table) {
         return Agreement::Close;
     }
     let inside = |(low, high)| (low..=high).contains(&published.value);
     if ours.interval().is_some_and(inside) { Agreement::InInterval } else { Agreement::Differs }
+}
+
+/// Whether two values agree, compared with the digits that are printed.
+pub(super) fn is_close(mean: f64, published: f64, table: &Table) -> bool {
+    let unit = 10_f64.powi(-(table.metric.digits() as i32));
+    let round = |x: f64| (x / unit).round() * unit;
+    (round(mean) - round(published)).abs() <= table.close + unit * 1e-6
 }
 
 /// The value of a metric in one run, or why there is none.

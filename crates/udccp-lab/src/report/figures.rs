@@ -115,20 +115,23 @@ fn table_figure(analysis: &Analysis<'_>, id: &str) -> Option<(Chart, String)> {
 }
 
 fn row_line(table: &TableResult<'_>, row: &Row, places: &[(f64, String)], published: bool) -> Line {
-    let look = protocol::find(&row.label);
+    let look = row.protocol;
     let mut points = Vec::new();
     for (cell, (x, label)) in row.cells.iter().zip(places) {
         let found = if published { published_point(cell) } else { our_point(cell) };
         let Some((y, bar, words)) = found else { continue };
         let digits = table.table.metric.digits();
-        let (who, unit) = (name_of(&row.label), table.table.metric.unit());
+        let (who, unit) = (row.title(), table.table.metric.unit());
         let title = format!("{who}, {label}: {y:.digits$} {unit}{words}");
         points.push(LinePoint { x: *x, y, bar, title: Some(title) });
     }
     let suffix = if published { ", published" } else { ", ours" };
-    let flow = row.flow.as_ref().map_or_else(String::new, |f| format!(", {f} flow"));
+    let flow = row
+        .flow
+        .as_ref()
+        .map_or_else(String::new, |f| format!(", {f} flow with {}", name_of(&row.label)));
     Line {
-        label: format!("{}{flow}{suffix}", name_of(&row.label)),
+        label: format!("{}{flow}{suffix}", row.title()),
         colour: look.map_or(PLAIN, |p| p.colour).to_owned(),
         marker: Some(look.map_or(Marker::Circle, |p| p.marker)),
         published,
@@ -172,6 +175,11 @@ fn axis_title(axis: &str, columns: &[String]) -> String {
         "rtt" if quantity => "round-trip time".to_owned(),
         other => other.to_owned(),
     }
+}
+
+/// An axis in a heading.
+pub(super) fn axis_name(axis: &str) -> &str {
+    if axis == "rtt" { "RTT" } else { axis }
 }
 
 /// A protocol's title, or the label itself.

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use super::figures::name_of;
+use super::figures::{axis_name, name_of};
 use super::html::{counted, escape, signed};
 use crate::analysis::{Agreement, Cell, Reason, Row, Support, TableResult};
 
@@ -20,12 +20,12 @@ pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
         definition.metric.title(),
     );
     out.push_str("<div class=\"scroll\"><table class=\"results\">\n<thead><tr>");
-    let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&definition.rows));
+    let _ = write!(out, "<th scope=\"col\">{}</th>", escape(axis_name(&definition.rows)));
     for column in &result.columns {
         let _ = write!(
             out,
             "<th scope=\"col\">{} {}</th>",
-            escape(&definition.columns),
+            escape(axis_name(&definition.columns)),
             escape(column)
         );
     }
@@ -47,13 +47,14 @@ fn row_html<'r>(
     number: usize,
     notes: &mut Vec<&'r Cell>,
 ) -> String {
-    let flow = row.flow.as_ref();
-    let flow = flow.map_or_else(String::new, |f| format!("<small>{} flow</small>", escape(f)));
-    let look = crate::protocol::find(&row.label);
-    let colour = look.map_or("transparent", |p| p.colour);
+    let colour = row.protocol.map_or("transparent", |p| p.colour);
+    let small = |text: String| format!("<small>{}</small>", escape(&text));
+    let flow = row.flow.as_ref().map_or_else(String::new, |f| {
+        small(format!("{f} flow, pair with {}", name_of(&row.label)))
+    });
     let mut out = format!(
         "<tr><th scope=\"row\"><span class=\"dot\" style=\"background:{colour}\"></span>{}{flow}</th>",
-        escape(&name_of(&row.label))
+        escape(&row.title())
     );
     for cell in &row.cells {
         if cell.needs_reason() {
@@ -143,52 +144,114 @@ fn key(result: &TableResult<'_>) -> String {
     out
 }
 
-/// Why each cell that is off is off.
+/// Why each cell that is off is off: by reason, then what no run explains.
 fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let mut out =
-        String::from("<h4>Where ours and the published differ</h4>\n<ol class=\"why\">\n");
-    let digits = result.table.metric.digits();
-    for (i, cell) in notes.iter().enumerate() {
-        let labels: Vec<String> = cell.labels.iter().map(|(_, l)| name_of(l)).collect();
-        let _ =
-            write!(out, "<li id=\"why-{number}-{}\"><b>{}</b>", i + 1, escape(&labels.join(", ")));
-        let difference = cell.difference().unwrap_or_default();
-        let _ = write!(out, " ({}): ", signed(difference, digits));
-        if !cell.is_explained() {
-            out.push_str("<strong class=\"open\">unexplained</strong>. ");
+    let mut out = String::from("<h4>Where ours and the published differ</h4>\n");
+    let mut given: Vec<&Reason> = Vec::new();
+    for reason in notes.iter().flat_map(|c| &c.reasons) {
+        if !given.iter().any(|r| same(r, reason)) {
+            given.push(reason);
         }
-        for reason in &cell.reasons {
-            out.push_str(&reason_html(reason, cell, digits));
-        }
-        out.push_str("</li>\n");
     }
-    out.push_str("</ol>\n");
+    let mut placed = Vec::new();
+    for reason in given {
+        out.push_str(&group(result, number, notes, reason, &mut placed));
+    }
+    let open: Vec<usize> = (0..notes.len()).filter(|i| !notes[*i].is_explained()).collect();
+    if !open.is_empty() {
+        out.push_str("<p><strong class=\"open\">Unexplained</strong></p>\n<ol class=\"why\">\n");
+        for i in open {
+            out.push_str(&item(result, number, notes, i, "", &mut placed));
+        }
+        out.push_str("</ol>\n");
+    }
     out
 }
 
-fn reason_html(reason: &Reason, cell: &Cell, digits: usize) -> String {
-    let Ok(mean) = reason.found.mean else {
-        return format!(
-            "The variant <code>{}</code> that would test this has not been run: {} ",
-            escape(&reason.variant),
-            escape(&reason.says)
-        );
-    };
-    let half = reason.found.ci95.map_or_else(|_| String::new(), |h| format!(" ± {h:.digits$}"));
-    let published = cell.published.map_or(0.0, |p| p.value);
-    let numbers = format!(
-        "<span class=\"runs\">Variant <code>{}</code>, {}: {mean:.digits$}{half}, published \
-         {published}.</span>",
-        escape(&reason.variant),
-        counted(reason.found.n, "run"),
+fn same(a: &Reason, b: &Reason) -> bool {
+    a.variant == b.variant && a.says == b.says
+}
+
+fn find<'c>(cell: &'c Cell, reason: &Reason) -> Option<&'c Reason> {
+    cell.reasons.iter().find(|r| same(r, reason))
+}
+
+/// One reason with the cells that its runs explain, and those that they do not.
+fn group(
+    result: &TableResult<'_>,
+    number: usize,
+    notes: &[&Cell],
+    reason: &Reason,
+    placed: &mut Vec<usize>,
+) -> String {
+    let digits = result.table.metric.digits();
+    let with = |i: &usize| find(notes[*i], reason).map(|r| (*i, r));
+    let all: Vec<(usize, &Reason)> = (0..notes.len()).filter_map(|i| with(&i)).collect();
+    let counts = |r: &Reason| r.support.is_some_and(Support::counts);
+    let mut out = format!(
+        "<p>{} <span class=\"runs\">(variant <code>{}</code>)</span></p>\n<ol class=\"why\">\n",
+        escape(&reason.says),
+        escape(&reason.variant)
     );
-    let says = escape(&reason.says);
-    match reason.support {
-        Some(Support::Full) => format!("{says} {numbers} "),
-        Some(Support::Part) => format!("In part: {says} {numbers} "),
-        _ => format!("Tested and not the reason: {says} {numbers} "),
+    for (i, reason) in all.iter().filter(|(_, r)| counts(r)) {
+        let part = if reason.support == Some(Support::Part) { ", in part" } else { "" };
+        let found = format!(", with the variant {}{part}", value(reason, digits));
+        out.push_str(&item(result, number, notes, *i, &found, placed));
     }
+    out.push_str("</ol>\n");
+    let others: Vec<String> = all
+        .iter()
+        .filter(|(_, r)| !counts(r))
+        .map(|(i, r)| format!("{} ({})", escape(&words(notes[*i])), value(r, digits)))
+        .collect();
+    if !others.is_empty() {
+        let _ = writeln!(
+            out,
+            "<p class=\"runs\">Tested and not the reason for: {}.</p>",
+            others.join("; ")
+        );
+    }
+    out
+}
+
+/// What a variant's runs found.
+fn value(reason: &Reason, digits: usize) -> String {
+    match (reason.found.mean, reason.found.ci95) {
+        (Ok(mean), Ok(half)) => format!("{mean:.digits$} ± {half:.digits$}"),
+        (Ok(mean), Err(_)) => format!("{mean:.digits$}"),
+        _ => "not run yet".to_owned(),
+    }
+}
+
+/// A cell in words.
+fn words(cell: &Cell) -> String {
+    let labels: Vec<String> = cell.labels.iter().map(|(_, l)| name_of(l)).collect();
+    labels.join(", ")
+}
+
+/// One cell of a list, under the number that its table gives it.
+fn item(
+    result: &TableResult<'_>,
+    number: usize,
+    notes: &[&Cell],
+    index: usize,
+    found: &str,
+    placed: &mut Vec<usize>,
+) -> String {
+    let cell = notes[index];
+    let digits = result.table.metric.digits();
+    let n = index + 1;
+    // A cell with two reasons is listed twice; the link leads to the first.
+    let id =
+        if placed.contains(&index) { String::new() } else { format!(" id=\"why-{number}-{n}\"") };
+    placed.push(index);
+    let ours = cell.ours.mean.unwrap_or_default();
+    let published = cell.published.map(|p| p.value).unwrap_or_default();
+    format!(
+        "<li value=\"{n}\"{id}><b>{}</b>: published {published}, ours {ours:.digits$}{found}</li>\n",
+        escape(&words(cell))
+    )
 }

@@ -2,7 +2,6 @@
 
 use core::fmt::Write as _;
 
-use super::figures::name_of;
 use super::html::signed;
 use crate::analysis::{Agreement, Analysis, Cell, Judgement, Row, TableResult};
 
@@ -62,8 +61,8 @@ fn table_text(result: &TableResult<'_>) -> String {
 
 fn row_text(result: &TableResult<'_>, row: &Row) -> String {
     let digits = result.table.metric.digits();
-    let flow = row.flow.as_ref().map_or_else(String::new, |f| format!(", {f}"));
-    let name = format!("{}{flow}", name_of(&row.label));
+    let pair = row.flow.as_ref().map_or_else(String::new, |_| format!(" / {}", short(&row.label)));
+    let name = format!("{}{pair}", row.title());
     let mut out = line(&name, row, |c| ours(c, digits));
     if row.cells.iter().any(|c| c.published.is_some()) {
         out.push_str(&line("  published", row, |c| {
@@ -72,6 +71,11 @@ fn row_text(result: &TableResult<'_>, row: &Row) -> String {
         out.push_str(&line("  difference", row, |c| difference(c, digits)));
     }
     out
+}
+
+/// A protocol's short name, or the label itself.
+fn short(label: &str) -> &str {
+    crate::protocol::find(label).map_or(label, |p| p.short)
 }
 
 fn line(name: &str, row: &Row, cell: impl Fn(&Cell) -> String) -> String {

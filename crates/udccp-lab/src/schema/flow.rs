@@ -8,7 +8,7 @@ use super::quantity::{Packets, Percent, StartWindow};
 use super::scenario::DEFAULT_PACKET;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
-use crate::protocol::Protocol;
+use crate::protocol::{Family, Protocol};
 
 /// One flow from its sender to its receiver.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -158,6 +158,13 @@ impl Flow {
         let dccp = reader.or("dccp", DccpOptions::default());
         let tcp = reader.or("tcp", TcpOptions::default());
         check_name(name.as_deref(), node, faults);
+        if traffic == Some(Traffic::Bulk)
+            && protocol.is_some_and(|p: &Protocol| p.family == Family::Udp)
+        {
+            let span = node.get("protocol").map_or(&node.span, |n| &n.span);
+            let fault = Diagnostic::at(span, "UDP takes bulk traffic without end");
+            faults.push(fault.hint(CONSTANT_RATE));
+        }
         if !(200..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
             faults.push(Diagnostic::at(span, format!("an IP packet of {packet} cannot be")));
@@ -182,6 +189,9 @@ fn check_name(name: Option<&str>, node: &Node, faults: &Faults) {
     }
 }
 
+const CONSTANT_RATE: &str =
+    "write traffic = { kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
+
 impl FromNode for Traffic {
     fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
         const KINDS: [&str; 2] = ["bulk", "constant-rate"];
@@ -190,9 +200,7 @@ impl FromNode for Traffic {
                 return Some(Self::Bulk);
             }
             let fault = Diagnostic::at(&node.span, format!("\"{word}\" is no traffic by itself"));
-            faults.push(fault.hint(
-                "write \"bulk\", or { kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }",
-            ));
+            faults.push(fault.hint(CONSTANT_RATE));
             return None;
         }
         let mut reader = Reader::new(node, "traffic", faults)?;

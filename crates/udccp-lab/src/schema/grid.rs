@@ -82,6 +82,11 @@ impl Grid {
             .collect()
     }
 
+    /// The part of a list of labels that is a grid point.
+    pub fn on_axes(&self, labels: &[(String, String)]) -> Point {
+        labels.iter().filter(|(name, _)| self.axis(name).is_some()).cloned().collect()
+    }
+
     /// Names of the axes.
     pub fn names(&self) -> Vec<&str> {
         self.axes.iter().map(|a| a.name.as_str()).collect()

@@ -58,6 +58,9 @@ pub struct Access {
     pub delay: Duration,
     /// The limit of its queue at the host.
     pub limit: Limit,
+    /// Timing noise of the host: each packet that it sends reaches the router later by a time drawn
+    /// uniformly from zero to this, in order.
+    pub jitter: Duration,
 }
 
 /// The bottleneck, the same in both directions.
@@ -180,8 +183,9 @@ impl FromNode for Access {
         let rate = reader.need("rate");
         let delay = reader.or("delay", Duration::ZERO);
         let limit = reader.or("limit", Limit::Unlimited);
+        let jitter = reader.or("jitter", Duration::ZERO);
         reader.finish();
-        Some(Self { rate: rate?, delay, limit })
+        Some(Self { rate: rate?, delay, limit, jitter })
     }
 }
 

@@ -79,8 +79,8 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
     match (name, options.window_cut) {
         ("tcp/newreno", None) => Ok(Algorithm::NEW_RENO),
         ("tcp/newreno", Some(cut)) => Ok(Algorithm::NewReno { cut: keep(cut) }),
-        ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::default())),
-        ("tcp/cubic-rfc9438", _) => Ok(Algorithm::Cubic(CubicConfig::default())),
+        ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::linux_2_6())),
+        ("tcp/cubic-rfc9438", _) => Ok(Algorithm::Cubic(CubicConfig::rfc9438())),
         _ => Err(format!("there is no congestion control for {name}")),
     }
 }

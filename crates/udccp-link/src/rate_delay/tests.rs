@@ -187,3 +187,24 @@ proptest! {
         prop_assert_eq!(drops.len() as u64, stats.dropped_total().packets);
     }
 }
+
+#[test]
+fn jitter_makes_deliveries_later_and_keeps_their_order() {
+    let below = Duration::from_micros(120);
+    let deliveries = |jitter: Duration| {
+        let rng = udccp_base::Seed(4).stream("jitter");
+        let plain = link(100, Duration::from_millis(1), QueueLimit::Unlimited);
+        let mut link = plain.with_jitter(jitter, rng);
+        // Two packets at a time, each 120 us on the wire.
+        for i in 0..2_000 {
+            link.handle_packet(at(i / 2 * 1_000_000), datagram(1500), &mut Drops::new());
+        }
+        drain(&mut link).into_iter().map(|(ns, _)| ns).collect::<Vec<_>>()
+    };
+    let (plain, late) = (deliveries(Duration::ZERO), deliveries(below));
+    assert!(late.is_sorted());
+    let later: Vec<u64> = late.iter().zip(&plain).map(|(l, p)| l - p).collect();
+    assert!(later.iter().all(|l| *l < below.as_nanos()), "{:?}", later.iter().max());
+    let mean = later.iter().sum::<u64>() / later.len() as u64;
+    assert!(mean.abs_diff(60_000) < 4_000, "mean {mean} ns");
+}

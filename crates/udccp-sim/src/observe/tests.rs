@@ -14,6 +14,7 @@ fn network() -> Network {
         to,
         element: RateDelayConfig::default(),
         loss: 0.0,
+        jitter: Default::default(),
         is_bottleneck: false,
     };
     let (host, router) = (Node::Host(0), Node::Router(0));
