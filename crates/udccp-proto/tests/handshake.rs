@@ -10,7 +10,9 @@ use udccp_proto::{
     CloseReason, ConnectError, ConnectionConfig, EventKind, ListenConfig, ListenError, PathReport,
     State,
 };
-use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno, ServiceCode};
+use udccp_wire::{
+    FeatureNumber, HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno, ServiceCode,
+};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -206,10 +208,9 @@ fn only_a_reset_that_acknowledges_a_request_ends_a_connect() {
         pair.deliver(CLIENT, forge(&like, kind, Seqno::new(1), &[]));
         assert_eq!(pair.state(CLIENT), Some(State::Request));
     }
-    for (kind, name) in [
-        (HeaderKind::Close { ack: iss }, "Close"),
-        (HeaderKind::CloseReq { ack: iss }, "CloseReq"),
-    ] {
+    for (kind, name) in
+        [(HeaderKind::Close { ack: iss }, "Close"), (HeaderKind::CloseReq { ack: iss }, "CloseReq")]
+    {
         pair.deliver(CLIENT, forge(&like, kind, Seqno::new(1), &[]));
         assert_eq!(pair.state(CLIENT), Some(State::Request), "{name}");
     }
@@ -263,7 +264,10 @@ fn an_init_cookie_is_echoed_until_the_handshake_is_done() {
     let like = reversed(&request);
     let cookies = [OptionRef::InitCookie(b"first"), OptionRef::InitCookie(b"second")];
     let response = HeaderKind::Response { ack: iss, service: service() };
-    pair.deliver(CLIENT, forge(&like, response, Seqno::new(500), &cookies));
+    // The server will send Ack Vectors, without which the client sends no data.
+    let vectors = OptionRef::ChangeL { feature: FeatureNumber::SEND_ACK_VECTOR, value: &[1] };
+    let options = [cookies[0], cookies[1], vectors];
+    pair.deliver(CLIENT, forge(&like, response, Seqno::new(500), &options));
     assert_eq!(pair.state(CLIENT), Some(State::PartOpen));
     let has_cookies = |pair: &Pair| {
         let d = pair.last[CLIENT].as_ref().unwrap();

@@ -5,13 +5,16 @@ mod common;
 mod spec_support;
 
 use common::{CLIENT, SERVER, connect_options, service};
-use spec_support::{Hand, option, plain, reset, types};
+use spec_support::{Hand, about, option, plain, reset, types};
 use udccp_base::{Duration, Machine};
 use udccp_proto::{
     CloseReason, ConnectError, ConnectOptions, EndpointConfig, ListenConfig, ListenError, State,
 };
 use udccp_wire::PacketType::{Ack, Close, Data, DataAck, Request, Reset, Response, Sync};
-use udccp_wire::{HeaderKind, Packet, ResetCode, Seqno, ServiceCode, option_kind};
+use udccp_wire::{
+    FeatureNumber, HeaderKind, OptionRef, OptionValue, Packet, ResetCode, Seqno, ServiceCode,
+    option_kind,
+};
 
 fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -195,4 +198,23 @@ fn a_reset_to_a_request_ends_the_attempt() {
     assert_eq!(hand.state(), Some(State::TimeWait));
     let now = hand.pair.now;
     assert!(hand.pair.ends[CLIENT].poll_transmit(now).is_none());
+}
+
+//= 4341-4-1 test
+//= 4341-4-2 test
+#[test]
+fn no_data_leaves_before_ack_vectors_are_agreed_on() {
+    let mut hand = Hand::listening(plain());
+    let said = hand.give(Request, &[], &[]);
+    let feature = FeatureNumber::SEND_ACK_VECTOR;
+    let asks = |o: &OptionValue| about(o, option_kind::CHANGE_R, feature.0) && o.data[1] == 1;
+    assert!(said[0].options.iter().any(asks));
+    // The client answers, but not to that.
+    hand.give(Ack, &[], &[]);
+    assert_eq!(hand.state(), Some(State::Open));
+    let said = [hand.send(b"data"), hand.wait(secs(5))].concat();
+    assert!(said.iter().all(|p| p.payload.is_empty()), "{:?}", types(&said));
+    assert!(said.iter().flat_map(|p| &p.options).any(asks), "it is asked again");
+    let said = hand.give(Ack, &[OptionRef::ConfirmL { feature, value: &[1, 1] }], &[]);
+    assert_eq!(said.iter().filter(|p| p.payload == b"data").count(), 1);
 }

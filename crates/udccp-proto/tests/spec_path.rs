@@ -17,6 +17,7 @@ fn millis(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
+//= 4340-5.4-1 test
 //= 4340-7.6.1-1 test
 #[test]
 fn short_numbers_are_for_those_who_agreed() {
@@ -93,6 +94,32 @@ fn ndp_count_follows_every_run_of_non_data_packets() {
         run = Some(if is_data { 0 } else { count.unwrap_or(0) + 1 });
     }
     assert!(counts.contains(&Some(4)), "three Acks and a SyncAck before the data: {counts:?}");
+}
+
+//= 4340-15-7 test
+//= 4340-15-8 test
+//= 4340-15-9 test
+#[test]
+fn extensions_are_off_until_a_feature_turns_them_on() {
+    let extras = [
+        (FeatureNumber::SEND_NDP_COUNT, option_kind::NDP_COUNT),
+        (FeatureNumber::CHECK_DATA_CHECKSUM, option_kind::DATA_CHECKSUM),
+    ];
+    for (feature, kind) in extras {
+        let mut hand = Hand::open(SERVER);
+        let mut said = vec![];
+        (0..3).for_each(|_| said.extend(hand.give(udccp_wire::PacketType::Sync, &[], &[])));
+        said.extend(hand.send(b"data"));
+        assert!(said.iter().all(|p| option(p, kind).is_none()), "{feature} is off at first");
+        let config = ConnectionConfig { ndp_count: true, data_checksum: true, ..plain() };
+        let (_, request) = Hand::requesting(config.clone());
+        let asks = |o: &udccp_wire::OptionValue| about(o, option_kind::CHANGE_R, feature.0);
+        assert!(request.options.iter().any(asks), "{feature} is asked for");
+        let mut hand = Hand::open_with(SERVER, config);
+        let mut said = hand.give(udccp_wire::PacketType::Sync, &[], &[]);
+        said.extend(hand.send(b"data"));
+        assert!(said.iter().any(|p| option(p, kind).is_some()), "{feature} is on");
+    }
 }
 
 //= 4340-12-1 test

@@ -36,6 +36,8 @@ pub(crate) struct Agreed {
     pub(crate) ack_ratio: u16,
 }
 
+//= 4340-15-7
+//= 4340-15-8
 impl Default for Agreed {
     fn default() -> Self {
         Self {
@@ -80,6 +82,7 @@ impl Agreed {
     //= 4340-5.1-10
     //= 4340-7.6.1-1
     //= 4340-7.6.2-1
+    //= 4340-5.4-1
     pub(crate) const fn may_send_short(&self) -> bool {
         self.short_out && self.sequence_window <= WIDEST_SHORT_WINDOW
     }

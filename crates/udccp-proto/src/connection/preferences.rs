@@ -23,6 +23,7 @@ pub(crate) fn preferences(config: &ConnectionConfig) -> Result<FeaturePreference
         let incapable = prefs.set(Location::Local, FeatureNumber::ECN_INCAPABLE, &[1])?;
         incapable.mandatory = true;
     }
+    //= 4340-15-9
     if config.ndp_count {
         prefs.set(Location::Remote, FeatureNumber::SEND_NDP_COUNT, &[1, 0])?;
     }

@@ -120,6 +120,7 @@ mod tests {
     //= 4340-7.2-3 test
     //= 4340-7.2-4 test
     //= 4340-7.2-5 test
+    //= 4340-3.1-1 test
     #[test]
     fn numbers_differ_by_tuple_and_secret_and_move_on_with_time() {
         let (a, _) = Secrets::new(&[1; 32]);

@@ -41,6 +41,7 @@ impl Connection {
     //= 4340-11.4-5
     //= 4340-11.4-6
     //= 4340-11.4-7
+    //= 4340-11.7-5
     fn run_steps(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> Flow {
         self.step_4_prepare_numbers_in_request(ctx, packet)?;
         self.step_5_prepare_numbers_for_sync(ctx, packet)?;
