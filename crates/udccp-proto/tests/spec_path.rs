@@ -213,7 +213,6 @@ fn timestamps_are_echoed_with_the_time_that_passed() {
 //= 4340-14-5 test
 //= 4340-14-6 test
 //= 4340-14.1-1 test
-//= 4340-14.1-2 test
 #[test]
 fn the_maximum_packet_size_is_known_and_leaves_room_for_headers() {
     for (path_mtu, mps) in [(1500, 1440), (1280, 1220), (9000, 8940)] {

@@ -51,6 +51,8 @@ pub(super) struct Said<'a> {
     pub(super) echo_rtt: Option<Duration>,
     /// Slow Receiver.
     pub(super) slow_receiver: bool,
+    /// Whether there were feature negotiation options.
+    pub(super) negotiates: bool,
     /// NDP Count, 0 where the option is missing.
     pub(super) ndp_count: u64,
     /// Data Checksum.
@@ -152,7 +154,10 @@ impl Connection {
             OptionRef::ChangeL { .. }
             | OptionRef::ChangeR { .. }
             | OptionRef::ConfirmL { .. }
-            | OptionRef::ConfirmR { .. } => self.features.on_option(option, mandatory)?,
+            | OptionRef::ConfirmR { .. } => {
+                said.negotiates = true;
+                self.features.on_option(option, mandatory)?;
+            }
             OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
             //= 4340-5.8-4
             //= 4340-15-1

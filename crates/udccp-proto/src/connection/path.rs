@@ -23,7 +23,6 @@ impl Path {
     /// A path with this MTU in bytes, IP header included.
     pub(crate) fn new(tuple: &FourTuple, mtu: u16) -> Self {
         //= 4340-14.1-1
-        //= 4340-14.1-2
         let encapsulated = tuple.remote.port() != 0;
         let ip = if tuple.remote.is_ipv4() { 20 } else { 40 };
         let envelope = ip + if encapsulated { 8 } else { 0 };

@@ -27,9 +27,8 @@ impl Connection {
             let rx = self.rx.as_ref().and_then(|rx| rx.poll_timeout());
             let rx = rx.map(|at| self.held_until.map_or(at, |until| at.max(until)));
             let features = self.features.poll_timeout();
-            for other in [tx, rx, features].into_iter().flatten() {
-                at = at.min(other);
-            }
+            let earliest = |a: Option<Instant>, at: Instant| a.map_or(at, |a| a.min(at));
+            at = earliest(tx, earliest(rx, earliest(features, at)));
         }
         (at != Instant::MAX).then_some(at)
     }

@@ -27,9 +27,12 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        let datagram = self.strays.pop_front().or_else(|| self.poll_connections(now))?;
-        self.stats.datagrams_sent += 1;
-        Some(datagram)
+        let datagram = match self.strays.pop_front() {
+            Some(stray) => Some(stray),
+            None => self.poll_connections(now),
+        };
+        self.stats.datagrams_sent += u64::from(datagram.is_some());
+        datagram
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -45,17 +48,16 @@ impl Endpoint {
     /// Serves the connections that may have something to send, in turn.
     fn poll_connections(&mut self, now: Instant) -> Option<Datagram> {
         while let Some(&index) = self.ready.front() {
-            let packet = match self.connection_at(now, index) {
-                Some((connection, mut ctx)) => connection.poll_transmit(&mut ctx),
-                None => None,
-            };
-            if packet.is_some() {
+            if let Some((connection, mut ctx)) = self.connection_at(now, index)
+                && connection.poll_transmit(&mut ctx)
+            {
+                let out = ctx.out;
                 self.turn += 1;
                 if self.turn >= PACKETS_PER_TURN {
                     self.ready.rotate_left(1);
                     self.turn = 0;
                 }
-                return packet;
+                return out;
             }
             self.ready.pop_front();
             self.turn = 0;
@@ -69,6 +71,10 @@ impl Endpoint {
     fn settle(&mut self, index: u32) {
         let Some(connection) = self.slots.at(index) else { return };
         let at = connection.poll_timeout();
+        if connection.is_alive() {
+            self.timers.set(index, at);
+            return;
+        }
         let (tuple, state) = (*connection.tuple(), connection.state());
         let never_accepted = connection.who.listener.is_some() && !connection.was_open();
         let released = connection.is_released() || (never_accepted && state.is_over());

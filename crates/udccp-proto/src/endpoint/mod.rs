@@ -91,13 +91,13 @@ impl Endpoint {
     /// A connection together with what it may use of the endpoint.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out: None };
         self.slots.at(index).map(|connection| (connection, ctx))
     }
 
     fn connection(&mut self, now: Instant, id: ConnectionId) -> Option<(&mut Connection, Ctx<'_>)> {
         let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out: None };
         self.slots.get_mut(id).map(|connection| (connection, ctx))
     }
 

@@ -27,7 +27,7 @@ impl Connection {
         };
         packet.data_checksum = said.data_checksum;
         self.mark_acknowledgeable(ctx, packet, said.ndp_count);
-        if self.take_activated(ctx).is_err() {
+        if said.negotiates && self.take_activated(ctx).is_err() {
             return DROP;
         }
         self.process_acknowledgement(ctx, packet, &said);

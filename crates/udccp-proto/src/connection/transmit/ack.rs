@@ -1,6 +1,6 @@
 //! Acknowledgements without data.
 
-use udccp_base::{Datagram, Duration, Instant, Payload};
+use udccp_base::{Duration, Instant, Payload};
 use udccp_wire::{HeaderKind, Seqno};
 
 use super::super::{Connection, Ctx};
@@ -19,20 +19,20 @@ impl Connection {
     }
 
     /// Sends an Ack if one is owed now and no data carried it.
-    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>) -> bool {
         if !self.ack_is_due(ctx.now) {
-            return None;
+            return false;
         }
         let ack = self.ackno();
         self.counters.acks_sent += 1;
-        let packet = self.write_packet(ctx, HeaderKind::Ack { ack }, Payload::EMPTY);
+        self.write_packet(ctx, HeaderKind::Ack { ack }, Payload::EMPTY);
         if self.ackvec.is_nearly_full() && self.sync_limit.take(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);
             self.outbox.sync_with_vector = true;
         }
-        Some(packet)
+        true
     }
 
     fn ack_is_due(&mut self, now: Instant) -> bool {

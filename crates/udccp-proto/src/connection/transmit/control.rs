@@ -1,66 +1,62 @@
 //! Packets that congestion control does not hold back.
 
-use udccp_base::{Datagram, Payload};
+use udccp_base::Payload;
 use udccp_wire::HeaderKind;
 
 use super::super::{Connection, Ctx, State};
 
 impl Connection {
-    pub(super) fn transmit_control(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+    pub(super) fn transmit_control(&mut self, ctx: &mut Ctx<'_>) -> bool {
         if let Some(reset) = self.outbox.reset.take() {
             let (ack, code, data) = (reset.ackno, reset.code, reset.data);
             self.counters.resets_sent += 1;
-            return Some(self.write_control(ctx, HeaderKind::Reset { ack, code, data }));
+            return self.write_control(ctx, HeaderKind::Reset { ack, code, data });
         }
-        if core::mem::take(&mut self.outbox.handshake)
-            && let Some(packet) = self.transmit_handshake(ctx)
-        {
-            return Some(packet);
+        if core::mem::take(&mut self.outbox.handshake) && self.transmit_handshake(ctx) {
+            return true;
         }
         if let Some(ack) = self.outbox.sync_ack.take() {
             self.counters.sync_acks_sent += 1;
-            return Some(self.write_control(ctx, HeaderKind::SyncAck { ack }));
+            return self.write_control(ctx, HeaderKind::SyncAck { ack });
         }
         if let Some(ack) = self.outbox.sync.take() {
             self.counters.syncs_sent += 1;
-            return Some(self.write_control(ctx, HeaderKind::Sync { ack }));
+            return self.write_control(ctx, HeaderKind::Sync { ack });
         }
-        if core::mem::take(&mut self.outbox.close) {
-            return self.transmit_close(ctx);
-        }
-        None
+        core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx)
     }
 
-    fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+    fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let service = self.who.service;
         match self.state {
             State::Request => {
                 self.start_request_timer(ctx.now);
                 //= 4340-8.1.1-2
-                Some(self.write_control(ctx, HeaderKind::Request { service }))
+                self.write_control(ctx, HeaderKind::Request { service })
             }
             State::Respond => {
                 //= 4340-5.3-2
                 //= 4340-8.1.3-5
                 let ack = self.seq.gsr;
-                Some(self.write_control(ctx, HeaderKind::Response { ack, service }))
+                self.write_control(ctx, HeaderKind::Response { ack, service })
             }
-            _ => None,
+            _ => false,
         }
     }
 
-    fn transmit_close(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
+    fn transmit_close(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let ack = self.ackno();
         let kind = match self.state {
             State::CloseReq => HeaderKind::CloseReq { ack },
             State::Closing => HeaderKind::Close { ack },
-            _ => return None,
+            _ => return false,
         };
         self.start_close_timer(ctx.now);
-        Some(self.write_control(ctx, kind))
+        self.write_control(ctx, kind)
     }
 
-    fn write_control(&mut self, ctx: &mut Ctx<'_>, kind: HeaderKind) -> Datagram {
-        self.write_packet(ctx, kind, Payload::EMPTY)
+    fn write_control(&mut self, ctx: &mut Ctx<'_>, kind: HeaderKind) -> bool {
+        self.write_packet(ctx, kind, Payload::EMPTY);
+        true
     }
 }

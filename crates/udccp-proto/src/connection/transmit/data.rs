@@ -1,30 +1,41 @@
 //! Data: one message, one packet.
 
-use udccp_base::{Datagram, Duration};
+use udccp_base::Duration;
 use udccp_wire::HeaderKind;
 
 use super::super::timers::Timer;
 use super::super::{Connection, Ctx, State};
-use crate::ccid::{Feedback, SendVerdict};
+use crate::ccid::{FeatureNeed, Feedback, SendVerdict};
 
 impl Connection {
     /// Sends the first message of the queue if congestion control lets it go.
-    pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
-        if !matches!(self.state, State::PartOpen | State::Open) {
-            return None;
+    pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        if !matches!(self.state, State::PartOpen | State::Open) || !self.has_what_it_needs() {
+            return false;
         }
-        let size = self.front_len(ctx)?;
-        let verdict = self.tx.as_mut()?.poll_send(ctx.now, size as u32);
-        if verdict != SendVerdict::Now {
+        let Some(size) = self.front_len(ctx) else { return false };
+        let Some(tx) = &mut self.tx else { return false };
+        if tx.poll_send(ctx.now, size as u32) != SendVerdict::Now {
             self.start_deadline_timer();
-            return None;
+            return false;
         }
         let kind = self.data_kind(ctx, size);
-        let payload = self.send_queue.pop()?;
-        let packet = self.write_packet(ctx, kind, payload);
+        let Some(payload) = self.send_queue.pop() else { return false };
+        self.write_packet(ctx, kind, payload);
         self.note_writable(ctx);
         self.after_data(ctx);
-        Some(packet)
+        true
+    }
+
+    /// Whether the peer agreed to the features that congestion control cannot do without, such as
+    /// Send Ack Vector.
+    //= 4341-4-2
+    fn has_what_it_needs(&self) -> bool {
+        let Some(tx) = self.tx.as_ref().filter(|_| !self.features.is_settled()) else {
+            return true;
+        };
+        let value = |need: &FeatureNeed| self.features.upcoming_value(need.location, need.feature);
+        tx.needed_features().iter().all(|need| value(need) == Some(need.value))
     }
 
     /// Length of the message that leaves next; reports those that grew too old.

@@ -6,27 +6,21 @@ mod control;
 mod data;
 mod packet;
 
-use udccp_base::Datagram;
-
 use super::{Connection, Ctx};
 
 impl Connection {
-    /// The next packet to send, or `None` when all is said.
-    pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> Option<Datagram> {
-        if !self.outbox.has_no_control()
-            && let Some(packet) = self.transmit_control(ctx)
-        {
-            return Some(packet);
+    /// Puts the next packet to send into `ctx.out`; false when all is said.
+    pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        if !self.outbox.has_no_control() && self.transmit_control(ctx) {
+            return true;
         }
         if !self.state.transfers() {
-            return None;
+            return false;
         }
-        if !self.send_queue.is_empty()
-            && let Some(packet) = self.transmit_data(ctx)
-        {
-            return Some(packet);
+        if !self.send_queue.is_empty() && self.transmit_data(ctx) {
+            return true;
         }
-        // Deciding about an acknowledgement may call for a Sync instead.
-        self.transmit_ack(ctx).or_else(|| self.transmit_control(ctx))
+        // Deciding about data or an acknowledgement may call for a Close or a Sync instead.
+        self.transmit_ack(ctx) || (!self.outbox.has_no_control() && self.transmit_control(ctx))
     }
 }

@@ -1,6 +1,5 @@
 //! Writing one packet: header, options, checksum, and the books.
 
-use bytes::Bytes;
 use udccp_base::{Datagram, Ecn, Instant, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
 
@@ -42,13 +41,8 @@ impl OptionSink for Bounded<'_, '_> {
 }
 
 impl Connection {
-    /// Writes a packet of this kind with the next sequence number.
-    pub(super) fn write_packet(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        kind: HeaderKind,
-        payload: Payload,
-    ) -> Datagram {
+    /// Writes a packet of this kind with the next sequence number, to `ctx.out`.
+    pub(super) fn write_packet(&mut self, ctx: &mut Ctx<'_>, kind: HeaderKind, payload: Payload) {
         let ty = kind.packet_type();
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
         let cscov = if is_data { self.agreed.coverage_to_send(self.send_cscov) } else { 0 };
@@ -83,12 +77,9 @@ impl Connection {
         }
         let ecn = self.ecn_of(ty);
         self.account(ctx.now, &header, payload.len(), ecn, told);
-        self.datagram(bytes, payload, ecn)
-    }
-
-    fn datagram(&self, header: Bytes, payload: Payload, ecn: Ecn) -> Datagram {
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
+        let protocol = Datagram::DCCP;
+        ctx.out = Some(Datagram { src, dst, protocol, ecn, header: bytes, payload });
     }
 
     /// Data and acknowledgements are congestion controlled, and may be marked; ECT(0), since
