@@ -48,6 +48,9 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// One rescue retransmission per recovery (RFC 6675 section 4, rule 4 of NextSeg).
     pub rescue: bool,
+    /// Find lost retransmissions before the timer does, as kernels do and RFC 6675 does not. The
+    /// window is not cut for them once more (RFC 5681 section 4.3 would; kernels do not).
+    pub detect_lost_retransmissions: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Send partly filled segments at once (no Nagle).
@@ -146,6 +149,7 @@ impl TcpConfig {
             window_scaling: true,
             limited_transmit: true,
             rescue: true,
+            detect_lost_retransmissions: true,
             ecn: false,
             nodelay: true,
             idle_restart: true,
@@ -166,6 +170,7 @@ impl TcpConfig {
             min_rto: Duration::from_secs(1),
             rto_margin: Duration::from_millis(1),
             rtt_sampling: RttSampling::OncePerWindow,
+            detect_lost_retransmissions: false,
             ..Self::new(algorithm)
         }
     }

@@ -46,6 +46,11 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
+    /// The lowest stretch.
+    pub(crate) fn first(&self) -> Option<Range> {
+        self.ranges.front().copied()
+    }
+
     /// The highest stretch.
     pub(crate) fn last(&self) -> Option<Range> {
         self.ranges.back().copied()
@@ -124,6 +129,53 @@ impl RangeSet {
         merged
     }
 
+    /// Calls `gap` for each part of `range` that is not covered, in ascending order.
+    pub(crate) fn for_each_gap(&mut self, range: Range, mut gap: impl FnMut(Range)) {
+        let mut from = range.start;
+        while from < range.end {
+            let next = self.first_after(from);
+            let gap_end = next.map_or(range.end, |r| r.start.min(range.end));
+            if from < gap_end {
+                gap(Range::new(from, gap_end));
+            }
+            from = next.map_or(range.end, |r| r.end);
+        }
+    }
+
+    /// Takes `range` out; returns the number of covered bytes that went.
+    pub(crate) fn remove(&mut self, range: Range) -> u64 {
+        let mut removed = 0;
+        let mut i = self.index_after(range.start);
+        let touched = |r: &Range| r.start < range.end && range.len() > 0;
+        while let Some(r) = self.ranges.get(i).copied().filter(touched) {
+            removed += r.clamp(range.start, range.end).len();
+            let (left, right) = (Range::new(r.start, range.start), Range::new(range.end, r.end));
+            match (left.len() > 0, right.len() > 0) {
+                (false, false) => {
+                    self.ranges.remove(i);
+                }
+                (true, false) => {
+                    self.ranges[i] = left;
+                    i += 1;
+                }
+                (false, true) => self.ranges[i] = right,
+                (true, true) => {
+                    self.ranges[i] = left;
+                    self.ranges.insert(i + 1, right);
+                }
+            }
+            if right.len() > 0 {
+                break;
+            }
+        }
+        removed
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
     /// Forgets everything below `edge`; returns the number of covered bytes that went.
     pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
         let mut removed = 0;
@@ -174,6 +226,16 @@ mod tests {
                 let probe = edge + rng.below(110);
                 let next = set.first_after(probe).map(|r| r.start.max(probe));
                 assert_eq!(next, model.range(probe..).next().copied());
+                let window = Range::new(probe, probe + rng.below(30));
+                let mut gaps = Vec::new();
+                set.for_each_gap(window, |r| gaps.extend(r.start..r.end));
+                assert!(gaps.into_iter().eq((probe..window.end).filter(|s| !model.contains(s))));
+                if rng.chance(0.2) {
+                    let gone = set.remove(window);
+                    let before = model.len();
+                    model.retain(|s| !(probe..window.end).contains(s));
+                    assert_eq!(gone, (before - model.len()) as u64);
+                }
                 if rng.chance(0.2) {
                     edge += rng.below(30);
                     let gone = set.remove_below(edge);

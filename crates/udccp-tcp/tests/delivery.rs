@@ -40,6 +40,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             limited_transmit: c.2,
             rescue: c.3,
             initial_sequence: Some(n.0),
+            detect_lost_retransmissions: n.0 % 2 == 0,
             delayed_ack: DelayedAck { every: n.1, ..DelayedAck::default() },
             recv_buffer_bytes: n.2,
             mss: n.3,

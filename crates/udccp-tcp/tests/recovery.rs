@@ -4,7 +4,8 @@ mod common;
 
 use common::{Fate, Pipe, drop_segments, ms, plain};
 use udccp_base::{Datagram, Duration, Transport};
-use udccp_cc::{Algorithm, InitialWindow};
+use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
+use udccp_tcp::wire::TcpHeader;
 use udccp_tcp::{DelayedAck, SendStats, TcpConfig, WindowReduction};
 
 /// A window of 20 segments, neither growing nor delayed, so that numbers are plain.
@@ -89,28 +90,46 @@ fn a_loss_at_the_end_waits_for_the_timer() {
     assert_eq!(pipe.sender.stats().send.congestion_events, 0);
 }
 
-#[test]
-fn a_lost_retransmission_waits_for_the_timer() {
-    let mut seen = Vec::new();
-    let rule = move |_: u64, d: &Datagram| {
-        let seq = u32::from_be_bytes([d.header[4], d.header[5], d.header[6], d.header[7]]);
+/// Loses segment 5 and the first `copies` - 1 retransmissions of it.
+fn drop_copies(copies: usize) -> impl FnMut(u64, &Datagram) -> Fate {
+    let mut seen: Vec<u32> = Vec::new();
+    move |_, d| {
         if d.payload.is_empty() {
             return Fate::Pass;
         }
-        seen.push(seq);
-        let copies = seen.iter().filter(|s| **s == seq).count();
-        if seq == seen[5.min(seen.len() - 1)] && seen.len() > 5 && copies <= 2 {
-            Fate::Drop
-        } else {
-            Fate::Pass
-        }
-    };
+        seen.push(TcpHeader::of(d).expect("intact").0.seq);
+        let last = seen[seen.len() - 1];
+        let victim = seen.get(5).is_some_and(|v| *v == last);
+        let so_far = seen.iter().filter(|s| **s == last).count();
+        if victim && so_far <= copies { Fate::Drop } else { Fate::Pass }
+    }
+}
+
+#[test]
+fn a_lost_retransmission_waits_for_the_timer_unless_it_is_looked_for() {
+    // The scoreboard is kept over the timeout: what arrived is not sent again.
     let config = TcpConfig { rescue: false, ..twenty() };
-    let (_, stats) = after(config, 100, rule);
-    // The scoreboard is kept over the timeout: what arrived is not sent again, what is beyond
-    // it is.
-    assert_eq!((stats.timeouts, stats.congestion_events), (1, 1));
-    assert_eq!(stats.retransmits, 2);
+    let (_, stats) = after(config.clone(), 100, drop_copies(2));
+    assert_eq!((stats.timeouts, stats.congestion_events, stats.retransmits), (1, 1, 2));
+    let config = TcpConfig { detect_lost_retransmissions: true, ..config };
+    for copies in [2, 3, 4] {
+        let (_, stats) = after(config.clone(), 200, drop_copies(copies));
+        let expected = (0, 1, copies as u64);
+        assert_eq!((stats.timeouts, stats.congestion_events, stats.retransmits), expected);
+    }
+}
+
+#[test]
+fn an_overshoot_is_mended_without_a_timeout() {
+    // Slow start into a short queue: hundreds of losses, of retransmissions too.
+    for algorithm in [Algorithm::NEW_RENO, Algorithm::Cubic(CubicConfig::rfc9438())] {
+        let mut pipe = Pipe::new(TcpConfig::new(algorithm), ms(50)).with_rate(50, 416);
+        pipe.start();
+        pipe.run_for(Duration::from_secs(5));
+        let stats = pipe.sender.stats().send;
+        assert!(stats.retransmits > 400, "{stats:?}");
+        assert_eq!((stats.timeouts, stats.duplicates_reported), (0, 0));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod output;
 mod recovery;
 mod reduction;
+mod retransmissions;
 mod scoreboard;
 mod times;
 
@@ -132,7 +133,7 @@ impl SendSide {
             mss,
             written: FIRST_DATA,
             fin: false,
-            board: Scoreboard::new(FIRST_DATA, mss),
+            board: Scoreboard::new(FIRST_DATA, mss, config.detect_lost_retransmissions),
             times: SendTimes::default(),
             rtt: RttEstimator::new(rto_config(config)),
             cc,

@@ -5,6 +5,7 @@
 //! back. With the bytes SACKed above that edge and the bytes retransmitted below `high_rxt`, the
 //! pipe is a sum of four counters: nothing here walks the window.
 
+use super::retransmissions::Retransmissions;
 use crate::ranges::{Range, RangeSet};
 
 /// Number of stretches SACKed above a hole that make it lost (RFC 6675 section 2).
@@ -27,6 +28,8 @@ pub(crate) struct Scoreboard {
     high_rxt: u64,
     /// Bytes below `high_rxt` neither SACKed nor acknowledged.
     rxt_out: u64,
+    /// Follows retransmissions that may be lost again; `None` leaves them to the timer.
+    retransmissions: Option<Retransmissions>,
     /// One past the FIN, which rides on the last segment beyond its `mss` bytes of data.
     fin_end: u64,
     /// Blocks of the last acknowledgement: receivers repeat them.
@@ -35,7 +38,8 @@ pub(crate) struct Scoreboard {
 
 impl Scoreboard {
     /// Nothing sent; the next offset is `start`. `mss` is the data in a full segment.
-    pub(crate) fn new(start: u64, mss: u32) -> Self {
+    /// `detect` finds lost retransmissions before the timer does.
+    pub(crate) fn new(start: u64, mss: u32, detect: bool) -> Self {
         Self {
             mss: u64::from(mss),
             una: start,
@@ -46,6 +50,7 @@ impl Scoreboard {
             sacked_above_edge: 0,
             high_rxt: start,
             rxt_out: 0,
+            retransmissions: detect.then(Retransmissions::default),
             fin_end: u64::MAX,
             last_blocks: [Range::new(0, 0); 4],
         }
@@ -78,7 +83,8 @@ impl Scoreboard {
 
     /// Bytes believed to be in the network (RFC 6675 `SetPipe`).
     pub(crate) fn pipe(&self) -> u64 {
-        self.nxt - self.lost_edge - self.sacked_above_edge + self.rxt_out
+        let lost_again = self.retransmissions.as_ref().map_or(0, |r| r.pending_bytes());
+        self.nxt - self.lost_edge - self.sacked_above_edge + self.rxt_out - lost_again
     }
 
     /// Whether the first outstanding byte is lost.
@@ -107,17 +113,30 @@ impl Scoreboard {
         }
         if newly > 0 {
             self.raise_lost_edge();
+            self.find_lost_again();
         }
         newly
+    }
+
+    fn find_lost_again(&mut self) {
+        if let Some(r) = self.retransmissions.as_mut().filter(|_| self.rxt_out > 0) {
+            let highest = self.sacked.last().map_or(self.una, |s| s.end);
+            r.find_lost(self.una, highest, self.mss, &mut self.sacked);
+        }
     }
 
     fn mark(&mut self, block: Range) -> u64 {
         let (edge, high_rxt) = (self.lost_edge, self.high_rxt);
         let (mut newly, mut above, mut rxt) = (0, 0, 0);
+        let retransmissions = &mut self.retransmissions;
         self.sacked.insert(block, |part| {
             newly += part.len();
             above += part.clamp(edge, u64::MAX).len();
-            rxt += part.clamp(0, high_rxt).len();
+            let again = part.clamp(0, high_rxt);
+            if let Some(r) = retransmissions.as_mut().filter(|_| again.len() > 0) {
+                r.on_delivered(again);
+            }
+            rxt += again.len();
         });
         self.sacked_bytes += newly;
         self.sacked_above_edge += above;
@@ -143,12 +162,21 @@ impl Scoreboard {
     /// Takes in a cumulative acknowledgement in `una..=nxt`; returns how many of its bytes had
     /// been SACKed before.
     pub(crate) fn on_cumulative_ack(&mut self, ack: u64) -> u64 {
+        if let Some(r) = self.retransmissions.as_mut().filter(|_| self.rxt_out > 0) {
+            if ack >= self.high_rxt {
+                r.clear();
+            } else {
+                self.sacked.for_each_gap(Range::new(self.una, ack), |part| r.on_delivered(part));
+                r.on_cumulative_ack(ack);
+            }
+        }
         let covered = self.sacked.remove_below(ack);
         self.sacked_bytes -= covered;
         self.rxt_out =
             if ack >= self.high_rxt { 0 } else { self.rxt_out - (ack - self.una - covered) };
         self.una = ack;
         self.high_rxt = self.high_rxt.max(ack);
+        self.find_lost_again();
         if ack > self.lost_edge {
             self.lost_edge = ack;
             self.sacked_above_edge = self.sacked_bytes;
@@ -171,13 +199,20 @@ impl Scoreboard {
     pub(crate) fn on_timeout(&mut self) {
         self.high_rxt = self.una;
         self.rxt_out = 0;
+        if let Some(r) = &mut self.retransmissions {
+            r.clear();
+        }
         self.lost_edge = self.nxt;
         self.sacked_above_edge = 0;
     }
 
-    /// The next lost hole that was not retransmitted in this recovery (`NextSeg` rule 1), at
-    /// most a segment of it.
+    /// The next lost hole that has no retransmission on its way (`NextSeg` rule 1), at most a
+    /// segment of it.
     pub(crate) fn next_lost(&mut self) -> Option<Range> {
+        let again = self.retransmissions.as_ref().and_then(Retransmissions::first_pending);
+        if let Some(again) = again {
+            return Some(Range::new(again.start, self.segment_end(again.start, again.end)));
+        }
         if self.high_rxt >= self.lost_edge {
             return None;
         }
@@ -218,8 +253,13 @@ impl Scoreboard {
 
     /// A hole was retransmitted (not for rule 4, which leaves HighRxt alone).
     pub(crate) fn on_retransmit(&mut self, range: Range) {
-        self.high_rxt = range.end;
-        self.rxt_out += range.len();
+        if range.start >= self.high_rxt {
+            self.high_rxt = range.end;
+            self.rxt_out += range.len();
+        }
+        if let Some(r) = &mut self.retransmissions {
+            r.on_sent(range, self.nxt);
+        }
     }
 }
 
@@ -230,7 +270,7 @@ mod tests {
     const MSS: u32 = 100;
 
     fn board(segments: u64) -> Scoreboard {
-        let mut b = Scoreboard::new(1, MSS);
+        let mut b = Scoreboard::new(1, MSS, false);
         b.on_new_data(1 + segments * 100);
         b
     }
