@@ -14,6 +14,9 @@ use udccp_wire::PacketType::{
 use udccp_wire::{FeatureNumber, Header, HeaderKind, OptionRef, ResetCode, Seqno, option_kind};
 
 const SLOW: OptionRef<'_> = OptionRef::SlowReceiver;
+/// What lets a CCID 2 sender send.
+const SENDS_VECTORS: OptionRef<'_> =
+    OptionRef::ChangeL { feature: FeatureNumber::SEND_ACK_VECTOR, value: &[1] };
 const UNKNOWN: OptionRef<'_> = OptionRef::Unknown { kind: 100, data: &[1, 2, 3] };
 
 //= 4340-5.1-4 test
@@ -221,9 +224,10 @@ fn mandatory_padding_is_padding() {
 #[test]
 fn a_client_in_partopen_acknowledges_with_every_packet() {
     let (mut hand, _) = Hand::requesting(plain());
-    let mut said = hand.give(Response, &[], &[]);
+    let mut said = hand.give(Response, &[SENDS_VECTORS], &[]);
     assert_eq!(hand.state(), Some(State::PartOpen));
     said.extend(hand.send(b"data"));
+    assert!(types(&said).contains(&DataAck));
     said.extend(hand.wait(Duration::from_secs(5)));
     assert!(said.len() > 3);
     assert!(said.iter().all(|p| matches!(p.header.packet_type(), Ack | DataAck)));
@@ -277,8 +281,8 @@ fn init_cookies_count_only_on_a_response() {
 #[test]
 fn init_cookies_are_echoed_in_partopen() {
     let (mut hand, _) = Hand::requesting(plain());
-    let cookies = [OptionRef::InitCookie(b"second"), OptionRef::InitCookie(b"first")];
-    let mut said = hand.give(Response, &cookies, &[]);
+    let (second, first) = (OptionRef::InitCookie(b"second"), OptionRef::InitCookie(b"first"));
+    let mut said = hand.give(Response, &[second, first, SENDS_VECTORS], &[]);
     said.extend(hand.send(b"data"));
     said.extend(hand.wait(Duration::from_secs(3)));
     assert!(said.len() > 3);
