@@ -53,6 +53,7 @@ pub use address::{Address, AddressError, DCCP_UDP_PORT};
 pub use connection::{Connection, RecvHalf, SendHalf};
 pub use endpoint::{Endpoint, IoInfo};
 pub use error::{Error, TryRecvError, TrySendError};
+pub use io::probe_ecn;
 pub use listener::Listener;
 pub use message::Outgoing;
 pub use options::{EndpointOptions, Options};

@@ -114,6 +114,28 @@ impl UdpIo {
     }
 }
 
+/// Sends a datagram to itself at `addr` and tells whether its ECN mark arrived.
+///
+/// # Errors
+/// What the system says to UDP on this address.
+pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
+    let io = UdpIo::bind(addr, RECV_BUFFER_BYTES, None)?;
+    let transmit = quinn_udp::Transmit {
+        destination: io.local,
+        ecn: Some(quinn_udp::EcnCodepoint::Ect0),
+        contents: b"mark",
+        segment_size: None,
+        src_ip: None,
+    };
+    io.state.try_send(UdpSockRef::from(&io.socket), &transmit)?;
+    // The kernel delivers to ourselves within the call, or not at all.
+    let mut rx = Receiver::new(&io);
+    let count = rx.read(&io)?;
+    let mut seen = false;
+    rx.deliver(&io, count, |d| seen |= d.ecn == Ecn::Ect0);
+    Ok(seen)
+}
+
 /// Asks for a receive buffer. A smaller one than wished for still works, and the socket tells
 /// afterwards what it got.
 fn set_recv_buffer(socket: &Socket, bytes: usize) {
@@ -161,6 +183,11 @@ mod tests {
         let io = UdpIo::bind("0.0.0.0:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
         let source = io.source_for("127.0.0.1:9".parse().unwrap()).unwrap();
         assert_eq!(source, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port()));
+    }
+
+    #[test]
+    fn marks_are_seen_on_loopback() {
+        assert!(probe_ecn("127.0.0.1:0".parse().unwrap()).unwrap());
     }
 
     #[test]

@@ -55,6 +55,7 @@ impl Shared {
         let mut secret = [0; 32];
         match options.secret {
             Some(given) => secret = given,
+            //= 4340-3.1-1
             None => getrandom::fill(&mut secret).map_err(|e| Error::Io {
                 what: "cannot draw a random secret",
                 source: io::Error::other(e),

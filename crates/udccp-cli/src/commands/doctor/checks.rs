@@ -1,0 +1,230 @@
+//! The things looked at. Each check does what it asks about, where it can, instead of guessing.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use udccp::blocking::{Connection, Endpoint, Listener};
+use udccp::{IoInfo, Options, ServiceCode};
+
+use super::Check;
+
+/// Receive buffer with which a fast sender fits between two turns of the driver.
+const GOOD_RMEM: u64 = 4 << 20;
+/// IP protocol number of DCCP.
+const DCCP: i32 = 33;
+
+/// Every check, in the order in which they are printed.
+pub(super) fn all() -> Vec<Check> {
+    let mut checks = vec![loopback(false), loopback(true)];
+    checks.extend(offloads());
+    checks.extend([
+        ecn(),
+        receive_memory(),
+        raw_socket(),
+        kernel_dccp(),
+        namespaces(),
+        tun(),
+        netem(),
+        tcp_congestion_controls(),
+        tool("tshark", "looking at packets with a second opinion", "tshark"),
+        tool("tcpdump", "capturing packets", "tcpdump"),
+        tool("python3", "the Python package", "python3"),
+    ]);
+    checks
+}
+
+/// Kernel and processors, in a line.
+pub(super) fn system() -> String {
+    let release = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{} {release}, {} on {cores} core(s)", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// A whole connection over the loopback interface.
+fn loopback(v6: bool) -> Check {
+    let check = if v6 {
+        Check::new("DCCP over UDP, IPv6", "peers that have IPv6 addresses")
+    } else {
+        Check::new("DCCP over UDP, IPv4", "everything").essential()
+    };
+    match connect_to_ourselves(v6) {
+        Ok(()) => check.ok("a connection over loopback carries data"),
+        Err(e) if v6 => {
+            check.missing(e.to_string(), "enable IPv6 (net.ipv6.conf.all.disable_ipv6)")
+        }
+        Err(e) => check.missing(e.to_string(), "allow UDP on the loopback interface"),
+    }
+}
+
+fn connect_to_ourselves(v6: bool) -> Result<(), udccp::Error> {
+    let service = ServiceCode(u32::from_be_bytes(*b"doct"));
+    let limit = Some(Duration::from_secs(3));
+    let listener = Listener::bind(localhost(v6), service)?;
+    let peer = listener.local_addr();
+    let client = Connection::connect_with(peer, service, &Options::default(), limit)?;
+    let mut server = listener.accept_within(limit)?;
+    server.set_read_timeout(limit);
+    client.send("hello")?;
+    server.recv()?;
+    client.abort();
+    Ok(())
+}
+
+fn localhost(v6: bool) -> SocketAddr {
+    if v6 { ([0, 0, 0, 0, 0, 0, 0, 1], 0).into() } else { ([127, 0, 0, 1], 0).into() }
+}
+
+/// Segmentation on the way out and merging on the way in.
+fn offloads() -> [Check; 2] {
+    let gso = Check::new("UDP GSO", "sending many packets with one call");
+    let gro = Check::new("UDP GRO", "receiving many packets with one call");
+    let kernel = "use Linux 4.18 or newer; without it every packet costs a system call";
+    let Ok(endpoint) = Endpoint::bind(localhost(false)) else {
+        return [gso.missing("no UDP socket", kernel), gro.missing("no UDP socket", kernel)];
+    };
+    let IoInfo { max_gso_segments, gro_segments, .. } = endpoint.io_info();
+    [
+        if max_gso_segments > 1 {
+            gso.ok(format!("{max_gso_segments} packets in one call"))
+        } else {
+            gso.missing("refused by the kernel", kernel)
+        },
+        if gro_segments > 1 {
+            gro.ok(format!("{gro_segments} packets in one buffer"))
+        } else {
+            gro.missing("refused by the kernel", kernel)
+        },
+    ]
+}
+
+/// Whether a mark set on a packet can be read where it arrives.
+fn ecn() -> Check {
+    let check = Check::new("ECN marks", "hearing of congestion before packets are lost");
+    match udccp::probe_ecn(localhost(false)) {
+        Ok(true) => check.ok("set and read on UDP packets"),
+        Ok(false) => check.missing(
+            "marks do not arrive",
+            "look for a firewall rule that clears the TOS byte; --no-ecn works without",
+        ),
+        Err(e) => check.missing(e.to_string(), "allow UDP on the loopback interface"),
+    }
+}
+
+fn receive_memory() -> Check {
+    let check = Check::new("receive buffer", "zero loss at high rates");
+    let Some(max) = number("/proc/sys/net/core/rmem_max") else {
+        return check.limited("net.core.rmem_max is unknown", "look how large SO_RCVBUF may be");
+    };
+    let found = format!("net.core.rmem_max = {max} bytes");
+    if max >= GOOD_RMEM {
+        return check.ok(found);
+    }
+    check.limited(found, format!("sysctl -w net.core.rmem_max={GOOD_RMEM} (as root)"))
+}
+
+/// Raw sockets carry DCCP without UDP.
+fn raw_socket() -> Check {
+    let check = Check::new("raw IP sockets", "DCCP as IP protocol 33, without UDP around it");
+    match Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(DCCP))) {
+        Ok(_) => check.ok("allowed"),
+        Err(e) => check.missing(e.to_string(), "run as root, or grant CAP_NET_RAW with setcap"),
+    }
+}
+
+/// `socket(AF_INET, SOCK_DCCP, IPPROTO_DCCP)`.
+fn kernel_dccp() -> Check {
+    const SOCK_DCCP: i32 = 6;
+    let check = Check::new("kernel DCCP", "comparing with the DCCP that Linux had");
+    match Socket::new(Domain::IPV4, Type::from(SOCK_DCCP), Some(Protocol::from(DCCP))) {
+        Ok(_) => check.ok("there"),
+        Err(_) => check.missing(
+            "this kernel has none",
+            "Linux removed it in 6.16; before that, load the modules dccp and dccp_ipv4",
+        ),
+    }
+}
+
+fn namespaces() -> Check {
+    let check = Check::new("network namespaces", "emulated networks on this machine");
+    let mine = Path::new("/proc/self/ns/net").exists();
+    let users = number("/proc/sys/user/max_net_namespaces").unwrap_or(0);
+    let root = is_root();
+    match (mine && users > 0, root) {
+        (true, true) => check.ok("allowed"),
+        (true, false) => check.limited(
+            "there, for root and for user namespaces",
+            "run as root, or under: unshare --user --map-root-user --net",
+        ),
+        (false, _) => check.missing(
+            "not in this kernel, or set to none",
+            "sysctl -w user.max_net_namespaces=1000, or a kernel with CONFIG_NET_NS",
+        ),
+    }
+}
+
+fn tun() -> Check {
+    let check = Check::new("TUN devices", "emulated links with real programs");
+    match fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        Ok(_) => check.ok("/dev/net/tun opens"),
+        Err(e) => check.missing(
+            format!("/dev/net/tun: {e}"),
+            "modprobe tun, and run as root or with CAP_NET_ADMIN",
+        ),
+    }
+}
+
+/// The kernel's own emulator is not needed: the project has its own links.
+fn netem() -> Check {
+    let check = Check::new("kernel netem", "comparing our links with the kernel's");
+    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let module = format!("/lib/modules/{release}/kernel/net/sched/sch_netem.ko");
+    let there = [module.clone(), format!("{module}.xz"), format!("{module}.zst")]
+        .iter()
+        .any(|m| Path::new(m).exists())
+        || Path::new("/sys/module/sch_netem").exists();
+    if there {
+        return check.ok("the module is installed");
+    }
+    check.missing("no sch_netem module", "not needed by udccp; install your kernel's extra modules")
+}
+
+fn tcp_congestion_controls() -> Check {
+    let check = Check::new("TCP variants", "comparing with this kernel's TCP");
+    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    match read(file) {
+        Some(all) if all.contains("reno") && all.contains("cubic") => check.ok(all),
+        Some(all) => check.limited(all, "modprobe tcp_cubic (and tcp_bic, tcp_vegas...)"),
+        None => check.missing("unknown", "this needs Linux"),
+    }
+}
+
+/// A program in the search path.
+fn tool(name: &'static str, needed_for: &'static str, package: &str) -> Check {
+    let check = Check::new(name, needed_for);
+    match find_in_path(name) {
+        Some(path) => check.ok(path.display().to_string()),
+        None => check.missing("not found", format!("apt-get install {package}")),
+    }
+}
+
+fn find_in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file())
+}
+
+/// Whether privileged ports and devices are ours: root is user 0.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
+}
+
+fn number(path: &str) -> Option<u64> {
+    read(path)?.parse().ok()
+}

@@ -1,0 +1,140 @@
+//! `udccp doctor`: what this machine can do, and how to get the rest.
+
+mod checks;
+
+use serde::Serialize;
+
+use crate::exit::{Exit, Outcome};
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp doctor                 everything, with advice where something is missing
+  udccp doctor --json | jq '.checks[] | select(.state == \"missing\")'
+
+Nothing here is needed by everybody: each line says what needs it. Exit code 10 means that DCCP
+sockets themselves cannot work here.";
+
+/// Flags of `udccp doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// There, and good.
+    Ok,
+    /// Works, but less well than it could.
+    Limited,
+    /// Not there.
+    Missing,
+}
+
+/// One thing looked at.
+#[derive(Clone, Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    /// What was found.
+    found: String,
+    /// What needs it.
+    needed_for: &'static str,
+    /// How to get it, where it is missing or limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+    /// Nothing works without it.
+    #[serde(skip)]
+    essential: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    version: &'static str,
+    system: String,
+    checks: &'a [Check],
+}
+
+impl Check {
+    fn new(name: &'static str, needed_for: &'static str) -> Self {
+        let state = State::Missing;
+        Self { name, state, found: "no".into(), needed_for, advice: None, essential: false }
+    }
+
+    fn ok(mut self, found: impl Into<String>) -> Self {
+        (self.state, self.found) = (State::Ok, found.into());
+        self
+    }
+
+    fn limited(mut self, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        (self.state, self.found) = (State::Limited, found.into());
+        self.advice = Some(advice.into());
+        self
+    }
+
+    fn missing(mut self, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        (self.state, self.found) = (State::Missing, found.into());
+        self.advice = Some(advice.into());
+        self
+    }
+
+    fn essential(mut self) -> Self {
+        self.essential = true;
+        self
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let checks = checks::all();
+    if args.json {
+        output::json(&Report {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION"),
+            system: checks::system(),
+            checks: &checks,
+        })?;
+    } else {
+        print(&checks)?;
+    }
+    let broken = checks.iter().any(|c| c.essential && c.state == State::Missing);
+    Ok(if broken { Exit::Unsupported } else { Exit::Success })
+}
+
+fn print(checks: &[Check]) -> Outcome<()> {
+    output::line(&format!("udccp {} on {}", env!("CARGO_PKG_VERSION"), checks::system()))?;
+    for check in checks {
+        let mark = match check.state {
+            State::Ok => "ok     ",
+            State::Limited => "limited",
+            State::Missing => "missing",
+        };
+        output::line(&format!("{mark}  {:<22} {}", check.name, check.found))?;
+        if let Some(advice) = &check.advice {
+            output::line(&format!("         needed for {}", check.needed_for))?;
+            output::line(&format!("         hint: {advice}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_order_comes_with_advice_and_a_purpose() {
+        let checks = checks::all();
+        assert!(checks.len() >= 12);
+        for check in checks {
+            assert!(!check.needed_for.is_empty(), "{}", check.name);
+            assert_eq!(check.state == State::Ok, check.advice.is_none(), "{}", check.name);
+        }
+    }
+}

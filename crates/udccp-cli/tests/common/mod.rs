@@ -1,0 +1,96 @@
+//! What the tests of the program share.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The program, for one run.
+pub fn udccp(args: &[&str]) -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_udccp"));
+    command.args(args).timeout(Duration::from_secs(60));
+    command
+}
+
+/// A failure: its exit code, and a message and a hint that say the right things.
+pub fn fails(args: &[&str], code: i32, says: &[&str]) -> String {
+    let output = udccp(args).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+    for part in says {
+        assert!(text.contains(part), "{args:?} does not say {part:?}: {text}");
+    }
+    text
+}
+
+/// The program in the background, ended when the test is over.
+pub struct Background {
+    pub child: Child,
+}
+
+impl Background {
+    pub fn start(args: &[&str], stdin: Stdio) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_udccp"))
+            .args(args)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self { child }
+    }
+
+    /// Waits for a line on standard error.
+    pub fn wait_for(&mut self, part: &str) {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        for line in BufReader::new(stderr).lines() {
+            if line.unwrap().contains(part) {
+                return;
+            }
+        }
+        panic!("never said {part:?}");
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A UDP port that was free a moment ago.
+pub fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until something listens on a UDP port of this machine.
+pub fn wait_until_bound(port: u16) {
+    for _ in 0..500 {
+        if UdpSocket::bind(("127.0.0.1", port)).is_err() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("nothing listens on port {port}");
+}
+
+/// A file that is gone when the test is over.
+pub fn temporary(contents: &[u8]) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), contents).unwrap();
+    file
+}
+
+pub fn capture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name)
+}
+
+/// Bytes that no compression or repetition would give by chance.
+pub fn noise(len: usize) -> Vec<u8> {
+    let mut rng = udccp_base::Seed(1).stream("noise");
+    (0..len.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).take(len).collect()
+}

@@ -1,0 +1,266 @@
+//! The commands with sockets, over the loopback interface.
+
+mod common;
+
+use std::fs::File;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Background, free_port, noise, temporary, udccp, wait_until_bound};
+use serde_json::Value;
+
+/// A listening `udccp cat` that reads `from` and writes to `to`, and its port.
+fn listening(from: Stdio, to: &tempfile::NamedTempFile, extra: &[&str]) -> (Child, u16) {
+    let port = free_port();
+    let child = Command::new(env!("CARGO_BIN_EXE_udccp"))
+        .args(["cat", "-l", "--bind", "127.0.0.1", &port.to_string()])
+        .args(extra)
+        .stdin(from)
+        .stdout(File::create(to.path()).unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until_bound(port);
+    (child, port)
+}
+
+/// The report of a `udccp cat --json`.
+fn report(stderr: &[u8]) -> Value {
+    let text = std::str::from_utf8(stderr).unwrap();
+    let last = text.lines().last().unwrap_or_default();
+    serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn a_file_arrives_whole_and_the_report_says_so() {
+    let (data, got) = (noise(10_000_000), temporary(b""));
+    let (server, port) = listening(Stdio::null(), &got, &["--json"]);
+    let client = udccp(&["cat", "--json", "127.0.0.1", &port.to_string()])
+        .write_stdin(data.clone())
+        .output()
+        .unwrap();
+    assert!(client.status.success(), "{client:?}");
+    let server = server.wait_with_output().unwrap();
+    assert!(server.status.success(), "{server:?}");
+    assert!(std::fs::read(got.path()).unwrap() == data, "the file differs");
+    let (client, server) = (report(&client.stderr), report(&server.stderr));
+    let messages = 10_000_000_u64.div_ceil(1400);
+    assert_eq!(client["sent"]["messages"], messages);
+    assert_eq!(client["sent"]["delivered"], messages);
+    assert_eq!(client["sent"]["lost"], 0);
+    assert_eq!(server["received"]["messages"], messages);
+    assert_eq!(server["received"]["bytes"], 10_000_000);
+}
+
+#[test]
+fn files_go_both_ways_at_once() {
+    let (a, b) = (noise(3_000_000), noise(2_000_001));
+    let (source, got) = (temporary(&a), temporary(b""));
+    let (server, port) = listening(File::open(source.path()).unwrap().into(), &got, &[]);
+    let client = udccp(&["cat", "127.0.0.1", &port.to_string()]).write_stdin(b.clone()).output();
+    let client = client.unwrap();
+    assert!(client.status.success(), "{}", String::from_utf8_lossy(&client.stderr));
+    assert!(server.wait_with_output().unwrap().status.success());
+    assert!(client.stdout == a, "what the server sent differs");
+    assert!(std::fs::read(got.path()).unwrap() == b, "what the client sent differs");
+}
+
+#[test]
+fn lines_and_an_empty_input_go_through() {
+    for (input, messages) in [("one\n\nthree\nend", 4), ("", 0)] {
+        let got = temporary(b"");
+        let (server, port) = listening(Stdio::null(), &got, &["--json"]);
+        let client = udccp(&["cat", "--lines", "127.0.0.1", &port.to_string()])
+            .write_stdin(input)
+            .output()
+            .unwrap();
+        assert!(client.status.success(), "{client:?}");
+        let server = server.wait_with_output().unwrap();
+        assert_eq!(report(&server.stderr)["received"]["messages"], messages);
+        assert_eq!(std::fs::read_to_string(got.path()).unwrap(), input);
+    }
+}
+
+#[test]
+fn a_receiver_that_only_receives_needs_no_end_of_its_input() {
+    let got = temporary(b"");
+    let (mut server, port) = listening(Stdio::piped(), &got, &["--recv-only"]);
+    let never_ends = server.stdin.take();
+    let client = udccp(&["cat", "127.0.0.1", &port.to_string()]).write_stdin("hi").output();
+    assert!(client.unwrap().status.success());
+    assert!(server.wait_with_output().unwrap().status.success());
+    assert_eq!(std::fs::read(got.path()).unwrap(), b"hi");
+    drop(never_ends);
+}
+
+/// Forwards datagrams between any number of clients and `server`, and loses every `n`-th large one
+/// on the way to the server. RFC 6773 has no checksum over addresses, so this is a NAT as any other.
+fn lossy_path(server: u16, n: u32) -> u16 {
+    let front = udp();
+    let port = front.local_addr().unwrap().port();
+    std::thread::Builder::new()
+        .spawn(move || {
+            let (mut buffer, mut large) = ([0; 2048], 0);
+            let mut clients: Vec<(SocketAddr, UdpSocket)> = Vec::new();
+            loop {
+                let mut idle = true;
+                while let Ok((len, from)) = front.recv_from(&mut buffer) {
+                    idle = false;
+                    if !clients.iter().any(|(c, _)| *c == from) {
+                        let back = udp();
+                        back.connect(("127.0.0.1", server)).unwrap();
+                        clients.push((from, back));
+                    }
+                    large += u32::from(len > 1000);
+                    if let Some((_, back)) = clients.iter().find(|(c, _)| *c == from)
+                        && (len <= 1000 || large % n != 0)
+                    {
+                        let _ = back.send(&buffer[..len]);
+                    }
+                }
+                for (client, back) in &clients {
+                    while let Ok(len) = back.recv(&mut buffer) {
+                        idle = false;
+                        let _ = front.send_to(&buffer[..len], client);
+                    }
+                }
+                if idle {
+                    std::thread::park_timeout(Duration::from_micros(200));
+                }
+            }
+        })
+        .unwrap();
+    port
+}
+
+fn udp() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+#[test]
+fn losses_are_counted_and_have_an_exit_code() {
+    let (data, got) = (noise(1_400_000), temporary(b""));
+    let (server, port) = listening(Stdio::null(), &got, &["--json"]);
+    let path = lossy_path(port, 50).to_string();
+    let client = udccp(&["cat", "--json", "--udp-port", &path, "127.0.0.1", &port.to_string()])
+        .write_stdin(data)
+        .output()
+        .unwrap();
+    assert_eq!(client.status.code(), Some(3), "{}", String::from_utf8_lossy(&client.stderr));
+    let server = server.wait_with_output().unwrap();
+    let (client, server) = (report(&client.stderr), report(&server.stderr));
+    assert_eq!(client["sent"]["messages"], 1000);
+    let lost = client["sent"]["lost"].as_u64().unwrap();
+    assert_eq!(lost + server["received"]["messages"].as_u64().unwrap(), 1000);
+    assert!((15..=20).contains(&lost), "{lost} lost");
+    assert!(client["congestion_events"].as_u64().unwrap() > 0);
+}
+
+/// A perf server on a free port.
+fn perf_server(extra: &[&str]) -> (Background, String) {
+    let port = free_port();
+    let number = port.to_string();
+    let fixed = ["perf", "server", "--bind", "127.0.0.1", "-p", &number];
+    let mut server = Background::start(&[fixed.as_slice(), extra].concat(), Stdio::null());
+    server.wait_for("listening");
+    (server, number)
+}
+
+fn perf(port: &str, extra: &[&str]) -> Value {
+    let args = [["perf", "client", "127.0.0.1", "-p", port, "--json"].as_slice(), extra].concat();
+    let output = udccp(&args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn perf_measures_every_direction_on_one_server() {
+    let (_server, port) = perf_server(&[]);
+    let forward = perf(&port, &["-t", "0.6", "-i", "0.2"]);
+    assert_eq!(forward["start"]["test"]["direction"], "forward");
+    assert_eq!(forward["intervals"].as_array().unwrap().len(), 3);
+    let sum = &forward["end"]["forward"];
+    assert!(sum["mbit_per_s"].as_f64().unwrap() > 1.0, "{sum}");
+    assert_eq!(sum["lost"], 0, "{forward}");
+    assert_eq!(sum["messages_sent"], sum["messages_received"]);
+    assert!(forward["end"]["streams"][0]["forward"]["sender"]["srtt_ms"].as_f64().unwrap() > 0.0);
+
+    let reverse = perf(&port, &["-t", "0.4", "-R", "-P", "3"]);
+    assert_eq!(reverse["end"]["streams"].as_array().unwrap().len(), 3);
+    assert!(reverse["end"]["reverse"]["messages_received"].as_u64().unwrap() > 0);
+    assert!(reverse["end"].get("forward").is_none());
+
+    let both = perf(&port, &["-t", "0.4", "--bidir", "-b", "5M", "-l", "500"]);
+    for way in ["forward", "reverse"] {
+        let rate = both["end"][way]["mbit_per_s"].as_f64().unwrap();
+        assert!((3.5..6.5).contains(&rate), "{way} at {rate} Mbit/s");
+    }
+}
+
+#[test]
+fn perf_streams_json_lines_and_serves_clients_at_once() {
+    let (_server, port) = perf_server(&["--json"]);
+    let clients: Vec<_> = (0..3)
+        .map(|_| {
+            let port = port.clone();
+            std::thread::Builder::new()
+                .spawn(move || {
+                    let args = ["perf", "client", "127.0.0.1", "-p", &port, "-t", "0.5", "-i"];
+                    let args = [args.as_slice(), &["0.25", "--json-stream", "-b", "2M"]].concat();
+                    udccp(&args).output().unwrap()
+                })
+                .unwrap()
+        })
+        .collect();
+    for client in clients {
+        let output = client.join().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let events: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let names: Vec<_> = events.iter().map(|e| e["event"].as_str().unwrap()).collect();
+        assert_eq!(names, ["start", "interval", "interval", "end"]);
+    }
+}
+
+#[test]
+fn perf_counts_what_a_path_loses() {
+    let (_server, port) = perf_server(&[]);
+    let path = lossy_path(port.parse().unwrap(), 100).to_string();
+    let args = ["perf", "client", "127.0.0.1", "--udp-port", &path, "-p", &port, "-t", "0.5"];
+    let output = udccp(&[args.as_slice(), &["--json", "-b", "10M"]].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let way = &result["end"]["streams"][0]["forward"];
+    let percent = way["lost_percent"].as_f64().unwrap();
+    assert!((0.5..1.5).contains(&percent), "{percent} % lost");
+    assert_eq!(way["sender"]["lost"], way["receiver"]["lost"], "{way}");
+}
+
+#[test]
+fn doctor_finds_that_sockets_work_here() {
+    let output = udccp(&["doctor", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    let first = &checks[0];
+    assert_eq!((&first["name"], &first["state"]), (&"DCCP over UDP, IPv4".into(), &"ok".into()));
+    assert!(checks.iter().all(|c| c["state"] == "ok" || c["advice"].is_string()));
+    let text = udccp(&["doctor"]).output().unwrap();
+    assert!(String::from_utf8(text.stdout).unwrap().contains("UDP GSO"));
+}
+
+#[test]
+fn decoding_is_also_json() {
+    let path = common::capture("ccid2-ipv6.pcap");
+    let output = udccp(&["decode", "--json", path.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), 32);
+    for line in text.lines() {
+        let packet: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(packet["checksum"], "valid");
+    }
+}
