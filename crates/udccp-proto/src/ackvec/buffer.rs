@@ -68,6 +68,10 @@ impl AckVectorBuffer {
         //= 4340-11.4-2
         let state = if ecn == Ecn::Ce { AckState::Marked } else { AckState::Received };
         let ahead = self.ackno.map_or(1, |newest| seq.distance_from(newest));
+        if ahead == 1 && ecn != Ecn::Ect1 && self.cells.extend_newest(state) {
+            self.ackno = Some(seq);
+            return Arrival::InOrder;
+        }
         if ahead <= 0 {
             return self.on_older(seq, ahead.unsigned_abs(), state, ecn);
         }

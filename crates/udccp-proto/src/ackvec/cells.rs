@@ -48,6 +48,19 @@ impl Cells {
         (self.head, self.tail, self.packets) = (self.buf.len(), self.buf.len(), 0);
     }
 
+    /// Puts one packet before all others where the newest cell has room for it: the normal case.
+    #[inline]
+    pub(super) fn extend_newest(&mut self, state: AckState) -> bool {
+        match self.buf[self.head..self.tail].first_mut() {
+            Some(first) if AckState::of_cell(*first) == state && packets_of(*first) < FULL => {
+                *first += 1;
+                self.packets += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Puts `count` packets of one state before all others. The oldest cells fall off when there
     /// are too many.
     pub(super) fn push_newest(&mut self, state: AckState, mut count: u64) {
