@@ -58,7 +58,8 @@ impl Connection {
             }
         }
         let blocks = said.data_dropped.get().unwrap_or_default();
-        let invalid = is_invalid_drop(ackno, self.seq.iss, cells.unwrap_or_default(), blocks);
+        let invalid = !blocks.is_empty()
+            && is_invalid_drop(ackno, self.seq.iss, cells.unwrap_or_default(), blocks);
         //= 4340-11.7-10
         self.counters.drops.bad_options += u64::from(invalid);
         let info = AckInfo {

@@ -36,7 +36,7 @@ impl Connection {
 
     /// Whether a message of the maximum size would be taken.
     pub(crate) fn is_writable(&self) -> bool {
-        self.may_send() && self.send_queue_free() > 0
+        self.may_send() && self.send_queue.fits(self.path.mps())
     }
 
     /// Messages of the maximum size that would be taken.

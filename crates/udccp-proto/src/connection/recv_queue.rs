@@ -100,6 +100,9 @@ impl RecvQueue {
     }
 
     fn own_pressure(&self) -> Pressure {
+        if self.waiting.is_empty() {
+            return Pressure::None;
+        }
         let bytes = Pressure::of(self.bytes, self.max_bytes);
         bytes.max(Pressure::of(self.waiting.len(), self.max_packets))
     }

@@ -87,7 +87,8 @@ impl SendQueue {
         packets.min(bytes / size.max(1))
     }
 
-    fn fits(&self, size: usize) -> bool {
+    /// Whether a message of `size` bytes would be taken.
+    pub(crate) fn fits(&self, size: usize) -> bool {
         self.packets == 0
             || (self.packets < self.max_packets && self.bytes + size <= self.max_bytes)
     }
@@ -123,12 +124,12 @@ impl SendQueue {
 
     /// Whether, after a refusal, the queue has fallen to half its limits. Says so once.
     pub(crate) fn take_writable(&mut self) -> bool {
-        let half = self.packets <= self.max_packets / 2 && self.bytes <= self.max_bytes / 2;
-        if self.was_refused && half {
-            self.was_refused = false;
-            return true;
+        if !self.was_refused {
+            return false;
         }
-        false
+        let half = self.packets <= self.max_packets / 2 && self.bytes <= self.max_bytes / 2;
+        self.was_refused = !half;
+        half
     }
 
     /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.

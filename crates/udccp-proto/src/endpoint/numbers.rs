@@ -54,8 +54,8 @@ impl Secrets {
 
     /// The initial sequence number of a connection (RFC 4340 section 7.2): a keyed hash gives
     /// each set of addresses and ports a space of its own, as in RFC 6528, and clocks
-    /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither short
-    /// nor long numbers of an old connection are met again while its packets may live.
+    /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither
+    /// short nor long numbers of an old connection are met again while its packets may live.
     //= 4340-7.2-1
     //= 4340-7.2-2
     //= 4340-7.2-3

@@ -26,8 +26,8 @@ struct Quoted {
 
 impl Endpoint {
     /// An ICMP message about a packet that we sent from `local` to `remote`; `quoted` is the
-    /// DCCP header that it quotes (at least 12 bytes, 16 with long sequence numbers). It is believed
-    /// only if the quoted sequence number is of a packet that we sent lately.
+    /// DCCP header that it quotes (at least 12 bytes, 16 with long sequence numbers). It is
+    /// believed only if the quoted sequence number is of a packet that we sent lately.
     pub fn handle_path_report(
         &mut self,
         now: Instant,

@@ -18,7 +18,9 @@ mod step16_data;
 
 use core::ops::ControlFlow;
 
-use super::{Connection, Ctx, Received};
+use udccp_wire::PacketType;
+
+use super::{Connection, Ctx, Received, State};
 
 /// Whether the next step follows. `Break`: the packet is done with.
 pub(super) type Flow = ControlFlow<()>;
@@ -48,6 +50,10 @@ impl Connection {
         self.step_6_check_numbers(ctx, packet)?;
         self.step_7_check_type(ctx, packet)?;
         self.step_8_process_options(ctx, packet)?;
+        if self.is_plain_transfer(packet) {
+            self.step_16_process_data(ctx, packet);
+            return GO_ON;
+        }
         self.step_9_process_reset(ctx, packet)?;
         self.step_10_leave_request(ctx)?;
         self.step_11_process_respond(ctx, packet);
@@ -57,5 +63,11 @@ impl Connection {
         self.step_15_process_sync(packet);
         self.step_16_process_data(ctx, packet);
         GO_ON
+    }
+
+    /// Whether steps 9 to 15 have nothing to do: they concern other states or other types.
+    fn is_plain_transfer(&self, packet: &Received<'_>) -> bool {
+        self.state == State::Open
+            && matches!(packet.ty, PacketType::Data | PacketType::Ack | PacketType::DataAck)
     }
 }

@@ -7,8 +7,8 @@ use super::{DROP, Flow, GO_ON};
 
 impl Connection {
     /// In REQUEST only a Response or a Reset that acknowledges one of our Requests is believed;
-    /// it tells the peer's first number. Everything else is answered with a Reset whose numbers come
-    /// from the packet (we know none that the peer would accept), and the Requests go on.
+    /// it tells the peer's first number. Everything else is answered with a Reset whose numbers
+    /// come from the packet (we know none that the peer would accept), and the Requests go on.
     pub(super) fn step_4_prepare_numbers_in_request(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -16,6 +16,11 @@ impl Connection {
         packet: &mut Received<'_>,
     ) -> Flow {
         self.note_valid(ctx, packet);
+        if packet.ty == PacketType::Data && packet.view.option_bytes().is_empty() {
+            // The normal case, for the price of what it needs.
+            self.mark_acknowledgeable(ctx, packet, 0);
+            return GO_ON;
+        }
         self.negotiate_begin(packet);
         let said = match self.read_options(ctx, packet) {
             Ok(said) => said,
