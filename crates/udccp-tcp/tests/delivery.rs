@@ -44,6 +44,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             delayed_ack: DelayedAck { every: n.1, ..DelayedAck::default() },
             recv_buffer_bytes: n.2,
             mss: n.3,
+            syn_retries: 100,
             data_retries: 100,
             max_rto: Duration::from_secs(10),
             ..TcpConfig::new(algorithm)

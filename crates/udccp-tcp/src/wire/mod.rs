@@ -175,8 +175,8 @@ impl<'a> TcpHeader<'a> {
     }
 }
 
-/// Writes the fixed header with the checksum for `sum`. Eight bytes at a time: a header put together
-/// in smaller pieces elsewhere would have to wait for them on its way here.
+/// Writes the fixed header with the checksum for `sum`. Eight bytes at a time: a header put
+/// together in smaller pieces elsewhere would have to wait for them on its way here.
 #[inline]
 fn put_fixed(out: &mut BytesMut, fixed: [u32; 4], sum: Sum) {
     put_pair(out, fixed[0], fixed[1]);

@@ -14,7 +14,8 @@ mod kind {
 /// Longest option list in bytes.
 pub(crate) const MAX_OPTIONS: usize = 40;
 
-/// First word of a list of timestamps and nothing else (RFC 7323 appendix A): NOP, NOP, kind, length.
+/// First word of a list of timestamps and nothing else (RFC 7323 appendix A): NOP, NOP, kind,
+/// length.
 pub(crate) const TIMESTAMPS_ALONE: u32 = u32::from_be_bytes([1, 1, kind::TIMESTAMPS, 10]);
 
 /// Length of one SACK block on the wire.
