@@ -95,7 +95,8 @@ fn a_receiver_that_only_receives_needs_no_end_of_its_input() {
 }
 
 /// Forwards datagrams between any number of clients and `server`, and loses every `n`-th large one
-/// on the way to the server. RFC 6773 has no checksum over addresses, so this is a NAT as any other.
+/// on the way to the server. RFC 6773 has no checksum over addresses, so this is a NAT as any
+/// other.
 fn lossy_path(server: u16, n: u32) -> u16 {
     let front = udp();
     let port = front.local_addr().unwrap().port();

@@ -160,7 +160,8 @@ setters! {
     ndp_count: bool = ndp_count;
     /// Take a first round-trip sample in the handshake (default true).
     handshake_timestamps: bool = handshake_timestamps;
-    /// Path MTU in bytes, IP header included (default 1500).
+    /// Path MTU in bytes, IP header included (default 1500), at most. The interface's is never
+    /// exceeded, and a router that reports a smaller one is believed.
     path_mtu: u16 = path_mtu;
     /// Idle time after which the peer is probed (default: never).
     keep_alive: Option<Duration> = keep_alive.map(Into::into);

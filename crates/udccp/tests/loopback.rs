@@ -296,3 +296,62 @@ fn a_connection_finds_its_own_port() {
         assert_eq!(server.recv().await.unwrap().unwrap(), "hello");
     });
 }
+
+#[test]
+fn a_larger_path_mtu_carries_larger_messages() {
+    run(async {
+        let options = Options::default().path_mtu(9000);
+        let (client, server) = pair(&options, &options).await;
+        assert!(client.max_message_size() > 8800);
+        for n in 0..2_000 {
+            client.send(numbered(n, 8800)).await.unwrap();
+            assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), n);
+        }
+    });
+}
+
+#[test]
+fn connections_work_from_many_threads() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let listener = listener(&Options::default());
+        let peer = listener.local_addr();
+        let server = tokio::spawn(async move {
+            for _ in 0..8 {
+                let connection = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let mut batch = Vec::new();
+                    while connection.recv_batch(&mut batch, 64).await.unwrap() > 0 {
+                        connection.send_batch(batch.drain(..)).await.unwrap();
+                    }
+                });
+            }
+            listener
+        });
+        let clients = (0..8).map(|_| {
+            tokio::spawn(async move {
+                let client = Connection::connect(peer, SERVICE).await.unwrap();
+                let (tx, rx) = client.into_split();
+                let sender = tokio::spawn(async move {
+                    tx.send_batch((0..5_000).map(|n| numbered(n, 700))).await.unwrap();
+                    tx
+                });
+                for n in 0..5_000 {
+                    assert_eq!(number_of(&rx.recv().await.unwrap().unwrap()), n);
+                }
+                sender.await.unwrap().close().await.unwrap();
+            })
+        });
+        let all = futures_join(clients);
+        tokio::time::timeout(Duration::from_secs(60), all).await.expect("the test hangs");
+        drop(server.await.unwrap());
+    });
+}
+
+async fn futures_join<T>(tasks: impl IntoIterator<Item = tokio::task::JoinHandle<T>>) {
+    // All run already; waiting for one after the other is enough.
+    for task in tasks.into_iter().collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}

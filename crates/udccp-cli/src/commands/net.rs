@@ -7,6 +7,9 @@ use udccp::{Address, Options, ServiceCode};
 
 use crate::exit::{Exit, Failure, Outcome};
 
+/// A peer that vanished without a word is noticed some probes after this time of silence.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
 /// Flags of every connection.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetArgs {
@@ -27,7 +30,7 @@ pub(crate) struct NetArgs {
 impl NetArgs {
     /// Settings of connections.
     pub(crate) fn options(&self) -> Options {
-        Options::new().ccid(self.ccid).ecn(!self.no_ecn)
+        Options::new().ccid(self.ccid).ecn(!self.no_ecn).keep_alive(Some(KEEP_ALIVE))
     }
 
     /// The UDP addresses to try to listen at, best first. IPv6 serves IPv4 too, where the system

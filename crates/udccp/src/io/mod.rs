@@ -29,6 +29,16 @@ pub(crate) struct UdpIo {
     recv_buffer_bytes: usize,
 }
 
+/// How packets to an address leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// The address that they leave from: the bound one, or, bound to a wildcard, the one that
+    /// routing picks. The endpoint needs the true address.
+    pub(crate) source: SocketAddr,
+    /// The largest IP packet, as far as the system knows.
+    pub(crate) mtu: Option<u16>,
+}
+
 impl UdpIo {
     /// Binds; an IPv6 wildcard address serves IPv4 too.
     pub(crate) fn bind(
@@ -79,20 +89,19 @@ impl UdpIo {
         self.state.max_gso_segments()
     }
 
-    /// The address from which packets to `remote` leave: the bound one, or, bound to a wildcard,
-    /// the one that routing picks. The checksum needs the true address.
-    pub(crate) fn source_for(&self, remote: SocketAddr) -> io::Result<SocketAddr> {
-        if !self.local.ip().is_unspecified() {
-            return Ok(self.local);
-        }
+    /// How packets to `remote` leave, by the routing table.
+    pub(crate) fn route_to(&self, remote: SocketAddr) -> io::Result<Route> {
         let any: IpAddr = match remote {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
+        let bound = canonical(self.local).ip();
+        let from = if self.local.ip().is_unspecified() { any } else { bound };
         // Connecting a UDP socket sends nothing; it asks the routing table.
-        let probe = UdpSocket::bind((any, 0))?;
+        let probe = UdpSocket::bind((from, 0))?;
         probe.connect(remote)?;
-        Ok(SocketAddr::new(probe.local_addr()?.ip(), self.local.port()))
+        let source = SocketAddr::new(probe.local_addr()?.ip(), self.local.port());
+        Ok(Route { source, mtu: mtu_of(&probe, remote) })
     }
 
     /// The local address of a packet that arrived for `ip`.
@@ -134,6 +143,24 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     let mut seen = false;
     rx.deliver(&io, count, |d| seen |= d.ecn == Ecn::Ect0);
     Ok(seen)
+}
+
+/// The MTU towards the peer of a connected socket: that of the interface, or less where the
+/// system has learnt of a narrower path.
+fn mtu_of(socket: &UdpSocket, remote: SocketAddr) -> Option<u16> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt;
+        let mtu =
+            if remote.is_ipv4() { sockopt::ip_mtu(socket) } else { sockopt::ipv6_mtu(socket) };
+        // The loopback interface has 65536, which is more than an IP packet can be.
+        mtu.ok().map(|mtu| u16::try_from(mtu).unwrap_or(u16::MAX))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (socket, remote);
+        None
+    }
 }
 
 /// Asks for a receive buffer. A smaller one than wished for still works, and the socket tells
@@ -181,8 +208,10 @@ mod tests {
     #[test]
     fn a_wildcard_socket_names_the_address_that_routing_picks() {
         let io = UdpIo::bind("0.0.0.0:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
-        let source = io.source_for("127.0.0.1:9".parse().unwrap()).unwrap();
-        assert_eq!(source, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port()));
+        let route = io.route_to("127.0.0.1:9".parse().unwrap()).unwrap();
+        let expected = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port());
+        assert_eq!(route.source, expected);
+        assert!(route.mtu.is_none_or(|mtu| mtu > 1500), "{:?}", route.mtu);
     }
 
     #[test]

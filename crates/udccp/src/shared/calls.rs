@@ -28,11 +28,12 @@ impl Handle {
             return Err(Error::Connect(proto::ConnectError::BadAddress));
         }
         let shared = self.shared();
-        let local = shared.io.source_for(peer.udp).map_err(|e| unroutable(e, peer))?;
+        let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_kernel(&mut config, &shared.io);
+        config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
         let options = proto::ConnectOptions {
-            local,
+            local: route.source,
             local_port: options.local_port,
             remote: peer.udp,
             remote_port: peer.port,
@@ -58,13 +59,14 @@ impl Handle {
     ) -> Result<ListenHandle, Error> {
         let mut connection = options.config.clone();
         fit_to_kernel(&mut connection, &self.shared().io);
+        let path_mtu = connection.path_mtu;
         let config = ListenConfig { services, backlog: options.backlog, connection };
         let id = self.shared().with(|core, _, _| {
             let id = core.endpoint.listen(None, port, config)?;
             core.listeners.insert(id, Waiters::default());
             Ok::<_, Error>(id)
         })?;
-        Ok(ListenHandle { handle: self.clone(), id, port })
+        Ok(ListenHandle { handle: self.clone(), id, port, path_mtu })
     }
 
     pub(crate) fn endpoint_stats(&self) -> EndpointStats {
@@ -105,16 +107,23 @@ impl ListenHandle {
             }
             Poll::Pending
         });
-        accepted.map_ok(|(id, tuple, service)| ConnHandle {
-            handle: self.handle.clone(),
-            id,
-            tuple,
-            service,
+        accepted.map_ok(|(id, tuple, service)| {
+            let conn = ConnHandle { handle: self.handle.clone(), id, tuple, service };
+            conn.fit_to_route(self.path_mtu);
+            conn
         })
     }
 }
 
 impl ConnHandle {
+    /// Makes the packets of an accepted connection fit the way back.
+    fn fit_to_route(&self, path_mtu: u16) {
+        let route = self.shared().io.route_to(self.tuple.remote);
+        if let Some(mtu) = route.ok().and_then(|r| r.mtu).filter(|&mtu| mtu < path_mtu) {
+            self.shared().with(|core, _, now| core.endpoint.set_path_mtu(now, self.id, mtu));
+        }
+    }
+
     /// Waits for the end of the handshake.
     pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.shared().with(|core, _, _| {

@@ -202,7 +202,7 @@ impl Core {
     ) {
         // Without a route the packet was sent from where the connection says, which the quoted
         // ports still find on a bound socket.
-        let local = io.source_for(remote).unwrap_or_else(|_| io.local_addr());
+        let local = io.route_to(remote).map_or_else(|_| io.local_addr(), |route| route.source);
         self.endpoint.handle_path_report(now, local, remote, quoted, report);
     }
 

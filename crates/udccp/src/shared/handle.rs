@@ -79,6 +79,8 @@ pub(crate) struct ListenHandle {
     pub(crate) handle: Handle,
     pub(crate) id: ListenerId,
     pub(crate) port: u16,
+    /// Path MTU of accepted connections, before the way back is known.
+    pub(crate) path_mtu: u16,
 }
 
 impl Drop for ListenHandle {

@@ -88,7 +88,7 @@ fn bad_file(name: &str, e: &CaptureError, counts: &Counts) -> Failure {
             "capture with tcpdump -w or Wireshark; text output of either is not a capture file"
         }
         CaptureError::Truncated { .. } if counts.frames > 0 => {
-            "what was readable is printed above; the capture was cut off while being written or copied"
+            "what was readable is printed above; the rest was cut off while being written or copied"
         }
         CaptureError::Truncated { .. } => "the capture was cut off while being written or copied",
         CaptureError::Damaged { .. } => "what was readable is printed above; copy the file again",
