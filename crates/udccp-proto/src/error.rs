@@ -84,7 +84,7 @@ pub enum SendError {
     #[error("the send queue is full")]
     Full(Message),
     /// The message does not fit in one packet of this path.
-    #[error("a message of {} bytes is over the maximum packet size of {mps} bytes", message.payload.len())]
+    #[error("a message of {} bytes is over the maximum of {mps} bytes", message.payload.len())]
     TooLarge {
         /// The largest payload that fits now, in bytes.
         mps: usize,

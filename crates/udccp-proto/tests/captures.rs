@@ -197,7 +197,8 @@ fn our_server_opens_with_the_kernels_client_and_answers_all_it_asks() {
         }
         let id = accepted.unwrap_or_else(|| panic!("{name}: no connection"));
         let stats = stage.end.stats(id).unwrap();
-        let sent_data = |p: &&Captured| p.from_client && p.packet.header.kind.packet_type().carries_app_data();
+        let sent_data =
+            |p: &&Captured| p.from_client && p.packet.header.kind.packet_type().carries_app_data();
         let messages = packets.iter().filter(sent_data).count() as u64 - 1;
         assert_eq!(stats.counters.drops.bad_options, 0, "{name}");
         assert!(stats.counters.data_packets_received + 2 >= messages, "{name}: {stats:?}");
@@ -227,8 +228,5 @@ fn a_client_that_insists_on_ccid_3_is_refused_with_a_reason() {
     stage.replay(request);
     let (kind, _, _) = numbers(&stage.sent[0]);
     // The kernel asks for Mandatory features of CCID 3, which a server without it cannot have.
-    assert!(
-        matches!(kind, HeaderKind::Reset { .. } | HeaderKind::Response { .. }),
-        "{kind:?}"
-    );
+    assert!(matches!(kind, HeaderKind::Reset { .. } | HeaderKind::Response { .. }), "{kind:?}");
 }

@@ -175,8 +175,7 @@ fn close_delivers_what_is_queued_within_its_bound() {
     assert_eq!(pair.received(SERVER).len(), 51);
     assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerClose));
 
-    let config =
-        ConnectionConfig { close_linger: ms(300), ..ConnectionConfig::default() };
+    let config = ConnectionConfig { close_linger: ms(300), ..ConnectionConfig::default() };
     let mut pair = connected(10, config);
     pair.mute(SERVER);
     for _ in 0..50 {

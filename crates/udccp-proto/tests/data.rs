@@ -5,9 +5,7 @@ mod common;
 use bytes::Bytes;
 use common::{CLIENT, Faults, Net, Pair, SERVER};
 use udccp_base::{Duration, Machine, Message, Payload};
-use udccp_proto::{
-    ConnectionConfig, ConnectionId, DropReason, EventKind, QueuePolicy, SendError,
-};
+use udccp_proto::{ConnectionConfig, ConnectionId, DropReason, EventKind, QueuePolicy, SendError};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -5,7 +5,7 @@ mod common;
 use common::packet::{forge, numbers, reversed};
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options, listen_config, service};
-use udccp_base::{Duration, Instant, Machine};
+use udccp_base::{Duration, Instant};
 use udccp_proto::{
     CloseReason, ConnectError, ConnectionConfig, EventKind, ListenConfig, ListenError, PathReport,
     State,

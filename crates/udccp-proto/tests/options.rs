@@ -61,7 +61,8 @@ fn mandatory_before_something_not_understood_resets_and_says_what() {
     let feature = OptionRef::ChangeL { feature: FeatureNumber(50), value: &[1] };
     let mandatory = ResetCode::MandatoryError;
     let option = ResetCode::OptionError;
-    let cases: [(&[OptionRef<'_>], Option<(ResetCode, [u8; 3])>); 9] = [
+    type Case<'a> = (&'a [OptionRef<'a>], Option<(ResetCode, [u8; 3])>);
+    let cases: [Case<'_>; 9] = [
         (&[unknown, single, of_ccid], None),
         (&[Mandatory, unknown], Some((mandatory, [100, 9, 8]))),
         (&[Mandatory, single], Some((mandatory, [20, 0, 0]))),
@@ -114,11 +115,16 @@ fn an_option_of_nonsensical_length_ends_option_processing() {
     let like = pair.last[SERVER].clone().unwrap();
     let (_, seq, _) = numbers(&like);
     let (_, ack, _) = numbers(pair.last[CLIENT].as_ref().unwrap());
-    let d = forge(&like, HeaderKind::Ack { ack }, seq.next(), &[
-        OptionRef::Unknown { kind: 50, data: &[0, 0] },
-        OptionRef::Mandatory,
-        OptionRef::Unknown { kind: 51, data: &[0] },
-    ]);
+    let d = forge(
+        &like,
+        HeaderKind::Ack { ack },
+        seq.next(),
+        &[
+            OptionRef::Unknown { kind: 50, data: &[0, 0] },
+            OptionRef::Mandatory,
+            OptionRef::Unknown { kind: 51, data: &[0] },
+        ],
+    );
     let mut bytes = d.header.to_vec();
     let fixed = 24;
     bytes[fixed + 1] = 1;

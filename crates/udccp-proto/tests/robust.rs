@@ -249,9 +249,8 @@ fn connections_take_turns() {
     };
     net.ends[SERVER].listen(None, common::pair::PORT, listen_config(config.clone())).unwrap();
     let now = net.now;
-    let ids = [(); 3].map(|()| {
-        net.ends[CLIENT].connect(now, connect_options(config.clone())).unwrap()
-    });
+    let ids =
+        [(); 3].map(|()| net.ends[CLIENT].connect(now, connect_options(config.clone())).unwrap());
     net.run(ms(200));
     let now = net.now;
     for id in ids {

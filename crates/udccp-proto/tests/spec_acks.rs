@@ -1,6 +1,5 @@
 //! RFC 4340 sections 7.4 and 11: what is acknowledged, and what is said of dropped data.
 
-#[allow(unused_imports, reason = "every test file uses its own part")]
 mod common;
 mod spec_support;
 

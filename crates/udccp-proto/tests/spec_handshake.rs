@@ -1,6 +1,5 @@
 //! RFC 4340 section 8.1: opening a connection, from either side.
 
-#[allow(unused_imports, reason = "every test file uses its own part")]
 mod common;
 mod spec_support;
 

@@ -1,6 +1,5 @@
 //! RFC 4340 sections 5 and 15: what is in a packet, and what is not looked at.
 
-#[allow(unused_imports, reason = "every test file uses its own part")]
 mod common;
 mod spec_support;
 

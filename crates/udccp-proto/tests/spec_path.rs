@@ -1,6 +1,5 @@
 //! RFC 4340 sections 7.6, 7.7, 12, 13 and 14: short numbers, NDP Count, ECN, time and sizes.
 
-#[allow(unused_imports, reason = "every test file uses its own part")]
 mod common;
 mod spec_support;
 

@@ -1,6 +1,5 @@
 //! RFC 4340 sections 7.5 and 8.3: what `sequence.rs` and `close.rs` leave open.
 
-#[allow(unused_imports, reason = "every test file uses its own part")]
 mod common;
 mod spec_support;
 

@@ -30,7 +30,7 @@ impl Endpoint {
         };
         connection.set_outside_pressure(outside);
         let refuses = connection.handle_packet(&mut ctx, &mut packet);
-        let accepted = connection.take_accept_ready().then(|| connection.who.listener).flatten();
+        let accepted = connection.take_accept_ready().then_some(connection.who.listener).flatten();
         let id = connection.who.id;
         if let Some(listener) = accepted.and_then(|l| self.listeners.get_mut(l)) {
             listener.ready.push_back(id);

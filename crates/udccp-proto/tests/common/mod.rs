@@ -1,6 +1,6 @@
 //! Two endpoints and a small deterministic network between them.
 
-#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "every test file uses its own part")]
 
 pub mod capture;
 pub mod net;

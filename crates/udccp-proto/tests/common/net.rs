@@ -169,6 +169,7 @@ impl Net {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "a red test says how to repeat it")]
 impl Drop for Net {
     fn drop(&mut self) {
         if std::thread::panicking() {
