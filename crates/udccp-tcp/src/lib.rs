@@ -1,9 +1,26 @@
 //! A SACK TCP model with pluggable congestion control, and UDP, as pure state machines.
 //!
 //! The model sends real TCP headers and carries its data as byte counts
-//! ([`udccp_base::Payload::Zeros`]): what it writes is a valid capture, what it costs is a
-//! counter. Loss recovery is RFC 6675 on a scoreboard of intervals whose cost does not grow with
-//! the window; timers are RFC 6298, options RFC 7323, growth and cut are `udccp_cc`'s.
+//! ([`udccp_base::Payload::Zeros`]): what it says is a valid capture, what it costs is a counter.
+//!
+//! | what | after |
+//! |---|---|
+//! | states, handshake, close, window, probes of a closed window | RFC 9293 |
+//! | slow start, congestion avoidance, restart after idle | RFC 5681, with `udccp_cc`'s windows |
+//! | loss recovery, limited transmit | RFC 6675, RFC 3042 |
+//! | lost retransmissions found by order of sending | as kernels; [`TcpConfig`] turns it off |
+//! | how the window falls in recovery | RFC 6675, RFC 6937, or rate halving |
+//! | SACK, reports of duplicates | RFC 2018, RFC 2883 |
+//! | retransmission timer | RFC 6298, with the kernels' bounds |
+//! | window scaling, timestamps, protection against wrapped numbers | RFC 7323 |
+//! | delayed acknowledgements | RFC 9293 section 3.8.6.3, and quick ones at the start |
+//! | explicit congestion notification | RFC 3168 |
+//!
+//! Left out: peers without SACK lose nothing but speed (every loss waits for the timer), opening
+//! from both sides at once, urgent data, keep-alive, changes of the path MTU.
+//!
+//! The scoreboard is four counters over a set of intervals: the cost of a segment does not grow
+//! with the window (`cargo bench -p udccp-tcp`), and no segment allocates.
 
 #![forbid(unsafe_code)]
 
