@@ -16,8 +16,9 @@
 //! | delayed acknowledgements | RFC 9293 section 3.8.6.3, and quick ones at the start |
 //! | explicit congestion notification | RFC 3168 |
 //!
-//! Left out: peers without SACK lose nothing but speed (every loss waits for the timer), opening
-//! from both sides at once, urgent data, keep-alive, changes of the path MTU.
+//! Left out: fast retransmit for peers without SACK (both ends always offer it), opening from both
+//! sides at once, resets for segments of no connection, urgent data, keep-alive, changes of the
+//! path MTU.
 //!
 //! The scoreboard is four counters over a set of intervals: the cost of a segment does not grow
 //! with the window (`cargo bench -p udccp-tcp`), and no segment allocates.
