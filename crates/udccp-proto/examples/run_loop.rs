@@ -61,6 +61,13 @@ fn connect(client: &mut Endpoint) -> ConnectionId {
 }
 
 #[expect(clippy::print_stdout, reason = "an example that shows its result")]
+fn read_all(now: Instant, end: &mut Endpoint, id: Option<ConnectionId>) {
+    while let Some(Ok(Some(payload))) = id.map(|id| end.recv(now, id)) {
+        println!("{now}  received {:?}", payload.to_bytes());
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "an example that shows its result")]
 fn main() {
     let mut client = Endpoint::new(EndpointConfig::new([1; 32]));
     let mut server = Endpoint::new(EndpointConfig::new([2; 32]));
@@ -75,13 +82,12 @@ fn main() {
             end.send(now, sending, hello).expect("an empty queue takes a message");
             end.close(now, sending);
         }
-        EventKind::Incoming(_) => receiving = end.accept(listener),
-        EventKind::Readable => {
-            let id = receiving.expect("accepted before it is readable");
-            while let Ok(Some(payload)) = end.recv(now, id) {
-                println!("{now}  received {:?}", payload.to_bytes());
-            }
+        EventKind::Incoming(_) => {
+            // Events of a connection begin with `accept`; what came before is there to be read.
+            receiving = end.accept(listener);
+            read_all(now, end, receiving);
         }
+        EventKind::Readable => read_all(now, end, receiving),
         EventKind::Closed(reason) => println!("{now}  closed: {reason}"),
         _ => {}
     });
