@@ -31,6 +31,8 @@ pub struct RateDelay<P> {
     config: RateDelayConfig,
     serializer: Serializer,
     line: VecDeque<Held<P>>,
+    /// When the first in line is delivered; [`Instant::MAX`] while there is none.
+    next: Instant,
     /// How many from the front of `line` had begun serialisation when last looked at...
     begun: usize,
     /// ... and the rest of it.
@@ -69,6 +71,7 @@ impl<P: Packet> RateDelay<P> {
             config,
             serializer: Serializer::new(config.rate),
             line: VecDeque::new(),
+            next: Instant::MAX,
             begun: 0,
             waiting: Backlog::default(),
             jitter: None,
@@ -139,15 +142,17 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         if let Some(jitter) = &mut self.jitter {
             deliver = jitter.apply(deliver);
         }
+        self.next = self.next.min(deliver);
         self.line.push_back(Held { begin, deliver, packet });
     }
 
     #[inline]
     fn poll_departure(&mut self, now: Instant, _drops: &mut Drops<P>) -> Option<P> {
-        if self.line.front()?.deliver > now {
+        if self.next > now {
             return None;
         }
         let held = self.line.pop_front()?;
+        self.next = self.line.front().map_or(Instant::MAX, |held| held.deliver);
         if self.begun > 0 {
             self.begun -= 1;
         } else {
@@ -160,7 +165,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.line.front().map(|held| held.deliver)
+        (self.next < Instant::MAX).then_some(self.next)
     }
 
     fn packets_inside(&self) -> usize {

@@ -19,7 +19,8 @@ pub struct AccessConfig {
     /// Limit of the queue at each end of the link. A host's own queue is unlimited by default.
     pub limit: QueueLimit,
     /// Timing noise of the host: what it sends reaches the router later by a time drawn uniformly
-    /// from `0..jitter`, in order. See [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter).
+    /// from `0..jitter`, in order. See
+    /// [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter).
     pub jitter: Duration,
 }
 

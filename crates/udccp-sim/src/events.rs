@@ -2,23 +2,22 @@
 
 use udccp_base::Instant;
 
-/// One pending event per component, found by a tournament: every inner node holds the smallest of
-/// its four children, so the root is the next event and a change costs one walk to the root. Equal
-/// times go by insertion.
-///
-/// The four children of a node are one group (a cache line). Nodes are numbered by group and
-/// place; with the root as number 3 the children of node `n` are the numbers from `4 (n - 2)` on.
-/// A walk has no branch that depends on keys: it would be guessed wrong half of the time.
+/// One pending event per component, found by a tournament: every inner node holds the earlier of
+/// its two children, so the root is the next event and a change costs one walk to the root. Equal
+/// times go by insertion. A walk never stops half-way and has no branch that depends on keys: it
+/// would be guessed wrong half of the time, which costs more than the few steps to the root.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    groups: Vec<[Key; 4]>,
-    first_leaf: usize,
+    /// Two siblings each. Node `n` has the children `2 n` and `2 n + 1`, which are pair `n`; the
+    /// root is 1, leaves begin at `leaves`.
+    pairs: Vec<[Key; 2]>,
+    leaves: usize,
     inserted: u64,
 }
 
 const COMPONENT_BITS: u32 = 24;
 const ORDER_BITS: u32 = 40;
-const ROOT: usize = 3;
+const ROOT: usize = 1;
 
 /// When, in which order of insertion, and whose.
 #[derive(Clone, Copy, Debug)]
@@ -52,18 +51,14 @@ impl EventQueue {
 
     /// A queue for components `0..count`, none of them with an event.
     pub(crate) fn new(count: usize) -> Self {
-        let (mut first_leaf, mut leaves) = (4, 4);
-        while leaves < count {
-            first_leaf = 4 * (first_leaf - 2);
-            leaves *= 4;
-        }
-        Self { groups: vec![[NEVER; 4]; (first_leaf + leaves) / 4], first_leaf, inserted: 0 }
+        let leaves = count.next_power_of_two().max(2);
+        Self { pairs: vec![[NEVER; 2]; leaves], leaves, inserted: 0 }
     }
 
     /// The next event: when, and whose.
     #[inline]
     pub(crate) fn earliest(&self) -> Option<(Instant, usize)> {
-        let key = self.groups[0][ROOT];
+        let key = self.pairs[ROOT / 2][ROOT % 2];
         let component = key.order as usize & (Self::MAX_COMPONENTS - 1);
         (key.due < Instant::MAX).then_some((key.due, component))
     }
@@ -71,8 +66,8 @@ impl EventQueue {
     /// When the event of `component` is due; [`Instant::MAX`] for none.
     #[inline]
     pub(crate) fn due(&self, component: usize) -> Instant {
-        let leaf = self.first_leaf + component;
-        self.groups[leaf / 4][leaf % 4].due
+        let leaf = self.leaves + component;
+        self.pairs[leaf / 2][leaf % 2].due
     }
 
     /// Replaces the event of `component`. An unchanged time keeps its place among its equals.
@@ -88,15 +83,15 @@ impl EventQueue {
             self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);
             key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
         }
-        let mut at = self.first_leaf + component;
+        let pairs = self.pairs.as_mut_slice();
+        let mut at = self.leaves + component;
         while at > ROOT {
-            let (group, place) = (&mut self.groups[at / 4], at % 4);
-            group[place] = key;
-            let others = group[place ^ 1].min(group[place ^ 2]).min(group[place ^ 3]);
-            key = key.min(others);
-            at = at / 4 + 2;
+            let pair = &mut pairs[at / 2];
+            pair[at % 2] = key;
+            key = key.min(pair[at % 2 ^ 1]);
+            at /= 2;
         }
-        self.groups[0][ROOT] = key;
+        pairs[ROOT / 2][ROOT % 2] = key;
     }
 }
 
