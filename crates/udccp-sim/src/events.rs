@@ -88,7 +88,7 @@ impl EventQueue {
         while at > ROOT {
             let pair = &mut pairs[at / 2];
             pair[at % 2] = key;
-            key = key.min(pair[at % 2 ^ 1]);
+            key = key.min(pair[(at % 2) ^ 1]);
             at /= 2;
         }
         pairs[ROOT / 2][ROOT % 2] = key;

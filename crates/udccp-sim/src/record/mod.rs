@@ -8,7 +8,7 @@ pub(crate) use path::PathRecorder;
 pub(crate) use schedule::{Mark, Schedule};
 
 use udccp_base::{Duration, Instant, Probe};
-use udccp_link::{Link, LinkStats};
+use udccp_link::{Link, LinkStats, Tally};
 
 use crate::packet::Parcel;
 use crate::result::{FlowSample, LinkResult, LinkSample};
@@ -46,7 +46,7 @@ pub(crate) fn sample_flow(
 pub(crate) struct LinkRecorder {
     at_from: LinkStats,
     measured: LinkStats,
-    at_last: LinkStats,
+    last: (Tally, Tally),
     series: Vec<LinkSample>,
 }
 
@@ -64,11 +64,11 @@ impl LinkRecorder {
     /// An interval ends.
     pub(crate) fn sample(&mut self, now: Instant, end: Duration, link: &mut dyn Link<Parcel>) {
         let stats = link.stats(now);
-        let step = stats.since(&self.at_last);
+        let all = (stats.departed, stats.dropped_total());
+        let (departed, dropped) = (all.0 - self.last.0, (all.1 - self.last.1).packets);
         let backlog = link.backlog(now);
-        let dropped = step.dropped_total().packets;
-        self.series.push(LinkSample { end, departed: step.departed, dropped, backlog });
-        self.at_last = stats;
+        self.series.push(LinkSample { end, departed, dropped, backlog });
+        self.last = all;
     }
 
     pub(crate) fn finish(
