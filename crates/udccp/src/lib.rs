@@ -62,3 +62,8 @@ pub use udccp_proto::{
     EndpointStats, QueuePolicy, State,
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
+
+/// Compiles the code of the guide, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/sockets.md")]
+struct SocketsGuide;
