@@ -100,6 +100,13 @@ impl UdpHeader {
         Err(UdpError::Checksum)
     }
 
+    /// Whether the field holds only the sum of the pseudo-header: a capture on the sending machine
+    /// sees that where the network device fills in the rest.
+    pub fn is_left_to_device(&self, pseudo: &PseudoHeader) -> bool {
+        let sum = pseudo.sum(IP_PROTOCOL, usize::from(self.length));
+        self.checksum == !sum.checksum()
+    }
+
     /// The header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes;
     /// `None` where that is too long for UDP.
     pub fn around(

@@ -228,3 +228,15 @@ fn the_kernels_handshake_as_text() {
     assert!(lines[0].contains("Change L CCID 2 3"));
     assert!(lines[1].contains("Confirm R CCID 2 of 2 3"));
 }
+
+#[test]
+fn a_udp_checksum_left_to_the_device_is_not_called_wrong() {
+    let pseudo = v4();
+    let mut datagram = in_udp(&pseudo, &packet());
+    let sum = !pseudo.sum(udp::IP_PROTOCOL, datagram.len()).checksum();
+    datagram[6..8].copy_from_slice(&sum.to_be_bytes());
+    let frame = ipv4(udp::IP_PROTOCOL, &datagram);
+    let envelope = open(LinkType::RawIp, &frame).unwrap();
+    let view = envelope.packet().unwrap();
+    assert_eq!(envelope.checksum(&view), ChecksumState::Unknown);
+}

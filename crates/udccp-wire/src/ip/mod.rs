@@ -54,7 +54,7 @@ pub enum ChecksumState {
     Valid,
     /// It is wrong.
     Invalid,
-    /// Not all that it covers was captured.
+    /// Not all that it covers was captured, or the network device was yet to fill it in.
     Unknown,
 }
 
@@ -115,7 +115,9 @@ impl<'a> Envelope<'a> {
             _ if !whole && (self.udp.is_some() || !self.covered_is_here(packet)) => {
                 return ChecksumState::Unknown;
             }
-            Some(udp) => udp.verify(&self.pseudo, self.dccp).is_ok(),
+            Some(udp) if udp.verify(&self.pseudo, self.dccp).is_ok() => true,
+            Some(udp) if udp.is_left_to_device(&self.pseudo) => return ChecksumState::Unknown,
+            Some(_) => false,
             None => packet.verify_checksum(&self.pseudo, &[], 0),
         };
         if valid { ChecksumState::Valid } else { ChecksumState::Invalid }
