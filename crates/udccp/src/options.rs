@@ -17,6 +17,7 @@ pub struct EndpointOptions {
     pub(crate) stray_resets_per_sec: u32,
     pub(crate) secret: Option<[u8; 32]>,
     pub(crate) ccids: CcidRegistry,
+    pub(crate) offload: bool,
 }
 
 impl Default for EndpointOptions {
@@ -29,6 +30,7 @@ impl Default for EndpointOptions {
             stray_resets_per_sec: 100,
             secret: None,
             ccids: CcidRegistry::default(),
+            offload: true,
         }
     }
 }
@@ -57,6 +59,15 @@ impl EndpointOptions {
     #[must_use]
     pub fn max_connections(mut self, n: usize) -> Self {
         self.max_connections = n;
+        self
+    }
+
+    /// Hand many packets to the kernel, and take many from it, with one call (UDP GSO and GRO;
+    /// default true where the kernel can). A capture on this machine sees such a batch as one huge
+    /// datagram; without, it sees what is on the wire.
+    #[must_use]
+    pub fn offload(mut self, offload: bool) -> Self {
+        self.offload = offload;
         self
     }
 

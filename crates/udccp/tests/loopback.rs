@@ -6,7 +6,10 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use common::{SERVICE, listener, localhost, number_of, numbered, pair, pair_at, run};
-use udccp::{Connection, Endpoint, Error, Options, Outgoing, TryRecvError, TrySendError};
+use udccp::{
+    Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Error, Options, Outgoing,
+    TryRecvError, TrySendError,
+};
 
 #[test]
 fn messages_keep_their_boundaries_over_ipv4_and_ipv6() {
@@ -354,4 +357,49 @@ async fn futures_join<T>(tasks: impl IntoIterator<Item = tokio::task::JoinHandle
     for task in tasks.into_iter().collect::<Vec<_>>() {
         task.await.unwrap();
     }
+}
+
+/// Two threads, each with its own runtime, and a kernel buffer of a size that systems have.
+fn sent_and_received(options: EndpointOptions, len: usize) -> (ConnectionStats, u64) {
+    let (tell, hear) = std::sync::mpsc::channel();
+    let server = std::thread::Builder::new().spawn(move || {
+        run(async {
+            let endpoint = Endpoint::bind_with(localhost(false), &options).unwrap();
+            let listener = endpoint.listen(7, [SERVICE], &Options::default()).unwrap();
+            tell.send(endpoint.local_addr()).unwrap();
+            let connection = listener.accept().await.unwrap();
+            let (mut batch, mut received) = (Vec::new(), 0);
+            while connection.recv_batch(&mut batch, 64).await.unwrap() > 0 {
+                received += batch.drain(..).len() as u64;
+            }
+            received
+        })
+    });
+    let udp = hear.recv().unwrap();
+    let stats = run(async {
+        let peer = Address { udp, port: 7 };
+        let client = Connection::connect(peer, SERVICE).await.unwrap();
+        client.send_batch((0..30_000).map(|n| numbered(n, len))).await.unwrap();
+        client.drained().await.unwrap();
+        let stats = client.stats().unwrap();
+        client.close().await.unwrap();
+        stats
+    });
+    (stats, server.unwrap().join().unwrap())
+}
+
+#[test]
+fn nothing_is_lost_with_the_kernel_buffers_that_systems_have() {
+    for (recv_buffer, len) in [(212_992, 1400), (212_992, 50), (50_000, 1400)] {
+        let options = EndpointOptions::default().recv_buffer(recv_buffer);
+        let (stats, received) = sent_and_received(options, len);
+        assert_eq!(received, 30_000, "{recv_buffer}: {stats:?}");
+        assert_eq!(stats.counters.data_packets_lost, 0, "{recv_buffer}: {stats:?}");
+    }
+}
+
+#[test]
+fn without_offload_every_packet_travels_alone_and_none_is_lost() {
+    let (stats, received) = sent_and_received(EndpointOptions::default().offload(false), 1400);
+    assert_eq!((received, stats.counters.data_packets_lost), (30_000, 0), "{stats:?}");
 }

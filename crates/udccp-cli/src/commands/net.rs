@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use udccp::{Address, Options, ServiceCode};
+use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
 use crate::exit::{Exit, Failure, Outcome};
 
@@ -25,12 +25,20 @@ pub(crate) struct NetArgs {
     /// Do not mark packets as ECN-capable
     #[arg(long)]
     pub(crate) no_ecn: bool,
+    /// One system call a packet, so that captures on this machine show what is on the wire
+    #[arg(long)]
+    pub(crate) no_offload: bool,
 }
 
 impl NetArgs {
     /// Settings of connections.
     pub(crate) fn options(&self) -> Options {
         Options::new().ccid(self.ccid).ecn(!self.no_ecn).keep_alive(Some(KEEP_ALIVE))
+    }
+
+    /// Settings of UDP sockets.
+    pub(crate) fn endpoint_options(&self) -> EndpointOptions {
+        EndpointOptions::new().offload(!self.no_offload)
     }
 
     /// The UDP addresses to try to listen at, best first. IPv6 serves IPv4 too, where the system

@@ -98,11 +98,12 @@ mod tests {
     use udccp_base::{Datagram, Ecn, Payload};
 
     use super::*;
-    use crate::io::{Flushed, RECV_BUFFER_BYTES, Receiver, Transmitter};
+    use crate::EndpointOptions;
+    use crate::io::{Flushed, Receiver, Transmitter};
 
     #[test]
     fn a_closed_port_is_reported_with_address_and_quote() {
-        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         // A port that was just free again is closed.
         let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut tx = Transmitter::default();

@@ -12,6 +12,8 @@ use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::Ecn;
 
+use crate::EndpointOptions;
+
 pub(crate) use errors::Report;
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
@@ -27,6 +29,8 @@ pub(crate) struct UdpIo {
     state: UdpSocketState,
     local: SocketAddr,
     recv_buffer_bytes: usize,
+    /// Many datagrams a call, where the kernel can.
+    offload: bool,
 }
 
 /// How packets to an address leave.
@@ -41,18 +45,14 @@ pub(crate) struct Route {
 
 impl UdpIo {
     /// Binds; an IPv6 wildcard address serves IPv4 too.
-    pub(crate) fn bind(
-        addr: SocketAddr,
-        recv_buffer: usize,
-        send_buffer: Option<usize>,
-    ) -> io::Result<Self> {
+    pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if addr.is_ipv6() {
             socket.set_only_v6(!addr.ip().is_unspecified())?;
         }
         socket.bind(&addr.into())?;
-        set_recv_buffer(&socket, recv_buffer);
-        if let Some(bytes) = send_buffer {
+        set_recv_buffer(&socket, options.recv_buffer);
+        if let Some(bytes) = options.send_buffer {
             let _ = socket.set_send_buffer_size(bytes);
         }
         let recv_buffer_bytes = socket.recv_buffer_size()?;
@@ -60,8 +60,12 @@ impl UdpIo {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         state.enable_transport_errors(UdpSockRef::from(&socket))?;
         stop_timestamps(&socket);
+        if !options.offload {
+            stop_merging(&socket);
+        }
         let local = socket.local_addr()?;
-        Ok(Self { socket, state, local, recv_buffer_bytes })
+        let offload = options.offload;
+        Ok(Self { socket, state, local, recv_buffer_bytes, offload })
     }
 
     /// The bound address.
@@ -81,12 +85,12 @@ impl UdpIo {
 
     /// Datagrams that one read can merge.
     pub(crate) fn gro_segments(&self) -> usize {
-        self.state.gro_segments()
+        if self.offload { self.state.gro_segments() } else { 1 }
     }
 
     /// Datagrams that one write can carry.
     pub(crate) fn max_gso_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        if self.offload { self.state.max_gso_segments() } else { 1 }
     }
 
     /// How packets to `remote` leave, by the routing table.
@@ -128,7 +132,7 @@ impl UdpIo {
 /// # Errors
 /// What the system says to UDP on this address.
 pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
-    let io = UdpIo::bind(addr, RECV_BUFFER_BYTES, None)?;
+    let io = UdpIo::bind(addr, &EndpointOptions::default())?;
     let transmit = quinn_udp::Transmit {
         destination: io.local,
         ecn: Some(quinn_udp::EcnCodepoint::Ect0),
@@ -185,6 +189,13 @@ fn stop_timestamps(socket: &UdpSocket) {
     let _ = socket;
 }
 
+/// Has the kernel give out datagrams one by one.
+fn stop_merging(socket: &UdpSocket) {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGroSegment, &false);
+    let _ = socket;
+}
+
 /// An IPv4 address that came mapped into IPv6, as IPv4 again.
 fn canonical(addr: SocketAddr) -> SocketAddr {
     match addr.ip().to_canonical() {
@@ -207,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_socket_names_the_address_that_routing_picks() {
-        let io = UdpIo::bind("0.0.0.0:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        let io = UdpIo::bind("0.0.0.0:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         let route = io.route_to("127.0.0.1:9".parse().unwrap()).unwrap();
         let expected = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port());
         assert_eq!(route.source, expected);
@@ -221,8 +232,8 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_refused_by_the_system() {
-        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
-        let again = UdpIo::bind(io.local_addr(), RECV_BUFFER_BYTES, None);
+        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let again = UdpIo::bind(io.local_addr(), &EndpointOptions::default());
         assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Buffers for one call: 32 of 64 KiB where the kernel merges datagrams.
     pub(crate) fn new(io: &UdpIo) -> Self {
-        let merges = io.state.gro_segments() > 1;
+        let merges = io.gro_segments() > 1;
         let slot_bytes = if merges { GRO_BYTES } else { 16_384 };
         Self {
             slots: (0..BATCH_SIZE).map(|_| BytesMut::zeroed(slot_bytes)).collect(),
@@ -130,10 +130,10 @@ fn deliver_each(io: &UdpIo, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl F
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::RECV_BUFFER_BYTES;
+    use crate::EndpointOptions;
 
     fn bound() -> UdpIo {
-        UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap()
+        UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap()
     }
 
     fn receive_one(rx: &mut Receiver, io: &UdpIo) -> Datagram {

@@ -230,10 +230,12 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::io::{RECV_BUFFER_BYTES, Receiver};
+    use crate::EndpointOptions;
+    use crate::io::Receiver;
 
     fn pair() -> (UdpIo, UdpIo) {
-        let bind = || UdpIo::bind("127.0.0.1:0".parse().unwrap(), RECV_BUFFER_BYTES, None).unwrap();
+        let bind =
+            || UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         (bind(), bind())
     }
 

@@ -1,7 +1,6 @@
 //! The endpoint with what its driver keeps beside it, all under one lock.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::task::Waker;
 
@@ -174,14 +173,17 @@ impl Core {
     fn sending_failed(&mut self, io: &UdpIo, now: Instant, failure: &Failure) {
         self.take_reports(io, now);
         tracing::debug!("sending to {} failed: {}", failure.dst, failure.error);
-        // Too big is reported with its MTU through the error queue; a full queue of the device
-        // is a loss like any other. What is left means that there is no way there.
-        let lost = [io::ErrorKind::OutOfMemory, io::ErrorKind::Interrupted];
-        let too_big = failure.error.raw_os_error() == Some(nix::libc::EMSGSIZE);
-        let no_room = failure.error.raw_os_error() == Some(nix::libc::ENOBUFS);
-        if !too_big && !no_room && !lost.contains(&failure.error.kind()) {
-            self.report(io, now, failure.dst, &failure.quoted, PathReport::Unreachable);
-        }
+        let report = match failure.error.raw_os_error() {
+            // A full queue of the device is a loss like any other.
+            Some(nix::libc::ENOBUFS | nix::libc::ENOMEM) => return,
+            // The interface has become narrower; only single datagrams have their reports queued.
+            Some(nix::libc::EMSGSIZE) => match io.route_to(failure.dst).ok().and_then(|r| r.mtu) {
+                Some(mtu) => PathReport::PathMtu(mtu),
+                None => return,
+            },
+            _ => PathReport::Unreachable,
+        };
+        self.report(io, now, failure.dst, &failure.quoted, report);
     }
 
     /// Tells the endpoint what the network said about packets that were sent.

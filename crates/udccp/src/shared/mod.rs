@@ -50,8 +50,7 @@ pub(crate) struct Turn {
 impl Shared {
     /// Binds the UDP socket. A driver has to be started next.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
-        let io = UdpIo::bind(addr, options.recv_buffer, options.send_buffer)
-            .map_err(|e| Error::bind(addr, e))?;
+        let io = UdpIo::bind(addr, options).map_err(|e| Error::bind(addr, e))?;
         let mut secret = [0; 32];
         match options.secret {
             Some(given) => secret = given,

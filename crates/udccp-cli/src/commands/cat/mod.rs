@@ -95,7 +95,11 @@ fn options(args: &Args) -> Options {
 fn wait_for_peer(args: &Args) -> Outcome<Connection> {
     let port = listen_port(args)?;
     let listener = first_that_works(&args.net.listen_at(port), |&addr| {
-        Endpoint::bind(addr)?.listen(port, [args.service], &options(args).backlog(1))
+        Endpoint::bind_with(addr, &args.net.endpoint_options())?.listen(
+            port,
+            [args.service],
+            &options(args).backlog(1),
+        )
     })?;
     accept(&listener, args)
 }
@@ -133,7 +137,7 @@ fn call(args: &Args) -> Outcome<Connection> {
     };
     let all = args.net.resolve(host, port)?;
     first_that_works(&all, |peer| {
-        let endpoint = Endpoint::bind(args.net.client_at(peer))?;
+        let endpoint = Endpoint::bind_with(args.net.client_at(peer), &args.net.endpoint_options())?;
         match endpoint.connect(*peer, args.service, &options(args), args.timeout) {
             Err(udccp::Error::TimedOut) => Err(udccp::Error::NoAnswer { peer: *peer }),
             other => other,

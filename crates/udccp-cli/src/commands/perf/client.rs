@@ -118,7 +118,7 @@ async fn connect(
     service: ServiceCode,
     options: &Options,
 ) -> Outcome<Connection> {
-    let endpoint = Endpoint::bind(args.net.client_at(peer))?;
+    let endpoint = Endpoint::bind_with(args.net.client_at(peer), &args.net.endpoint_options())?;
     let connecting = endpoint.connect(*peer, service, options);
     match tokio::time::timeout(args.timeout, connecting).await {
         Ok(connected) => Ok(connected?),
@@ -238,6 +238,10 @@ async fn measure(
         }
         if let Some(lost) = streams.iter().find(|s| s.receiving.is_finished()) {
             return lost.connection.closed().await.map_err(Failure::from);
+        }
+        if streams.iter().any(|s| s.sending.as_ref().is_some_and(JoinHandle::is_finished)) {
+            // At the end of the time, or before it with an error that `finish` tells.
+            return Ok(());
         }
         from = to;
     }

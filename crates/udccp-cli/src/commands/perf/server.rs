@@ -47,7 +47,11 @@ struct Stream {
 pub(super) async fn run(args: &ServerArgs) -> Outcome<Exit> {
     let options = with_queues(args.net.options().backlog(2048));
     let listener = first_that_works(&args.net.listen_at(args.port), |&addr| {
-        Endpoint::bind(addr)?.listen(args.port, [CONTROL, STREAM], &options)
+        Endpoint::bind_with(addr, &args.net.endpoint_options())?.listen(
+            args.port,
+            [CONTROL, STREAM],
+            &options,
+        )
     })?;
     output::note(&format!(
         "listening on DCCP port {} over UDP {}",
