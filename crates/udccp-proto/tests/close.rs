@@ -197,6 +197,23 @@ fn close_delivers_what_is_queued_within_its_bound() {
 }
 
 #[test]
+//= 4340-8.3-6 test
+fn data_that_arrives_while_a_connection_closes_is_still_delivered() {
+    for end in [CLIENT, SERVER] {
+        let mut pair = connected(17, ConnectionConfig::default());
+        pair.received(end);
+        pair.send(1 - end, b"on its way");
+        pair.close(end);
+        pair.pass(ms(5));
+        let closing = [State::Closing, State::CloseReq][end];
+        assert_eq!(pair.state(end), Some(closing));
+        pair.pass(ms(500));
+        assert_eq!(pair.received(end), [b"on its way"], "end {end}");
+        assert_eq!(pair.end_reason(end), Some(CloseReason::LocalClose));
+    }
+}
+
+#[test]
 fn a_message_sent_and_closed_at_once_waits_for_the_handshake() {
     let net = Net::new(11);
     let mut pair = Pair::starting(net, Default::default(), Default::default());

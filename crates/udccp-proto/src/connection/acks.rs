@@ -73,6 +73,7 @@ impl Connection {
             slow_receiver: said.slow_receiver,
             is_data_ack: packet.ty == PacketType::DataAck,
         };
+        self.counters.slow_receiver_received += u64::from(said.slow_receiver);
         self.tell_sender_half(ctx, &info);
     }
 
