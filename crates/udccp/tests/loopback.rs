@@ -313,6 +313,26 @@ fn a_larger_path_mtu_carries_larger_messages() {
     });
 }
 
+//= 4340-14.1-2 test
+#[test]
+fn the_path_mtu_starts_at_the_interface_s_unless_the_setting_is_less() {
+    run(async {
+        let interface: usize =
+            std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
+        // 20 of IPv4, 8 of UDP, and what the connection needs for its own headers.
+        let expected = interface.min(65_535) - 28;
+        for end in [0, 1] {
+            let options = Options::default().path_mtu(u16::MAX);
+            let pair = pair(&options, &options).await;
+            let max = [&pair.0, &pair.1][end].max_message_size();
+            assert!((expected - 100..expected).contains(&max), "{max} of {expected}");
+        }
+        let options = Options::default();
+        let (client, _server) = pair(&options, &options).await;
+        assert!(client.max_message_size() < 1500 - 28);
+    });
+}
+
 #[test]
 fn connections_work_from_many_threads() {
     let runtime =

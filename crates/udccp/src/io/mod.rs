@@ -57,6 +57,8 @@ impl UdpIo {
         }
         let recv_buffer_bytes = socket.recv_buffer_size()?;
         let socket = UdpSocket::from(socket);
+        // Sets Don't Fragment, too.
+        //= 4340-14.2-1
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         state.enable_transport_errors(UdpSockRef::from(&socket))?;
         stop_timestamps(&socket);
@@ -228,6 +230,21 @@ mod tests {
     #[test]
     fn marks_are_seen_on_loopback() {
         assert!(probe_ecn("127.0.0.1:0".parse().unwrap()).unwrap());
+    }
+
+    //= 4340-14.2-1 test
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn packets_are_never_fragmented() {
+        use rustix::net::sockopt::{
+            Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, ip_mtu_discover, ipv6_mtu_discover,
+        };
+        let bind =
+            |at: &str| UdpIo::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let v4 = bind("127.0.0.1:0");
+        assert_eq!(ip_mtu_discover(&v4.socket), Ok(Ipv4PathMtuDiscovery::PROBE));
+        let v6 = bind("[::1]:0");
+        assert_eq!(ipv6_mtu_discover(&v6.socket), Ok(Ipv6PathMtuDiscovery::PROBE));
     }
 
     #[test]

@@ -31,6 +31,7 @@ impl Handle {
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_kernel(&mut config, &shared.io);
+        //= 4340-14.1-2
         config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
         let options = proto::ConnectOptions {
             local: route.source,

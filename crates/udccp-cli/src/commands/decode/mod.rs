@@ -27,7 +27,9 @@ Examples:
   udccp decode trace.pcap --json | jq -r .type | sort | uniq -c
 
 DCCP is found as IP protocol 33 and inside UDP (RFC 6773): on port 6511, on the ports given with
---udp-port, and on every port to which a DCCP Request was seen going.";
+--udp-port, and on every port to which a DCCP Request was seen going. A capture taken on the
+machine that sends sees many packets as one huge datagram; run `udccp cat` or `udccp perf` with
+--no-offload there.";
 
 /// Flags of `udccp decode`.
 #[derive(Debug, clap::Args)]
