@@ -36,15 +36,18 @@ pub(super) fn slot(location: Location, feature: FeatureNumber) -> Option<usize> 
     Some(2 * index + usize::from(location == Location::Remote))
 }
 
-/// States of RFC 4340 section 6.6.2.
+/// States of RFC 4340 section 6.6.2. UNSTABLE is CHANGING with [`Entry::next`] waiting: as long as
+/// our Change is not answered, we hold on to the list that it showed, and the list that we want
+/// now leaves in a Change of its own after the answer. From outside it looks as if the
+/// application had asked later. To send the new list at once would be quicker, but not safe: an
+/// acknowledgement number says nothing of the packets before it, so a Confirm of the old list
+/// could be taken for one of the new list, and the ends could settle on different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing of ours is on its way; `queued` says whether a Change shall leave.
     Stable { queued: bool },
     /// A Change left and is not answered; it leaves again at `next_at`.
     Changing { next_at: Instant, interval: Duration },
-    /// The list changed after the Change left; the new Change has not left yet.
-    Unstable,
 }
 
 /// A Confirm that shall leave.
@@ -63,7 +66,7 @@ const MAX_REMEMBERED: usize = 240;
 enum Judgement {
     /// It gives the feature this value.
     Right(u64),
-    /// It answers a Change that we have replaced since: not yet what we wait for.
+    /// It answers a Change of an earlier negotiation, sent again and late: not what we wait for.
     Old,
     /// It is invalid.
     Wrong,
@@ -83,6 +86,8 @@ pub(super) struct Entry {
     /// The value in force.
     pub(super) value: u64,
     pub(super) preference: Preference,
+    /// What we prefer once the Change that is on its way is answered.
+    pub(super) next: Option<Preference>,
     pub(super) state: State,
     pub(super) answer: Option<Answer>,
     /// The list that `answer` was reconciled with, where ours changed since.
@@ -113,6 +118,7 @@ impl Entry {
             location,
             value: info.initial,
             preference,
+            next: None,
             state: State::Stable { queued: false },
             answer: None,
             answer_list: None,
@@ -178,10 +184,21 @@ impl Entry {
             return Err(ChangeError::NotOurs(self.info.number));
         }
         let change = encode(self.info, values)?;
-        let same = change == self.preference.change;
         let announced = self.preference.announced;
-        let old =
-            core::mem::replace(&mut self.preference, Preference { change, mandatory, announced });
+        let new = Preference { mandatory, announced, ..Preference::new(change) };
+        if let State::Changing { .. } = self.state {
+            //= 4340-6.6.5-1
+            self.next = (new.change != self.preference.change).then_some(new);
+        } else {
+            self.adopt(role, new);
+        }
+        Ok(())
+    }
+
+    /// The new preference becomes ours in STABLE; a Change follows where one is needed.
+    fn adopt(&mut self, role: Role, new: Preference) {
+        let same = new.change == self.preference.change;
+        let old = core::mem::replace(&mut self.preference, new);
         match self.answer {
             // A repeated Confirm would now show a list that is no longer ours.
             Some(answer) if answer.sent => self.answer = None,
@@ -190,19 +207,12 @@ impl Entry {
             }
             _ => {}
         }
-        match self.state {
-            State::Stable { queued } => {
-                let needed = !self.is_first_choice() || (!same && self.may_differ(role));
-                self.state = State::Stable { queued: needed || (queued && self.negotiated) };
-            }
-            //= 4340-6.6.5-1
-            State::Changing { .. } if !same => self.state = State::Unstable,
-            _ => {}
-        }
-        Ok(())
+        let queued = self.negotiated && self.state == State::Stable { queued: true };
+        let needed = !self.is_first_choice() || (!same && self.may_differ(role));
+        self.state = State::Stable { queued: needed || queued };
     }
 
-    /// The peer's Change, in order and not while UNSTABLE.
+    /// The peer's Change, in order.
     pub(super) fn on_change(
         &mut self,
         role: Role,
@@ -210,6 +220,10 @@ impl Entry {
         mandatory: bool,
     ) -> Result<(), Fault> {
         let result = if self.is_server_priority() {
+            // Only once: what the two lists lead to must not depend on which Change came last.
+            if role == Role::Server && !self.negotiated {
+                self.preference.adapt_to(value);
+            }
             self.reconciled(role, value)
         } else {
             self.accepted(value)
@@ -236,7 +250,7 @@ impl Entry {
         // answered, but a negotiation of ours goes on until its own Confirm is there, unless this
         // is the first Change that the peer ever made.
         let ours_goes_on = match self.state {
-            State::Changing { .. } | State::Unstable => true,
+            State::Changing { .. } => true,
             State::Stable { queued } => queued && before,
         };
         if !ours_goes_on {
@@ -316,11 +330,14 @@ impl Entry {
         }
         //= 4340-6.6.7-3
         self.state = State::Stable { queued: false };
+        if let Some(next) = self.next.take() {
+            self.adopt(role, next);
+        }
         Ok(())
     }
 
     /// Whether a Confirm says what it must. It may acknowledge our latest Change and still answer
-    /// an older one, since an acknowledgement number says nothing of the packets before it.
+    /// an older one.
     fn judge(&self, role: Role, bytes: &[u8]) -> Judgement {
         if !self.is_server_priority() {
             let old = || self.offered_before.chunks_exact(self.info.value_len).any(|v| v == bytes);
@@ -337,8 +354,7 @@ impl Entry {
             Some(expected) => value == expected,
             // Some implementations leave the list out: then any value of ours may be right.
             None if theirs.is_empty() => previous || self.preference.change.contains(&value),
-            // While Confirms get lost, the peer may have taken any value of an older list.
-            None => previous || offered_before,
+            None => previous,
         };
         match right {
             true => Judgement::Right(u64::from(value)),

@@ -197,7 +197,7 @@ impl Negotiator {
             return if is_change { self.on_unknown(kind, feature, mandatory) } else { Ok(()) };
         };
         //= 4340-6.6.4-3
-        if !in_order || entry.state == State::Unstable {
+        if !in_order {
             return Ok(());
         }
         if is_change {

@@ -139,7 +139,7 @@ impl Negotiator {
                 (interval * 2).min(MAX_INTERVAL)
             }
             State::Changing { interval, .. } => interval,
-            State::Stable { .. } | State::Unstable => first,
+            State::Stable { .. } => first,
         };
         entry.on_change_sent(now + interval, interval);
     }
@@ -155,7 +155,6 @@ impl Negotiator {
         match entry.state {
             State::Changing { next_at, .. } => next_at <= now || self.phase == Phase::Handshake,
             State::Stable { queued } => queued,
-            State::Unstable => true,
         }
     }
 

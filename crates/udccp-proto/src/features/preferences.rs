@@ -15,11 +15,28 @@ pub struct Preference {
     pub mandatory: bool,
     /// Send a Change even where the feature has the first value already.
     pub announced: bool,
+    /// All values are as good to us: a server, whose order counts, takes over the one that the
+    /// client's first Change has.
+    pub indifferent: bool,
+}
+
+impl Preference {
+    pub(super) fn new(change: Vec<u8>) -> Self {
+        Self { change, mandatory: false, announced: false, indifferent: false }
+    }
+
+    /// Where we do not care, puts what the peer likes best to the front.
+    pub(super) fn adapt_to(&mut self, theirs: &[u8]) {
+        let best = theirs.iter().find_map(|v| self.change.iter().position(|own| own == v));
+        if let Some(best) = best.filter(|_| self.indifferent) {
+            self.change[..=best].rotate_right(1);
+        }
+    }
 }
 
 /// What we would like of all features, at both ends.
 ///
-/// The default asks for nothing and leaves the peer free in all that costs nothing: a connection
+/// The default asks for nothing and gives the peer its way in all that costs nothing: a connection
 /// has the RFC's initial values unless the peer asks for others. It takes only CCID 2, only long
 /// sequence numbers, and lets the peer send us only data that is wholly covered by the checksum,
 /// since other values there have to be wished for.
@@ -36,7 +53,7 @@ impl FeaturePreferences {
             for number in 1..=9 {
                 let feature = FeatureNumber(number);
                 let change = default_change(location, feature);
-                let preference = Preference { change, mandatory: false, announced: false };
+                let preference = Preference { indifferent: true, ..Preference::new(change) };
                 slots[slot(location, feature).unwrap_or(0)] = Some(preference);
             }
         }
@@ -62,8 +79,7 @@ impl FeaturePreferences {
             return Err(ChangeError::NotOurs(feature));
         }
         let change = encode(info, values)?;
-        let preference = Preference { change, mandatory: false, announced: false };
-        Ok(self.slots[index].insert(preference))
+        Ok(self.slots[index].insert(Preference::new(change)))
     }
 
     /// The preference for a feature, if it is understood at all.

@@ -114,7 +114,7 @@ fn a_mandatory_change_that_cannot_be_met_resets() {
     assert_eq!(error, mandatory_error(kind::CHANGE_R, 1, 9));
     let error = refusal(&["Mandatory", "Change L(5; 1)"]);
     assert_eq!(error, mandatory_error(kind::CHANGE_L, 5, 1));
-    assert_eq!(answer(&["Mandatory", "Change L(4; 1)"]), ["Confirm R(4; 1 0 1)"]);
+    assert_eq!(answer(&["Mandatory", "Change L(4; 1)"]), ["Confirm R(4; 1 1 0)"]);
 }
 
 //= 4340-6.6.8-1 test
@@ -174,7 +174,7 @@ fn unknown_values_in_a_list_are_passed_over() {
     let mut end = End::new(Role::Server, &prefer(&[(L, CCID, &[3, 2])]));
     end.receive_text(&["Change R(1; 77 2 250 3)"]).unwrap();
     assert_eq!(end.send(PacketType::Response).shows(), ["Confirm L(1; 3 3 2)"]);
-    assert_eq!(answer(&["Change L(4; 9 1)"]), ["Confirm R(4; 1 0 1)"]);
+    assert_eq!(answer(&["Change L(4; 9 1)"]), ["Confirm R(4; 1 1 0)"]);
 }
 
 //= 4340-6.3.2-2 test
@@ -225,4 +225,15 @@ fn a_confirm_shows_the_list_that_it_was_made_with() {
     end.engine.change(L, CCID, &[2], false).unwrap();
     let packet = end.send(PacketType::Ack);
     assert_eq!(packet.shows(), ["Confirm L(1; 3 2 3)", "Change L(1; 2)"]);
+}
+
+#[test]
+fn a_server_that_does_not_care_gives_the_client_its_way() {
+    assert_eq!(answer(&["Change R(7; 1 0)"]), ["Confirm L(7; 1 1 0)"]);
+    assert_eq!(answer(&["Change R(7; 0 1)"]), ["Confirm L(7; 0 0 1)"]);
+    assert_eq!(answer(&["Change L(8; 9 3 0)"])[0][..20], *"Confirm R(8; 9 9 0 1");
+    // One that does care has its own way.
+    let mut end = End::new(Role::Server, &prefer(&[(L, FeatureNumber::SEND_NDP_COUNT, &[0, 1])]));
+    end.receive_text(&["Change R(7; 1 0)"]).unwrap();
+    assert_eq!(end.send(PacketType::Response).shows(), ["Confirm L(7; 0 0 1)"]);
 }

@@ -40,7 +40,7 @@ fn a_server_answers_every_change_and_asks_for_ack_vectors() {
         "Confirm L(1; 2 2)",
         "Confirm R(1; 2 2)",
         "Confirm R(2; 0 0)",
-        "Confirm R(4; 1 0 1)",
+        "Confirm R(4; 1 1 0)",
         "Mandatory",
         "Change L(6; 1)",
         "Mandatory",

@@ -58,7 +58,7 @@ fn packets_for_options_alone_are_a_round_trip_time_apart() {
 fn confirms_that_ride_on_other_packets_need_none_of_their_own() {
     let mut end = End::open(Role::Server);
     end.receive_text(&["Change L(6; 1)"]).unwrap();
-    assert_eq!(end.send(PacketType::DataAck).shows(), ["Confirm R(6; 1 0 1)"]);
+    assert_eq!(end.send(PacketType::DataAck).shows(), ["Confirm R(6; 1 1 0)"]);
     assert_eq!(end.engine.poll_timeout(), None);
     assert!(!end.engine.take_packet_request(end.now));
 }
@@ -69,7 +69,7 @@ fn every_change_in_order_gets_a_new_confirm() {
     let mut end = End::open(Role::Server);
     for _ in 0..5 {
         end.receive_text(&["Change L(6; 1)"]).unwrap();
-        assert_eq!(end.send(PacketType::Ack).shows(), ["Confirm R(6; 1 0 1)"]);
+        assert_eq!(end.send(PacketType::Ack).shows(), ["Confirm R(6; 1 1 0)"]);
         assert_eq!(end.send(PacketType::Ack).shows(), [""; 0]);
     }
 }
