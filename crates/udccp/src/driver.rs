@@ -9,7 +9,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
 use crate::Error;
-use crate::io::Receiver;
+use crate::io::{Receiver, UdpIo};
 use crate::shared::{Running, Shared, Turn};
 
 /// Starts the driver on the current runtime.
@@ -48,26 +48,36 @@ async fn drive(shared: Arc<Shared>, socket: UdpSocket, bell: Arc<Bell>) {
     tokio::pin!(sleep);
     let mut errors = false;
     loop {
-        let turn = shared.turn(
-            &mut rx,
-            |rx, io| socket.try_io(Interest::READABLE, || rx.read(io)),
-            errors,
-        );
+        let turn = shared.turn(&mut rx, |rx, io| read(&socket, rx, io), errors);
         if turn.finished {
             return;
         }
-        if turn.more || turn.woke {
+        if turn.more {
             // The tasks that were woken run first: they make room for what comes next.
             tokio::task::yield_now().await;
-            if turn.more {
-                continue;
-            }
+            errors = false;
+            continue;
         }
         if let Some(at) = turn.deadline {
             sleep.as_mut().reset(shared.clock.to_std(at).into());
         }
         errors = wait(&socket, &bell, sleep.as_mut(), &turn).await;
     }
+}
+
+/// Reads once. A read that leaves buffers unused has emptied the socket, so tokio need not be told
+/// by another read that finds nothing; what arrives from here on is an event of its own.
+fn read(socket: &UdpSocket, rx: &mut Receiver, io: &UdpIo) -> io::Result<usize> {
+    let mut last = 0;
+    let result = socket.try_io(Interest::READABLE, || {
+        let count = rx.read(io)?;
+        if count < rx.capacity() {
+            last = count;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(count)
+    });
+    if last > 0 { Ok(last) } else { result }
 }
 
 /// Waits for a reason to take a turn; whether the socket reports errors.

@@ -37,8 +37,6 @@ pub(crate) struct Shared {
 pub(crate) struct Turn {
     /// The socket may hold more.
     pub(crate) more: bool,
-    /// Tasks were woken; on a shared thread they want to run.
-    pub(crate) woke: bool,
     /// Wait for room to send, too.
     pub(crate) blocked: bool,
     /// Come back then at the latest.
@@ -130,13 +128,7 @@ impl Shared {
         core.blocked = false;
         core.flush(&self.io, now);
         let (wake, deadline) = core.end_turn();
-        let turn = Turn {
-            more,
-            woke: !wake.is_empty(),
-            blocked: core.blocked,
-            deadline,
-            finished: core.is_finished(),
-        };
+        let turn = Turn { more, blocked: core.blocked, deadline, finished: core.is_finished() };
         drop(core);
         wake.into_iter().for_each(Waker::wake);
         turn
