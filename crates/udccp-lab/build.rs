@@ -1,6 +1,6 @@
 //! Names the code that results depend on: a hash over the sources of every crate below the
-//! laboratory, and of the parts of the laboratory that run a scenario. A stored result is used again
-//! only by the same code; a change to a report keeps every result.
+//! laboratory, and of the parts of the laboratory that run a scenario. A stored result is used
+//! again only by the same code; a change to a report keeps every result.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Speed of the whole simulation: packets delivered per second of one core, memory, and how the cost
+//! Speed of the whole simulation: packets delivered per second of one core, memory, and how the
+//! cost
 //! of a packet moves with the window. The peer is the same simulator, links and recorders carrying
 //! the same packets with no protocol at all, in the same process.
 //!

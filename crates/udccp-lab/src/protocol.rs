@@ -104,6 +104,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name)
 }
 
+/// A protocol's title, or the label itself where it names none.
+pub(crate) fn title_of(label: &str) -> &str {
+    find(label).map_or(label, |p| p.title)
+}
+
 impl FromNode for &'static Protocol {
     fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
         let name = String::from_node(node, faults)?;

@@ -1,4 +1,5 @@
-//! What a run found out, as it is stored and as `--json` prints it. Fields are added, never renamed.
+//! What a run found out, as it is stored and as `--json` prints it. Fields are added, never
+//! renamed.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! Claims judged on our numbers and on the published ones.
 
 use super::table::{Cell, Row, TableResult};
+use crate::protocol::title_of;
 use crate::schema::{Claim, Predicate};
 
 /// A claim with its two verdicts.
@@ -127,8 +128,11 @@ fn find(cell: &Cell, key: &str) -> Option<String> {
     cell.labels.iter().find(|(name, _)| name == key).map(|(_, label)| label.clone())
 }
 
-/// A cell in words: `tcp/cubic, 50 ms`.
-pub(super) fn name(cell: &Cell) -> String {
-    let labels: Vec<&str> = cell.labels.iter().map(|(_, label)| label.as_str()).collect();
-    labels.join(", ")
+/// A cell in words: `TCP CUBIC, 50 ms`.
+fn name(cell: &Cell) -> String {
+    let word = |(key, label): &(String, String)| match key.as_str() {
+        "flow" => format!("{label} flow"),
+        _ => title_of(label).to_owned(),
+    };
+    cell.labels.iter().map(word).collect::<Vec<_>>().join(", ")
 }

@@ -40,7 +40,7 @@ impl Support {
 
 /// Adds to every cell that needs one the reasons that the file gives, each judged by its runs.
 pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &Results) {
-    for given in experiment.explanations.iter().filter(|e| e.table == table.table.id) {
+    for given in experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id)) {
         let variant = tabulate(experiment, table.table, results, Some(&given.variant));
         let found: Vec<_> = variant.cells().map(|c| (c.labels.clone(), c.ours.clone())).collect();
         let definition = table.table;

@@ -10,7 +10,7 @@ pub use explanation::{Reason, Support, explain};
 pub use results::Results;
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
 
-use crate::schema::Experiment;
+use crate::schema::{Experiment, Table};
 
 /// Everything that a report says about an experiment.
 #[derive(Debug)]
@@ -28,12 +28,18 @@ pub struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Analyses the runs that are there.
     pub fn of(experiment: &'a Experiment, results: Results) -> Self {
-        let mut tables: Vec<TableResult<'a>> =
-            experiment.tables.iter().map(|t| tabulate(experiment, t, &results, None)).collect();
-        for table in &mut tables {
+        let fill = |t: &'a Table| tabulate(experiment, t, &results, t.variant.as_deref());
+        let mut tables: Vec<TableResult<'a>> = experiment.tables.iter().map(fill).collect();
+        for table in tables.iter_mut().filter(|t| t.table.variant.is_none()) {
             explain(experiment, table, &results);
         }
         let claims = experiment.claims.iter().filter_map(|c| judge(c, &tables)).collect();
         Self { experiment, tables, claims, results }
+    }
+
+    /// The cells of the experiment as it stands, which are to be compared with the published.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        let plain = self.tables.iter().filter(|t| t.table.variant.is_none());
+        plain.flat_map(TableResult::cells)
     }
 }

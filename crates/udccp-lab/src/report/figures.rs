@@ -8,7 +8,7 @@ use udccp_metrics::jain_over_time;
 use super::html::{counted, escape};
 use super::svg::{Chart, Line, LinePoint, Scale, Size, marker};
 use crate::analysis::{Analysis, Cell, Row, TableResult};
-use crate::protocol::{self, Marker, Protocol};
+use crate::protocol::{self, Marker, title_of};
 use crate::record::Record;
 use crate::schema::{Figure, FigureKind, Filter, Metric};
 
@@ -84,7 +84,7 @@ fn table_figure(analysis: &Analysis<'_>, id: &str) -> Option<(Chart, String)> {
         // The index of two flows lies in 0.5..=1: the figure shows where in that range.
         Scale::new((low.max(0.0) * 10.0 - 0.2).floor() / 10.0, 1.0)
     } else {
-        Scale::rounded(low.min(0.0), high, 5)
+        Scale::rounded(low.min(0.0), high, 6)
     };
     let (first, last) = (places.first()?.0, places.last()?.0);
     let margin = (last - first).max(1.0) * 0.06;
@@ -129,7 +129,7 @@ fn row_line(table: &TableResult<'_>, row: &Row, places: &[(f64, String)], publis
     let flow = row
         .flow
         .as_ref()
-        .map_or_else(String::new, |f| format!(", {f} flow with {}", name_of(&row.label)));
+        .map_or_else(String::new, |f| format!(", {f} flow with {}", title_of(&row.label)));
     Line {
         label: format!("{}{flow}{suffix}", row.title()),
         colour: look.map_or(PLAIN, |p| p.colour).to_owned(),
@@ -182,11 +182,6 @@ pub(super) fn axis_name(axis: &str) -> &str {
     if axis == "rtt" { "RTT" } else { axis }
 }
 
-/// A protocol's title, or the label itself.
-pub(super) fn name_of(label: &str) -> String {
-    protocol::find(label).map_or_else(|| label.to_owned(), |p: &Protocol| p.title.to_owned())
-}
-
 fn time_figure(
     analysis: &Analysis<'_>,
     metric: Metric,
@@ -204,7 +199,7 @@ fn time_figure(
     let [from, to] = record.measured_s;
     let (y_name, y) = match metric {
         Metric::Jain => ("Jain fairness index".to_owned(), Scale::new(0.5, 1.0)),
-        _ => (format!("{}, Mbit/s", metric.title()), Scale::rounded(0.0, high, 5)),
+        _ => (format!("{}, Mbit/s", metric.title()), Scale::rounded(0.0, high, 6)),
     };
     let chart = Chart {
         description: format!("{y_name} over time of run {run}"),
@@ -228,7 +223,7 @@ fn flow_line(flow: &crate::FlowRecord, metric: Metric) -> Line {
         Metric::Goodput => &flow.series.goodput_mbps,
         _ => &flow.series.throughput_mbps,
     };
-    let name = name_of(&flow.protocol);
+    let name = title_of(&flow.protocol);
     let points = flow.series.t_s.iter().zip(values).map(|(t, v)| LinePoint {
         x: *t,
         y: *v,

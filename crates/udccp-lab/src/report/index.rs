@@ -39,7 +39,7 @@ pub(super) fn index(analyses: &[Analysis<'_>]) -> String {
 fn card(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let title = experiment.study.as_ref().map_or(experiment.id.as_str(), |s| s.title.as_str());
-    let cells = || analysis.tables.iter().flat_map(|t| t.cells());
+    let cells = || analysis.cells();
     let compared = cells().filter(|c| c.difference().is_some()).count();
     let close = cells().filter(|c| c.agreement == Agreement::Close).count();
     let holding = analysis.claims.iter().filter(|c| c.ours.holds == Some(true)).count();

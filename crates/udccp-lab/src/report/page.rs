@@ -2,10 +2,11 @@
 
 use core::fmt::Write as _;
 
-use super::figures::{figure, name_of};
+use super::figures::figure;
 use super::html::{counted, document, escape, grouped};
-use super::tables::table;
+use super::tables::{table, under_variants};
 use crate::analysis::{Agreement, Analysis, Judgement};
+use crate::protocol::title_of;
 use crate::version::VERSION;
 
 /// The whole page.
@@ -52,7 +53,7 @@ fn header(analysis: &Analysis<'_>) -> String {
 
 /// The result in numbers, before the details.
 fn in_short(analysis: &Analysis<'_>) -> String {
-    let cells = || analysis.tables.iter().flat_map(|t| t.cells());
+    let cells = || analysis.cells();
     let count = |a: Agreement| cells().filter(|c| c.agreement == a).count();
     let compared = cells().filter(|c| c.difference().is_some()).count();
     let off = cells().filter(|c| c.needs_reason()).count();
@@ -176,6 +177,7 @@ fn variants(analysis: &Analysis<'_>) -> String {
         );
     }
     out.push_str("</dl>\n");
+    out.push_str(&under_variants(analysis));
     out
 }
 
@@ -199,7 +201,7 @@ fn again(analysis: &Analysis<'_>) -> String {
     );
     if let Some(flows) = flows {
         let names: Vec<String> =
-            flows.iter().map(|f| format!("{} ({})", f.name, name_of(&f.protocol))).collect();
+            flows.iter().map(|f| format!("{} ({})", f.name, title_of(&f.protocol))).collect();
         let _ = writeln!(out, "<p>Flows of the first run: {}.</p>", escape(&names.join(", ")));
     }
     let _ = writeln!(

@@ -2,9 +2,10 @@
 
 use core::fmt::Write as _;
 
-use super::figures::{axis_name, name_of};
+use super::figures::axis_name;
 use super::html::{counted, escape, signed};
-use crate::analysis::{Agreement, Cell, Reason, Row, Support, TableResult};
+use crate::analysis::{Agreement, Analysis, Cell, Reason, Row, Support, TableResult, tabulate};
+use crate::protocol::title_of;
 
 /// A table with its colours explained and its differences accounted for.
 pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
@@ -19,6 +20,9 @@ pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
         escape(&definition.title),
         definition.metric.title(),
     );
+    if let Some(says) = &definition.says {
+        let _ = writeln!(out, "<p>{}</p>", escape(says));
+    }
     out.push_str("<div class=\"scroll\"><table class=\"results\">\n<thead><tr>");
     let _ = write!(out, "<th scope=\"col\">{}</th>", escape(axis_name(&definition.rows)));
     for column in &result.columns {
@@ -50,17 +54,17 @@ fn row_html<'r>(
     let colour = row.protocol.map_or("transparent", |p| p.colour);
     let small = |text: String| format!("<small>{}</small>", escape(&text));
     let flow = row.flow.as_ref().map_or_else(String::new, |f| {
-        small(format!("{f} flow, pair with {}", name_of(&row.label)))
+        small(format!("{f} flow, pair with {}", title_of(&row.label)))
     });
     let mut out = format!(
         "<tr><th scope=\"row\"><span class=\"dot\" style=\"background:{colour}\"></span>{}{flow}</th>",
         escape(&row.title())
     );
     for cell in &row.cells {
-        if cell.needs_reason() {
+        if needs_reason(result, cell) {
             notes.push(cell);
         }
-        let note = cell.needs_reason().then(|| notes.len());
+        let note = needs_reason(result, cell).then(|| notes.len());
         out.push_str(&cell_html(result, cell, number, note));
     }
     out.push_str("</tr>\n");
@@ -96,8 +100,12 @@ fn published(cell: &Cell, digits: usize) -> String {
     let Some(published) = cell.published else { return String::new() };
     let value = published.value;
     let stddev = published.stddev.map_or_else(String::new, |s| format!(", sd {s:.digits$}"));
-    // As many digits as were published: 45 stays 45.
-    format!("<small>published {value}{stddev}</small>")
+    format!("<small>published {}{stddev}</small>", as_published(value, digits))
+}
+
+/// As many digits as were published: 45 stays 45, an index has two.
+fn as_published(value: f64, digits: usize) -> String {
+    if value.fract() == 0.0 { value.to_string() } else { format!("{value:.digits$}") }
 }
 
 fn look(agreement: Agreement) -> (&'static str, &'static str) {
@@ -110,20 +118,26 @@ fn look(agreement: Agreement) -> (&'static str, &'static str) {
     }
 }
 
+/// A table of a variant asks "what if": its differences are its point.
+fn needs_reason(result: &TableResult<'_>, cell: &Cell) -> bool {
+    result.table.variant.is_none() && cell.needs_reason()
+}
+
 /// What the colours mean, with how often each occurs.
 fn key(result: &TableResult<'_>) -> String {
     let close = result.table.close;
     let unit = result.table.metric.unit();
+    let further = match result.table.variant {
+        None => "further away: explained below by a run, or said to be unexplained",
+        Some(_) => "further away",
+    };
     let meanings = [
         (Agreement::Close, format!("within {close} {unit} of the published value")),
         (
             Agreement::InInterval,
             "further away, with the published value inside our 95 % interval".to_owned(),
         ),
-        (
-            Agreement::Differs,
-            "further away: explained below by a run, or said to be unexplained".to_owned(),
-        ),
+        (Agreement::Differs, further.to_owned()),
         (Agreement::Missing, "not run yet, or no value".to_owned()),
         (Agreement::Alone, "nothing was published".to_owned()),
     ];
@@ -228,7 +242,7 @@ fn value(reason: &Reason, digits: usize) -> String {
 
 /// A cell in words.
 fn words(cell: &Cell) -> String {
-    let labels: Vec<String> = cell.labels.iter().map(|(_, l)| name_of(l)).collect();
+    let labels: Vec<&str> = cell.labels.iter().map(|(_, l)| title_of(l)).collect();
     labels.join(", ")
 }
 
@@ -251,7 +265,64 @@ fn item(
     let ours = cell.ours.mean.unwrap_or_default();
     let published = cell.published.map(|p| p.value).unwrap_or_default();
     format!(
-        "<li value=\"{n}\"{id}><b>{}</b>: published {published}, ours {ours:.digits$}{found}</li>\n",
-        escape(&words(cell))
+        "<li value=\"{n}\"{id}><b>{}</b>: published {}, ours {ours:.digits$}{found}</li>\n",
+        escape(&words(cell)),
+        as_published(published, digits)
     )
+}
+
+/// The first table that is compared with published values, under every variant: a reason that helps
+/// in one cell and hurts in another can be seen to.
+pub(super) fn under_variants(analysis: &Analysis<'_>) -> String {
+    let main = |t: &&TableResult<'_>| t.table.variant.is_none() && t.table.reference.is_some();
+    let Some(plain) = analysis.tables.iter().find(main) else { return String::new() };
+    let mut out = format!(
+        "<h3>{} under each variant</h3>\n<div class=\"scroll\"><table class=\"results slim\">\n\
+         <thead><tr><th scope=\"col\">{}</th>",
+        escape(&plain.table.title),
+        escape(axis_name(&plain.table.rows))
+    );
+    for column in &plain.columns {
+        let axis = axis_name(&plain.table.columns);
+        let _ = write!(out, "<th scope=\"col\">{} {}</th>", escape(axis), escape(column));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    let variants: Vec<(&str, TableResult<'_>)> = analysis
+        .experiment
+        .variants
+        .iter()
+        .map(|v| {
+            let id = v.id.as_str();
+            (id, tabulate(analysis.experiment, plain.table, &analysis.results, Some(id)))
+        })
+        .collect();
+    for (i, row) in plain.rows.iter().enumerate() {
+        out.push_str(&slim_row(plain, row, "as it stands"));
+        for (id, table) in &variants {
+            let found = table.rows.get(i).filter(|r| r.cells.iter().any(|c| c.ours.n > 0));
+            out.push_str(&found.map_or_else(String::new, |r| slim_row(plain, r, id)));
+        }
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+fn slim_row(result: &TableResult<'_>, row: &Row, variant: &str) -> String {
+    let digits = result.table.metric.digits();
+    let mut out = format!(
+        "<tr><th scope=\"row\">{} <small class=\"inline\">{}</small></th>",
+        escape(&row.title()),
+        escape(variant)
+    );
+    for cell in &row.cells {
+        let (class, sign) = look(cell.agreement);
+        let value = match (cell.ours.mean, cell.ours.ci95) {
+            (Ok(mean), Ok(half)) => format!("{sign} {mean:.digits$} ± {half:.digits$}"),
+            (Ok(mean), Err(_)) => format!("{sign} {mean:.digits$}"),
+            _ => "–".to_owned(),
+        };
+        let _ = write!(out, "<td class=\"{class}\">{value}</td>");
+    }
+    out.push_str("</tr>\n");
+    out
 }

@@ -23,7 +23,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
         let _ = writeln!(out, "  ours {ours} ({})", judged.ours.evidence);
         let _ = writeln!(out, "  paper's own numbers {theirs} ({})", judged.published.evidence);
     }
-    let off = || analysis.tables.iter().flat_map(|t| t.cells()).filter(|c| c.needs_reason());
+    let off = || analysis.cells().filter(|c| c.needs_reason());
     let explained = off().filter(|c| c.is_explained()).count();
     if off().next().is_some() {
         let _ = writeln!(

@@ -57,8 +57,8 @@ pub struct Bound {
 pub struct Explanation {
     /// The sentence.
     pub says: String,
-    /// The table.
-    pub table: String,
+    /// The tables.
+    pub tables: Vec<String>,
     /// The cells that it is about.
     pub filter: Filter,
     /// The variant whose runs support it.
@@ -132,13 +132,17 @@ impl Explanation {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
         let mut reader = Reader::new(node, "[[explanation]]", context.faults)?;
         let says: Option<String> = reader.need("says");
-        let table = context.table_name(&mut reader);
+        let tables: Option<Vec<String>> = reader.need("tables");
+        let at = node.get("tables").map_or(&node.span, |n| &n.span);
+        for table in tables.iter().flatten() {
+            context.check_name(table, "table", context.tables, at);
+        }
         let filter = context.filter(&mut reader, "where");
         let variant: Option<String> = reader.need("variant");
         reader.finish();
         let variant = variant?;
         let span = node.get("variant").map_or(&node.span, |n| &n.span);
         context.check_name(&variant, "variant", context.variants, span);
-        Some(Self { says: says?, table: table?, filter, variant })
+        Some(Self { says: says?, tables: tables?, filter, variant })
     }
 }

@@ -107,6 +107,11 @@ pub struct Table {
     pub close: f64,
     /// The published values.
     pub reference: Option<Reference>,
+    /// The variant whose runs it shows: a table that asks "what if", whose differences need no
+    /// reason. `None` is the experiment as it stands.
+    pub variant: Option<String>,
+    /// What a reader should see in it.
+    pub says: Option<String>,
 }
 
 /// A figure.
@@ -201,6 +206,8 @@ impl Table {
         }
         let filter = context.filter(&mut reader, "where");
         let close = reader.want("close");
+        let variant: Option<String> = reader.want("variant");
+        let says = reader.want("says");
         let reference = reader.raw("reference").map(|n| Reference::read(n, context, metric));
         reader.finish();
         let (id, metric) = (id?, metric?);
@@ -211,7 +218,22 @@ impl Table {
         let title = title.unwrap_or_else(|| metric.title().to_owned());
         let close = close.unwrap_or(metric.default_close());
         let (rows, columns) = (rows?, columns?);
-        Some(Self { id, title, metric, rates, rows, columns, filter, close, reference })
+        if let (Some(name), Some(at)) = (&variant, node.get("variant")) {
+            context.check_name(name, "variant", context.variants, &at.span);
+        }
+        Some(Self {
+            id,
+            title,
+            metric,
+            rates,
+            rows,
+            columns,
+            filter,
+            close,
+            reference,
+            variant,
+            says,
+        })
     }
 }
 

@@ -93,7 +93,7 @@ table = "fairness"
 trend = "falls"
 
 [[explanation]]
-table = "fairness"
+tables = ["fairness"]
 where = { second = ["tcp/newreno"] }
 variant = "every-ack"
 says = "The study's receivers may have acknowledged every segment."

@@ -108,7 +108,7 @@ impl Chart {
 
     fn draw_axes(&self, svg: &mut String, frame: &Frame, x: Scale, y: Scale, size: Size) {
         let Frame { left, right, top, bottom, .. } = *frame;
-        for (value, label) in y.ticks(5) {
+        for (value, label) in y.ticks(6) {
             let py = y.px(value);
             let _ = writeln!(
                 svg,
