@@ -152,8 +152,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     //= 4340-A-1 test
     //= 4340-11.4.1-1 test

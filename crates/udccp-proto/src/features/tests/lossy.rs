@@ -161,8 +161,12 @@ fn wishes() -> impl Strategy<Value = FeaturePreferences> {
     })
 }
 
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     //= 4340-6.6.2-1 test
     //= 4340-6.6.3-1 test
