@@ -15,7 +15,7 @@ demo: ## a file over real sockets, a published table in simulation, and a report
 
 test: ## all tests (unit, property, sockets over loopback, command line, captures)
 	@scripts/setup.sh test
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	@scripts/setup.sh lint
