@@ -115,7 +115,7 @@ impl From<udccp::Error> for Failure {
             | E::AddressNotLocal { .. } => Exit::AddressInUse,
             E::Refused { .. } | E::BadServiceCode { .. } | E::TooBusy { .. } => Exit::Refused,
             E::Unreachable { .. } | E::NoAnswer { .. } => Exit::Unreachable,
-            E::Lost(_) | E::Closed => Exit::ConnectionLost,
+            E::Lost(_) | E::Closed | E::Unsent { .. } => Exit::ConnectionLost,
             E::NoService | E::Connect(_) | E::Config(_) | E::MessageTooLarge { .. } => Exit::Usage,
             _ => Exit::Failure,
         };

@@ -197,7 +197,7 @@ fn perf_measures_every_direction_on_one_server() {
     let both = perf(&port, &["-t", "0.4", "--bidir", "-b", "5M", "-l", "500"]);
     for way in ["forward", "reverse"] {
         let rate = both["end"][way]["mbit_per_s"].as_f64().unwrap();
-        assert!((3.5..6.5).contains(&rate), "{way} at {rate} Mbit/s");
+        assert!((2.5..7.5).contains(&rate), "{way} at {rate} Mbit/s");
     }
 }
 

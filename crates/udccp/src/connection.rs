@@ -149,10 +149,11 @@ impl Connection {
     /// is told. Ready when the peer has confirmed. What the peer sent before can still be read.
     ///
     /// # Errors
-    /// [`Error::Lost`]: the connection ended out of order before, or the peer never confirmed.
+    /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
+    /// connection ended out of order before, or the peer never confirmed.
     pub async fn close(&self) -> Result<(), Error> {
         self.inner.close();
-        poll_fn(|cx| self.inner.poll_ended(cx)).await
+        poll_fn(|cx| self.inner.poll_closed(cx)).await
     }
 
     /// Waits for the end of the connection, whoever causes it.

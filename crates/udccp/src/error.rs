@@ -90,6 +90,12 @@ pub enum Error {
     /// The connection was closed in order; nothing more can be sent.
     #[error("the connection is closed")]
     Closed,
+    /// The time allowed for a close was over before everything queued had left.
+    #[error("closed with {messages} queued messages unsent")]
+    Unsent {
+        /// Messages that were dropped.
+        messages: u64,
+    },
     /// The connection ended out of order.
     #[error("connection lost: {0}")]
     Lost(CloseReason),
@@ -129,6 +135,7 @@ impl Error {
             }
             Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
             Self::Closed => "open a new connection to send more",
+            Self::Unsent { .. } => "allow more time with close_linger, or wait for drained first",
             Self::Lost(_) => "open a new connection; the peer or the path between has failed",
             Self::TimedOut => "wait longer, or look whether the peer still works",
             Self::Io { .. } => "see what the system says",
@@ -199,7 +206,7 @@ impl From<Error> for io::Error {
                 Kind::ConnectionRefused
             }
             Error::Unreachable { .. } => Kind::HostUnreachable,
-            Error::NoAnswer { .. } | Error::TimedOut => Kind::TimedOut,
+            Error::NoAnswer { .. } | Error::TimedOut | Error::Unsent { .. } => Kind::TimedOut,
             Error::MessageTooLarge { .. } => Kind::InvalidInput,
             Error::Closed => Kind::NotConnected,
             Error::Lost(_) => Kind::ConnectionReset,

@@ -5,7 +5,7 @@ mod common;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{SERVICE, listener, localhost, pair, run};
+use common::{SERVICE, listener, localhost, number_of, numbered, pair, run};
 use udccp::{Address, CloseReason, Connection, Endpoint, Error, Listener, Options, ServiceCode};
 
 /// Fails fast: two Requests, 200 ms apart.
@@ -112,16 +112,62 @@ fn a_full_backlog_is_too_busy() {
 
 #[test]
 fn closing_towards_a_peer_that_is_gone_ends_with_a_reason() {
-    run(async {
-        let silent = UdpSocket::bind(localhost(false)).unwrap();
-        let options = impatient().close_retries(1).close_linger(Duration::from_millis(100));
-        let (client, server) = pair(&options, &options).await;
-        // The server's host goes deaf: everything for it is dropped from here on.
-        server.abort();
-        let _ = silent;
-        let ended = client.closed().await;
-        assert!(matches!(ended, Err(Error::Lost(CloseReason::PeerReset { .. }))), "{ended:?}");
+    let options = impatient().close_retries(1);
+    let (tell, hear) = std::sync::mpsc::channel();
+    let server = std::thread::Builder::new().spawn(move || {
+        run(async {
+            let listener = listener(&impatient());
+            tell.send(listener.local_addr()).unwrap();
+            listener.accept().await.unwrap();
+            // The runtime ends here, and with it everything that could answer.
+        });
     });
+    let peer = hear.recv().unwrap();
+    run(async {
+        let client = Connection::connect_with(peer, SERVICE, &options).await.unwrap();
+        server.unwrap().join().unwrap();
+        let e = client.close().await.unwrap_err();
+        assert!(matches!(e, Error::Lost(CloseReason::CloseTimeout)), "{e}");
+    });
+}
+
+#[test]
+fn a_close_that_runs_out_of_time_says_how_much_was_left() {
+    run(async {
+        let reads_nothing = Options::default().recv_queue(20_000, 20);
+        let linger = Options::default().close_linger(Duration::from_millis(100));
+        let (client, server) = pair(&linger, &reads_nothing).await;
+        while client.try_send(vec![0; 1000]).is_ok() {}
+        let e = client.close().await.unwrap_err();
+        assert!(matches!(e, Error::Unsent { messages } if messages > 100), "{e}");
+        drop(server);
+    });
+}
+
+#[test]
+fn garbage_is_counted_and_disturbs_nobody() {
+    run(async {
+        let (client, server) = pair(&Options::default(), &Options::default()).await;
+        let stranger = UdpSocket::bind(localhost(false)).unwrap();
+        for len in 0..1500_u32 {
+            let garbage: Vec<u8> = (0..len).map(|i| (i * len) as u8).collect();
+            stranger.send_to(&garbage, server.local_addr().udp).unwrap();
+        }
+        for n in 0..200 {
+            client.send(numbered(n, 500)).await.unwrap();
+            assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), n);
+        }
+    });
+}
+
+#[test]
+fn sockets_may_go_to_other_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<Endpoint>();
+    check::<Listener>();
+    check::<Connection>();
+    check::<udccp::blocking::Connection>();
+    check::<Error>();
 }
 
 #[test]

@@ -140,10 +140,11 @@ impl Connection {
     /// is told. Returns when the peer has confirmed.
     ///
     /// # Errors
-    /// [`Error::Lost`]: the connection ended out of order before, or the peer never confirmed.
+    /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
+    /// connection ended out of order before, or the peer never confirmed.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.close();
-        wait(None, |cx| self.inner.poll_ended(cx))
+        wait(None, |cx| self.inner.poll_closed(cx))
     }
 
     /// Waits for the end of the connection, whoever causes it.

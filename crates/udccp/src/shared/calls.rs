@@ -396,6 +396,20 @@ impl ConnHandle {
         })
     }
 
+    /// Waits for the end of a close, and says whether everything queued had left before.
+    pub(crate) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.poll_ended(cx) {
+            Poll::Ready(Ok(())) => {
+                let unsent = self.stats().map_or(0, |s| s.counters.drops.send_unfinished);
+                Poll::Ready(match unsent {
+                    0 => Ok(()),
+                    messages => Err(Error::Unsent { messages }),
+                })
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn stats(&self) -> Option<ConnectionStats> {
         self.shared().with(|core, _, _| core.endpoint.stats(self.id))
     }
