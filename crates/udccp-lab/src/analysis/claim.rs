@@ -78,7 +78,7 @@ fn checks(claim: &Claim, table: &TableResult<'_>, value: Value<'_>) -> Vec<Check
                 let (mean, half_width) = value(cell)?;
                 let above = bound.above.map_or(f64::INFINITY, |a| mean - a);
                 let below = bound.below.map_or(f64::INFINITY, |b| b - mean);
-                let words = format!("{} is {mean:.2} ({})", name(cell), bound.words());
+                let words = format!("{} is {mean:.2} (asked: {})", name(cell), bound.words());
                 Some(Check { margin: above.min(below), half_width, words })
             };
             cells.filter_map(check).collect()

@@ -1,0 +1,234 @@
+//! `udccp sim` and `udccp lab` as a user meets them: results on standard output, faults with their
+//! line and a hint, campaigns that survive being killed.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{fails, udccp};
+
+fn repository(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(path).display().to_string()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = udccp(args).output().expect("the program runs");
+    let says = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Eight runs of a slow path, each a few milliseconds to some tenths of a second.
+const SMALL: &str = r#"schema = 1
+id = "small"
+asks = "Who gets what of a slow path?"
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s" }
+bottleneck = { rate = "3 Mbit/s", rtt = "$rtt", limit = "1.0 bdp" }
+[time]
+duration = "6 s"
+phase = "500 ms"
+measure = { from = "2 s", to = "6 s" }
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+[[flow]]
+name = "second"
+protocol = "tcp/newreno"
+traffic = "bulk"
+[grid]
+rtt = ["20 ms", "40 ms", "60 ms", "80 ms"]
+runs = 2
+seed = 5
+[[table]]
+id = "shares"
+metric = "goodput"
+rows = "rtt"
+columns = "rtt"
+"#;
+
+/// A folder with an experiment in it.
+struct Lab {
+    folder: tempfile::TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir_all(folder.path().join("experiments")).expect("a folder");
+        std::fs::write(folder.path().join("experiments/small.toml"), SMALL).expect("a file");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn args<'a>(&self, command: &'a str, store: &str) -> Vec<String> {
+        let mut args: Vec<String> = vec!["lab".into(), command.into()];
+        args.extend(["--experiments".into(), self.path("experiments")]);
+        args.extend(["--store".into(), self.path(store)]);
+        args
+    }
+
+    fn run(&self, command: &str, store: &str, more: &[&str]) -> String {
+        let args = self.args(command, store);
+        let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+        args.extend(more);
+        stdout(&args)
+    }
+}
+
+#[test]
+fn sim_prints_one_json_object_with_the_documented_names() {
+    let scenario = repository("scenarios/two-flows-short.toml");
+    let text = stdout(&["sim", &scenario, "--json", "--seed", "7", "--set", "time.phase=0 s"]);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["schema"], 1);
+    assert_eq!(value["scenario"], "two-flows-short");
+    assert_eq!(value["seed"], 7);
+    let flow = &value["flows"][0];
+    for key in [
+        "name",
+        "protocol",
+        "throughput_mbps",
+        "goodput_mbps",
+        "loss_percent",
+        "delay_ms",
+        "jitter_ms",
+        "packets_sent",
+        "packets_delivered",
+    ] {
+        assert!(!flow[key].is_null(), "flows[0].{key} is missing");
+    }
+    assert_eq!(flow["series"]["t_s"].as_array().map(Vec::len), Some(30));
+    assert_eq!(flow["series"]["throughput_mbps"].as_array().map(Vec::len), Some(30));
+    for key in ["jain", "utilisation_percent"] {
+        assert!(value["system"][key].is_number(), "system.{key} is missing");
+    }
+    for key in ["p50", "p95", "p99"] {
+        assert!(value["system"]["queue_delay_ms"][key].is_number(), "{key} is missing");
+    }
+    for key in ["cpu_s", "events", "packets"] {
+        assert!(value["cost"][key].is_number(), "cost.{key} is missing");
+    }
+}
+
+#[test]
+fn sim_prints_a_table_and_writes_captures() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out").display().to_string();
+    let scenario = repository("scenarios/two-flows-short.toml");
+    let short = ["--set", "time.duration=5 s", "--set", "time.measure.from=4 s"];
+    let mut args = vec!["sim", &scenario, "--check", "--pcap", &out];
+    args.extend(short);
+    args.extend(["--set", "time.measure.to=5 s"]);
+    let text = stdout(&args);
+    assert!(text.contains("dccp/ccid2") && text.contains("Jain index"), "{text}");
+    for name in ["first-sender", "first-receiver", "second-sender", "second-receiver", "bottleneck"]
+    {
+        let file = folder.path().join("out").join(format!("{name}.pcap"));
+        assert!(file.metadata().is_ok_and(|m| m.len() > 1000), "{}", file.display());
+    }
+}
+
+#[test]
+fn faults_of_a_file_have_their_line_and_the_nearest_right_thing() {
+    let lab = Lab::new();
+    let faulty = |from: &str, to: &str| {
+        assert!(SMALL.contains(from), "{from}");
+        let path = lab.path("faulty.toml");
+        std::fs::write(&path, SMALL.replacen(from, to, 1)).expect("a file");
+        path
+    };
+    let path = faulty("traffic = ", "trafic = ");
+    fails(
+        &["sim", &path],
+        4,
+        &["unknown key `trafic`", "faulty.toml:15:1", "^^^^^^", "hint: did you mean `traffic`?"],
+    );
+    let path = faulty("\"3 Mbit/s\"", "\"3 Mbps\"");
+    fails(&["sim", &path], 4, &["\"3 Mbps\" has an unknown unit", ":7:", "Mbit/s"]);
+    let path = faulty("\"6 s\"", "6");
+    fails(&["sim", &path], 4, &["found a whole number", "hint: every quantity carries its unit"]);
+    let path = faulty("tcp/newreno", "tcp/newrino");
+    fails(&["sim", &path], 4, &["unknown protocol", "did you mean `tcp/newreno`?"]);
+    let path = faulty("\"$rtt\"", "\"$rt\"");
+    fails(&["sim", &path], 4, &["there is no grid axis `rt`", "did you mean `rtt`?"]);
+    let path = faulty("id = \"shares\"", "id = \"shares\"\nreference = { file = \"nowhere.csv\" }");
+    fails(&["lab", "run", &path], 4, &["cannot read", "nowhere.csv"]);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    let lab = Lab::new();
+    fails(&["sim", "no/such/file.toml"], 4, &["cannot read no/such/file.toml", "hint:"]);
+    let experiments = lab.path("experiments");
+    let place = ["--experiments", &experiments];
+    fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", "hint: there are: small"]);
+    fails(&["lab", "list", "--experiments", "nowhere"], 4, &["nowhere", "hint:"]);
+    fails(&["lab", "run"], 2, &["EXPERIMENT"]);
+    fails(&["lab", "run", "small", "--runs", "0"], 2, &["--runs"]);
+    let file = lab.path("experiments/small.toml");
+    fails(&["sim", &file], 4, &["axis `rtt`: choose one value", "hint: --set rtt=\"20 ms\""]);
+    fails(&["sim", &file, "--set", "rtt=30 ms"], 4, &["no value \"30 ms\"", "hint: it has: 20 ms"]);
+    fails(&["sim", &file, "--set", "rtt"], 4, &["expected KEY=VALUE"]);
+    let set = "flow.third.start=1 s";
+    fails(&["sim", &file, "--set", set, "--set", "rtt=20 ms"], 4, &["`third`", "first, second"]);
+}
+
+#[test]
+fn a_campaign_runs_resumes_reports_and_exports() {
+    let lab = Lab::new();
+    assert!(lab.run("list", "s.sqlite", &[]).contains("Who gets what of a slow path?"));
+    assert!(lab.run("status", "s.sqlite", &[]).contains("0 of 8 runs"));
+    let quick = lab.run("run", "s.sqlite", &["small", "--runs", "1"]);
+    assert!(quick.contains("Goodput"), "{quick}");
+    assert!(lab.run("status", "s.sqlite", &[]).contains("4 of 8 runs"));
+    lab.run("run", "s.sqlite", &["--all", "--jobs", "2"]);
+    assert!(lab.run("status", "s.sqlite", &["--json"]).contains("\"stored\":8"));
+    let csv = lab.run("export", "s.sqlite", &["small", "--csv"]);
+    assert_eq!(csv.lines().count(), 17, "a header and a line for each flow of each run: {csv}");
+    let json = lab.run("export", "s.sqlite", &["small"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(8));
+    let index = lab.run("report", "s.sqlite", &["-o", &lab.path("report")]);
+    assert!(Path::new(index.trim()).exists(), "{index}");
+    let page =
+        std::fs::read_to_string(lab.folder.path().join("report/small.html")).expect("a page");
+    assert!(page.contains("Who gets what of a slow path?"));
+}
+
+#[test]
+fn a_campaign_that_is_killed_goes_on_and_ends_the_same() {
+    let lab = Lab::new();
+    let whole = lab.run("run", "whole.sqlite", &["small", "--jobs", "1"]);
+    let mut args = lab.args("run", "killed.sqlite");
+    args.extend(["small".to_owned(), "--jobs".to_owned(), "2".to_owned()]);
+    for milliseconds in [5, 60, 110, 170, 40, 250] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_udccp"))
+            .args(&args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        pause(milliseconds);
+        // On Unix this is SIGKILL: no handler runs, nothing is flushed.
+        child.kill().expect("a signal");
+        child.wait().expect("an end");
+    }
+    let resumed = lab.run("run", "killed.sqlite", &["small"]);
+    assert_eq!(resumed, whole, "the tables are the same to the byte");
+    let numbers = |store| lab.run("export", store, &["small", "--csv"]);
+    assert_eq!(numbers("killed.sqlite"), numbers("whole.sqlite"));
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test kills a process at a moment of real time")]
+fn pause(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+}

@@ -1,0 +1,156 @@
+//! Verdicts on made-up runs: agreement, reasons, claims, and what a page says of them.
+
+mod common;
+
+use udccp_lab::analysis::{Agreement, Analysis, Results, Support};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, plan, report};
+
+/// What the index is made to be: by variant, second protocol and RTT, for two runs.
+fn index(task: &Task) -> f64 {
+    let label = |axis: &str| task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str());
+    let mean = match (task.variant.as_deref(), label("second"), label("rtt")) {
+        (Some("every-ack"), _, Some("25 ms")) => 0.95,
+        (Some("every-ack"), _, _) => 0.70,
+        (_, Some("tcp/newreno"), Some("25 ms")) => 0.80,
+        (_, Some("tcp/newreno"), _) => 0.60,
+        (_, _, Some("25 ms")) => 0.93,
+        _ => 0.90,
+    };
+    mean + if task.run == 1 { 0.01 } else { -0.01 }
+}
+
+fn record(task: &Task) -> Record {
+    let flow = |name: &str, protocol: &str, mbps: f64| FlowRecord {
+        name: name.to_owned(),
+        protocol: protocol.to_owned(),
+        goodput_mbps: Some(mbps),
+        series: SeriesRecord {
+            t_s: vec![1.0, 2.0, 3.0],
+            throughput_mbps: vec![mbps; 3],
+            goodput_mbps: vec![mbps, mbps * 1.1, mbps * 0.9],
+            cwnd_packets: vec![Some(4.0); 3],
+        },
+        ..FlowRecord::default()
+    };
+    let second = task.scenario.flows[1].protocol.name;
+    Record {
+        seed: task.seed,
+        measured_s: [1.0, 3.0],
+        flows: vec![flow("first", "dccp/ccid2", 2.0), flow("second", second, 2.5)],
+        system: SystemRecord { jain: Some(index(task)), ..SystemRecord::default() },
+        ..Record::default()
+    }
+}
+
+fn results(experiment: &Experiment, keep: impl Fn(&Task) -> bool) -> Results {
+    let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
+    let planned = tasks.len();
+    let runs = tasks.into_iter().filter(keep).map(|t| {
+        let record = record(&t);
+        (t, record)
+    });
+    Results { runs: runs.collect(), planned }
+}
+
+#[test]
+fn cells_agree_differ_or_are_missing() {
+    let experiment = common::small();
+    let no_cubic_at_50 = |t: &Task| {
+        t.point.iter().all(|(_, l)| l != "50 ms") || t.point.iter().all(|(_, l)| l != "tcp/cubic")
+    };
+    let analysis = Analysis::of(&experiment, results(&experiment, no_cubic_at_50));
+    let cells: Vec<Agreement> = analysis.tables[0].cells().map(|c| c.agreement).collect();
+    // Two runs 0.02 apart: the interval reaches 0.127 to either side, the published is 0.94.
+    let expected = [Agreement::Differs, Agreement::Differs, Agreement::Close, Agreement::Missing];
+    assert_eq!(cells, expected);
+    let rates = &analysis.tables[1];
+    assert!(rates.cells().all(|c| c.agreement == Agreement::Alone || c.ours.n == 0));
+    assert_eq!(rates.rows.len(), 4, "a row for each flow of each pair");
+}
+
+#[test]
+fn a_reason_counts_as_far_as_its_runs_support_it() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
+    let newreno: Vec<_> = analysis.tables[0].rows[0].cells.iter().collect();
+    let support = |i: usize| newreno[i].reasons.iter().map(|r| r.support).collect::<Vec<_>>();
+    assert_eq!(support(0), [Some(Support::Full)], "0.95 against 0.94");
+    assert_eq!(support(1), [Some(Support::No)], "0.70 is still far from 0.96");
+    assert!(newreno[0].is_explained() && !newreno[1].is_explained());
+    assert!(analysis.tables[0].rows[1].cells.iter().all(|c| c.reasons.is_empty()));
+}
+
+#[test]
+fn a_reason_without_runs_explains_nothing() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, |t| t.variant.is_none()));
+    assert!(analysis.cells().all(|c| !c.is_explained()));
+}
+
+#[test]
+fn claims_are_judged_on_both_sets_of_numbers() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
+    let verdicts: Vec<_> =
+        analysis.claims.iter().map(|c| (c.ours.holds, c.published.holds)).collect();
+    let expected = [
+        (Some(false), Some(true)),  // above 0.9 with NewReno: ours 0.80 and 0.60
+        (Some(false), Some(false)), // fairer with NewReno: the paper has 0.94 twice at 25 ms
+        (Some(true), Some(false)),  // falls: the paper's NewReno rises from 0.94 to 0.96
+    ];
+    assert_eq!(verdicts, expected);
+    assert!(analysis.claims[0].ours.evidence.contains("TCP NewReno, 50 ms is 0.60"));
+}
+
+#[test]
+fn without_runs_nothing_is_claimed() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, |_| false));
+    assert!(analysis.claims.iter().all(|c| c.ours.holds.is_none()));
+    assert!(report::page(&analysis).contains("No runs yet"));
+}
+
+#[test]
+fn the_text_of_a_terminal() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
+    insta::assert_snapshot!(report::text(&analysis));
+}
+
+#[test]
+fn a_page_is_whole_and_loads_nothing() {
+    let experiment = common::small();
+    let page = report::page(&Analysis::of(&experiment, results(&experiment, |_| true)));
+    for outside in ["http:", "https:", "src=", "@import", "url(", "<script", "<link"] {
+        assert!(!page.contains(outside), "the page refers to something outside: {outside}");
+    }
+    assert!(!page.contains("NaN") && !page.contains(">inf"), "an undefined value reached a reader");
+    balanced(&page);
+    for said in ["every-ack", "Unexplained", "0.95 ± 0.13", "✗ fails", "1500 bytes"] {
+        assert!(page.contains(said), "the page does not say {said}");
+    }
+    let (figures, charts) =
+        (page.matches("<figure").count(), page.matches("<svg class=\"chart").count());
+    assert_eq!((figures, charts), (2, 4), "each figure is drawn wide and narrow");
+}
+
+/// Every element that is opened is closed, in order.
+fn balanced(page: &str) {
+    const VOID: [&str; 3] = ["meta", "!doctype", "br"];
+    let mut open: Vec<&str> = Vec::new();
+    for piece in page.split('<').skip(1) {
+        let tag = piece.split('>').next().unwrap_or_default();
+        let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap_or_default();
+        let name = name.trim_end_matches('/');
+        if VOID.contains(&name) || tag.ends_with('/') {
+            continue;
+        }
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "closed out of order near: <{piece:.60}");
+        } else {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+}
