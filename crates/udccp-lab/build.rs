@@ -39,9 +39,12 @@ fn main() {
     println!("cargo:rustc-env=UDCCP_CODE_HASH={digest}");
 }
 
-/// All Rust sources at or below `path` (none where a crate was unpacked without its neighbours:
-/// then its version alone names it). Test modules are sources like any other.
+/// All Rust sources at or below `path`, tests left out (none where a crate was unpacked without its
+/// neighbours: then its version alone names it).
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    if path.file_stem().is_some_and(|name| name == "tests") {
+        return;
+    }
     if path.extension().is_some_and(|e| e == "rs") {
         files.push(path.to_owned());
     }

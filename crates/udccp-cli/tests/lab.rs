@@ -69,7 +69,7 @@ impl Lab {
         self.folder.path().join(name).display().to_string()
     }
 
-    fn args<'a>(&self, command: &'a str, store: &str) -> Vec<String> {
+    fn args(&self, command: &str, store: &str) -> Vec<String> {
         let mut args: Vec<String> = vec!["lab".into(), command.into()];
         args.extend(["--experiments".into(), self.path("experiments")]);
         args.extend(["--store".into(), self.path(store)]);

@@ -5,6 +5,8 @@
 //!
 //! `cargo bench -p udccp-lab --bench sim_speed`; `-- --quick` runs a tenth of the time.
 
+#![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
+
 use std::path::Path;
 
 use bytes::Bytes;
@@ -39,8 +41,8 @@ impl Cost {
     fn print(&self, name: &str) {
         let Self { delivered, events, cpu_s } = self;
         println!(
-            "{name:44} {delivered:>9} packets {cpu_s:>7.3} s  {:>6.2} M packets/s  {:>5.0} ns/packet  \
-             {:>4.1} events/packet",
+            "{name:44} {delivered:>9} packets {cpu_s:>7.3} s  {:>6.2} M packets/s  {:>5.0} \
+             ns/packet  {:>4.1} events/packet",
             self.per_second() / 1e6,
             cpu_s * 1e9 / *delivered as f64,
             *events as f64 / *delivered as f64,

@@ -74,6 +74,7 @@ fn captures() -> (tempfile::TempDir, Vec<PathBuf>) {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn tshark_finds_nothing_wrong_in_captures() {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("skipped: tshark is not installed");

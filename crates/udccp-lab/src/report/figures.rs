@@ -92,10 +92,10 @@ fn table_figure(analysis: &Analysis<'_>, id: &str) -> Option<(Chart, String)> {
     let name = table.table.metric.title();
     let chart = Chart {
         description: format!("{} against {}", table.table.title, table.table.columns),
-        x_name: axis_title(&table.table.columns, &table.columns),
+        x_name: axis_title(&table.table.columns, &places),
         y_name: if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") },
         x: Scale::new(first - margin, last + margin),
-        x_ticks: Some(places),
+        x_ticks: Some(ticks(&places)),
         y,
         shaded: None,
         lines,
@@ -168,13 +168,26 @@ fn places(columns: &[String]) -> Vec<(f64, String)> {
     places.into_iter().zip(columns.iter().cloned()).collect()
 }
 
-/// An axis in words where it is well known.
-fn axis_title(axis: &str, columns: &[String]) -> String {
-    let quantity = columns.first().is_some_and(|c| c.parse::<Duration>().is_ok());
-    match axis {
-        "rtt" if quantity => "round-trip time".to_owned(),
-        other => other.to_owned(),
-    }
+/// The unit that all labels share, as in `25 ms` and `50 ms`.
+fn common_unit(places: &[(f64, String)]) -> Option<&str> {
+    let unit = |label: &'_ str| label.find(' ').map(|i| i + 1);
+    let first = places.first()?.1.as_str();
+    let shared = &first[unit(first)?..];
+    let same = |(_, l): &(f64, String)| unit(l).is_some_and(|i| l[i..] == *shared);
+    places.iter().all(same).then_some(shared)
+}
+
+/// Ticks without the unit that they share: the axis has it.
+fn ticks(places: &[(f64, String)]) -> Vec<(f64, String)> {
+    let Some(unit) = common_unit(places) else { return places.to_vec() };
+    let bare = |label: &str| label.trim_end_matches(unit).trim_end().to_owned();
+    places.iter().map(|(x, label)| (*x, bare(label))).collect()
+}
+
+/// An axis in words where it is well known, with the unit that its labels share.
+fn axis_title(axis: &str, places: &[(f64, String)]) -> String {
+    let name = if axis == "rtt" { "round-trip time" } else { axis };
+    common_unit(places).map_or_else(|| name.to_owned(), |unit| format!("{name}, {unit}"))
 }
 
 /// An axis in a heading.

@@ -18,7 +18,9 @@ pub(super) fn index(analyses: &[Analysis<'_>]) -> String {
     for analysis in analyses {
         body.push_str(&card(analysis));
     }
-    body.push_str("<h2>Protocols</h2>\n<p class=\"what\">One colour and one mark each, in every figure.</p>\n<dl class=\"protocols\">\n");
+    body.push_str("<h2>Protocols</h2>\n");
+    body.push_str("<p class=\"what\">One colour and one mark each, in every figure.</p>\n");
+    body.push_str("<dl class=\"protocols\">\n");
     for p in &PROTOCOLS {
         let _ = writeln!(
             body,
@@ -54,7 +56,8 @@ fn card(analysis: &Analysis<'_>) -> String {
         )
     };
     format!(
-        "<a class=\"card\" href=\"{id}.html\"><h2>{}</h2><p>{}</p><p class=\"result\">{result}</p></a>\n",
+        "<a class=\"card\" href=\"{id}.html\"><h2>{}</h2><p>{}</p>\
+         <p class=\"result\">{result}</p></a>\n",
         escape(title),
         escape(&experiment.asks),
         id = escape(&experiment.id),

@@ -82,8 +82,8 @@ fn in_short(analysis: &Analysis<'_>) -> String {
     out.push_str("</section>\n");
     if done < planned {
         out.push_str(
-            "<p class=\"warn\">Not all runs are there yet: intervals are wider than they will be, and \
-             empty cells say so. <code>udccp lab run</code> goes on where it stopped.</p>\n",
+            "<p class=\"warn\">Not all runs are there yet: intervals are wider than they will be, \
+             and empty cells say so. <code>udccp lab run</code> goes on where it stopped.</p>\n",
         );
     }
     out
@@ -94,8 +94,9 @@ fn claims(analysis: &Analysis<'_>) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<h2>Claims</h2>\n<p class=\"what\">Each sentence is judged on our numbers and, by the same \
-         rule, on the paper's own.</p>\n<div class=\"scroll\"><table class=\"claims\">\n<thead><tr>\
+        "<h2>Claims</h2>\n<p class=\"what\">Each sentence is judged on our numbers and, by the \
+         same rule, on the paper's own.</p>\n<div class=\"scroll\"><table \
+         class=\"claims\">\n<thead><tr>\
          <th scope=\"col\">claim</th><th scope=\"col\">ours</th><th scope=\"col\">the paper's own \
          numbers</th></tr></thead>\n<tbody>\n",
     );
@@ -110,15 +111,15 @@ fn claims(analysis: &Analysis<'_>) -> String {
             out,
             "<tr><th scope=\"row\">{}{source}</th>{}{}</tr>",
             escape(&judged.claim.says),
-            verdict(&judged.ours),
-            verdict(&judged.published)
+            verdict("ours", &judged.ours),
+            verdict("the paper's own numbers", &judged.published)
         );
     }
     out.push_str("</tbody></table></div>\n");
     out
 }
 
-fn verdict(judgement: &Judgement) -> String {
+fn verdict(whose: &str, judgement: &Judgement) -> String {
     let (class, word) = match judgement.holds {
         Some(true) => ("close", "✓ holds"),
         Some(false) => ("differs", "✗ fails"),
@@ -130,7 +131,11 @@ fn verdict(judgement: &Judgement) -> String {
         ""
     };
     let evidence = escape(&judgement.evidence);
-    format!("<td class=\"{class}\"><b>{word}</b><small>{evidence}</small>{doubt}</td>")
+    format!(
+        "<td class=\"{class}\" data-label=\"{}\"><b>{word}</b><small>{evidence}</small>\
+         {doubt}</td>",
+        escape(whose)
+    )
 }
 
 fn assumptions(analysis: &Analysis<'_>) -> String {
@@ -139,14 +144,16 @@ fn assumptions(analysis: &Analysis<'_>) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<h2>Assumptions</h2>\n<p class=\"what\">What the study leaves open, what was chosen here, and \
-         why.</p>\n<div class=\"scroll\"><table class=\"text\">\n<thead><tr><th scope=\"col\">open</th>\
-         <th scope=\"col\">choice</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n",
+        "<h2>Assumptions</h2>\n<p class=\"what\">What the study leaves open, what was chosen here, \
+         and why.</p>\n<div class=\"scroll\"><table class=\"text\">\n<thead><tr>\
+         <th scope=\"col\">open</th><th scope=\"col\">choice</th><th \
+         scope=\"col\">reason</th></tr></thead>\n<tbody>\n",
     );
     for a in given {
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td data-label=\"choice\">{}</td>\
+             <td data-label=\"reason\">{}</td></tr>",
             escape(&a.about),
             escape(&a.choice),
             escape(&a.reason)
@@ -162,8 +169,8 @@ fn variants(analysis: &Analysis<'_>) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<h2>Variants</h2>\n<p class=\"what\">The same experiment with one thing changed, run to test \
-         reasons for differences.</p>\n<dl class=\"variants\">\n",
+        "<h2>Variants</h2>\n<p class=\"what\">The same experiment with one thing changed, run to \
+         test reasons for differences.</p>\n<dl class=\"variants\">\n",
     );
     for variant in variants {
         let runs =
@@ -191,10 +198,10 @@ fn again(analysis: &Analysis<'_>) -> String {
     let _ = writeln!(
         out,
         "<pre class=\"cmd\">udccp lab run {id}\nudccp lab report {id}</pre>\n\
-         <p>Seed {seed}; run <i>n</i> of every cell has seed {seed} × 1000 + <i>n</i>, which draws the \
-         starting phases of its flows. The same seed gives the same packets at the same nanosecond, on \
-         any number of cores. Version <code>{VERSION}</code>. These runs took {cpu_s:.0} s of processor \
-         time for {packets} packets.</p>",
+         <p>Seed {seed}; run <i>n</i> of every cell has seed {seed} × 1000 + <i>n</i>, which draws \
+         the starting phases of its flows. The same seed gives the same packets at the same \
+         nanosecond, on any number of cores. Version <code>{VERSION}</code>. These runs took \
+         {cpu_s:.0} s of processor time for {packets} packets.</p>",
         id = escape(&experiment.id),
         seed = experiment.grid.seed,
         packets = grouped(packets),

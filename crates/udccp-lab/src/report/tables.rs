@@ -57,14 +57,15 @@ fn row_html<'r>(
         small(format!("{f} flow, pair with {}", title_of(&row.label)))
     });
     let mut out = format!(
-        "<tr><th scope=\"row\"><span class=\"dot\" style=\"background:{colour}\"></span>{}{flow}</th>",
+        "<tr><th scope=\"row\"><span class=\"dot\" style=\"background:{colour}\"></span>\
+         {}{flow}</th>",
         escape(&row.title())
     );
     for cell in &row.cells {
         if needs_reason(result, cell) {
             notes.push(cell);
         }
-        let note = needs_reason(result, cell).then(|| notes.len());
+        let note = needs_reason(result, cell).then_some(notes.len());
         out.push_str(&cell_html(result, cell, number, note));
     }
     out.push_str("</tr>\n");

@@ -22,7 +22,11 @@ pub(crate) fn choose<T: Copy>(
 
 /// An enum whose values are words in files: reading, printing and serialising by one table.
 macro_rules! words {
-    ($(#[$meta:meta])* $type:ident, $what:literal: $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?) => {
+    (
+        $(#[$meta:meta])*
+        $type:ident, $what:literal:
+        $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum $type {

@@ -6,7 +6,7 @@ use udccp_lab::document;
 use udccp_lab::schema::Experiment;
 
 /// Two flows over 5 Mbit/s for eight seconds.
-pub const SMALL: &str = r#"schema = 1
+pub(crate) const SMALL: &str = r#"schema = 1
 id = "small"
 asks = "Do tests see what campaigns do?"
 
@@ -105,7 +105,7 @@ reason = "the MTU is given"
 "#;
 
 /// The experiment, as if its file stood in `experiments/` of this repository.
-pub fn small() -> Experiment {
+pub(crate) fn small() -> Experiment {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/small.toml");
     let root = document::parse("small.toml", SMALL.to_owned()).expect("TOML");
     Experiment::from_node(root, &path).unwrap_or_else(|faults| panic!("{faults}"))
