@@ -123,6 +123,40 @@ fn close_and_closereq_are_repeated_until_answered() {
     }
 }
 
+#[test]
+fn a_close_whose_answer_is_lost_is_still_in_order() {
+    for end in [CLIENT, SERVER] {
+        let mut pair = connected(16, ConnectionConfig::default());
+        let mut lost = false;
+        pair.filter = Some(Box::new(move |_, d| {
+            let answer = matches!(numbers(d).0, HeaderKind::Reset { code: ResetCode::Closed, .. });
+            lost |= answer;
+            !answer || !lost
+        }));
+        pair.close(end);
+        pair.pass(Duration::from_secs(5));
+        let reasons = [CloseReason::LocalClose, CloseReason::PeerClose];
+        assert_eq!(pair.events[end], [EventKind::Closed(reasons[0])]);
+        assert_eq!(pair.events[1 - end], [EventKind::Closed(reasons[1])]);
+    }
+}
+
+#[test]
+fn a_close_repeated_before_its_answer_left_gets_that_answer() {
+    let mut pair = connected(17, ConnectionConfig::default());
+    pair.close(CLIENT);
+    let now = pair.now;
+    let close = pair.ends[CLIENT].poll_transmit(now).unwrap();
+    let (kind, seq, _) = numbers(&close);
+    let again = forge(&close, kind, seq.next(), &[]);
+    // Both arrive in one batch, before anything is drained.
+    pair.ends[SERVER].handle_datagram(now, close);
+    pair.ends[SERVER].handle_datagram(now, again);
+    pair.pass(ms(100));
+    assert_eq!(exchange(&mut pair), "S Reset");
+    assert_eq!(pair.events[CLIENT], [EventKind::Closed(CloseReason::LocalClose)]);
+}
+
 //= 4340-8.3-4 test
 #[test]
 fn a_close_never_answered_is_given_up() {

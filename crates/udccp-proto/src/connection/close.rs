@@ -107,6 +107,11 @@ impl Connection {
         self.become_state(State::Closed);
     }
 
+    /// Whether the last packet of the connection has not left yet.
+    pub(crate) fn has_reset_to_send(&self) -> bool {
+        self.outbox.reset.is_some()
+    }
+
     /// Whether there is nothing left to send or to wait for; the endpoint may forget the
     /// addresses, and the rest when the application has let go.
     pub(crate) fn is_finished(&self) -> bool {

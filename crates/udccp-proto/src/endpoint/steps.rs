@@ -74,6 +74,11 @@ impl Endpoint {
             Some(index) if self.slots.at(index).is_some_and(|c| c.is_alive()) => {
                 Route::Connection(index)
             }
+            // The Reset that answers a Close may still be waiting to leave, when the Close comes
+            // again: another Reset would overtake it and say something else.
+            Some(index) if self.slots.at(index).is_some_and(|c| c.has_reset_to_send()) => {
+                Route::Nowhere
+            }
             Some(_) => self.refuse(now, packet, ResetCode::NoConnection),
             None if self.table.is_taken(&tuple) => {
                 self.refuse(now, packet, ResetCode::NoConnection)

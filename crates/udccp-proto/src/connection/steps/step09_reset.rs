@@ -19,6 +19,14 @@ impl Connection {
         let code = packet.view.reset_code().unwrap_or(ResetCode::Unspecified);
         let data = packet.view.reset_data().unwrap_or_default();
         let reason = match code {
+            // The peer forgot the connection when it answered our Close, and the answer was lost.
+            ResetCode::NoConnection if matches!(self.state, State::Closing | State::CloseReq) => {
+                if self.wishes.closes {
+                    CloseReason::LocalClose
+                } else {
+                    CloseReason::PeerClose
+                }
+            }
             ResetCode::Closed if self.wishes.closes => CloseReason::LocalClose,
             ResetCode::Closed => CloseReason::PeerClose,
             code => CloseReason::PeerReset { code, data },
