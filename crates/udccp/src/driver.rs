@@ -12,8 +12,8 @@ use crate::Error;
 use crate::io::{Receiver, UdpIo};
 use crate::shared::{Running, Shared, Turn};
 
-/// Starts the driver on the current runtime.
-pub(crate) fn spawn(shared: &Arc<Shared>) -> Result<(), Error> {
+/// Prepares the driver on the current runtime.
+pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
     let io_error = |source| Error::Io { what: "cannot drive the UDP socket", source };
     let runtime = tokio::runtime::Handle::try_current()
         .map_err(|e| io_error(io::Error::other(e.to_string())))?;
@@ -23,7 +23,10 @@ pub(crate) fn spawn(shared: &Arc<Shared>) -> Result<(), Error> {
     let socket = UdpSocket::from_std(socket).map_err(io_error)?;
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
-    runtime.spawn(drive(Arc::clone(shared), socket, bell));
+    shared.set_starter(move |shared| {
+        runtime.spawn(drive(Arc::clone(shared), socket, bell));
+        Ok(())
+    });
     Ok(())
 }
 

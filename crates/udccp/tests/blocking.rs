@@ -112,10 +112,26 @@ fn accepting_and_connecting_time_out() {
 }
 
 #[test]
+fn a_client_that_calls_between_bind_and_listen_is_not_refused() {
+    within(|| {
+        let endpoint = Endpoint::bind(localhost(false)).unwrap();
+        let udp = endpoint.local_addr();
+        let client = thread::Builder::new()
+            .spawn(move || Connection::connect(udp, SERVICE).map(drop))
+            .unwrap();
+        thread::park_timeout(Duration::from_millis(50));
+        let listener = endpoint.listen(udp.port(), [SERVICE], &Options::default()).unwrap();
+        listener.accept().unwrap();
+        client.join().unwrap().unwrap();
+    });
+}
+
+#[test]
 fn the_driver_ends_with_its_last_handle() {
     within(|| {
         let endpoint = Endpoint::bind(localhost(false)).unwrap();
         let addr = endpoint.local_addr();
+        drop(endpoint.listen(7, [SERVICE], &Options::default()).unwrap());
         drop(endpoint);
         #[expect(clippy::disallowed_methods, reason = "a test that waits for a thread")]
         let deadline = Instant::now() + Duration::from_secs(5);

@@ -12,18 +12,19 @@ use crate::Error;
 use crate::io::Receiver;
 use crate::shared::{Running, Shared, Turn};
 
-/// Starts the driver.
-pub(super) fn spawn(shared: &Arc<Shared>) -> Result<(), Error> {
+/// Prepares the driver.
+pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     let io_error = |source| Error::Io { what: "cannot start the socket's thread", source };
     let (bell, ear) = UnixStream::pair().map_err(io_error)?;
     bell.set_nonblocking(true).map_err(io_error)?;
     ear.set_nonblocking(true).map_err(io_error)?;
     shared.set_driver(Waker::from(Arc::new(Bell(bell))));
-    let theirs = Arc::clone(shared);
-    std::thread::Builder::new()
-        .name("udccp".into())
-        .spawn(move || drive(&theirs, &ear))
-        .map_err(io_error)?;
+    shared.set_starter(move |shared| {
+        let theirs = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name("udccp".into());
+        thread.spawn(move || drive(&theirs, &ear)).map_err(io_error)?;
+        Ok(())
+    });
     Ok(())
 }
 

@@ -35,7 +35,7 @@ impl Endpoint {
     pub fn bind_with(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
         let shared = Arc::new(Shared::bind(addr, options)?);
         let handle = Handle::new(Arc::clone(&shared));
-        driver::spawn(&shared)?;
+        driver::prepare(&shared)?;
         Ok(Self { handle })
     }
 

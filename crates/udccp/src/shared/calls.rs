@@ -48,7 +48,9 @@ impl Handle {
             let tuple = core.endpoint.tuple(id);
             tuple.map(|t| (id, t)).ok_or(Error::Unreachable { peer })
         })?;
-        Ok(ConnHandle { handle: self.clone(), id, tuple, service })
+        let conn = ConnHandle { handle: self.clone(), id, tuple, service };
+        self.start()?;
+        Ok(conn)
     }
 
     /// Serves `services` on DCCP port `port`.
@@ -67,7 +69,9 @@ impl Handle {
             core.listeners.insert(id, Waiters::default());
             Ok::<_, Error>(id)
         })?;
-        Ok(ListenHandle { handle: self.clone(), id, port, path_mtu })
+        let listener = ListenHandle { handle: self.clone(), id, port, path_mtu };
+        self.start()?;
+        Ok(listener)
     }
 
     pub(crate) fn endpoint_stats(&self) -> EndpointStats {

@@ -6,7 +6,7 @@ use udccp_proto::{ConnectionId, FourTuple, ListenerId};
 use udccp_wire::ServiceCode;
 
 use super::Shared;
-use crate::Address;
+use crate::{Address, Error};
 
 /// Keeps the driver running.
 #[derive(Debug)]
@@ -20,6 +20,11 @@ impl Handle {
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.0
+    }
+
+    /// Starts the driver if that has not been done yet.
+    pub(super) fn start(&self) -> Result<(), Error> {
+        self.0.start()
     }
 }
 

@@ -7,9 +7,10 @@ mod core;
 mod handle;
 mod waiters;
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use udccp_base::{Instant, Machine};
@@ -25,11 +26,20 @@ use crate::{EndpointOptions, Error};
 const READS_PER_TURN: usize = 4;
 
 /// One UDP socket and the endpoint on it.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) io: UdpIo,
     pub(crate) clock: Clock,
     core: Mutex<Core>,
+    starter: Mutex<Option<Starter>>,
+}
+
+/// What starts the driver.
+type Starter = Box<dyn FnOnce(&Arc<Shared>) -> Result<(), Error> + Send>;
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("io", &self.io).finish_non_exhaustive()
+    }
 }
 
 /// What a turn of the driver leaves to be done.
@@ -64,7 +74,22 @@ impl Shared {
         config.ccids = options.ccids.clone();
         config.stray_resets_per_sec = options.stray_resets_per_sec;
         let core = Mutex::new(Core::new(Endpoint::new(config)));
-        Ok(Self { io, clock: Clock::start(), core })
+        Ok(Self { io, clock: Clock::start(), core, starter: Mutex::new(None) })
+    }
+
+    /// Sets what starts the driver. It does so with the first listener or connection: a client that
+    /// calls between the bind and the listen waits in the kernel's buffer and is not refused.
+    pub(crate) fn set_starter(
+        &self,
+        starter: impl FnOnce(&Arc<Self>) -> Result<(), Error> + Send + 'static,
+    ) {
+        *self.starter.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(starter));
+    }
+
+    /// Starts the driver if that has not been done yet.
+    fn start(self: &Arc<Self>) -> Result<(), Error> {
+        let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
+        starter.map_or(Ok(()), |start| start(self))
     }
 
     /// Names who is woken when only the driver can go on.
