@@ -178,6 +178,9 @@ fn what_is_not_there_is_named_with_what_is() {
     fails(&["sim", &file], 4, &["axis `rtt`: choose one value", "hint: --set rtt=\"20 ms\""]);
     fails(&["sim", &file, "--set", "rtt=30 ms"], 4, &["no value \"30 ms\"", "hint: it has: 20 ms"]);
     fails(&["sim", &file, "--set", "rtt"], 4, &["expected KEY=VALUE"]);
+    let variant = ["sim", &file, "--set", "rtt=20 ms", "--variant", "fast"];
+    fails(&variant, 4, &["no variant \"fast\"", "there are: none"]);
+    fails(&["sim", &file, "--snaplen", "64"], 2, &["--pcap"]);
     let set = "flow.third.start=1 s";
     fails(&["sim", &file, "--set", set, "--set", "rtt=20 ms"], 4, &["`third`", "first, second"]);
 }

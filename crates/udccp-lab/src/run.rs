@@ -47,6 +47,8 @@ pub struct RunOptions<'a> {
     pub check: bool,
     /// Write a capture of every observation point to this folder.
     pub pcap: Option<&'a Path>,
+    /// Keep at most this many bytes of each captured packet.
+    pub snaplen: Option<u32>,
 }
 
 /// Runs a scenario. `name` is what the record calls it.
@@ -70,7 +72,7 @@ pub fn run(
         interval: measure.every,
         seed: Seed(seed),
         check: options.check,
-        capture: options.pcap.map(capture).transpose()?,
+        capture: options.pcap.map(|folder| capture(folder, options.snaplen)).transpose()?,
     };
     let begun = cpu_time::ThreadTime::now();
     let result = network.run(config)?;
@@ -122,13 +124,17 @@ fn source(flow: &Flow) -> Box<dyn Source> {
     }
 }
 
-fn capture(folder: &Path) -> Result<Capture<'_>, RunError> {
+fn capture(folder: &Path, snaplen: Option<u32>) -> Result<Capture<'_>, RunError> {
     let cannot = |error| RunError::Folder { folder: folder.display().to_string(), error };
     fs::create_dir_all(folder).map_err(cannot)?;
-    Ok(Capture::new(move |point| {
+    let capture = Capture::new(move |point| {
         let file = File::create(folder.join(format!("{point}.pcap")))?;
         Ok(Some(Box::new(file) as CaptureFile))
-    }))
+    });
+    Ok(match snaplen {
+        Some(bytes) => capture.with_snaplen(bytes),
+        None => capture,
+    })
 }
 
 fn record(name: &str, scenario: &Scenario, seed: u64, result: &RunResult, cpu_s: f64) -> Record {

@@ -14,7 +14,7 @@ fn run(second: &str, seed: u64, check: bool) -> Record {
     let scenario = experiment
         .scenario_with(&Vec::new(), &[change])
         .unwrap_or_else(|faults| panic!("{faults}"));
-    let options = RunOptions { check, pcap: None };
+    let options = RunOptions { check, ..RunOptions::default() };
     udccp_lab::run(&experiment.id, &scenario, seed, options).expect("a run")
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use udccp_lab::document::Override;
 use udccp_lab::schema::{Experiment, Point, Scenario};
-use udccp_lab::{Record, RunOptions};
+use udccp_lab::{Record, RunError, RunOptions};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
@@ -22,12 +22,18 @@ pub(crate) struct Args {
     /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose a grid axis's value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Run a variant of an experiment file
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
     /// Write a capture of every observation point (pcap, raw IP) to this folder
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
+    /// Keep this many bytes of each captured packet; all of it where absent
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    snaplen: Option<u32>,
     /// Check the simulator's invariants at every step (slower)
     #[arg(long)]
     check: bool,
@@ -43,12 +49,14 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let experiment = Experiment::load(&args.scenario).map_err(bad_input)?;
-    let (point, changes) = choose(&experiment, &args.set)?;
+    let (point, set) = choose(&experiment, &args.set)?;
+    let mut changes = variant(&experiment, args.variant.as_deref())?;
+    changes.extend(set);
     let scenario = experiment.scenario_with(&point, &changes).map_err(bad_input)?;
     let seed = args.seed.unwrap_or(experiment.grid.seed);
-    let options = RunOptions { check: args.check, pcap: args.pcap.as_deref() };
-    let record = udccp_lab::run(&experiment.id, &scenario, seed, options)
-        .map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
+    let options =
+        RunOptions { check: args.check, pcap: args.pcap.as_deref(), snaplen: args.snaplen };
+    let record = udccp_lab::run(&experiment.id, &scenario, seed, options).map_err(run_failure)?;
     if args.json {
         output::json(&record)?;
     } else {
@@ -60,6 +68,25 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 /// A fault in a file; its hints are part of its text.
 pub(super) fn bad_input(faults: udccp_lab::Diagnostics) -> Failure {
     Failure::new(Exit::BadInput, faults.to_string())
+}
+
+fn run_failure(error: RunError) -> Failure {
+    match error {
+        RunError::Flow { .. } => Failure::new(Exit::BadInput, error.to_string()),
+        _ => Failure::new(Exit::Failure, error.to_string()),
+    }
+}
+
+/// What a variant of the experiment changes.
+fn variant(experiment: &Experiment, name: Option<&str>) -> Outcome<Vec<Override>> {
+    let Some(name) = name else { return Ok(Vec::new()) };
+    let found = experiment.variants.iter().find(|v| v.id == name);
+    found.map(|v| v.changes.clone()).ok_or_else(|| {
+        let known: Vec<&str> = experiment.variants.iter().map(|v| v.id.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Failure::new(Exit::BadInput, format!("there is no variant \"{name}\""))
+            .hint(format!("there are: {known}"))
+    })
 }
 
 /// The grid point and the changes that the `--set` flags ask for.

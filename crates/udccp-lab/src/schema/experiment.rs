@@ -68,7 +68,8 @@ pub struct Variant {
     pub says: String,
     /// At which points.
     pub filter: Filter,
-    changes: Vec<Override>,
+    /// What it changes.
+    pub changes: Vec<Override>,
 }
 
 impl Experiment {
