@@ -18,7 +18,7 @@ apt_install() { # command package why
 }
 
 need_compiler() {
-    apt_install cc gcc "the linker of Rust and the C part of the result store" || {
+    apt_install cc "gcc libc6-dev" "the linker of Rust and the C part of the result store" || {
         echo "setup: no C compiler; install gcc (Debian: apt-get install gcc libc6-dev)" >&2
         exit 1
     }
