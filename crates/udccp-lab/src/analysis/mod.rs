@@ -4,6 +4,7 @@ mod claim;
 mod explanation;
 mod results;
 mod table;
+mod value;
 
 pub use claim::{JudgedClaim, Judgement, judge};
 pub use explanation::{Reason, Support, explain};

@@ -4,9 +4,9 @@ use udccp_metrics::Summary;
 
 use super::explanation::Reason;
 use super::results::Results;
+use super::value::value;
 use crate::protocol::{self, Protocol};
-use crate::record::Record;
-use crate::schema::{Experiment, Metric, Point, Published, Rates, Table};
+use crate::schema::{Experiment, Point, Published, Table};
 
 /// A table filled in.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ fn cell(
     let mut values = Vec::new();
     let mut undefined = None;
     for record in results.at(variant, point) {
-        match value(record, table, flow) {
+        match value(record, table.metric, table.rates, flow) {
             Ok(value) => values.push(value),
             Err(why) => undefined = Some(why),
         }
@@ -187,43 +187,4 @@ pub(super) fn is_close(mean: f64, published: f64, table: &Table) -> bool {
     let unit = 10_f64.powi(-(table.metric.digits() as i32));
     let round = |x: f64| (x / unit).round() * unit;
     (round(mean) - round(published)).abs() <= table.close + unit * 1e-6
-}
-
-/// The value of a metric in one run, or why there is none.
-fn value(record: &Record, table: &Table, flow: Option<&str>) -> Result<f64, String> {
-    let (path, value) = match (table.metric, flow) {
-        (Metric::Jain, _) if table.rates == Rates::Goodput => {
-            ("system.jain_goodput".to_owned(), record.system.jain_goodput)
-        }
-        (Metric::Jain, _) => ("system.jain".to_owned(), record.system.jain),
-        (Metric::JainOfMeans, _) => {
-            ("system.jain_of_means".to_owned(), record.system.jain_of_means)
-        }
-        (Metric::Utilisation, _) => {
-            ("system.utilisation_percent".to_owned(), record.system.utilisation_percent)
-        }
-        (Metric::QueueDelay, _) => {
-            ("system.queue_delay_ms.p95".to_owned(), record.system.queue_delay_ms.p95)
-        }
-        (metric, Some(flow)) => flow_value(record, metric, flow)?,
-        (_, None) => return Err("this metric is a flow's".to_owned()),
-    };
-    let why = || record.undefined.get(&path).cloned().unwrap_or_else(|| "no value".to_owned());
-    value.ok_or_else(why)
-}
-
-fn flow_value(
-    record: &Record,
-    metric: Metric,
-    flow: &str,
-) -> Result<(String, Option<f64>), String> {
-    let found = record.flow(flow).ok_or_else(|| format!("there is no flow {flow}"))?;
-    let (key, value) = match metric {
-        Metric::Throughput => ("throughput_mbps", found.throughput_mbps),
-        Metric::Goodput => ("goodput_mbps", found.goodput_mbps),
-        Metric::Loss => ("loss_percent", found.loss_percent),
-        Metric::Delay => ("delay_ms", found.delay_ms),
-        _ => ("jitter_ms", found.jitter_ms),
-    };
-    Ok((format!("flows.{flow}.{key}"), value))
 }

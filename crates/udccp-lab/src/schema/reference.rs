@@ -5,7 +5,8 @@ use std::path::Path;
 use udccp_base::{DataRate, Duration};
 
 use super::grid::Point;
-use super::table::{Context, Metric};
+use super::metric::Metric;
+use super::table::Context;
 use crate::diagnostic::{Diagnostic, Span, suggestion};
 use crate::document::{Faults, Node, Reader};
 
