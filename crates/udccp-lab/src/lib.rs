@@ -11,6 +11,7 @@ mod campaign;
 mod diagnostic;
 pub mod document;
 pub mod export;
+mod network;
 mod plan;
 mod protocol;
 mod record;

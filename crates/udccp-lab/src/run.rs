@@ -5,14 +5,11 @@ use std::path::Path;
 
 use udccp_base::{Duration, Seed};
 use udccp_metrics::{Measured, Undefined, jain, jain_over_time, loss_percent, throughput_mbps};
-use udccp_sim::{
-    AccessConfig, BottleneckConfig, Bulk, Capture, CaptureFile, ConstantRate, Dumbbell,
-    DumbbellConfig, FlowResult, FlowSample, PairConfig, RunConfig, RunResult, SimError, Source,
-};
+use udccp_sim::{Capture, CaptureFile, FlowResult, FlowSample, RunConfig, RunResult, SimError};
 
+use crate::network::network;
 use crate::record::{CostRecord, FlowRecord, QueueDelayRecord, Record, SeriesRecord, SystemRecord};
-use crate::schema::{Flow, SCHEMA, Scenario, Traffic};
-use crate::transports;
+use crate::schema::{Flow, SCHEMA, Scenario};
 use crate::version::VERSION;
 
 /// Why a scenario could not be run.
@@ -78,50 +75,6 @@ pub fn run(
     let result = network.run(config)?;
     let cpu_s = begun.elapsed().as_secs_f64();
     Ok(record(name, scenario, seed, &result, cpu_s))
-}
-
-fn network(scenario: &Scenario, seed: Seed) -> Result<Dumbbell, RunError> {
-    let topology = &scenario.topology;
-    let bottleneck = &topology.bottleneck;
-    let forward = BottleneckConfig {
-        rate: Some(bottleneck.rate),
-        delay: topology.bottleneck_delay(),
-        limit: bottleneck.limit.resolve(bottleneck.rate, bottleneck.rtt),
-        loss: bottleneck.loss.0 / 100.0,
-    };
-    let reverse = BottleneckConfig { loss: 0.0, ..forward };
-    let access = AccessConfig {
-        rate: Some(topology.access.rate),
-        delay: topology.access.delay,
-        limit: topology.access.limit.resolve(topology.access.rate, bottleneck.rtt),
-        jitter: topology.access.jitter,
-    };
-    let mut network = Dumbbell::new(DumbbellConfig { forward, reverse });
-    for flow in &scenario.flows {
-        let own = seed.derive("flow").derive(&flow.name);
-        let ends = transports::build(flow, network.next_addresses(), own)
-            .map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
-        let pair = PairConfig::new(&flow.name, ends.sender, ends.receiver, source(flow));
-        network.add_pair(PairConfig {
-            sender_access: access,
-            receiver_access: access,
-            start: flow.start,
-            start_jitter: scenario.time.phase,
-            stop: flow.stop,
-            ..pair
-        });
-    }
-    Ok(network)
-}
-
-fn source(flow: &Flow) -> Box<dyn Source> {
-    match flow.traffic {
-        Traffic::Bulk => Box::new(Bulk::new()),
-        Traffic::ConstantRate { rate, size } => {
-            let size = u32::try_from(size.bytes()).unwrap_or(u32::MAX);
-            Box::new(ConstantRate::new(rate, size))
-        }
-    }
 }
 
 fn capture(folder: &Path, snaplen: Option<u32>) -> Result<Capture<'_>, RunError> {

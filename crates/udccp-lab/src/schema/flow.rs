@@ -1,14 +1,15 @@
 //! A flow: protocol, start, traffic, and the options of its protocol family.
 
 use serde::Serialize;
-use udccp_base::{DataRate, DataSize, Duration};
+use udccp_base::{DataSize, Duration};
 
 use super::choice::words;
 use super::quantity::{Packets, Percent, StartWindow};
 use super::scenario::DEFAULT_PACKET;
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node, Reader, Value};
-use crate::protocol::{Family, Protocol};
+use super::traffic::{Traffic, check};
+use crate::diagnostic::Diagnostic;
+use crate::document::{Faults, FromNode, Node, Reader};
+use crate::protocol::Protocol;
 
 /// One flow from its sender to its receiver.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,21 +30,6 @@ pub struct Flow {
     pub dccp: DccpOptions,
     /// Options used where the protocol is a TCP.
     pub tcp: TcpOptions,
-}
-
-/// What an application sends.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Traffic {
-    /// As much as the flow takes.
-    Bulk,
-    /// Messages of one size at regular times.
-    ConstantRate {
-        /// Payload rate.
-        rate: DataRate,
-        /// Payload of one message.
-        size: DataSize,
-    },
 }
 
 /// Options of a DCCP flow. What is absent keeps the protocol's default.
@@ -158,12 +144,8 @@ impl Flow {
         let dccp = reader.or("dccp", DccpOptions::default());
         let tcp = reader.or("tcp", TcpOptions::default());
         check_name(name.as_deref(), node, faults);
-        if traffic == Some(Traffic::Bulk)
-            && protocol.is_some_and(|p: &Protocol| p.family == Family::Udp)
-        {
-            let span = node.get("protocol").map_or(&node.span, |n| &n.span);
-            let fault = Diagnostic::at(span, "UDP takes bulk traffic without end");
-            faults.push(fault.hint(CONSTANT_RATE));
+        if let (Some(traffic), Some(protocol)) = (&traffic, protocol) {
+            check(traffic, protocol, node, faults);
         }
         if !(200..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
@@ -186,41 +168,6 @@ fn check_name(name: Option<&str>, node: &Node, faults: &Faults) {
         let span = node.get("name").map_or(&node.span, |n| &n.span);
         let fault = "a flow's name is made of letters, digits, '-' and '_'";
         faults.push(Diagnostic::at(span, fault));
-    }
-}
-
-const CONSTANT_RATE: &str =
-    "write traffic = { kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
-
-impl FromNode for Traffic {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        const KINDS: [&str; 2] = ["bulk", "constant-rate"];
-        if let Value::Text(word) = &node.value {
-            if word == "bulk" {
-                return Some(Self::Bulk);
-            }
-            let fault = Diagnostic::at(&node.span, format!("\"{word}\" is no traffic by itself"));
-            faults.push(fault.hint(CONSTANT_RATE));
-            return None;
-        }
-        let mut reader = Reader::new(node, "traffic", faults)?;
-        let kind: String = reader.need("kind")?;
-        let traffic = match kind.as_str() {
-            "bulk" => Some(Self::Bulk),
-            "constant-rate" => {
-                let rate: Option<DataRate> = reader.need("rate");
-                let size: Option<DataSize> = reader.need("size");
-                rate.zip(size).map(|(rate, size)| Self::ConstantRate { rate, size })
-            }
-            _ => {
-                let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is no kind of traffic"));
-                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
-                return None;
-            }
-        };
-        reader.finish();
-        traffic
     }
 }
 

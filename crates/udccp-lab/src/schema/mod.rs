@@ -11,13 +11,15 @@ mod quantity;
 mod reference;
 mod scenario;
 mod table;
+mod traffic;
 
 pub use claim::{Bound, Claim, Explanation, Predicate};
 pub use experiment::{Assumption, Experiment, Study, Variant};
-pub use flow::{AckCounting, DccpOptions, Flow, Reduction, TcpOptions, TcpProfile, Traffic};
+pub use flow::{AckCounting, DccpOptions, Flow, Reduction, TcpOptions, TcpProfile};
 pub use grid::{Axis, Filter, Grid, Point};
 pub use metric::{Metric, Rates};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, StartWindow};
 pub use reference::{Published, Reference};
 pub use scenario::{Access, Bottleneck, Measure, Queue, SCHEMA, Scenario, Shape, Time, Topology};
 pub use table::{Figure, FigureKind, Table};
+pub use traffic::Traffic;
