@@ -4,7 +4,9 @@ use core::fmt;
 
 use udccp_base::{DataRate, Duration, Instant};
 
+use crate::bic::{Bic, BicConfig};
 use crate::cubic::{Cubic, CubicConfig};
+use crate::law::Governed;
 use crate::newreno::NewReno;
 use crate::parts::Cut;
 
@@ -105,6 +107,8 @@ pub enum Algorithm {
     },
     /// CUBIC.
     Cubic(CubicConfig),
+    /// BIC (Xu, Harfoush and Rhee 2004).
+    Bic(BicConfig),
 }
 
 impl Algorithm {
@@ -113,9 +117,11 @@ impl Algorithm {
 
     /// A fresh instance with a first window of `initial_cwnd` packets (at least 1).
     pub fn build(&self, initial_cwnd: u32) -> Box<dyn CongestionControl> {
+        let first = initial_cwnd;
         match self {
             Self::NewReno { cut } => Box::new(NewReno::new(initial_cwnd, *cut)),
             Self::Cubic(config) => Box::new(Cubic::new(initial_cwnd, config.clone())),
+            Self::Bic(config) => Box::new(Governed::new(first, Bic::new(config.clone()))),
         }
     }
 }

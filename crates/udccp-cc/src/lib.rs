@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod bic;
 mod cubic;
 mod cwv;
 mod initial;
+mod law;
 mod newreno;
 mod pacer;
 mod parts;
@@ -21,6 +23,7 @@ mod tests;
 mod validation;
 
 pub use algorithm::{AckSample, Algorithm, CongestionControl};
+pub use bic::BicConfig;
 pub use cubic::{Cubic, CubicConfig, CubicForm};
 pub use cwv::NewCwv;
 pub use initial::InitialWindow;

@@ -25,6 +25,8 @@ pub enum Marker {
     Square,
     /// ▲
     Triangle,
+    /// ▼
+    TriangleDown,
     /// ◆
     Diamond,
     /// ✕
@@ -51,7 +53,7 @@ pub struct Protocol {
 }
 
 /// All protocols. Adding one is a row here and an arm where its adapter is built.
-pub const PROTOCOLS: [Protocol; 5] = [
+pub const PROTOCOLS: [Protocol; 6] = [
     Protocol {
         name: "dccp/ccid2",
         short: "ccid2",
@@ -69,6 +71,15 @@ pub const PROTOCOLS: [Protocol; 5] = [
         family: Family::Tcp,
         colour: "#d55e00",
         marker: Marker::Square,
+    },
+    Protocol {
+        name: "tcp/bic",
+        short: "bic",
+        title: "TCP BIC",
+        about: "BIC as in Linux 2.6: S_max = 16, B = 4, 0.8 kept (Xu, Harfoush and Rhee 2004)",
+        family: Family::Tcp,
+        colour: "#e69f00",
+        marker: Marker::TriangleDown,
     },
     Protocol {
         name: "tcp/cubic",

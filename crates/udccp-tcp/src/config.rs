@@ -90,6 +90,9 @@ pub enum AckCounting {
     /// One, whatever it acknowledges (kernels before, where appropriate byte counting was off):
     /// with delayed acknowledgements NewReno then grows one segment in two round trips.
     OnePerAck,
+    /// One in slow start, the segments it acknowledges in congestion avoidance: the same kernels
+    /// with an algorithm that makes up for delayed acknowledgements itself.
+    OneInSlowStart,
 }
 
 /// Which acknowledgements give a round-trip time sample.
@@ -179,11 +182,13 @@ impl TcpConfig {
     /// and not segments (`tcp_abc` = 0), initial RTO 3 s, rate halving. Buffers grow to 4 MB there
     /// (`tcp_rmem`, `tcp_wmem`), of which three quarters become window.
     ///
-    /// CUBIC of that time counted segments in congestion avoidance and acknowledgements in
-    /// slow start: its own configuration holds that, and this profile hands it segments.
+    /// CUBIC, BIC, H-TCP and Illinois of that time counted segments in congestion avoidance and
+    /// acknowledgements in slow start. CUBIC's own configuration holds that, and this profile hands
+    /// it segments.
     pub fn linux_2_6_22(algorithm: Algorithm) -> Self {
         let ack_counting = match algorithm {
             Algorithm::Cubic(_) => AckCounting::Segments,
+            Algorithm::Bic(_) => AckCounting::OneInSlowStart,
             _ => AckCounting::OnePerAck,
         };
         Self {

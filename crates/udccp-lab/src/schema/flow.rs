@@ -73,6 +73,8 @@ words! {
     AtMostTwo = "at-most-two",
     /// One.
     OnePerAck = "one-per-ack",
+    /// One in slow start, as many as it acknowledges in congestion avoidance.
+    OneInSlowStart = "one-in-slow-start",
 }
 
 words! {

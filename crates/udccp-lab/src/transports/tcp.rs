@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use udccp_base::Seed;
-use udccp_cc::{Algorithm, CubicConfig};
+use udccp_cc::{Algorithm, BicConfig, CubicConfig};
 use udccp_sim::PairAddresses;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction};
 
@@ -40,6 +40,7 @@ fn config(flow: &Flow) -> Result<TcpConfig, String> {
             schema::AckCounting::Segments => AckCounting::Segments,
             schema::AckCounting::AtMostTwo => AckCounting::AtMost(2),
             schema::AckCounting::OnePerAck => AckCounting::OnePerAck,
+            schema::AckCounting::OneInSlowStart => AckCounting::OneInSlowStart,
         };
     }
     if let Some(reduction) = options.window_reduction {
@@ -79,6 +80,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
     match (name, options.window_cut) {
         ("tcp/newreno", None) => Ok(Algorithm::NEW_RENO),
         ("tcp/newreno", Some(cut)) => Ok(Algorithm::NewReno { cut: keep(cut) }),
+        ("tcp/bic", _) => Ok(Algorithm::Bic(BicConfig::linux_2_6())),
         ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::linux_2_6())),
         ("tcp/cubic-rfc9438", _) => Ok(Algorithm::Cubic(CubicConfig::rfc9438())),
         _ => Err(format!("there is no congestion control for {name}")),

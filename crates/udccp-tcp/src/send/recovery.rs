@@ -112,6 +112,8 @@ impl SendSide {
             AckCounting::Segments => acked.segments,
             AckCounting::AtMost(limit) => acked.segments.min(limit),
             AckCounting::OnePerAck => 1,
+            AckCounting::OneInSlowStart if self.cc.in_slow_start() => 1,
+            AckCounting::OneInSlowStart => acked.segments,
         };
         self.cc.on_ack(&AckSample {
             now,

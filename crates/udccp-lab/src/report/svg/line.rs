@@ -110,6 +110,7 @@ pub(crate) fn marker(shape: Marker, x: f64, y: f64, r: f64, colour: &str, hollow
         Marker::Circle => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" {paint}/>"),
         Marker::Square => polygon([(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
         Marker::Triangle => polygon([(0.0, -1.1), (1.1, 0.9), (-1.1, 0.9), (0.0, -1.1)]),
+        Marker::TriangleDown => polygon([(0.0, 1.1), (1.1, -0.9), (-1.1, -0.9), (0.0, 1.1)]),
         Marker::Diamond => polygon([(0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)]),
         Marker::Cross => format!(
             "<path d=\"M{:.1} {:.1}L{:.1} {:.1}M{:.1} {:.1}L{:.1} {:.1}\" {paint}/>",

@@ -1,0 +1,125 @@
+//! BIC: a window that searches for the share of the path between two bounds.
+//!
+//! L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance
+//! Networks", INFOCOM 2004, in the form of the 2.6 kernels, whose default it was until 2.6.18.
+//!
+//! With `W_max` the window of the last congestion event, a window `W` grows every round trip by
+//!
+//! | where | growth |
+//! |---|---|
+//! | `W <= low_window` | 1 |
+//! | `(W_max - W) / B > S_max` | `S_max` (additive increase) |
+//! | below `W_max` | `(W_max - W) / B` (binary search) |
+//! | within 2 B below and B above `W_max` | `B / smooth_part` |
+//! | up to `W_max + (B - 1) S_max` | `(W - W_max) / (B - 1)` (max probing) |
+//! | beyond | `S_max` |
+//!
+//! and a congestion event leaves `beta W`. Divisions are whole numbers as in the kernels; growth
+//! counts packets, which is what the kernels' correction for delayed acknowledgements amounts to.
+
+use udccp_base::Instant;
+
+use crate::algorithm::AckSample;
+use crate::law::{Law, Window};
+use crate::parts::Cut;
+
+/// Parameters of BIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BicConfig {
+    /// The largest growth in packets per round trip (`S_max`).
+    pub max_increment: u32,
+    /// Windows of at most this many packets grow and are cut as NewReno's.
+    pub low_window: u32,
+    /// The share of the distance that binary search covers per round trip is one in `b`; 2 in the
+    /// paper, 4 in the kernels (`BICTCP_B`).
+    pub b: u32,
+    /// Round trips that the window needs for `b` packets around the last maximum.
+    pub smooth_part: u32,
+    /// What is kept of the window after a congestion event (the paper's 1 - beta).
+    pub cut: Cut,
+    /// Give up more when the window was cut below its last maximum.
+    pub fast_convergence: bool,
+    /// Before the first congestion event, and after a timeout, the window grows by at least one
+    /// packet for this many acknowledged (5 % a round trip).
+    pub unknown_count: u32,
+}
+
+impl BicConfig {
+    /// Out of the box in Linux 2.6.22: `S_max` 16, low window 14, B 4, 819/1024 kept.
+    pub const fn linux_2_6() -> Self {
+        Self {
+            max_increment: 16,
+            low_window: 14,
+            b: 4,
+            smooth_part: 20,
+            cut: Cut { keep_permille: 800 },
+            fast_convergence: true,
+            unknown_count: 20,
+        }
+    }
+}
+
+impl Default for BicConfig {
+    fn default() -> Self {
+        Self::linux_2_6()
+    }
+}
+
+/// The state of BIC.
+#[derive(Clone, Debug)]
+pub(crate) struct Bic {
+    config: BicConfig,
+    /// The window at the last congestion event, or less with fast convergence; 0 before the first.
+    w_max: u32,
+}
+
+impl Bic {
+    pub(crate) fn new(config: BicConfig) -> Self {
+        Self { config, w_max: 0 }
+    }
+
+    /// Packets to be acknowledged for one packet of growth.
+    fn count(&self, cwnd: u32) -> u32 {
+        let BicConfig { max_increment, low_window, b, smooth_part, .. } = self.config;
+        if cwnd <= low_window {
+            return cwnd;
+        }
+        let smooth = cwnd * smooth_part / b;
+        let count = if cwnd < self.w_max {
+            match (self.w_max - cwnd) / b {
+                step if step > max_increment => cwnd / max_increment,
+                0 | 1 => smooth,
+                step => cwnd / step,
+            }
+        } else {
+            match cwnd - self.w_max {
+                beyond if beyond < b => smooth,
+                beyond if beyond < max_increment * (b - 1) => cwnd * (b - 1) / beyond,
+                _ => cwnd / max_increment,
+            }
+        };
+        let most = if self.w_max == 0 { self.config.unknown_count } else { u32::MAX };
+        count.min(most).max(1)
+    }
+}
+
+impl Law for Bic {
+    const NAME: &'static str = "bic";
+
+    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+        window.grow(f64::from(acked) / f64::from(self.count(window.cwnd())));
+    }
+
+    fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
+        let (cwnd, cut) = (window.cwnd(), self.config.cut);
+        let makes_room = self.config.fast_convergence && cwnd < self.w_max;
+        let midway = Cut { keep_permille: (1000 + cut.keep_permille) / 2 };
+        self.w_max = if makes_room { midway.apply(cwnd) } else { cwnd };
+        let cut = if cwnd <= self.config.low_window { Cut::HALF } else { cut };
+        cut.apply(cwnd).max(2)
+    }
+
+    fn on_timeout(&mut self) {
+        self.w_max = 0;
+    }
+}

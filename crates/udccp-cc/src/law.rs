@@ -1,0 +1,139 @@
+//! A window and the law that moves it: what all of TCP's variants have in common.
+//!
+//! A variant says how far the window grows in congestion avoidance and how much is left after a
+//! congestion event. The rest (slow start, bounds, timeouts, being set from outside) is
+//! [`Governed`], once for all of them.
+
+use core::fmt;
+
+use udccp_base::Instant;
+
+use crate::algorithm::{AckSample, CongestionControl};
+use crate::parts::SlowStart;
+
+/// The window that a law moves.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    /// In packets, with the fraction that is on its way to the next one.
+    packets: f64,
+    ssthresh: u32,
+    max: u32,
+}
+
+impl Window {
+    fn new(initial: u32) -> Self {
+        Self { packets: f64::from(initial.max(1)), ssthresh: u32::MAX, max: u32::MAX }
+    }
+
+    /// Whole packets; fractions that sum to a hair less than one make it whole.
+    pub(crate) fn cwnd(&self) -> u32 {
+        (self.packets + 1e-6) as u32
+    }
+
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd() < self.ssthresh
+    }
+
+    /// Adds packets, or fractions of one.
+    pub(crate) fn grow(&mut self, packets: f64) {
+        self.packets += packets;
+    }
+
+    /// Slow start by `acked` packets; returns those left over for congestion avoidance.
+    pub(crate) fn slow_start(&mut self, acked: u32) -> u32 {
+        let (cwnd, rest) = SlowStart::grow(self.cwnd(), self.ssthresh, acked);
+        self.packets = f64::from(cwnd);
+        rest
+    }
+
+    fn set(&mut self, cwnd: u32, ssthresh: u32) {
+        self.packets = f64::from(cwnd.clamp(1, self.max));
+        self.ssthresh = ssthresh.max(2);
+    }
+
+    fn limit(&mut self) {
+        self.packets = self.packets.clamp(1.0, f64::from(self.max));
+    }
+}
+
+/// How one variant moves its window.
+pub(crate) trait Law: Send + fmt::Debug {
+    /// The short name of reports.
+    const NAME: &'static str;
+
+    /// Congestion avoidance: `acked` packets of a full window were acknowledged.
+    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32);
+
+    /// A congestion event: the threshold and the window from here on. Asked before
+    /// [`Law::on_timeout`] too, where it becomes the threshold only.
+    fn ssthresh(&mut self, window: &Window, now: Instant) -> u32;
+
+    /// The timer expired; the threshold was asked for.
+    fn on_timeout(&mut self) {}
+
+    /// The window was set from outside.
+    fn on_set(&mut self) {}
+}
+
+/// A window moved by a law.
+#[derive(Clone, Debug)]
+pub(crate) struct Governed<L> {
+    window: Window,
+    law: L,
+}
+
+impl<L: Law> Governed<L> {
+    /// In slow start with `initial_cwnd` packets (at least 1).
+    pub(crate) fn new(initial_cwnd: u32, law: L) -> Self {
+        Self { window: Window::new(initial_cwnd), law }
+    }
+}
+
+impl<L: Law> CongestionControl for Governed<L> {
+    fn name(&self) -> &'static str {
+        L::NAME
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.window.cwnd()
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
+    }
+
+    fn on_ack(&mut self, ack: &AckSample) {
+        if !ack.cwnd_limited {
+            return;
+        }
+        let mut rest = ack.newly_acked;
+        if self.window.in_slow_start() {
+            rest = self.window.slow_start(rest);
+        }
+        if rest > 0 && !self.window.in_slow_start() {
+            self.law.avoid(&mut self.window, ack, rest);
+        }
+        self.window.limit();
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, _in_flight: u32) {
+        let ssthresh = self.law.ssthresh(&self.window, now);
+        self.window.set(ssthresh.max(2), ssthresh);
+    }
+
+    fn on_rto(&mut self, now: Instant, _in_flight: u32) {
+        let ssthresh = self.law.ssthresh(&self.window, now);
+        self.window.set(1, ssthresh);
+        self.law.on_timeout();
+    }
+
+    fn set_window(&mut self, _now: Instant, cwnd: u32, ssthresh: u32) {
+        self.window.set(cwnd, ssthresh);
+        self.law.on_set();
+    }
+
+    fn clamp(&mut self, max_cwnd: u32) {
+        self.window.max = max_cwnd.max(1);
+        self.window.limit();
+    }
+}

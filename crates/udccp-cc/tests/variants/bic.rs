@@ -1,0 +1,82 @@
+//! BIC: every stretch of its window curve.
+
+use udccp_base::Instant;
+use udccp_cc::{Algorithm, BicConfig};
+
+use crate::path::{Path, near};
+
+fn bic() -> Algorithm {
+    Algorithm::Bic(BicConfig::linux_2_6())
+}
+
+/// Cut at 1000: 800, then 16 packets a round trip until the distance is 4 * 16.
+#[test]
+fn far_below_the_last_maximum_growth_is_additive() {
+    let mut path = Path::cut_at(&bic(), 1000, 100);
+    assert_eq!((path.cc.cwnd(), path.cc.ssthresh()), (800, 800));
+    near(path.rounds(1), 816.0, 1.0);
+    near(path.rounds(7), 928.0, 3.0);
+}
+
+/// dW/dt = (1000 - W) / 4 a round trip: the distance falls as exp(-t / 4).
+#[test]
+fn near_the_last_maximum_the_distance_falls_exponentially() {
+    let mut path = Path::cut_at(&bic(), 1000, 100);
+    path.cc.set_window(Instant::ZERO, 940, 940);
+    for (rounds, total) in [(1, 1.0), (1, 2.0), (2, 4.0)] {
+        // Whole-number steps lag behind the exponential by up to one in the divisor.
+        near(path.rounds(rounds), 1000.0 - 60.0 * libm::exp(-total / 4.0), 2.0);
+    }
+}
+
+/// From 8 below to 4 above: 4 / 20 of a packet a round trip, so 60 round trips for 12 packets.
+#[test]
+fn around_the_last_maximum_the_window_creeps() {
+    let mut path = Path::cut_at(&bic(), 1000, 100);
+    path.cc.set_window(Instant::ZERO, 993, 993);
+    near(path.rounds(20), 997.0, 1.0);
+    near(path.rounds(35), 1004.0, 1.0);
+}
+
+/// Beyond it dW/dt = (W - 1000) / 3: the distance grows as exp(t / 3) up to 48, then 16 a round.
+#[test]
+fn beyond_the_last_maximum_it_probes_ever_faster() {
+    let mut path = Path::cut_at(&bic(), 1000, 100);
+    path.cc.set_window(Instant::ZERO, 1006, 1006);
+    near(path.rounds(3), 1000.0 + 6.0 * libm::exp(1.0), 1.5);
+    // Whole-number steps lag behind.
+    near(path.rounds(3), 1000.0 + 6.0 * libm::exp(2.0), 4.0);
+    path.cc.set_window(Instant::ZERO, 1100, 1100);
+    near(path.rounds(10), 1260.0, 6.0);
+}
+
+#[test]
+fn a_cut_below_the_last_maximum_makes_room() {
+    let mut path = Path::cut_at(&bic(), 1000, 100);
+    path.lose();
+    // Cut at 800 < 1000: the next maximum is 800 * 0.9 = 720, 80 above the window of 640.
+    assert_eq!(path.cc.cwnd(), 640);
+    // (720 - 640) / 4 = 20 > 16: additive for one round, then the search.
+    near(path.rounds(1), 656.0, 1.0);
+    near(path.rounds(2), 720.0 - 64.0 * libm::exp(-0.5), 2.0);
+}
+
+#[test]
+fn small_windows_are_newreno() {
+    let mut path = Path::cut_at(&bic(), 14, 100);
+    assert_eq!(path.cc.cwnd(), 7);
+    assert_eq!([1, 1, 1, 1].map(|n| path.rounds(n)), [8, 9, 10, 11]);
+}
+
+/// After a timeout the threshold is the cut window and the last maximum is forgotten: 16 packets a
+/// round trip, and 5 % where that is more.
+#[test]
+fn after_a_timeout_it_probes_without_a_maximum() {
+    let mut path = Path::new(&bic(), 100, 100);
+    path.cc.on_rto(Instant::ZERO, 100);
+    assert_eq!((path.cc.cwnd(), path.cc.ssthresh()), (1, 80));
+    // In the seventh round 16 packets reach the threshold; 48 are left, five for one.
+    assert_eq!(path.rounds(7), 80 + 48 / 5);
+    path.cc.set_window(Instant::ZERO, 1000, 1000);
+    near(path.rounds(2), 1000.0 * 1.05 * 1.05, 2.0);
+}
