@@ -1,11 +1,13 @@
-//! Throughput, loss and utilisation from counts.
+//! Throughput and utilisation from counts.
 
 use crate::undefined::{Measured, Undefined, check};
 
 /// Mean rate of `bytes` over `span_s` seconds in Mbit/s (10^6 bit/s).
 ///
 /// Over the wire bytes (IP packets) this is throughput, over the payload it is goodput
-/// (RFC 5166 section 2.1.1).
+/// (RFC 5166 section 2.1.1). Also transfer size over transfer time, equation (1) of Nor et al.,
+/// "Performance Enhancement of DCCP TCP-like over Long Delay Link Networks" (2012), which counts the
+/// IP bytes of the flow on the link between the routers.
 ///
 /// # Errors
 /// [`Undefined::EmptyInterval`] when the span is not longer than zero.
@@ -15,19 +17,6 @@ pub fn throughput_mbps(bytes: u64, span_s: f64) -> Measured {
         return Err(Undefined::EmptyInterval);
     }
     Ok(bytes as f64 * 8.0 / 1e6 / span_s)
-}
-
-/// Packets lost out of `sent`, in percent: `100 * (sent - delivered) / sent`.
-///
-/// Both counts cover the same packets; more delivered than sent (duplicates) counts as no loss.
-///
-/// # Errors
-/// [`Undefined::NoSamples`] when nothing was sent.
-pub fn loss_percent(sent: u64, delivered: u64) -> Measured {
-    if sent == 0 {
-        return Err(Undefined::NoSamples);
-    }
-    Ok(100.0 * sent.saturating_sub(delivered) as f64 / sent as f64)
 }
 
 /// The part of a link of `capacity_mbps` that the given rates fill, in percent
@@ -54,13 +43,6 @@ mod tests {
         assert_eq!(throughput_mbps(12_500_000, 1.0), Ok(100.0));
         assert_eq!(throughput_mbps(1, 0.0), Err(Undefined::EmptyInterval));
         assert_eq!(throughput_mbps(1, f64::NAN), Err(Undefined::BadInput));
-    }
-
-    #[test]
-    fn loss_counts_packets() {
-        assert_eq!(loss_percent(200, 199), Ok(0.5));
-        assert_eq!(loss_percent(10, 11), Ok(0.0));
-        assert_eq!(loss_percent(0, 0), Err(Undefined::NoSamples));
     }
 
     #[test]

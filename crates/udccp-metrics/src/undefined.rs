@@ -23,6 +23,16 @@ pub enum Undefined {
     EmptyInterval,
     /// The reference value that divides the result is zero.
     ZeroReference,
+    /// A flow without any throughput: minus infinity decibels, minus infinity of utility.
+    Silent,
+    /// No flow has its fair share or more.
+    NoneFair,
+    /// No flow has less than its fair share.
+    NoneUnfair,
+    /// What was waited for never came within the measured time.
+    Never,
+    /// Two lists that belong together have different lengths.
+    DifferentLengths,
     /// An input was negative, infinite or not a number.
     BadInput,
 }
@@ -35,12 +45,22 @@ impl fmt::Display for Undefined {
             Self::TooFew { needed, got } => write!(f, "needs {needed} values, there are {got}"),
             Self::EmptyInterval => f.write_str("the measuring interval is empty"),
             Self::ZeroReference => f.write_str("the value to compare with is zero"),
+            Self::Silent => f.write_str("a flow delivered nothing"),
+            Self::NoneFair => f.write_str("no flow has its fair share or more"),
+            Self::NoneUnfair => f.write_str("no flow has less than its fair share"),
+            Self::Never => f.write_str("never in the measured time"),
+            Self::DifferentLengths => f.write_str("series of different lengths"),
             Self::BadInput => f.write_str("an input is negative or not a finite number"),
         }
     }
 }
 
 impl std::error::Error for Undefined {}
+
+/// Refuses infinite and NaN inputs.
+pub(crate) fn check_finite(values: &[f64]) -> Result<(), Undefined> {
+    if values.iter().all(|v| v.is_finite()) { Ok(()) } else { Err(Undefined::BadInput) }
+}
 
 /// Refuses negative, infinite and NaN inputs.
 pub(crate) fn check(values: &[f64]) -> Result<(), Undefined> {

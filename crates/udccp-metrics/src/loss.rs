@@ -1,0 +1,90 @@
+//! Loss: of packets, and of events.
+
+use crate::undefined::{Measured, Undefined};
+
+/// Packets lost, `sent - received` (Nor et al., "Performance Enhancement of DCCP TCP-like over Long
+/// Delay Link Networks" (2012), equation (2)); zero when duplicates make more arrive than left.
+pub const fn packet_loss(sent: u64, received: u64) -> u64 {
+    sent.saturating_sub(received)
+}
+
+/// Packets lost out of `sent`, in percent: `100 * (sent - delivered) / sent`.
+///
+/// Both counts cover the same packets; more delivered than sent (duplicates) counts as no loss.
+///
+/// # Errors
+/// [`Undefined::NoSamples`] when nothing was sent.
+pub fn loss_percent(sent: u64, delivered: u64) -> Measured {
+    if sent == 0 {
+        return Err(Undefined::NoSamples);
+    }
+    Ok(100.0 * packet_loss(sent, delivered) as f64 / sent as f64)
+}
+
+/// Loss events among losses at these times (rising, nanoseconds): a loss belongs to the event
+/// before it when it is at most one round-trip time after that event's first loss
+/// (RFC 5348 section 5.2, RFC 5166 section 2.1.3).
+pub fn loss_events(times_ns: &[u64], rtt_ns: u64) -> u64 {
+    let mut events = 0;
+    let mut begun: Option<u64> = None;
+    for &at in times_ns {
+        if begun.is_none_or(|first| at.saturating_sub(first) > rtt_ns) {
+            begun = Some(at);
+            events += 1;
+        }
+    }
+    events
+}
+
+/// The loss event rate in percent: loss events for each packet sent (RFC 5166 section 2.1.3).
+///
+/// # Errors
+/// [`Undefined::NoSamples`] when nothing was sent.
+pub fn loss_event_percent(events: u64, sent: u64) -> Measured {
+    if sent == 0 {
+        return Err(Undefined::NoSamples);
+    }
+    Ok(100.0 * events as f64 / sent as f64)
+}
+
+/// The goodput ratio in percent: useful bytes delivered of all bytes put on the network
+/// (RFC 5166 section 2.4).
+///
+/// # Errors
+/// [`Undefined::NoSamples`] when nothing was sent.
+pub fn goodput_ratio_percent(delivered_bytes: u64, sent_bytes: u64) -> Measured {
+    if sent_bytes == 0 {
+        return Err(Undefined::NoSamples);
+    }
+    Ok(100.0 * delivered_bytes as f64 / sent_bytes as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_counts_packets() {
+        assert_eq!(packet_loss(10, 7), 3);
+        assert_eq!(loss_percent(200, 199), Ok(0.5));
+        assert_eq!(loss_percent(10, 11), Ok(0.0));
+        assert_eq!(loss_percent(0, 0), Err(Undefined::NoSamples));
+    }
+
+    #[test]
+    fn losses_of_one_round_trip_are_one_event() {
+        // 100 ms: 0, 40 and 100 belong together; 101 begins the next, 201 still is in it.
+        let ms = |t: u64| t * 1_000_000;
+        let times = [0, 40, 100, 101, 201, 300].map(ms);
+        assert_eq!(loss_events(&times, ms(100)), 3);
+        assert_eq!(loss_events(&[], 1), 0);
+        assert_eq!(loss_event_percent(3, 600), Ok(0.5));
+        assert_eq!(loss_event_percent(0, 0), Err(Undefined::NoSamples));
+    }
+
+    #[test]
+    fn headers_and_losses_lower_the_goodput_ratio() {
+        assert_eq!(goodput_ratio_percent(1460, 1500), Ok(100.0 * 1460.0 / 1500.0));
+        assert_eq!(goodput_ratio_percent(0, 0), Err(Undefined::NoSamples));
+    }
+}

@@ -1,0 +1,109 @@
+//! How a sender answers to changes: RFC 5166 sections 2.1 and 2.2.1.
+
+use crate::undefined::{Measured, Undefined, check};
+
+/// Power: throughput over delay, Mbit/s for each millisecond (RFC 5166 section 2.1).
+///
+/// # Errors
+/// [`Undefined::ZeroReference`] without delay, [`Undefined::BadInput`].
+pub fn power(throughput_mbps: f64, delay_ms: f64) -> Measured {
+    check(&[throughput_mbps, delay_ms])?;
+    if delay_ms == 0.0 {
+        return Err(Undefined::ZeroReference);
+    }
+    Ok(throughput_mbps / delay_ms)
+}
+
+/// The rate in packets a second that a TCP without delayed acknowledgements has at this
+/// round-trip time and loss rate: `1.2 / (RTT sqrt(p))` (RFC 5166 section 2.1, Floyd and Fall 1999).
+///
+/// # Errors
+/// [`Undefined::ZeroReference`] when time or loss is zero, [`Undefined::BadInput`].
+pub fn tcp_friendly_rate(rtt_s: f64, loss: f64) -> Measured {
+    check(&[rtt_s, loss])?;
+    if rtt_s == 0.0 || loss == 0.0 {
+        return Err(Undefined::ZeroReference);
+    }
+    Ok(1.2 / (rtt_s * loss.sqrt()))
+}
+
+/// Responsiveness: round-trip times of lasting congestion until the sending rate has halved
+/// (RFC 5166 section 2.2.1). `rates` holds the rate before the congestion, then one a round trip.
+///
+/// # Errors
+/// [`Undefined::NoSamples`] without rates, [`Undefined::Never`] when it does not halve,
+/// [`Undefined::BadInput`].
+pub fn responsiveness(rates: &[f64]) -> Measured {
+    check(rates)?;
+    let first = rates.first().ok_or(Undefined::NoSamples)?;
+    let halved = rates.iter().position(|r| *r <= first / 2.0);
+    halved.map(|n| n as f64).ok_or(Undefined::Never)
+}
+
+/// Aggressiveness: the largest rise of the rate from one round trip to the next without congestion
+/// (RFC 5166 section 2.2.1), in the unit of the rates; zero where it never rises.
+///
+/// # Errors
+/// [`Undefined::TooFew`] for fewer than two round trips, [`Undefined::BadInput`].
+pub fn aggressiveness(rates: &[f64]) -> Measured {
+    largest_step(rates, |before, after| after - before)
+}
+
+/// Smoothness of one sender under periodic loss: the largest fall of the rate from one round trip to
+/// the next (RFC 5166 section 2.2.1), in the unit of the rates; zero where it never falls.
+///
+/// # Errors
+/// [`Undefined::TooFew`] for fewer than two round trips, [`Undefined::BadInput`].
+pub fn largest_reduction(rates: &[f64]) -> Measured {
+    largest_step(rates, |before, after| before - after)
+}
+
+fn largest_step(rates: &[f64], step: fn(f64, f64) -> f64) -> Measured {
+    check(rates)?;
+    if rates.len() < 2 {
+        return Err(Undefined::TooFew { needed: 2, got: rates.len() });
+    }
+    Ok(rates.windows(2).map(|w| step(w[0], w[1])).fold(0.0, f64::max))
+}
+
+/// Time in seconds from a change at `epoch_s` until the rate of an interval is first back at
+/// `level` or more, for example after an outage or a burst of other traffic.
+///
+/// # Errors
+/// As [`crate::convergence_time`].
+pub fn recovery_time(rates: &[f64], times_s: &[f64], epoch_s: f64, level: f64) -> Measured {
+    check(rates)?;
+    crate::convergence_time(&[rates], times_s, epoch_s, level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_at_one_percent_and_100_ms_sends_120_packets_a_second() {
+        assert!((tcp_friendly_rate(0.1, 0.01).unwrap() - 120.0).abs() < 1e-9);
+        assert_eq!(tcp_friendly_rate(0.1, 0.0), Err(Undefined::ZeroReference));
+        assert_eq!(power(90.0, 30.0), Ok(3.0));
+        assert_eq!(power(90.0, 0.0), Err(Undefined::ZeroReference));
+    }
+
+    #[test]
+    fn a_tcp_halves_in_one_round_trip_and_grows_by_one_packet() {
+        assert_eq!(responsiveness(&[100.0, 50.0]), Ok(1.0));
+        assert_eq!(responsiveness(&[100.0, 90.0]), Err(Undefined::Never));
+        assert_eq!(responsiveness(&[]), Err(Undefined::NoSamples));
+        let saw = [50.0, 51.0, 52.0, 26.0, 27.0];
+        assert_eq!(aggressiveness(&saw), Ok(1.0));
+        assert_eq!(largest_reduction(&saw), Ok(26.0));
+        assert_eq!(aggressiveness(&[5.0]), Err(Undefined::TooFew { needed: 2, got: 1 }));
+        assert_eq!(largest_reduction(&[1.0, 2.0]), Ok(0.0));
+    }
+
+    #[test]
+    fn recovery_counts_from_the_change() {
+        let times = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!(recovery_time(&[9.0, 0.0, 4.0, 8.0], &times, 1.0, 8.0), Ok(3.0));
+        assert_eq!(recovery_time(&[9.0, 0.0, 0.0, 0.0], &times, 1.0, 8.0), Err(Undefined::Never));
+    }
+}
