@@ -2,8 +2,7 @@
 
 use udccp_base::Seed;
 use udccp_sim::{
-    AccessConfig, BottleneckConfig, Bulk, ConstantRate, Dumbbell, DumbbellConfig, PairConfig,
-    Source,
+    BottleneckConfig, Bulk, ConstantRate, Dumbbell, DumbbellConfig, PairConfig, Source,
 };
 
 use crate::run::RunError;
@@ -16,20 +15,10 @@ use crate::transports;
 /// Flow settings that contradict each other.
 pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Dumbbell, RunError> {
     let topology = &scenario.topology;
-    let bottleneck = &topology.bottleneck;
-    let forward = BottleneckConfig {
-        rate: Some(bottleneck.rate),
-        delay: topology.bottleneck_delay(),
-        limit: bottleneck.limit.resolve(bottleneck.rate, bottleneck.rtt),
-        loss: bottleneck.loss.0 / 100.0,
-    };
+    let rtt = topology.rtt();
+    let forward = topology.bottleneck.bottleneck_config(topology.access_delays(), rtt);
     let reverse = BottleneckConfig { loss: 0.0, ..forward };
-    let access = AccessConfig {
-        rate: Some(topology.access.rate),
-        delay: topology.access.delay,
-        limit: topology.access.limit.resolve(topology.access.rate, bottleneck.rtt),
-        jitter: topology.access.jitter,
-    };
+    let access = topology.access.access_config(rtt);
     let mut network = Dumbbell::new(DumbbellConfig { forward, reverse });
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);

@@ -135,7 +135,7 @@ fn summary(experiment: &Experiment, scenario: &Scenario, record: &Record) -> Str
         out,
         "{}, RTT {}, queue {}; {}, measured from {} to {}; seed {}\n",
         bottleneck.rate,
-        bottleneck.rtt,
+        scenario.topology.rtt(),
         bottleneck.limit,
         time.duration,
         time.measure.from,

@@ -175,6 +175,14 @@ impl<'a> Reader<'a> {
         self.node.get(key)
     }
 
+    /// The value under `key`, unread; its absence is a fault.
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        if self.node.get(key).is_none() {
+            self.missing(key);
+        }
+        self.raw(key)
+    }
+
     /// The value under `key` if it is there (a value that cannot be read is noted).
     pub fn want<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
         let faults = self.faults;
@@ -183,10 +191,8 @@ impl<'a> Reader<'a> {
 
     /// The value under `key`; its absence is a fault.
     pub fn need<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
-        if self.node.get(key).is_none() {
-            self.missing(key);
-        }
-        self.want(key)
+        let faults = self.faults;
+        self.node(key).and_then(|node| T::from_node(node, faults))
     }
 
     /// The value under `key`, or `default` where it is absent.

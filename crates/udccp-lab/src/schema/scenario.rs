@@ -1,11 +1,11 @@
 //! One run as a file describes it: topology, time, flows. Everything is resolved: no axis left.
 
 use serde::Serialize;
-use udccp_base::{DataRate, DataSize, Duration};
+use udccp_base::{DataSize, Duration};
 
 use super::choice::words;
 use super::flow::Flow;
-use super::quantity::{Limit, Percent};
+use super::link::{Link, Propagation};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Faults, FromNode, Node, Reader};
 
@@ -30,9 +30,9 @@ pub struct Topology {
     /// Its shape.
     pub shape: Shape,
     /// The link between each host and its router, the same for all.
-    pub access: Access,
+    pub access: Link,
     /// The link between the two routers.
-    pub bottleneck: Bottleneck,
+    pub bottleneck: Link,
 }
 
 words! {
@@ -42,47 +42,23 @@ words! {
     Dumbbell = "dumbbell",
 }
 
-words! {
-    /// Queue disciplines.
-    Queue, "queue":
-    /// Drops what arrives while the queue is full.
-    DropTail = "drop-tail",
-}
-
-/// An access link, the same in both directions.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Access {
-    /// Its rate.
-    pub rate: DataRate,
-    /// Its propagation delay, one way.
-    pub delay: Duration,
-    /// The limit of its queue at the host.
-    pub limit: Limit,
-    /// Timing noise of the host: each packet that it sends reaches the router later by a time drawn
-    /// uniformly from zero to this, in order.
-    pub jitter: Duration,
-}
-
-/// The bottleneck, the same in both directions.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bottleneck {
-    /// Its rate.
-    pub rate: DataRate,
-    /// Round-trip propagation time of the whole path from host to host. What the access links
-    /// leave of it is split equally between the directions of the bottleneck.
-    pub rtt: Duration,
-    /// Its queue discipline.
-    pub queue: Queue,
-    /// The limit of the queue.
-    pub limit: Limit,
-    /// Packets lost by chance in the forward direction, independently of each other.
-    pub loss: Percent,
-}
-
 impl Topology {
     /// One-way propagation delay of the bottleneck.
     pub fn bottleneck_delay(&self) -> Duration {
-        (self.bottleneck.rtt / 2).saturating_sub(self.access.delay * 2)
+        self.bottleneck.delay(self.access_delays())
+    }
+
+    /// Round-trip propagation time from host to host.
+    pub fn rtt(&self) -> Duration {
+        match self.bottleneck.propagation {
+            Propagation::Rtt(rtt) => rtt,
+            Propagation::Delay(delay) => (delay + self.access_delays()) * 2,
+        }
+    }
+
+    /// One-way propagation delay of the two access links together.
+    pub fn access_delays(&self) -> Duration {
+        self.access.delay(Duration::ZERO) * 2
     }
 }
 
@@ -163,42 +139,18 @@ impl FromNode for Topology {
     fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
         let mut reader = Reader::new(node, "[topology]", faults)?;
         let shape = reader.need("shape");
-        let access = reader.need::<Access>("access");
-        let bottleneck = reader.need::<Bottleneck>("bottleneck");
+        let access = reader.node("access").map(|n| Link::access(n, "topology.access", faults));
+        let bottleneck = reader.node("bottleneck");
+        let bottleneck = bottleneck.map(|n| Link::bottleneck(n, "topology.bottleneck", faults));
         let rtt_span = node.get("bottleneck").and_then(|b| b.get("rtt")).map(|n| n.span.clone());
         reader.finish();
-        let topology = Self { shape: shape?, access: access?, bottleneck: bottleneck? };
-        let least = topology.access.delay * 4;
-        if topology.bottleneck.rtt < least {
+        let topology = Self { shape: shape?, access: access??, bottleneck: bottleneck?? };
+        let least = topology.access_delays() * 2;
+        if topology.rtt() < least {
             let fault = format!("the access links alone have a round-trip time of {least}");
             faults.push(Diagnostic::at(&rtt_span?, fault).hint("`rtt` is of the whole path"));
         }
         Some(topology)
-    }
-}
-
-impl FromNode for Access {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "topology.access", faults)?;
-        let rate = reader.need("rate");
-        let delay = reader.or("delay", Duration::ZERO);
-        let limit = reader.or("limit", Limit::Unlimited);
-        let jitter = reader.or("jitter", Duration::ZERO);
-        reader.finish();
-        Some(Self { rate: rate?, delay, limit, jitter })
-    }
-}
-
-impl FromNode for Bottleneck {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "topology.bottleneck", faults)?;
-        let rate = reader.need("rate");
-        let rtt = reader.need("rtt");
-        let queue = reader.or("queue", Queue::DropTail);
-        let limit = reader.need("limit");
-        let loss = reader.or("loss", Percent(0.0));
-        reader.finish();
-        Some(Self { rate: rate?, rtt: rtt?, queue, limit: limit?, loss })
     }
 }
 
