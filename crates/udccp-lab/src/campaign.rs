@@ -109,6 +109,9 @@ fn finish(task: &Task, store: &Mutex<Store>, progress: &dyn Progress) -> Result<
 pub fn label(task: &Task) -> String {
     let mut words: Vec<String> =
         task.point.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
+    if let Some(case) = &task.case {
+        words.insert(0, format!("case {case}"));
+    }
     words.extend(task.variant.iter().map(|v| format!("variant {v}")));
     words.push(format!("run {}", task.run));
     words.join(", ")

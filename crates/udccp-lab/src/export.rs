@@ -12,6 +12,7 @@ use crate::record::Record;
 #[derive(Serialize)]
 struct Exported<'a> {
     key: &'a str,
+    case: Option<&'a str>,
     variant: Option<&'a str>,
     point: std::collections::BTreeMap<&'a str, &'a str>,
     run: u64,
@@ -24,6 +25,7 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
     let exported = |(task, record): &'_ (Task, Record)| -> serde_json::Result<String> {
         serde_json::to_string(&Exported {
             key: &task.key,
+            case: task.case.as_deref(),
             variant: task.variant.as_deref(),
             point: task.point.iter().map(|(a, l)| (a.as_str(), l.as_str())).collect(),
             run: task.run,
@@ -35,19 +37,36 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
 }
 
 /// Columns that every experiment has, after those of its axes.
-const COLUMNS: &str = "variant,run,seed,flow,protocol,throughput_mbps,goodput_mbps,loss_percent,\
-delay_ms,jitter_ms,packets_sent,packets_delivered,jain,jain_goodput,utilisation_percent,event_hash";
+const COLUMNS: &str = "case,variant,run,seed,flow,protocol,throughput_mbps,goodput_mbps,\
+loss_percent,delay_ms,jitter_ms,packets_sent,packets_delivered,jain,jain_goodput,\
+utilisation_percent,event_hash";
 
-/// One line for each flow of each run; a value that does not exist is an empty field.
+/// The axes of all runs: cases have axes of their own.
+fn axes(results: &Results) -> Vec<&str> {
+    let mut axes: Vec<&str> = Vec::new();
+    for (axis, _) in results.runs.iter().flat_map(|(task, _)| &task.point) {
+        if !axes.contains(&axis.as_str()) {
+            axes.push(axis);
+        }
+    }
+    axes
+}
+
+/// One line for each flow of each run; a value that does not exist is an empty field, and so is an
+/// axis that a case does not have.
 pub fn csv(results: &Results) -> String {
     let mut out = String::new();
-    if let Some((task, _)) = results.runs.first() {
-        task.point.iter().for_each(|(axis, _)| out.push_str(&format!("{axis},")));
-    }
+    let axes = axes(results);
+    axes.iter().for_each(|axis| out.push_str(&format!("{axis},")));
     let _ = writeln!(out, "{COLUMNS}");
     let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
     for (task, record) in &results.runs {
-        let point: String = task.point.iter().map(|(_, label)| format!("{label},")).collect();
+        let label = |axis: &&str| task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l);
+        let point: String = axes
+            .iter()
+            .map(|axis| format!("{},", label(axis).map_or("", String::as_str)))
+            .collect();
+        let case = task.case.as_deref().unwrap_or_default();
         let variant = task.variant.as_deref().unwrap_or_default();
         for flow in &record.flows {
             let numbers = [
@@ -59,7 +78,7 @@ pub fn csv(results: &Results) -> String {
             ];
             let _ = writeln!(
                 out,
-                "{point}{variant},{},{},{},{},{},{},{},{},{},{},{}",
+                "{point}{case},{variant},{},{},{},{},{},{},{},{},{},{},{}",
                 task.run,
                 task.seed,
                 flow.name,

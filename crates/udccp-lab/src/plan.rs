@@ -6,13 +6,13 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::diagnostic::Diagnostics;
-use crate::schema::{Experiment, Point, SCHEMA, Scenario, Variant};
+use crate::schema::{Case, Experiment, Point, SCHEMA, Scenario, Variant};
 use crate::version::VERSION;
 
 /// How much of an experiment to run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanOptions {
-    /// The number of runs that the file gives for a first look.
+    /// For a first look: the number of runs, and the shorter runs, that the file gives for it.
     pub quick: bool,
     /// This number of runs instead.
     pub runs: Option<u64>,
@@ -25,6 +25,8 @@ pub struct Task {
     pub key: String,
     /// The experiment's name.
     pub experiment: String,
+    /// The case; `None` is the file as it stands.
+    pub case: Option<String>,
     /// The variant; `None` is the experiment as it stands.
     pub variant: Option<String>,
     /// The grid point.
@@ -33,29 +35,34 @@ pub struct Task {
     pub run: u64,
     /// Its seed.
     pub seed: u64,
+    /// Whether `quick_set` shortened it.
+    pub shortened: bool,
     /// The scenario.
     pub scenario: Scenario,
 }
 
 impl PlanOptions {
-    /// How many runs of each point.
-    pub fn runs_of(self, experiment: &Experiment) -> u64 {
-        let grid = &experiment.grid;
+    /// How many runs of each point of a part.
+    pub fn runs_of(self, part: &Case) -> u64 {
+        let grid = &part.grid;
         self.runs.unwrap_or(if self.quick { grid.quick_runs } else { grid.runs })
     }
 }
 
-/// All tasks of an experiment: every point as it stands, then every variant at its points.
+/// All tasks of an experiment. Of the file as it stands, then of each case: every point as it
+/// stands, then every variant at its points.
 ///
 /// # Errors
 /// A point that does not make a scenario (not after [`Experiment::load`], which tries all).
 pub fn plan(experiment: &Experiment, options: PlanOptions) -> Result<Vec<Task>, Diagnostics> {
     let mut tasks = Vec::new();
-    let variants = experiment.variants.iter().map(Some);
-    for variant in core::iter::once(None).chain(variants) {
-        for point in experiment.grid.points() {
-            if variant.is_none_or(|v| v.filter.matches(&point)) {
-                add(&mut tasks, experiment, variant, &point, options.runs_of(experiment))?;
+    for part in &experiment.parts {
+        let variants = experiment.variants_of(part).map(Some);
+        for variant in core::iter::once(None).chain(variants) {
+            for point in part.grid.points() {
+                if variant.is_none_or(|v| v.filter.matches(&point)) {
+                    add(&mut tasks, experiment, part, variant, &point, options)?;
+                }
             }
         }
     }
@@ -65,20 +72,24 @@ pub fn plan(experiment: &Experiment, options: PlanOptions) -> Result<Vec<Task>, 
 fn add(
     tasks: &mut Vec<Task>,
     experiment: &Experiment,
+    part: &Case,
     variant: Option<&Variant>,
     point: &Point,
-    runs: u64,
+    options: PlanOptions,
 ) -> Result<(), Diagnostics> {
-    let scenario = experiment.scenario(point, variant)?;
-    for run in 1..=runs {
-        let seed = run_seed(experiment.grid.seed, run);
+    let changes = variant.map(|v| v.changes.as_slice()).unwrap_or_default();
+    let scenario = part.scenario(point, changes, options.quick)?;
+    for run in 1..=options.runs_of(part) {
+        let seed = run_seed(part.grid.seed, run);
         tasks.push(Task {
             key: key(&scenario, seed),
             experiment: experiment.id.clone(),
+            case: part.id.clone(),
             variant: variant.map(|v| v.id.clone()),
             point: point.clone(),
             run,
             seed,
+            shortened: options.quick && !part.quick.is_empty(),
             scenario: scenario.clone(),
         });
     }

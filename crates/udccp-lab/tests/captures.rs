@@ -63,7 +63,7 @@ fn captures() -> (tempfile::TempDir, Vec<PathBuf>) {
     let root = document::parse("captured.toml", SCENARIO.to_owned()).expect("TOML");
     let experiment = Experiment::from_node(root, Path::new("captured.toml"));
     let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
-    let scenario = experiment.scenario(&Vec::new(), None).expect("a scenario");
+    let scenario = experiment.scenario_with(&Vec::new(), &[]).expect("a scenario");
     let options = RunOptions { check: true, pcap: Some(folder.path()), snaplen: None };
     let record = udccp_lab::run("captured", &scenario, 1, options).expect("a run");
     assert!(record.system.packets_dropped > 0, "nothing was lost, so nothing was recovered");

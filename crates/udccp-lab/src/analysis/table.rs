@@ -102,14 +102,15 @@ pub fn tabulate<'a>(
     results: &Results,
     variant: Option<&str>,
 ) -> TableResult<'a> {
-    let labels = |axis: &str| experiment.grid.axis(axis).map(|a| a.labels()).unwrap_or_default();
+    let view = &table.view;
+    let labels = |axis: &str| view.grid.axis(axis).map(|a| a.labels()).unwrap_or_default();
     let flows: Vec<Option<String>> = if table.metric.is_per_flow() {
-        experiment.flows().into_iter().map(Some).collect()
+        view.flows.iter().cloned().map(Some).collect()
     } else {
         vec![None]
     };
     let points: Vec<Point> =
-        experiment.grid.points().into_iter().filter(|p| table.filter.matches(p)).collect();
+        view.grid.points().into_iter().filter(|p| table.filter.matches(p)).collect();
     let columns: Vec<String> = labels(&table.columns)
         .into_iter()
         .filter(|c| points.iter().any(|p| has(p, &table.columns, c)))
@@ -125,7 +126,7 @@ pub fn tabulate<'a>(
             };
             let cells: Vec<Cell> = columns.iter().filter_map(at).collect();
             if !cells.is_empty() {
-                let protocol = protocol(experiment, &cells, &label, flow.as_deref());
+                let protocol = protocol(experiment, table, &cells, &label, flow.as_deref());
                 rows.push(Row { label: label.clone(), flow: flow.clone(), protocol, cells });
             }
         }
@@ -135,13 +136,15 @@ pub fn tabulate<'a>(
 
 fn protocol(
     experiment: &Experiment,
+    table: &Table,
     cells: &[Cell],
     label: &str,
     flow: Option<&str>,
 ) -> Option<&'static Protocol> {
     let Some(flow) = flow else { return protocol::find(label) };
-    let point = experiment.grid.on_axes(&cells.first()?.labels);
-    let scenario = experiment.scenario(&point, None).ok()?;
+    let part = experiment.part(table.view.cases.first()?.as_deref())?;
+    let point = part.grid.on_axes(&cells.first()?.labels);
+    let scenario = part.scenario(&point, &[], false).ok()?;
     scenario.flows.iter().find(|f| f.name == flow).map(|f| f.protocol)
 }
 
@@ -158,7 +161,8 @@ fn cell(
 ) -> Cell {
     let mut values = Vec::new();
     let mut undefined = None;
-    for record in results.at(variant, point) {
+    let case = table.view.cases.first().and_then(|c| c.as_deref());
+    for record in results.at(case, variant, point) {
         match value(record, table.metric, table.rates, flow) {
             Ok(value) => values.push(value),
             Err(why) => undefined = Some(why),

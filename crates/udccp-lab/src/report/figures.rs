@@ -19,7 +19,9 @@ const PLAIN: &str = "#6b6b6b";
 pub(super) fn figure(analysis: &Analysis<'_>, figure: &Figure) -> String {
     let drawn = match &figure.kind {
         FigureKind::Table { table } => table_figure(analysis, table),
-        FigureKind::Time { metric, at, run } => time_figure(analysis, *metric, at, *run),
+        FigureKind::Time { case, metric, at, run } => {
+            time_figure(analysis, case.as_deref(), *metric, at, *run)
+        }
     };
     let mut out = format!("<figure id=\"{}\">\n<h3>{}</h3>\n", figure.id, escape(&figure.title));
     match drawn {
@@ -197,11 +199,14 @@ pub(super) fn axis_name(axis: &str) -> &str {
 
 fn time_figure(
     analysis: &Analysis<'_>,
+    case: Option<&str>,
     metric: Metric,
     at: &Filter,
     run: u64,
 ) -> Option<(Chart, String)> {
-    let here = |t: &crate::Task| t.variant.is_none() && at.matches(&t.point) && t.run == run;
+    let here = |t: &crate::Task| {
+        t.case.as_deref() == case && t.variant.is_none() && at.matches(&t.point) && t.run == run
+    };
     let (task, record) = analysis.results.runs.iter().find(|(t, _)| here(t))?;
     let lines = match metric {
         Metric::Jain => vec![jain_line(record)],

@@ -80,6 +80,15 @@ fn in_short(analysis: &Analysis<'_>) -> String {
         format!("runs, {} packets simulated", grouped(analysis.results.packets())),
     );
     out.push_str("</section>\n");
+    let shortened = analysis.results.shortened();
+    if shortened > 0 {
+        let _ = writeln!(
+            out,
+            "<p class=\"warn\">{} of {done} runs are shorter than the file asks for, for a first \
+             look (<code>--quick</code>).</p>",
+            shortened
+        );
+    }
     if done < planned {
         out.push_str(
             "<p class=\"warn\">Not all runs are there yet: intervals are wider than they will be, \

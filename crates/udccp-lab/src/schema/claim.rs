@@ -1,7 +1,8 @@
 //! Claims about a table, and explanations of its differences.
 
+use super::context::Context;
 use super::grid::Filter;
-use super::table::Context;
+
 use crate::diagnostic::Diagnostic;
 use crate::document::{Faults, FromNode, Node, Reader};
 
@@ -96,15 +97,16 @@ impl Claim {
         let mut reader = Reader::new(node, "[[claim]]", context.faults)?;
         let says: Option<String> = reader.need("says");
         let source = reader.or("source", String::new());
-        let table = context.table_name(&mut reader);
-        let filter = context.filter(&mut reader, "where");
+        let table = context.table(&mut reader)?;
+        let view = &table.view;
+        let filter = context.filter(&mut reader, view, "where");
         let every = reader.want::<Bound>("every");
         let greater = reader.raw("greater");
         let than = reader.raw("than");
         let trend = reader.want::<String>("trend");
         let by = reader.or("by", 0.0);
         reader.finish();
-        let read = |n| Filter::read(n, context.grid, context.flows, context.faults);
+        let read = |n| Filter::read(n, &view.grid, &view.flows, context.faults);
         let predicate = match (every, greater.zip(than), trend.as_deref()) {
             (Some(bound), None, None) => Predicate::Every(bound),
             (None, Some((greater, than)), None) => {
@@ -124,7 +126,7 @@ impl Claim {
                 return None;
             }
         };
-        Some(Self { says: says?, source, table: table?, filter, predicate })
+        Some(Self { says: says?, source, table: table.id.clone(), filter, predicate })
     }
 }
 
@@ -134,15 +136,21 @@ impl Explanation {
         let says: Option<String> = reader.need("says");
         let tables: Option<Vec<String>> = reader.need("tables");
         let at = node.get("tables").map_or(&node.span, |n| &n.span);
-        for table in tables.iter().flatten() {
-            context.check_name(table, "table", context.tables, at);
-        }
-        let filter = context.filter(&mut reader, "where");
+        let found: Vec<_> =
+            tables.iter().flatten().map(|name| context.table_named(name, at)).collect();
+        let found: Vec<_> = found.into_iter().collect::<Option<_>>()?;
+        let Some(first) = found.first() else {
+            context.faults.push(Diagnostic::at(at, "an explanation names at least one table"));
+            return None;
+        };
+        let filter = context.filter(&mut reader, &first.view, "where");
         let variant: Option<String> = reader.need("variant");
         reader.finish();
         let variant = variant?;
         let span = node.get("variant").map_or(&node.span, |n| &n.span);
-        context.check_name(&variant, "variant", context.variants, span);
+        for table in &found {
+            context.check_variant(&variant, &table.view, span);
+        }
         Some(Self { says: says?, tables: tables?, filter, variant })
     }
 }

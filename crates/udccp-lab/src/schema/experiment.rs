@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::case::{Case, read_changes};
 use super::claim::{Claim, Explanation};
-use super::grid::{Axis, Filter, Grid, Point};
+use super::context::{Context, first_line};
+use super::grid::{Filter, Grid, Point};
 use super::scenario::{SCHEMA, Scenario};
-use super::table::{Context, Figure, Table};
+use super::table::{Figure, Table};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value};
 
@@ -20,8 +22,10 @@ pub struct Experiment {
     pub path: PathBuf,
     /// The study that it regenerates.
     pub study: Option<Study>,
-    /// Axes and runs.
+    /// `[grid]`: axes, runs and seed of the file as it stands.
     pub grid: Grid,
+    /// What is run: the file as it stands (unless it has cases only), then its cases.
+    pub parts: Vec<Case>,
     /// The same experiment with something changed.
     pub variants: Vec<Variant>,
     /// Tables.
@@ -34,7 +38,7 @@ pub struct Experiment {
     pub explanations: Vec<Explanation>,
     /// What the study leaves open.
     pub assumptions: Vec<Assumption>,
-    template: Node,
+    root: Node,
 }
 
 /// A published study.
@@ -64,6 +68,8 @@ pub struct Assumption {
 pub struct Variant {
     /// Its name.
     pub id: String,
+    /// The case that it changes; `None` is the file as it stands.
+    pub case: Option<String>,
     /// What it changes, in words.
     pub says: String,
     /// At which points.
@@ -105,105 +111,105 @@ impl Experiment {
         }
         let study = reader.want::<Study>("study");
         let grid = reader.or("grid", Grid::default());
-        let flows: Vec<String> = root.get("flow").map(flow_names).unwrap_or_default();
+        let parts = read_parts(&mut reader, &root, &grid, faults);
         let base = base_folder(path);
-        let [tables, variants] = ["table", "variant"].map(|key| ids(&root, key));
+        let [case_names, table_names, variant_names] =
+            ["case", "table", "variant"].map(|key| ids(&root, key));
         let context = Context {
-            grid: &grid,
-            flows: &flows,
-            tables: &tables,
-            variants: &variants,
+            parts: &parts,
+            case_names: &case_names,
+            variant_names: &variant_names,
+            variants: &[],
+            table_names: &table_names,
+            tables: &[],
             base: &base,
             faults,
         };
         let variants = all(reader.tables("variant"), |n| Variant::read(n, &context));
+        let context = Context { variants: &variants, ..context };
         let tables = all(reader.tables("table"), |n| Table::read(n, &context));
+        let context = Context { tables: &tables, ..context };
         let figures = all(reader.tables("figure"), |n| Figure::read(n, &context));
         let claims = all(reader.tables("claim"), |n| Claim::read(n, &context));
         let explanations = all(reader.tables("explanation"), |n| Explanation::read(n, &context));
         let assumptions = all(reader.tables("assumption"), |n| Assumption::from_node(n, faults));
         reader.finish();
+        for key in ["table", "variant", "figure"] {
+            check_ids(&root, key, faults);
+        }
         let (id, path) = (id?, path.to_owned());
-        let template = root.clone();
+        let root = root.clone();
         Some(Self {
             id,
             asks,
             path,
             study,
             grid,
+            parts,
             variants,
             tables,
             figures,
             claims,
             explanations,
             assumptions,
-            template,
+            root,
         })
     }
 
     /// Every point and variant is read once, so that no run of a campaign meets a wrong key.
     fn check_points(&self, faults: &Faults) {
-        let collect = |result: Result<Scenario, Diagnostics>| {
-            if let Err(found) = result {
-                found.0.into_iter().for_each(|f| faults.push(f));
+        for part in &self.parts {
+            let variants: Vec<&Variant> = self.variants_of(part).collect();
+            for point in part.grid.points() {
+                let changes = variants.iter().filter(|v| v.filter.matches(&point));
+                let changes = changes.map(|v| v.changes.as_slice());
+                for changes in core::iter::once(&[] as &[Override]).chain(changes) {
+                    for quick in [false, true] {
+                        if quick && part.quick.is_empty() {
+                            continue;
+                        }
+                        if let Err(found) = part.scenario(&point, changes, quick) {
+                            found.0.into_iter().for_each(|f| faults.push(f));
+                        }
+                    }
+                }
             }
-        };
-        for point in self.grid.points() {
-            collect(self.scenario(&point, None));
-            for variant in self.variants.iter().filter(|v| v.filter.matches(&point)) {
-                collect(self.scenario(&point, Some(variant)));
+            let changes: Vec<Override> =
+                variants.iter().flat_map(|v| v.changes.iter().cloned()).collect();
+            for axis in part.unused_axes(&changes) {
+                let Some(first) = axis.values.first() else { continue };
+                let fault = format!("axis `{}` is never used", axis.name);
+                let hint = format!("write \"${}\" where its value belongs", axis.name);
+                faults.push(Diagnostic::at(&first.span, fault).hint(hint));
             }
-        }
-        let text = self.text();
-        let unused = |axis: &&Axis| !text.contains(&format!("\"${}\"", axis.name));
-        for axis in self.grid.axes.iter().filter(unused) {
-            let Some(first) = axis.values.first() else { continue };
-            let fault = format!("axis `{}` is never used", axis.name);
-            let hint = format!("write \"${}\" where its value belongs", axis.name);
-            faults.push(Diagnostic::at(&first.span, fault).hint(hint));
         }
     }
 
-    /// The scenario at a grid point, with the changes of a variant.
-    ///
-    /// # Errors
-    /// What is wrong with it, with the lines.
-    pub fn scenario(
-        &self,
-        point: &Point,
-        variant: Option<&Variant>,
-    ) -> Result<Scenario, Diagnostics> {
-        let changes = variant.map(|v| v.changes.as_slice()).unwrap_or_default();
-        self.scenario_with(point, changes)
+    /// The part of this name; `None` names the file as it stands.
+    pub fn part(&self, case: Option<&str>) -> Option<&Case> {
+        self.parts.iter().find(|p| p.id.as_deref() == case)
     }
 
-    /// The scenario at a grid point, with changes.
+    /// The variants of a part.
+    pub fn variants_of<'a>(&'a self, part: &'a Case) -> impl Iterator<Item = &'a Variant> {
+        self.variants.iter().filter(|v| v.case == part.id)
+    }
+
+    /// The scenario of the file as it stands at a grid point, with changes.
     ///
     /// # Errors
-    /// What is wrong with it, with the lines.
+    /// What is wrong with it, with the lines; or a file that has cases only.
     pub fn scenario_with(
         &self,
         point: &Point,
         changes: &[Override],
     ) -> Result<Scenario, Diagnostics> {
-        let mut root = self.template.clone();
-        for change in changes {
-            document::set(&mut root, change)?;
-        }
-        let axes = self.grid.values(point);
-        if let Value::Table(entries) = &mut root.value {
-            for entry in entries.iter_mut() {
-                if ["topology", "time", "flow"].contains(&entry.key.as_str()) {
-                    document::substitute(&mut entry.node, &axes)?;
-                }
-            }
-        }
-        Scenario::read(&root)
-    }
-
-    /// The names of the flows.
-    pub fn flows(&self) -> Vec<String> {
-        self.template.get("flow").map(flow_names).unwrap_or_default()
+        let Some(part) = self.part(None) else {
+            return Err(
+                Diagnostic::at(&first_line(&self.root.span), "this file has cases only").into()
+            );
+        };
+        part.scenario(point, changes, false)
     }
 
     /// The table of this name.
@@ -213,7 +219,33 @@ impl Experiment {
 
     /// The text of the file.
     pub fn text(&self) -> &str {
-        &self.template.span.source.text
+        &self.root.span.source.text
+    }
+}
+
+/// The file as it stands, and its cases. A file with cases whose `[grid]` has no axes runs its
+/// cases only.
+fn read_parts(reader: &mut Reader<'_>, root: &Node, grid: &Grid, faults: &Faults) -> Vec<Case> {
+    let quick = read_changes(reader, "quick_set", faults);
+    let nodes = reader.tables("case");
+    let mut parts = Vec::new();
+    if nodes.is_empty() || !grid.axes.is_empty() {
+        parts.push(Case::base(root, grid, &quick));
+    }
+    parts.extend(all(nodes, |n| Case::read(n, root, grid, &quick, faults)));
+    check_ids(root, "case", faults);
+    parts
+}
+
+/// Notes an `id` that two elements of a list share.
+fn check_ids(root: &Node, key: &str, faults: &Faults) {
+    let Some(Value::List(items)) = root.get(key).map(|n| &n.value) else { return };
+    let ids: Vec<&Node> = items.iter().filter_map(|n| n.get("id")).collect();
+    for (i, id) in ids.iter().enumerate() {
+        if ids[..i].iter().any(|other| other.label() == id.label()) {
+            let fault = format!("two [[{key}]] are called \"{}\"", id.label());
+            faults.push(Diagnostic::at(&id.span, fault));
+        }
     }
 }
 
@@ -235,11 +267,6 @@ fn check_schema(reader: &mut Reader<'_>, root: &Node, faults: &Faults) {
 fn ids(root: &Node, key: &str) -> Vec<String> {
     let Some(Value::List(items)) = root.get(key).map(|n| &n.value) else { return Vec::new() };
     items.iter().filter_map(|n| n.get("id")).map(Node::label).collect()
-}
-
-fn flow_names(flows: &Node) -> Vec<String> {
-    let Value::List(flows) = &flows.value else { return Vec::new() };
-    flows.iter().filter_map(|f| f.get("name")).map(Node::label).collect()
 }
 
 fn base_folder(path: &Path) -> PathBuf {
@@ -276,15 +303,15 @@ impl Variant {
         let mut reader = Reader::new(node, "[[variant]]", context.faults)?;
         let id = reader.need("id");
         let says = reader.need("says");
-        let filter = context.filter(&mut reader, "where");
-        let set: Option<Node> = reader.need("set");
+        let view = context.view(&mut reader, false);
+        reader.raw("where");
+        let filter = view.as_ref().map(|v| context.filter(&mut reader, v, "where"));
+        if node.get("set").is_none() {
+            reader.need::<Node>("set");
+        }
+        let changes = read_changes(&mut reader, "set", context.faults);
         reader.finish();
-        let change = |e: &document::Entry| Override {
-            path: e.key.clone(),
-            span: e.key_span.clone(),
-            node: e.node.clone(),
-        };
-        let changes = set?.entries().iter().map(change).collect();
-        Some(Self { id: id?, says: says?, filter, changes })
+        let case = view?.cases.into_iter().next().flatten();
+        Some(Self { id: id?, case, says: says?, filter: filter?, changes })
     }
 }

@@ -111,6 +111,24 @@ impl FromNode for Grid {
     }
 }
 
+impl Grid {
+    /// Reads the axes of a case, whose runs and seed stand beside its grid.
+    pub(super) fn read_axes(node: &Node, faults: &Faults) -> Option<Vec<Axis>> {
+        Reader::new(node, "case.grid", faults)?;
+        let mut axes = Vec::new();
+        for entry in node.entries() {
+            if SETTINGS.contains(&entry.key.as_str()) {
+                let fault = format!("`{}` of a case stands beside its grid", entry.key);
+                let hint = format!("write `{}` in [[case]], above [case.grid]", entry.key);
+                faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+                continue;
+            }
+            axes.push(read_axis(entry, faults)?);
+        }
+        Some(axes)
+    }
+}
+
 fn read_axis(entry: &Entry, faults: &Faults) -> Option<Axis> {
     let name = &entry.key;
     let Value::List(values) = &entry.node.value else {

@@ -1,8 +1,10 @@
 //! The files: a scenario is topology, time and flows; an experiment adds a grid, runs, tables,
 //! figures, references, claims and assumptions.
 
+mod case;
 pub(crate) mod choice;
 mod claim;
+mod context;
 mod experiment;
 mod flow;
 mod grid;
@@ -14,7 +16,9 @@ mod scenario;
 mod table;
 mod traffic;
 
+pub use case::Case;
 pub use claim::{Bound, Claim, Explanation, Predicate};
+pub use context::{CASE_AXIS, View};
 pub use experiment::{Assumption, Experiment, Study, Variant};
 pub use flow::{AckCounting, DccpOptions, Flow, Reduction, TcpOptions, TcpProfile};
 pub use grid::{Axis, Filter, Grid, Point};
@@ -25,3 +29,9 @@ pub use reference::{Published, Reference};
 pub use scenario::{Measure, SCHEMA, Scenario, Shape, Time, Topology};
 pub use table::{Figure, FigureKind, Table};
 pub use traffic::Traffic;
+
+/// The names of the flows as a file writes them.
+fn flow_names(flows: &crate::document::Node) -> Vec<String> {
+    let crate::document::Value::List(flows) = &flows.value else { return Vec::new() };
+    flows.iter().filter_map(|f| f.get("name")).map(crate::document::Node::label).collect()
+}

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
 
+use super::context::{Context, View};
 use super::grid::Point;
 use super::metric::Metric;
-use super::table::Context;
 use crate::diagnostic::{Diagnostic, Span, suggestion};
 use crate::document::{Faults, Node, Reader};
 
@@ -66,7 +66,12 @@ impl Reference {
         mapped.map_or(label, |(_, theirs)| theirs)
     }
 
-    pub(super) fn read(node: &Node, context: &Context<'_>, metric: Option<Metric>) -> Option<Self> {
+    pub(super) fn read(
+        node: &Node,
+        context: &Context<'_>,
+        view: &View,
+        metric: Option<Metric>,
+    ) -> Option<Self> {
         let faults = context.faults;
         let mut reader = Reader::new(node, "table.reference", faults)?;
         let file: Option<String> = reader.need("file");
@@ -84,7 +89,7 @@ impl Reference {
             return None;
         };
         let read_match = |e: &crate::document::Entry| {
-            context.check_axis(&e.key, &e.key_span);
+            context.check_axis(view, &e.key, &e.key_span);
             csv.column(&e.node, faults).map(|(i, header)| (e.key.clone(), i, header))
         };
         let matches: Vec<_> = matches.entries().iter().map(read_match).collect();
@@ -93,18 +98,18 @@ impl Reference {
             file,
             matches: matches.into_iter().collect::<Option<_>>()?,
             names: names.iter().map(|e| (e.key.clone(), e.node.label())).collect(),
-            values: read_values(value, &csv, context, metric)?,
+            values: read_values(value, &csv, context, view, metric)?,
             stddev: stddev.and_then(|n| csv.column(n, faults)).map(|(i, _)| i),
             rows: csv.rows,
         };
-        reference.check_names(context, file_span);
+        reference.check_names(context, view, file_span);
         Some(reference)
     }
 
     /// A value of a named axis that the file never mentions is a slip, not a missing number.
-    fn check_names(&self, context: &Context<'_>, span: &Span) {
+    fn check_names(&self, context: &Context<'_>, view: &View, span: &Span) {
         for (axis, column, header) in &self.matches {
-            let Some(axis) = context.grid.axis(axis) else { continue };
+            let Some(axis) = view.grid.axis(axis) else { continue };
             for label in axis.labels() {
                 if in_unit_of(&label, header).is_some() {
                     continue;
@@ -148,6 +153,7 @@ fn read_values(
     node: &Node,
     csv: &Csv,
     context: &Context<'_>,
+    view: &View,
     metric: Option<Metric>,
 ) -> Option<Vec<(Option<String>, usize)>> {
     let faults = context.faults;
@@ -156,12 +162,12 @@ fn read_values(
     }
     if node.entries().is_empty() {
         let fault = Diagnostic::at(&node.span, "this metric has a value for each flow");
-        let flow = context.flows.first().map_or("first", String::as_str);
+        let flow = view.flows.first().map_or("first", String::as_str);
         faults.push(fault.hint(format!("write value = {{ {flow} = \"column\" }}")));
         return None;
     }
     let read = |e: &crate::document::Entry| {
-        context.check_name(&e.key, "flow", context.flows, &e.key_span);
+        context.check_name(&e.key, "flow", &view.flows, &e.key_span);
         csv.column(&e.node, faults).map(|(i, _)| (Some(e.key.clone()), i))
     };
     let values: Vec<_> = node.entries().iter().map(read).collect();

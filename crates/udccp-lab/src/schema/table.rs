@@ -1,10 +1,11 @@
 //! Tables and figures of an experiment.
 
-use super::grid::{Filter, Grid};
+use super::context::{Context, View};
+use super::grid::Filter;
 use super::metric::{Metric, Rates};
 use super::reference::Reference;
-use crate::diagnostic::{Diagnostic, Span, suggestion};
-use crate::document::{Faults, Node, Reader};
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Node, Reader};
 
 /// A table: one metric over two axes, beside the published values.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Table {
     pub id: String,
     /// Its heading.
     pub title: String,
+    /// Its cases, with their axes and flows.
+    pub view: View,
     /// What it shows.
     pub metric: Metric,
     /// Which rates a fairness index is of.
@@ -55,6 +58,8 @@ pub enum FigureKind {
     },
     /// The flows over time in one run.
     Time {
+        /// The case; `None` is the file as it stands.
+        case: Option<String>,
         /// What is drawn: throughput, goodput or jain.
         metric: Metric,
         /// The grid point.
@@ -64,50 +69,6 @@ pub enum FigureKind {
     },
 }
 
-/// What the readers of tables, figures and claims need to know of the rest of the file.
-pub(super) struct Context<'a> {
-    pub(super) grid: &'a Grid,
-    pub(super) flows: &'a [String],
-    pub(super) tables: &'a [String],
-    pub(super) variants: &'a [String],
-    pub(super) base: &'a std::path::Path,
-    pub(super) faults: &'a Faults,
-}
-
-impl Context<'_> {
-    /// Notes an axis that does not exist.
-    pub(super) fn check_axis(&self, name: &str, span: &Span) {
-        if self.grid.axis(name).is_none() {
-            let hint = suggestion(name, "axes of [grid]", &self.grid.names());
-            let fault = Diagnostic::at(span, format!("there is no grid axis `{name}`"));
-            self.faults.push(fault.hint(hint));
-        }
-    }
-
-    /// Reads `table = "name"` and checks that it exists.
-    pub(super) fn table_name(&self, reader: &mut Reader<'_>) -> Option<String> {
-        let name: String = reader.need("table")?;
-        let span = reader.raw("table").map_or(reader.span(), |n| &n.span);
-        self.check_name(&name, "table", self.tables, span);
-        Some(name)
-    }
-
-    /// Notes a name that is not in the list.
-    pub(super) fn check_name(&self, name: &str, what: &str, known: &[String], span: &Span) {
-        if !known.iter().any(|k| k == name) {
-            let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = Diagnostic::at(span, format!("there is no {what} \"{name}\""));
-            self.faults.push(fault.hint(suggestion(name, &format!("{what}s"), &names)));
-        }
-    }
-
-    /// Reads a filter under `key`, empty where it is absent.
-    pub(super) fn filter(&self, reader: &mut Reader<'_>, key: &'static str) -> Filter {
-        let read = |n| Filter::read(n, self.grid, self.flows, self.faults);
-        reader.raw(key).map(read).unwrap_or_default()
-    }
-}
-
 impl Table {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
         let label = node.get("id").map(Node::label).unwrap_or_default();
@@ -115,20 +76,21 @@ impl Table {
         let mut reader = Reader::new(node, format!("[[table]] \"{label}\""), faults)?;
         let id: Option<String> = reader.need("id");
         let title = reader.want("title");
+        let view = context.view(&mut reader, false)?;
         let metric: Option<Metric> = reader.need("metric");
         let rates = reader.or("of", Rates::Throughput);
         let rows: Option<String> = reader.need("rows");
         let columns: Option<String> = reader.need("columns");
         for (key, axis) in [("rows", &rows), ("columns", &columns)] {
             if let (Some(axis), Some(at)) = (axis, node.get(key)) {
-                context.check_axis(axis, &at.span);
+                context.check_axis(&view, axis, &at.span);
             }
         }
-        let filter = context.filter(&mut reader, "where");
+        let filter = context.filter(&mut reader, &view, "where");
         let close = reader.want("close");
         let variant: Option<String> = reader.want("variant");
         let says = reader.want("says");
-        let reference = reader.raw("reference").map(|n| Reference::read(n, context, metric));
+        let reference = reader.raw("reference").map(|n| Reference::read(n, context, &view, metric));
         reader.finish();
         let (id, metric) = (id?, metric?);
         let reference = match reference {
@@ -139,11 +101,12 @@ impl Table {
         let close = close.unwrap_or(metric.default_close());
         let (rows, columns) = (rows?, columns?);
         if let (Some(name), Some(at)) = (&variant, node.get("variant")) {
-            context.check_name(name, "variant", context.variants, &at.span);
+            context.check_variant(name, &view, &at.span);
         }
         Some(Self {
             id,
             title,
+            view,
             metric,
             rates,
             rows,
@@ -168,7 +131,7 @@ impl Figure {
         let kind: String = reader.need("kind")?;
         let kind = match kind.as_str() {
             "table" => {
-                let table = context.table_name(&mut reader)?;
+                let table = context.table(&mut reader)?.id.clone();
                 FigureKind::Table { table }
             }
             "time" => {
@@ -179,8 +142,10 @@ impl Figure {
                     let fault = Diagnostic::at(span, "this metric has no value over time");
                     faults.push(fault.hint("there are: throughput, goodput, jain"));
                 }
-                let at = context.filter(&mut reader, "at");
-                FigureKind::Time { metric, at, run: reader.or("run", 1) }
+                let view = context.view(&mut reader, false)?;
+                let at = context.filter(&mut reader, &view, "at");
+                let case = view.cases.into_iter().next().flatten();
+                FigureKind::Time { case, metric, at, run: reader.or("run", 1) }
             }
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);

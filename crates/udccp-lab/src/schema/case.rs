@@ -1,0 +1,222 @@
+//! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
+
+use super::flow_names;
+use super::grid::{Axis, Grid, Point};
+use super::scenario::Scenario;
+use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
+use crate::document::{self, Faults, Node, Override, Reader, Value};
+
+/// What makes up a run; a case may replace each.
+const PARTS: [&str; 3] = ["topology", "time", "flow"];
+
+/// One part: its scenario as a template, with the axes that fill it in.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name; `None` is the file as it stands.
+    pub id: Option<String>,
+    /// What it is, in words.
+    pub says: String,
+    /// Axes and runs.
+    pub grid: Grid,
+    /// The names of its flows.
+    pub flows: Vec<String>,
+    /// What `--quick` changes to shorten a run.
+    pub quick: Vec<Override>,
+    template: Node,
+}
+
+impl Case {
+    /// The file as it stands.
+    pub(super) fn base(root: &Node, grid: &Grid, quick: &[Override]) -> Self {
+        Self {
+            id: None,
+            says: String::new(),
+            grid: grid.clone(),
+            flows: Vec::new(),
+            quick: quick.to_vec(),
+            template: root.clone(),
+        }
+        .with_flows()
+    }
+
+    /// Reads one `[[case]]` of a file.
+    pub(super) fn read(
+        node: &Node,
+        root: &Node,
+        file: &Grid,
+        quick: &[Override],
+        faults: &Faults,
+    ) -> Option<Self> {
+        let label = node.get("id").map(Node::label).unwrap_or_default();
+        let mut reader = Reader::new(node, format!("[[case]] \"{label}\""), faults)?;
+        let id: Option<String> = reader.need("id");
+        let says = reader.or("says", String::new());
+        let runs: Option<u64> = reader.want("runs");
+        let quick_runs: Option<u64> = reader.want("quick_runs");
+        let seed = reader.or("seed", file.seed);
+        let axes = reader.raw("grid").map(|n| Grid::read_axes(n, faults));
+        let set = read_changes(&mut reader, "set", faults);
+        let mut all_quick = quick.to_vec();
+        all_quick.extend(read_changes(&mut reader, "quick_set", faults));
+        let without: Vec<String> = reader.or("without", Vec::new());
+        for part in PARTS {
+            reader.raw(part);
+        }
+        reader.finish();
+        check_id(id.as_deref(), node, faults);
+        for (key, value) in [("runs", runs), ("quick_runs", quick_runs)] {
+            if let (Some(0), Some(at)) = (value, node.get(key)) {
+                faults.push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
+            }
+        }
+        let runs_now = runs.unwrap_or(file.runs);
+        let quick_now = quick_runs.unwrap_or_else(|| file.quick_runs.min(runs_now));
+        let axes = axes.unwrap_or_else(|| Some(file.axes.clone()))?;
+        let grid = Grid { axes, runs: runs_now, quick_runs: quick_now, seed };
+        let mut template = with_parts(root, node);
+        remove_flows(&mut template, node, &without, faults)?;
+        for change in &set {
+            if let Err(found) = document::set(&mut template, change) {
+                found.0.into_iter().for_each(|f| faults.push(f));
+                return None;
+            }
+        }
+        let case = Self { id, says, grid, flows: Vec::new(), quick: all_quick, template };
+        Some(case.with_flows())
+    }
+
+    /// The names of the flows as the first point has them, or else as the file writes them.
+    fn with_flows(mut self) -> Self {
+        let first = self.grid.points().into_iter().next().unwrap_or_default();
+        let written = || self.template.get("flow").map(flow_names).unwrap_or_default();
+        let names = self.scenario(&first, &[], false).map_or_else(
+            |_| written(),
+            |scenario| scenario.flows.into_iter().map(|f| f.name).collect(),
+        );
+        self.flows = names;
+        self
+    }
+
+    /// The scenario at a grid point, with changes, and shortened where `quick`.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the lines.
+    pub fn scenario(
+        &self,
+        point: &Point,
+        changes: &[Override],
+        quick: bool,
+    ) -> Result<Scenario, Diagnostics> {
+        let mut root = self.template.clone();
+        let shorten = if quick { self.quick.as_slice() } else { &[] };
+        for change in changes.iter().chain(shorten) {
+            document::set(&mut root, change)?;
+        }
+        let axes = self.grid.values(point);
+        if let Value::Table(entries) = &mut root.value {
+            for entry in entries.iter_mut().filter(|e| PARTS.contains(&e.key.as_str())) {
+                document::substitute(&mut entry.node, &axes)?;
+            }
+        }
+        Scenario::read(&root)
+    }
+
+    /// The axes that nothing in the scenario, and none of these changes, makes use of.
+    pub(super) fn unused_axes(&self, changes: &[Override]) -> Vec<&Axis> {
+        let used = |axis: &Axis| {
+            let name = format!("${}", axis.name);
+            let parts = PARTS.iter().filter_map(|p| self.template.get(p));
+            parts.chain(changes.iter().map(|c| &c.node)).any(|n| mentions(n, &name))
+        };
+        self.grid.axes.iter().filter(|a| !used(a)).collect()
+    }
+}
+
+/// Reads `{ "path.to.key" = value }`; only what makes up a run can be changed.
+pub(super) fn read_changes(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    faults: &Faults,
+) -> Vec<Override> {
+    let Some(node) = reader.raw(key) else { return Vec::new() };
+    let mut changes = Vec::new();
+    for entry in node.entries() {
+        let head = entry.key.split('.').next().unwrap_or_default();
+        if !PARTS.contains(&head) {
+            let fault = format!("`{key}` changes what makes up a run; `{head}` does not");
+            let hint = suggestion(head, "a path begins with", &PARTS);
+            faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+            continue;
+        }
+        changes.push(Override {
+            path: entry.key.clone(),
+            span: entry.key_span.clone(),
+            node: entry.node.clone(),
+        });
+    }
+    if node.entries().is_empty() {
+        let fault = format!("`{key}` changes nothing");
+        let hint = format!("write {key} = {{ \"topology.bottleneck.loss\" = \"1 %\" }}");
+        faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+    }
+    changes
+}
+
+/// A case's name stands in file names, links and on the command line.
+fn check_id(id: Option<&str>, node: &Node, faults: &Faults) {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    if id.is_some_and(|n| n.is_empty() || !n.chars().all(fine)) {
+        let span = node.get("id").map_or(&node.span, |n| &n.span);
+        let fault = "a case's id is made of letters, digits, '-', '_' and '.'";
+        faults.push(Diagnostic::at(span, fault));
+    }
+}
+
+/// The file with the parts that the case has of its own.
+fn with_parts(root: &Node, case: &Node) -> Node {
+    let mut template = root.clone();
+    let Value::Table(entries) = &mut template.value else { return template };
+    for own in case.entries().iter().filter(|e| PARTS.contains(&e.key.as_str())) {
+        match entries.iter_mut().find(|e| e.key == own.key) {
+            Some(entry) => entry.node = own.node.clone(),
+            None => entries.push(own.clone()),
+        }
+    }
+    template
+}
+
+fn remove_flows(
+    template: &mut Node,
+    case: &Node,
+    without: &[String],
+    faults: &Faults,
+) -> Option<()> {
+    let Some(at) = case.get("without") else { return Some(()) };
+    if case.get("flow").is_some() {
+        let fault = "`without` takes flows of the file away, and this case has flows of its own";
+        faults.push(Diagnostic::at(&at.span, fault).hint("leave one of the two out"));
+        return None;
+    }
+    let known = template.get("flow").map(flow_names).unwrap_or_default();
+    for name in without.iter().filter(|n| !known.contains(n)) {
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        let fault = Diagnostic::at(&at.span, format!("there is no flow \"{name}\""));
+        faults.push(fault.hint(suggestion(name, "flows", &names)));
+    }
+    let Value::Table(entries) = &mut template.value else { return Some(()) };
+    for entry in entries.iter_mut().filter(|e| e.key == "flow") {
+        if let Value::List(flows) = &mut entry.node.value {
+            flows.retain(|f| f.get("name").is_none_or(|n| !without.contains(&n.label())));
+        }
+    }
+    Some(())
+}
+
+fn mentions(node: &Node, text: &str) -> bool {
+    match &node.value {
+        Value::Text(t) => t == text,
+        Value::List(items) => items.iter().any(|i| mentions(i, text)),
+        Value::Table(entries) => entries.iter().any(|e| mentions(&e.node, text)),
+        _ => false,
+    }
+}

@@ -1,0 +1,181 @@
+//! What the readers of tables, figures, claims and variants need to know of the rest of the file.
+
+use std::path::Path;
+
+use super::case::Case;
+use super::experiment::Variant;
+use super::grid::{Axis, Filter, Grid};
+use super::table::Table;
+use crate::diagnostic::{Diagnostic, Span, suggestion};
+use crate::document::{Faults, Node, Reader, Value};
+
+/// The axis that tells cases apart where a table joins several.
+pub const CASE_AXIS: &str = "case";
+
+/// The file around what is being read.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) parts: &'a [Case],
+    pub(super) case_names: &'a [String],
+    pub(super) variant_names: &'a [String],
+    pub(super) variants: &'a [Variant],
+    pub(super) table_names: &'a [String],
+    pub(super) tables: &'a [Table],
+    pub(super) base: &'a Path,
+    pub(super) faults: &'a Faults,
+}
+
+/// The axes and flows that one table, claim or variant may name: those of its cases.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The cases; `None` is the file as it stands.
+    pub cases: Vec<Option<String>>,
+    /// Their axes together; and the axis `case` where there are several.
+    pub grid: Grid,
+    /// Their flows together.
+    pub flows: Vec<String>,
+}
+
+impl Context<'_> {
+    /// Reads `case = "id"` (or several ids, where `many`) and puts their axes and flows together.
+    pub(super) fn view(&self, reader: &mut Reader<'_>, many: bool) -> Option<View> {
+        let Some(node) = reader.raw("case") else {
+            return self.view_of(&[None], reader.span());
+        };
+        let nodes: Vec<&Node> = match &node.value {
+            Value::List(items) if many => items.iter().collect(),
+            _ => vec![node],
+        };
+        let mut cases = Vec::new();
+        for node in nodes {
+            let id: String = crate::document::FromNode::from_node(node, self.faults)?;
+            self.check_case(&id, &node.span)?;
+            cases.push(Some(id));
+        }
+        self.view_of(&cases, &node.span)
+    }
+
+    fn check_case(&self, id: &str, span: &Span) -> Option<()> {
+        if self.parts.iter().any(|p| p.id.as_deref() == Some(id)) {
+            return Some(());
+        }
+        // A case with faults of its own is known by name, and they are told where it stands.
+        if !self.case_names.iter().any(|name| name == id) {
+            let names: Vec<&str> = self.case_names.iter().map(String::as_str).collect();
+            let fault = Diagnostic::at(span, format!("there is no case \"{id}\""));
+            let hint = match names.is_empty() {
+                true => "this file has no [[case]]".to_owned(),
+                false => suggestion(id, "cases", &names),
+            };
+            self.faults.push(fault.hint(hint));
+        }
+        None
+    }
+
+    fn view_of(&self, cases: &[Option<String>], span: &Span) -> Option<View> {
+        let mut view = View { cases: cases.to_vec(), ..View::default() };
+        for case in cases {
+            let Some(part) = self.parts.iter().find(|p| p.id == *case) else {
+                let names: Vec<&str> = self.parts.iter().filter_map(|p| p.id.as_deref()).collect();
+                let fault = "this file runs cases only: say which one is meant";
+                let fault = Diagnostic::at(&first_line(span), fault);
+                self.faults.push(fault.hint(format!("case = one of: {}", names.join(", "))));
+                return None;
+            };
+            view.add(part);
+        }
+        if cases.len() > 1 {
+            let values = cases.iter().flatten();
+            let node = |id: &String| Node { span: span.clone(), value: Value::Text(id.clone()) };
+            let axis = Axis { name: CASE_AXIS.to_owned(), values: values.map(node).collect() };
+            view.grid.axes.insert(0, axis);
+        }
+        Some(view)
+    }
+
+    /// Reads `table = "name"` and checks that it exists; `None` also where that table has faults.
+    pub(super) fn table(&self, reader: &mut Reader<'_>) -> Option<&Table> {
+        let name: String = reader.need("table")?;
+        let span = reader.raw("table").map_or(reader.span(), |n| &n.span);
+        self.table_named(&name, span)
+    }
+
+    /// The table of this name; an unknown one is a fault.
+    pub(super) fn table_named(&self, name: &str, span: &Span) -> Option<&Table> {
+        self.check_name(name, "table", self.table_names, span);
+        self.tables.iter().find(|t| t.id == name)
+    }
+
+    /// Reads `variant = "name"`, which has to be a variant of one of the view's cases.
+    pub(super) fn check_variant(&self, name: &str, view: &View, span: &Span) {
+        self.check_name(name, "variant", self.variant_names, span);
+        let Some(variant) = self.variants.iter().find(|v| v.id == name) else { return };
+        if !view.cases.contains(&variant.case) {
+            let of = |case: &Option<String>| match case {
+                Some(id) => format!("case \"{id}\""),
+                None => "the file as it stands".to_owned(),
+            };
+            let meant: Vec<String> = view.cases.iter().map(of).collect();
+            let fault = format!("variant \"{name}\" changes {}", of(&variant.case));
+            let hint = format!("what is meant here shows {}", meant.join(", "));
+            self.faults.push(Diagnostic::at(span, fault).hint(hint));
+        }
+    }
+
+    /// Notes a name that is not in the list.
+    pub(super) fn check_name(&self, name: &str, what: &str, known: &[String], span: &Span) {
+        if !known.iter().any(|k| k == name) {
+            let names: Vec<&str> = known.iter().map(String::as_str).collect();
+            let fault = Diagnostic::at(span, format!("there is no {what} \"{name}\""));
+            self.faults.push(fault.hint(suggestion(name, &format!("{what}s"), &names)));
+        }
+    }
+
+    /// Notes an axis that does not exist.
+    pub(super) fn check_axis(&self, view: &View, name: &str, span: &Span) {
+        if view.grid.axis(name).is_none() {
+            let hint = suggestion(name, view.axes_are(), &view.grid.names());
+            let fault = Diagnostic::at(span, format!("there is no grid axis `{name}`"));
+            self.faults.push(fault.hint(hint));
+        }
+    }
+
+    /// Reads a filter under `key`, empty where it is absent.
+    pub(super) fn filter(&self, reader: &mut Reader<'_>, view: &View, key: &'static str) -> Filter {
+        let read = |n| Filter::read(n, &view.grid, &view.flows, self.faults);
+        reader.raw(key).map(read).unwrap_or_default()
+    }
+}
+
+impl View {
+    fn add(&mut self, part: &Case) {
+        for axis in &part.grid.axes {
+            match self.grid.axes.iter_mut().find(|a| a.name == axis.name) {
+                None => self.grid.axes.push(axis.clone()),
+                Some(ours) => {
+                    for value in &axis.values {
+                        if !ours.values.iter().any(|v| v.label() == value.label()) {
+                            ours.values.push(value.clone());
+                        }
+                    }
+                }
+            }
+        }
+        for flow in &part.flows {
+            if !self.flows.contains(flow) {
+                self.flows.push(flow.clone());
+            }
+        }
+    }
+
+    fn axes_are(&self) -> &'static str {
+        if self.cases == [None] { "axes of [grid]" } else { "axes of the case" }
+    }
+}
+
+/// The first line of a table, which is enough to find it.
+pub(super) fn first_line(span: &Span) -> Span {
+    let text = &span.source.text[span.range.clone()];
+    let end = span.range.start + text.find('\n').unwrap_or(text.len());
+    Span { range: span.range.start..end, ..span.clone() }
+}

@@ -1,0 +1,204 @@
+//! Cases: parts of a file with grids of their own. What is right is planned as it says, and runs
+//! are shared; what contradicts itself gives its line and the nearest right thing.
+
+use std::path::Path;
+
+use udccp_lab::document;
+use udccp_lab::schema::Experiment;
+use udccp_lab::{PlanOptions, Task, plan};
+
+const GOOD: &str = r#"schema = 1
+id = "many"
+quick_set = { "time.duration" = "30 s", "time.measure" = { from = "10 s", to = "30 s" } }
+
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s" }
+bottleneck = { rate = "10 Mbit/s", rtt = "$rtt", limit = "1.0 bdp" }
+
+[time]
+duration = "60 s"
+measure = { from = "20 s", to = "60 s", every = "1 s" }
+
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+
+[[flow]]
+name = "second"
+protocol = "$second"
+traffic = "bulk"
+
+[grid]
+second = ["tcp/newreno", "tcp/cubic"]
+rtt = ["25 ms", "50 ms"]
+runs = 5
+quick_runs = 2
+seed = 2008
+
+[[case]]
+id = "self"
+says = "two flows of one protocol"
+set = { "flow.first.protocol" = "$protocol", "flow.second.protocol" = "$protocol" }
+[case.grid]
+protocol = ["dccp/ccid2", "tcp/cubic"]
+rtt = ["25 ms"]
+
+[[case]]
+id = "alone"
+says = "one flow"
+runs = 1
+without = ["second"]
+[case.grid]
+rtt = ["25 ms", "50 ms"]
+
+[[case]]
+id = "flood"
+runs = 3
+grid = {}
+[case.topology]
+shape = "dumbbell"
+access = { rate = "1 Gbit/s" }
+bottleneck = { rate = "1 Gbit/s", rtt = "1 ms", limit = "100 packets" }
+[[case.flow]]
+name = "noise"
+protocol = "udp"
+traffic = { kind = "constant-rate", rate = "1 Gbit/s", size = "1000 B" }
+
+[[variant]]
+id = "small-queue"
+case = "alone"
+says = "a smaller queue"
+where = { rtt = ["50 ms"] }
+set = { "topology.bottleneck.limit" = "10 packets" }
+
+[[table]]
+id = "own"
+case = "self"
+metric = "jain"
+rows = "protocol"
+columns = "rtt"
+
+[[claim]]
+says = "each is fair with itself"
+table = "own"
+where = { protocol = ["tcp/cubic"] }
+every = { above = 0.9 }
+"#;
+
+fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/many.toml");
+    Experiment::from_node(document::parse("many.toml", text.to_owned())?, &root)
+}
+
+fn good() -> Experiment {
+    read(GOOD).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn tasks(quick: bool) -> Vec<Task> {
+    plan(&good(), PlanOptions { quick, runs: None }).expect("a plan")
+}
+
+#[test]
+fn every_case_is_planned_with_its_own_grid_and_runs() {
+    let tasks = tasks(false);
+    let count = |case: Option<&str>| tasks.iter().filter(|t| t.case.as_deref() == case).count();
+    assert_eq!(count(None), 4 * 5);
+    assert_eq!(count(Some("self")), 2 * 5);
+    assert_eq!(count(Some("alone")), 2 + 1, "two points, and one of the variant");
+    assert_eq!(count(Some("flood")), 3);
+}
+
+#[test]
+fn a_case_changes_what_it_says_and_nothing_else() {
+    let experiment = good();
+    let flows = |case| experiment.part(case).expect("a part").flows.clone();
+    assert_eq!(flows(None), ["first", "second"]);
+    assert_eq!(flows(Some("alone")), ["first"]);
+    assert_eq!(flows(Some("flood")), ["noise"]);
+    let tasks = tasks(false);
+    let own = tasks.iter().find(|t| t.case.as_deref() == Some("self")).expect("a task");
+    let names: Vec<&str> = own.scenario.flows.iter().map(|f| f.protocol.name).collect();
+    assert_eq!(names, ["dccp/ccid2", "dccp/ccid2"]);
+}
+
+#[test]
+fn quick_runs_are_fewer_and_shorter() {
+    let tasks = tasks(true);
+    assert_eq!(tasks.iter().filter(|t| t.case.is_none()).count(), 4 * 2);
+    let duration = |t: &Task| t.scenario.time.duration.as_secs_f64();
+    assert!(tasks.iter().all(|t| t.shortened && duration(t) < 31.0));
+}
+
+#[test]
+fn equal_scenarios_and_seeds_share_a_run_whatever_they_are_called() {
+    let renamed = GOOD.replace("\"self\"", "\"same\"").replace("id = \"many\"", "id = \"other\"");
+    let other = plan(&read(&renamed).expect("the same file"), PlanOptions::default());
+    let keys = |tasks: &[Task]| tasks.iter().map(|t| t.key.clone()).collect::<Vec<_>>();
+    assert_eq!(keys(&other.expect("a plan")), keys(&tasks(false)));
+}
+
+#[test]
+fn a_file_may_have_cases_only() {
+    let without_axes = GOOD.replace("second = [\"tcp/newreno\", \"tcp/cubic\"]\n", "").replacen(
+        "rtt = [\"25 ms\", \"50 ms\"]\n",
+        "",
+        1,
+    );
+    let experiment = read(&without_axes).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(experiment.part(None).is_none());
+    let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
+    assert!(tasks.iter().all(|t| t.case.is_some()));
+}
+
+/// What is said when `from` is replaced by `to`.
+fn fault(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
+    match read(&GOOD.replacen(from, to, 1)) {
+        Ok(_) => "accepted".to_owned(),
+        Err(faults) => faults.to_string(),
+    }
+}
+
+macro_rules! says {
+    ($($name:ident: $from:expr => $to:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(fault($from, $to));
+        }
+    )*};
+}
+
+says! {
+    unknown_case_of_a_table: "case = \"self\"" => "case = \"sell\"";
+    unknown_case_of_a_variant: "case = \"alone\"" => "case = \"alne\"";
+    an_axis_of_another_case: "rows = \"protocol\"" => "rows = \"second\"";
+    a_value_of_another_case: "[\"tcp/cubic\"] }\nevery" => "[\"tcp/newreno\"] }\nevery";
+    two_cases_of_one_name: "id = \"alone\"" => "id = \"self\"";
+    a_name_that_is_no_name: "id = \"alone\"" => "id = \"all alone\"";
+    unknown_flow_taken_away: "without = [\"second\"]" => "without = [\"secnd\"]";
+    taking_flows_away_from_own_flows: "grid = {}" => "grid = {}\nwithout = [\"second\"]";
+    unknown_key_of_a_case: "without = " => "wihtout = ";
+    runs_inside_the_grid_of_a_case: "protocol = [\"dccp" => "runs = 3\nprotocol = [\"dccp";
+    no_runs: "runs = 1" => "runs = 0";
+    a_change_outside_the_run: "\"flow.first.protocol\" = \"$protocol\"" =>
+        "\"grid.runs\" = \"$protocol\"";
+    a_change_of_an_unknown_flow: "\"flow.first.protocol\"" => "\"flow.frist.protocol\"";
+    an_unknown_axis_in_a_change: "\"$protocol\" }\n[case" => "\"$prtocol\" }\n[case";
+    an_unused_axis_of_a_case: "grid = {}" => "grid = { loss = [\"1 %\"] }";
+    a_wrong_key_in_a_case: "rate = \"1 Gbit/s\", rtt" => "rat = \"1 Gbit/s\", rtt";
+    a_quick_run_without_its_measuring: "\"time.duration\" = \"30 s\", " =>
+        "\"time.duration\" = \"15 s\", ";
+    a_variant_of_another_case: "metric = \"jain\"" => "metric = \"jain\"\nvariant = \"small-queue\"";
+}
+
+#[test]
+fn without_a_grid_a_table_has_to_name_its_case() {
+    let text = GOOD
+        .replace("second = [\"tcp/newreno\", \"tcp/cubic\"]\n", "")
+        .replacen("rtt = [\"25 ms\", \"50 ms\"]\n", "", 1)
+        .replacen("id = \"own\"\ncase = \"self\"", "id = \"own\"", 1);
+    let fault = read(&text).err().map_or_else(|| "accepted".to_owned(), |f| f.to_string());
+    insta::assert_snapshot!(fault);
+}
