@@ -37,16 +37,19 @@ pub struct BottleneckConfig {
     pub loss: f64,
 }
 
-/// A dumbbell: senders on the left, receivers on the right, one bottleneck each way.
+/// A link between two neighbouring routers, each way; its directions need not be equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct DumbbellConfig {
-    /// From the senders to the receivers.
+pub struct HopConfig {
+    /// From left to right: in a dumbbell, from the senders to the receivers.
     pub forward: BottleneckConfig,
-    /// From the receivers to the senders.
+    /// From right to left.
     pub reverse: BottleneckConfig,
 }
 
-impl DumbbellConfig {
+/// A dumbbell is one hop: senders on the left, receivers on the right, one bottleneck each way.
+pub type DumbbellConfig = HopConfig;
+
+impl HopConfig {
     /// The same rate and queue in both directions, and the round-trip time split over them (an odd
     /// nanosecond goes forward). Access delays come on top of `rtt`.
     pub fn symmetric(rate: DataRate, rtt: Duration, limit: QueueLimit) -> Self {
@@ -66,10 +69,15 @@ pub struct PairConfig {
     pub receiver: Box<dyn Transport>,
     /// Application data.
     pub source: Box<dyn Source>,
-    /// Link between the sender and the left router.
+    /// Link between the sender and its router.
     pub sender_access: AccessConfig,
-    /// Link between the right router and the receiver.
+    /// Link between the receiver's router and the receiver.
     pub receiver_access: AccessConfig,
+    /// Number of the sender's router, counted from 0 at the left; `None` is the first. A flow that
+    /// enters to the right of where it leaves travels from right to left.
+    pub enters: Option<usize>,
+    /// Number of the receiver's router; `None` is the last.
+    pub leaves: Option<usize>,
     /// When the sender opens, since the start of the run.
     pub start: Duration,
     /// The start is later by a time drawn uniformly from `0..start_jitter`: a fixed phase alone
@@ -94,6 +102,8 @@ impl PairConfig {
             source,
             sender_access: AccessConfig::default(),
             receiver_access: AccessConfig::default(),
+            enters: None,
+            leaves: None,
             start: Duration::ZERO,
             start_jitter: Duration::ZERO,
             stop: None,

@@ -4,6 +4,7 @@ use crate::address::PairAddresses;
 use crate::config::{DumbbellConfig, PairConfig, RunConfig};
 use crate::error::SimError;
 use crate::result::RunResult;
+use crate::row::Row;
 
 /// Any number of pairs over one bottleneck:
 ///
@@ -13,25 +14,22 @@ use crate::result::RunResult;
 /// sender n --/                                    \-- receiver n
 /// ```
 #[derive(Debug)]
-pub struct Dumbbell {
-    pub(crate) config: DumbbellConfig,
-    pub(crate) pairs: Vec<PairConfig>,
-}
+pub struct Dumbbell(Row);
 
 impl Dumbbell {
     /// A dumbbell without pairs.
-    pub const fn new(config: DumbbellConfig) -> Self {
-        Self { config, pairs: Vec::new() }
+    pub fn new(config: DumbbellConfig) -> Self {
+        Self(Row::new(vec![config]))
     }
 
     /// The addresses that the next pair must have been built with.
     pub const fn next_addresses(&self) -> PairAddresses {
-        PairAddresses::of(self.pairs.len())
+        self.0.next_addresses()
     }
 
     /// Adds a flow. Its transports use [`Self::next_addresses`], asked for before the call.
     pub fn add_pair(&mut self, pair: PairConfig) -> &mut Self {
-        self.pairs.push(pair);
+        self.0.add_pair(pair);
         self
     }
 
@@ -41,6 +39,6 @@ impl Dumbbell {
     /// [`SimError`]: the configuration makes no sense, time stands still, a capture cannot be
     /// written, or an invariant does not hold.
     pub fn run(self, run: RunConfig<'_>) -> Result<RunResult, SimError> {
-        crate::run::run(self, run)
+        self.0.run(run)
     }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use core::net::IpAddr;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, Probe};
 
 use crate::config::RunConfig;
 use crate::error::SimError;
 use crate::fabric::{Fabric, Sending};
 use crate::hash::Kind;
-use crate::host::Host;
+use crate::host::{Host, sender_beside};
 use crate::network::Node;
 use crate::packet::Parcel;
 use crate::record::{self, LinkRecorder, Mark, Schedule};
 use crate::result::FlowSample;
+use crate::source::End;
 
 /// Packets sent and events at one instant that cannot be honest: six windows of 10 Gbit/s times
 /// 200 ms, all let go at once.
@@ -29,11 +30,21 @@ pub(crate) struct Engine {
     pub(crate) schedule: Schedule,
     pub(crate) watched: Vec<LinkRecorder>,
     pub(crate) series: Vec<Vec<FlowSample>>,
+    flows: Vec<Sampled>,
     pub(crate) window: Duration,
     next_mark: Instant,
     now: Instant,
     /// Events at `now` so far.
     at_once: u64,
+}
+
+/// Where to look for a flow's sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampled {
+    /// The host whose congestion state is that of the flow, if there is one.
+    pub(crate) sender: Option<usize>,
+    /// The links of its first hop: towards the receiver, and towards the sender.
+    pub(crate) links: [usize; 2],
 }
 
 /// What [`Engine::new`] needs.
@@ -42,14 +53,15 @@ pub(crate) struct Parts {
     pub(crate) fabric: Fabric,
     /// Names of all components, hosts first.
     pub(crate) names: Vec<String>,
+    pub(crate) flows: Vec<Sampled>,
 }
 
 impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
-        let Parts { hosts, fabric, names } = parts;
+        let Parts { hosts, fabric, names, flows } = parts;
         let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
         let watched = fabric.links.iter().map(|_| LinkRecorder::default()).collect();
-        let series = (0..hosts.len() / 2).map(|_| Vec::new()).collect();
+        let series = flows.iter().map(|_| Vec::new()).collect();
         let mut engine = Self {
             hosts,
             fabric,
@@ -58,6 +70,7 @@ impl Engine {
             schedule: Schedule::new(run.duration, run.interval, &run.measure),
             watched,
             series,
+            flows,
             window: run.measure.end - run.measure.start,
             next_mark: Instant::ZERO,
             now: Instant::ZERO,
@@ -172,11 +185,12 @@ impl Engine {
         let now = self.now;
         let host = &mut self.hosts[index];
         let arriving = host.path as usize ^ 1;
-        self.fabric.paths[arriving].goodput(host.take_delivered(now));
-        host.feed(now);
+        let bytes = if host.is_heard { self.tell(index) } else { host.take_delivered(now) };
+        self.fabric.paths[arriving].goodput(bytes);
+        self.feed(index);
         while self.transmit(index) && self.at_once < LIVELOCK {
             // Room in the transport: the application may have more.
-            if !self.hosts[index].feed(now) {
+            if !self.feed(index) {
                 break;
             }
         }
@@ -188,6 +202,46 @@ impl Engine {
             self.fabric.events.set(index, Some(due.max(now)));
         }
         self.stuck(index)
+    }
+
+    /// Lets the application at this host offer what it has.
+    #[inline]
+    fn feed(&mut self, index: usize) -> bool {
+        let host = &mut self.hosts[index];
+        if host.is_heard && host.app.is_none() {
+            return self.answer(index);
+        }
+        host.feed(self.now)
+    }
+
+    /// Tells the source of the pair what arrived; returns how much.
+    #[cold]
+    fn tell(&mut self, index: usize) -> u64 {
+        let speaker = sender_beside(index);
+        let end = if index == speaker { End::Sender } else { End::Receiver };
+        let mut app = self.hosts[speaker].app.take();
+        let host = &mut self.hosts[index];
+        let mut bytes = 0;
+        while let Some(payload) = host.transport.poll_delivered(self.now) {
+            bytes += payload.len() as u64;
+            if let Some(app) = &mut app {
+                app.source.delivered(self.now, end, &payload);
+            }
+        }
+        host.count_delivered(self.now, bytes);
+        self.hosts[speaker].app = app;
+        bytes
+    }
+
+    /// Lets the application at a receiver answer.
+    #[cold]
+    fn answer(&mut self, index: usize) -> bool {
+        let speaker = sender_beside(index);
+        let Some(mut app) = self.hosts[speaker].app.take() else { return false };
+        let transport = self.hosts[index].transport.as_mut();
+        let taken = app.source.answer(self.now, transport);
+        self.hosts[speaker].app = Some(app);
+        taken
     }
 
     /// Puts what a transport has to send on its host's link. Returns whether there was anything.
@@ -221,12 +275,14 @@ impl Engine {
                 Some(Mark::Sample(interval)) => self.sample(at, interval),
                 Some(Mark::WindowBegins) => {
                     self.fabric.paths.iter_mut().for_each(record::PathRecorder::window_begins);
+                    self.fabric.crossings.window_begins();
                     for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
                         recorder.window_begins(at, &link.element);
                     }
                 }
                 Some(Mark::WindowEnds) => {
                     self.fabric.paths.iter_mut().for_each(|p| p.window_ends(self.window));
+                    self.fabric.crossings.window_ends();
                     for (link, recorder) in self.fabric.links.iter().zip(&mut self.watched) {
                         recorder.window_ends(at, &link.element);
                     }
@@ -239,8 +295,13 @@ impl Engine {
 
     fn sample(&mut self, at: Instant, interval: record::Interval) {
         for (flow, series) in self.series.iter_mut().enumerate() {
-            let probe = self.hosts[2 * flow].transport.probe();
-            record::sample_flow(series, &mut self.fabric.paths[2 * flow], interval, probe);
+            let Sampled { sender, links } = self.flows[flow];
+            let probe = sender.map_or(Probe::default(), |host| self.hosts[host].transport.probe());
+            let crossings = &mut self.fabric.crossings;
+            let ways = [2 * flow, 2 * flow + 1];
+            let crossed = [0, 1].map(|way| crossings.step(links[way], ways[way]));
+            let forward = &mut self.fabric.paths[ways[0]];
+            record::sample_flow(series, forward, interval, crossed, probe);
         }
         for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.watched) {
             if link.is_bottleneck {

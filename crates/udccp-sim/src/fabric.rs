@@ -9,7 +9,7 @@ use crate::hash::{EventHash, Kind};
 use crate::network::Node;
 use crate::observe::Observer;
 use crate::packet::{Meta, PacketStore, Parcel};
-use crate::record::PathRecorder;
+use crate::record::{Crossings, PathRecorder};
 use crate::result::Cost;
 
 /// Initial time to live of a packet.
@@ -22,6 +22,7 @@ pub(crate) struct Fabric {
     pub(crate) routes: Vec<Vec<u32>>,
     pub(crate) packets: PacketStore,
     pub(crate) paths: Vec<PathRecorder>,
+    pub(crate) crossings: Crossings,
     pub(crate) events: EventQueue,
     pub(crate) hash: EventHash,
     pub(crate) cost: Cost,
@@ -92,7 +93,7 @@ impl Fabric {
     #[inline]
     pub(crate) fn depart(&mut self, now: Instant, index: usize) -> Option<(Node, Parcel)> {
         let link = &mut self.links[index];
-        let to = link.to;
+        let (to, is_bottleneck) = (link.to, link.is_bottleneck);
         let parcel = link.element.poll_departure(now, &mut self.drops);
         if !self.drops.is_empty() {
             self.discard_all(now, index);
@@ -100,6 +101,9 @@ impl Fabric {
         let parcel = parcel?;
         self.cost.hops += 1;
         self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len);
+        if is_bottleneck {
+            self.crossings.count(index, self.packets.meta(parcel.slot).path, parcel.len);
+        }
         if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(parcel.slot))
         {
             observer.departed(now, index, parcel, packet);

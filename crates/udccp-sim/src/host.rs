@@ -31,6 +31,16 @@ pub(crate) struct Host {
     pub(crate) path: u32,
     /// Where the last packet went, to save a look-up.
     pub(crate) last_to: (IpAddr, u32),
+    /// The source of the pair wants to know what is delivered here.
+    pub(crate) is_heard: bool,
+    /// Application bytes that arrived, and when the last of them did.
+    pub(crate) delivered_bytes: u64,
+    pub(crate) last_delivery: Instant,
+}
+
+/// The host of the pair's sender, whose application speaks at both ends.
+pub(crate) const fn sender_beside(host: usize) -> usize {
+    host & !1
 }
 
 impl App {
@@ -84,6 +94,15 @@ impl Host {
         }
     }
 
+    /// Notes application bytes that arrived.
+    #[inline]
+    pub(crate) fn count_delivered(&mut self, now: Instant, bytes: u64) {
+        if bytes > 0 {
+            self.delivered_bytes += bytes;
+            self.last_delivery = now;
+        }
+    }
+
     /// Application bytes that arrived since the last call.
     #[inline]
     pub(crate) fn take_delivered(&mut self, now: Instant) -> u64 {
@@ -91,6 +110,7 @@ impl Host {
         while let Some(payload) = self.transport.poll_delivered(now) {
             bytes += payload.len() as u64;
         }
+        self.count_delivered(now, bytes);
         bytes
     }
 }

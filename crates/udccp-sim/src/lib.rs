@@ -22,6 +22,7 @@ mod capture;
 mod config;
 mod dumbbell;
 mod element;
+mod ends;
 mod engine;
 mod error;
 mod events;
@@ -33,18 +34,23 @@ mod observe;
 mod packet;
 mod record;
 mod result;
+mod row;
 mod run;
 mod source;
 mod validate;
+mod way;
 
 pub use address::PairAddresses;
 pub use capture::{Capture, CaptureFile};
-pub use config::{AccessConfig, BottleneckConfig, DumbbellConfig, PairConfig, RunConfig};
+pub use config::{
+    AccessConfig, BottleneckConfig, DumbbellConfig, HopConfig, PairConfig, RunConfig,
+};
 pub use dumbbell::Dumbbell;
 pub use error::SimError;
 pub use result::{
-    Cost, FlowResult, FlowSample, Jitter, LinkResult, LinkSample, PathCounts, PathWindow,
-    RunResult, SystemResult,
+    Completions, Cost, Crossing, FlowResult, FlowSample, HopResult, Jitter, LinkResult, LinkSample,
+    PathCounts, PathWindow, RunResult, SystemResult,
 };
-pub use source::{Bulk, ConstantRate, Source, SourceStats};
+pub use row::Row;
+pub use source::{Bulk, ConstantRate, End, Outcome, Source, SourceStats, Times};
 pub use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, QueueLimit, Tally};

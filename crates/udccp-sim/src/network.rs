@@ -4,8 +4,9 @@ use udccp_link::{Chain, RandomLoss, RateDelay, RateDelayConfig};
 
 use udccp_base::{Duration, Seed};
 
-use crate::config::{AccessConfig, BottleneckConfig, DumbbellConfig, PairConfig};
+use crate::config::{AccessConfig, BottleneckConfig};
 use crate::element::Element;
+use crate::row::Row;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,24 +38,35 @@ pub(crate) struct Network {
     pub(crate) links: Vec<LinkSpec>,
 }
 
+/// The name of a hop: the only one is the bottleneck, others are numbered from 1.
+pub(crate) fn hop_name(index: usize, hops: usize) -> String {
+    if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
+}
+
 /// Number of the sender's host of a pair; its receiver's is one more.
 pub(crate) const fn sender_of(pair: usize) -> usize {
     2 * pair
 }
 
 impl Network {
-    /// Two routers, the bottleneck as links 0 and 1, then four access links a pair.
-    pub(crate) fn dumbbell(config: &DumbbellConfig, pairs: &[PairConfig]) -> Self {
-        let (left, right) = (Node::Router(0), Node::Router(1));
-        let mut net = Self { hosts: 2 * pairs.len(), routers: 2, links: Vec::new() };
-        net.bottleneck("bottleneck forward", left, right, &config.forward);
-        net.bottleneck("bottleneck reverse", right, left, &config.reverse);
-        for (i, pair) in pairs.iter().enumerate() {
+    /// Two links a hop (forward and reverse), then four access links a pair.
+    pub(crate) fn row(row: &Row) -> Self {
+        let routers = row.hops.len() + 1;
+        let mut net = Self { hosts: 2 * row.pairs.len(), routers, links: Vec::new() };
+        for (i, hop) in row.hops.iter().enumerate() {
+            let (left, right) = (Node::Router(i as u32), Node::Router(i as u32 + 1));
+            let name = hop_name(i, row.hops.len());
+            net.bottleneck(&format!("{name} forward"), left, right, &hop.forward);
+            net.bottleneck(&format!("{name} reverse"), right, left, &hop.reverse);
+        }
+        for (i, pair) in row.pairs.iter().enumerate() {
             let sender = Node::Host(sender_of(i) as u32);
             let receiver = Node::Host(sender_of(i) as u32 + 1);
+            let (enters, leaves) = row.ends_of(pair);
+            let [enters, leaves] = [enters, leaves].map(|router| Node::Router(router as u32));
             let name = &pair.name;
-            net.access(&format!("{name} sender"), sender, left, &pair.sender_access);
-            net.access(&format!("{name} receiver"), receiver, right, &pair.receiver_access);
+            net.access(&format!("{name} sender"), sender, enters, &pair.sender_access);
+            net.access(&format!("{name} receiver"), receiver, leaves, &pair.receiver_access);
         }
         net
     }

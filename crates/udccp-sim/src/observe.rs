@@ -7,7 +7,7 @@ use udccp_link::Link;
 
 use crate::capture::{Capture, Envelope, PcapWriter};
 use crate::error::SimError;
-use crate::network::{LinkSpec, Network};
+use crate::network::{Network, hop_name};
 use crate::packet::{Meta, Parcel};
 
 /// A packet in the network.
@@ -24,11 +24,11 @@ impl Observer {
     /// An observer, if there is anything to observe.
     pub(crate) fn new(
         network: &Network,
-        flows: &[String],
+        pairs: &[Option<String>],
         capture: Option<Capture<'_>>,
         check: bool,
     ) -> Result<Option<Box<Self>>, SimError> {
-        let captures = capture.map(|c| Captures::open(c, network, flows)).transpose()?;
+        let captures = capture.map(|c| Captures::open(c, network, pairs)).transpose()?;
         let checker = check.then(|| Checker::new(network));
         let any = captures.is_some() || checker.is_some();
         Ok(any.then(|| Box::new(Self { captures, checker, failure: None })))
@@ -147,18 +147,25 @@ impl Captures {
     fn open(
         mut capture: Capture<'_>,
         network: &Network,
-        flows: &[String],
+        pairs: &[Option<String>],
     ) -> Result<Self, SimError> {
         let mut points = Vec::new();
         let mut of_host = Vec::new();
         for host in 0..network.hosts {
             let role = if host % 2 == 0 { "sender" } else { "receiver" };
-            let name = format!("{}-{role}", file_name(&flows[host / 2]));
-            of_host.push(open(&mut capture, &mut points, name)?);
+            let point = pairs[host / 2].as_ref().map(|p| format!("{}-{role}", file_name(p)));
+            let opened = point.map(|name| open(&mut capture, &mut points, name)).transpose()?;
+            of_host.push(opened.flatten());
         }
-        let bottleneck = open(&mut capture, &mut points, "bottleneck".to_owned())?;
-        let of = |link: &LinkSpec| if link.is_bottleneck { bottleneck } else { None };
-        let of_link = network.links.iter().map(of).collect();
+        let hops = network.routers - 1;
+        let mut of_hop = Vec::new();
+        for hop in 0..hops {
+            let name = file_name(&hop_name(hop, hops));
+            of_hop.push(open(&mut capture, &mut points, name)?);
+        }
+        // Two links a hop come first, then the access links.
+        let of = |link: usize| of_hop.get(link / 2).copied().flatten();
+        let of_link = (0..network.links.len()).map(of).collect();
         Ok(Self { points, of_host, of_link })
     }
 

@@ -40,10 +40,61 @@ pub struct FlowResult {
     pub goodput_bytes: u64,
     /// What the source offered.
     pub source: SourceStats,
+    /// Messages of a source that follows each of its messages: from being made to being whole at
+    /// the receiver.
+    pub messages: Option<Completions>,
+    /// Requests and responses: from the request being made to its response being whole.
+    pub responses: Option<Completions>,
+    /// Transfers that have an end: from the start to the last byte that arrived.
+    pub transfers: Option<Completions>,
+    /// What crossed each hop on the flow's way in the measured window, in the order of the way.
+    pub crossings: Vec<Crossing>,
     /// One sample per interval, from the start of the run to its end.
     pub series: Vec<FlowSample>,
     /// The sender's congestion state at the end.
     pub last_probe: Probe,
+}
+
+/// Things with a begin and an end: messages, requests, transfers. Counts are of the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completions {
+    /// Begun.
+    pub begun: u64,
+    /// Of these, those that came to their end.
+    pub completed: u64,
+    /// Messages and requests that the source gave up. Transfers that ended with data lost on the
+    /// way, over a transport that does not repeat it (these are among the completed).
+    pub given_up: u64,
+    /// How long they took, shortest first: messages and responses that completed in the measured
+    /// window, transfers of the whole run.
+    pub times: Vec<Duration>,
+}
+
+impl Completions {
+    /// The time within which a share `q` (0..=1) completed: that of rank `ceil(q n)`. `None` where
+    /// nothing completed.
+    pub fn quantile(&self, q: f64) -> Option<Duration> {
+        let rank = (q.clamp(0.0, 1.0) * self.times.len() as f64).ceil() as usize;
+        self.times.get(rank.max(1) - 1).copied()
+    }
+
+    /// The mean time; `None` where nothing completed.
+    pub fn mean(&self) -> Option<Duration> {
+        let sum: u128 = self.times.iter().map(|t| u128::from(t.as_nanos())).sum();
+        let mean = sum.checked_div(self.times.len() as u128)?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+}
+
+/// One flow on one hop in the measured window: the packets that reached the far end of its link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossing {
+    /// Number of the hop, counted from 0 at the left.
+    pub hop: usize,
+    /// From the sender to the receiver.
+    pub data: Tally,
+    /// From the receiver to the sender.
+    pub acks: Tally,
 }
 
 /// Packets in one direction of one flow. `sent = delivered + dropped + in_flight`.
@@ -140,6 +191,10 @@ pub struct FlowSample {
     pub dropped: u64,
     /// Mean one-way delay of the data packets delivered.
     pub delay: Option<Duration>,
+    /// IP bytes that left the first hop on the flow's way, towards the receiver.
+    pub hop_bytes: u64,
+    /// IP bytes that left the same hop towards the sender.
+    pub hop_ack_bytes: u64,
     /// The sender's congestion state at the end of the interval.
     pub probe: Probe,
 }
@@ -159,12 +214,31 @@ impl FlowSample {
 /// The network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemResult {
-    /// The bottleneck from senders to receivers.
+    /// The bottleneck, or first hop, from left to right.
     pub forward: LinkResult,
-    /// The bottleneck from receivers to senders.
+    /// The same from right to left.
     pub reverse: LinkResult,
+    /// The hops after the first.
+    pub further: Vec<HopResult>,
     /// All access links: for each pair sender up, sender down, receiver up, receiver down.
     pub access: Vec<LinkResult>,
+}
+
+/// A link between two routers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HopResult {
+    /// From left to right.
+    pub forward: LinkResult,
+    /// From right to left.
+    pub reverse: LinkResult,
+}
+
+impl SystemResult {
+    /// Both directions of every hop, the first one first.
+    pub fn hops(&self) -> impl Iterator<Item = [&LinkResult; 2]> {
+        let further = self.further.iter().map(|hop| [&hop.forward, &hop.reverse]);
+        core::iter::once([&self.forward, &self.reverse]).chain(further)
+    }
 }
 
 /// One direction of a link.

@@ -5,7 +5,7 @@ use udccp_link::Link;
 
 use crate::address::PairAddresses;
 use crate::config::{PairConfig, RunConfig};
-use crate::dumbbell::Dumbbell;
+use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
 use crate::error::SimError;
 use crate::events::EventQueue;
@@ -15,54 +15,75 @@ use crate::host::{App, Host};
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
 use crate::packet::PacketStore;
-use crate::record::{LinkRecorder, PathRecorder};
-use crate::result::{Cost, FlowResult, LinkResult, RunResult, SystemResult};
-use crate::source::SourceStats;
+use crate::record::{Crossings, LinkRecorder, PathRecorder};
+use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
+use crate::row::{FlowOf, Row};
 use crate::validate::validate;
+use crate::way::{FlowPlan, Way};
 
-/// What is known of a flow before it runs.
-struct FlowPlan {
-    name: String,
-    start: Duration,
-    stop: Option<Duration>,
+/// What is known of a pair before it runs.
+pub(crate) struct PairPlan {
+    pub(crate) start: Duration,
+    pub(crate) stop: Option<Duration>,
 }
 
 /// Builds, runs, and reports.
-pub(crate) fn run(net: Dumbbell, mut run: RunConfig<'_>) -> Result<RunResult, SimError> {
-    validate(&net, &run)?;
-    let Dumbbell { config, pairs } = net;
-    let plans = plan(&pairs, run.seed);
-    let network = Network::dumbbell(&config, &pairs);
-    let names: Vec<String> = plans.iter().map(|p| p.name.clone()).collect();
-    let observer = Observer::new(&network, &names, run.capture.take(), run.check)?;
-    let hosts = hosts(&network, pairs, &plans);
-    let fabric = fabric(&network, run.seed, observer);
-    let mut engine =
-        Engine::new(Parts { hosts, fabric, names: components(&network, &names) }, &run);
+pub(crate) fn run(row: Row, mut run: RunConfig<'_>) -> Result<RunResult, SimError> {
+    validate(&row, &run)?;
+    let network = Network::row(&row);
+    let plans = plan(&row.pairs, run.seed);
+    let names = components(&network, &row.pairs);
+    let points = observed(&row);
+    let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
+    let ways: Vec<Way> = row.flows.iter().map(|flow| Way::of(&row, flow)).collect();
+    let Row { pairs, flows, .. } = row;
+    let flows: Vec<FlowPlan> =
+        flows.into_iter().zip(ways).map(|(of, way)| FlowPlan { of, way }).collect();
+    let hosts = hosts(&network, pairs, &plans, &flows);
+    let fabric = fabric(&network, &flows, run.seed, observer);
+    let sampled = flows.iter().map(FlowPlan::sampled).collect();
+    let mut engine = Engine::new(Parts { hosts, fabric, names, flows: sampled }, &run);
     let end = Instant::ZERO + run.duration;
     engine.run(end)?;
-    report(engine, plans, &network, end)
+    report(engine, &flows, &plans, &network, &run)
 }
 
-/// Draws the phases; each flow has a stream of its own.
-fn plan(pairs: &[PairConfig], seed: Seed) -> Vec<FlowPlan> {
+/// Draws the phases; each pair has a stream of its own.
+fn plan(pairs: &[PairConfig], seed: Seed) -> Vec<PairPlan> {
     let plan_of = |pair: &PairConfig| {
         let jitter = pair.start_jitter.as_nanos();
         let mut rng = seed.stream(&format!("phase/{}", pair.name));
         let phase = if jitter == 0 { 0 } else { rng.below(jitter) };
         let start = pair.start + Duration::from_nanos(phase);
-        FlowPlan { name: pair.name.clone(), start, stop: pair.stop }
+        PairPlan { start, stop: pair.stop }
     };
     pairs.iter().map(plan_of).collect()
 }
 
-fn hosts(network: &Network, pairs: Vec<PairConfig>, plans: &[FlowPlan]) -> Vec<Host> {
+/// The names by which hosts are captured: those of flows that are one pair.
+fn observed(row: &Row) -> Vec<Option<String>> {
+    let of = |flow: &FlowOf| {
+        let name = (flow.pairs == 1).then(|| flow.name.clone());
+        core::iter::repeat_n(name, flow.pairs)
+    };
+    row.flows.iter().flat_map(of).collect()
+}
+
+fn hosts(
+    network: &Network,
+    pairs: Vec<PairConfig>,
+    plans: &[PairPlan],
+    flows: &[FlowPlan],
+) -> Vec<Host> {
     let uplinks = network.uplinks();
+    let flow_of = |(i, flow): (usize, &FlowPlan)| core::iter::repeat_n(i, flow.of.pairs);
+    let flow_of = flows.iter().enumerate().flat_map(flow_of);
     let mut hosts = Vec::with_capacity(network.hosts);
-    for (i, (pair, plan)) in pairs.into_iter().zip(plans).enumerate() {
+    for (i, ((pair, plan), flow)) in pairs.into_iter().zip(plans).zip(flow_of).enumerate() {
         let addresses = PairAddresses::of(i);
         let start = Instant::ZERO + plan.start;
         let stop = plan.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
+        let is_heard = pair.source.hears();
         let app = App::new(pair.source, start, stop);
         let ends =
             [(pair.sender, Some(app), addresses.sender), (pair.receiver, None, addresses.receiver)];
@@ -73,29 +94,40 @@ fn hosts(network: &Network, pairs: Vec<PairConfig>, plans: &[FlowPlan]) -> Vec<H
                 app,
                 address,
                 uplink: uplinks[number] as u32,
-                path: number as u32,
+                path: (2 * flow + side) as u32,
                 last_to: (address, number as u32),
+                is_heard,
+                delivered_bytes: 0,
+                last_delivery: Instant::ZERO,
             });
         }
     }
     hosts
 }
 
-fn fabric(network: &Network, seed: Seed, observer: Option<Box<Observer>>) -> Fabric {
+fn fabric(
+    network: &Network,
+    flows: &[FlowPlan],
+    seed: Seed,
+    observer: Option<Box<Observer>>,
+) -> Fabric {
     let running = |spec: &LinkSpec| RunningLink {
         element: spec.build(seed),
         to: spec.to,
         is_bottleneck: spec.is_bottleneck,
     };
-    let path = |host: usize| match host % 2 {
+    let path = |path: usize| match path % 2 {
         0 => PathRecorder::with_times(),
         _ => PathRecorder::default(),
     };
+    let between_routers = 2 * (network.routers - 1);
+    let paths = 2 * flows.len();
     Fabric {
         links: network.links.iter().map(running).collect(),
         routes: network.routes(),
         packets: PacketStore::default(),
-        paths: (0..network.hosts).map(path).collect(),
+        paths: (0..paths).map(path).collect(),
+        crossings: Crossings::new(between_routers, paths),
         events: EventQueue::new(network.hosts + network.links.len()),
         hash: EventHash::new(),
         cost: Cost::default(),
@@ -106,44 +138,53 @@ fn fabric(network: &Network, seed: Seed, observer: Option<Box<Observer>>) -> Fab
 }
 
 /// Names of all components for errors.
-fn components(network: &Network, flows: &[String]) -> Vec<String> {
-    let hosts = flows.iter().flat_map(|f| ["sender", "receiver"].map(|end| format!("{f} {end}")));
+fn components(network: &Network, pairs: &[PairConfig]) -> Vec<String> {
+    let ends = |p: &PairConfig| ["sender", "receiver"].map(|end| format!("{} {end}", p.name));
+    let hosts = pairs.iter().flat_map(ends);
     hosts.chain(network.links.iter().map(|l| l.name.clone())).collect()
 }
 
 fn report(
     engine: Engine,
-    plans: Vec<FlowPlan>,
+    flows: &[FlowPlan],
+    plans: &[PairPlan],
     network: &Network,
-    end: Instant,
+    run: &RunConfig<'_>,
 ) -> Result<RunResult, SimError> {
     let Engine { hosts, fabric, watched, series, window, .. } = engine;
-    let mut in_flight = vec![0; hosts.len()];
+    let end = Instant::ZERO + run.duration;
+    let mut in_flight = vec![0; fabric.paths.len()];
     for packet in fabric.packets.iter() {
         in_flight[packet.path as usize] += 1;
     }
     let mut paths = fabric.paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
-    let mut hosts = hosts.into_iter();
-    let mut flows = Vec::with_capacity(plans.len());
-    for (plan, series) in plans.into_iter().zip(series) {
+    let mut found = Vec::with_capacity(flows.len());
+    for (i, (flow, series)) in flows.iter().zip(series).enumerate() {
         let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else { break };
-        let (Some(sender), Some(_receiver)) = (hosts.next(), hosts.next()) else { break };
-        flows.push(FlowResult {
-            name: plan.name,
-            start: plan.start,
-            stop: plan.stop,
+        let own = flow.pairs();
+        let mut ends = Ends::of(&hosts[2 * own.start..2 * own.end], &plans[own.clone()], run);
+        let first = &plans[own.start];
+        found.push(FlowResult {
+            name: flow.of.name.clone(),
+            start: plans[own.clone()].iter().map(|p| p.start).min().unwrap_or(first.start),
+            stop: first.stop,
             forward: forward.0,
             reverse: reverse.0,
             measured: forward.2,
             measured_reverse: reverse.2,
             goodput_bytes: forward.1,
-            source: sender.app.map_or(SourceStats::default(), |a| a.source.stats()),
+            source: ends.source,
+            messages: ends.messages.take(),
+            responses: ends.responses.take(),
+            transfers: ends.transfers.take(),
+            crossings: flow.way.crossings(&fabric.crossings, i),
             series,
-            last_probe: sender.transport.probe(),
+            last_probe: ends.probe,
         });
     }
     let links = links(&fabric.links, watched, network, end, window);
-    let result = RunResult { flows, system: links?, cost: fabric.cost, hash: fabric.hash.finish() };
+    let result =
+        RunResult { flows: found, system: links?, cost: fabric.cost, hash: fabric.hash.finish() };
     conserved(&result, &fabric.links, end)?;
     Ok(result)
 }
@@ -158,12 +199,17 @@ fn links(
     let one = |((link, recorder), spec): ((&RunningLink, LinkRecorder), &LinkSpec)| {
         recorder.finish(spec.name.clone(), end, &link.element, window)
     };
-    let mut all: Vec<LinkResult> =
-        running.iter().zip(watched).zip(&network.links).map(one).collect();
-    let access = all.split_off(2);
-    let [forward, reverse] = <[LinkResult; 2]>::try_from(all)
-        .map_err(|_| SimError::config("a dumbbell has two bottlenecks"))?;
-    Ok(SystemResult { forward, reverse, access })
+    let mut all = running.iter().zip(watched).zip(&network.links).map(one);
+    let mut hop = || Some(HopResult { forward: all.next()?, reverse: all.next()? });
+    let mut hops = (1..network.routers).map_while(|_| hop());
+    let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
+    let further = hops.collect();
+    Ok(SystemResult {
+        forward: first.forward,
+        reverse: first.reverse,
+        further,
+        access: all.collect(),
+    })
 }
 
 /// Every packet is somewhere.
@@ -177,8 +223,7 @@ fn conserved(result: &RunResult, links: &[RunningLink], at: Instant) -> Result<(
             }
         }
     }
-    let system = &result.system;
-    let results = [&system.forward, &system.reverse].into_iter().chain(&system.access);
+    let results = result.system.hops().flatten().chain(&result.system.access);
     for (link, result) in links.iter().zip(results) {
         let stats = &result.whole;
         let inside = link.element.packets_inside() as u64;

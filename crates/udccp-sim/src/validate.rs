@@ -4,21 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::address::PairAddresses;
 use crate::config::{PairConfig, RunConfig};
-use crate::dumbbell::Dumbbell;
 use crate::error::SimError;
 use crate::events::EventQueue;
+use crate::row::Row;
+
+/// A packet crosses at most this many hops: its time to live is 64.
+const MAX_HOPS: usize = 60;
 
 /// Refuses what makes no sense, in words that say what would.
-pub(crate) fn validate(net: &Dumbbell, run: &RunConfig<'_>) -> Result<(), SimError> {
+pub(crate) fn validate(net: &Row, run: &RunConfig<'_>) -> Result<(), SimError> {
     validate_times(run)?;
-    for (way, loss) in [("forward", net.config.forward.loss), ("reverse", net.config.reverse.loss)]
-    {
-        if !(0.0..=1.0).contains(&loss) {
-            let what = format!("{way} loss is {loss}; a probability lies between 0 and 1");
-            return Err(SimError::config(what));
-        }
-    }
-    let most = PairAddresses::MAX_PAIRS.min(EventQueue::MAX_COMPONENTS / 6 - 1);
+    validate_hops(net)?;
+    let free = EventQueue::MAX_COMPONENTS.saturating_sub(2 * net.hops.len());
+    let most = PairAddresses::MAX_PAIRS.min(free / 6 - 1);
     if net.pairs.is_empty() || net.pairs.len() > most {
         let what = format!("{} flows; a run has 1 to {most}", net.pairs.len());
         return Err(SimError::config(what));
@@ -26,9 +24,39 @@ pub(crate) fn validate(net: &Dumbbell, run: &RunConfig<'_>) -> Result<(), SimErr
     let mut names = BTreeSet::new();
     for pair in &net.pairs {
         validate_pair(pair, run)?;
+        validate_way(net, pair)?;
         if !names.insert(&pair.name) {
             return Err(SimError::config(format!("two flows are called \"{}\"", pair.name)));
         }
+    }
+    Ok(())
+}
+
+fn validate_hops(net: &Row) -> Result<(), SimError> {
+    if net.hops.is_empty() || net.hops.len() > MAX_HOPS {
+        let what = format!("{} hops; routers stand in a row of 1 to {MAX_HOPS}", net.hops.len());
+        return Err(SimError::config(what));
+    }
+    let ways = net.hops.iter().flat_map(|h| [("forward", h.forward), ("reverse", h.reverse)]);
+    for (way, link) in ways {
+        if !(0.0..=1.0).contains(&link.loss) {
+            let what = format!("{way} loss is {}; a probability lies between 0 and 1", link.loss);
+            return Err(SimError::config(what));
+        }
+    }
+    Ok(())
+}
+
+fn validate_way(net: &Row, pair: &PairConfig) -> Result<(), SimError> {
+    let (enters, leaves) = net.ends_of(pair);
+    let last = net.hops.len();
+    if enters > last || leaves > last || enters == leaves {
+        let what = format!(
+            "flow \"{}\" goes from router {enters} to router {leaves}; there are 0 to {last}, and \
+             the two differ",
+            pair.name
+        );
+        return Err(SimError::config(what));
     }
     Ok(())
 }

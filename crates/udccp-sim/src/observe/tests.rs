@@ -23,7 +23,7 @@ fn network() -> Network {
 }
 
 fn observer() -> Box<Observer> {
-    Observer::new(&network(), &["flow".to_owned()], None, true).unwrap().unwrap()
+    Observer::new(&network(), &[Some("flow".to_owned())], None, true).unwrap().unwrap()
 }
 
 fn parcel(slot: u32) -> Parcel {
@@ -144,7 +144,7 @@ fn a_datagram_that_changed_on_the_way_is_an_error() {
 
 #[test]
 fn nothing_to_observe_costs_nothing() {
-    let none = Observer::new(&network(), &["flow".to_owned()], None, false).unwrap();
+    let none = Observer::new(&network(), &[Some("flow".to_owned())], None, false).unwrap();
     assert!(none.is_none());
     let _ = network().links[0].build(Seed(1));
 }

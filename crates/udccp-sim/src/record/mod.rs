@@ -1,9 +1,11 @@
 //! Recorders: what happened to each flow and each bottleneck, per interval and in the window.
 
+mod crossing;
 mod jitter;
 mod path;
 mod schedule;
 
+pub(crate) use crossing::Crossings;
 pub(crate) use path::PathRecorder;
 pub(crate) use schedule::{Mark, Schedule};
 
@@ -25,6 +27,7 @@ pub(crate) fn sample_flow(
     series: &mut Vec<FlowSample>,
     forward: &mut PathRecorder,
     interval: Interval,
+    crossed: [Tally; 2],
     probe: Probe,
 ) {
     let step = forward.step();
@@ -37,6 +40,8 @@ pub(crate) fn sample_flow(
         delivered: step.counts.delivered.packets,
         dropped: step.counts.dropped_total(),
         delay: step.mean_delay(),
+        hop_bytes: crossed[0].bytes,
+        hop_ack_bytes: crossed[1].bytes,
         probe,
     });
 }

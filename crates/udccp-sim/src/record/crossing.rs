@@ -1,0 +1,56 @@
+//! What each flow sent over each link between routers.
+
+use udccp_link::Tally;
+
+/// Counts packets by link between routers and path, where they leave the link.
+#[derive(Debug, Default)]
+pub(crate) struct Crossings {
+    paths: usize,
+    now: Vec<Tally>,
+    at_from: Vec<Tally>,
+    measured: Vec<Tally>,
+    at_last: Vec<Tally>,
+}
+
+impl Crossings {
+    /// Counters for the links `0..links`.
+    pub(crate) fn new(links: usize, paths: usize) -> Self {
+        let zero = vec![Tally::default(); links * paths];
+        Self {
+            paths,
+            at_from: zero.clone(),
+            at_last: zero.clone(),
+            measured: Vec::new(),
+            now: zero,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count(&mut self, link: usize, path: u32, len: u32) {
+        if let Some(tally) = self.now.get_mut(link * self.paths + path as usize) {
+            tally.count(len);
+        }
+    }
+
+    /// What went over a link since the last call for the same link and path.
+    pub(crate) fn step(&mut self, link: usize, path: usize) -> Tally {
+        let at = link * self.paths + path;
+        let step = self.now[at] - self.at_last[at];
+        self.at_last[at] = self.now[at];
+        step
+    }
+
+    pub(crate) fn window_begins(&mut self) {
+        self.at_from.clone_from(&self.now);
+    }
+
+    pub(crate) fn window_ends(&mut self) {
+        self.measured =
+            self.now.iter().zip(&self.at_from).map(|(now, from)| *now - *from).collect();
+    }
+
+    /// What went over a link in the measured window.
+    pub(crate) fn measured(&self, link: usize, path: usize) -> Tally {
+        self.measured.get(link * self.paths + path).copied().unwrap_or_default()
+    }
+}

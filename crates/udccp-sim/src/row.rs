@@ -1,0 +1,75 @@
+//! Routers in a row: chains and parking lots.
+
+use crate::address::PairAddresses;
+use crate::config::{HopConfig, PairConfig, RunConfig};
+use crate::error::SimError;
+use crate::result::RunResult;
+
+/// Any number of pairs over routers in a row. Each pair enters at a router and leaves at another,
+/// so a row is a chain where all take the whole way, and a parking lot where some take a part:
+///
+/// ```text
+///      sender 1      sender 2   receiver 2    receiver 1
+///          |             |          |             |
+///       router 0 ==== router 1 ==== router 2 ==== router 3
+///                hop 1         hop 2         hop 3
+/// ```
+#[derive(Debug)]
+pub struct Row {
+    pub(crate) hops: Vec<HopConfig>,
+    pub(crate) pairs: Vec<PairConfig>,
+    pub(crate) flows: Vec<FlowOf>,
+}
+
+/// Which pairs make up a flow.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowOf {
+    pub(crate) name: String,
+    pub(crate) first: usize,
+    pub(crate) pairs: usize,
+}
+
+impl Row {
+    /// `hops.len() + 1` routers without pairs; hop 1 leads from router 0 to router 1.
+    pub const fn new(hops: Vec<HopConfig>) -> Self {
+        Self { hops, pairs: Vec::new(), flows: Vec::new() }
+    }
+
+    /// The addresses that the next pair must have been built with.
+    pub const fn next_addresses(&self) -> PairAddresses {
+        PairAddresses::of(self.pairs.len())
+    }
+
+    /// Adds a flow. Its transports use [`Self::next_addresses`], asked for before the call.
+    pub fn add_pair(&mut self, pair: PairConfig) -> &mut Self {
+        self.add_flow(pair.name.clone(), vec![pair])
+    }
+
+    /// Adds a flow of several pairs (transfers that come and go, each over hosts of its own), which
+    /// are counted together. Their transports use [`PairAddresses::of`] from `self.pairs()` on.
+    pub fn add_flow(&mut self, name: impl Into<String>, pairs: Vec<PairConfig>) -> &mut Self {
+        let first = self.pairs.len();
+        self.flows.push(FlowOf { name: name.into(), first, pairs: pairs.len() });
+        self.pairs.extend(pairs);
+        self
+    }
+
+    /// Pairs added so far.
+    pub const fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// [`SimError`]: the configuration makes no sense, time stands still, a capture cannot be
+    /// written, or an invariant does not hold.
+    pub fn run(self, run: RunConfig<'_>) -> Result<RunResult, SimError> {
+        crate::run::run(self, run)
+    }
+
+    /// The routers where a pair enters and leaves.
+    pub(crate) fn ends_of(&self, pair: &PairConfig) -> (usize, usize) {
+        (pair.enters.unwrap_or(0), pair.leaves.unwrap_or(self.hops.len()))
+    }
+}

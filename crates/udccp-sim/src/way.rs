@@ -1,0 +1,69 @@
+//! The way of each flow over the hops.
+
+use core::ops::Range;
+
+use crate::engine::Sampled;
+use crate::network;
+use crate::record::Crossings;
+use crate::result::Crossing;
+use crate::row::{FlowOf, Row};
+
+/// The hops that a flow crosses.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// In the order in which its data crosses them.
+    hops: Vec<usize>,
+    /// From right to left.
+    is_reverse: bool,
+}
+
+/// What is known of a flow before it runs.
+pub(crate) struct FlowPlan {
+    pub(crate) of: FlowOf,
+    pub(crate) way: Way,
+}
+
+impl Way {
+    /// The way of a flow; all its pairs take that of the first.
+    pub(crate) fn of(row: &Row, flow: &FlowOf) -> Self {
+        let ends = row.pairs.get(flow.first).map(|pair| row.ends_of(pair));
+        match ends.unwrap_or((0, row.hops.len())) {
+            (enters, leaves) if enters < leaves => {
+                Self { hops: (enters..leaves).collect(), is_reverse: false }
+            }
+            (enters, leaves) => Self { hops: (leaves..enters).rev().collect(), is_reverse: true },
+        }
+    }
+
+    /// The links of a hop that carry data and acknowledgements; see `Network::row`.
+    fn links(&self, hop: usize) -> [usize; 2] {
+        let [forward, reverse] = [2 * hop, 2 * hop + 1];
+        if self.is_reverse { [reverse, forward] } else { [forward, reverse] }
+    }
+
+    pub(crate) fn crossings(&self, counted: &Crossings, flow: usize) -> Vec<Crossing> {
+        let one = |&hop: &usize| {
+            let [data, acks] = self.links(hop);
+            Crossing {
+                hop,
+                data: counted.measured(data, 2 * flow),
+                acks: counted.measured(acks, 2 * flow + 1),
+            }
+        };
+        self.hops.iter().map(one).collect()
+    }
+}
+
+impl FlowPlan {
+    /// The numbers of its pairs.
+    pub(crate) const fn pairs(&self) -> Range<usize> {
+        self.of.first..self.of.first + self.of.pairs
+    }
+
+    /// Where samples are taken. Many pairs together have no congestion state.
+    pub(crate) fn sampled(&self) -> Sampled {
+        let sender = (self.of.pairs == 1).then(|| network::sender_of(self.of.first));
+        let links = self.way.links(self.way.hops.first().copied().unwrap_or(0));
+        Sampled { sender, links }
+    }
+}
