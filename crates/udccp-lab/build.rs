@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// Sources beside this crate whose change changes results.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "udccp-base/src",
     "udccp-cc/src",
     "udccp-link/src",
+    "udccp-metrics/src",
     "udccp-proto/src",
     "udccp-sim/src",
     "udccp-tcp/src",

@@ -41,6 +41,19 @@ pub struct Task {
     pub scenario: Scenario,
 }
 
+impl Task {
+    /// The scenario in the one form that is hashed and stored.
+    pub(crate) fn scenario_text(&self) -> String {
+        // A scenario is texts and numbers: it always has a JSON form.
+        serde_json::to_string(&self.scenario).unwrap_or_default()
+    }
+
+    /// The name of the scenario in the store: runs that differ in their seed share it.
+    pub(crate) fn scenario_hash(&self) -> String {
+        digest(&self.scenario_text())
+    }
+}
+
 impl PlanOptions {
     /// How many runs of each point of a part.
     pub fn runs_of(self, part: &Case) -> u64 {
@@ -113,10 +126,14 @@ pub fn key(scenario: &Scenario, seed: u64) -> String {
     }
     let identity = Identity { schema: SCHEMA, version: VERSION, seed, scenario };
     // A scenario is texts and numbers: it always has a JSON form.
-    let text = serde_json::to_string(&identity).unwrap_or_default();
-    let mut key = String::with_capacity(32);
+    digest(&serde_json::to_string(&identity).unwrap_or_default())
+}
+
+/// Half of a SHA-256 in hexadecimal.
+pub(crate) fn digest(text: &str) -> String {
+    let mut digest = String::with_capacity(32);
     for byte in Sha256::digest(text.as_bytes()).iter().take(16) {
-        let _ = write!(key, "{byte:02x}");
+        let _ = write!(digest, "{byte:02x}");
     }
-    key
+    digest
 }

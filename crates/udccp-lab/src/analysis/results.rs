@@ -37,7 +37,9 @@ fn stored<'a>(
 ) -> Result<Vec<(Task, Record)>, StoreError> {
     let mut runs = Vec::new();
     for task in tasks {
-        if let Some(record) = store.get(&task.key)? {
+        if let Some(mut record) = store.get(&task.key)? {
+            // Experiments share runs; whichever asks calls it its own.
+            record.scenario.clone_from(&task.experiment);
             runs.push((task.clone(), record));
         }
     }

@@ -1,0 +1,61 @@
+//! Why a store cannot be used.
+
+use std::path::{Path, PathBuf};
+
+use super::tables::TABLES;
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder of the store cannot be made.
+    #[error("cannot make the folder of {path}: {error}")]
+    Folder {
+        /// The store.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: std::io::Error,
+    },
+    /// The file that marks the store as in use cannot be made.
+    #[error("cannot write {path} beside the result store: {error}")]
+    Mark {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: std::io::Error,
+    },
+    /// The database does not work.
+    #[error("result store {path}: {error}")]
+    Database {
+        /// The store.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        error: rusqlite::Error,
+    },
+    /// The file was written by a newer program.
+    #[error("result store {path} has version {found}, this program reads up to version {TABLES}")]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// A stored record does not read.
+    #[error("result store {path}, run {key}: {why}")]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// The run.
+        key: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl StoreError {
+    pub(super) fn database(path: &Path, error: rusqlite::Error) -> Self {
+        Self::Database { path: path.to_owned(), error }
+    }
+}
