@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod interrupt;
 mod output;
 
 use std::process::ExitCode;

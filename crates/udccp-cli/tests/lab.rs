@@ -170,7 +170,7 @@ fn what_is_not_there_is_named_with_what_is() {
     fails(&["sim", "no/such/file.toml"], 4, &["cannot read no/such/file.toml", "hint:"]);
     let experiments = lab.path("experiments");
     let place = ["--experiments", &experiments];
-    fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", "hint: there are: small"]);
+    fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", "hint: did you mean `small`? there are: small"]);
     fails(&["lab", "list", "--experiments", "nowhere"], 4, &["nowhere", "hint:"]);
     fails(&["lab", "run"], 2, &["EXPERIMENT"]);
     fails(&["lab", "run", "small", "--runs", "0"], 2, &["--runs"]);
@@ -189,12 +189,17 @@ fn what_is_not_there_is_named_with_what_is() {
 fn a_campaign_runs_resumes_reports_and_exports() {
     let lab = Lab::new();
     assert!(lab.run("list", "s.sqlite", &[]).contains("Who gets what of a slow path?"));
-    assert!(lab.run("status", "s.sqlite", &[]).contains("0 of 8 runs"));
+    let stored = |n| {
+        let status = lab.run("status", "s.sqlite", &["--json"]);
+        assert!(status.contains(&format!("\"runs\":8,\"stored\":{n},")), "{status}");
+    };
+    stored(0);
     let quick = lab.run("run", "s.sqlite", &["small", "--runs", "1"]);
     assert!(quick.contains("Goodput"), "{quick}");
-    assert!(lab.run("status", "s.sqlite", &[]).contains("4 of 8 runs"));
+    stored(4);
     lab.run("run", "s.sqlite", &["--all", "--jobs", "2"]);
-    assert!(lab.run("status", "s.sqlite", &["--json"]).contains("\"stored\":8"));
+    stored(8);
+    assert!(lab.run("status", "s.sqlite", &[]).contains("small"));
     let csv = lab.run("export", "s.sqlite", &["small", "--csv"]);
     assert_eq!(csv.lines().count(), 17, "a header and a line for each flow of each run: {csv}");
     let json = lab.run("export", "s.sqlite", &["small"]);

@@ -1,7 +1,7 @@
 //! Running the tasks that a store does not have yet, on several cores.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -73,13 +73,10 @@ pub struct Outcome {
     pub stored: usize,
     /// Runs that another campaign on the same store did meanwhile.
     pub found: usize,
-    /// Whether it was asked to stop before its end.
-    pub stopped: bool,
 }
 
 /// Runs every task that the store does not have, on `jobs` worker threads, and stores each as it
-/// ends. The results are the same for any number of workers and in any order. No run begins after
-/// `stop` is set.
+/// ends. The results are the same for any number of workers and in any order.
 ///
 /// The longest tasks come first, so that the last one does not keep one core busy alone. Where
 /// another campaign is at work on the same store, this one begins at the other end.
@@ -91,7 +88,6 @@ pub fn campaign(
     store: Store,
     jobs: usize,
     progress: &dyn Progress,
-    stop: &AtomicBool,
 ) -> Result<Outcome, CampaignError> {
     let mark = store.mark()?;
     let costs = store.costs()?;
@@ -117,7 +113,6 @@ pub fn campaign(
     let work = Work {
         store: Mutex::new(store),
         progress,
-        stop,
         ran: AtomicUsize::new(0),
         found: AtomicUsize::new(0),
         failed: Mutex::new(Vec::new()),
@@ -131,14 +126,13 @@ pub fn campaign(
         return Err(CampaignError::Runs(failed));
     }
     let (ran, found) = (work.ran.into_inner(), work.found.into_inner());
-    Ok(Outcome { ran, stored, found, stopped: ran + found < open.len() })
+    Ok(Outcome { ran, stored, found })
 }
 
 /// What the workers share.
 struct Work<'a> {
     store: Mutex<Store>,
     progress: &'a dyn Progress,
-    stop: &'a AtomicBool,
     ran: AtomicUsize,
     found: AtomicUsize,
     failed: Mutex<Vec<FailedRun>>,
@@ -148,9 +142,6 @@ impl Work<'_> {
     fn finish(&self, task: &Task, expected_s: f64) -> Result<(), StoreError> {
         // A worker that panicked holds no half-written row: each is one transaction.
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         if store().has(&task.key)? {
             self.found.fetch_add(1, Ordering::Relaxed);
             self.progress.found(expected_s);

@@ -150,7 +150,7 @@ pub(crate) fn nearest<'a>(
 }
 
 /// `did you mean ...?` where something is near, and in any case the list of what is right.
-pub(crate) fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
+pub fn suggestion(word: &str, what: &str, candidates: &[&str]) -> String {
     if candidates.is_empty() {
         return format!("{what}: none");
     }

@@ -24,7 +24,7 @@ mod transports;
 mod version;
 
 pub use campaign::{CampaignError, FailedRun, Outcome, Progress, Start, campaign, label};
-pub use diagnostic::{Diagnostic, Diagnostics, Source, Span};
+pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
 pub use plan::{PlanOptions, Task, key, plan, run_seed};
 pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
 pub use record::{CostRecord, FlowRecord, QueueDelayRecord, Record, SeriesRecord, SystemRecord};

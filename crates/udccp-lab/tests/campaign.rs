@@ -7,18 +7,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
-use udccp_lab::{PlanOptions, Progress, Record, Store, Task, campaign, export, plan, report};
+use udccp_lab::{
+    PlanOptions, Progress, Record, Start, Store, Task, campaign, export, plan, report,
+};
 
 /// Counts what it is told.
 #[derive(Default)]
 struct Count(AtomicUsize);
 
 impl Progress for Count {
-    fn begin(&self, _: usize, _: usize) {}
+    fn begin(&self, _: Start) {}
 
-    fn done(&self, _: &Task, _: &Record) {
+    fn done(&self, _: &Task, _: &Record, _: f64) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
+
+    fn found(&self, _: f64) {}
 }
 
 fn run(tasks: &[Task], store: &Path, jobs: usize) -> (usize, usize) {

@@ -114,12 +114,8 @@ impl Store {
         name.push(".lock");
         let path = PathBuf::from(name);
         let cannot = |error| StoreError::Mark { path: path.clone(), error };
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(cannot)?;
+        let file =
+            File::options().create(true).truncate(false).write(true).open(&path).map_err(cannot)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -1,0 +1,108 @@
+//! `udccp lab list` and `udccp lab status`.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Costs, PlanOptions, Store, plan};
+
+use super::place::{Amount, Place, store_failure};
+use super::progress::{cores, time};
+use crate::commands::sim::bad_input;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    amount: Amount,
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One experiment in a list.
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    asks: String,
+    path: PathBuf,
+    /// Grid points, those of variants counted too.
+    points: usize,
+    runs: usize,
+    stored: usize,
+    missing: usize,
+    /// Processor seconds that the missing runs are expected to take.
+    expected_s: f64,
+}
+
+/// Lists every experiment; a file that does not load is told and does not hide the others.
+pub(super) fn run(args: &Args, status: bool) -> Outcome<Exit> {
+    let store = args.place.open_if_there()?;
+    let costs = store.as_ref().map_or(Ok(Costs::default()), Store::costs).map_err(store_failure)?;
+    let (mut all, mut faulty) = (Vec::new(), 0);
+    for path in args.place.files()? {
+        match listed(path, args.amount.into(), store.as_ref(), &costs) {
+            Ok(listed) => all.push(listed),
+            Err(failure) => {
+                output::failure(&failure);
+                faulty += 1;
+            }
+        }
+    }
+    if args.json {
+        output::json(&all)?;
+    } else {
+        text(&all, status)?;
+        if let Some(store) = store.filter(|_| status) {
+            let (ours, others) = store.count().map_err(store_failure)?;
+            let others = if others == 0 {
+                String::new()
+            } else {
+                format!(" and {others} of other versions, which `udccp lab prune` removes")
+            };
+            let path = store.path().display().to_string();
+            output::note(&format!("{path}: {ours} runs of this version{others}"));
+        }
+    }
+    Ok(if faulty > 0 { Exit::BadInput } else { Exit::Success })
+}
+
+fn listed(
+    path: PathBuf,
+    options: PlanOptions,
+    store: Option<&Store>,
+    costs: &Costs,
+) -> Outcome<Listed> {
+    let experiment = Experiment::load(&path).map_err(bad_input)?;
+    let tasks = plan(&experiment, options).map_err(bad_input)?;
+    let (mut stored, mut expected_s) = (0, 0.0);
+    for task in &tasks {
+        let has = store.map_or(Ok(false), |s| s.has(&task.key)).map_err(store_failure)?;
+        stored += usize::from(has);
+        expected_s += if has { 0.0 } else { costs.expected_s(task) };
+    }
+    let points = tasks.iter().filter(|t| t.run == 1).count();
+    let (runs, missing) = (tasks.len(), tasks.len() - stored);
+    let Experiment { id, asks, .. } = experiment;
+    Ok(Listed { id, asks, path, points, runs, stored, missing, expected_s })
+}
+
+fn text(all: &[Listed], status: bool) -> Result<(), Failure> {
+    let cores = cores() as f64;
+    let asks = if status { "" } else { "  asks" };
+    let last = "time left";
+    output::line(&format!(
+        "{:24} {:>6} {:>6} {:>6}  {last:>10}{asks}",
+        "experiment", "points", "runs", "done"
+    ))?;
+    for listed in all {
+        let Listed { id, asks, points, runs, stored, missing, expected_s, .. } = listed;
+        let left = if *missing == 0 { "–".to_owned() } else { time(expected_s / cores) };
+        let asks = if status { String::new() } else { format!("  {asks}") };
+        output::line(&format!("{id:24} {points:>6} {runs:>6} {stored:>6}  {left:>10}{asks}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `udccp lab`: experiments as campaigns, stored results, reports.
+
+mod export;
+mod list;
+mod place;
+mod progress;
+mod report;
+mod run;
+
+use crate::exit::{Exit, Outcome};
+
+/// Flags of `udccp lab`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the experiment files, with what they ask and what has been run
+    List(list::Args),
+    /// Run what has not been run yet; stop it at any time and go on later
+    Run(run::Args),
+    /// Say how much of each experiment is in the store, and how long the rest takes
+    Status(list::Args),
+    /// Write the pages: one for each experiment, and an index
+    Report(report::Args),
+    /// Print the stored runs for other programs
+    Export(export::Args),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp lab list
+  udccp lab run bhatti-2008 --quick
+  udccp lab run --all --jobs 4
+  udccp lab report -o out/report
+  udccp lab export bhatti-2008 --csv > runs.csv";
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    match args.command {
+        Command::List(args) => list::run(&args, false),
+        Command::Status(args) => list::run(&args, true),
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
+    }
+}

@@ -1,0 +1,45 @@
+//! `udccp lab report`: pages from the store, without running.
+
+use std::path::PathBuf;
+
+use udccp_lab::analysis::Analysis;
+use udccp_lab::{PlanOptions, report};
+
+use super::place::{Amount, Place};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Experiments: names, or paths of files; all of the folder where absent
+    #[arg(value_name = "EXPERIMENT")]
+    names: Vec<String>,
+    /// Folder to write to
+    #[arg(short, long, value_name = "DIR", default_value = "out/report")]
+    output: PathBuf,
+    #[command(flatten)]
+    amount: Amount,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Writes the pages and prints the path of the index.
+pub(super) fn run(args: &Args) -> Outcome<Exit> {
+    let experiments = args.place.experiments(&args.names)?;
+    let mut analyses = Vec::new();
+    for experiment in &experiments {
+        let results = args.place.results(experiment, PlanOptions::from(args.amount))?;
+        if results.runs.is_empty() {
+            let id = &experiment.id;
+            output::note(&format!(
+                "{id}: no runs of this version; `udccp lab run {id}` makes them"
+            ));
+        }
+        analyses.push(Analysis::of(experiment, results));
+    }
+    let index = report::write(&args.output, &analyses).map_err(|e| {
+        Failure::new(Exit::Failure, e.to_string()).hint("-o names another folder to write to")
+    })?;
+    output::line(&index.display().to_string())?;
+    Ok(Exit::Success)
+}
