@@ -170,7 +170,8 @@ fn what_is_not_there_is_named_with_what_is() {
     fails(&["sim", "no/such/file.toml"], 4, &["cannot read no/such/file.toml", "hint:"]);
     let experiments = lab.path("experiments");
     let place = ["--experiments", &experiments];
-    fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", "hint: did you mean `small`? there are: small"]);
+    let hint = "hint: did you mean `small`? there are: small";
+    fails(&["lab", "run", "smal", place[0], place[1]], 4, &["\"smal\"", hint]);
     fails(&["lab", "list", "--experiments", "nowhere"], 4, &["nowhere", "hint:"]);
     fails(&["lab", "run"], 2, &["EXPERIMENT"]);
     fails(&["lab", "run", "small", "--runs", "0"], 2, &["--runs"]);
