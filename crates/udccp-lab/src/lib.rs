@@ -12,6 +12,7 @@ mod diagnostic;
 pub mod document;
 mod expected;
 pub mod export;
+mod measure;
 mod network;
 mod plan;
 mod protocol;
@@ -27,7 +28,7 @@ pub use campaign::{CampaignError, FailedRun, Outcome, Progress, Start, campaign,
 pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
 pub use plan::{PlanOptions, Task, key, plan, run_seed};
 pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
-pub use record::{CostRecord, FlowRecord, QueueDelayRecord, Record, SeriesRecord, SystemRecord};
+pub use record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};
 pub use run::{RunError, RunOptions, run};
 pub use store::{Costs, Store, StoreError};
 pub use version::VERSION;

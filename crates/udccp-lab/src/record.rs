@@ -44,16 +44,43 @@ pub struct FlowRecord {
     pub protocol: String,
     /// When it really started, in seconds: `start` and the phase drawn from the seed.
     pub start_s: f64,
+    /// Size of its packets with the IP header.
+    #[serde(default)]
+    pub packet_bytes: u64,
     /// Wire rate (IP bytes) delivered to the receiver's access link.
     pub throughput_mbps: Option<f64>,
     /// Payload rate delivered to the receiving application.
     pub goodput_mbps: Option<f64>,
+    /// Wire rate (IP bytes) of the flow's data direction over the first link between routers.
+    #[serde(default)]
+    pub router_throughput_mbps: Option<f64>,
+    /// The same with the packets of the other direction (acknowledgements) added.
+    #[serde(default)]
+    pub router_both_ways_mbps: Option<f64>,
+    /// Payload delivered to the receiving application, of all bytes sent.
+    #[serde(default)]
+    pub goodput_ratio_percent: Option<f64>,
+    /// Coefficient of variation of the throughputs of the intervals.
+    #[serde(default)]
+    pub smoothness: Option<f64>,
     /// Packets dropped in the network, of those sent, in percent.
     pub loss_percent: Option<f64>,
+    /// Congestion events of the sender, of packets sent, in percent.
+    #[serde(default)]
+    pub loss_event_percent: Option<f64>,
     /// Mean one-way delay of data packets.
     pub delay_ms: Option<f64>,
+    /// Distribution of the one-way delay of data packets.
+    #[serde(default)]
+    pub delay_quantiles_ms: QuantileRecord,
     /// Jitter of RFC 3550 at the end of the measured interval.
     pub jitter_ms: Option<f64>,
+    /// Mean change of the transit time from one data packet to the next.
+    #[serde(default)]
+    pub jitter_transit_ms: Option<f64>,
+    /// Mean change of the gap between arrivals of data packets.
+    #[serde(default)]
+    pub jitter_arrival_gap_ms: Option<f64>,
     /// Packets sent by the sending host in the whole run.
     pub packets_sent: u64,
     /// Of those, packets delivered to the receiving host.
@@ -92,17 +119,29 @@ pub struct SystemRecord {
     pub jain_goodput: Option<f64>,
     /// Jain's index of the flows' mean throughputs.
     pub jain_of_means: Option<f64>,
+    /// The same of the flows' mean goodputs.
+    #[serde(default)]
+    pub jain_goodput_of_means: Option<f64>,
+    /// The least mean goodput of a flow against an equal share of them all.
+    #[serde(default)]
+    pub max_min_ratio: Option<f64>,
+    /// How far the least mean goodput is below the largest, as a part of it.
+    #[serde(default)]
+    pub epsilon: Option<f64>,
+    /// Sum over flows of the natural logarithm of the mean goodput in Mbit/s.
+    #[serde(default)]
+    pub log_utility: Option<f64>,
     /// Share of the measured interval in which the bottleneck was sending.
     pub utilisation_percent: Option<f64>,
     /// Queueing delay at the bottleneck, of packets in the measured interval.
-    pub queue_delay_ms: QueueDelayRecord,
+    pub queue_delay_ms: QuantileRecord,
     /// Packets dropped at the bottleneck in the whole run.
     pub packets_dropped: u64,
 }
 
-/// Quantiles of the queueing delay, in milliseconds.
+/// Quantiles of a delay, in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueueDelayRecord {
+pub struct QuantileRecord {
     /// Median.
     pub p50: Option<f64>,
     /// 95th percentile.

@@ -1,12 +1,14 @@
 //! From stored runs to tables, verdicts on claims, and reasons of differences.
 
 mod claim;
+mod expected;
 mod explanation;
 mod results;
 mod table;
 mod value;
 
 pub use claim::{JudgedClaim, Judgement, judge};
+pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};

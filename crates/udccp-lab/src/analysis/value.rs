@@ -1,48 +1,69 @@
 //! The value of a metric in one run.
 
-use crate::record::Record;
+use crate::record::{FlowRecord, Record};
 use crate::schema::{Metric, Rates};
 
-/// The value of a metric in one run, or why there is none.
+/// The value of a metric in one run, or why there is none. Metrics that need weights have theirs
+/// from [`super::expected::Expected`].
 pub(super) fn value(
     record: &Record,
     metric: Metric,
     rates: Rates,
     flow: Option<&str>,
 ) -> Result<f64, String> {
-    let (path, value) = match (metric, flow) {
-        (Metric::Jain, _) if rates == Rates::Goodput => {
-            ("system.jain_goodput".to_owned(), record.system.jain_goodput)
+    let (path, value) = match flow {
+        Some(name) => {
+            let found = record.flow(name).ok_or_else(|| format!("there is no flow {name}"))?;
+            let (key, value) = flow_value(found, metric).ok_or("this metric is the system's")?;
+            (format!("flows.{name}.{key}"), value)
         }
-        (Metric::Jain, _) => ("system.jain".to_owned(), record.system.jain),
-        (Metric::JainOfMeans, _) => {
-            ("system.jain_of_means".to_owned(), record.system.jain_of_means)
+        None => {
+            let (key, value) =
+                system_value(record, metric, rates).ok_or("this metric is a flow's")?;
+            (format!("system.{key}"), value)
         }
-        (Metric::Utilisation, _) => {
-            ("system.utilisation_percent".to_owned(), record.system.utilisation_percent)
-        }
-        (Metric::QueueDelay, _) => {
-            ("system.queue_delay_ms.p95".to_owned(), record.system.queue_delay_ms.p95)
-        }
-        (metric, Some(flow)) => flow_value(record, metric, flow)?,
-        (_, None) => return Err("this metric is a flow's".to_owned()),
     };
     let why = || record.undefined.get(&path).cloned().unwrap_or_else(|| "no value".to_owned());
     value.ok_or_else(why)
 }
 
-fn flow_value(
-    record: &Record,
-    metric: Metric,
-    flow: &str,
-) -> Result<(String, Option<f64>), String> {
-    let found = record.flow(flow).ok_or_else(|| format!("there is no flow {flow}"))?;
-    let (key, value) = match metric {
-        Metric::Throughput => ("throughput_mbps", found.throughput_mbps),
-        Metric::Goodput => ("goodput_mbps", found.goodput_mbps),
-        Metric::Loss => ("loss_percent", found.loss_percent),
-        Metric::Delay => ("delay_ms", found.delay_ms),
-        _ => ("jitter_ms", found.jitter_ms),
-    };
-    Ok((format!("flows.{flow}.{key}"), value))
+type Found = Option<(&'static str, Option<f64>)>;
+
+fn system_value(record: &Record, metric: Metric, rates: Rates) -> Found {
+    let system = &record.system;
+    let (queue, goodput) = (&system.queue_delay_ms, rates == Rates::Goodput);
+    Some(match metric {
+        Metric::Jain if goodput => ("jain_goodput", system.jain_goodput),
+        Metric::Jain => ("jain", system.jain),
+        Metric::JainOfMeans if goodput => ("jain_goodput_of_means", system.jain_goodput_of_means),
+        Metric::JainOfMeans => ("jain_of_means", system.jain_of_means),
+        Metric::MaxMin => ("max_min_ratio", system.max_min_ratio),
+        Metric::Epsilon => ("epsilon", system.epsilon),
+        Metric::LogUtility => ("log_utility", system.log_utility),
+        Metric::Utilisation => ("utilisation_percent", system.utilisation_percent),
+        Metric::QueueDelayP50 => ("queue_delay_ms.p50", queue.p50),
+        Metric::QueueDelay => ("queue_delay_ms.p95", queue.p95),
+        Metric::QueueDelayP99 => ("queue_delay_ms.p99", queue.p99),
+        _ => return None,
+    })
+}
+
+fn flow_value(flow: &FlowRecord, metric: Metric) -> Found {
+    Some(match metric {
+        Metric::Throughput => ("throughput_mbps", flow.throughput_mbps),
+        Metric::Goodput => ("goodput_mbps", flow.goodput_mbps),
+        Metric::RouterThroughput => ("router_throughput_mbps", flow.router_throughput_mbps),
+        Metric::RouterBothWays => ("router_both_ways_mbps", flow.router_both_ways_mbps),
+        Metric::GoodputRatio => ("goodput_ratio_percent", flow.goodput_ratio_percent),
+        Metric::Smoothness => ("smoothness", flow.smoothness),
+        Metric::Loss => ("loss_percent", flow.loss_percent),
+        Metric::LossEvents => ("loss_event_percent", flow.loss_event_percent),
+        Metric::Delay => ("delay_ms", flow.delay_ms),
+        Metric::DelayP95 => ("delay_quantiles_ms.p95", flow.delay_quantiles_ms.p95),
+        Metric::DelayP99 => ("delay_quantiles_ms.p99", flow.delay_quantiles_ms.p99),
+        Metric::Jitter => ("jitter_ms", flow.jitter_ms),
+        Metric::JitterTransit => ("jitter_transit_ms", flow.jitter_transit_ms),
+        Metric::JitterArrivalGap => ("jitter_arrival_gap_ms", flow.jitter_arrival_gap_ms),
+        _ => return None,
+    })
 }

@@ -3,36 +3,132 @@
 use super::choice::words;
 
 words! {
-    /// What a table shows. Definitions are in `udccp-metrics`.
+    /// What a table shows. Definitions are in `udccp-metrics` and `docs/reference/metrics.md`.
     Metric, "metric":
     /// Mean over time of Jain's index of the flows' rates.
     Jain = "jain",
     /// Jain's index of the flows' mean rates.
     JainOfMeans = "jain-of-means",
+    /// The least mean goodput against an equal share.
+    MaxMin = "max-min",
+    /// How far the least mean goodput is below the largest.
+    Epsilon = "epsilon",
+    /// Sum of the logarithms of the mean goodputs: what proportional fairness maximises.
+    LogUtility = "log-utility",
     /// Wire rate (IP bytes) delivered to the receiver.
     Throughput = "throughput",
     /// Payload rate delivered to the receiving application.
     Goodput = "goodput",
+    /// Wire rate of the data direction over the first link between routers.
+    RouterThroughput = "router-throughput",
+    /// The same with the acknowledgements.
+    RouterBothWays = "router-both-ways",
+    /// Payload delivered, of all bytes sent.
+    GoodputRatio = "goodput-ratio",
+    /// Coefficient of variation of the throughputs of the intervals.
+    Smoothness = "smoothness",
     /// Packets sent and not delivered.
     Loss = "loss",
+    /// Congestion events of the sender, of packets sent.
+    LossEvents = "loss-events",
     /// Mean one-way delay.
     Delay = "delay",
+    /// 95th percentile of the one-way delay.
+    DelayP95 = "delay-p95",
+    /// 99th percentile of the one-way delay.
+    DelayP99 = "delay-p99",
     /// Jitter of RFC 3550.
     Jitter = "jitter",
+    /// Mean change of the transit time from packet to packet.
+    JitterTransit = "jitter-transit",
+    /// Mean change of the gap between arrivals.
+    JitterArrivalGap = "jitter-arrival-gap",
     /// Part of the bottleneck that is filled.
     Utilisation = "utilisation",
+    /// Median of the queueing delay at the bottleneck.
+    QueueDelayP50 = "queue-delay-p50",
     /// 95th percentile of the queueing delay at the bottleneck.
     QueueDelay = "queue-delay-p95",
+    /// 99th percentile of the queueing delay at the bottleneck.
+    QueueDelayP99 = "queue-delay-p99",
+    /// Normalised Resource Usage of a flow.
+    Nru = "nru",
+    /// Normalised Resource Usage of a flow's mean rate.
+    NruOfMean = "nru-of-mean",
+    /// Mean usage of the flows that have their fair share or more.
+    NruFair = "nru-fair",
+    /// Mean usage of the flows that have less than their fair share.
+    NruUnfair = "nru-unfair",
+    /// Mean usage of all flows.
+    NruMean = "nru-mean",
+    /// Mean stability of the flows' usages.
+    NruStability = "nru-stability",
+    /// The fair side of the flows' mean rates.
+    NruFairOfMeans = "nru-fair-of-means",
+    /// The unfair side of the flows' mean rates.
+    NruUnfairOfMeans = "nru-unfair-of-means",
+    /// Time from the epoch until all flows have their fair share for the first time.
+    Convergence = "convergence",
+    /// Time from the epoch until all flows have their fair share for good.
+    Settling = "settling",
+    /// Part of its goodput alone that a flow loses beside others.
+    Harm = "harm",
+}
+
+/// What kind of number a metric is.
+enum Kind {
+    Index,
+    Rate,
+    Percent,
+    Time,
+    Decibels,
+    Seconds,
 }
 
 impl Metric {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Jain
+            | Self::JainOfMeans
+            | Self::MaxMin
+            | Self::Epsilon
+            | Self::LogUtility
+            | Self::Smoothness
+            | Self::NruStability
+            | Self::Harm => Kind::Index,
+            Self::Throughput | Self::Goodput | Self::RouterThroughput | Self::RouterBothWays => {
+                Kind::Rate
+            }
+            Self::Loss | Self::LossEvents | Self::Utilisation | Self::GoodputRatio => Kind::Percent,
+            Self::Delay
+            | Self::DelayP95
+            | Self::DelayP99
+            | Self::Jitter
+            | Self::JitterTransit
+            | Self::JitterArrivalGap
+            | Self::QueueDelayP50
+            | Self::QueueDelay
+            | Self::QueueDelayP99 => Kind::Time,
+            Self::Nru
+            | Self::NruOfMean
+            | Self::NruFair
+            | Self::NruUnfair
+            | Self::NruMean
+            | Self::NruFairOfMeans
+            | Self::NruUnfairOfMeans => Kind::Decibels,
+            Self::Convergence | Self::Settling => Kind::Seconds,
+        }
+    }
+
     /// The unit in words, empty for a bare number.
     pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Jain | Self::JainOfMeans => "",
-            Self::Throughput | Self::Goodput => "Mbit/s",
-            Self::Loss | Self::Utilisation => "%",
-            Self::Delay | Self::Jitter | Self::QueueDelay => "ms",
+        match self.kind() {
+            Kind::Index => "",
+            Kind::Rate => "Mbit/s",
+            Kind::Percent => "%",
+            Kind::Time => "ms",
+            Kind::Decibels => "dB",
+            Kind::Seconds => "s",
         }
     }
 
@@ -41,34 +137,107 @@ impl Metric {
         match self {
             Self::Jain => "Jain fairness index",
             Self::JainOfMeans => "Jain fairness index of mean rates",
+            Self::MaxMin => "Least goodput against an equal share",
+            Self::Epsilon => "Epsilon of epsilon-fairness",
+            Self::LogUtility => "Sum of logarithms of goodput",
             Self::Throughput => "Throughput",
             Self::Goodput => "Goodput",
+            Self::RouterThroughput => "Throughput between routers",
+            Self::RouterBothWays => "Throughput between routers, data and acknowledgements",
+            Self::GoodputRatio => "Goodput ratio",
+            Self::Smoothness => "Variation of the bit rate",
             Self::Loss => "Packet loss",
+            Self::LossEvents => "Loss event rate",
             Self::Delay => "One-way delay",
+            Self::DelayP95 => "One-way delay, 95th percentile",
+            Self::DelayP99 => "One-way delay, 99th percentile",
             Self::Jitter => "Jitter (RFC 3550)",
+            Self::JitterTransit => "Change of transit time, mean",
+            Self::JitterArrivalGap => "Jitter by gaps of arrival",
             Self::Utilisation => "Bottleneck utilisation",
+            Self::QueueDelayP50 => "Queueing delay, median",
             Self::QueueDelay => "Queueing delay, 95th percentile",
+            Self::QueueDelayP99 => "Queueing delay, 99th percentile",
+            Self::Nru => "Normalised resource usage of a flow",
+            Self::NruOfMean => "Normalised resource usage of the mean rate",
+            Self::NruFair => "Fair system NRU",
+            Self::NruUnfair => "Unfair system NRU",
+            Self::NruMean => "Mean NRU of the flows",
+            Self::NruStability => "System stability",
+            Self::NruFairOfMeans => "Fair system NRU of mean rates",
+            Self::NruUnfairOfMeans => "Unfair system NRU of mean rates",
+            Self::Convergence => "Convergence time",
+            Self::Settling => "Settling time",
+            Self::Harm => "Harm to goodput",
         }
     }
 
     /// Whether each flow has its own value.
     pub const fn is_per_flow(self) -> bool {
-        matches!(self, Self::Throughput | Self::Goodput | Self::Loss | Self::Delay | Self::Jitter)
+        matches!(
+            self,
+            Self::Throughput
+                | Self::Goodput
+                | Self::RouterThroughput
+                | Self::RouterBothWays
+                | Self::GoodputRatio
+                | Self::Smoothness
+                | Self::Loss
+                | Self::LossEvents
+                | Self::Delay
+                | Self::DelayP95
+                | Self::DelayP99
+                | Self::Jitter
+                | Self::JitterTransit
+                | Self::JitterArrivalGap
+                | Self::Nru
+                | Self::NruOfMean
+                | Self::Harm
+        )
+    }
+
+    /// Whether a flow is compared with runs of another case: the table says which (`weights`).
+    pub const fn needs_weights(self) -> bool {
+        matches!(
+            self,
+            Self::Nru
+                | Self::NruOfMean
+                | Self::NruFair
+                | Self::NruUnfair
+                | Self::NruMean
+                | Self::NruStability
+                | Self::NruFairOfMeans
+                | Self::NruUnfairOfMeans
+                | Self::Convergence
+                | Self::Settling
+                | Self::Harm
+        )
     }
 
     /// Digits after the point in a table.
     pub const fn digits(self) -> usize {
         match self {
-            Self::Jain | Self::JainOfMeans | Self::Loss => 2,
-            _ => 1,
+            Self::LossEvents => 3,
+            Self::Loss => 2,
+            _ => match self.kind() {
+                Kind::Index | Kind::Decibels => 2,
+                Kind::Rate | Kind::Percent | Kind::Time => 1,
+                Kind::Seconds => 0,
+            },
         }
     }
 
     /// How far from the published value still counts as agreement, where a file does not say.
     pub const fn default_close(self) -> f64 {
         match self {
-            Self::Jain | Self::JainOfMeans => 0.05,
-            _ => 5.0,
+            Self::NruStability => 0.5,
+            Self::LossEvents => 0.1,
+            _ => match self.kind() {
+                Kind::Index => 0.05,
+                Kind::Decibels => 0.5,
+                Kind::Rate | Kind::Percent | Kind::Time => 5.0,
+                Kind::Seconds => 15.0,
+            },
         }
     }
 }

@@ -1,0 +1,173 @@
+//! From what the simulator saw to a record: every value by its definition in `udccp-metrics`.
+
+use udccp_base::Duration;
+use udccp_link::DelayHistogram;
+use udccp_metrics::{
+    Measured, Undefined, coefficient_of_variation, epsilon, goodput_ratio_percent, jain,
+    jain_over_time, log_utility, loss_event_percent, loss_percent, max_min_ratio, throughput_mbps,
+};
+use udccp_sim::{FlowResult, FlowSample, RunResult};
+
+use crate::record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};
+use crate::schema::{Flow, Measure, SCHEMA, Scenario};
+use crate::version::VERSION;
+
+/// The record of a run.
+pub(crate) fn record(
+    name: &str,
+    scenario: &Scenario,
+    seed: u64,
+    result: &RunResult,
+    cpu_s: f64,
+) -> Record {
+    let measure = &scenario.time.measure;
+    let mut record = Record {
+        schema: SCHEMA,
+        scenario: name.to_owned(),
+        seed,
+        version: VERSION.to_owned(),
+        measured_s: [measure.from.as_secs_f64(), measure.to.as_secs_f64()],
+        event_hash: format!("{:016x}", result.hash),
+        ..Record::default()
+    };
+    for (flow, found) in scenario.flows.iter().zip(&result.flows) {
+        let flow = flow_record(&mut record, flow, measure, found);
+        record.flows.push(flow);
+    }
+    record.system = system_record(&mut record, measure, result);
+    let (events, packets) = (result.cost.events, result.cost.packets);
+    record.cost = CostRecord { cpu_s, events, packets };
+    record
+}
+
+fn flow_record(
+    record: &mut Record,
+    flow: &Flow,
+    measure: &Measure,
+    found: &FlowResult,
+) -> FlowRecord {
+    let window = &found.measured;
+    let span_s = window.span.as_secs_f64();
+    let mut keep = |key: &str, value| record.keep(format!("flows.{}.{key}", found.name), value);
+    let (sent, jitter) = (window.sent.packets, &window.jitter);
+    let events = congestion_events(found, measure);
+    let crossing = found.crossings.first().ok_or(Undefined::NoSamples);
+    let rates: Vec<f64> =
+        inside(&found.series, measure).map(|s| s.throughput().as_mbps()).collect();
+    FlowRecord {
+        name: found.name.clone(),
+        protocol: flow.protocol.name.to_owned(),
+        start_s: found.start.as_secs_f64(),
+        packet_bytes: flow.packet.bytes(),
+        throughput_mbps: keep("throughput_mbps", throughput_mbps(window.delivered.bytes, span_s)),
+        goodput_mbps: keep("goodput_mbps", throughput_mbps(window.goodput_bytes, span_s)),
+        router_throughput_mbps: keep(
+            "router_throughput_mbps",
+            crossing.and_then(|c| throughput_mbps(c.data.bytes, span_s)),
+        ),
+        router_both_ways_mbps: keep(
+            "router_both_ways_mbps",
+            crossing.and_then(|c| throughput_mbps(c.data.bytes + c.acks.bytes, span_s)),
+        ),
+        goodput_ratio_percent: keep(
+            "goodput_ratio_percent",
+            goodput_ratio_percent(window.goodput_bytes, window.sent.bytes),
+        ),
+        smoothness: keep("smoothness", coefficient_of_variation(&rates)),
+        loss_percent: keep("loss_percent", loss_percent(sent, sent - window.dropped.min(sent))),
+        loss_event_percent: keep(
+            "loss_event_percent",
+            events.and_then(|e| loss_event_percent(e, sent)),
+        ),
+        delay_ms: keep("delay_ms", milliseconds(window.delay.mean())),
+        delay_quantiles_ms: quantiles(&window.delay, |q, v| {
+            keep(&format!("delay_quantiles_ms.{q}"), v)
+        }),
+        jitter_ms: keep("jitter_ms", milliseconds(jitter.rfc3550)),
+        jitter_transit_ms: keep("jitter_transit_ms", milliseconds(jitter.transit)),
+        jitter_arrival_gap_ms: keep("jitter_arrival_gap_ms", milliseconds(jitter.arrival_gap)),
+        packets_sent: found.forward.sent.packets,
+        packets_delivered: found.forward.delivered.packets,
+        goodput_bytes: found.goodput_bytes,
+        congestion_events: found.last_probe.congestion_events,
+        timeouts: found.last_probe.timeouts,
+        retransmits: found.last_probe.retransmits,
+        series: SeriesRecord {
+            t_s: found.series.iter().map(|s| s.end.as_secs_f64()).collect(),
+            throughput_mbps: found.series.iter().map(|s| s.throughput().as_mbps()).collect(),
+            goodput_mbps: found.series.iter().map(|s| s.goodput().as_mbps()).collect(),
+            cwnd_packets: found.series.iter().map(|s| s.probe.cwnd_packets).collect(),
+        },
+    }
+}
+
+/// The samples of the intervals that end in the measured part of the run.
+fn inside<'a>(
+    series: &'a [FlowSample],
+    measure: &Measure,
+) -> impl Iterator<Item = &'a FlowSample> + use<'a> {
+    let (from, to) = (measure.from, measure.to);
+    series.iter().filter(move |s| s.end > from && s.end <= to)
+}
+
+/// Congestion events of the sender in the measured part of the run.
+fn congestion_events(found: &FlowResult, measure: &Measure) -> Result<u64, Undefined> {
+    if found.last_probe.cwnd_packets.is_none() && found.last_probe.x_bytes_per_sec.is_none() {
+        return Err(Undefined::NotControlled);
+    }
+    let until = |end: Duration| {
+        let last = found.series.iter().rfind(|s| s.end <= end);
+        last.map_or(0, |s| s.probe.congestion_events)
+    };
+    Ok(until(measure.to).saturating_sub(until(measure.from)))
+}
+
+fn milliseconds(value: Option<Duration>) -> Measured {
+    value.map(Duration::as_millis_f64).ok_or(Undefined::NoSamples)
+}
+
+fn quantiles(
+    delay: &DelayHistogram,
+    mut keep: impl FnMut(&str, Measured) -> Option<f64>,
+) -> QuantileRecord {
+    let mut of = |name: &str, q| keep(name, milliseconds(delay.quantile(q)));
+    QuantileRecord { p50: of("p50", 0.50), p95: of("p95", 0.95), p99: of("p99", 0.99) }
+}
+
+fn system_record(record: &mut Record, measure: &Measure, result: &RunResult) -> SystemRecord {
+    let means = |rate: fn(&FlowResult) -> f64| result.flows.iter().map(rate).collect::<Vec<_>>();
+    let wire = means(|f| f.measured.throughput().as_mbps());
+    let payload = means(|f| f.measured.goodput().as_mbps());
+    let equal = vec![payload.iter().sum::<f64>() / payload.len().max(1) as f64; payload.len()];
+    let forward = &result.system.forward;
+    let mut keep = |key: &str, value| record.keep(format!("system.{key}"), value);
+    SystemRecord {
+        jain: keep("jain", jain_of_series(measure, result, |s| s.throughput().as_mbps())),
+        jain_goodput: keep(
+            "jain_goodput",
+            jain_of_series(measure, result, |s| s.goodput().as_mbps()),
+        ),
+        jain_of_means: keep("jain_of_means", jain(&wire)),
+        jain_goodput_of_means: keep("jain_goodput_of_means", jain(&payload)),
+        max_min_ratio: keep("max_min_ratio", max_min_ratio(&payload, &equal)),
+        epsilon: keep("epsilon", epsilon(&payload)),
+        log_utility: keep("log_utility", log_utility(&payload)),
+        utilisation_percent: Some(100.0 * forward.utilisation),
+        queue_delay_ms: quantiles(&forward.measured.queue_delay, |q, v| {
+            keep(&format!("queue_delay_ms.{q}"), v)
+        }),
+        packets_dropped: forward.whole.dropped_total().packets,
+    }
+}
+
+/// Mean over the measured intervals of Jain's index of the flows' rates.
+fn jain_of_series(
+    measure: &Measure,
+    result: &RunResult,
+    rate: impl Fn(&FlowSample) -> f64,
+) -> Measured {
+    let rates = |f: &FlowResult| inside(&f.series, measure).map(&rate).collect();
+    let series: Vec<Vec<f64>> = result.flows.iter().map(rates).collect();
+    let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
+    jain_over_time(&slices).mean()
+}
