@@ -60,6 +60,12 @@ pub trait Transport: Machine {
     /// Whether the flow is over and this end holds no more state.
     fn is_closed(&self) -> bool;
 
+    /// Whether each message arrives as a message, or not at all. `false` is a byte stream, which
+    /// delivers everything in order, but not where messages begin and end.
+    fn keeps_boundaries(&self) -> bool {
+        true
+    }
+
     /// Largest message (or segment payload) in bytes that leaves in one packet.
     fn max_payload(&self) -> usize;
 

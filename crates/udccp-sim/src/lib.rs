@@ -52,5 +52,8 @@ pub use result::{
     PathCounts, PathWindow, RunResult, SystemResult,
 };
 pub use row::Row;
-pub use source::{Bulk, ConstantRate, End, Outcome, Source, SourceStats, Times};
+pub use source::{
+    Arrival, Bulk, Codec, ConstantRate, Dialogue, Distribution, End, Frames, OnOff, Outcome,
+    RequestResponse, Source, SourceStats, Speech, Times, Transfer, Video, Voip, poisson,
+};
 pub use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, QueueLimit, Tally};

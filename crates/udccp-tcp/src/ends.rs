@@ -98,6 +98,9 @@ macro_rules! an_end {
             fn is_closed(&self) -> bool {
                 self.0.is_closed()
             }
+            fn keeps_boundaries(&self) -> bool {
+                self.0.keeps_boundaries()
+            }
             fn max_payload(&self) -> usize {
                 self.0.max_payload()
             }

@@ -29,6 +29,11 @@ impl Bulk {
         self
     }
 
+    /// What is left of a given number of bytes.
+    pub(super) const fn bytes_left(&self) -> Option<u64> {
+        self.bytes_left
+    }
+
     /// Ends after `bytes` in all; the last message may be short.
     #[must_use]
     pub const fn with_total_bytes(mut self, bytes: u64) -> Self {

@@ -1,11 +1,13 @@
 //! Constant bit rate: one message every so often, whatever the network does.
 
-use udccp_base::{DataRate, Instant, Message, Payload, SendOutcome, Transport};
+use udccp_base::{DataRate, Instant, Transport};
 
+use super::pieces::offer_bytes;
 use super::{Source, SourceStats};
 
 /// Offers messages of one size at a constant rate of application bytes, from the start of the flow.
-/// A message that finds the transport full is lost to the application and counted as refused.
+/// A message that finds the transport full is lost to the application and counted as refused; one
+/// longer than a packet goes in pieces.
 #[derive(Clone, Debug)]
 pub struct ConstantRate {
     rate: DataRate,
@@ -43,14 +45,9 @@ impl Source for ConstantRate {
     fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
         let mut taken = false;
         while self.next.is_some_and(|due| due <= now) {
-            match transport.send(now, Message::new(Payload::Zeros(self.message_bytes))) {
-                SendOutcome::Accepted => {
-                    taken = true;
-                    self.stats.accepted += 1;
-                    self.stats.accepted_bytes += u64::from(self.message_bytes);
-                }
-                SendOutcome::Full(_) | SendOutcome::Closed(_) => self.stats.refused += 1,
-            }
+            let bytes = offer_bytes(now, transport, self.message_bytes);
+            taken |= bytes > 0;
+            self.stats.count(bytes, self.message_bytes);
             self.offered += 1;
             self.next = self.time_of(self.offered);
         }

@@ -1,14 +1,31 @@
 //! Applications: what a sender has to say, and when.
 
+mod arrivals;
 mod bulk;
 mod constant_rate;
+mod distribution;
+mod live;
+mod on_off;
+mod periods;
+mod pieces;
+mod request_response;
+mod transfer;
+mod video;
+mod voip;
 
 use core::fmt;
 
 use udccp_base::{Duration, Instant, Payload, Transport};
 
+pub use arrivals::{Arrival, poisson};
 pub use bulk::Bulk;
 pub use constant_rate::ConstantRate;
+pub use distribution::Distribution;
+pub use on_off::OnOff;
+pub use request_response::{Dialogue, RequestResponse};
+pub use transfer::Transfer;
+pub use video::{Frames, Video};
+pub use voip::{Codec, Speech, Voip};
 
 /// A source of application data for one sender.
 ///
@@ -94,8 +111,20 @@ pub struct SourceStats {
     pub accepted: u64,
     /// Bytes that the transport took.
     pub accepted_bytes: u64,
-    /// Messages that found the transport full or closed, and were given up.
+    /// Messages that found the transport full or closed, or waited for too long, and were given up.
     pub refused: u64,
+}
+
+impl SourceStats {
+    /// Counts a message of `bytes` of which the transport took `taken`.
+    fn count(&mut self, taken: u32, bytes: u32) {
+        self.accepted_bytes += u64::from(taken);
+        if taken == bytes {
+            self.accepted += 1;
+        } else {
+            self.refused += 1;
+        }
+    }
 }
 
 impl core::ops::AddAssign for SourceStats {

@@ -22,7 +22,7 @@ struct Wire {
 }
 
 impl Wire {
-    fn datagram(&mut self, from: IpAddr, to: IpAddr, word: u64, zeros: u32) -> Datagram {
+    fn datagram(&mut self, from: IpAddr, to: IpAddr, word: u64, payload: Payload) -> Datagram {
         if self.arena.capacity() < HEADER {
             self.arena.reserve(64 * 1024);
         }
@@ -34,7 +34,7 @@ impl Wire {
             protocol: PROTOCOL,
             ecn: Ecn::NotEct,
             header: self.arena.split().freeze(),
-            payload: Payload::Zeros(zeros),
+            payload,
         }
     }
 }
@@ -50,7 +50,7 @@ pub(crate) struct ToySender {
     at: PairAddresses,
     window: u64,
     wire: Wire,
-    queue: VecDeque<u32>,
+    queue: VecDeque<Payload>,
     next: u64,
     acked: u64,
     timer: Option<Instant>,
@@ -100,11 +100,11 @@ impl Machine for ToySender {
         if !self.is_open || self.next - self.acked >= self.window {
             return None;
         }
-        let len = self.queue.pop_front()?;
+        let payload = self.queue.pop_front()?;
         if self.window < u64::MAX && self.timer.is_none() {
             self.timer = Some(now + TIMEOUT);
         }
-        let datagram = self.wire.datagram(self.at.sender, self.at.receiver, self.next, len);
+        let datagram = self.wire.datagram(self.at.sender, self.at.receiver, self.next, payload);
         self.next += 1;
         Some(datagram)
     }
@@ -126,7 +126,7 @@ impl Transport for ToySender {
         if self.queue.len() >= QUEUE {
             return SendOutcome::Full(message);
         }
-        self.queue.push_back(message.payload.len() as u32);
+        self.queue.push_back(message.payload);
         SendOutcome::Accepted
     }
 
@@ -209,7 +209,7 @@ impl Machine for ToyReceiver {
         }
         self.unacked = 0;
         self.timer = None;
-        Some(self.wire.datagram(self.at.receiver, self.at.sender, self.highest, 0))
+        Some(self.wire.datagram(self.at.receiver, self.at.sender, self.highest, Payload::EMPTY))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -95,6 +95,10 @@ impl Transport for Connection {
         self.state == State::Closed
     }
 
+    fn keeps_boundaries(&self) -> bool {
+        false
+    }
+
     fn max_payload(&self) -> usize {
         self.send.segment_payload() as usize
     }

@@ -1,0 +1,185 @@
+//! A client that asks, a server that answers.
+
+use std::collections::VecDeque;
+
+use udccp_base::{Duration, Instant, Payload, Rng, Transport};
+
+use super::distribution::Distribution;
+use super::pieces::{Assembly, Partly, since};
+use super::{End, Outcome, Source, SourceStats, Times};
+
+/// What a [`RequestResponse`] is made from. Sizes are in bytes, times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dialogue {
+    /// Size of a request.
+    pub request: Distribution,
+    /// Size of its response.
+    pub response: Distribution,
+    /// Time between the end of a response and the next request.
+    pub think: Distribution,
+    /// Over a transport that loses data: when a response is given up.
+    pub timeout: Duration,
+}
+
+/// Requests from the sender, each answered by the receiver at once; the next one follows the
+/// response after some time of thought. The goodput of such a flow is that of its requests.
+///
+/// A byte stream delivers in the end whatever was asked for; elsewhere a request or response that
+/// lost a packet is not repeated, but given up after a time.
+#[derive(Clone, Debug)]
+pub struct RequestResponse {
+    dialogue: Dialogue,
+    rng: Rng,
+    next_id: u32,
+    state: State,
+    /// Of the request on its way: its number, and the response that it asks for.
+    asked: Option<(u32, u32)>,
+    answers: VecDeque<Partly>,
+    at_server: Assembly,
+    at_client: Assembly,
+    times: Times,
+    stats: SourceStats,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Waiting,
+    Thinking(Instant),
+    Asking(Partly),
+    /// Since when, and until when at most.
+    Expecting(Instant, Option<Instant>),
+}
+
+impl RequestResponse {
+    /// The first request is made when the flow starts. `rng` should be a stream that nothing else
+    /// draws from.
+    pub fn new(dialogue: Dialogue, rng: Rng) -> Self {
+        Self {
+            dialogue,
+            rng,
+            next_id: 0,
+            state: State::Waiting,
+            asked: None,
+            answers: VecDeque::new(),
+            at_server: Assembly::default(),
+            at_client: Assembly::default(),
+            times: Times::default(),
+            stats: SourceStats::default(),
+        }
+    }
+
+    fn draw(&mut self, of: Distribution) -> u32 {
+        (of.sample(&mut self.rng) + 0.5) as u32
+    }
+
+    fn think(&mut self, now: Instant) {
+        let time = self.dialogue.think.sample(&mut self.rng);
+        self.state = State::Thinking(now + Duration::from_secs_f64(time));
+    }
+
+    fn ask(&mut self, now: Instant, may_lose: bool) {
+        let [request, response] = [self.dialogue.request, self.dialogue.response];
+        let (request, response) = (self.draw(request), self.draw(response));
+        let deadline = may_lose.then(|| now + self.dialogue.timeout);
+        let request = Partly::new(self.next_id, now, request, deadline);
+        self.asked = Some((self.next_id, response));
+        self.next_id = self.next_id.wrapping_add(1);
+        self.times.begun += 1;
+        self.state = State::Asking(request);
+    }
+
+    fn give_up(&mut self, now: Instant) {
+        self.times.given_up += 1;
+        self.asked = None;
+        self.think(now);
+    }
+}
+
+impl Source for RequestResponse {
+    fn start(&mut self, now: Instant) {
+        self.state = State::Thinking(now);
+    }
+
+    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+        match &self.state {
+            State::Thinking(until) if *until <= now => {
+                self.ask(now, transport.keeps_boundaries());
+            }
+            State::Expecting(_, Some(end)) if *end <= now => self.give_up(now),
+            State::Asking(request) if request.deadline.is_some_and(|end| end <= now) => {
+                self.give_up(now);
+            }
+            _ => {}
+        }
+        let State::Asking(request) = &mut self.state else { return false };
+        let before = request.taken;
+        let is_done = request.offer(now, transport);
+        let taken = request.taken - before;
+        self.stats.accepted_bytes += u64::from(taken);
+        if is_done {
+            self.stats.accepted += 1;
+            if !transport.keeps_boundaries() {
+                self.at_server.expect(request);
+            }
+            self.state = State::Expecting(request.made, request.deadline);
+        }
+        taken > 0
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Waiting => None,
+            State::Thinking(until) => Some(*until),
+            State::Asking(request) => request.deadline,
+            State::Expecting(_, end) => *end,
+        }
+    }
+
+    fn stats(&self) -> SourceStats {
+        self.stats
+    }
+
+    fn hears(&self) -> bool {
+        true
+    }
+
+    fn delivered(&mut self, now: Instant, end: End, payload: &Payload) {
+        let mut whole = None;
+        match end {
+            End::Receiver => self.at_server.take(payload, |id, _| whole = Some(id)),
+            End::Sender => self.at_client.take(payload, |id, _| whole = Some(id)),
+        }
+        // Anything but the last request was given up before.
+        let Some((id, response)) = self.asked.filter(|(id, _)| whole == Some(*id)) else { return };
+        match (end, &self.state) {
+            (End::Receiver, State::Expecting(_, end)) => {
+                self.answers.clear();
+                self.answers.push_back(Partly::new(id, now, response, *end));
+            }
+            (End::Sender, State::Expecting(made, _)) => {
+                self.times.done.push(since(now, *made));
+                self.asked = None;
+                self.think(now);
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+        let Some(answer) = self.answers.front_mut() else { return false };
+        let before = answer.taken;
+        let is_done = answer.offer(now, transport);
+        let taken = answer.taken > before;
+        if is_done {
+            if !transport.keeps_boundaries() {
+                self.at_client.expect(answer);
+            }
+            self.answers.clear();
+        }
+        taken
+    }
+
+    fn outcome(&self) -> Outcome {
+        Outcome::Responses(self.times.clone())
+    }
+}

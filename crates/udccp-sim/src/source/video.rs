@@ -1,0 +1,109 @@
+//! Live video: frames of a regular pattern, or of the sizes in a trace.
+
+use std::sync::Arc;
+
+use udccp_base::{DataRate, Duration, Instant, Payload, Transport};
+
+use super::live::Outbox;
+use super::{End, Outcome, Source, SourceStats};
+
+/// Sizes of frames, one after the other, then from the first again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frames(Arc<[u32]>);
+
+impl Frames {
+    /// The sizes of a trace in bytes; `None` where there are none.
+    pub fn of(sizes: impl Into<Arc<[u32]>>) -> Option<Self> {
+        let sizes = sizes.into();
+        (!sizes.is_empty()).then_some(Self(sizes))
+    }
+
+    /// Groups of `group` pictures of mean rate `rate`, a picture every `every`. The first of a group
+    /// (I) is `ratio` times as long as each of the others (P).
+    pub fn pattern(rate: DataRate, every: Duration, group: u32, ratio: f64) -> Self {
+        let group = group.max(1);
+        let all = rate.bits_per_sec() as f64 * every.as_secs_f64() / 8.0 * f64::from(group);
+        let p = all / (ratio + f64::from(group - 1));
+        let size = |bytes: f64| ((bytes + 0.5) as u32).max(1);
+        let sizes = (0..group).map(|i| size(if i == 0 { ratio * p } else { p }));
+        Self(sizes.collect())
+    }
+
+    /// The mean size in bytes.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().map(|&bytes| f64::from(bytes)).sum::<f64>() / self.0.len() as f64
+    }
+}
+
+/// A camera: a frame every so often, each in as many packets as it needs.
+///
+/// A frame that cannot leave in time is dropped, not queued (see [`Video::new`]); a frame of which
+/// a packet is lost does not arrive.
+#[derive(Clone, Debug)]
+pub struct Video {
+    frames: Frames,
+    every: Duration,
+    start: Option<Instant>,
+    made: u64,
+    outbox: Outbox,
+}
+
+impl Video {
+    /// A frame every `every`. What of a frame waits for longer than `patience` is dropped.
+    pub fn new(frames: Frames, every: Duration, patience: Duration) -> Self {
+        let every = every.max(Duration::from_micros(1));
+        Self { frames, every, start: None, made: 0, outbox: Outbox::new(patience) }
+    }
+}
+
+impl Source for Video {
+    fn start(&mut self, now: Instant) {
+        self.start = Some(now);
+    }
+
+    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+        while let Some(due) = self.poll_timeout().filter(|due| *due <= now) {
+            let sizes = &self.frames.0;
+            self.outbox.push(due, sizes[(self.made % sizes.len() as u64) as usize]);
+            self.made += 1;
+        }
+        self.outbox.offer(now, transport)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.start? + self.every * self.made)
+    }
+
+    fn stats(&self) -> SourceStats {
+        self.outbox.stats()
+    }
+
+    fn hears(&self) -> bool {
+        true
+    }
+
+    fn delivered(&mut self, now: Instant, end: End, payload: &Payload) {
+        if end == End::Receiver {
+            self.outbox.delivered(now, payload);
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        Outcome::Messages(self.outbox.times().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_has_the_rate_and_the_ratio_asked_for() {
+        let rate = DataRate::from_mbps(2);
+        let frames = Frames::pattern(rate, Duration::from_millis(40), 12, 5.0);
+        // 10 kB a frame on average: 120 kB are 5 + 11 parts.
+        assert_eq!(frames.0[..3], [37_500, 7_500, 7_500]);
+        assert!((frames.mean() - 10_000.0).abs() < 1.0);
+        assert!(Frames::of(Vec::new()).is_none());
+    }
+}
