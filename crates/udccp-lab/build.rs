@@ -26,7 +26,7 @@ const READING: [&str; 18] = [
     "src/diagnostic.rs",
     "src/document",
     "src/expected.rs",
-    "src/export.rs",
+    "src/export",
     "src/lib.rs",
     "src/plan.rs",
     "src/report",

@@ -4,84 +4,13 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use common::{fails, udccp};
+use common::lab::{Lab, SMALL};
+use common::{fails, stdout};
 
 fn repository(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join(path).display().to_string()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = udccp(args).output().expect("the program runs");
-    let says = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// Eight runs of a slow path, each a few milliseconds to some tenths of a second.
-const SMALL: &str = r#"schema = 1
-id = "small"
-asks = "Who gets what of a slow path?"
-[topology]
-shape = "dumbbell"
-access = { rate = "100 Mbit/s" }
-bottleneck = { rate = "3 Mbit/s", rtt = "$rtt", limit = "1.0 bdp" }
-[time]
-duration = "6 s"
-phase = "500 ms"
-measure = { from = "2 s", to = "6 s" }
-[[flow]]
-name = "first"
-protocol = "dccp/ccid2"
-traffic = "bulk"
-[[flow]]
-name = "second"
-protocol = "tcp/newreno"
-traffic = "bulk"
-[grid]
-rtt = ["20 ms", "40 ms", "60 ms", "80 ms"]
-runs = 2
-seed = 5
-[[table]]
-id = "shares"
-metric = "goodput"
-rows = "rtt"
-columns = "rtt"
-"#;
-
-/// A folder with an experiment in it.
-struct Lab {
-    folder: tempfile::TempDir,
-}
-
-impl Lab {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir_all(folder.path().join("experiments")).expect("a folder");
-        std::fs::write(folder.path().join("experiments/small.toml"), SMALL).expect("a file");
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
-    fn args(&self, command: &str, store: &str) -> Vec<String> {
-        let mut args: Vec<String> = vec!["lab".into(), command.into()];
-        args.extend(["--experiments".into(), self.path("experiments")]);
-        args.extend(["--store".into(), self.path(store)]);
-        args
-    }
-
-    fn run(&self, command: &str, store: &str, more: &[&str]) -> String {
-        let args = self.args(command, store);
-        let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
-        args.extend(more);
-        stdout(&args)
-    }
 }
 
 #[test]
@@ -211,33 +140,4 @@ fn a_campaign_runs_resumes_reports_and_exports() {
     let page =
         std::fs::read_to_string(lab.folder.path().join("report/small.html")).expect("a page");
     assert!(page.contains("Who gets what of a slow path?"));
-}
-
-#[test]
-fn a_campaign_that_is_killed_goes_on_and_ends_the_same() {
-    let lab = Lab::new();
-    let whole = lab.run("run", "whole.sqlite", &["small", "--jobs", "1"]);
-    let mut args = lab.args("run", "killed.sqlite");
-    args.extend(["small".to_owned(), "--jobs".to_owned(), "2".to_owned()]);
-    for milliseconds in [5, 60, 110, 170, 40, 250] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_udccp"))
-            .args(&args)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
-        pause(milliseconds);
-        // On Unix this is SIGKILL: no handler runs, nothing is flushed.
-        child.kill().expect("a signal");
-        child.wait().expect("an end");
-    }
-    let resumed = lab.run("run", "killed.sqlite", &["small"]);
-    assert_eq!(resumed, whole, "the tables are the same to the byte");
-    let numbers = |store| lab.run("export", store, &["small", "--csv"]);
-    assert_eq!(numbers("killed.sqlite"), numbers("whole.sqlite"));
-}
-
-#[expect(clippy::disallowed_methods, reason = "the test kills a process at a moment of real time")]
-fn pause(milliseconds: u64) {
-    std::thread::sleep(Duration::from_millis(milliseconds));
 }

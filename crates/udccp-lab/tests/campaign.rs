@@ -3,7 +3,7 @@
 mod common;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
@@ -13,10 +13,12 @@ use udccp_lab::{
 
 /// Counts what it is told.
 #[derive(Default)]
-struct Count(AtomicUsize);
+struct Count(AtomicUsize, AtomicBool);
 
 impl Progress for Count {
-    fn begin(&self, _: Start) {}
+    fn begin(&self, start: Start) {
+        self.1.store(start.shared, Ordering::Relaxed);
+    }
 
     fn done(&self, _: &Task, _: &Record, _: f64) {
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -59,6 +61,43 @@ fn results_are_the_same_for_any_number_of_workers_and_after_any_interruption() {
     let reference = read(&experiment, &one);
     assert_eq!(read(&experiment, &two), reference);
     assert_eq!(read(&experiment, &pieces), reference);
+}
+
+#[test]
+fn a_second_campaign_on_a_store_is_told_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("store");
+    let first = Store::open(&path).expect("a store");
+    let mark = first.mark().expect("a file").expect("the first mark");
+    let tasks = plan(&common::small(), PlanOptions::default()).expect("a plan");
+    let count = Count::default();
+    campaign(&tasks[..1], Store::open(&path).expect("the store"), 1, &count).expect("a run");
+    assert!(count.1.load(Ordering::Relaxed));
+    drop(mark);
+    campaign(&tasks[..1], Store::open(&path).expect("the store"), 1, &count).expect("no run");
+    assert!(!count.1.load(Ordering::Relaxed), "the mark goes with the process that holds it");
+}
+
+#[test]
+fn a_store_of_an_older_program_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("store");
+    let tasks = plan(&common::small(), PlanOptions::default()).expect("a plan");
+    run(&tasks[..1], &path, 1);
+    let record = Store::open(&path).and_then(|s| s.get(&tasks[0].key)).expect("a store");
+    let text = serde_json::to_string(&record).expect("JSON");
+    let old = folder.path().join("old");
+    let database = rusqlite::Connection::open(&old).expect("a database");
+    let sql = "CREATE TABLE runs (key TEXT PRIMARY KEY, version TEXT NOT NULL,
+        seed INTEGER NOT NULL, scenario TEXT NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
+        PRAGMA user_version = 1;";
+    database.execute_batch(sql).expect("tables");
+    let row = "INSERT INTO runs VALUES (?1, 'any', 1, '{}', ?2)";
+    database.execute(row, rusqlite::params![tasks[0].key, text]).expect("a row");
+    drop(database);
+    let store = Store::open(&old).expect("a store");
+    assert_eq!(store.get(&tasks[0].key).expect("a record"), record);
+    assert_eq!(store.count().expect("a number"), (0, 1), "it is of another version");
 }
 
 #[test]

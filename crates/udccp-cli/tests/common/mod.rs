@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod lab;
+
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::PathBuf;
@@ -93,4 +95,12 @@ pub fn capture(name: &str) -> PathBuf {
 pub fn noise(len: usize) -> Vec<u8> {
     let mut rng = udccp_base::Seed(1).stream("noise");
     (0..len.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).take(len).collect()
+}
+
+/// What a command that succeeds prints.
+pub fn stdout(args: &[&str]) -> String {
+    let output = udccp(args).output().expect("the program runs");
+    let says = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+    String::from_utf8(output.stdout).expect("text")
 }

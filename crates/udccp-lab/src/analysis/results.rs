@@ -92,9 +92,9 @@ impl Results {
         self.runs.iter().filter(|(task, _)| task.shortened).count()
     }
 
-    /// Processor time of all runs in seconds.
-    pub fn cpu_s(&self) -> f64 {
-        self.runs.iter().map(|(_, r)| r.cost.cpu_s).sum()
+    /// Events that the simulator handled in all runs.
+    pub fn events(&self) -> u64 {
+        self.runs.iter().map(|(_, r)| r.cost.events).sum()
     }
 
     /// Packets that hosts put on the wire in all runs.

@@ -202,18 +202,19 @@ fn again(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let flows = analysis.results.runs.first().map(|(_, r)| &r.flows);
     let packets: u64 = analysis.results.packets();
-    let cpu_s = analysis.results.cpu_s();
+    let events = analysis.results.events();
     let mut out = String::from("<h2>Do it again</h2>\n");
     let _ = writeln!(
         out,
         "<pre class=\"cmd\">udccp lab run {id}\nudccp lab report {id}</pre>\n\
          <p>Seed {seed}; run <i>n</i> of every cell has seed {seed} × 1000 + <i>n</i>, which draws \
          the starting phases of its flows. The same seed gives the same packets at the same \
-         nanosecond, on any number of cores. Version <code>{VERSION}</code>. These runs took \
-         {cpu_s:.0} s of processor time for {packets} packets.</p>",
+         nanosecond, on any number of cores. Version <code>{VERSION}</code>. These runs had \
+         {packets} packets in {events} events.</p>",
         id = escape(&experiment.id),
         seed = experiment.grid.seed,
         packets = grouped(packets),
+        events = grouped(events),
     );
     if let Some(flows) = flows {
         let names: Vec<String> =

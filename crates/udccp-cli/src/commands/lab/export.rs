@@ -1,35 +1,123 @@
 //! `udccp lab export`: stored runs for other programs.
 
-use udccp_lab::schema::Experiment;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use udccp_lab::analysis::Results;
 use udccp_lab::{PlanOptions, export};
 
-use super::place::Place;
+use super::place::{Amount, Place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The experiment: a name, or the path of a file
+    /// Experiments: names, or paths of files; all of the folder where absent
     #[arg(value_name = "EXPERIMENT")]
-    name: String,
-    /// As CSV, a line for each flow of each run (as JSON where absent)
-    #[arg(long)]
-    csv: bool,
+    names: Vec<String>,
+    #[command(flatten)]
+    format: Format,
+    /// The samples over time instead of the runs; with -o both are written
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    series: bool,
+    /// Write files to this folder instead of one table to standard output
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    amount: Amount,
     #[command(flatten)]
     place: Place,
 }
 
-/// Prints the stored runs.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Format {
+    /// Whole records as JSON (the default)
+    #[arg(long)]
+    json: bool,
+    /// Tables as CSV: a line for each flow of each run
+    #[arg(long)]
+    csv: bool,
+    /// Tables as Parquet
+    #[arg(long)]
+    parquet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp lab export bhatti-2008 --csv > runs.csv
+  udccp lab export bhatti-2008 --csv --series > series.csv
+  udccp lab export --parquet -o out/tables
+  udccp lab export bhatti-2008 --json | jq '.[0].flows[0].goodput_mbps'";
+
+/// Writes what was asked for.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments: Vec<Experiment> = args.place.experiments(std::slice::from_ref(&args.name))?;
+    let experiments = args.place.experiments(&args.names)?;
+    if args.output.is_none() && experiments.len() > 1 {
+        let message = "several experiments do not fit into one table";
+        return Err(Failure::new(Exit::Usage, message).hint("name one, or a folder: -o DIR"));
+    }
     for experiment in &experiments {
-        let results = args.place.results(experiment, PlanOptions::default())?;
-        let text = if args.csv {
-            export::csv(&results)
-        } else {
-            export::json(&results).map_err(|e| Failure::new(Exit::Failure, e.to_string()))?
-        };
-        output::line(text.trim_end())?;
+        let results = args.place.results(experiment, PlanOptions::from(args.amount))?;
+        if results.runs.is_empty() {
+            let id = &experiment.id;
+            output::note(&format!("{id}: no runs of this version; udccp lab run {id}"));
+        }
+        match &args.output {
+            Some(folder) => write(folder, &experiment.id, &results, &args.format)?,
+            None => print(&results, args)?,
+        }
     }
     Ok(Exit::Success)
+}
+
+fn print(results: &Results, args: &Args) -> Outcome<()> {
+    if !args.format.csv && !args.format.parquet {
+        return output::line(&json(results)?);
+    }
+    let frame = if args.series { export::series(results) } else { export::runs(results) };
+    if args.format.csv {
+        return output::line(frame.csv().trim_end());
+    }
+    let mut out = std::io::stdout().lock();
+    if out.is_terminal() {
+        let message = "Parquet is no text for a terminal";
+        return Err(Failure::new(Exit::Usage, message).hint("name a folder: -o DIR"));
+    }
+    out.write_all(&frame.parquet().map_err(plain)?)?;
+    Ok(out.flush()?)
+}
+
+/// Writes the files of one experiment, and prints their paths.
+fn write(folder: &Path, id: &str, results: &Results, format: &Format) -> Outcome<()> {
+    let cannot = |path: &Path, error: std::io::Error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        Failure::new(Exit::Failure, message).hint("-o names another folder to write to")
+    };
+    std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e))?;
+    let put = |name: String, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(|e| cannot(&path, e))?;
+        output::line(&path.display().to_string())
+    };
+    if !format.csv && !format.parquet {
+        return put(format!("{id}.json"), json(results)?.as_bytes());
+    }
+    for (table, frame) in [("runs", export::runs(results)), ("series", export::series(results))] {
+        if format.csv {
+            put(format!("{id}.{table}.csv"), frame.csv().as_bytes())?;
+        } else {
+            put(format!("{id}.{table}.parquet"), &frame.parquet().map_err(plain)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn json(results: &Results) -> Outcome<String> {
+    export::json(results).map_err(plain)
+}
+
+fn plain(error: impl ToString) -> Failure {
+    Failure::new(Exit::Failure, error.to_string())
 }

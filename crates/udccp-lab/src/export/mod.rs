@@ -1,0 +1,55 @@
+//! Stored runs for other programs: two tables (a row for each flow of each run, and a row for each
+//! sample of each flow) as CSV or Parquet, or whole records as JSON.
+//!
+//! Equal runs export to equal bytes: what a run cost in processor time is left out.
+
+mod frame;
+mod parquet;
+mod rows;
+
+use serde_json::{Map, Value};
+
+use crate::analysis::Results;
+use crate::plan::Task;
+use crate::record::Record;
+
+pub use frame::{Column, Frame, Values};
+pub use parquet::ParquetError;
+pub use rows::{runs, series};
+
+/// The runs as CSV: [`runs`], for the commonest use.
+pub fn csv(results: &Results) -> String {
+    runs(results).csv()
+}
+
+/// All runs as one JSON list, a line for each.
+///
+/// # Errors
+/// A record that has no JSON form.
+pub fn json(results: &Results) -> serde_json::Result<String> {
+    let exported = |(task, record): &(Task, Record)| -> serde_json::Result<String> {
+        let mut value = Map::new();
+        value.insert("key".to_owned(), task.key.clone().into());
+        value.insert("experiment".to_owned(), task.experiment.clone().into());
+        value.insert("case".to_owned(), task.case.clone().into());
+        value.insert("variant".to_owned(), task.variant.clone().into());
+        let point = task.point.iter().map(|(axis, label)| (axis.clone(), label.clone().into()));
+        value.insert("point".to_owned(), Value::Object(point.collect()));
+        value.insert("run".to_owned(), task.run.into());
+        if let Value::Object(record) = plain(record)? {
+            value.extend(record);
+        }
+        serde_json::to_string(&value)
+    };
+    let runs: serde_json::Result<Vec<String>> = results.runs.iter().map(exported).collect();
+    Ok(format!("[{}]", runs?.join(",\n")))
+}
+
+/// A record without what differs between equal runs.
+fn plain(record: &Record) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(record)?;
+    if let Some(cost) = value.get_mut("cost").and_then(Value::as_object_mut) {
+        cost.shift_remove("cpu_s");
+    }
+    Ok(value)
+}

@@ -1,0 +1,128 @@
+//! The two tables: runs and series.
+
+use serde_json::Value;
+
+use super::frame::{Cell, Frame};
+use super::plain;
+use crate::analysis::Results;
+use crate::plan::Task;
+
+/// A row for each flow of each run. The columns: experiment, case, variant, one for each axis, run,
+/// seed, flow, every value of the flow, every value of the whole system (`system_…`), and what
+/// tells the run from all others.
+pub fn runs(results: &Results) -> Frame {
+    let mut frame = Frame::default();
+    let place = Place::new(&mut frame, results);
+    let (seed, flow) = (frame.column("seed"), frame.column("flow"));
+    for (task, record) in &results.runs {
+        // A record is numbers and texts: it always has this form.
+        let Ok(value) = plain(record) else { continue };
+        let mut common = place.cells(task);
+        common.push((seed, Cell::Integer(record.seed as i64)));
+        let mut of_run = Vec::new();
+        flatten(&value["system"], "system_", &mut of_run);
+        flatten(&value["cost"], "cost_", &mut of_run);
+        for (name, text) in [("event_hash", &record.event_hash), ("version", &record.version)] {
+            of_run.push((name.to_owned(), Cell::Text(text.as_str().into())));
+        }
+        of_run.push(("key".to_owned(), Cell::Text(task.key.as_str().into())));
+        for (i, found) in record.flows.iter().enumerate() {
+            let mut cells = common.clone();
+            cells.push((flow, Cell::Text(found.name.as_str().into())));
+            let mut named = Vec::new();
+            flatten(&value["flows"][i], "", &mut named);
+            named.retain(|(name, _)| name != "name");
+            for (name, cell) in named.into_iter().chain(of_run.iter().cloned()) {
+                cells.push((frame.column(&name), cell));
+            }
+            frame.push(cells);
+        }
+    }
+    frame
+}
+
+/// A row for each sample of each flow of each run: where it belongs, its time, and one column for
+/// each quantity that is sampled. Samples of the whole system have no flow.
+pub fn series(results: &Results) -> Frame {
+    let mut frame = Frame::default();
+    let place = Place::new(&mut frame, results);
+    let (flow, time) = (frame.column("flow"), frame.column("t_s"));
+    for (task, record) in &results.runs {
+        let Ok(value) = plain(record) else { continue };
+        let common = place.cells(task);
+        for (i, found) in record.flows.iter().enumerate() {
+            let mut cells = common.clone();
+            cells.push((flow, Cell::Text(found.name.as_str().into())));
+            samples(&mut frame, &value["flows"][i]["series"], &cells, time);
+        }
+        samples(&mut frame, &value["system"]["series"], &common, time);
+    }
+    frame
+}
+
+/// Where a row belongs.
+struct Place {
+    fixed: [usize; 3],
+    axes: Vec<(String, usize)>,
+    run: usize,
+}
+
+impl Place {
+    fn new(frame: &mut Frame, results: &Results) -> Self {
+        let fixed = ["experiment", "case", "variant"].map(|name| frame.column(name));
+        let mut axes: Vec<(String, usize)> = Vec::new();
+        for (axis, _) in results.runs.iter().flat_map(|(task, _)| &task.point) {
+            // Cases have axes of their own, which other cases leave empty.
+            if !axes.iter().any(|(name, _)| name == axis) {
+                axes.push((axis.clone(), frame.column(axis)));
+            }
+        }
+        Self { fixed, axes, run: frame.column("run") }
+    }
+
+    fn cells(&self, task: &Task) -> Vec<(usize, Cell)> {
+        let text = |text: &str| Cell::Text(text.into());
+        let names = [Some(&task.experiment), task.case.as_ref(), task.variant.as_ref()];
+        let names = names.map(|name| name.map_or(Cell::None, |n| text(n)));
+        let mut cells: Vec<(usize, Cell)> = self.fixed.into_iter().zip(names).collect();
+        for (axis, label) in &task.point {
+            if let Some((_, column)) = self.axes.iter().find(|(name, _)| name == axis) {
+                cells.push((*column, text(label)));
+            }
+        }
+        cells.push((self.run, Cell::Integer(task.run as i64)));
+        cells
+    }
+}
+
+/// Every single value of an object, inner ones under `outer_inner`; lists and series have no place
+/// in a row.
+fn flatten(value: &Value, prefix: &str, into: &mut Vec<(String, Cell)>) {
+    let Value::Object(entries) = value else { return };
+    for (key, value) in entries {
+        match value {
+            Value::Array(_) => {}
+            Value::Object(_) if key == "series" => {}
+            Value::Object(_) => flatten(value, &format!("{prefix}{key}_"), into),
+            _ => into.push((format!("{prefix}{key}"), Cell::from(value))),
+        }
+    }
+}
+
+/// A row for each time of a series object; lists of another length are no samples at these times.
+fn samples(frame: &mut Frame, series: &Value, place: &[(usize, Cell)], time: usize) {
+    let Some(times) = series["t_s"].as_array() else { return };
+    let Value::Object(entries) = series else { return };
+    let quantities: Vec<(usize, &Vec<Value>)> = entries
+        .iter()
+        .filter(|(key, _)| *key != "t_s")
+        .filter_map(|(key, values)| Some((key, values.as_array()?)))
+        .filter(|(_, values)| values.len() == times.len())
+        .map(|(key, values)| (frame.column(key), values))
+        .collect();
+    for (i, t) in times.iter().enumerate() {
+        let sampled = quantities.iter().map(|(column, values)| (*column, Cell::from(&values[i])));
+        let here = core::iter::once((time, Cell::from(t)));
+        frame.push(place.iter().cloned().chain(here).chain(sampled));
+    }
+}

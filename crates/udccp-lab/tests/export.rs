@@ -1,0 +1,95 @@
+//! Exports: the same table in every format, and in the same bytes for the same runs.
+
+mod common;
+
+use std::path::Path;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use udccp_lab::analysis::Results;
+use udccp_lab::export::{self, Frame};
+use udccp_lab::{PlanOptions, Progress, Record, Start, Store, Task, campaign, plan};
+
+struct Quiet;
+
+impl Progress for Quiet {
+    fn begin(&self, _: Start) {}
+    fn done(&self, _: &Task, _: &Record, _: f64) {}
+    fn found(&self, _: f64) {}
+}
+
+/// One run of each point of the small experiment.
+fn results(store: &Path) -> Results {
+    let experiment = common::small();
+    let options = PlanOptions { quick: false, runs: Some(1) };
+    let tasks = plan(&experiment, options).expect("a plan");
+    campaign(&tasks, Store::open(store).expect("a store"), 2, &Quiet).expect("runs that end well");
+    let store = Store::open(store).expect("the store");
+    Results::load(&experiment, &store, options).expect("results")
+}
+
+/// A table of Parquet as texts, with its column names.
+fn read_parquet(bytes: Vec<u8>) -> Vec<Vec<String>> {
+    let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("a Parquet file");
+    let schema = file.metadata().file_metadata().schema().clone();
+    let names = schema.get_fields().iter().map(|f| f.name().to_owned()).collect();
+    let text = |field: &Field| match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text.clone(),
+        Field::Long(n) => n.to_string(),
+        Field::Double(x) => x.to_string(),
+        Field::Bool(flag) => flag.to_string(),
+        other => panic!("a column of another type: {other:?}"),
+    };
+    let rows = file.get_row_iter(None).expect("rows");
+    let rows =
+        rows.map(|row| row.expect("a row").get_column_iter().map(|(_, f)| text(f)).collect());
+    core::iter::once(names).chain(rows).collect()
+}
+
+/// The same of CSV.
+fn read_csv(text: &str) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let fields = |record: csv::StringRecord| record.iter().map(str::to_owned).collect();
+    reader.records().map(|r| fields(r.expect("a line"))).collect()
+}
+
+fn column<'a>(table: &'a [Vec<String>], name: &str) -> Vec<&'a str> {
+    let i = table[0].iter().position(|n| n == name).unwrap_or_else(|| panic!("no column {name}"));
+    table[1..].iter().map(|row| row[i].as_str()).collect()
+}
+
+#[test]
+fn parquet_and_csv_hold_the_same_tables() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let results = results(&folder.path().join("store"));
+    let both = |frame: &Frame| (read_parquet(frame.parquet().expect("bytes")), frame.csv());
+
+    let (runs, csv) = both(&export::runs(&results));
+    assert_eq!(runs, read_csv(&csv));
+    assert_eq!(runs.len(), 1 + 6 * 2, "a row for each flow of each run");
+    assert_eq!(column(&runs, "rtt")[0], "25 ms");
+    assert_eq!(column(&runs, "flow")[..2], ["first", "second"]);
+    let jain: f64 = column(&runs, "system_jain")[0].parse().expect("a number");
+    assert_eq!(Some(jain), results.runs[0].1.system.jain);
+
+    let (series, csv) = both(&export::series(&results));
+    assert_eq!(series, read_csv(&csv));
+    assert_eq!(series.len(), 1 + 6 * 2 * 8, "a row for each of eight seconds");
+    let rates = column(&series, "throughput_mbps");
+    let first = &results.runs[0].1.flows[0].series.throughput_mbps;
+    assert_eq!(rates[3].parse::<f64>().ok(), Some(first[3]));
+}
+
+#[test]
+fn equal_runs_export_to_equal_bytes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [one, two] = ["1", "2"].map(|name| results(&folder.path().join(name)));
+    assert_eq!(export::json(&one).expect("JSON"), export::json(&two).expect("JSON"));
+    let parquet = |r| export::series(r).parquet().expect("bytes");
+    assert_eq!(parquet(&one), parquet(&two));
+    let value: serde_json::Value =
+        serde_json::from_str(&export::json(&one).expect("JSON")).expect("JSON");
+    assert!(value[0]["cost"]["events"].is_u64() && value[0]["cost"]["cpu_s"].is_null());
+    assert_eq!(value[0]["point"]["rtt"], "25 ms");
+}
