@@ -1,4 +1,4 @@
-//! `kill -9` of a campaign loses nothing: whatever the moments, the tables, pages and exports of the
+//! `kill -9` of a campaign loses nothing: whatever the moments, tables, pages and exports of the
 //! finished campaign are those of one that nothing disturbed. Two campaigns may share a store.
 
 mod common;

@@ -21,6 +21,7 @@ pub mod report;
 mod run;
 pub mod schema;
 mod store;
+mod task;
 mod transports;
 mod version;
 
@@ -31,4 +32,5 @@ pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
 pub use record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};
 pub use run::{RunError, RunOptions, run};
 pub use store::{Costs, Store, StoreError};
+pub use task::{TaskError, TaskFile, TaskResult};
 pub use version::VERSION;

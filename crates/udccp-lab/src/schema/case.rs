@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use crate::document::{self, Faults, Node, Override, Reader, Value};
 
 /// What makes up a run; a case may replace each.
-const PARTS: [&str; 3] = ["topology", "time", "flow"];
+pub(crate) const PARTS: [&str; 3] = ["topology", "time", "flow"];
 
 /// One part: its scenario as a template, with the axes that fill it in.
 #[derive(Clone, Debug)]
@@ -107,6 +107,19 @@ impl Case {
         changes: &[Override],
         quick: bool,
     ) -> Result<Scenario, Diagnostics> {
+        Scenario::read(&self.tree(point, changes, quick)?)
+    }
+
+    /// The file with the axes put in and the changes made, from which a scenario is read.
+    ///
+    /// # Errors
+    /// A change or an axis that is wrong, with the line.
+    pub(crate) fn tree(
+        &self,
+        point: &Point,
+        changes: &[Override],
+        quick: bool,
+    ) -> Result<Node, Diagnostics> {
         let mut root = self.template.clone();
         let shorten = if quick { self.quick.as_slice() } else { &[] };
         for change in changes.iter().chain(shorten) {
@@ -118,7 +131,7 @@ impl Case {
                 document::substitute(&mut entry.node, &axes)?;
             }
         }
-        Scenario::read(&root)
+        Ok(root)
     }
 
     /// The axes that nothing in the scenario, and none of these changes, makes use of.

@@ -17,6 +17,7 @@ mod table;
 mod traffic;
 
 pub use case::Case;
+pub(crate) use case::PARTS;
 pub use claim::{Bound, Claim, Explanation, Predicate};
 pub use context::{CASE_AXIS, View};
 pub use experiment::{Assumption, Experiment, Study, Variant};

@@ -1,11 +1,15 @@
 //! `udccp lab`: experiments as campaigns, stored results, reports.
 
 mod export;
+mod import;
 mod list;
 mod place;
+mod plan;
 mod progress;
+mod prune;
 mod report;
 mod run;
+mod task;
 
 use crate::exit::{Exit, Outcome};
 
@@ -27,8 +31,16 @@ enum Command {
     Status(list::Args),
     /// Write the pages: one for each experiment, and an index
     Report(report::Args),
-    /// Print the stored runs for other programs
+    /// Print the stored runs for other programs: CSV, Parquet or JSON
     Export(export::Args),
+    /// Print the grid as a list of tasks, each with all that a worker needs
+    Plan(plan::Args),
+    /// Run one task and print its result, for workers on other machines
+    Task(task::Args),
+    /// Put results of tasks into the store
+    Import(import::Args),
+    /// Delete the results of other versions of this program
+    Prune(prune::Args),
 }
 
 const EXAMPLES: &str = "\
@@ -47,5 +59,9 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Task(args) => task::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Prune(args) => prune::run(&args),
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Amount {
     #[arg(long)]
     pub(super) quick: bool,
     /// This many runs of each point
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) runs: Option<u64>,
 }
 

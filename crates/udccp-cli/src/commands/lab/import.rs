@@ -1,0 +1,75 @@
+//! `udccp lab import`: results of tasks into the store.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use udccp_lab::{Store, TaskError, TaskResult};
+
+use super::place::{Place, store_failure};
+use super::task::failure;
+use crate::exit::{Exit, Outcome};
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Files of results, a line each; standard input where absent
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp lab import results.jsonl
+  ssh worker udccp lab task - < task.json | udccp lab import
+
+Each line is stored as it is read. A line that does not belong to this version of the program, or
+whose parts do not belong together, ends the import; what came before it is stored.";
+
+/// Stores every line.
+pub(super) fn run(args: &Args) -> Outcome<Exit> {
+    let store = args.place.open()?;
+    let mut counts = (0, 0);
+    if args.files.is_empty() {
+        import(&store, "standard input", std::io::stdin().lock(), &mut counts)?;
+    }
+    for name in &args.files {
+        if name == "-" {
+            import(&store, "standard input", std::io::stdin().lock(), &mut counts)?;
+            continue;
+        }
+        let file = File::open(name)
+            .map_err(|error| failure(TaskError::Read { place: name.clone(), error }))?;
+        import(&store, name, BufReader::new(file), &mut counts)?;
+    }
+    let (new, there) = counts;
+    let path = args.place.store.display();
+    output::note(&format!("{new} results stored, {there} were in the store ({path})"));
+    Ok(Exit::Success)
+}
+
+fn import(
+    store: &Store,
+    name: &str,
+    lines: impl BufRead,
+    counts: &mut (usize, usize),
+) -> Outcome<()> {
+    for (i, line) in lines.lines().enumerate() {
+        let line = line.map_err(|error| {
+            failure(TaskError::Read { place: format!("{name}:{}", i + 1), error })
+        })?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let (task, record) = TaskResult::parse(name, i + 1, &line).map_err(failure)?;
+        if store.has(&task.key).map_err(store_failure)? {
+            counts.1 += 1;
+        } else {
+            store.put(&task, &record).map_err(store_failure)?;
+            counts.0 += 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `udccp lab plan`: the grid as a list of tasks.
+
+use std::collections::BTreeSet;
+
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Costs, PlanOptions, Store, Task, TaskFile, label, plan};
+
+use super::place::{Amount, Place, store_failure};
+use super::progress::time;
+use crate::commands::sim::bad_input;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Experiments: names, or paths of files; all of the folder where absent
+    #[arg(value_name = "EXPERIMENT")]
+    names: Vec<String>,
+    /// Only what the store does not have: each run once, those that take longest first
+    #[arg(long)]
+    missing: bool,
+    /// Print a JSON list, a line for each task, with all that a worker needs
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    amount: Amount,
+    #[command(flatten)]
+    place: Place,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp lab plan bhatti-2008 --quick
+  udccp lab plan bhatti-2008 --missing --json > tasks.json
+  jq -c '.[]' tasks.json | parallel --pipe -N1 udccp lab task - > results.jsonl
+  udccp lab import results.jsonl";
+
+/// A task, the number of its experiment, and its expected processor seconds.
+type Planned = (Task, usize, f64);
+
+/// Prints the tasks.
+pub(super) fn run(args: &Args) -> Outcome<Exit> {
+    let experiments = args.place.experiments(&args.names)?;
+    let store = args.place.open_if_there()?;
+    let costs = store.as_ref().map_or(Ok(Costs::default()), Store::costs).map_err(store_failure)?;
+    let mut tasks: Vec<Planned> = Vec::new();
+    for (i, experiment) in experiments.iter().enumerate() {
+        for task in plan(experiment, PlanOptions::from(args.amount)).map_err(bad_input)? {
+            let expected_s = costs.expected_s(&task);
+            tasks.push((task, i, expected_s));
+        }
+    }
+    if args.missing {
+        keep_missing(&mut tasks, store.as_ref())?;
+    }
+    if args.json { json(&tasks, &experiments) } else { text(&tasks) }
+}
+
+fn keep_missing(tasks: &mut Vec<Planned>, store: Option<&Store>) -> Outcome<()> {
+    let mut keys = BTreeSet::new();
+    let mut missing = Vec::new();
+    for (task, i, expected_s) in tasks.drain(..) {
+        let stored = store.map_or(Ok(false), |s| s.has(&task.key)).map_err(store_failure)?;
+        if !stored && keys.insert(task.key.clone()) {
+            missing.push((task, i, expected_s));
+        }
+    }
+    missing.sort_by(|a, b| b.2.total_cmp(&a.2));
+    *tasks = missing;
+    Ok(())
+}
+
+fn json(tasks: &[Planned], experiments: &[Experiment]) -> Outcome<Exit> {
+    let last = tasks.len().saturating_sub(1);
+    output::line("[")?;
+    for (n, (task, i, expected_s)) in tasks.iter().enumerate() {
+        let file = TaskFile::new(&experiments[*i], task, *expected_s);
+        let text =
+            serde_json::to_string(&file).map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
+        output::line(&format!("{text}{}", if n < last { "," } else { "" }))?;
+    }
+    output::line("]")?;
+    Ok(Exit::Success)
+}
+
+fn text(tasks: &[Planned]) -> Outcome<Exit> {
+    for (task, _, expected_s) in tasks {
+        let Task { key, experiment, .. } = task;
+        output::line(&format!("{key}  {:>10}  {experiment}: {}", time(*expected_s), label(task)))?;
+    }
+    let all_s = tasks.iter().map(|t| t.2).sum();
+    output::note(&format!("{} tasks, about {} of processor time", tasks.len(), time(all_s)));
+    Ok(Exit::Success)
+}

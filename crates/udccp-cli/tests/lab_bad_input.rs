@@ -1,0 +1,146 @@
+//! What `udccp lab` says to what it cannot use: each message whole, with its exit code.
+
+#![cfg(unix)]
+
+mod common;
+
+use common::lab::Lab;
+use common::udccp;
+
+/// What a command says, without this machine's folders and this build's version.
+fn says(lab: &Lab, args: &[&str], stdin: &str) -> String {
+    let experiments = lab.path("experiments");
+    let mut all = vec!["lab"];
+    all.extend(args);
+    if !args.contains(&"--experiments") && args[0] != "import" {
+        all.extend(["--experiments", &experiments]);
+    }
+    let output = udccp(&all)
+        .current_dir(lab.folder.path())
+        .write_stdin(stdin)
+        .output()
+        .expect("the program runs");
+    let code = output.status.code().unwrap_or(-1);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = text.replace(&lab.folder.path().display().to_string(), "DIR");
+    format!("exit {code}\n{}", text.replace(&version(lab), "VERSION").trim_end())
+}
+
+fn plan(lab: &Lab) -> Vec<serde_json::Value> {
+    let text = lab.run("plan", "none.sqlite", &["small", "--json"]);
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn version(lab: &Lab) -> String {
+    plan(lab)[0]["version"].as_str().expect("a version").to_owned()
+}
+
+/// A task with one thing changed.
+fn task(lab: &Lab, change: impl Fn(&mut serde_json::Value)) -> String {
+    let mut task = plan(lab).remove(0);
+    // The key is of this build; what is said about it is not.
+    let key = task["key"].as_str().expect("a key").to_owned();
+    change(&mut task);
+    task.to_string().replace(&key, "0123456789abcdef0123456789abcdef")
+}
+
+macro_rules! snapshot {
+    ($($name:ident: $args:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(says(&Lab::new(), &$args, ""));
+        }
+    )*};
+}
+
+snapshot! {
+    an_experiment_that_is_nearly_called_so: ["run", "smal"];
+    an_experiment_that_nothing_is_called_like: ["report", "bhatti"];
+    a_file_that_is_not_there: ["run", "experiments/big.toml"];
+    a_folder_that_is_not_there: ["list", "--experiments", "nowhere"];
+    no_experiment: ["run"];
+    no_jobs: ["run", "small", "--jobs", "0"];
+    no_runs: ["run", "small", "--runs", "0"];
+    names_and_all: ["run", "small", "--all"];
+    two_formats: ["export", "small", "--csv", "--parquet"];
+    a_store_where_no_folder_can_be: ["run", "small", "--store", "experiments/small.toml/lab"];
+    a_store_that_is_no_store: ["run", "small", "--store", "experiments/small.toml"];
+    a_store_that_is_a_folder: ["status", "--store", "experiments"];
+    neither_key_nor_file: ["task", "smal"];
+    a_task_file_that_is_not_there: ["task", "tasks/1.json"];
+    a_key_that_no_task_has: ["task", "0123456789abcdef"];
+    results_that_are_not_there: ["import", "results.jsonl", "--store", "s.sqlite"];
+}
+
+#[test]
+fn two_experiments_of_one_name() {
+    let lab = Lab::new();
+    let text = common::lab::SMALL;
+    std::fs::write(lab.path("experiments/other.toml"), text).expect("a file");
+    insta::assert_snapshot!(says(&lab, &["run", "--all"], ""));
+}
+
+#[test]
+fn several_experiments_in_one_table() {
+    let lab = Lab::new();
+    let text = common::lab::SMALL.replace("id = \"small\"", "id = \"other\"");
+    std::fs::write(lab.path("experiments/other.toml"), text).expect("a file");
+    insta::assert_snapshot!(says(&lab, &["export", "--csv"], ""));
+}
+
+#[test]
+fn a_faulty_file_hides_no_other_in_a_list() {
+    let lab = Lab::new();
+    let text = common::lab::SMALL.replace("columns = \"rtt\"", "columns = \"rt\"");
+    std::fs::write(lab.path("experiments/faulty.toml"), text).expect("a file");
+    insta::assert_snapshot!(says(&lab, &["list"], ""));
+    lab.run("run", "s.sqlite", &["small", "--runs", "1"]);
+}
+
+#[test]
+fn a_store_of_a_newer_program() {
+    let lab = Lab::new();
+    // The version of the tables is in bytes 60 to 63 of the file's header.
+    let mut bytes = b"SQLite format 3\0".to_vec();
+    bytes.extend([0x10, 0, 1, 1, 0, 64, 32, 32, 0, 0, 0, 1, 0, 0, 0, 1]);
+    bytes.resize(4096, 0);
+    (bytes[47], bytes[59], bytes[63], bytes[100]) = (4, 1, 9, 0x0d);
+    bytes[105] = 0x10;
+    std::fs::write(lab.path("newer.sqlite"), bytes).expect("a file");
+    insta::assert_snapshot!(says(&lab, &["run", "small", "--store", "newer.sqlite"], ""));
+}
+
+#[test]
+fn broken_tasks() {
+    let lab = Lab::new();
+    let run = |text: &str| says(&lab, &["task", "-"], text);
+    insta::assert_snapshot!(run("{\"schema\": 1,\n \"version\": }"));
+    insta::assert_snapshot!(run("{\"schema\": 1}"));
+    insta::assert_snapshot!(run(&task(&lab, |t| t["version"] = "0.0.9+abc".into())));
+    insta::assert_snapshot!(run(&task(&lab, |t| t["seed"] = 1.into())));
+    let rate = "/scenario/topology/bottleneck/rate";
+    let set =
+        |t: &mut serde_json::Value, to: &str| *t.pointer_mut(rate).expect("a rate") = to.into();
+    insta::assert_snapshot!(run(&task(&lab, |t| set(t, "4 Mbit/s"))));
+    insta::assert_snapshot!(run(&task(&lab, |t| set(t, "3 Mbps"))));
+}
+
+#[test]
+fn broken_results() {
+    let lab = Lab::new();
+    let task = plan(&lab).remove(0);
+    let result = udccp(&["lab", "task", "-"])
+        .write_stdin(task.to_string())
+        .output()
+        .expect("the program runs");
+    let result = String::from_utf8(result.stdout).expect("text");
+    let import = |text: &str| {
+        let key = task["key"].as_str().expect("a key");
+        says(&lab, &["import", "--store", "s.sqlite"], text).replace(key, "KEY")
+    };
+    insta::assert_snapshot!(import(&format!("{result}{}\n", &result[..200])));
+    let seed = task["seed"].to_string();
+    let swapped = result.replace(&format!("\"seed\":{seed},\"version\""), "\"seed\":9,\"version\"");
+    assert_ne!(swapped, result);
+    insta::assert_snapshot!(import(&swapped));
+}

@@ -1,0 +1,34 @@
+//! Tasks as JSON: whatever the experiment files of this repository hold, a worker that has only the
+//! JSON runs the same scenario.
+
+mod common;
+
+use std::path::Path;
+
+use udccp_lab::schema::Experiment;
+use udccp_lab::{PlanOptions, TaskFile, plan};
+
+fn survive(experiment: &Experiment) {
+    for quick in [false, true] {
+        let tasks = plan(experiment, PlanOptions { quick, runs: Some(1) }).expect("a plan");
+        for task in tasks {
+            let file = TaskFile::new(experiment, &task, 1.5).expect("a task of the experiment");
+            let text = serde_json::to_string(&file).expect("JSON");
+            let back = TaskFile::parse("test", &text).expect("the same JSON");
+            assert_eq!(back, file);
+            let back = back.task("test").unwrap_or_else(|e| panic!("{}: {e}", experiment.id));
+            assert_eq!((back.key, &back.scenario), (task.key, &task.scenario));
+            assert_eq!(back.point, task.point);
+        }
+    }
+}
+
+#[test]
+fn every_task_of_every_experiment_survives_its_json() {
+    survive(&common::small());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    for entry in std::fs::read_dir(folder).expect("the experiments").flatten() {
+        let experiment = Experiment::load(&entry.path()).unwrap_or_else(|e| panic!("{e}"));
+        survive(&experiment);
+    }
+}
