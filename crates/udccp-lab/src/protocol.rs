@@ -29,6 +29,8 @@ pub enum Marker {
     TriangleDown,
     /// ◆
     Diamond,
+    /// ✚
+    Plus,
     /// ✕
     Cross,
 }
@@ -53,7 +55,7 @@ pub struct Protocol {
 }
 
 /// All protocols. Adding one is a row here and an arm where its adapter is built.
-pub const PROTOCOLS: [Protocol; 6] = [
+pub const PROTOCOLS: [Protocol; 7] = [
     Protocol {
         name: "dccp/ccid2",
         short: "ccid2",
@@ -62,6 +64,15 @@ pub const PROTOCOLS: [Protocol; 6] = [
         family: Family::Dccp,
         colour: "#0072b2",
         marker: Marker::Circle,
+    },
+    Protocol {
+        name: "dccp/ccid3",
+        short: "ccid3",
+        title: "DCCP CCID 3",
+        about: "TCP-friendly rate control (RFC 4342, RFC 5348), the protocol code of this project",
+        family: Family::Dccp,
+        colour: "#cc79a7",
+        marker: Marker::Plus,
     },
     Protocol {
         name: "tcp/newreno",

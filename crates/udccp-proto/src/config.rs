@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use udccp_base::Duration;
 use udccp_wire::ServiceCode;
 
-use crate::ccid::{Ccid2Config, CcidRegistry};
+use crate::ccid::{Ccid2Config, Ccid3Config, CcidRegistry};
 use crate::error::ConfigError;
 
 /// Largest Sequence Window, 2^46 - 1 (RFC 4340 section 7.5.2).
@@ -29,7 +29,7 @@ pub struct EndpointConfig {
     pub stray_resets_per_sec: u32,
     /// Connections held at once, TIMEWAIT included (default 1,000,000).
     pub max_connections: usize,
-    /// The CCIDs that connections can use (default CCID 2).
+    /// The CCIDs that connections can use (default CCIDs 2 and 3).
     pub ccids: CcidRegistry,
 }
 
@@ -104,6 +104,8 @@ pub struct ConnectionConfig {
     pub rx_ccids: Vec<u8>,
     /// Settings of CCID 2.
     pub ccid2: Ccid2Config,
+    /// Settings of CCID 3.
+    pub ccid3: Ccid3Config,
     /// First Sequence Window in packets, 32..2^46 (default 100, RFC 4340 section 7.5.2). It is
     /// raised as the congestion window needs it.
     pub sequence_window: u64,
@@ -171,6 +173,7 @@ impl Default for ConnectionConfig {
             tx_ccids: vec![2],
             rx_ccids: vec![2],
             ccid2: Ccid2Config::default(),
+            ccid3: Ccid3Config::default(),
             sequence_window: 100,
             send_queue_packets: 128,
             send_queue_bytes: 256 << 10,

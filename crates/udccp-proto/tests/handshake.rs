@@ -360,11 +360,11 @@ fn ephemeral_ports_and_sequence_numbers_differ_from_connection_to_connection() {
 
 #[test]
 fn ccids_are_agreed_or_the_connection_fails_with_the_reason() {
-    let only3 = ConnectionConfig { tx_ccids: vec![3], ..quiet() };
+    let strange = ConnectionConfig { tx_ccids: vec![200], ..quiet() };
     let mut net = Net::new(16);
     let now = net.now;
-    let refused = net.ends[CLIENT].connect(now, connect_options(only3)).unwrap_err();
-    assert_eq!(refused, ConnectError::Config(udccp_proto::ConfigError::UnknownCcid(3)));
+    let refused = net.ends[CLIENT].connect(now, connect_options(strange)).unwrap_err();
+    assert_eq!(refused, ConnectError::Config(udccp_proto::ConfigError::UnknownCcid(200)));
     let pair = Pair::connected(17);
     assert_eq!(pair.stats(CLIENT).tx_ccid, Some(2));
     assert_eq!(pair.stats(SERVER).rx_ccid, Some(2));

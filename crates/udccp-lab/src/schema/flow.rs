@@ -49,6 +49,10 @@ pub struct DccpOptions {
     pub min_rto: Option<Duration>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
+    /// CCID 3: lowers the rate while the round-trip time is above its mean.
+    pub oscillation_reduction: Option<bool>,
+    /// CCID 3: lets old loss intervals count less during a long one.
+    pub history_discounting: Option<bool>,
     /// Messages that may wait to be sent.
     pub send_queue: Option<Packets>,
 }
@@ -184,6 +188,8 @@ impl FromNode for DccpOptions {
             max_window: reader.want("max_window"),
             min_rto: reader.want("min_rto"),
             ecn: reader.want("ecn"),
+            oscillation_reduction: reader.want("oscillation_reduction"),
+            history_discounting: reader.want("history_discounting"),
             send_queue: reader.want("send_queue"),
         };
         if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {

@@ -78,7 +78,11 @@ fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
         config.send_queue_packets = queue.0 as usize;
         config.send_queue_bytes = queue.0 as usize * config.path_mtu as usize;
     }
+    if flow.protocol.name == "dccp/ccid3" {
+        (config.tx_ccids, config.rx_ccids) = (vec![3], vec![3]);
+    }
     ccid2_options(&mut config, options);
+    ccid3_options(&mut config, options);
     config.check().map_err(|e| e.to_string())?;
     Ok(config)
 }
@@ -99,6 +103,16 @@ fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     }
     if let Some(min) = options.min_rto {
         ccid2.rto.min = min;
+    }
+}
+
+fn ccid3_options(config: &mut ConnectionConfig, options: &DccpOptions) {
+    let ccid3 = &mut config.ccid3;
+    if let Some(reduce) = options.oscillation_reduction {
+        ccid3.oscillation_reduction = reduce;
+    }
+    if let Some(discount) = options.history_discounting {
+        ccid3.history_discounting = discount;
     }
 }
 

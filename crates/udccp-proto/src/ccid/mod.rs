@@ -18,11 +18,14 @@
 //!   harmless).
 
 pub mod ccid2;
+pub mod ccid3;
 mod receiver;
 mod registry;
 mod sender;
+pub mod tfrc;
 
 pub use ccid2::Ccid2Config;
+pub use ccid3::Ccid3Config;
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub use sender::{

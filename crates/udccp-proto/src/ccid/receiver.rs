@@ -51,6 +51,12 @@ pub trait CcidReceiver: Send + fmt::Debug {
     /// handled together are acknowledged together.
     fn feedback(&self, now: Instant) -> Feedback;
 
+    /// Bytes of its own options that an acknowledgement needs now; where they do not fit beside
+    /// data, an acknowledgement leaves alone.
+    fn feedback_len_bytes(&self) -> usize {
+        0
+    }
+
     /// Writes this CCID's own options of an acknowledgement (the connection writes Ack Vector and
     /// Data Dropped).
     fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {

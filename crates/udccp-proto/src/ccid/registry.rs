@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
+use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
 use crate::ccid::{CcidReceiver, CcidSender};
 
 /// What a half-connection starts with.
@@ -14,6 +15,8 @@ pub struct CcidSetup<'a> {
     pub packet_size_bytes: u32,
     /// Settings of CCID 2.
     pub ccid2: &'a Ccid2Config,
+    /// Settings of CCID 3.
+    pub ccid3: &'a Ccid3Config,
 }
 
 /// Makes the two halves of one CCID.
@@ -74,10 +77,11 @@ impl CcidRegistry {
 
 impl Default for CcidRegistry {
     //= 4340-10-2
-    /// CCID 2.
+    /// CCIDs 2 and 3.
     fn default() -> Self {
         let ccid2: Arc<dyn CcidFactory> = Arc::new(Ccid2Factory);
-        Self { factories: BTreeMap::from([(ccid2::NUMBER, ccid2)]) }
+        let ccid3: Arc<dyn CcidFactory> = Arc::new(Ccid3Factory);
+        Self { factories: BTreeMap::from([(ccid2::NUMBER, ccid2), (ccid3::NUMBER, ccid3)]) }
     }
 }
 
@@ -94,19 +98,34 @@ impl CcidFactory for Ccid2Factory {
     }
 }
 
+#[derive(Debug)]
+struct Ccid3Factory;
+
+impl CcidFactory for Ccid3Factory {
+    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+        Box::new(Ccid3Sender::new(setup.ccid3, setup.packet_size_bytes))
+    }
+
+    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+        Box::new(Ccid3Receiver::new(setup.ccid3))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     //= 4340-10-2 test
-    fn ccid_2_is_there_from_the_start() {
+    fn ccids_2_and_3_are_there_from_the_start() {
         let registry = CcidRegistry::default();
-        assert_eq!(registry.numbers().collect::<Vec<_>>(), [2]);
-        let config = Ccid2Config::default();
-        let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &config };
-        let factory = registry.get(2).unwrap();
-        assert_eq!((factory.sender(&setup).ccid(), factory.receiver(&setup).ccid()), (2, 2));
+        assert_eq!(registry.numbers().collect::<Vec<_>>(), [2, 3]);
+        let (ccid2, ccid3) = (Ccid2Config::default(), Ccid3Config::default());
+        let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &ccid2, ccid3: &ccid3 };
+        for n in [2, 3] {
+            let factory = registry.get(n).unwrap();
+            assert_eq!((factory.sender(&setup).ccid(), factory.receiver(&setup).ccid()), (n, n));
+        }
     }
 
     #[test]
@@ -114,7 +133,7 @@ mod tests {
         let mut registry = CcidRegistry::default();
         assert_eq!(registry.register(250, Arc::new(Ccid2Factory)), Ok(()));
         assert_eq!(registry.register(2, Arc::new(Ccid2Factory)), Err(RegistryError::Taken(2)));
-        assert!(registry.get(250).is_some() && registry.get(3).is_none());
+        assert!(registry.get(250).is_some() && registry.get(4).is_none());
         assert!(CcidRegistry::empty().get(2).is_none());
     }
 }

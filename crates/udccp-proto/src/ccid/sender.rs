@@ -81,7 +81,7 @@ pub struct AckOutcome {
     pub constrained: bool,
 }
 
-/// A feature that a CCID cannot do without.
+/// A feature value that a CCID asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureNeed {
     /// Which.
@@ -92,6 +92,8 @@ pub struct FeatureNeed {
     pub value: u64,
     /// Whether the Change is to be sent Mandatory.
     pub mandatory: bool,
+    /// Whether data waits until the peer has agreed.
+    pub before_data: bool,
 }
 
 /// State of a sender half, for statistics and recorders. A CCID leaves out what it does not have.
@@ -134,6 +136,12 @@ pub trait CcidSender: Send + fmt::Debug {
 
     /// Whether a data packet of `size_bytes` may leave now. Called only while data waits.
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict;
+
+    /// The CCVal of the data packet that is being written, below 16; `on_sent` follows.
+    fn ccval(&mut self, now: Instant) -> u8 {
+        let _ = now;
+        0
+    }
 
     /// A packet left. Called for every packet of the connection, in order of sequence numbers.
     fn on_sent(&mut self, now: Instant, packet: SentInfo);

@@ -44,8 +44,7 @@ impl Connection {
 
     fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
-        let setup =
-            CcidSetup { packet_size_bytes: self.path.mps() as u32, ccid2: &self.config.ccid2 };
+        let setup = self.ccid_setup();
         let sender = factory.sender(&setup);
         let needs = sender.needed_features();
         self.tx = Some(sender);
@@ -56,18 +55,23 @@ impl Connection {
 
     fn install_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
-        let setup =
-            CcidSetup { packet_size_bytes: self.path.mps() as u32, ccid2: &self.config.ccid2 };
+        let setup = self.ccid_setup();
         let mut receiver = factory.receiver(&setup);
+        // The peer's sender half has needs too; the server settles them all in its Response.
+        let needs: &[_] = match self.is_server() {
+            true => factory.sender(&setup).needed_features(),
+            false => &[],
+        };
         let ratio = self.features.value(Location::Remote, FeatureNumber::ACK_RATIO);
         receiver.set_ack_ratio(ratio.unwrap_or(2) as u16);
         self.rx = Some(receiver);
-        if self.is_server() {
-            // The peer's sender half has needs too; the server settles them all in its Response.
-            let needs = factory.sender(&setup).needed_features();
-            self.ask_for(needs, mirrored);
-        }
+        self.ask_for(needs, mirrored);
         Ok(())
+    }
+
+    fn ccid_setup(&self) -> CcidSetup<'_> {
+        let packet_size_bytes = self.path.mps() as u32;
+        CcidSetup { packet_size_bytes, ccid2: &self.config.ccid2, ccid3: &self.config.ccid3 }
     }
 
     fn factory<'r>(

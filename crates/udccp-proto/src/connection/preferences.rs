@@ -13,6 +13,7 @@ pub(crate) fn preferences(config: &ConnectionConfig) -> Result<FeaturePreference
     let mut prefs = FeaturePreferences::new();
     ccids(&mut prefs, Location::Local, &config.tx_ccids)?;
     ccids(&mut prefs, Location::Remote, &config.rx_ccids)?;
+    send_loss_event_rate(&mut prefs, config)?;
     let short: &[u64] = if config.short_seqnos { &[1, 0] } else { &[0] };
     prefs.set(Location::Local, FeatureNumber::ALLOW_SHORT_SEQNOS, short)?;
     prefs.set(Location::Remote, FeatureNumber::ALLOW_SHORT_SEQNOS, short)?;
@@ -46,6 +47,22 @@ fn ccids(
     //= 4340-10-1
     //= 4340-10.3-2
     preference.mandatory = !ccids.contains(&DEFAULT_CCID);
+    Ok(())
+}
+
+/// Send Loss Event Rate is understood where a CCID that has it may be chosen; which value it takes
+/// is all the same to us (RFC 4342 section 8.4).
+fn send_loss_event_rate(
+    prefs: &mut FeaturePreferences,
+    config: &ConnectionConfig,
+) -> Result<(), ChangeError> {
+    // It is located at the end that receives the data.
+    let places = [(Location::Local, &config.rx_ccids), (Location::Remote, &config.tx_ccids)];
+    for (location, ccids) in places {
+        if ccids.iter().any(|ccid| matches!(ccid, 3 | 4)) {
+            prefs.set(location, FeatureNumber::SEND_LEV_RATE, &[0, 1])?.indifferent = true;
+        }
+    }
     Ok(())
 }
 

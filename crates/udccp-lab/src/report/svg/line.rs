@@ -112,6 +112,13 @@ pub(crate) fn marker(shape: Marker, x: f64, y: f64, r: f64, colour: &str, hollow
         Marker::Triangle => polygon([(0.0, -1.1), (1.1, 0.9), (-1.1, 0.9), (0.0, -1.1)]),
         Marker::TriangleDown => polygon([(0.0, 1.1), (1.1, -0.9), (-1.1, -0.9), (0.0, 1.1)]),
         Marker::Diamond => polygon([(0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)]),
+        Marker::Plus => format!(
+            "<path d=\"M{:.1} {y:.1}H{:.1}M{x:.1} {:.1}V{:.1}\" {paint}/>",
+            x - r,
+            x + r,
+            y - r,
+            y + r,
+        ),
         Marker::Cross => format!(
             "<path d=\"M{:.1} {:.1}L{:.1} {:.1}M{:.1} {:.1}L{:.1} {:.1}\" {paint}/>",
             x - r,

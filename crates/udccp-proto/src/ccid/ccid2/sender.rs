@@ -28,6 +28,7 @@ const NEEDED: [FeatureNeed; 1] = [FeatureNeed {
     location: Location::Remote,
     value: 1,
     mandatory: true,
+    before_data: true,
 }];
 
 /// The sender half of CCID 2.

@@ -67,6 +67,7 @@ impl Connection {
     pub(super) fn acknowledgement_fits(&self, size: usize) -> bool {
         let cells = if self.agreed.send_ack_vector { self.ackvec.cells().len() + 2 } else { 0 };
         let dropped = if self.drops.is_empty() { 0 } else { 2 + super::packet::DROPPED_BLOCKS };
-        ACK_HEADER + cells + dropped + size <= self.path.max_transport_len()
+        let ccid = self.rx.as_ref().map_or(0, |rx| rx.feedback_len_bytes());
+        ACK_HEADER + cells + dropped + ccid + size <= self.path.max_transport_len()
     }
 }

@@ -35,7 +35,7 @@ impl Connection {
             return true;
         };
         let value = |need: &FeatureNeed| self.features.upcoming_value(need.location, need.feature);
-        tx.needed_features().iter().all(|need| value(need) == Some(need.value))
+        tx.needed_features().iter().all(|n| !n.before_data || value(n) == Some(n.value))
     }
 
     /// Length of the message that leaves next; reports those that grew too old.

@@ -46,11 +46,15 @@ impl Connection {
         let ty = kind.packet_type();
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
         let cscov = if is_data { self.agreed.coverage_to_send(self.send_cscov) } else { 0 };
+        //= 4340-5.1-4
+        let ccval = match &mut self.tx {
+            Some(tx) if is_data => tx.ccval(ctx.now),
+            _ => 0,
+        };
         let header = Header {
             src_port: self.who.tuple.local_port,
             dst_port: self.who.tuple.remote_port,
-            //= 4340-5.1-4
-            ccval: 0,
+            ccval,
             cscov,
             x: !self.agreed.may_send_short(),
             //= 4340-7.5.4-3

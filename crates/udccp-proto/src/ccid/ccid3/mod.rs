@@ -1,0 +1,21 @@
+//! CCID 3, TCP-Friendly Rate Control (RFC 4342, with TFRC as in RFC 5348).
+//!
+//! The arithmetic of TFRC is in [`crate::ccid::tfrc`]. Here are the two halves around it: the
+//! sender, which paces data by the allowed rate X and checks what the receiver reports
+//! (`feedback`, `verify`), and the receiver, which finds loss events and reports once a
+//! round-trip time.
+
+mod config;
+mod feedback;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use config::{Ccid3Config, SegmentSizeRule};
+pub use receiver::Ccid3Receiver;
+pub use sender::Ccid3Sender;
+
+/// The CCID's number.
+pub const NUMBER: u8 = 3;

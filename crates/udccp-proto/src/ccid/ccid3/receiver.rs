@@ -1,0 +1,226 @@
+//! The receiver half: finds loss events and reports (RFC 4342 section 6, RFC 5348 section 6).
+
+use udccp_base::{Duration, Instant};
+use udccp_wire::{LossInterval, OptionRef, Seqno};
+
+use super::{Ccid3Config, NUMBER};
+use crate::ccid::tfrc::{
+    Arrived, CounterRtt, LossHistory, NINTERVAL, Rate, ReceiveRate, counter_distance, equation,
+};
+use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+
+/// The round-trip time taken where none is known (RFC 4340 section 3.4).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+/// Silence after which the sender is quiescent, at least (RFC 4342 section 6.4).
+const QUIESCENT_AFTER: Duration = Duration::from_millis(200);
+/// Unit of the Elapsed Time option (RFC 4340 section 13.2).
+const ELAPSED_UNIT: Duration = Duration::from_micros(10);
+/// Counter steps in a round-trip time.
+const ONE_RTT: u8 = 4;
+/// The longest first loss interval, which its field holds.
+const LONGEST_INTERVAL: f64 = 16_777_215.0;
+/// Least rate that the first loss interval stands for, packets in a round-trip time.
+const LEAST_TARGET: f64 = 0.5;
+/// Elapsed Time, Receive Rate, Loss Event Rate.
+const FIXED_OPTIONS: usize = 6 + 6 + 6;
+
+/// The receiver half of CCID 3: feedback whenever the window counter says that a round-trip time
+/// has passed, at once for a new loss event, and after five quarters of a round-trip time where
+/// data stops in between.
+#[derive(Debug)]
+pub struct Ccid3Receiver {
+    history: LossHistory,
+    rate: ReceiveRate,
+    counter_rtt: CounterRtt,
+    rtt: Duration,
+    /// The packet with the greatest number, and when it arrived.
+    newest: Option<(Seqno, Instant)>,
+    /// Greatest window counter at the last feedback, and now.
+    last_counter: Option<u8>,
+    counter: u8,
+    /// Data arrived since the last feedback.
+    has_news: bool,
+    /// The sender should hear of it at once.
+    is_due: bool,
+    last_feedback: Option<Instant>,
+    deadline: Option<Instant>,
+    last_data: Option<Instant>,
+    /// What the options being written say; `None` where they did not fit.
+    written: Option<Rate>,
+}
+
+impl Ccid3Receiver {
+    /// A receiver that has seen nothing.
+    pub fn new(config: &Ccid3Config) -> Self {
+        Self {
+            history: LossHistory::new(config.history_discounting),
+            rate: ReceiveRate::default(),
+            counter_rtt: CounterRtt::default(),
+            rtt: DEFAULT_RTT,
+            newest: None,
+            last_counter: None,
+            counter: 0,
+            has_news: false,
+            is_due: false,
+            last_feedback: None,
+            deadline: None,
+            last_data: None,
+            written: None,
+        }
+    }
+
+    /// The loss event rate p.
+    pub fn loss_event_rate(&self) -> f64 {
+        self.history.rate()
+    }
+
+    /// The round-trip time as far as the receiver knows it.
+    pub fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    fn on_data(&mut self, now: Instant, packet: &ReceivedInfo, in_order: bool) {
+        self.rate.on_data(packet.size_bytes);
+        self.last_data = Some(now);
+        self.has_news = true;
+        if in_order {
+            if let Some(sample) = self.counter_rtt.on_data(now, packet.ccval) {
+                self.rtt = (self.rtt * 9 + sample) / 10;
+            }
+            self.counter = packet.ccval;
+        }
+        //= 4342-10.3-1
+        //= 5348-6.3-1
+        match self.last_counter {
+            None => self.is_due = true,
+            Some(last) => {
+                self.is_due |= in_order && counter_distance(last, packet.ccval) >= ONE_RTT
+            }
+        }
+        let since = self.last_feedback.unwrap_or(now);
+        self.deadline.get_or_insert((since + self.rtt / 4 * 5).max(now));
+    }
+
+    /// Bytes of options that a feedback packet needs.
+    fn options_len(&self) -> usize {
+        FIXED_OPTIONS + 3 + self.history.report().1.count() * LossInterval::LEN
+    }
+}
+
+/// The interval that gives the rate at which the first loss came (RFC 5348 section 6.3.1).
+//= 5348-6.3.1-1
+//= 5348-6.3.1-2
+//= 5348-6.3.1-3
+//= 4342-6.1.1-3
+fn first_interval(rate: &ReceiveRate, now: Instant, rtt: Duration) -> u32 {
+    let s = rate.mean_size();
+    let floor = Rate::of(u64::from(s), rtt).scaled(LEAST_TARGET);
+    let target = rate.largest().max(rate.rate(now, rtt)).max(floor);
+    let p = equation::loss_event_rate(s, rtt, target);
+    // The rate may be so high that no loss event rate is small enough.
+    (1.0 / p).min(LONGEST_INTERVAL) as u32
+}
+
+impl CcidReceiver for Ccid3Receiver {
+    fn ccid(&self) -> u8 {
+        NUMBER
+    }
+
+    fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
+        let in_order = self.newest.is_none_or(|(newest, _)| packet.seq.is_after(newest));
+        if in_order {
+            self.newest = Some((packet.seq, now));
+        }
+        if packet.is_data {
+            self.on_data(now, packet, in_order);
+        }
+        let arrived = Arrived {
+            seq: packet.seq,
+            data: packet.is_data.then_some(packet.ccval),
+            ecn: packet.ecn,
+            ndp: packet.ndp_count.unwrap_or(0),
+        };
+        let (rate, rtt) = (&self.rate, self.rtt);
+        let change = self.history.on_packet(arrived, &|| first_interval(rate, now, rtt));
+        //= 5348-6-3
+        //= 5348-6-4
+        if change.new_event || change.removed_event {
+            self.has_news = true;
+            self.is_due = true;
+        }
+    }
+
+    //= 5348-6-1
+    //= 5348-6-2
+    fn feedback(&self, now: Instant) -> Feedback {
+        let late = self.deadline.is_some_and(|at| at <= now);
+        if self.has_news && (self.is_due || late) { Feedback::Due } else { Feedback::None }
+    }
+
+    fn feedback_len_bytes(&self) -> usize {
+        if self.has_news { self.options_len() } else { 0 }
+    }
+
+    //= 4342-8.2-1
+    //= 4342-8.2-2
+    //= 4342-8.3-1
+    //= 4342-8.3-2
+    //= 4342-8.4-1
+    //= 4342-8.5-1
+    //= 4342-8.6-1
+    //= 4342-8.6-2
+    //= 4342-8.6.1-2
+    fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
+        self.written = None;
+        let Some((_, arrived)) = self.newest.filter(|_| self.feedback(now) == Feedback::Due) else {
+            return;
+        };
+        let x_recv = self.rate.rate(now, self.rtt);
+        let units = (now - arrived).as_nanos() / ELAPSED_UNIT.as_nanos();
+        let mut bytes = [0; (NINTERVAL + 1) * LossInterval::LEN];
+        let (skip_length, intervals) = self.history.report();
+        let mut len = 0;
+        for interval in intervals {
+            bytes[len..len + LossInterval::LEN].copy_from_slice(&interval.to_bytes());
+            len += LossInterval::LEN;
+        }
+        let p = self.history.rate();
+        let inverse = if p > 0.0 { libm::ceil(1.0 / p) as u32 } else { u32::MAX };
+        let rate = x_recv.bytes_per_sec() as u32;
+        let complete = [
+            OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX)),
+            OptionRef::ReceiveRate(rate),
+            OptionRef::LossIntervals { skip_length, intervals: &bytes[..len] },
+            OptionRef::LossEventRate(inverse),
+        ]
+        .iter()
+        .all(|option| sink.option(option));
+        self.written = complete.then_some(x_recv);
+    }
+
+    fn on_feedback_sent(&mut self, now: Instant, _seq: Seqno) {
+        let Some(x_recv) = self.written.take() else { return };
+        self.rate.on_report(now, x_recv);
+        self.last_counter = Some(self.counter);
+        self.has_news = false;
+        self.is_due = false;
+        self.deadline = None;
+        self.last_feedback = Some(now);
+    }
+
+    fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt.max(Duration::from_nanos(1_000));
+    }
+
+    /// Silent for max(0.2 s, 2 RTT).
+    fn peer_is_quiescent(&self, now: Instant) -> bool {
+        let silence = QUIESCENT_AFTER.max(self.rtt * 2);
+        self.last_data.is_none_or(|at| now - at >= silence)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline.filter(|_| self.has_news)
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+}

@@ -1,0 +1,415 @@
+//! The sender half: paces data by the allowed rate (RFC 4342 section 5, RFC 5348 section 4).
+
+use core::ops::ControlFlow;
+
+use udccp_base::{Duration, Instant};
+use udccp_wire::{FeatureNumber, Seqno};
+
+use super::feedback::Options;
+use super::verify::Verifier;
+use super::{Ccid3Config, NUMBER, SegmentSizeRule};
+use crate::ackvec::{DropCode, DropState, for_each_drop};
+use crate::ccid::tfrc::{
+    DataLimited, Rate, RateControl, RatePacer, Report, SegmentSize, Sent, SentLog, WindowCounter,
+    equation,
+};
+use crate::ccid::{
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, SendVerdict, SentInfo,
+};
+use crate::features::Location;
+
+/// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+/// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
+const ROUNDS_IN_SEQUENCE_WINDOW: u64 = 5;
+/// The Sequence Window of new connections (RFC 4340 section 7.5.2).
+const LEAST_SEQUENCE_WINDOW: u64 = 100;
+/// The longest first loss interval, which its field holds.
+const LONGEST_INTERVAL: f64 = 16_777_215.0;
+
+/// What makes the receiver's work easier; data need not wait for it.
+const NEEDED: [FeatureNeed; 2] = [
+    FeatureNeed {
+        feature: FeatureNumber::SEND_LEV_RATE,
+        location: Location::Remote,
+        value: 1,
+        mandatory: false,
+        before_data: false,
+    },
+    FeatureNeed {
+        feature: FeatureNumber::SEND_NDP_COUNT,
+        location: Location::Local,
+        value: 1,
+        mandatory: false,
+        before_data: false,
+    },
+];
+
+/// The sender half of CCID 3.
+#[derive(Debug)]
+pub struct Ccid3Sender {
+    config: Ccid3Config,
+    rate: RateControl,
+    pacer: RatePacer,
+    size: SegmentSize,
+    max_size: u32,
+    counter: WindowCounter,
+    /// The counter value of the packet that is being written.
+    stamped: u64,
+    log: SentLog,
+    verifier: Verifier,
+    data_limited: DataLimited,
+    data_sent: u64,
+    /// Greatest number acknowledged by feedback, and data packets up to there.
+    acked: Option<(Seqno, u64)>,
+    /// Packets after this one count against the Sequence Window.
+    window_floor: Option<Seqno>,
+    in_flight_limit: u64,
+    /// The greatest rate ever allowed.
+    fastest: Rate,
+    /// The last receive rate reported.
+    x_recv: Rate,
+    /// Data Dropped is read up to this packet.
+    drops_read: Option<Seqno>,
+    /// Acknowledgements carried what only an acknowledgement lets the receiver forget.
+    owes_ack: bool,
+    ack_sent: Option<Instant>,
+    no_feedback: Option<Instant>,
+    sent_since_set: bool,
+    wake: Option<Instant>,
+    loss_events: u64,
+    timeouts: u64,
+}
+
+impl Ccid3Sender {
+    /// A sender of packets of up to `packet_size_bytes` of data.
+    pub fn new(config: &Ccid3Config, packet_size_bytes: u32) -> Self {
+        Self {
+            config: config.clone(),
+            rate: RateControl::new(config.oscillation_reduction, config.least_timeout),
+            pacer: RatePacer::new(config.granularity, config.max_credit),
+            size: SegmentSize::new(packet_size_bytes),
+            max_size: packet_size_bytes.max(1),
+            counter: WindowCounter::default(),
+            stamped: 0,
+            log: SentLog::default(),
+            verifier: Verifier::new(config.history_discounting),
+            data_limited: DataLimited::default(),
+            data_sent: 0,
+            acked: None,
+            window_floor: None,
+            in_flight_limit: u64::MAX,
+            fastest: Rate::default(),
+            x_recv: Rate::default(),
+            drops_read: None,
+            owes_ack: false,
+            ack_sent: None,
+            no_feedback: None,
+            sent_since_set: false,
+            wake: None,
+            loss_events: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// s.
+    //= 4342-5.3-1
+    fn segment(&self) -> u32 {
+        match self.config.segment_size {
+            SegmentSizeRule::Mean => self.size.bytes(),
+            SegmentSizeRule::Maximum => self.max_size,
+        }
+    }
+
+    /// t_ipi.
+    fn interval(&self) -> Duration {
+        let s = self.segment();
+        self.rate.instantaneous(s).interval(s)
+    }
+
+    /// Packets sent that no feedback covered yet.
+    fn in_flight(&self) -> u64 {
+        let floor = match (self.acked, self.window_floor) {
+            (Some((acked, _)), Some(floor)) => acked.max(floor),
+            (acked, floor) => match acked.map(|a| a.0).or(floor) {
+                Some(floor) => floor,
+                None => return 0,
+            },
+        };
+        self.log.next().distance_from(floor).max(1) as u64 - 1
+    }
+
+    fn set_no_feedback_timer(&mut self, now: Instant) {
+        self.no_feedback = Some(now + self.rate.timeout(self.segment()));
+        self.sent_since_set = false;
+    }
+
+    /// When the acknowledged packet left, and the round-trip time without the receiver's wait.
+    fn measure(&self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
+        let sent = self.log.get(ack.ackno).map(|sent| sent.at);
+        let elapsed = ack.elapsed.unwrap_or_default();
+        let by_packet = sent.map(|at| {
+            let total = now - at;
+            // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
+            if elapsed < total { total - elapsed } else { total }
+        });
+        let sample = by_packet.or(ack.timestamp_echo_rtt);
+        let guess = self.rate.rtt().unwrap_or(DEFAULT_RTT) + elapsed;
+        (sent.unwrap_or(now - guess), sample)
+    }
+
+    /// p, and how many loss events are new; `None` where the packet is no feedback.
+    fn read_losses(&mut self, ack: &AckInfo<'_>, options: &Options) -> Option<(f64, u64)> {
+        let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+        if !options.intervals().is_empty() {
+            // A receiver cannot have seen more than was ever allowed.
+            let p = equation::loss_event_rate(self.segment(), rtt, self.fastest);
+            let first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
+            let fresh = self.verifier.take(ack.ackno, options, &self.log, first_at_most).ok()?;
+            return Some((self.verifier.rate(), fresh));
+        }
+        //= 4342-6.1.1-4
+        let inverse = options.loss_event_rate.filter(|_| self.config.accept_loss_event_rate)?;
+        let p = match inverse {
+            u32::MAX => 0.0,
+            n => 1.0 / f64::from(n.max(1)),
+        };
+        Some((p, u64::from(p > self.rate.loss_event_rate())))
+    }
+
+    /// What the receiver's own troubles make of its receive rate (RFC 4342 section 5.2).
+    //= 4342-5.2-1
+    //= 4342-5.2-2
+    fn adjust_x_recv(&self, x_recv: Rate, slow: bool, dropped: u64) -> Rate {
+        if !slow && dropped == 0 {
+            return x_recv;
+        }
+        let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+        let one = Rate::of(u64::from(self.segment()), rtt);
+        let less = one.scaled(dropped as f64);
+        let bound = x_recv.minus(less).max(x_recv.min(one));
+        x_recv.min(bound.halved())
+    }
+
+    /// Reads Data Dropped blocks; returns the packets newly reported with Drop Code 2.
+    fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u64 {
+        let read = self.drops_read;
+        let is_new = |seq: Seqno| read.is_none_or(|r| seq.is_after(r));
+        let verifier = &mut self.verifier;
+        let mut buffer_drops = 0;
+        for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
+            let DropState::Dropped(code) = state else { return ControlFlow::Continue(()) };
+            let oldest = read.map_or(oldest, |r| oldest.max(r.next()));
+            if !is_new(newest) {
+                return ControlFlow::Continue(());
+            }
+            let count = newest.distance_from(oldest).max(0) as u64 + 1;
+            out.data_dropped += u32::try_from(count).unwrap_or(u32::MAX);
+            match code {
+                //= 4340-11.7.2-1
+                DropCode::ProtocolConstraints => out.constrained = true,
+                DropCode::ApplicationNotListening => out.not_listening = true,
+                //= 4340-11.7.2-6
+                DropCode::ReceiveBuffer => buffer_drops += count,
+                DropCode::Corrupt | DropCode::Reserved(_) | DropCode::DeliveredCorrupt => {
+                    verifier.on_corrupt(oldest);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        self.drops_read = Some(read.map_or(ack.ackno, |r| r.max(ack.ackno)));
+        buffer_drops
+    }
+
+    fn take_feedback(&mut self, now: Instant, ack: &AckInfo<'_>, out: &mut AckOutcome) {
+        let dropped = self.read_drops(ack, out);
+        let options = Options::read(ack);
+        let Some(receive_rate) = options.receive_rate else { return };
+        //= 4342-6-1
+        let Some((p, fresh)) = self.read_losses(ack, &options) else { return };
+        self.loss_events += fresh;
+        if fresh > 0 {
+            self.size.on_loss_event();
+        }
+        let (t_new, rtt) = self.measure(now, ack);
+        let known_rtt = rtt.or(self.rate.rtt()).unwrap_or(DEFAULT_RTT);
+        let limited = self.data_limited.on_feedback(now, t_new, known_rtt);
+        let reported = Rate::from_bytes_per_sec(u64::from(receive_rate));
+        self.x_recv = self.adjust_x_recv(reported, ack.slow_receiver, dropped);
+        let report = Report {
+            rtt,
+            x_recv: self.x_recv,
+            loss_event_rate: p,
+            more_loss: fresh > 0 || p > self.rate.loss_event_rate(),
+            data_limited: limited,
+        };
+        let s = self.segment();
+        self.rate.on_feedback(now, &report, s);
+        self.fastest = self.fastest.max(self.rate.allowed(s));
+        self.set_no_feedback_timer(now);
+        self.acknowledge(now, ack.ackno, fresh, out);
+    }
+
+    /// Moves the books on to the acknowledged packet.
+    fn acknowledge(&mut self, now: Instant, ackno: Seqno, lost: u64, out: &mut AckOutcome) {
+        if let Some(sent) = self.log.get(ackno).copied() {
+            let before = self.acked.map_or(0, |(_, data)| data);
+            let covered = sent.data.saturating_sub(before);
+            // Loss Intervals do not tell how many packets a loss event lost; one at least.
+            let lost = lost.min(covered);
+            out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
+            out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
+            self.acked = Some((ackno, sent.data));
+            self.counter.on_ack(now, sent.counter);
+        }
+        self.log.forget_before(ackno);
+    }
+
+    fn on_no_feedback(&mut self, now: Instant) {
+        let s = self.segment();
+        let idle = !self.sent_since_set;
+        let was_cut = self.rate.on_no_feedback(now, idle, s);
+        self.timeouts += u64::from(!idle);
+        self.window_floor = Some(self.log.next().prev());
+        if was_cut || !idle {
+            self.set_no_feedback_timer(now);
+        } else {
+            // Nothing changes while the sender stays idle; the next packet sets the timer.
+            self.no_feedback = None;
+        }
+    }
+}
+
+impl CcidSender for Ccid3Sender {
+    fn ccid(&self) -> u8 {
+        NUMBER
+    }
+
+    fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
+        self.wake = None;
+        if !self.size.is_measured() && self.data_sent == 0 {
+            self.size.expect(size_bytes);
+            let s = self.segment();
+            self.rate.on_first_segment(s);
+        }
+        if self.in_flight() >= self.in_flight_limit {
+            return SendVerdict::Blocked;
+        }
+        let at = self.pacer.next(self.interval(), self.rate.rtt());
+        if at > now {
+            self.wake = Some(at);
+            return SendVerdict::At(at);
+        }
+        SendVerdict::Now
+    }
+
+    //= 4342-8.1-2
+    fn ccval(&mut self, now: Instant) -> u8 {
+        self.stamped = self.counter.next(now, self.rate.rtt().unwrap_or(DEFAULT_RTT));
+        (self.stamped % 16) as u8
+    }
+
+    fn on_sent(&mut self, now: Instant, packet: SentInfo) {
+        if packet.has_ack {
+            self.owes_ack = false;
+            self.ack_sent = Some(now);
+        }
+        self.data_sent += u64::from(packet.is_data);
+        let (counter, data) = (self.stamped, self.data_sent);
+        self.log.push(packet.seq, Sent { at: now, counter, data });
+        if !packet.is_data {
+            return;
+        }
+        self.size.on_sent(packet.size_bytes);
+        self.rate.on_data_sent(now);
+        let (interval, rtt) = (self.interval(), self.rate.rtt());
+        if self.pacer.on_sent(now, interval, rtt) {
+            self.data_limited.on_not_limited(now);
+        }
+        self.fastest = self.fastest.max(self.rate.allowed(self.segment()));
+        if self.no_feedback.is_none() {
+            self.set_no_feedback_timer(now);
+        }
+        self.sent_since_set = true;
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
+        let mut out = AckOutcome::default();
+        let round = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+        //= 4342-6.3-1
+        //= 4342-6.3-2
+        if (ack.ack_vector.is_some() || !ack.data_dropped.is_empty())
+            && self.ack_sent.is_none_or(|at| now - at >= round)
+        {
+            self.owes_ack = true;
+        }
+        let is_old = self.acked.is_some_and(|(acked, _)| ack.ackno.is_before(acked));
+        let is_ours = ack.ackno.is_before(self.log.next());
+        if !is_old && is_ours {
+            self.take_feedback(now, ack, &mut out);
+        }
+        out
+    }
+
+    fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
+        let s = self.segment();
+        self.rate.on_handshake_rtt(now, rtt, s);
+    }
+
+    fn wants_ack_of_ack(&self) -> bool {
+        self.owes_ack
+    }
+
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        &NEEDED
+    }
+
+    fn seq_window_needed(&self) -> u64 {
+        let s = self.segment();
+        let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+        let packets = self.rate.allowed(s).bytes_in(rtt) / u64::from(s);
+        (packets.saturating_mul(ROUNDS_IN_SEQUENCE_WINDOW)).max(LEAST_SEQUENCE_WINDOW)
+    }
+
+    fn limit_in_flight(&mut self, packets: u64) {
+        self.in_flight_limit = packets.max(1);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match (self.no_feedback, self.wake) {
+            (Some(timer), Some(wake)) => Some(timer.min(wake)),
+            (timer, wake) => timer.or(wake),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.wake.is_some_and(|wake| wake <= now) {
+            self.wake = None;
+        }
+        if self.no_feedback.is_some_and(|at| at <= now) {
+            self.on_no_feedback(now);
+        }
+    }
+
+    fn rtt(&self) -> Option<Duration> {
+        self.rate.rtt()
+    }
+
+    fn rto(&self) -> Duration {
+        self.rate.timeout(self.segment())
+    }
+
+    fn metrics(&self) -> CcidMetrics {
+        CcidMetrics {
+            srtt: self.rate.rtt(),
+            min_rtt: self.rate.min_rtt(),
+            rto: Some(self.rto()),
+            x_bytes_per_sec: Some(self.rate.instantaneous(self.segment()).bytes_per_sec()),
+            loss_event_rate: Some(self.rate.loss_event_rate()),
+            congestion_events: self.loss_events,
+            timeouts: self.timeouts,
+            packets_lost: self.loss_events,
+            ..CcidMetrics::default()
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The receiver half: when feedback leaves and what it says.
+
+use udccp_base::{Ecn, Instant};
+use udccp_wire::{LossInterval, OptionRef, Seqno};
+
+use super::{at, ms};
+use crate::ccid::ccid3::{Ccid3Config, Ccid3Receiver};
+use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+
+/// Options as they would be on the wire, in text.
+#[derive(Default)]
+struct Written {
+    all: Vec<String>,
+    room: usize,
+}
+
+impl OptionSink for Written {
+    fn option(&mut self, option: &OptionRef<'_>) -> bool {
+        if option.encoded_len() > self.room {
+            return false;
+        }
+        self.room -= option.encoded_len();
+        self.all.push(match *option {
+            OptionRef::LossIntervals { skip_length, intervals } => {
+                let text = |i: LossInterval| {
+                    format!("{}/{}/{}", i.lossless_length, i.loss_length, i.data_length)
+                };
+                let all: Vec<String> = LossInterval::iter(intervals).map(text).collect();
+                format!("skip {skip_length}: {}", all.join(" "))
+            }
+            ref other => format!("{other:?}"),
+        });
+        true
+    }
+}
+
+/// Data of 1000 bytes, each packet with the next number.
+struct Line {
+    receiver: Ccid3Receiver,
+    seq: u64,
+}
+
+impl Line {
+    fn new() -> Self {
+        let mut receiver = Ccid3Receiver::new(&Ccid3Config::default());
+        receiver.set_rtt(ms(100));
+        Self { receiver, seq: 0 }
+    }
+
+    fn packet(&mut self, ccval: u8) -> ReceivedInfo {
+        self.seq += 1;
+        ReceivedInfo {
+            seq: Seqno::new(self.seq),
+            is_data: true,
+            size_bytes: 1000,
+            ccval,
+            ecn: Ecn::Ect0,
+            ndp_count: Some(0),
+        }
+    }
+
+    /// A data packet arrives; tells whether feedback is due.
+    fn data(&mut self, millis: u64, ccval: u8) -> bool {
+        let packet = self.packet(ccval);
+        self.receiver.on_packet(at(millis), &packet);
+        self.receiver.feedback(at(millis)) == Feedback::Due
+    }
+
+    fn lose(&mut self, packets: u64) {
+        self.seq += packets;
+    }
+
+    fn report_in(&mut self, now: Instant, room: usize) -> Vec<String> {
+        let mut written = Written { room, ..Written::default() };
+        self.receiver.write_options(now, &mut written);
+        self.receiver.on_feedback_sent(now, Seqno::new(7));
+        written.all
+    }
+
+    fn report(&mut self, millis: u64) -> Vec<String> {
+        self.report_in(at(millis), 200)
+    }
+}
+
+//= 4342-8.2-1 test
+//= 4342-8.2-2 test
+//= 4342-8.3-1 test
+//= 4342-8.4-1 test
+//= 4342-8.5-1 test
+//= 4342-8.6-1 test
+//= 4342-8.6.1-2 test
+//= 5348-6.3-1 test
+#[test]
+fn the_first_packet_is_answered_at_once_with_rate_zero() {
+    let mut line = Line::new();
+    assert_eq!(line.receiver.feedback(at(0)), Feedback::None);
+    assert!(line.data(1000, 0));
+    let none = ["ElapsedTime(200)", "ReceiveRate(0)", "skip 0: 1/0/0", "LossEventRate(4294967295)"];
+    assert_eq!(line.report(1002), none);
+    assert_eq!(line.receiver.feedback(at(1002)), Feedback::None);
+}
+
+//= 4342-10.3-1 test
+//= 5348-6-1 test
+//= 4342-8.3-2 test
+#[test]
+fn feedback_follows_the_window_counter() {
+    let mut line = Line::new();
+    line.data(1000, 14);
+    line.report(1000);
+    assert!(!line.data(1020, 14));
+    assert!(!line.data(1060, 0));
+    assert!(!line.data(1080, 1));
+    assert!(line.data(1100, 2), "14 + 4, modulo 16");
+    assert_eq!(line.report(1100)[1], "ReceiveRate(40000)");
+    assert!(!line.data(1190, 5));
+    assert!(line.data(1200, 7), "five steps");
+}
+
+//= 5348-6-2 test
+#[test]
+fn a_slow_sender_gets_an_answer_for_every_packet() {
+    let mut line = Line::new();
+    for i in 0..20 {
+        assert!(line.data(1000 + 300 * i, (5 * i % 16) as u8));
+        line.report(1000 + 300 * i);
+    }
+}
+
+#[test]
+fn data_that_stops_is_reported_after_five_quarters_of_a_round_trip() {
+    let mut line = Line::new();
+    line.data(1000, 0);
+    line.report(1000);
+    line.data(1010, 0);
+    assert_eq!(line.receiver.poll_timeout(), Some(at(1125)));
+    assert_eq!(line.receiver.feedback(at(1125)), Feedback::Due);
+    line.report(1125);
+    assert_eq!(line.receiver.poll_timeout(), None);
+}
+
+//= 5348-6-3 test
+//= 5348-6.3.1-1 test
+//= 5348-6.3.1-2 test
+//= 4342-6.1.1-3 test
+#[test]
+fn a_new_loss_event_is_reported_at_once_with_an_interval_made_from_the_rate() {
+    let mut line = Line::new();
+    line.data(1000, 0);
+    line.report(1000);
+    for i in 1..40 {
+        // The counter ticks every 25 ms.
+        if line.data(1000 + 10 * i, (i * 2 / 5 % 16) as u8) {
+            line.report(1000 + 10 * i);
+        }
+    }
+    line.lose(1);
+    assert!(line.data(1410, 0), "a round-trip time since the last report");
+    line.report(1410);
+    assert!(!line.data(1420, 0));
+    assert!(line.data(1430, 1));
+    let report = line.report(1430);
+    // Ten packets a round-trip time: f(p) = 1/10 has 1/p = 83.
+    let first: u32 = report[2].rsplit('/').next().unwrap().parse().unwrap();
+    assert!((78..=83).contains(&first), "{report:?}");
+    assert!(report[2].starts_with("skip 0: 3/1/4 40/0/"), "{report:?}");
+    assert_eq!(report[3], format!("LossEventRate({first})"));
+}
+
+//= 5348-6.3.1-3 test
+#[test]
+fn a_first_packet_with_a_mark_stands_for_half_a_packet_a_round_trip() {
+    let mut line = Line::new();
+    let packet = ReceivedInfo { ecn: Ecn::Ce, ..line.packet(0) };
+    line.receiver.on_packet(at(1000), &packet);
+    // f(p) = 2 has p = 0.24 and 1/p = 4.
+    assert_eq!(line.report(1000)[2], "skip 0: 0/1/1 0/0/4");
+}
+
+#[test]
+fn no_rate_is_too_high_for_a_first_interval() {
+    let mut line = Line::new();
+    line.receiver.set_rtt(udccp_base::Duration::ZERO);
+    for _ in 0..100 {
+        line.data(1000, 0);
+        line.report(1000);
+    }
+    line.lose(1);
+    (0..3).for_each(|_| _ = line.data(1000, 8));
+    let report = line.report(1000);
+    let first: u32 = report[2].rsplit('/').next().unwrap().parse().unwrap();
+    assert!((1..=0xff_ffff).contains(&first), "{report:?}");
+}
+
+#[test]
+fn a_report_that_does_not_fit_is_still_owed() {
+    let mut line = Line::new();
+    line.data(1000, 0);
+    assert!(line.receiver.feedback_len_bytes() >= 6 + 6 + 6 + 12);
+    assert_eq!(line.report_in(at(1000), 14).len(), 2);
+    assert_eq!(line.receiver.feedback(at(1000)), Feedback::Due);
+    assert_eq!(line.report(1000).len(), 4);
+}
+
+//= 4342-6.4-1 test
+#[test]
+fn a_sender_is_quiescent_after_two_round_trips_or_a_fifth_of_a_second() {
+    let mut line = Line::new();
+    line.data(1000, 0);
+    assert!(!line.receiver.peer_is_quiescent(at(1199)));
+    assert!(line.receiver.peer_is_quiescent(at(1200)));
+    line.receiver.set_rtt(ms(500));
+    assert!(!line.receiver.peer_is_quiescent(at(1999)));
+}
+
+#[test]
+fn the_round_trip_time_follows_the_counter() {
+    let mut line = Line::new();
+    for i in 0..400 {
+        line.data(1000 + 10 * i, (i / 5 % 16) as u8);
+    }
+    assert!(line.receiver.rtt().abs_diff(ms(200)) < ms(1), "{}", line.receiver.rtt());
+}

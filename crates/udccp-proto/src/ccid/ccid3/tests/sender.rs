@@ -1,0 +1,353 @@
+//! The sender half: pacing, feedback, timers, and what else an acknowledgement may say.
+
+use udccp_base::{Duration, Ecn, Instant};
+use udccp_wire::{LossInterval, Seqno};
+
+use super::{at, ms};
+use crate::ccid::ccid3::{Ccid3Config, Ccid3Sender, SegmentSizeRule};
+use crate::ccid::{AckInfo, AckOutcome, CcidSender, SendVerdict, SentInfo};
+
+const SIZE: u32 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+/// A sender whose packets have the numbers 1, 2, 3...
+struct Line {
+    sender: Ccid3Sender,
+    now: Instant,
+    next: u64,
+    /// When each packet left.
+    left: Vec<Instant>,
+}
+
+/// Parts of an acknowledgement.
+#[derive(Clone, Debug, Default)]
+struct Says {
+    rate: Option<u32>,
+    /// Lossless, loss and data length, newest first.
+    intervals: Vec<[u32; 3]>,
+    inverse: Option<u32>,
+    dropped: Vec<u8>,
+    slow: bool,
+}
+
+impl Line {
+    fn new(config: &Ccid3Config) -> Self {
+        Self { sender: Ccid3Sender::new(config, 1400), now: at(1000), next: 1, left: Vec::new() }
+    }
+
+    /// With a round-trip time of 100 ms from the handshake.
+    fn open() -> Self {
+        let mut line = Self::new(&Ccid3Config::default());
+        line.sender.on_handshake_rtt(line.now, RTT);
+        line
+    }
+
+    fn leave(&mut self, is_data: bool) {
+        let info = SentInfo {
+            seq: Seqno::new(self.next),
+            size_bytes: if is_data { SIZE } else { 0 },
+            is_data,
+            has_ack: !is_data,
+            app_limited: false,
+            ecn: Ecn::Ect0,
+        };
+        if is_data {
+            let _ = self.sender.ccval(self.now);
+        }
+        self.sender.on_sent(self.now, info);
+        self.left.push(self.now);
+        self.next += 1;
+    }
+
+    /// Sends as much as is allowed until `until`; returns the times in milliseconds.
+    fn send_until(&mut self, until: Instant) -> Vec<u64> {
+        let mut times = Vec::new();
+        loop {
+            match self.sender.poll_send(self.now, SIZE) {
+                SendVerdict::Now => {
+                    self.leave(true);
+                    times.push(self.now.as_nanos() / 1_000_000);
+                }
+                SendVerdict::At(when) if when <= until => self.now = when,
+                _ => break,
+            }
+            assert!(times.len() < 100_000);
+        }
+        self.now = until;
+        times
+    }
+
+    /// The newest packet that an acknowledgement can be there for.
+    fn arrived(&self) -> u64 {
+        self.left.iter().filter(|left| **left + RTT <= self.now).count() as u64
+    }
+
+    fn acked(&mut self, ackno: u64, says: &Says) -> AckOutcome {
+        let mut bytes = Vec::new();
+        if let Some(rate) = says.rate {
+            bytes.extend_from_slice(&[194, 6]);
+            bytes.extend_from_slice(&rate.to_be_bytes());
+        }
+        if !says.intervals.is_empty() {
+            bytes.extend_from_slice(&[193, 3 + 9 * says.intervals.len() as u8, 0]);
+            for &[lossless_length, loss_length, data_length] in &says.intervals {
+                let nonce_echo = false;
+                let i = LossInterval { lossless_length, nonce_echo, loss_length, data_length };
+                bytes.extend_from_slice(&i.to_bytes());
+            }
+        }
+        if let Some(inverse) = says.inverse {
+            bytes.extend_from_slice(&[192, 6]);
+            bytes.extend_from_slice(&inverse.to_be_bytes());
+        }
+        let ack = AckInfo {
+            ackno: Seqno::new(ackno),
+            ccid_options: &bytes,
+            data_dropped: &says.dropped,
+            slow_receiver: says.slow,
+            // The receiver waited for whatever is more than the round-trip time.
+            elapsed: self.left.get(ackno as usize - 1).map(|left| self.now - *left - RTT),
+            ..AckInfo::default()
+        };
+        self.sender.on_ack(self.now, &ack)
+    }
+
+    /// Feedback without a loss.
+    fn fine(&mut self, ackno: u64, rate: u32) -> AckOutcome {
+        let intervals = vec![[ackno as u32, 0, 0]];
+        self.acked(ackno, &Says { rate: Some(rate), intervals, ..Says::default() })
+    }
+
+    fn x(&self) -> f64 {
+        self.sender.metrics().x_bytes_per_sec.unwrap()
+    }
+
+    /// In steady state: no loss, 50 kB/s arrive, twice that is allowed.
+    fn steady() -> Self {
+        let mut line = Self::open();
+        for i in 1..12 {
+            line.send_until(at(1000 + 100 * i));
+            line.fine(line.arrived(), 50_000);
+        }
+        assert_eq!(line.x(), 100_000.0);
+        line
+    }
+}
+
+//= 5348-4.6-1 test
+#[test]
+fn the_first_round_trip_time_carries_four_paced_packets() {
+    let mut line = Line::open();
+    assert_eq!(line.send_until(at(1099)), [1000, 1024, 1049, 1074]);
+}
+
+#[test]
+fn without_a_round_trip_time_a_packet_leaves_each_second_and_then_less() {
+    let mut line = Line::new(&Ccid3Config::default());
+    assert_eq!(line.send_until(at(2900)), [1000, 2000]);
+    assert_eq!(line.sender.poll_timeout(), Some(at(3000)));
+    line.now = at(3000);
+    line.sender.handle_timeout(line.now);
+    assert_eq!(line.send_until(at(7000)), [4000, 6000]);
+}
+
+//= 4342-6-1 test
+#[test]
+fn only_whole_feedback_counts() {
+    let mut line = Line::open();
+    line.send_until(at(1200));
+    let x = line.x();
+    let intervals = vec![[4, 0, 0]];
+    for says in [
+        Says::default(),
+        Says { rate: Some(9), ..Says::default() },
+        Says { intervals: intervals.clone(), ..Says::default() },
+    ] {
+        assert_eq!(line.acked(4, &says), AckOutcome::default());
+        assert_eq!(line.x(), x);
+    }
+    let out = line.fine(4, 0);
+    assert_eq!((out.newly_acked, out.newly_lost), (4, 0));
+    assert_eq!(line.x(), 2.0 * x);
+}
+
+//= 4342-6.1.1-4 test
+#[test]
+fn a_loss_event_rate_alone_will_do_unless_it_is_not_wanted() {
+    let says = Says { rate: Some(1_000_000), inverse: Some(100), ..Says::default() };
+    for (accept, rate) in [(true, 0.01), (false, 0.0)] {
+        let config = Ccid3Config { accept_loss_event_rate: accept, ..Ccid3Config::default() };
+        let mut line = Line::new(&config);
+        line.sender.on_handshake_rtt(line.now, RTT);
+        line.send_until(at(1200));
+        line.acked(4, &says);
+        assert_eq!(line.sender.metrics().loss_event_rate, Some(rate));
+    }
+}
+
+#[test]
+fn losses_end_slow_start() {
+    let mut line = Line::steady();
+    line.send_until(at(2200));
+    let newest = line.arrived();
+    let lost = vec![[9, 1, 10], [newest as u32 - 10, 0, 50]];
+    let says = Says { rate: Some(90_000), intervals: lost, ..Says::default() };
+    let out = line.acked(newest, &says);
+    assert_eq!((out.newly_acked, out.newly_lost), (9, 1));
+    let m = line.sender.metrics();
+    assert_eq!((m.loss_event_rate, m.congestion_events), (Some(0.02), 1));
+    // f(0.02) = 0.13652: 7.325 packets a round-trip time.
+    assert!((line.x() - 73_249.0).abs() < 10.0, "{}", line.x());
+}
+
+#[test]
+fn old_feedback_and_feedback_for_packets_never_sent_are_ignored() {
+    let mut line = Line::steady();
+    let x = line.x();
+    let next = line.next;
+    line.now = at(2400);
+    line.fine(next, 1);
+    line.fine(3, 1);
+    assert_eq!(line.x(), x);
+}
+
+//= 4342-5.2-1 test
+//= 4342-5.2-2 test
+//= 4340-11.7.2-6 test
+#[test]
+fn a_receiver_in_trouble_is_sent_less_for_a_round_trip_time() {
+    let says = |dropped: &[u8], slow| Says {
+        rate: Some(80_000),
+        intervals: vec![[1, 0, 0]],
+        dropped: dropped.to_vec(),
+        slow,
+        ..Says::default()
+    };
+    let x_after = |says: &Says| {
+        let mut line = Line::steady();
+        for i in 0..4 {
+            line.send_until(at(2300 + 100 * i));
+            line.acked(line.arrived(), &Says { dropped: vec![], ..says.clone() });
+        }
+        line.send_until(at(2700));
+        line.acked(line.arrived(), says);
+        line.x()
+    };
+    assert_eq!(x_after(&says(&[], false)), 160_000.0);
+    assert_eq!(x_after(&says(&[], true)), 80_000.0, "Slow Receiver: no more than arrives");
+    // A drop block: state 1, Drop Code 2, run of three.
+    let mut line = Line::steady();
+    line.now = at(2900);
+    line.leave(true);
+    let out = line.acked(line.arrived(), &says(&[0xa2], false));
+    assert_eq!(out.data_dropped, 3);
+    assert_eq!(line.x(), 50_000.0, "80 kB/s less three packets a round-trip time");
+    // The same report again changes nothing more.
+    let out = line.acked(line.arrived(), &says(&[0xa2], false));
+    assert_eq!(out.data_dropped, 0);
+}
+
+//= 4340-11.7.2-1 test
+//= 4340-11.7.2-5 test
+#[test]
+fn other_drop_codes_are_passed_on() {
+    let drop = |block: u8| {
+        let mut line = Line::steady();
+        line.send_until(at(2300));
+        let dropped = vec![block];
+        let says =
+            Says { rate: Some(50_000), intervals: vec![[1, 0, 0]], dropped, ..Says::default() };
+        let out = line.acked(line.arrived(), &says);
+        (out.constrained, out.not_listening)
+    };
+    assert_eq!(drop(0x80), (true, false));
+    assert_eq!(drop(0x90), (false, true));
+    assert_eq!(drop(0xb0), (false, false));
+}
+
+//= 4342-6.3-1 test
+//= 4342-6.3-2 test
+#[test]
+fn data_dropped_and_ack_vectors_are_acknowledged_once_a_round_trip_time() {
+    let mut line = Line::steady();
+    assert!(!line.sender.wants_ack_of_ack());
+    let says = Says { dropped: vec![0xa0], ..Says::default() };
+    line.acked(line.arrived(), &says);
+    assert!(line.sender.wants_ack_of_ack());
+    line.leave(false);
+    assert!(!line.sender.wants_ack_of_ack());
+    line.acked(line.arrived(), &says);
+    assert!(!line.sender.wants_ack_of_ack(), "a moment ago");
+    line.now += RTT;
+    line.acked(line.arrived(), &says);
+    assert!(line.sender.wants_ack_of_ack());
+}
+
+#[test]
+fn feedback_that_stays_away_for_minutes_leaves_a_packet_in_64_seconds() {
+    let mut line = Line::steady();
+    let end = Instant::ZERO + Duration::from_secs(900);
+    while line.now < end {
+        let timer = line.sender.poll_timeout().expect("a timer runs");
+        line.send_until(timer);
+        line.sender.handle_timeout(line.now);
+    }
+    assert!(line.sender.metrics().timeouts > 8);
+    assert!((line.x() - f64::from(SIZE) / 64.0).abs() < 0.1, "{}", line.x());
+    // Feedback is back: data leaves at once, and slow start goes on.
+    line.fine(line.arrived(), 20);
+    assert!(line.x() >= 40_000.0, "{}", line.x());
+    assert!(!line.send_until(line.now + ms(25)).is_empty());
+}
+
+#[test]
+fn an_idle_sender_rests_without_timers() {
+    let mut line = Line::steady();
+    for _ in 0..10 {
+        let Some(timer) = line.sender.poll_timeout() else { break };
+        line.now = timer;
+        line.sender.handle_timeout(timer);
+    }
+    assert_eq!(line.sender.poll_timeout(), None);
+    assert!(line.x() >= 40_000.0, "not below the initial rate");
+    line.leave(true);
+    assert!(line.sender.poll_timeout().is_some());
+}
+
+#[test]
+fn no_more_packets_are_in_flight_than_the_sequence_window_has_room_for() {
+    let mut line = Line::steady();
+    line.sender.limit_in_flight(15);
+    let sent = line.send_until(line.now + ms(300)).len();
+    assert!((4..=6).contains(&sent), "ten were in flight, {sent} followed");
+    assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Blocked);
+    // The nofeedback timer gives the lost ones up.
+    line.now = line.sender.poll_timeout().unwrap();
+    line.sender.handle_timeout(line.now);
+    assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Now);
+}
+
+//= 4342-5.3-1 test
+//= 4342-5.3-2 test
+#[test]
+fn segments_count_by_their_mean_or_as_full_ones() {
+    for (rule, x) in [(SegmentSizeRule::Mean, 40_000.0), (SegmentSizeRule::Maximum, 43_800.0)] {
+        let config = Ccid3Config { segment_size: rule, ..Ccid3Config::default() };
+        let mut line = Line::new(&config);
+        line.sender.on_handshake_rtt(line.now, RTT);
+        line.send_until(at(1050));
+        assert_eq!(line.x(), x);
+    }
+}
+
+#[test]
+fn the_sequence_window_holds_five_round_trip_times() {
+    let line = Line::steady();
+    assert_eq!(line.sender.seq_window_needed(), 100);
+    let mut line = Line::open();
+    for i in 1..12 {
+        line.send_until(at(1000 + 100 * i));
+        line.fine(line.arrived(), 500_000);
+    }
+    assert_eq!(line.sender.seq_window_needed(), 500);
+}

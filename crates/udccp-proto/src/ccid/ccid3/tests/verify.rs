@@ -1,0 +1,167 @@
+//! Reported loss intervals against what was sent (RFC 4342 section 9.2).
+
+use udccp_wire::{LossInterval, Seqno};
+
+use super::at;
+use crate::ccid::AckInfo;
+use crate::ccid::ccid3::feedback::Options;
+use crate::ccid::ccid3::verify::{Lie, Verifier};
+use crate::ccid::tfrc::{Sent, SentLog};
+
+const ANY: u32 = u32::MAX;
+
+/// Lossless, loss and data length of each interval, newest first.
+fn options(skip_length: u8, intervals: &[[u32; 3]]) -> Options {
+    let mut data = vec![skip_length];
+    for &[lossless_length, loss_length, data_length] in intervals {
+        let nonce_echo = false;
+        let i = LossInterval { lossless_length, nonce_echo, loss_length, data_length };
+        data.extend_from_slice(&i.to_bytes());
+    }
+    read(&[(193, data)])
+}
+
+fn read(all: &[(u8, Vec<u8>)]) -> Options {
+    let mut bytes = Vec::new();
+    for (kind, data) in all {
+        bytes.extend_from_slice(&[*kind, data.len() as u8 + 2]);
+        bytes.extend_from_slice(data);
+    }
+    Options::read(&AckInfo { ccid_options: &bytes, ..AckInfo::default() })
+}
+
+/// Packets 1000 to 1999, `per_step` for each step of the window counter.
+fn log(per_step: u64) -> SentLog {
+    let mut log = SentLog::default();
+    for i in 0..1000 {
+        let sent = Sent { at: at(i), counter: i / per_step, data: i + 1 };
+        log.push(Seqno::new(1000 + i), sent);
+    }
+    log
+}
+
+fn take(verifier: &mut Verifier, ackno: u64, report: &Options, log: &SentLog) -> Result<u64, Lie> {
+    verifier.take(Seqno::new(ackno), report, log, ANY)
+}
+
+//= 4342-9.2-1 test
+#[test]
+fn honest_reports_are_taken_as_they_are() {
+    let (log, mut v) = (log(10), Verifier::new(false));
+    assert_eq!(take(&mut v, 1099, &options(0, &[[100, 0, 0]]), &log), Ok(0));
+    assert_eq!(v.rate(), 0.0);
+    // 1100 is lost; the interval before it counts as 50.
+    assert_eq!(take(&mut v, 1103, &options(0, &[[3, 1, 4], [100, 0, 50]]), &log), Ok(1));
+    assert_eq!(v.rate(), 1.0 / 50.0);
+    assert_eq!(take(&mut v, 1219, &options(0, &[[119, 1, 120], [100, 0, 50]]), &log), Ok(0));
+    assert_eq!(v.rate(), 1.0 / 120.0);
+    // Two more at once: 1220 and 1320.
+    let three = options(2, &[[27, 1, 28], [99, 1, 100], [119, 1, 120], [100, 0, 50]]);
+    assert_eq!(take(&mut v, 1349, &three, &log), Ok(2));
+    assert!((v.rate() - 3.0 / 270.0).abs() < 1e-12);
+    assert_eq!((v.split, v.lies), (0, 0));
+}
+
+#[test]
+fn lost_feedback_leaves_no_gap() {
+    let (log, mut v) = (log(10), Verifier::new(true));
+    let mut late = Verifier::new(true);
+    let first = options(0, &[[9, 1, 10], [100, 0, 50]]);
+    let second = options(0, &[[9, 1, 10], [59, 1, 60], [100, 0, 50]]);
+    let third = options(0, &[[9, 1, 10], [59, 1, 60], [59, 1, 60], [100, 0, 50]]);
+    take(&mut v, 1109, &first, &log).unwrap();
+    take(&mut v, 1169, &second, &log).unwrap();
+    take(&mut v, 1229, &third, &log).unwrap();
+    take(&mut late, 1109, &first, &log).unwrap();
+    take(&mut late, 1229, &third, &log).unwrap();
+    assert_eq!(v.rate(), late.rate());
+}
+
+//= 4342-9.2-1 test
+#[test]
+fn what_cannot_be_is_not_believed() {
+    let (log, mut v) = (log(10), Verifier::new(true));
+    let mut refused = |skip, intervals: &[[u32; 3]]| {
+        take(&mut v, 1099, &options(skip, intervals), &log).unwrap_err()
+    };
+    assert_eq!(refused(0, &[[5000, 0, 0]]), Lie::BeforeFirst);
+    assert_eq!(refused(0, &[[50, 1, 51], [0xff_ffff, 0, 1]]), Lie::BeforeFirst);
+    assert_eq!(refused(4, &[[50, 0, 0]]), Lie::SkipsTooMuch);
+    assert_eq!(refused(0, &[[50, 1, 52], [20, 0, 9]]), Lie::MoreDataThanPackets);
+    assert_eq!(refused(0, &[]), Lie::Empty);
+    assert_eq!(v.lies, 5);
+    assert_eq!(v.rate(), 0.0);
+}
+
+//= 4342-9.2-1 test
+#[test]
+fn an_event_of_more_than_a_round_trip_time_is_counted_as_several() {
+    // Four steps are a round-trip time: 40 packets. The lossy part of 180 is 18 steps long.
+    let (log, mut v) = (log(10), Verifier::new(false));
+    let report = options(0, &[[20, 180, 200], [100, 0, 100]]);
+    assert_eq!(take(&mut v, 1299, &report, &log), Ok(4));
+    assert_eq!(v.split, 3);
+    // Split every five steps: 50, 50, 50 and the rest with the lossless part.
+    assert!((v.rate() - 4.0 / 250.0).abs() < 1e-3, "{}", v.rate());
+    // Seen again, it is not new.
+    assert_eq!(take(&mut v, 1309, &options(0, &[[30, 180, 210], [100, 0, 100]]), &log), Ok(0));
+    // One round-trip time and a step is what an honest receiver can make of it.
+    let mut honest = Verifier::new(false);
+    let report = options(0, &[[20, 55, 75], [100, 0, 100]]);
+    assert_eq!(take(&mut honest, 1174, &report, &log), Ok(1));
+    assert_eq!(honest.split, 0);
+}
+
+#[test]
+fn the_interval_before_the_first_loss_is_bounded() {
+    let (log, mut v) = (log(10), Verifier::new(false));
+    let report = options(0, &[[3, 1, 4], [100, 0, 0xff_ffff]]);
+    assert_eq!(v.take(Seqno::new(1103), &report, &log, 400), Ok(1));
+    assert_eq!(v.rate(), 1.0 / 400.0);
+}
+
+//= 4340-11.7.2-7 test
+#[test]
+fn corrupt_data_counts_as_a_mark() {
+    let (log, mut v) = (log(10), Verifier::new(false));
+    v.on_corrupt(Seqno::new(1300));
+    let report = options(0, &[[399, 1, 400], [100, 0, 50]]);
+    assert_eq!(take(&mut v, 1499, &report, &log), Ok(2));
+    assert!((v.rate() - 2.0 / 400.0).abs() < 1e-9, "{}", v.rate());
+    // Within the round-trip time of a loss it changes nothing.
+    let mut same = Verifier::new(false);
+    same.on_corrupt(Seqno::new(1110));
+    assert_eq!(take(&mut same, 1499, &report, &log), Ok(1));
+}
+
+//= 4342-8.6.1-6 test
+#[test]
+fn further_options_continue_the_first_unless_they_skip() {
+    let interval = |lossless_length, loss_length| {
+        let (nonce_echo, data_length) = (false, 5);
+        LossInterval { lossless_length, nonce_echo, loss_length, data_length }.to_bytes().to_vec()
+    };
+    let option = |skip: u8, i: Vec<u8>| (193, [vec![skip], i].concat());
+    let both = read(&[option(2, interval(10, 1)), option(0, interval(20, 0))]);
+    assert_eq!((both.skip, both.intervals().len()), (2, 2));
+    let odd = read(&[option(2, interval(10, 1)), option(1, interval(20, 0))]);
+    assert_eq!((odd.skip, odd.intervals().len()), (2, 1));
+}
+
+#[test]
+fn any_bytes_leave_a_rate_between_zero_and_one() {
+    let log = log(3);
+    let mut rng = udccp_base::Seed(3).stream("reports");
+    let mut v = Verifier::new(true);
+    for _ in 0..20_000 {
+        let n = rng.below(10) as usize;
+        let small = rng.chance(0.8);
+        let length = |rng: &mut udccp_base::Rng| rng.below(if small { 60 } else { 1 << 24 }) as u32;
+        let intervals: Vec<[u32; 3]> =
+            (0..n).map(|_| [length(&mut rng), length(&mut rng) / 2, length(&mut rng)]).collect();
+        let ackno = 1000 + rng.below(1000);
+        let _ = take(&mut v, ackno, &options(rng.below(5) as u8, &intervals), &log);
+        assert!((0.0..=1.0).contains(&v.rate()), "{}", v.rate());
+    }
+    assert!(v.lies > 100);
+}

@@ -1,0 +1,255 @@
+//! Holding the reported loss intervals against what was sent (RFC 4342 section 9.2).
+
+use udccp_wire::{LossInterval, Seqno};
+
+use super::feedback::{MOST_INTERVALS, Options};
+use crate::ccid::tfrc::{LossAverage, NDUPACK, SentLog};
+
+/// Numbers before the first packet that this half sent: the handshake's.
+const HANDSHAKE_NUMBERS: u64 = 64;
+/// Counter steps of one loss event, and one for the packet that a step comes with.
+const LONGEST_EVENT: u64 = 5;
+/// Packets reported corrupt that are remembered.
+const MAX_CORRUPT: usize = 16;
+
+/// Why a Loss Intervals option is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lie {
+    /// It reaches back before the first packet.
+    BeforeFirst,
+    /// It leaves out more than the packets that may yet arrive.
+    SkipsTooMuch,
+    /// An interval has more data packets than packets.
+    MoreDataThanPackets,
+    /// It has no interval at all.
+    Empty,
+}
+
+/// A loss event as the sender has it, newest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Event {
+    start: Seqno,
+    /// Data packets from its start to the next event's.
+    data: u32,
+}
+
+/// The sender's own record of loss intervals.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    average: LossAverage,
+    /// Where the intervals of `average` start, newest first.
+    starts: [Seqno; MOST_INTERVALS],
+    /// Packets with corrupt data: each counts as marked, whatever the receiver makes of it.
+    corrupt: Vec<Seqno>,
+    /// Intervals that hold more loss events than the receiver could see.
+    pub(super) split: u64,
+    /// Options that were not believed.
+    pub(super) lies: u64,
+}
+
+impl Verifier {
+    pub(super) fn new(discounting: bool) -> Self {
+        Self {
+            average: LossAverage::new(discounting),
+            starts: [Seqno::ZERO; MOST_INTERVALS],
+            corrupt: Vec::new(),
+            split: 0,
+            lies: 0,
+        }
+    }
+
+    /// The loss event rate by our own reckoning.
+    pub(super) fn rate(&self) -> f64 {
+        self.average.rate()
+    }
+
+    /// A packet arrived with corrupt data.
+    pub(super) fn on_corrupt(&mut self, seq: Seqno) {
+        if self.corrupt.len() == MAX_CORRUPT {
+            self.corrupt.remove(0);
+        }
+        self.corrupt.push(seq);
+    }
+
+    /// Takes an option; returns how many loss events are new. `first_at_most` bounds the length of
+    /// the interval before the first loss.
+    pub(super) fn take(
+        &mut self,
+        ackno: Seqno,
+        options: &Options,
+        log: &SentLog,
+        first_at_most: u32,
+    ) -> Result<u64, Lie> {
+        let checked = check(ackno, options, log).inspect_err(|_| self.lies += 1);
+        let mut end = checked?;
+        let mut events = Events::default();
+        for interval in options.intervals() {
+            end = self.add(&mut events, interval, end, log, first_at_most);
+        }
+        Ok(self.adopt(&events))
+    }
+
+    /// Adds one reported interval, as several events where it must be; returns its start.
+    fn add(
+        &mut self,
+        events: &mut Events,
+        interval: &LossInterval,
+        end: Seqno,
+        log: &SentLog,
+        first_at_most: u32,
+    ) -> Seqno {
+        let lossless = end.sub(u64::from(interval.lossless_length));
+        let start = lossless.sub(u64::from(interval.loss_length));
+        let data = interval.data_length;
+        let is_first = interval.loss_length == 0;
+        if is_first {
+            let data = if data == 0 { 0 } else { data.min(first_at_most).max(1) };
+            self.cut(events, start, end, lossless, data, log);
+            return start;
+        }
+        let mut splits = [start; MOST_INTERVALS];
+        let mut known = 1;
+        while known < MOST_INTERVALS
+            && let Some(next) = next_event(splits[known - 1], lossless.prev(), log)
+        {
+            splits[known] = next;
+            known += 1;
+        }
+        self.split += known as u64 - 1;
+        let mut part_end = end;
+        for &part in splits[..known].iter().rev() {
+            // Each part has its share of the data packets, by packet numbers.
+            let total = end.distance_from(start).max(1) as u64;
+            let span = part_end.distance_from(part).max(1) as u64;
+            let share = (u64::from(data) * span / total).max(1);
+            let share = u32::try_from(share).unwrap_or(u32::MAX);
+            self.cut(events, part, part_end, lossless.max(part), share, log);
+            part_end = part;
+        }
+        start
+    }
+
+    /// Adds one event, cut in two at a packet with corrupt data a round-trip time after its start.
+    //= 4340-11.7.2-7
+    fn cut(
+        &self,
+        events: &mut Events,
+        start: Seqno,
+        end: Seqno,
+        lossless: Seqno,
+        data: u32,
+        log: &SentLog,
+    ) {
+        let within = |seq: &&Seqno| {
+            let later = match (log.counter(**seq), log.counter(start)) {
+                (Some(mark), Some(before)) => mark > before + LONGEST_EVENT,
+                _ => true,
+            };
+            seq.at_least(lossless) && seq.is_before(end) && (data == 0 || later)
+        };
+        if let Some(&mark) = self.corrupt.iter().rev().find(within) {
+            let packets = |a: Seqno, b: Seqno| b.distance_from(a).clamp(1, 0xff_ffff) as u32;
+            events.push(Event { start: mark, data: packets(mark, end) });
+            events.push(Event { start, data: packets(start, mark) });
+        } else {
+            events.push(Event { start, data });
+        }
+    }
+
+    /// Brings the average in line with the events; returns how many are new.
+    fn adopt(&mut self, events: &Events) -> u64 {
+        let events = events.get();
+        // One interval without a loss: nothing to average.
+        if events.len() < 2 {
+            return 0;
+        }
+        let known = self.average.lengths().len();
+        let newest = (known > 0).then_some(self.starts[0]);
+        let at = newest.and_then(|s| events.iter().position(|e| e.start == s));
+        let fresh = match at {
+            Some(at) => {
+                for i in (0..at).rev() {
+                    self.average.begin(events[i + 1].data);
+                    self.starts.rotate_right(1);
+                    self.starts[0] = events[i].start;
+                }
+                at
+            }
+            None => self.rebuild(events, newest),
+        };
+        for (i, event) in events.iter().enumerate() {
+            if self.starts[i] == event.start && event.data > 0 {
+                self.average.set(i, event.data);
+            }
+        }
+        fresh as u64
+    }
+
+    /// Starts over with what is reported: the first losses, or intervals that were joined.
+    fn rebuild(&mut self, events: &[Event], newest: Option<Seqno>) -> usize {
+        let oldest = events.len() - 1;
+        self.average.start(events[oldest].data);
+        for event in events[1..oldest].iter().rev() {
+            self.average.begin(event.data);
+        }
+        for (start, event) in self.starts.iter_mut().zip(events) {
+            *start = event.start;
+        }
+        let is_new = |e: &&Event| newest.is_none_or(|n| e.start.is_after(n));
+        events[..oldest].iter().filter(is_new).count()
+    }
+}
+
+/// Events of one option, newest first.
+#[derive(Default)]
+struct Events {
+    all: [Event; MOST_INTERVALS],
+    known: usize,
+}
+
+impl Events {
+    fn push(&mut self, event: Event) {
+        if let Some(place) = self.all.get_mut(self.known) {
+            *place = event;
+            self.known += 1;
+        }
+    }
+
+    fn get(&self) -> &[Event] {
+        &self.all[..self.known]
+    }
+}
+
+/// The number after the newest interval, if all lengths are possible.
+fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
+    let intervals = options.intervals();
+    if intervals.is_empty() {
+        return Err(Lie::Empty);
+    }
+    if usize::from(options.skip) > NDUPACK {
+        return Err(Lie::SkipsTooMuch);
+    }
+    let end = ackno.sub(u64::from(options.skip)).next();
+    let length = |i: &LossInterval| u64::from(i.lossless_length) + u64::from(i.loss_length);
+    let total: u64 = intervals.iter().map(length).sum();
+    let first = log.first().unwrap_or(ackno).sub(HANDSHAKE_NUMBERS);
+    if end.distance_from(first) < i64::try_from(total).unwrap_or(i64::MAX) {
+        return Err(Lie::BeforeFirst);
+    }
+    //= 4342-6.1.1-2
+    let odd = |i: &LossInterval| i.loss_length > 0 && u64::from(i.data_length) > length(i).max(1);
+    if intervals.iter().any(odd) {
+        return Err(Lie::MoreDataThanPackets);
+    }
+    Ok(end)
+}
+
+/// The packet that begins another loss event after the one that `start` began, no later than
+/// `last`. Only the sender can tell where all packets between two losses were lost as well.
+fn next_event(start: Seqno, last: Seqno, log: &SentLog) -> Option<Seqno> {
+    let (first, newest) = (log.counter(start)?, log.counter(last)?);
+    if newest <= first + LONGEST_EVENT {
+        return None;
+    }
+    log.first_with(first + LONGEST_EVENT).filter(|next| next.is_after(start))
+}

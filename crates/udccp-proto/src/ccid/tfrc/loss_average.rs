@@ -1,0 +1,125 @@
+//! The weighted average loss interval and the loss event rate (RFC 5348 sections 5.4 and 5.5).
+
+use super::NINTERVAL;
+
+/// w_0 to w_(n-1).
+const WEIGHTS: [f64; NINTERVAL] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+/// The least that is left of an old interval's weight by one discount.
+const THRESHOLD: f64 = 0.25;
+
+/// The last loss intervals I_0 (the current one) to I_n, with their discount factors.
+#[derive(Clone, Debug)]
+pub struct LossAverage {
+    /// Lengths in data packets.
+    lengths: [u32; NINTERVAL + 1],
+    /// DF_i.
+    discounts: [f64; NINTERVAL + 1],
+    /// Intervals known, the current one included; 0 before the first loss.
+    known: usize,
+    /// Whether old intervals lose weight during a long one.
+    discounting: bool,
+}
+
+impl LossAverage {
+    /// No loss yet. `discounting` turns history discounting on (section 5.5).
+    pub fn new(discounting: bool) -> Self {
+        Self { lengths: [0; NINTERVAL + 1], discounts: [1.0; NINTERVAL + 1], known: 0, discounting }
+    }
+
+    /// The lengths in data packets, newest first; the first is the current interval.
+    pub fn lengths(&self) -> &[u32] {
+        &self.lengths[..self.known]
+    }
+
+    /// The first loss event: the interval before it counts as `first` packets.
+    pub fn start(&mut self, first: u32) {
+        *self = Self::new(self.discounting);
+        (self.lengths[0], self.lengths[1]) = (1, first.max(1));
+        self.known = 2;
+    }
+
+    /// A new loss event: the current interval ended with `length` packets.
+    pub fn begin(&mut self, length: u32) {
+        self.set_current(length);
+        let general = self.general();
+        for discount in &mut self.discounts[1..] {
+            *discount *= general;
+        }
+        self.lengths.rotate_right(1);
+        self.discounts.rotate_right(1);
+        (self.lengths[0], self.discounts[0]) = (1, 1.0);
+        self.known = (self.known + 1).min(NINTERVAL + 1);
+    }
+
+    /// The current interval has this length now.
+    pub fn set_current(&mut self, length: u32) {
+        self.set(0, length);
+    }
+
+    /// Interval `index`, counted from the current one, has this length.
+    pub fn set(&mut self, index: usize, length: u32) {
+        if index < self.known {
+            self.lengths[index] = length.max(1);
+        }
+    }
+
+    /// The loss event that began interval `index` was none: it is joined to the one before it.
+    pub fn join(&mut self, index: usize) {
+        if index + 1 >= self.known {
+            return;
+        }
+        let joined = self.lengths[index].saturating_add(self.lengths[index + 1]);
+        self.lengths.copy_within(index + 1.., index);
+        self.discounts.copy_within(index + 1.., index);
+        self.lengths[index] = joined;
+        self.known -= 1;
+        if self.known < 2 {
+            self.known = 0;
+        }
+    }
+
+    /// Closed intervals that count.
+    fn closed(&self) -> usize {
+        self.known.saturating_sub(1).min(NINTERVAL)
+    }
+
+    /// The general discount factor DF: less than 1 while the current interval is more than twice
+    /// the average of those before it.
+    //= 5348-5.5-1
+    fn general(&self) -> f64 {
+        let (total, weight) = self.closed_sums();
+        let (current, mean) = (f64::from(self.lengths[0]), total / weight);
+        if self.discounting && weight > 0.0 && current > 2.0 * mean {
+            (2.0 * mean / current).max(THRESHOLD)
+        } else {
+            1.0
+        }
+    }
+
+    /// Sum of weighted lengths, and of weights, of the closed intervals.
+    fn closed_sums(&self) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        for (i, weight) in WEIGHTS.iter().enumerate().take(self.closed()) {
+            let weight = weight * self.discounts[i + 1];
+            sums.0 += f64::from(self.lengths[i + 1]) * weight;
+            sums.1 += weight;
+        }
+        sums
+    }
+
+    /// The loss event rate p: 0 before any loss, else above 0 and at most 1.
+    pub fn rate(&self) -> f64 {
+        if self.known < 2 {
+            return 0.0;
+        }
+        let general = self.general();
+        let (mut total, mut weights) = (f64::from(self.lengths[0]) * WEIGHTS[0], WEIGHTS[0]);
+        for (i, weight) in WEIGHTS.iter().enumerate().take(self.closed()).skip(1) {
+            let weight = weight * self.discounts[i] * general;
+            total += f64::from(self.lengths[i]) * weight;
+            weights += weight;
+        }
+        let (closed_total, closed_weights) = self.closed_sums();
+        (weights / total).min(closed_weights / closed_total).min(1.0)
+    }
+}

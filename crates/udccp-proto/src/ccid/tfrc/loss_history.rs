@@ -1,0 +1,251 @@
+//! From arriving packets to loss events and loss intervals (RFC 5348 section 5, RFC 4342 sections
+//! 6.1 and 10.2).
+//!
+//! Packets are settled in the order of their numbers: each is received, or lost once three later
+//! ones are there (at once if one of those is marked). What waits to be settled is never more than
+//! a few packets.
+
+use std::collections::VecDeque;
+
+use udccp_base::Ecn;
+use udccp_wire::{LossInterval, Seqno};
+
+use super::counter_rtt::distance;
+use super::{LossAverage, NDUPACK, NINTERVAL};
+
+/// Counter steps within one loss event: a round-trip time.
+const ONE_RTT: u8 = 4;
+
+/// A packet that arrived for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) seq: Seqno,
+    /// CCVal of a data packet.
+    pub(crate) data: Option<u8>,
+    pub(crate) ecn: Ecn,
+    /// Non-data packets just before it; 0 where that is unknown.
+    pub(crate) ndp: u64,
+}
+
+/// What an arrival changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// A loss event began.
+    pub(crate) new_event: bool,
+    /// A late packet removed a loss event.
+    pub(crate) removed_event: bool,
+}
+
+/// One loss interval.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    start: Seqno,
+    /// First number after the lossy part: `start` where there is none.
+    lossless: Seqno,
+    /// Lost or marked data packets.
+    losses: u64,
+    /// Data packets, received or thought lost.
+    data: u64,
+    /// Parity of ECT(1) among the lossless part's data packets.
+    nonce: bool,
+}
+
+impl Interval {
+    fn from(start: Seqno) -> Self {
+        Self { start, lossless: start, losses: 0, data: 0, nonce: false }
+    }
+}
+
+/// The receiver's record of losses.
+#[derive(Debug)]
+pub(crate) struct LossHistory {
+    /// All numbers up to this one are settled.
+    settled: Option<Seqno>,
+    /// The greatest number received.
+    greatest: Seqno,
+    /// Arrived behind a hole, in order.
+    waiting: VecDeque<Arrived>,
+    /// Newest first.
+    intervals: VecDeque<Interval>,
+    average: LossAverage,
+    /// Window counter of the last settled data packet, C(Y_prev).
+    last_counter: Option<u8>,
+    /// Window counter before the current loss event, C(X_prev).
+    event_counter: Option<u8>,
+    /// A packet more than a round-trip time after X_prev is settled.
+    event_is_over: bool,
+}
+
+impl LossHistory {
+    pub(crate) fn new(discounting: bool) -> Self {
+        Self {
+            settled: None,
+            greatest: Seqno::ZERO,
+            waiting: VecDeque::with_capacity(NDUPACK + 1),
+            intervals: VecDeque::with_capacity(NINTERVAL + 2),
+            average: LossAverage::new(discounting),
+            last_counter: None,
+            event_counter: None,
+            event_is_over: true,
+        }
+    }
+
+    /// The loss event rate p.
+    pub(crate) fn rate(&self) -> f64 {
+        self.average.rate()
+    }
+
+    /// A packet arrived, no duplicate. `first` gives the length to take for the interval before
+    /// the first loss.
+    pub(crate) fn on_packet(&mut self, packet: Arrived, first: &dyn Fn() -> u32) -> Change {
+        let mut change = Change::default();
+        let Some(settled) = self.settled else {
+            self.settled = Some(packet.seq.prev());
+            self.greatest = packet.seq;
+            self.intervals.push_front(Interval::from(packet.seq));
+            self.settle(packet, first, &mut change);
+            return change;
+        };
+        self.greatest = self.greatest.max(packet.seq);
+        if packet.seq.at_most(settled) {
+            change.removed_event = packet.data.is_some() && self.take_late(packet.seq);
+            return change;
+        }
+        let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
+        self.waiting.insert(at, packet);
+        self.settle_what_can_be(first, &mut change);
+        let data = self.intervals[0].data;
+        self.average.set_current(u32::try_from(data).unwrap_or(u32::MAX));
+        change
+    }
+
+    fn settle_what_can_be(&mut self, first: &dyn Fn() -> u32, change: &mut Change) {
+        while let (Some(&next), Some(settled)) = (self.waiting.front(), self.settled) {
+            //= 5348-5.1-2
+            //= 5348-5.1-3
+            //= 4342-6.1-2
+            if next.seq != settled.next() {
+                let marked = self.waiting.iter().any(|w| w.data.is_some() && w.ecn == Ecn::Ce);
+                if self.waiting.len() < NDUPACK && !marked {
+                    return;
+                }
+                self.lose_before(&next, settled.next(), first, change);
+            }
+            self.waiting.pop_front();
+            self.settle(next, first, change);
+        }
+    }
+
+    /// All from `start` up to before `next` are lost; those that `next` counts as non-data do not
+    /// matter.
+    //= 4342-6.1-3
+    //= 4342-6.1.1-1
+    fn lose_before(
+        &mut self,
+        next: &Arrived,
+        start: Seqno,
+        first: &dyn Fn() -> u32,
+        change: &mut Change,
+    ) {
+        let hole = next.seq.distance_from(start).max(0) as u64;
+        let data = hole.saturating_sub(next.ndp);
+        if data > 0 {
+            self.lose(start, data, first, change);
+            self.intervals[0].data += data;
+        }
+    }
+
+    /// Packets from `start` on are lost or marked.
+    fn lose(&mut self, start: Seqno, count: u64, first: &dyn Fn() -> u32, change: &mut Change) {
+        //= 4342-6.1-1
+        if self.event_is_over {
+            let ended = self.intervals[0];
+            if self.average.lengths().is_empty() {
+                self.average.start(first());
+            } else {
+                self.average.begin(u32::try_from(ended.data).unwrap_or(u32::MAX));
+            }
+            self.intervals.push_front(Interval::from(start));
+            self.intervals.truncate(NINTERVAL + 1);
+            self.event_counter = self.last_counter;
+            self.event_is_over = false;
+            change.new_event = true;
+        }
+        let current = &mut self.intervals[0];
+        current.losses += count;
+        current.lossless = start.add(count);
+        current.nonce = false;
+    }
+
+    fn settle(&mut self, packet: Arrived, first: &dyn Fn() -> u32, change: &mut Change) {
+        self.settled = Some(packet.seq);
+        let Some(ccval) = packet.data else { return };
+        let marked = packet.ecn == Ecn::Ce;
+        //= 5348-5.1-4
+        if marked {
+            self.lose(packet.seq, 1, first, change);
+        }
+        let current = &mut self.intervals[0];
+        current.data += 1;
+        current.nonce ^= packet.ecn == Ecn::Ect1;
+        // Before the first data packet there is no X_prev; its own counter is the nearest.
+        let before = *self.event_counter.get_or_insert(ccval);
+        self.event_is_over |= distance(before, ccval) > ONE_RTT;
+        self.last_counter = Some(ccval);
+    }
+
+    /// A data packet that was thought lost. Tells whether its loss event is gone.
+    //= 5348-5.1-5
+    fn take_late(&mut self, seq: Seqno) -> bool {
+        let Some(index) = self.intervals.iter().position(|i| i.start.at_most(seq)) else {
+            return false;
+        };
+        let interval = &mut self.intervals[index];
+        if !seq.is_before(interval.lossless) {
+            return false;
+        }
+        interval.losses = interval.losses.saturating_sub(1);
+        let joined = *interval;
+        if joined.losses > 0 || index + 1 >= self.intervals.len() {
+            return false;
+        }
+        self.intervals.remove(index);
+        let before = &mut self.intervals[index];
+        before.data += joined.data;
+        before.nonce ^= joined.nonce;
+        self.average.join(index);
+        self.event_is_over |= index == 0;
+        true
+    }
+
+    /// Skip Length and the loss intervals, newest first, of an acknowledgement of the greatest
+    /// number received (RFC 4342 section 8.6.1). The first interval's data length is made up.
+    //= 4342-8.6.1-1
+    //= 4342-8.6.1-3
+    //= 4342-8.6.1-5
+    pub(crate) fn report(&self) -> (u8, impl Iterator<Item = LossInterval> + '_) {
+        let unsettled = self.settled.map_or(0, |s| self.greatest.distance_from(s).max(0));
+        // A longer hole that may yet be filled counts with what came before it for now.
+        let skip = unsettled.min(NDUPACK as i64) as u8;
+        let mut end = self.greatest.sub(u64::from(skip)).next();
+        let lengths = self.average.lengths();
+        let intervals = self.intervals.iter().enumerate().map(move |(i, interval)| {
+            let is_first = interval.losses == 0;
+            let data = if i == 0 && !is_first {
+                interval.data
+            } else {
+                u64::from(lengths.get(i).copied().unwrap_or(0))
+            };
+            let of = |from: Seqno, to: Seqno| u32::try_from(to.distance_from(from)).unwrap_or(0);
+            let reported = LossInterval {
+                lossless_length: of(interval.lossless, end),
+                nonce_echo: interval.nonce,
+                loss_length: of(interval.start, interval.lossless),
+                data_length: u32::try_from(data).unwrap_or(u32::MAX),
+            };
+            end = interval.start;
+            reported
+        });
+        (skip, intervals)
+    }
+}

@@ -1,0 +1,99 @@
+//! Sending rates as integers.
+
+use udccp_base::Duration;
+
+use super::MAX_BACK_OFF_SECS;
+
+const NANOS: u128 = 1_000_000_000;
+
+/// A rate in bytes per 64 seconds, so that one segment in t_mbi, the lowest rate of RFC 5348, is
+/// the number of its bytes, and nothing is lost to rounding on the way there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// More than any network carries.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// So many bytes in each second.
+    pub const fn from_bytes_per_sec(bytes: u64) -> Self {
+        Self(bytes.saturating_mul(MAX_BACK_OFF_SECS))
+    }
+
+    /// So many bytes in each second, rounded down; negative and NaN give zero.
+    pub fn from_bytes_per_sec_f64(bytes: f64) -> Self {
+        Self((bytes * MAX_BACK_OFF_SECS as f64) as u64)
+    }
+
+    /// So many bytes in each `span`; the largest rate for a span of zero.
+    pub fn of(bytes: u64, span: Duration) -> Self {
+        let nanos = u128::from(span.as_nanos());
+        if nanos == 0 {
+            return Self::MAX;
+        }
+        let rate = u128::from(bytes) * NANOS * u128::from(MAX_BACK_OFF_SECS) / nanos;
+        Self(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// One segment every 64 seconds: s/t_mbi.
+    pub const fn lowest(segment_bytes: u32) -> Self {
+        Self(segment_bytes as u64)
+    }
+
+    /// Bytes in a second.
+    pub fn bytes_per_sec(self) -> f64 {
+        self.0 as f64 / MAX_BACK_OFF_SECS as f64
+    }
+
+    /// Time between segments, t_ipi = s/X (RFC 5348 section 4.6).
+    pub fn interval(self, segment_bytes: u32) -> Duration {
+        let nanos = u128::from(segment_bytes) * NANOS * u128::from(MAX_BACK_OFF_SECS);
+        let interval = nanos / u128::from(self.0.max(1));
+        Duration::from_nanos(u64::try_from(interval).unwrap_or(u64::MAX))
+    }
+
+    /// Bytes in `span`.
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        let bytes = u128::from(self.0) * u128::from(span.as_nanos());
+        u64::try_from(bytes / (NANOS * u128::from(MAX_BACK_OFF_SECS))).unwrap_or(u64::MAX)
+    }
+
+    /// Twice the rate.
+    #[must_use]
+    pub const fn doubled(self) -> Self {
+        Self(self.0.saturating_mul(2))
+    }
+
+    /// Half the rate.
+    #[must_use]
+    pub const fn halved(self) -> Self {
+        Self(self.0 / 2)
+    }
+
+    /// The difference, or zero where `other` is more.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// A multiple of the rate; a negative factor and NaN give zero.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        if self == Self::MAX { self } else { Self((self.0 as f64 * factor) as u64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_segment_in_64_seconds_is_exact_for_every_size() {
+        for s in [1, 64, 1460, 65_536] {
+            assert_eq!(Rate::lowest(s).interval(s), Duration::from_secs(64));
+        }
+        assert_eq!(Rate::of(1460, Duration::from_millis(100)).bytes_per_sec(), 14_600.0);
+        assert_eq!(Rate::of(1460, Duration::ZERO), Rate::MAX);
+        assert_eq!(Rate::default().interval(1460).as_nanos(), 1460 * 64_000_000_000);
+    }
+}

@@ -1,0 +1,244 @@
+//! The allowed sending rate X (RFC 5348 sections 4.2 to 4.5).
+
+use udccp_base::{Duration, Instant};
+
+use super::x_recv_set::XRecvSet;
+use super::{Rate, equation};
+
+/// W_init in bytes is at most this, or two segments (RFC 3390).
+const INITIAL_BYTES: u32 = 4380;
+/// Time to wait for feedback while nothing is known of the path.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Shortest round-trip time that is told from none.
+const LEAST_RTT: Duration = Duration::from_nanos(1_000);
+
+/// What a feedback packet says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// R_sample.
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) x_recv: Rate,
+    /// p.
+    pub(crate) loss_event_rate: f64,
+    /// Whether a loss event is new, or p increased.
+    pub(crate) more_loss: bool,
+    /// Whether the covered interval was data-limited.
+    pub(crate) data_limited: bool,
+}
+
+/// The sender's rate and what it follows from.
+#[derive(Debug)]
+pub(crate) struct RateControl {
+    /// X; `None` before anything decided it.
+    x: Option<Rate>,
+    /// X_Bps, from the last feedback that had a loss.
+    x_bps: Rate,
+    x_recv_set: Option<XRecvSet>,
+    /// p.
+    loss_event_rate: f64,
+    /// R.
+    rtt: Option<Duration>,
+    /// Square roots of the last round-trip time sample and of their mean, in seconds.
+    square_roots: Option<(f64, f64)>,
+    min_rtt: Option<Duration>,
+    has_feedback: bool,
+    /// tld.
+    last_doubled: Instant,
+    reduces_oscillation: bool,
+    /// The nofeedback timer is never shorter.
+    least_timeout: Duration,
+}
+
+impl RateControl {
+    pub(crate) fn new(reduces_oscillation: bool, least_timeout: Duration) -> Self {
+        Self {
+            x: None,
+            x_bps: Rate::MAX,
+            x_recv_set: None,
+            loss_event_rate: 0.0,
+            rtt: None,
+            square_roots: None,
+            min_rtt: None,
+            has_feedback: false,
+            last_doubled: Instant::ZERO,
+            reduces_oscillation,
+            least_timeout,
+        }
+    }
+
+    /// R.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// The smallest round-trip time seen.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt
+    }
+
+    /// p.
+    pub(crate) fn loss_event_rate(&self) -> f64 {
+        self.loss_event_rate
+    }
+
+    /// X, where nothing decided it yet one segment a second.
+    //= 5348-4.2-1
+    pub(crate) fn allowed(&self, s: u32) -> Rate {
+        self.x.unwrap_or_else(|| Rate::from_bytes_per_sec(u64::from(s)))
+    }
+
+    /// X_inst: the rate to send at now.
+    //= 5348-4.5-1
+    //= 5348-4.5-3
+    pub(crate) fn instantaneous(&self, s: u32) -> Rate {
+        let x = self.allowed(s);
+        match self.square_roots {
+            Some((latest, mean)) if self.reduces_oscillation => {
+                x.scaled(mean / latest).max(Rate::lowest(s))
+            }
+            _ => x,
+        }
+    }
+
+    /// The nofeedback timer's length: max(4R, 2s/X).
+    pub(crate) fn timeout(&self, s: u32) -> Duration {
+        match self.rtt {
+            Some(rtt) => (rtt * 4).max(self.allowed(s).interval(s) * 2).max(self.least_timeout),
+            None => FIRST_TIMEOUT.max(self.allowed(s).interval(s) * 2),
+        }
+    }
+
+    /// initial_rate = W_init/R.
+    //= 5348-4.2-3
+    //= 4342-5-1
+    fn initial_rate(s: u32, rtt: Duration) -> Rate {
+        let window = s.saturating_mul(4).min(INITIAL_BYTES.max(s.saturating_mul(2)));
+        Rate::of(u64::from(window), rtt)
+    }
+
+    /// The handshake measured a round-trip time.
+    //= 5348-4.2-2
+    pub(crate) fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration, s: u32) {
+        if self.rtt.is_none() && !self.has_feedback {
+            self.take_first_rtt(now, rtt.max(LEAST_RTT), s);
+        }
+    }
+
+    fn take_first_rtt(&mut self, now: Instant, rtt: Duration, s: u32) {
+        self.rtt = Some(rtt);
+        self.min_rtt = Some(rtt);
+        self.x = Some(Self::initial_rate(s, rtt));
+        self.last_doubled = now;
+    }
+
+    /// The segment size became known only now: the initial rate follows it.
+    pub(crate) fn on_first_segment(&mut self, s: u32) {
+        if let (Some(rtt), false) = (self.rtt, self.has_feedback) {
+            self.x = Some(Self::initial_rate(s, rtt));
+        }
+    }
+
+    /// The first data packet left: from here on Infinity grows old.
+    pub(crate) fn on_data_sent(&mut self, now: Instant) {
+        self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
+    }
+
+    /// Feedback arrived.
+    //= 5348-4.3-2
+    pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: u32) {
+        let had_rtt = self.rtt.is_some();
+        if let Some(sample) = report.rtt {
+            self.take_rtt(sample.max(LEAST_RTT));
+        }
+        self.has_feedback = true;
+        self.loss_event_rate = report.loss_event_rate;
+        let Some(rtt) = self.rtt else { return };
+        let recv_limit = self.limit_by_receiver(now, report, rtt);
+        if !had_rtt {
+            self.x = Some(Self::initial_rate(s, rtt));
+            self.last_doubled = now;
+        }
+        if self.loss_event_rate > 0.0 {
+            self.x_bps = equation::throughput(s, rtt, self.loss_event_rate);
+            if had_rtt {
+                self.x = Some(self.x_bps.min(recv_limit).max(Rate::lowest(s)));
+            }
+        } else if had_rtt && now - self.last_doubled >= rtt {
+            let doubled = self.allowed(s).doubled();
+            self.x = Some(doubled.min(recv_limit).max(Self::initial_rate(s, rtt)));
+            self.last_doubled = now;
+        }
+    }
+
+    /// R, and the mean of square roots, with q = q2 = 0.9.
+    //= 5348-4.3-3
+    //= 5348-4.5-2
+    fn take_rtt(&mut self, sample: Duration) {
+        let root = libm::sqrt(sample.as_secs_f64());
+        match (self.rtt, self.square_roots) {
+            (Some(rtt), Some((_, mean))) if self.has_feedback => {
+                self.rtt = Some((rtt * 9 + sample) / 10);
+                self.square_roots = Some((root, 0.9 * mean + 0.1 * root));
+            }
+            _ => {
+                self.rtt = Some(sample);
+                self.square_roots = Some((root, root));
+            }
+        }
+        self.min_rtt = Some(self.min_rtt.map_or(sample, |min| min.min(sample)));
+    }
+
+    /// recv_limit, from X_recv_set with the new receive rate in it.
+    fn limit_by_receiver(&mut self, now: Instant, report: &Report, rtt: Duration) -> Rate {
+        let set = self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
+        if report.data_limited && report.x_recv > Rate::default() {
+            if report.more_loss {
+                set.halve();
+                set.maximize(now, report.x_recv.scaled(0.85));
+                return set.max();
+            }
+            set.maximize(now, report.x_recv);
+        } else {
+            set.update(now, report.x_recv, rtt);
+        }
+        set.max().doubled()
+    }
+
+    /// The nofeedback timer expired. `idle` says that nothing was sent since it was set. Returns
+    /// whether the rate was cut.
+    //= 5348-4.4-1
+    //= 4342-5.1-1
+    pub(crate) fn on_no_feedback(&mut self, now: Instant, idle: bool, s: u32) -> bool {
+        let x_recv = self.x_recv_set.as_ref().map_or(Rate::MAX, XRecvSet::max);
+        let has_loss = self.loss_event_rate > 0.0;
+        if let (Some(rtt), true) = (self.rtt, idle) {
+            let recover_rate = Self::initial_rate(s, rtt);
+            let low = match has_loss {
+                true => x_recv < recover_rate,
+                false => self.allowed(s) < recover_rate.doubled(),
+            };
+            if low {
+                return false;
+            }
+        }
+        if self.rtt.is_none() && idle {
+            return false;
+        }
+        if !has_loss {
+            self.x = Some(self.allowed(s).halved().max(Rate::lowest(s)));
+        } else if self.x_bps > x_recv.doubled() {
+            self.update_limits(now, x_recv, s);
+        } else {
+            self.update_limits(now, self.x_bps.halved(), s);
+        }
+        true
+    }
+
+    /// Update_Limits.
+    fn update_limits(&mut self, now: Instant, timer_limit: Rate, s: u32) {
+        let limit = timer_limit.max(Rate::lowest(s));
+        let set = self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
+        set.replace(now, limit.halved());
+        self.x = Some(self.x_bps.min(limit).max(Rate::lowest(s)));
+    }
+}

@@ -1,0 +1,57 @@
+//! The rate at which data arrives, X_recv (RFC 5348 section 6.2, RFC 4342 section 8.3).
+
+use udccp_base::{Duration, Instant};
+
+use super::Rate;
+
+/// Feedback times remembered: enough to look back a round-trip time when losses made several
+/// reports in it.
+const MARKS: usize = 8;
+
+/// Counts data, and measures from one report to another that is a round-trip time away or more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReceiveRate {
+    bytes: u64,
+    packets: u64,
+    /// Time of each report and the bytes before it, newest first.
+    marks: [Option<(Instant, u64)>; MARKS],
+    largest: Rate,
+}
+
+impl ReceiveRate {
+    /// A data packet arrived.
+    pub(crate) fn on_data(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    /// Mean size of the data packets, at least 1.
+    pub(crate) fn mean_size(&self) -> u32 {
+        u32::try_from(self.bytes / self.packets.max(1)).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The rate since the newest report that is (all but an eighth of) a round-trip time old; zero
+    /// before the first report.
+    //= 5348-6.2-1
+    pub(crate) fn rate(&self, now: Instant, rtt: Duration) -> Rate {
+        let enough = rtt / 8 * 7;
+        let marks = || self.marks.iter().flatten();
+        let since = marks().find(|(at, _)| now - *at >= enough).or_else(|| marks().last());
+        let Some(&(at, before)) = since else { return Rate::default() };
+        let age = now - at;
+        let span = if age >= enough { age } else { rtt };
+        Rate::of(self.bytes - before, span)
+    }
+
+    /// A report leaves that says `rate`.
+    pub(crate) fn on_report(&mut self, now: Instant, rate: Rate) {
+        self.marks.rotate_right(1);
+        self.marks[0] = Some((now, self.bytes));
+        self.largest = self.largest.max(rate);
+    }
+
+    /// The largest rate reported so far.
+    pub(crate) fn largest(&self) -> Rate {
+        self.largest
+    }
+}

@@ -1,0 +1,95 @@
+//! The average loss interval (RFC 5348 sections 5.4 and 5.5).
+
+use crate::ccid::tfrc::LossAverage;
+
+/// An average with these intervals, newest first, made without discounts.
+fn average(discounting: bool, lengths: &[u32]) -> LossAverage {
+    let mut average = LossAverage::new(discounting);
+    let (first, rest) = lengths.split_last().unwrap();
+    average.start(*first);
+    for (i, length) in rest.iter().enumerate().rev() {
+        average.set_current(*length);
+        if i > 0 {
+            average.begin(*length);
+        }
+    }
+    average
+}
+
+fn assert_rate(average: &LossAverage, expected: f64) {
+    let rate = average.rate();
+    assert!((rate - expected).abs() < 1e-12, "{rate}, not {expected}");
+}
+
+//= 5348-5.4-1 test
+//= 5348-5.4-2 test
+#[test]
+fn eight_closed_intervals_have_the_weights_of_the_rfc() {
+    assert_rate(&LossAverage::new(true), 0.0);
+    let lengths = [1, 10, 20, 30, 40, 50, 60, 70, 80];
+    // (10 + 20 + 30 + 40 + 0.8*50 + 0.6*60 + 0.4*70 + 0.2*80) / 6 = 220/6.
+    assert_rate(&average(false, &lengths), 6.0 / 220.0);
+}
+
+#[test]
+fn the_current_interval_counts_only_where_it_helps() {
+    let mut one = average(false, &[1, 100]);
+    assert_rate(&one, 0.01);
+    one.set_current(100);
+    assert_rate(&one, 0.01);
+    one.set_current(400);
+    assert_rate(&one, 1.0 / 400.0);
+    // With n intervals the oldest makes room for the current one.
+    let mut many = average(false, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
+    assert_rate(&many, 0.1);
+    many.set_current(70);
+    assert_rate(&many, 6.0 / (70.0 + 3.0 * 10.0 + 2.0 * 10.0));
+}
+
+//= 5348-5.5-1 test
+#[test]
+fn a_long_interval_makes_old_ones_count_less() {
+    let mut it = average(true, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
+    it.set_current(20);
+    assert_rate(&it, 6.0 / (20.0 + 50.0));
+    // 40 > 2*10: DF = 2*10/40 = 0.5 on all but the current one.
+    it.set_current(40);
+    assert_rate(&it, (1.0 + 5.0 * 0.5) / (40.0 + 50.0 * 0.5));
+    // Never less than a quarter.
+    it.set_current(1000);
+    assert_rate(&it, (1.0 + 5.0 * 0.25) / (1000.0 + 50.0 * 0.25));
+    // The discount stays with the old intervals when the next event comes.
+    it.begin(1000);
+    let old = 5.0 * 0.25;
+    assert_rate(&it, (1.0 + old) / (1000.0 + old * 10.0));
+}
+
+#[test]
+fn without_discounting_a_long_interval_changes_no_weight() {
+    let mut it = average(false, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
+    it.set_current(1000);
+    assert_rate(&it, 6.0 / (1000.0 + 50.0));
+}
+
+#[test]
+fn joined_intervals_are_as_if_the_event_had_not_been() {
+    let mut it = average(false, &[5, 10, 20, 30]);
+    it.join(1);
+    assert_eq!(it.lengths(), [5, 30, 30]);
+    it.join(0);
+    assert_eq!(it.lengths(), [35, 30]);
+    it.join(0);
+    assert_rate(&it, 0.0);
+}
+
+#[test]
+fn lengths_of_zero_count_as_one_and_rates_stay_within_one() {
+    let mut it = LossAverage::new(true);
+    it.start(0);
+    assert_rate(&it, 1.0);
+    it.begin(0);
+    it.set_current(0);
+    assert_rate(&it, 1.0);
+    it.set_current(u32::MAX);
+    assert!(it.rate() > 0.0 && it.rate() < 1e-9);
+}

@@ -1,0 +1,154 @@
+//! Pacing, the window counter, the receiver's round-trip time, receive rates, data-limited times.
+
+use udccp_base::{Duration, Instant};
+
+use super::{at, ms};
+use crate::ccid::tfrc::{
+    CounterRtt, DataLimited, Rate, RatePacer, ReceiveRate, SegmentSize, WindowCounter,
+};
+
+//= 5348-4.6-1 test
+#[test]
+fn packets_leave_one_interval_apart_and_half_a_tick_early() {
+    let mut pacer = RatePacer::new(ms(1), ms(10));
+    let (ipi, rtt) = (ms(10), Some(ms(100)));
+    assert_eq!(pacer.next(ipi, rtt), Instant::ZERO, "the first leaves at once");
+    assert!(pacer.on_sent(at(1000), ipi, rtt));
+    // t_delta = min(t_ipi, t_gran, rtt)/2.
+    assert_eq!(pacer.next(ipi, rtt), at(1010) - Duration::from_micros(500));
+    // Leaving late or early moves no nominal time.
+    pacer.on_sent(at(1012), ipi, rtt);
+    pacer.on_sent(at(1020) - Duration::from_micros(500), ipi, rtt);
+    assert_eq!(pacer.next(ipi, rtt), at(1030) - Duration::from_micros(500));
+}
+
+//= 5348-4.6-2 test
+//= 5348-4.6-3 test
+//= 5348-4.6-4 test
+#[test]
+fn a_pause_is_made_up_for_within_bounds() {
+    let burst = |ipi: Duration, rtt: Duration, credit: Duration| {
+        let mut pacer = RatePacer::new(ms(1), credit);
+        pacer.on_sent(at(1000), ipi, Some(rtt));
+        let mut left = 0;
+        while pacer.next(ipi, Some(rtt)) <= at(9000) {
+            pacer.on_sent(at(9000), ipi, Some(rtt));
+            left += 1;
+        }
+        left
+    };
+    assert_eq!(burst(ms(1), ms(100), ms(10)), 11);
+    assert_eq!(burst(ms(1), ms(5), ms(10)), 6, "never more than a round-trip time's worth");
+    assert_eq!(burst(ms(20), ms(100), ms(10)), 3, "two intervals at least");
+    assert_eq!(burst(ms(500), ms(100), ms(10)), 1, "slower than one packet a round-trip time");
+}
+
+#[test]
+fn a_sender_with_too_little_data_is_told_from_a_paced_one() {
+    let mut pacer = RatePacer::new(ms(1), ms(10));
+    let all_sent = |pacer: &mut RatePacer, now| pacer.on_sent(now, ms(10), Some(ms(100)));
+    assert!(all_sent(&mut pacer, at(1000)));
+    assert!(all_sent(&mut pacer, at(1010)));
+    // Every 15 ms is less than is allowed.
+    all_sent(&mut pacer, at(1025));
+    all_sent(&mut pacer, at(1040));
+    assert!(!all_sent(&mut pacer, at(1055)));
+    assert!(!all_sent(&mut pacer, at(1070)));
+}
+
+//= 4342-8.1-1 test
+//= 4342-8.1-2 test
+#[test]
+fn the_window_counter_ticks_four_times_a_round_trip_and_steps_by_five_at_most() {
+    let mut counter = WindowCounter::default();
+    let mut next = |millis| counter.next(at(millis), ms(100));
+    assert_eq!([next(0), next(24), next(25), next(49), next(50)], [0, 0, 1, 1, 2]);
+    assert_eq!(next(150), 6);
+    assert_eq!(next(100_000), 11, "five steps after any pause");
+}
+
+//= 4342-8.1-3 test
+#[test]
+fn an_acknowledged_packet_is_a_round_trip_time_old() {
+    let mut counter = WindowCounter::default();
+    assert_eq!(counter.next(at(0), ms(100)), 0);
+    assert_eq!(counter.next(at(25), ms(100)), 1);
+    counter.on_ack(at(40), 1);
+    assert_eq!(counter.next(at(41), ms(100)), 5);
+    counter.on_ack(at(42), 1);
+    assert_eq!(counter.next(at(43), ms(100)), 5, "no need");
+    counter.on_ack(at(50), 5);
+    assert_eq!(counter.next(at(500), ms(100)), 10, "adjacent packets stay five apart");
+}
+
+//= 4342-8.1-4 test
+//= 4342-8.1-5 test
+#[test]
+fn the_receiver_reads_the_round_trip_time_off_the_counter() {
+    let mut rtt = CounterRtt::default();
+    let mut on = |millis, ccval| rtt.on_data(at(millis), ccval);
+    assert_eq!([on(0, 14), on(5, 14), on(25, 15)], [None; 3]);
+    assert_eq!(on(50, 0), Some(ms(100)), "two steps, times 4/2");
+    assert_eq!(on(60, 0), None);
+    assert_eq!(on(75, 1), Some(ms(100)), "three steps, times 4/3");
+    assert_eq!(on(104, 2), Some(ms(104)), "four steps are preferred");
+    assert_eq!(on(200, 7), None, "five steps say nothing");
+    assert_eq!(on(900, 15), None, "more steps than one packet can make: packets are missing");
+    assert_eq!(on(950, 1), Some(ms(100)));
+}
+
+//= 5348-6.2-1 test
+#[test]
+fn the_receive_rate_covers_a_round_trip_time_or_more() {
+    let mut rate = ReceiveRate::default();
+    let measured = |rate: &ReceiveRate, millis| rate.rate(at(millis), ms(100)).bytes_per_sec();
+    rate.on_data(1000);
+    assert_eq!(measured(&rate, 1000), 0.0, "the first report says zero");
+    rate.on_report(at(1000), Rate::default());
+    (0..10).for_each(|_| rate.on_data(1000));
+    assert_eq!(measured(&rate, 1100), 100_000.0);
+    // A report made early for a loss looks back over a whole round-trip time.
+    rate.on_report(at(1100), Rate::from_bytes_per_sec(100_000));
+    rate.on_data(1000);
+    assert_eq!(measured(&rate, 1110), 100_000.0, "11 packets since 1000 ms, in 110 ms");
+    // Where nothing is that old, a round-trip time is taken.
+    let mut young = ReceiveRate::default();
+    young.on_report(at(0), Rate::default());
+    young.on_data(500);
+    assert_eq!(measured(&young, 10), 5_000.0);
+    assert_eq!(rate.largest(), Rate::from_bytes_per_sec(100_000));
+}
+
+#[test]
+fn an_interval_is_data_limited_only_if_all_of_it_was() {
+    let mut it = DataLimited::default();
+    it.on_not_limited(at(1000));
+    assert!(!it.on_feedback(at(1110), at(1010), ms(100)));
+    // Nothing since.
+    assert!(it.on_feedback(at(1310), at(1210), ms(100)));
+    it.on_not_limited(at(1320));
+    it.on_not_limited(at(1330));
+    assert!(!it.on_feedback(at(1410), at(1325), ms(100)));
+    assert!(!it.on_feedback(at(1510), at(1425), ms(100)), "the second time was kept");
+    assert!(it.on_feedback(at(1610), at(1525), ms(100)));
+}
+
+//= 5348-4.1-3 test
+#[test]
+fn the_segment_size_is_the_mean_of_four_loss_intervals() {
+    let mut size = SegmentSize::new(1400);
+    assert_eq!(size.bytes(), 1400, "nothing sent yet");
+    size.expect(200);
+    assert_eq!(size.bytes(), 200);
+    size.on_sent(100);
+    size.on_sent(300);
+    assert_eq!(size.bytes(), 200);
+    for bytes in [1000, 1000, 1000, 1000] {
+        size.on_loss_event();
+        size.on_sent(bytes);
+    }
+    assert_eq!(size.bytes(), 1000, "the first interval is forgotten");
+    size.on_loss_event();
+    (0..4).for_each(|_| size.on_sent(0));
+    assert!(size.bytes() >= 1);
+}

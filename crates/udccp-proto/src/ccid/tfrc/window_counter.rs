@@ -1,0 +1,47 @@
+//! The window counter that data packets carry in CCVal (RFC 4342 section 8.1).
+
+use udccp_base::{Duration, Instant};
+
+/// Largest step between adjacent packets.
+const MAX_STEP: u64 = 5;
+/// Quarters in a round-trip time.
+const QUARTERS: u64 = 4;
+
+/// A clock that ticks every quarter of a round-trip time. Kept without the modulus.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WindowCounter {
+    /// last_WC.
+    last: u64,
+    /// last_WC_time.
+    since: Option<Instant>,
+    /// What the last packet had.
+    sent: u64,
+}
+
+impl WindowCounter {
+    /// The value for a packet that leaves now.
+    //= 4342-8.1-1
+    //= 4342-8.1-2
+    pub(crate) fn next(&mut self, now: Instant, rtt: Duration) -> u64 {
+        let since = *self.since.get_or_insert(now);
+        let quarter = (rtt / QUARTERS).as_nanos().max(1);
+        let quarters = (now - since).as_nanos() / quarter;
+        if quarters > 0 {
+            self.last += quarters.min(MAX_STEP);
+            self.since = Some(now);
+        }
+        // Acknowledgements may have moved the counter between two packets.
+        self.last = self.last.min(self.sent + MAX_STEP);
+        self.sent = self.last;
+        self.sent
+    }
+
+    /// A packet with this value was acknowledged: a round-trip time has passed since it left.
+    //= 4342-8.1-3
+    pub(crate) fn on_ack(&mut self, now: Instant, counter: u64) {
+        if self.last < counter + QUARTERS {
+            self.last = counter + QUARTERS;
+            self.since = Some(now);
+        }
+    }
+}
