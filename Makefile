@@ -13,9 +13,10 @@ help: ## list every verb
 demo: ## a file over real sockets, a published table in simulation, and a report to look at
 	@scripts/demo.sh "$(OUT)"
 
-test: ## all tests (unit, property, sockets over loopback, command line, captures)
+test: ## all tests (unit, property, sockets over loopback, command line, captures, Dask)
 	@scripts/setup.sh test
 	$(CARGO) test --workspace --locked --no-fail-fast
+	@scripts/python.sh test
 
 lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	@scripts/setup.sh lint
@@ -24,6 +25,7 @@ lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(CARGO) deny --log-level error check licenses bans sources
 	$(CARGO) xtask all
+	@scripts/python.sh lint
 
 doc: ## the API documentation
 	$(CARGO) doc --workspace --no-deps

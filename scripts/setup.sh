@@ -30,6 +30,13 @@ need_cargo() {
     exit 1
 }
 
+# The packages come from PyPI with pinned versions: scripts/python.sh.
+need_venv() {
+    python3 -c 'import venv, ensurepip' 2>/dev/null && return 0
+    apt_install no-such-command python3-venv "the Python runner and its tests" ||
+        echo "setup: no Python venv and no right to install it; the Python checks will skip" >&2
+}
+
 case "${1:-}" in
 demo)
     need_cargo
@@ -41,6 +48,7 @@ test)
     # The capture checks skip, and say so, where tshark is absent.
     apt_install tshark tshark "an independent reader for the packets we write" ||
         echo "setup: no tshark and no right to install it; the checks that use it will skip" >&2
+    need_venv
     ;;
 lint)
     need_cargo
@@ -49,6 +57,7 @@ lint)
         echo "setup: installing cargo-deny (licence check), some minutes once" >&2
         cargo install cargo-deny --locked --quiet
     fi
+    need_venv
     ;;
 *)
     echo "usage: scripts/setup.sh test|lint|demo" >&2
