@@ -1,9 +1,7 @@
 //! From a scenario to the network that the simulator runs.
 
 use udccp_base::Seed;
-use udccp_sim::{
-    BottleneckConfig, Bulk, ConstantRate, Dumbbell, DumbbellConfig, PairConfig, Source,
-};
+use udccp_sim::{Bulk, ConstantRate, Dumbbell, DumbbellConfig, PairConfig, Source};
 
 use crate::run::RunError;
 use crate::schema::{Flow, Scenario, Traffic};
@@ -17,7 +15,7 @@ pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Dumbbell, RunEr
     let topology = &scenario.topology;
     let rtt = topology.rtt();
     let forward = topology.bottleneck.bottleneck_config(topology.access_delays(), rtt);
-    let reverse = BottleneckConfig { loss: 0.0, ..forward };
+    let reverse = forward.without_chance();
     let access = topology.access.access_config(rtt);
     let mut network = Dumbbell::new(DumbbellConfig { forward, reverse });
     for flow in &scenario.flows {
@@ -26,8 +24,8 @@ pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Dumbbell, RunEr
             .map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
         let pair = PairConfig::new(&flow.name, ends.sender, ends.receiver, source(flow));
         network.add_pair(PairConfig {
-            sender_access: access,
-            receiver_access: access,
+            sender_access: access.clone(),
+            receiver_access: access.clone(),
             start: flow.start,
             start_jitter: scenario.time.phase,
             stop: flow.stop,

@@ -2,6 +2,7 @@
 
 use udccp_base::Instant;
 
+use crate::change::Change;
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
 use crate::stats::LinkStats;
@@ -81,6 +82,16 @@ impl<P: core::fmt::Debug + Send> Link<P> for Chain<P> {
         self.elements.iter().all(|e| e.keeps_order())
     }
 
+    fn duplicated(&self) -> u64 {
+        self.elements.iter().map(|e| e.duplicated()).sum()
+    }
+
+    fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<P>) {
+        for element in &mut self.elements {
+            element.change(now, change, drops);
+        }
+    }
+
     /// Arrivals of the first element, departures of the last, drops and queue delays of all
     /// (elements without a queue record none); busy is the busiest of all.
     fn stats(&self, now: Instant) -> LinkStats {
@@ -94,6 +105,7 @@ impl<P: core::fmt::Debug + Send> Link<P> for Chain<P> {
             for (total, dropped) in sum.dropped.iter_mut().zip(stats.dropped) {
                 *total += dropped;
             }
+            sum.duplicated += stats.duplicated;
             sum.marked += stats.marked;
             sum.busy = sum.busy.max(stats.busy);
             sum.queue_delay.merge(&stats.queue_delay);
@@ -108,7 +120,7 @@ mod tests {
 
     use super::*;
     use crate::packet::tests::datagram;
-    use crate::{LinkMachine, RandomLoss, RateDelay, RateDelayConfig};
+    use crate::{Filter, LinkMachine, Loss, LossConfig, RateDelay, RateDelayConfig};
 
     fn rate_delay(mbps: u64, delay: Duration) -> Box<dyn Link<Datagram>> {
         Box::new(RateDelay::new(RateDelayConfig {
@@ -134,7 +146,7 @@ mod tests {
 
     #[test]
     fn loss_before_a_queue_takes_no_room_in_it_and_every_packet_is_accounted_for() {
-        let loss = RandomLoss::new(0.5, Seed(3).stream("loss"));
+        let loss = Filter::new(Loss::new(LossConfig::Random(0.5), Seed(3).stream("loss")));
         let mut chain = Chain::new(Box::new(loss)).then(rate_delay(12, Duration::from_millis(1)));
         let mut drops = Drops::new();
         for ms in 0..1_000 {

@@ -12,22 +12,40 @@
 #![forbid(unsafe_code)]
 
 mod chain;
+mod change;
+mod config;
+mod delay;
+mod filter;
 mod histogram;
 mod limit;
+mod line;
 mod link;
 mod loss;
 mod machine;
+mod opportunities;
 mod packet;
+mod queue;
 mod rate_delay;
 mod serializer;
 mod stats;
+mod transmitter;
 
 pub use chain::Chain;
+pub use change::{Change, Scheduled};
+pub use config::{LinkConfig, QueueConfig};
+pub use delay::{Delay, DelayConfig, Reorder, Variation};
+pub use filter::{Corrupt, Duplicate, Filter, Mtu, Rule, Verdict};
 pub use histogram::DelayHistogram;
 pub use limit::{Backlog, QueueLimit};
 pub use link::{Drops, Link};
-pub use loss::RandomLoss;
+pub use loss::{GilbertElliott, Loss, LossConfig};
 pub use machine::LinkMachine;
+pub use opportunities::{Opportunities, TraceDriven};
 pub use packet::Packet;
+pub use queue::{
+    Adaptive, CoDel, CoDelConfig, DropHead, DropTail, FqCoDel, FqCoDelConfig, Pie, PieConfig,
+    Queue, Red, RedConfig, RedUnit, Waiting,
+};
 pub use rate_delay::{RateDelay, RateDelayConfig};
 pub use stats::{DropReason, LinkStats, Tally};
+pub use transmitter::Transmitter;

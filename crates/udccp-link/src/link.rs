@@ -4,6 +4,7 @@ use core::fmt;
 
 use udccp_base::Instant;
 
+use crate::change::Change;
 use crate::limit::{Backlog, QueueLimit};
 use crate::stats::{DropReason, LinkStats};
 
@@ -40,6 +41,18 @@ pub trait Link<P>: fmt::Debug + Send {
         true
     }
 
+    /// Copies of packets that this link has made so far. All copies are made when the packet
+    /// arrives, within [`handle_packet`](Self::handle_packet).
+    fn duplicated(&self) -> u64 {
+        0
+    }
+
+    /// From `now` on the link is another. A change that an element knows nothing of is none of its
+    /// business; in a chain, those whose it is make it.
+    fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<P>) {
+        let _ = (now, change, drops);
+    }
+
     /// Counters up to `now` (a copy; subtract two with [`LinkStats::since`]).
     fn stats(&self, now: Instant) -> LinkStats;
 }
@@ -71,6 +84,14 @@ impl<P, L: Link<P> + ?Sized> Link<P> for Box<L> {
 
     fn keeps_order(&self) -> bool {
         (**self).keeps_order()
+    }
+
+    fn duplicated(&self) -> u64 {
+        (**self).duplicated()
+    }
+
+    fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<P>) {
+        (**self).change(now, change, drops);
     }
 
     fn stats(&self, now: Instant) -> LinkStats {

@@ -1,106 +1,169 @@
-//! Random loss.
+//! Loss by chance, by pattern, by record.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
-use udccp_base::{Instant, Rng};
+use udccp_base::{Duration, Instant, Rng};
 
-use crate::limit::{Backlog, QueueLimit};
-use crate::link::{Drops, Link};
-use crate::packet::Packet;
-use crate::stats::{DropReason, LinkStats};
+use crate::change::Change;
+use crate::filter::{Rule, Verdict};
+use crate::stats::DropReason;
 
-/// Loses each packet with the same probability, independently of all others (Bernoulli loss).
-/// It takes no time: what is not lost departs at the instant of its arrival.
-#[derive(Debug)]
-pub struct RandomLoss<P> {
-    probability: f64,
-    rng: Rng,
-    passing: VecDeque<(Instant, P)>,
-    stats: LinkStats,
+/// Which packets a link loses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum LossConfig {
+    /// None.
+    #[default]
+    None,
+    /// Each with this probability (0..=1), independently of all others (Bernoulli loss).
+    Random(f64),
+    /// In bursts.
+    GilbertElliott(GilbertElliott),
+    /// Every n-th packet: number n, 2 n, 3 n...
+    EveryNth(u64),
+    /// The first packet at or after every multiple of this time. It is one packet even if several of
+    /// these times have passed since the last.
+    Every(Duration),
+    /// The first packet at or after each of these times (ascending).
+    At(Arc<[Instant]>),
+    /// By a record: packet by packet, `true` is lost. It repeats.
+    Flags(Arc<[bool]>),
+    /// The packets of these numbers, counted from 1 (ascending).
+    Numbers(Arc<[u64]>),
 }
 
-impl<P> RandomLoss<P> {
-    /// Loses a share `probability` (0..=1) of all packets. `rng` should be a stream that nothing
-    /// else draws from; exactly one number is drawn per packet.
-    pub fn new(probability: f64, rng: Rng) -> Self {
-        Self { probability, rng, passing: VecDeque::new(), stats: LinkStats::default() }
+/// The model of two states, good and bad (E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960;
+/// E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", 1963), with the
+/// letters that netem and most others use. A packet is lost or not by the state that it meets; the
+/// state then changes or not. The first packet meets the good state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// Probability that bad follows good.
+    pub p: f64,
+    /// Probability that good follows bad.
+    pub r: f64,
+    /// Probability that a packet arrives in the bad state.
+    pub h: f64,
+    /// Probability that a packet arrives in the good state.
+    pub k: f64,
+}
+
+impl GilbertElliott {
+    /// Bursts of `burst` packets (1 or more) on average, and a share `loss` (0..1) lost in all: the
+    /// bad state loses all and the good state none, `r = 1 / burst`, `p = r loss / (1 - loss)`.
+    /// `None` if there is no such channel (`p` would be above 1).
+    pub fn with_bursts(loss: f64, burst: f64) -> Option<Self> {
+        let r = 1.0 / burst;
+        let p = r * loss / (1.0 - loss);
+        let exists = burst >= 1.0 && (0.0..1.0).contains(&loss) && p <= 1.0;
+        exists.then_some(Self { p, r, h: 0.0, k: 1.0 })
+    }
+
+    /// The share of packets lost in the long run (G. Hasslinger and O. Hohlfeld, "The
+    /// Gilbert-Elliott Model for Packet Loss in Real Time Services on the Internet", 2008, eq. 3).
+    pub fn loss(&self) -> f64 {
+        let Self { p, r, h, k } = *self;
+        if p + r <= 0.0 {
+            // It never leaves the good state.
+            return 1.0 - k;
+        }
+        (1.0 - k) * r / (p + r) + (1.0 - h) * p / (p + r)
     }
 }
 
-impl<P: Packet + core::fmt::Debug + Send> Link<P> for RandomLoss<P> {
-    fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
-        let len = packet.wire_len();
-        self.stats.arrived.count(len);
-        if self.rng.chance(self.probability) {
-            self.stats.dropped[DropReason::RandomLoss as usize].count(len);
-            drops.push((packet, DropReason::RandomLoss));
-        } else {
-            self.passing.push_back((now, packet));
+/// A loss model at work.
+#[derive(Debug)]
+pub struct Loss {
+    config: LossConfig,
+    rng: Rng,
+    is_bad: bool,
+    /// Packets seen, or entries used of a list.
+    seen: u64,
+    used: usize,
+    next: Instant,
+}
+
+impl Loss {
+    /// `rng` should be a stream that nothing else draws from.
+    pub fn new(config: LossConfig, rng: Rng) -> Self {
+        let mut loss = Self {
+            config: LossConfig::None,
+            rng,
+            is_bad: false,
+            seen: 0,
+            used: 0,
+            next: Instant::ZERO,
+        };
+        loss.become_another(Instant::ZERO, config);
+        loss
+    }
+
+    fn become_another(&mut self, now: Instant, config: LossConfig) {
+        self.config = config;
+        (self.is_bad, self.seen, self.used) = (false, 0, 0);
+        if let LossConfig::Every(every) = self.config {
+            self.next = next_multiple(now, every);
+        }
+        if let LossConfig::At(times) = &self.config {
+            self.used = times.partition_point(|at| *at < now);
         }
     }
 
-    fn poll_departure(&mut self, _now: Instant, _drops: &mut Drops<P>) -> Option<P> {
-        let (_, packet) = self.passing.pop_front()?;
-        self.stats.departed.count(packet.wire_len());
-        Some(packet)
+    fn loses(&mut self, now: Instant) -> bool {
+        self.seen += 1;
+        match &self.config {
+            LossConfig::None => false,
+            LossConfig::Random(probability) => self.rng.chance(*probability),
+            LossConfig::GilbertElliott(model) => {
+                let (arrives, leaves) =
+                    if self.is_bad { (model.h, model.r) } else { (model.k, model.p) };
+                let lost = !self.rng.chance(arrives);
+                self.is_bad ^= self.rng.chance(leaves);
+                lost
+            }
+            LossConfig::EveryNth(n) => *n > 0 && self.seen.is_multiple_of(*n),
+            LossConfig::Every(every) => {
+                let lost = now >= self.next;
+                if lost {
+                    self.next = next_multiple(now, *every);
+                }
+                lost
+            }
+            LossConfig::At(times) => {
+                let due = times[self.used..].partition_point(|at| *at <= now);
+                self.used += due;
+                due > 0
+            }
+            LossConfig::Flags(flags) => {
+                let lost = flags.get(self.used).is_some_and(|lost| *lost);
+                self.used = (self.used + 1) % flags.len().max(1);
+                lost
+            }
+            LossConfig::Numbers(numbers) => {
+                let lost = numbers.get(self.used) == Some(&self.seen);
+                self.used += usize::from(lost);
+                lost
+            }
+        }
+    }
+}
+
+/// The first multiple of `every` after `now`.
+fn next_multiple(now: Instant, every: Duration) -> Instant {
+    let step = every.as_nanos().max(1);
+    Instant::from_nanos((now.as_nanos() / step).saturating_add(1).saturating_mul(step))
+}
+
+impl Rule for Loss {
+    fn judge(&mut self, now: Instant, _len: u32) -> Verdict {
+        if self.loses(now) { Verdict::Drop(DropReason::RandomLoss) } else { Verdict::Pass }
     }
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.passing.front().map(|(arrival, _)| *arrival)
-    }
-
-    fn packets_inside(&self) -> usize {
-        self.passing.len()
-    }
-
-    fn backlog(&mut self, _now: Instant) -> Backlog {
-        Backlog::default()
-    }
-
-    fn limit(&self) -> QueueLimit {
-        QueueLimit::Unlimited
-    }
-
-    fn stats(&self, _now: Instant) -> LinkStats {
-        self.stats.clone()
+    fn change(&mut self, now: Instant, change: &Change) {
+        if let Change::Loss(config) = change {
+            self.become_another(now, config.clone());
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use udccp_base::{Datagram, Seed};
-
-    use super::*;
-    use crate::packet::tests::datagram;
-
-    fn run(seed: u64, probability: f64, packets: usize) -> (usize, RandomLoss<Datagram>) {
-        let mut link = RandomLoss::new(probability, Seed(seed).stream("loss"));
-        let mut drops = Vec::new();
-        for _ in 0..packets {
-            link.handle_packet(Instant::ZERO, datagram(100), &mut drops);
-            while link.poll_departure(Instant::ZERO, &mut drops).is_some() {}
-        }
-        (drops.len(), link)
-    }
-
-    #[test]
-    fn the_share_lost_is_the_probability() {
-        let (lost, link) = run(1, 0.03, 100_000);
-        // Standard deviation 54 packets.
-        assert!(lost.abs_diff(3_000) < 220, "{lost} of 100000");
-        let stats = link.stats(Instant::ZERO);
-        assert_eq!(stats.dropped_by(DropReason::RandomLoss).packets, lost as u64);
-        assert_eq!(stats.departed.packets + lost as u64, stats.arrived.packets);
-    }
-
-    #[test]
-    fn zero_loses_none_and_one_loses_all() {
-        assert_eq!(run(1, 0.0, 1_000).0, 0);
-        assert_eq!(run(1, 1.0, 1_000).0, 1_000);
-    }
-
-    #[test]
-    fn the_same_stream_loses_the_same_packets() {
-        assert_eq!(run(9, 0.1, 5_000).0, run(9, 0.1, 5_000).0);
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! What a link needs to know of a packet.
 
+use core::net::IpAddr;
+
 use udccp_base::{Datagram, Ecn};
 
 /// A packet as a link sees it. Implemented for [`Datagram`]; a driver that keeps its packets
@@ -13,6 +15,10 @@ pub trait Packet {
 
     /// Sets the ECN codepoint to "congestion experienced" (RFC 3168 section 5).
     fn mark_ce(&mut self);
+
+    /// A number that is the same for all packets of a flow in one direction, and most likely
+    /// another for packets of other flows.
+    fn flow_hash(&self) -> u64;
 }
 
 impl Packet for Datagram {
@@ -26,6 +32,23 @@ impl Packet for Datagram {
 
     fn mark_ce(&mut self) {
         self.ecn = Ecn::Ce;
+    }
+
+    /// Of addresses, ports and protocol (FNV-1a). The ports are the first four bytes of the header
+    /// in TCP, UDP and DCCP alike.
+    fn flow_hash(&self) -> u64 {
+        let mut h = 0xcbf2_9ce4_8422_2325_u64;
+        let mut mix = |word: u64| h = (h ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        for address in [self.src, self.dst] {
+            mix(u64::from(address.port()));
+            match address.ip() {
+                IpAddr::V4(ip) => mix(u64::from(ip.to_bits())),
+                IpAddr::V6(ip) => mix((ip.to_bits() ^ (ip.to_bits() >> 64)) as u64),
+            }
+        }
+        mix(u64::from(self.protocol));
+        self.header.iter().take(4).for_each(|b| mix(u64::from(*b)));
+        h
     }
 }
 

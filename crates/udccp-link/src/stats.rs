@@ -16,13 +16,29 @@ pub enum DropReason {
     RandomLoss,
     /// No route to the destination.
     NoRoute,
+    /// Queue management: RED, CoDel and PIE drop before the queue is full.
+    EarlyDrop,
+    /// The link was down.
+    LinkDown,
+    /// Longer than the link's MTU.
+    TooLong,
+    /// Corrupted on the way: the receiver's checksum fails.
+    Corrupted,
 }
 
 impl DropReason {
     /// Number of reasons.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 7;
     /// All reasons.
-    pub const ALL: [Self; Self::COUNT] = [Self::QueueFull, Self::RandomLoss, Self::NoRoute];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::QueueFull,
+        Self::RandomLoss,
+        Self::NoRoute,
+        Self::EarlyDrop,
+        Self::LinkDown,
+        Self::TooLong,
+        Self::Corrupted,
+    ];
 
     /// A name for reports.
     pub const fn name(self) -> &'static str {
@@ -30,6 +46,10 @@ impl DropReason {
             Self::QueueFull => "queue full",
             Self::RandomLoss => "random loss",
             Self::NoRoute => "no route",
+            Self::EarlyDrop => "queue management",
+            Self::LinkDown => "link down",
+            Self::TooLong => "longer than the MTU",
+            Self::Corrupted => "corrupted",
         }
     }
 }
@@ -77,6 +97,8 @@ pub struct LinkStats {
     pub departed: Tally,
     /// Packets that did not, by [`DropReason`] (as an index).
     pub dropped: [Tally; DropReason::COUNT],
+    /// Copies that the link made. `arrived + duplicated = departed + dropped + inside`.
+    pub duplicated: Tally,
     /// Packets that were marked "congestion experienced".
     pub marked: u64,
     /// Time that the transmitter was busy.
@@ -96,6 +118,7 @@ impl LinkStats {
             arrived: self.arrived - earlier.arrived,
             departed: self.departed - earlier.departed,
             dropped,
+            duplicated: self.duplicated - earlier.duplicated,
             marked: self.marked.saturating_sub(earlier.marked),
             busy: self.busy.saturating_sub(earlier.busy),
             queue_delay: self.queue_delay.since(&earlier.queue_delay),

@@ -4,41 +4,21 @@ use core::fmt;
 use core::ops::Range;
 
 use udccp_base::{DataRate, Duration, Seed, Transport};
-use udccp_link::QueueLimit;
+use udccp_link::{LinkConfig, QueueLimit};
 
 use crate::capture::Capture;
 use crate::source::Source;
 
-/// One end's access link, the same in both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AccessConfig {
-    /// Rate; `None` serialises in no time.
-    pub rate: Option<DataRate>,
-    /// One-way propagation delay.
-    pub delay: Duration,
-    /// Limit of the queue at each end of the link. A host's own queue is unlimited by default.
-    pub limit: QueueLimit,
-    /// Timing noise of the host: what it sends reaches the router later by a time drawn uniformly
-    /// from `0..jitter`, in order. See
-    /// [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter).
-    pub jitter: Duration,
-}
+/// One end's access link. It is the same in both directions, but for its `variation`: that is the
+/// timing noise of the host, in what it sends (see
+/// [`RateDelay::with_jitter`](udccp_link::RateDelay::with_jitter)).
+pub type AccessConfig = LinkConfig;
 
-/// One direction of the link between the two routers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct BottleneckConfig {
-    /// Rate; `None` serialises in no time.
-    pub rate: Option<DataRate>,
-    /// One-way propagation delay.
-    pub delay: Duration,
-    /// Limit of the drop-tail queue.
-    pub limit: QueueLimit,
-    /// Share of packets, 0..=1, lost by chance before the queue.
-    pub loss: f64,
-}
+/// One direction of a link between two routers.
+pub type BottleneckConfig = LinkConfig;
 
 /// A link between two neighbouring routers, each way; its directions need not be equal.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HopConfig {
     /// From left to right: in a dumbbell, from the senders to the receivers.
     pub forward: BottleneckConfig,
@@ -54,8 +34,9 @@ impl HopConfig {
     /// nanosecond goes forward). Access delays come on top of `rtt`.
     pub fn symmetric(rate: DataRate, rtt: Duration, limit: QueueLimit) -> Self {
         let half = rtt / 2;
-        let forward = BottleneckConfig { rate: Some(rate), delay: rtt - half, limit, loss: 0.0 };
-        Self { forward, reverse: BottleneckConfig { delay: half, ..forward } }
+        let forward =
+            LinkConfig { rate: Some(rate), delay: rtt - half, limit, ..LinkConfig::default() };
+        Self { reverse: LinkConfig { delay: half, ..forward.clone() }, forward }
     }
 }
 

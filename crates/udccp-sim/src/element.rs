@@ -1,7 +1,7 @@
 //! The element of a link: the common one in place, all others behind a pointer.
 
 use udccp_base::Instant;
-use udccp_link::{Backlog, Drops, Link, LinkStats, QueueLimit, RateDelay};
+use udccp_link::{Backlog, Change, Drops, Link, LinkStats, QueueLimit, RateDelay};
 
 use crate::packet::Parcel;
 
@@ -66,6 +66,21 @@ impl Link<Parcel> for Element {
         match self {
             Self::Plain(link) => link.keeps_order(),
             Self::Other(link) => link.keeps_order(),
+        }
+    }
+
+    #[inline]
+    fn duplicated(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Other(link) => link.duplicated(),
+        }
+    }
+
+    fn change(&mut self, now: Instant, change: &Change, drops: &mut Drops<Parcel>) {
+        match self {
+            Self::Plain(link) => link.change(now, change, drops),
+            Self::Other(link) => link.change(now, change, drops),
         }
     }
 

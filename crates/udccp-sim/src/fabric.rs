@@ -38,6 +38,8 @@ pub(crate) struct RunningLink {
     pub(crate) to: Node,
     /// Between two routers.
     pub(crate) is_bottleneck: bool,
+    /// The copies that it has made so far, where it makes any.
+    pub(crate) copies: Option<u64>,
 }
 
 impl Fabric {
@@ -71,9 +73,19 @@ impl Fabric {
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
         self.events.set(self.first_link + index, element.poll_timeout());
+        let mut times = 1;
+        if let Some(before) = &mut link.copies {
+            let copies = element.duplicated() - core::mem::replace(before, element.duplicated());
+            if copies > 0 {
+                times += copies;
+                self.packets.share(parcel.slot, copies as u32);
+                let path = self.packets.meta(parcel.slot).path;
+                self.paths[path as usize].duplicated(copies);
+            }
+        }
         if let Some(observer) = &mut self.observer {
             let uid = self.packets.meta(parcel.slot).uid;
-            observer.entered(now, index, element, uid);
+            observer.entered(now, index, element, uid, times);
         }
         if !self.drops.is_empty() {
             self.discard_all(now, index);

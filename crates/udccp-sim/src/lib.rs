@@ -56,4 +56,8 @@ pub use source::{
     Arrival, Bulk, Codec, ConstantRate, Dialogue, Distribution, End, Frames, OnOff, Outcome,
     RequestResponse, Source, SourceStats, Speech, Times, Transfer, Video, Voip, poisson,
 };
-pub use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, QueueLimit, Tally};
+pub use udccp_link::{
+    Adaptive, Backlog, Change, CoDelConfig, DelayHistogram, DropReason, FqCoDelConfig,
+    GilbertElliott, LinkConfig, LinkStats, LossConfig, Opportunities, PieConfig, QueueConfig,
+    QueueLimit, RedConfig, RedUnit, Reorder, Tally, Variation,
+};

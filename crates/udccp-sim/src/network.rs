@@ -1,10 +1,8 @@
 //! Hosts, routers and links as a graph, and the way through it.
 
-use udccp_link::{Chain, RandomLoss, RateDelay, RateDelayConfig};
+use udccp_base::Seed;
+use udccp_link::{LinkConfig, Variation};
 
-use udccp_base::{Duration, Seed};
-
-use crate::config::{AccessConfig, BottleneckConfig};
 use crate::element::Element;
 use crate::row::Row;
 
@@ -21,11 +19,7 @@ pub(crate) struct LinkSpec {
     pub(crate) name: String,
     pub(crate) from: Node,
     pub(crate) to: Node,
-    pub(crate) element: RateDelayConfig,
-    /// Share lost by chance before the queue.
-    pub(crate) loss: f64,
-    /// Deliveries are later by a time drawn from `0..jitter`.
-    pub(crate) jitter: Duration,
+    pub(crate) config: LinkConfig,
     /// Between two routers: sampled at every interval, and an observation point.
     pub(crate) is_bottleneck: bool,
 }
@@ -71,23 +65,17 @@ impl Network {
         net
     }
 
-    fn bottleneck(&mut self, name: &str, from: Node, to: Node, config: &BottleneckConfig) {
-        let element =
-            RateDelayConfig { rate: config.rate, delay: config.delay, limit: config.limit };
-        let name = name.to_owned();
-        let loss = config.loss;
-        let jitter = Duration::ZERO;
-        self.links.push(LinkSpec { name, from, to, element, loss, jitter, is_bottleneck: true });
+    fn bottleneck(&mut self, name: &str, from: Node, to: Node, config: &LinkConfig) {
+        let (name, config) = (name.to_owned(), config.clone());
+        self.links.push(LinkSpec { name, from, to, config, is_bottleneck: true });
     }
 
-    fn access(&mut self, name: &str, host: Node, router: Node, config: &AccessConfig) {
-        let element =
-            RateDelayConfig { rate: config.rate, delay: config.delay, limit: config.limit };
-        let ways = [("up", host, router, config.jitter), ("down", router, host, Duration::ZERO)];
-        for (way, from, to, jitter) in ways {
-            let (name, loss) = (format!("{name} {way}"), 0.0);
-            let link = LinkSpec { name, from, to, element, loss, jitter, is_bottleneck: false };
-            self.links.push(link);
+    fn access(&mut self, name: &str, host: Node, router: Node, config: &LinkConfig) {
+        let up = config.clone();
+        let down = LinkConfig { variation: Variation::None, ..up.clone() };
+        for (way, from, to, config) in [("up", host, router, up), ("down", router, host, down)] {
+            let name = format!("{name} {way}");
+            self.links.push(LinkSpec { name, from, to, config, is_bottleneck: false });
         }
     }
 
@@ -143,16 +131,18 @@ impl Network {
 }
 
 impl LinkSpec {
-    /// Builds the element; its chance comes from a stream of its own.
+    /// Builds the element; its chance comes from streams of its own.
     pub(crate) fn build(&self, seed: Seed) -> Element {
-        let jitter = seed.stream(&format!("jitter/{}", self.name));
-        let queue = RateDelay::new(self.element).with_jitter(self.jitter, jitter);
-        if self.loss <= 0.0 {
-            return Element::Plain(queue);
+        if self.config.is_plain() {
+            Element::Plain(self.config.plain(seed, &self.name))
+        } else {
+            Element::Other(self.config.build(seed, &self.name))
         }
-        let rng = seed.stream(&format!("loss/{}", self.name));
-        let loss = Box::new(RandomLoss::new(self.loss, rng));
-        Element::Other(Box::new(Chain::new(loss).then(Box::new(queue))))
+    }
+
+    /// Whether packets come out of it twice.
+    pub(crate) fn duplicates(&self) -> bool {
+        self.config.duplicate > 0.0
     }
 }
 
@@ -161,8 +151,8 @@ mod tests {
     use super::*;
 
     fn link(from: Node, to: Node) -> LinkSpec {
-        let (element, jitter) = (RateDelayConfig::default(), Duration::ZERO);
-        LinkSpec { name: String::new(), from, to, element, loss: 0.0, jitter, is_bottleneck: false }
+        let config = LinkConfig::default();
+        LinkSpec { name: String::new(), from, to, config, is_bottleneck: false }
     }
 
     #[test]

@@ -45,17 +45,18 @@ impl Observer {
         }
     }
 
-    /// A link took a packet in.
+    /// A link took a packet in; it is in it so many `times`.
     pub(crate) fn entered(
         &mut self,
         now: Instant,
         index: usize,
         link: &mut dyn Link<Parcel>,
         uid: u64,
+        times: u64,
     ) {
         let Some(checker) = &mut self.checker else { return };
         checker.in_order[index] = link.keeps_order();
-        checker.lines[index].push_back(uid);
+        checker.lines[index].extend(core::iter::repeat_n(uid, times as usize));
         let backlog = link.backlog(now);
         if !link.limit().holds(backlog) {
             let what = format!("queue of {} over its limit: {backlog:?}", checker.names[index]);

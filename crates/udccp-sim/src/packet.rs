@@ -1,5 +1,7 @@
 //! Packets in the network: the datagrams stay where they are, handles travel.
 
+use std::collections::BTreeMap;
+
 use udccp_base::{Datagram, Ecn, Instant};
 use udccp_link::Packet;
 
@@ -32,6 +34,11 @@ impl Packet for Parcel {
     fn mark_ce(&mut self) {
         self.ecn = Ecn::Ce;
     }
+
+    /// Every pair has hosts of its own, so the destination tells flows and directions apart.
+    fn flow_hash(&self) -> u64 {
+        u64::from(self.to)
+    }
 }
 
 /// What the simulator knows of a packet in the network.
@@ -52,6 +59,9 @@ pub(crate) struct PacketStore {
     datagrams: Vec<Option<Datagram>>,
     meta: Vec<Meta>,
     free: Vec<u32>,
+    /// Slots whose packet is in the network more than once, and how many times more. A slot is free
+    /// when the last copy has left.
+    shared: BTreeMap<u32, u32>,
 }
 
 impl PacketStore {
@@ -90,13 +100,37 @@ impl PacketStore {
     /// Takes a packet out.
     #[inline]
     pub(crate) fn take(&mut self, slot: u32) -> Option<Datagram> {
+        if !self.shared.is_empty() && self.take_copy(slot) {
+            return self.datagrams[slot as usize].clone();
+        }
         self.free.push(slot);
         self.datagrams[slot as usize].take()
     }
 
-    /// All packets in the network.
+    /// The packet in a slot is in the network `copies` times more than before.
+    #[cold]
+    pub(crate) fn share(&mut self, slot: u32, copies: u32) {
+        *self.shared.entry(slot).or_default() += copies;
+    }
+
+    /// Takes one of several copies; `false` where there is only one.
+    #[cold]
+    fn take_copy(&mut self, slot: u32) -> bool {
+        let Some(more) = self.shared.get_mut(&slot) else { return false };
+        *more -= 1;
+        if *more == 0 {
+            self.shared.remove(&slot);
+        }
+        true
+    }
+
+    /// All packets in the network, each as often as it is there.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Meta> {
-        let both = self.datagrams.iter().zip(&self.meta);
-        both.filter(|(datagram, _)| datagram.is_some()).map(|(_, meta)| *meta)
+        let there = |(slot, datagram): (usize, &Option<Datagram>)| {
+            let copies = self.shared.get(&(slot as u32)).copied().unwrap_or(0);
+            let times = if datagram.is_some() { 1 + copies as usize } else { 0 };
+            core::iter::repeat_n(self.meta[slot], times)
+        };
+        self.datagrams.iter().enumerate().flat_map(there)
     }
 }

@@ -97,13 +97,15 @@ pub struct Crossing {
     pub acks: Tally,
 }
 
-/// Packets in one direction of one flow. `sent = delivered + dropped + in_flight`.
+/// Packets in one direction of one flow. `sent + duplicated = delivered + dropped + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCounts {
     /// Packets that the host put on its access link, in IP bytes.
     pub sent: Tally,
     /// Of these, packets that carry data.
     pub sent_data: u64,
+    /// Copies that links made of them.
+    pub duplicated: u64,
     /// Packets that reached the other host.
     pub delivered: Tally,
     /// Of these, packets that carry data.

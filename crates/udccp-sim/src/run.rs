@@ -115,6 +115,7 @@ fn fabric(
         element: spec.build(seed),
         to: spec.to,
         is_bottleneck: spec.is_bottleneck,
+        copies: spec.duplicates().then_some(0),
     };
     let path = |path: usize| match path % 2 {
         0 => PathRecorder::with_times(),
@@ -217,8 +218,9 @@ fn conserved(result: &RunResult, links: &[RunningLink], at: Instant) -> Result<(
     for flow in &result.flows {
         for (way, c) in [("forward", &flow.forward), ("reverse", &flow.reverse)] {
             let known = c.delivered.packets + c.dropped_total() + c.in_flight;
-            if c.sent.packets != known {
-                let what = format!("{} {way}: {} sent, {known} known", flow.name, c.sent.packets);
+            let made = c.sent.packets + c.duplicated;
+            if made != known {
+                let what = format!("{} {way}: {made} sent, {known} known", flow.name);
                 return Err(SimError::Invariant { at, what });
             }
         }
@@ -228,8 +230,8 @@ fn conserved(result: &RunResult, links: &[RunningLink], at: Instant) -> Result<(
         let stats = &result.whole;
         let inside = link.element.packets_inside() as u64;
         let known = stats.departed.packets + stats.dropped_total().packets + inside;
-        if stats.arrived.packets != known {
-            let arrived = stats.arrived.packets;
+        let arrived = stats.arrived.packets + stats.duplicated.packets;
+        if arrived != known {
             let what = format!("{}: {arrived} arrived, {known} known", result.name);
             return Err(SimError::Invariant { at, what });
         }

@@ -37,11 +37,15 @@ fn validate_hops(net: &Row) -> Result<(), SimError> {
         let what = format!("{} hops; routers stand in a row of 1 to {MAX_HOPS}", net.hops.len());
         return Err(SimError::config(what));
     }
-    let ways = net.hops.iter().flat_map(|h| [("forward", h.forward), ("reverse", h.reverse)]);
-    for (way, link) in ways {
-        if !(0.0..=1.0).contains(&link.loss) {
-            let what = format!("{way} loss is {}; a probability lies between 0 and 1", link.loss);
-            return Err(SimError::config(what));
+    for (hop, number) in net.hops.iter().zip(1..) {
+        for (way, link) in [("forward", &hop.forward), ("reverse", &hop.reverse)] {
+            link.check().map_err(|why| SimError::config(format!("hop {number} {way}: {why}")))?;
+        }
+    }
+    for pair in &net.pairs {
+        for (end, link) in [("sender", &pair.sender_access), ("receiver", &pair.receiver_access)] {
+            let name = &pair.name;
+            link.check().map_err(|why| SimError::config(format!("{name} {end}: {why}")))?;
         }
     }
     Ok(())

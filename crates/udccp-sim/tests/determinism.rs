@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{DataRate, Duration, Seed};
 use udccp_sim::{
-    AccessConfig, Bulk, ConstantRate, Dumbbell, DumbbellConfig, PairConfig, QueueLimit, RunConfig,
-    RunResult,
+    AccessConfig, Bulk, ConstantRate, Dumbbell, DumbbellConfig, LossConfig, PairConfig, QueueLimit,
+    RunConfig, RunResult, Variation,
 };
 
 fn run(seed: u64, check: bool) -> RunResult {
     let rate = DataRate::from_mbps(20);
     let rtt = Duration::from_millis(30);
     let mut config = DumbbellConfig::symmetric(rate, rtt, QueueLimit::Packets(30));
-    config.reverse.loss = 0.01;
+    config.reverse.loss = LossConfig::Random(0.01);
     let mut net = Dumbbell::new(config);
     for i in 0..3 {
         let at = net.next_addresses();
@@ -119,19 +119,20 @@ proptest! {
     ) {
         let rate = DataRate::from_bits_per_sec(kbps * 1_000);
         let mut config = DumbbellConfig::symmetric(rate, Duration::from_micros(rtt_us), limit);
-        config.forward.loss = loss;
+        config.forward.loss = LossConfig::Random(loss);
         let mut net = Dumbbell::new(config);
         let access = AccessConfig {
             rate: access_mbps.map(DataRate::from_mbps),
             delay: Duration::from_micros(seed),
             limit: if seed % 3 == 0 { limit } else { QueueLimit::Unlimited },
-            jitter: Duration::from_micros(seed % 4 * 50),
+            variation: Variation::Uniform(Duration::from_micros(seed % 4 * 50)),
+            ..AccessConfig::default()
         };
         for (i, window) in windows.iter().enumerate() {
             let at = net.next_addresses();
             net.add_pair(PairConfig {
-                sender_access: access,
-                receiver_access: access,
+                sender_access: access.clone(),
+                receiver_access: access.clone(),
                 start_jitter: Duration::from_millis(300),
                 ..PairConfig::new(
                     format!("flow {i}"),

@@ -128,7 +128,7 @@ fn a_window_of_twice_the_path_fills_the_link_and_half_a_window_half_of_it() {
 fn random_loss_is_that_of_the_configuration() {
     let rate = DataRate::from_mbps(100);
     let mut config = DumbbellConfig::symmetric(rate, ms(20), QueueLimit::Unlimited);
-    config.forward.loss = 0.05;
+    config.forward.loss = udccp_sim::LossConfig::Random(0.05);
     let mut net = Dumbbell::new(config);
     let at = net.next_addresses();
     let source = ConstantRate::new(DataRate::from_mbps(10), 1000);

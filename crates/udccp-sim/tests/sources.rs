@@ -21,7 +21,7 @@ fn rng() -> Rng {
 fn lossy(source: impl Source + 'static, seconds: u64, window: u64, loss: f64) -> FlowResult {
     let rate = DataRate::from_mbps(8);
     let mut config = DumbbellConfig::symmetric(rate, ms(20), QueueLimit::Unlimited);
-    config.forward.loss = loss;
+    config.forward.loss = udccp_sim::LossConfig::Random(loss);
     let mut net = Dumbbell::new(config);
     let at = net.next_addresses();
     let (sender, receiver) = (ToySender::new(at, window), ToyReceiver::new(at));

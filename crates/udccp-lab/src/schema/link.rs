@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use udccp_base::{DataRate, Duration};
-use udccp_sim::{AccessConfig, BottleneckConfig};
+use udccp_sim::{LinkConfig, LossConfig, Variation};
 
 use super::choice::words;
 use super::quantity::{Limit, Percent};
@@ -83,23 +83,27 @@ impl Link {
     }
 
     /// As an access link of the simulator, on a path of round-trip time `rtt`.
-    pub fn access_config(&self, rtt: Duration) -> AccessConfig {
-        AccessConfig {
-            rate: Some(self.rate),
-            delay: self.delay(Duration::ZERO),
-            limit: self.limit.resolve(self.rate, rtt),
-            jitter: self.jitter,
-        }
+    pub fn access_config(&self, rtt: Duration) -> LinkConfig {
+        self.config(Duration::ZERO, rtt)
     }
 
     /// As a link between routers of the simulator, on a path of round-trip time `rtt` whose other
     /// links take `others` one way.
-    pub fn bottleneck_config(&self, others: Duration, rtt: Duration) -> BottleneckConfig {
-        BottleneckConfig {
+    pub fn bottleneck_config(&self, others: Duration, rtt: Duration) -> LinkConfig {
+        self.config(others, rtt)
+    }
+
+    fn config(&self, others: Duration, rtt: Duration) -> LinkConfig {
+        LinkConfig {
             rate: Some(self.rate),
             delay: self.delay(others),
             limit: self.limit.resolve(self.rate, rtt),
-            loss: self.loss.0 / 100.0,
+            loss: match self.loss.0 {
+                0.0 => LossConfig::None,
+                percent => LossConfig::Random(percent / 100.0),
+            },
+            variation: Variation::Uniform(self.jitter),
+            ..LinkConfig::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use udccp_base::{Ecn, Seed};
-use udccp_link::{Backlog, Drops, LinkStats, QueueLimit, RateDelayConfig};
+use udccp_link::{Backlog, Drops, LinkConfig, LinkStats, QueueLimit};
 
 use super::*;
 use crate::network::{LinkSpec, Node};
@@ -12,9 +12,7 @@ fn network() -> Network {
         name: name.to_owned(),
         from,
         to,
-        element: RateDelayConfig::default(),
-        loss: 0.0,
-        jitter: Default::default(),
+        config: LinkConfig::default(),
         is_bottleneck: false,
     };
     let (host, router) = (Node::Host(0), Node::Router(0));
@@ -96,7 +94,7 @@ fn a_packet_that_overtakes_is_an_error_where_order_is_kept() {
         let mut observer = observer();
         let mut link = Says(Backlog::default(), QueueLimit::Unlimited, keeps_order);
         for uid in [1, 2] {
-            observer.entered(Instant::ZERO, 0, &mut link, uid);
+            observer.entered(Instant::ZERO, 0, &mut link, uid, 1);
         }
         observer.departed(Instant::ZERO, 0, parcel(0), (&datagram(1), meta(2)));
         assert!(complaint(&mut observer).contains(expected));
@@ -107,7 +105,7 @@ fn a_packet_that_overtakes_is_an_error_where_order_is_kept() {
 fn a_packet_that_was_dropped_leaves_no_gap_in_the_order() {
     let mut observer = observer();
     for uid in [1, 2, 3] {
-        observer.entered(Instant::ZERO, 0, &mut ordered(), uid);
+        observer.entered(Instant::ZERO, 0, &mut ordered(), uid, 1);
     }
     observer.dropped(0, 2);
     for uid in [1, 3] {
@@ -128,7 +126,7 @@ fn a_queue_over_its_limit_is_an_error() {
     let mut observer = observer();
     let backlog = Backlog { packets: 6, bytes: 9_000 };
     let mut full = Says(backlog, QueueLimit::Packets(5), true);
-    observer.entered(Instant::ZERO, 0, &mut full, 1);
+    observer.entered(Instant::ZERO, 0, &mut full, 1, 1);
     assert!(complaint(&mut observer).contains("queue of up over its limit"));
 }
 

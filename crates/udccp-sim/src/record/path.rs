@@ -48,6 +48,7 @@ impl Totals {
             counts: PathCounts {
                 sent: now.sent - old.sent,
                 sent_data: now.sent_data - old.sent_data,
+                duplicated: now.duplicated - old.duplicated,
                 delivered: now.delivered - old.delivered,
                 delivered_data: now.delivered_data - old.delivered_data,
                 dropped,
@@ -85,6 +86,10 @@ impl PathRecorder {
                 times.delay.record(now - sent);
             }
         }
+    }
+
+    pub(crate) fn duplicated(&mut self, copies: u64) {
+        self.now.counts.duplicated += copies;
     }
 
     pub(crate) fn dropped(&mut self, reason: DropReason) {

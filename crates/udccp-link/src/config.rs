@@ -1,0 +1,237 @@
+//! A whole link from one description.
+
+use udccp_base::{DataRate, Duration, Instant, Seed};
+
+use crate::chain::Chain;
+use crate::change::{Change, Scheduled};
+use crate::delay::{Delay, DelayConfig, Reorder, Variation};
+use crate::filter::{Corrupt, Duplicate, Filter, Mtu};
+use crate::limit::QueueLimit;
+use crate::link::Link;
+use crate::loss::{GilbertElliott, Loss, LossConfig};
+use crate::opportunities::{Opportunities, TraceDriven};
+use crate::packet::Packet;
+use crate::queue::{
+    CoDel, CoDelConfig, DropHead, DropTail, FqCoDel, FqCoDelConfig, Pie, PieConfig, Queue, Red,
+    RedConfig,
+};
+use crate::rate_delay::{RateDelay, RateDelayConfig};
+use crate::transmitter::Transmitter;
+
+/// Which queue waits before the transmitter.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum QueueConfig {
+    /// Drops what arrives while the queue is full.
+    #[default]
+    DropTail,
+    /// Drops what waited longest while the queue is full.
+    DropHead,
+    /// RED and Adaptive RED. The limit is that of the link.
+    Red(RedConfig),
+    /// CoDel. The limit is that of the link.
+    CoDel(CoDelConfig),
+    /// FQ-CoDel. The limit is that of the link.
+    FqCoDel(FqCoDelConfig),
+    /// PIE. The limit is that of the link.
+    Pie(PieConfig),
+}
+
+/// One direction of a link: everything that can be said of it. The default loses nothing and takes
+/// no time.
+///
+/// A packet meets, in this order: the MTU, loss, duplication, the queue and the transmitter, the
+/// delay (with reordering), corruption.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkConfig {
+    /// Rate of the transmitter in bits of IP packets; `None` serialises in no time.
+    pub rate: Option<DataRate>,
+    /// The transmitter works when this trace says; `rate` then says nothing.
+    pub trace: Option<Opportunities>,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Limit of the queue. A host's own queue is unlimited by default.
+    pub limit: QueueLimit,
+    /// Which queue.
+    pub queue: QueueConfig,
+    /// Which packets are lost.
+    pub loss: LossConfig,
+    /// How the delay of each packet differs from `delay`.
+    pub variation: Variation,
+    /// Let packets overtake each other where their delays allow.
+    pub free_order: bool,
+    /// Packets that leave their place in the line.
+    pub reorder: Option<Reorder>,
+    /// Share of packets, 0..=1, of which a copy follows.
+    pub duplicate: f64,
+    /// Share of packets, 0..=1, that arrive corrupted (and are dropped for that).
+    pub corrupt: f64,
+    /// The longest packet that passes, in bytes of IP length; `None` is no limit.
+    pub mtu: Option<u32>,
+    /// What changes, and when.
+    pub changes: Vec<(Instant, Change)>,
+}
+
+impl LinkConfig {
+    /// Whether a [`RateDelay`] is all of it: the fast element.
+    pub fn is_plain(&self) -> bool {
+        let only_queue = self.queue == QueueConfig::DropTail && self.trace.is_none();
+        let plain_delay = matches!(self.variation, Variation::None | Variation::Uniform(_))
+            && !self.free_order
+            && self.reorder.is_none();
+        only_queue && plain_delay && !self.filters() && self.changes.is_empty()
+    }
+
+    /// The same link without anything that happens by chance or by record: no loss, no varying
+    /// delay, no reordering, no copies, no corruption.
+    #[must_use]
+    pub fn without_chance(&self) -> Self {
+        let is_loss = |(_, change): &(Instant, Change)| matches!(change, Change::Loss(_));
+        Self {
+            loss: LossConfig::None,
+            variation: Variation::None,
+            free_order: false,
+            reorder: None,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            changes: self.changes.iter().filter(|change| !is_loss(change)).cloned().collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether this makes sense.
+    ///
+    /// # Errors
+    /// A number that is out of its range, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let changed = self.changes.iter().filter_map(|(_, change)| match change {
+            Change::Loss(loss) => Some(loss),
+            _ => None,
+        });
+        let mut shares = vec![("duplication", self.duplicate), ("corruption", self.corrupt)];
+        shares.extend(self.reorder.map(|reorder| ("reordering", reorder.probability)));
+        for loss in core::iter::once(&self.loss).chain(changed) {
+            match loss {
+                LossConfig::Random(probability) => shares.push(("loss", *probability)),
+                LossConfig::GilbertElliott(GilbertElliott { p, r, h, k }) => {
+                    shares.extend([("p", *p), ("r", *r), ("h", *h), ("k", *k)]);
+                }
+                _ => {}
+            }
+        }
+        match shares.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
+            Some((what, share)) => {
+                Err(format!("{what} is {share}; a probability lies between 0 and 1"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The fast element, of the parts of this that it knows. Its chance comes from streams of `seed`
+    /// that carry the link's name.
+    pub fn plain<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
+        let Self { rate, delay, limit, .. } = *self;
+        let below = match self.variation {
+            Variation::Uniform(below) => below,
+            _ => Duration::ZERO,
+        };
+        RateDelay::new(RateDelayConfig { rate, delay, limit })
+            .with_jitter(below, seed.stream(&format!("jitter/{name}")))
+    }
+
+    /// The whole link. Its chance comes from streams of `seed` that carry the link's name.
+    pub fn build<P>(&self, seed: Seed, name: &str) -> Box<dyn Link<P>>
+    where
+        P: Packet + Clone + core::fmt::Debug + Send + 'static,
+    {
+        let mut chain = Parts(None);
+        if let Some(mtu) = self.mtu {
+            chain.add(Box::new(Filter::new(Mtu(mtu))));
+        }
+        if self.loses() {
+            let rng = seed.stream(&format!("loss/{name}"));
+            chain.add(Box::new(Filter::new(Loss::new(self.loss.clone(), rng))));
+        }
+        if self.duplicate > 0.0 {
+            let rng = seed.stream(&format!("duplicate/{name}"));
+            chain.add(Box::new(Filter::new(Duplicate::new(self.duplicate, rng))));
+        }
+        self.transport(&mut chain, seed, name);
+        if self.corrupt > 0.0 {
+            let rng = seed.stream(&format!("corrupt/{name}"));
+            chain.add(Box::new(Filter::new(Corrupt::new(self.corrupt, rng))));
+        }
+        match chain.0 {
+            Some(chain) if self.changes.is_empty() => Box::new(chain),
+            Some(chain) => Box::new(Scheduled::new(chain, self.changes.clone())),
+            None => Box::new(self.plain::<P>(seed, name)),
+        }
+    }
+
+    /// Queue, transmitter and delay: one element where the fast one will do, else two.
+    fn transport<P>(&self, chain: &mut Parts<P>, seed: Seed, name: &str)
+    where
+        P: Packet + core::fmt::Debug + Send + 'static,
+    {
+        let bare = Self { mtu: None, duplicate: 0.0, corrupt: 0.0, ..self.clone() };
+        let moves = |(_, change): &(Instant, Change)| !matches!(change, Change::Loss(_));
+        let fixed = !self.changes.iter().any(moves);
+        if fixed && (Self { loss: LossConfig::None, changes: Vec::new(), ..bare }).is_plain() {
+            chain.add(Box::new(self.plain(seed, name)));
+            return;
+        }
+        let queue = self.queue(seed, name);
+        chain.add(match &self.trace {
+            Some(trace) => Box::new(TraceDriven::new(trace.clone(), queue)) as Box<dyn Link<P>>,
+            None => Box::new(Transmitter::new(self.rate, queue)),
+        });
+        let config = DelayConfig {
+            delay: self.delay,
+            variation: self.variation.clone(),
+            free_order: self.free_order,
+            reorder: self.reorder,
+        };
+        let rng = seed.stream(&format!("jitter/{name}"));
+        let reorder = seed.stream(&format!("reorder/{name}"));
+        chain.add(Box::new(Delay::new(config, rng, reorder)));
+    }
+
+    fn queue<P>(&self, seed: Seed, name: &str) -> Box<dyn Queue<P>>
+    where
+        P: Packet + core::fmt::Debug + Send + 'static,
+    {
+        let limit = self.limit;
+        let rng = |kind: &str| seed.stream(&format!("{kind}/{name}"));
+        match self.queue {
+            QueueConfig::DropTail => Box::new(DropTail::new(limit)),
+            QueueConfig::DropHead => Box::new(DropHead::new(limit)),
+            QueueConfig::Red(red) => Box::new(Red::new(RedConfig { limit, ..red }, rng("red"))),
+            QueueConfig::CoDel(codel) => Box::new(CoDel::new(CoDelConfig { limit, ..codel })),
+            QueueConfig::FqCoDel(fq) => {
+                let codel = CoDelConfig { limit, ..fq.codel };
+                Box::new(FqCoDel::new(FqCoDelConfig { codel, ..fq }, &mut rng("fq-codel")))
+            }
+            QueueConfig::Pie(pie) => Box::new(Pie::new(PieConfig { limit, ..pie }, rng("pie"))),
+        }
+    }
+
+    fn filters(&self) -> bool {
+        self.mtu.is_some() || self.loses() || self.duplicate > 0.0 || self.corrupt > 0.0
+    }
+
+    fn loses(&self) -> bool {
+        let changes = self.changes.iter().any(|(_, change)| matches!(change, Change::Loss(_)));
+        changes || !matches!(self.loss, LossConfig::None)
+    }
+}
+
+/// A chain that may still be empty.
+struct Parts<P>(Option<Chain<P>>);
+
+impl<P> Parts<P> {
+    fn add(&mut self, element: Box<dyn Link<P>>) {
+        self.0 = Some(match self.0.take() {
+            Some(chain) => chain.then(element),
+            None => Chain::new(element),
+        });
+    }
+}

@@ -1,0 +1,180 @@
+//! Controlled delay.
+
+use udccp_base::{Duration, Instant};
+
+use super::backlogged::Fifo;
+use super::{Queue, Waiting, mark};
+use crate::limit::{Backlog, QueueLimit};
+use crate::link::Drops;
+use crate::packet::Packet;
+use crate::stats::DropReason;
+
+/// What a [`CoDel`] is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// The standing delay that is acceptable: `TARGET` (RFC 8289 section 4.3).
+    pub target: Duration,
+    /// How long the delay may stay above it: `INTERVAL`, about the longest usual round-trip time.
+    pub interval: Duration,
+    /// No drop while this many bytes or fewer wait: the largest packet, `MAXPACKET`.
+    pub max_packet: u32,
+    /// Mark packets of ECN-capable transports instead of dropping them.
+    pub ecn: bool,
+    /// Hard limit of the queue.
+    pub limit: QueueLimit,
+}
+
+impl Default for CoDelConfig {
+    /// 5 ms, 100 ms, 1500 bytes, no ECN, no limit.
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            max_packet: 1500,
+            ecn: false,
+            limit: QueueLimit::Unlimited,
+        }
+    }
+}
+
+/// The state of CoDel, apart from the packets: RFC 8289 section 5.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Controller {
+    /// When the delay will have been above the target for an interval.
+    first_above: Option<Instant>,
+    /// Time of the next drop, while in the drop state.
+    drop_next: Instant,
+    /// Drops since the drop state began.
+    count: u32,
+    /// `count` when it last began.
+    last_count: u32,
+    dropping: bool,
+}
+
+impl Controller {
+    /// The time of the drop after the one at `t`: `INTERVAL / sqrt(count)` later.
+    fn control_law(&self, t: Instant, interval: Duration) -> Instant {
+        let step = interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
+        t + Duration::from_nanos(step as u64)
+    }
+
+    /// Takes a packet out and says whether it may be dropped (`dodequeue`).
+    fn take<P: Packet>(
+        &mut self,
+        now: Instant,
+        config: &CoDelConfig,
+        fifo: &mut Fifo<P>,
+    ) -> (Option<Waiting<P>>, bool) {
+        let Some(first) = fifo.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let waited = now - first.since;
+        if waited < config.target || fifo.backlog().bytes <= u64::from(config.max_packet) {
+            self.first_above = None;
+            return (Some(first), false);
+        }
+        let ok_to_drop = match self.first_above {
+            Some(at) => now >= at,
+            None => {
+                self.first_above = Some(now + config.interval);
+                false
+            }
+        };
+        (Some(first), ok_to_drop)
+    }
+
+    /// The next packet of `fifo`, after those that have to be dropped. A packet that is marked
+    /// instead is one that leaves.
+    pub(crate) fn dequeue<P: Packet>(
+        &mut self,
+        now: Instant,
+        config: &CoDelConfig,
+        fifo: &mut Fifo<P>,
+        marked: &mut u64,
+        drops: &mut Drops<P>,
+    ) -> Option<Waiting<P>> {
+        let (mut first, mut ok_to_drop) = self.take(now, config, fifo);
+        if self.dropping {
+            self.dropping = ok_to_drop;
+            while self.dropping && now >= self.drop_next {
+                let mut victim = first?;
+                self.count += 1;
+                if mark(&mut victim.packet, config.ecn, marked) {
+                    self.drop_next = self.control_law(self.drop_next, config.interval);
+                    return Some(victim);
+                }
+                drops.push((victim.packet, DropReason::EarlyDrop));
+                (first, ok_to_drop) = self.take(now, config, fifo);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next, config.interval);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            let mut victim = first?;
+            first = if mark(&mut victim.packet, config.ecn, marked) {
+                Some(victim)
+            } else {
+                drops.push((victim.packet, DropReason::EarlyDrop));
+                self.take(now, config, fifo).0
+            };
+            self.begin_dropping(now, config.interval);
+        }
+        first
+    }
+
+    /// Enters the drop state, where the last one left off if that was not long ago.
+    fn begin_dropping(&mut self, now: Instant, interval: Duration) {
+        self.dropping = true;
+        let delta = self.count - self.last_count;
+        let recent = now - self.drop_next < interval * 16;
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.drop_next = self.control_law(now, interval);
+        self.last_count = self.count;
+    }
+}
+
+/// Controlled delay (RFC 8289): drops from the front, ever faster, while the delay of what leaves
+/// has been above a target for an interval.
+#[derive(Debug)]
+pub struct CoDel<P> {
+    config: CoDelConfig,
+    controller: Controller,
+    fifo: Fifo<P>,
+    marked: u64,
+}
+
+impl<P: Packet> CoDel<P> {
+    /// An empty queue.
+    pub fn new(config: CoDelConfig) -> Self {
+        Self { config, controller: Controller::default(), fifo: Fifo::default(), marked: 0 }
+    }
+}
+
+impl<P: Packet + core::fmt::Debug + Send> Queue<P> for CoDel<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, idle: bool, drops: &mut Drops<P>) {
+        if idle || self.config.limit.admits(self.fifo.backlog(), packet.wire_len()) {
+            self.fifo.push(now, packet);
+        } else {
+            drops.push((packet, DropReason::QueueFull));
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut Drops<P>) -> Option<Waiting<P>> {
+        self.controller.dequeue(now, &self.config, &mut self.fifo, &mut self.marked, drops)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.config.limit
+    }
+
+    fn marked(&self) -> u64 {
+        self.marked
+    }
+}
