@@ -14,6 +14,7 @@ mod expected;
 pub mod export;
 mod measure;
 mod network;
+mod outcome;
 mod plan;
 mod protocol;
 mod record;
@@ -27,6 +28,7 @@ mod version;
 
 pub use campaign::{CampaignError, FailedRun, Outcome, Progress, Start, campaign, label};
 pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
+pub use outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord};
 pub use plan::{PlanOptions, Task, key, plan, run_seed};
 pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
 pub use record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};

@@ -8,6 +8,7 @@ use udccp_metrics::{
 };
 use udccp_sim::{FlowResult, FlowSample, RunResult};
 
+use crate::outcome;
 use crate::record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};
 use crate::schema::{Flow, Measure, SCHEMA, Scenario};
 use crate::version::VERSION;
@@ -35,6 +36,7 @@ pub(crate) fn record(
         record.flows.push(flow);
     }
     record.system = system_record(&mut record, measure, result);
+    record.links = outcome::links(result, measure.to - measure.from);
     let (events, packets) = (result.cost.events, result.cost.packets);
     record.cost = CostRecord { cpu_s, events, packets };
     record
@@ -92,6 +94,10 @@ fn flow_record(
         congestion_events: found.last_probe.congestion_events,
         timeouts: found.last_probe.timeouts,
         retransmits: found.last_probe.retransmits,
+        messages: found.messages.as_ref().map(outcome::completions),
+        responses: found.responses.as_ref().map(outcome::completions),
+        transfers: found.transfers.as_ref().map(outcome::completions),
+        crossings: outcome::crossings(found),
         series: SeriesRecord {
             t_s: found.series.iter().map(|s| s.end.as_secs_f64()).collect(),
             throughput_mbps: found.series.iter().map(|s| s.throughput().as_mbps()).collect(),

@@ -1,46 +1,156 @@
 //! From a scenario to the network that the simulator runs.
 
-use udccp_base::Seed;
-use udccp_sim::{Bulk, ConstantRate, Dumbbell, DumbbellConfig, PairConfig, Source};
+use udccp_base::{Duration, Rng, Seed};
+use udccp_sim::{
+    Bulk, Codec, ConstantRate, Dialogue, Frames, HopConfig, LinkConfig, OnOff, PairAddresses,
+    PairConfig, RequestResponse, Row, Source, Speech, Transfer, Video, Voip, poisson,
+};
 
 use crate::run::RunError;
-use crate::schema::{Flow, Scenario, Traffic};
+use crate::schema::{
+    CodecName, Direction, Drawn, Flow, Link, Scenario, Silence, Topology, Traffic,
+};
 use crate::transports;
+
+/// Most transfers that one flow may stand for.
+const MAX_TRANSFERS: usize = 50_000;
 
 /// The network of a scenario with all of its flows.
 ///
 /// # Errors
 /// Flow settings that contradict each other.
-pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Dumbbell, RunError> {
-    let topology = &scenario.topology;
-    let rtt = topology.rtt();
-    let forward = topology.bottleneck.bottleneck_config(topology.access_delays(), rtt);
-    let reverse = forward.without_chance();
-    let access = topology.access.access_config(rtt);
-    let mut network = Dumbbell::new(DumbbellConfig { forward, reverse });
+pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Row, RunError> {
+    let mut row = Row::new(hops(&scenario.topology));
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
-        let ends = transports::build(flow, network.next_addresses(), own)
-            .map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
-        let pair = PairConfig::new(&flow.name, ends.sender, ends.receiver, source(flow));
-        network.add_pair(PairConfig {
-            sender_access: access.clone(),
-            receiver_access: access.clone(),
-            start: flow.start,
-            start_jitter: scenario.time.phase,
-            stop: flow.stop,
-            ..pair
-        });
+        match flow.traffic {
+            Traffic::Poisson { every, size } => {
+                let pairs = transfers(scenario, flow, (every, size), own, row.pairs())?;
+                row.add_flow(&flow.name, pairs);
+            }
+            _ => {
+                let source = source(&flow.traffic, own.stream("source"));
+                let at = row.next_addresses();
+                row.add_pair(pair(scenario, flow, &flow.name, at, own, source)?);
+            }
+        }
     }
-    Ok(network)
+    Ok(row)
 }
 
-fn source(flow: &Flow) -> Box<dyn Source> {
-    match flow.traffic {
-        Traffic::Bulk => Box::new(Bulk::new()),
-        Traffic::ConstantRate { rate, size } => {
-            let size = u32::try_from(size.bytes()).unwrap_or(u32::MAX);
-            Box::new(ConstantRate::new(rate, size))
+fn hops(topology: &Topology) -> Vec<HopConfig> {
+    let (rtt, others) = (topology.rtt(), topology.access_delays());
+    let config = |link: &Link| LinkConfig {
+        delay: topology.delay_of(link),
+        ..link.bottleneck_config(others, rtt)
+    };
+    let hop = |(link, reverse): (&Link, Option<&Link>)| {
+        let forward = config(link);
+        let reverse = reverse.map_or_else(|| forward.without_chance(), config);
+        HopConfig { forward, reverse }
+    };
+    topology.hops().map(hop).collect()
+}
+
+/// Both hosts of a flow, or of one of its transfers; `own` is the seed of that.
+fn pair(
+    scenario: &Scenario,
+    flow: &Flow,
+    name: &str,
+    at: PairAddresses,
+    own: Seed,
+    source: Box<dyn Source>,
+) -> Result<PairConfig, RunError> {
+    let topology = &scenario.topology;
+    let ends = transports::build(flow, at, own)
+        .map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
+    let access =
+        |own: &Option<Link>| own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt());
+    // The simulator counts routers from 0, and a flow in reverse enters at the right.
+    let router = |number: Option<u64>, end: usize| number.map_or(end, |n| n as usize - 1);
+    let left = router(flow.enters, 0);
+    let right = router(flow.leaves, topology.routers() - 1);
+    let (enters, leaves) = match flow.direction {
+        Direction::Forward => (left, right),
+        Direction::Reverse => (right, left),
+    };
+    Ok(PairConfig {
+        sender_access: access(&flow.access),
+        receiver_access: access(&flow.receiver_access),
+        enters: Some(enters),
+        leaves: Some(leaves),
+        start: flow.start,
+        start_jitter: scenario.time.phase,
+        stop: flow.stop,
+        ..PairConfig::new(name, ends.sender, ends.receiver, source)
+    })
+}
+
+/// The transfers that come while the flow lasts, each between hosts of its own. The phase is drawn
+/// with the arrivals.
+fn transfers(
+    scenario: &Scenario,
+    flow: &Flow,
+    (every, size): (Duration, Drawn<udccp_base::DataSize>),
+    own: Seed,
+    first: usize,
+) -> Result<Vec<PairConfig>, RunError> {
+    let end = flow.stop.unwrap_or(scenario.time.duration);
+    let mut rng = own.stream("arrivals");
+    let sizes = size.distribution();
+    let arrivals = poisson(flow.start, end, every, sizes, &mut rng, MAX_TRANSFERS + 1);
+    if arrivals.is_empty() || arrivals.len() > MAX_TRANSFERS {
+        let why = match arrivals.is_empty() {
+            true => format!("no transfer comes before {end}; make `every` shorter than {every}"),
+            false => format!("more than {MAX_TRANSFERS} transfers come; make `every` longer"),
+        };
+        return Err(RunError::Flow { flow: flow.name.clone(), why });
+    }
+    let one = |(i, arrival): (usize, &udccp_sim::Arrival)| {
+        let name = format!("{}/{}", flow.name, i + 1);
+        let at = PairAddresses::of(first + i);
+        let source = Box::new(Transfer::new(arrival.bytes));
+        let pair = pair(scenario, flow, &name, at, own.derive(&name), source)?;
+        Ok(PairConfig { start: arrival.at, start_jitter: Duration::ZERO, stop: None, ..pair })
+    };
+    arrivals.iter().enumerate().map(one).collect()
+}
+
+fn source(traffic: &Traffic, rng: Rng) -> Box<dyn Source> {
+    let bytes = |size: udccp_base::DataSize| u32::try_from(size.bytes()).unwrap_or(u32::MAX);
+    match *traffic {
+        // Poisson arrivals are made of transfers; see `transfers`.
+        Traffic::Bulk | Traffic::Poisson { .. } => Box::new(Bulk::new()),
+        Traffic::Transfer { size } => Box::new(Transfer::new(size.bytes())),
+        Traffic::ConstantRate { rate, size } => Box::new(ConstantRate::new(rate, bytes(size))),
+        Traffic::OnOff { rate, size, on, off } => {
+            let (on, off) = (on.distribution(), off.distribution());
+            Box::new(OnOff::new(rate, bytes(size), on, off, rng))
+        }
+        Traffic::Voip { codec, packet, silence, patience } => {
+            let codec = match codec {
+                CodecName::G711 => Codec::G711,
+                CodecName::G729 => Codec::G729,
+            };
+            let speech = match silence {
+                Silence::None => None,
+                Silence::P59 => Some(Speech::P59),
+                Silence::Means { talk, pause } => Some(Speech { talk, pause }),
+            };
+            Box::new(Voip::new(codec, packet, speech, patience, rng))
+        }
+        Traffic::Video { rate, every, group, ratio, patience } => {
+            let group = u32::try_from(group).unwrap_or(u32::MAX);
+            let frames = Frames::pattern(rate, every, group, ratio);
+            Box::new(Video::new(frames, every, patience))
+        }
+        Traffic::VideoTrace { ref trace, every, patience } => {
+            Box::new(Video::new(Frames::of(trace.bytes.clone()), every, patience))
+        }
+        Traffic::RequestResponse { request, response, think, timeout } => {
+            let [request, response] = [request, response].map(Drawn::distribution);
+            let think = think.distribution();
+            Box::new(RequestResponse::new(Dialogue { request, response, think, timeout }, rng))
         }
     }
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use udccp_metrics::Measured;
 
+use crate::outcome::{CompletionRecord, CrossingRecord, LinkRecord};
+
 /// One run.
 ///
 /// Rates are means over the measured interval; packet counts and cost are of the whole run. A value
@@ -26,6 +28,9 @@ pub struct Record {
     pub flows: Vec<FlowRecord>,
     /// The network and all flows together.
     pub system: SystemRecord,
+    /// The links between routers, hop by hop, forward before reverse.
+    #[serde(default)]
+    pub links: Vec<LinkRecord>,
     /// What the run cost.
     pub cost: CostRecord,
     /// Hash over the log of all events: equal for equal runs.
@@ -93,6 +98,18 @@ pub struct FlowRecord {
     pub timeouts: u64,
     /// Packets retransmitted in the whole run.
     pub retransmits: u64,
+    /// Messages, where the traffic follows each: from being made to being whole at the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<CompletionRecord>,
+    /// Requests and their responses: from the request being made to the response being whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<CompletionRecord>,
+    /// Transfers: from the start to the last byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<CompletionRecord>,
+    /// The links between routers on the flow's way, in the order of the way.
+    #[serde(default)]
+    pub crossings: Vec<CrossingRecord>,
     /// The flow over time.
     pub series: SeriesRecord,
 }

@@ -104,7 +104,7 @@ fn frames_go_in_equal_packets_and_arrive_whole() {
 
 #[test]
 fn a_frame_with_a_lost_packet_does_not_arrive() {
-    let frames = Frames::of(vec![5_000]).unwrap();
+    let frames = Frames::of([5_000]);
     let flow = lossy(Video::new(frames, ms(40), ms(400)), 400, u64::MAX, 0.05);
     let messages = flow.messages.unwrap();
     // Four packets a frame: 0.95^4; standard deviation 0.4 points.

@@ -269,7 +269,7 @@ fn ids(root: &Node, key: &str) -> Vec<String> {
     items.iter().filter_map(|n| n.get("id")).map(Node::label).collect()
 }
 
-fn base_folder(path: &Path) -> PathBuf {
+pub(super) fn base_folder(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let above = match folder.parent() {
         Some(above) if folder.ends_with("experiments") => above,

@@ -4,11 +4,13 @@ use serde::Serialize;
 use udccp_base::{DataSize, Duration};
 
 use super::choice::words;
+use super::link::Link;
 use super::quantity::{Packets, Percent, StartWindow};
 use super::scenario::DEFAULT_PACKET;
+use super::topology::changed;
 use super::traffic::{Traffic, check};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Faults, FromNode, Node, Reader};
+use crate::document::{Faults, FromNode, Node, Reader, Value};
 use crate::protocol::Protocol;
 
 /// One flow from its sender to its receiver.
@@ -18,6 +20,21 @@ pub struct Flow {
     pub name: String,
     /// Its protocol.
     pub protocol: &'static Protocol,
+    /// From left to right, or from right to left.
+    #[serde(skip_serializing_if = "Direction::is_forward")]
+    pub direction: Direction,
+    /// Number of the leftmost router that it uses, from 1; the first where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enters: Option<u64>,
+    /// Number of the rightmost router that it uses; the last where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaves: Option<u64>,
+    /// The sender's access link, where it is not that of the topology.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Link>,
+    /// The receiver's access link, where it is not that of the topology.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver_access: Option<Link>,
     /// When it starts.
     pub start: Duration,
     /// When its application stops; at the end of the run otherwise.
@@ -31,6 +48,24 @@ pub struct Flow {
     /// Options used where the protocol is a TCP.
     pub tcp: TcpOptions,
 }
+
+words! {
+    /// Which way a flow's data goes.
+    Direction, "direction":
+    /// From left to right.
+    Forward = "forward",
+    /// From right to left.
+    Reverse = "reverse",
+}
+
+impl Direction {
+    fn is_forward(&self) -> bool {
+        *self == Self::Forward
+    }
+}
+
+/// Most flows that one [[flow]] can stand for.
+const MAX_COUNT: u64 = 10_000;
 
 /// Options of a DCCP flow. What is absent keeps the protocol's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -138,11 +173,54 @@ impl Default for TcpOptions {
 }
 
 impl Flow {
-    pub(super) fn read(node: &Node, faults: &Faults) -> Option<Self> {
+    /// Reads a [[flow]], which may stand for `count` flows, each `every` later than the one before.
+    /// `access` is what the topology says of access links.
+    pub(super) fn group(node: &Node, access: Option<&Node>, faults: &Faults) -> Option<Vec<Self>> {
+        let flow = Self::read(node, access, faults);
+        let count = node.get("count");
+        let every = node.get("every").map(|n| Duration::from_node(n, faults));
+        let Some(count) = count else {
+            if let Some(every) = node.get("every") {
+                let fault = "`every` stands between the flows of a group";
+                faults.push(Diagnostic::at(&every.span, fault).hint("say how many: count = 14"));
+            }
+            return flow.map(|flow| vec![flow]);
+        };
+        let number = u64::from_node(count, faults)?;
+        if !(1..=MAX_COUNT).contains(&number) {
+            let fault = format!("a group has 1 to {MAX_COUNT} flows, not {number}");
+            faults.push(Diagnostic::at(&count.span, fault));
+            return None;
+        }
+        let (flow, every) = (flow?, every.unwrap_or(Some(Duration::ZERO))?);
+        let member = |k: u64| Self {
+            name: format!("{}-{}", flow.name, k + 1),
+            start: flow.start + every * k,
+            ..flow.clone()
+        };
+        let members: Vec<Self> = (0..number).map(member).collect();
+        let last = members.last().map_or(Duration::ZERO, |f| f.start);
+        if let Some(stop) = flow.stop.filter(|stop| *stop <= last) {
+            let span = node.get("stop").map_or(&node.span, |n| &n.span);
+            let fault = format!("the last flow of the group starts at {last}, after {stop}");
+            faults.push(Diagnostic::at(span, fault));
+        }
+        Some(members)
+    }
+
+    fn read(node: &Node, access: Option<&Node>, faults: &Faults) -> Option<Self> {
         let label = node.get("name").map(Node::label).unwrap_or_default();
         let mut reader = Reader::new(node, format!("[[flow]] \"{label}\""), faults)?;
         let name: Option<String> = reader.need("name");
         let protocol = reader.need("protocol");
+        for key in ["count", "every"] {
+            reader.raw(key);
+        }
+        let direction = reader.or("direction", Direction::Forward);
+        let (enters, leaves) = (reader.want("enters"), reader.want("leaves"));
+        let own = own_access(reader.raw("access"), access, "flow.access", faults);
+        let receiver = reader.raw("receiver_access");
+        let receiver = own_access(receiver, access, "flow.receiver_access", faults);
         let start = reader.or("start", Duration::ZERO);
         let stop: Option<Duration> = reader.want("stop");
         let packet = reader.or("packet", DEFAULT_PACKET);
@@ -163,8 +241,40 @@ impl Flow {
         }
         reader.finish();
         let (name, protocol, traffic) = (name?, protocol?, traffic?);
-        Some(Self { name, protocol, start, stop, packet, traffic, dccp, tcp })
+        Some(Self {
+            name,
+            protocol,
+            direction,
+            enters,
+            leaves,
+            access: own?,
+            receiver_access: receiver?,
+            start,
+            stop,
+            packet,
+            traffic,
+            dccp,
+            tcp,
+        })
     }
+}
+
+/// The access link of one host: as the topology has it, but for what is said here. The outer
+/// `None` is a fault.
+#[expect(clippy::option_option, reason = "absent is not wrong")]
+fn own_access(
+    own: Option<&Node>,
+    common: Option<&Node>,
+    what: &str,
+    faults: &Faults,
+) -> Option<Option<Link>> {
+    let Some(own) = own else { return Some(None) };
+    let is_table = matches!(own.value, Value::Table(_));
+    let merged = match common.filter(|_| is_table) {
+        Some(common) => changed(common, Some(own), &[]),
+        None => own.clone(),
+    };
+    Link::access(&merged, what, faults).map(Some)
 }
 
 /// A flow's name is a path in `--set` and a file name of captures.

@@ -48,6 +48,9 @@ pub struct Link {
 }
 
 impl Link {
+    /// Keys of a bottleneck that say something of its forward direction alone.
+    pub(super) const FORWARD_ONLY: [&str; 1] = ["loss"];
+
     /// An access link: `delay` is that of the link, nothing limits its queue unless said.
     pub fn access(node: &Node, what: &str, faults: &Faults) -> Option<Self> {
         let mut reader = Reader::new(node, what, faults)?;

@@ -5,6 +5,7 @@ mod case;
 pub(crate) mod choice;
 mod claim;
 mod context;
+mod drawn;
 mod experiment;
 mod flow;
 mod grid;
@@ -14,6 +15,8 @@ mod quantity;
 mod reference;
 mod scenario;
 mod table;
+mod topology;
+mod trace;
 mod traffic;
 
 pub use case::Case;
@@ -21,15 +24,16 @@ pub(crate) use case::PARTS;
 pub use claim::{Bound, Claim, Explanation, Predicate};
 pub use context::{CASE_AXIS, View};
 pub use experiment::{Assumption, Experiment, Study, Variant};
-pub use flow::{AckCounting, DccpOptions, Flow, Reduction, TcpOptions, TcpProfile};
+pub use flow::{AckCounting, DccpOptions, Direction, Flow, Reduction, TcpOptions, TcpProfile};
 pub use grid::{Axis, Filter, Grid, Point};
 pub use link::{Link, Propagation, Queue};
 pub use metric::{Metric, Rates};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, StartWindow};
 pub use reference::{Published, Reference};
-pub use scenario::{Measure, SCHEMA, Scenario, Shape, Time, Topology};
+pub use scenario::{Measure, SCHEMA, Scenario, Time};
 pub use table::{Figure, FigureKind, Table};
-pub use traffic::Traffic;
+pub use topology::{Hop, Shape, Topology};
+pub use traffic::{CodecName, Drawn, Silence, Trace, Traffic};
 
 /// The names of the flows as a file writes them.
 fn flow_names(flows: &crate::document::Node) -> Vec<String> {

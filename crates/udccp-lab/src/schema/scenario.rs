@@ -3,9 +3,8 @@
 use serde::Serialize;
 use udccp_base::{DataSize, Duration};
 
-use super::choice::words;
 use super::flow::Flow;
-use super::link::{Link, Propagation};
+use super::topology::Topology;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Faults, FromNode, Node, Reader};
 
@@ -22,44 +21,6 @@ pub struct Scenario {
     /// The flows, in the order of the file.
     #[serde(rename = "flow")]
     pub flows: Vec<Flow>,
-}
-
-/// The network between the hosts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Topology {
-    /// Its shape.
-    pub shape: Shape,
-    /// The link between each host and its router, the same for all.
-    pub access: Link,
-    /// The link between the two routers.
-    pub bottleneck: Link,
-}
-
-words! {
-    /// Shapes of networks.
-    Shape, "topology shape":
-    /// Senders, router, bottleneck, router, receivers.
-    Dumbbell = "dumbbell",
-}
-
-impl Topology {
-    /// One-way propagation delay of the bottleneck.
-    pub fn bottleneck_delay(&self) -> Duration {
-        self.bottleneck.delay(self.access_delays())
-    }
-
-    /// Round-trip propagation time from host to host.
-    pub fn rtt(&self) -> Duration {
-        match self.bottleneck.propagation {
-            Propagation::Rtt(rtt) => rtt,
-            Propagation::Delay(delay) => (delay + self.access_delays()) * 2,
-        }
-    }
-
-    /// One-way propagation delay of the two access links together.
-    pub fn access_delays(&self) -> Duration {
-        self.access.delay(Duration::ZERO) * 2
-    }
 }
 
 /// When things happen.
@@ -107,16 +68,25 @@ impl Scenario {
                     .hint("add one: [[flow]] with name, protocol, start and traffic"),
             );
         }
-        let flows: Vec<Option<Flow>> = nodes.iter().map(|n| Flow::from_node(n, faults)).collect();
-        let flows: Vec<Flow> = flows.into_iter().collect::<Option<_>>()?;
-        for (i, flow) in flows.iter().enumerate() {
-            if flows[..i].iter().any(|f| f.name == flow.name) {
+        let access = root.get("topology").and_then(|t| t.get("access"));
+        let groups: Vec<Option<Vec<Flow>>> =
+            nodes.iter().map(|n| Flow::group(n, access, faults)).collect();
+        let groups: Vec<Vec<Flow>> = groups.into_iter().collect::<Option<_>>()?;
+        let mut flows: Vec<Flow> = Vec::new();
+        let mut written = Vec::new();
+        for (flow, node) in groups.into_iter().zip(&nodes).flat_map(|(g, n)| {
+            let node: &Node = n;
+            g.into_iter().map(move |flow| (flow, node))
+        }) {
+            if flows.iter().any(|f| f.name == flow.name) {
                 let fault = format!("two flows are called \"{}\"", flow.name);
-                faults.push(Diagnostic::at(&nodes[i].span, fault));
+                faults.push(Diagnostic::at(&node.span, fault));
             }
+            flows.push(flow);
+            written.push(node);
         }
         let scenario = Self { topology: topology?, time: time?, flows };
-        scenario.check(&nodes, faults);
+        scenario.check(&written, faults);
         Some(scenario)
     }
 
@@ -131,26 +101,33 @@ impl Scenario {
                 );
                 faults.push(Diagnostic::at(span, fault));
             }
+            self.check_way(flow, node, faults);
         }
     }
-}
 
-impl FromNode for Topology {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[topology]", faults)?;
-        let shape = reader.need("shape");
-        let access = reader.node("access").map(|n| Link::access(n, "topology.access", faults));
-        let bottleneck = reader.node("bottleneck");
-        let bottleneck = bottleneck.map(|n| Link::bottleneck(n, "topology.bottleneck", faults));
-        let rtt_span = node.get("bottleneck").and_then(|b| b.get("rtt")).map(|n| n.span.clone());
-        reader.finish();
-        let topology = Self { shape: shape?, access: access??, bottleneck: bottleneck?? };
-        let least = topology.access_delays() * 2;
-        if topology.rtt() < least {
-            let fault = format!("the access links alone have a round-trip time of {least}");
-            faults.push(Diagnostic::at(&rtt_span?, fault).hint("`rtt` is of the whole path"));
+    /// A flow enters before it leaves, at routers that there are.
+    fn check_way(&self, flow: &Flow, node: &Node, faults: &Faults) {
+        let last = self.topology.routers() as u64;
+        for (key, router) in [("enters", flow.enters), ("leaves", flow.leaves)] {
+            let Some(node) = node.get(key) else { continue };
+            if router.is_some_and(|router| !(1..=last).contains(&router)) {
+                let fault = format!("there is no router {}", router.unwrap_or_default());
+                let hint = format!("routers are numbered from 1 at the left to {last}");
+                faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+                return;
+            }
         }
-        Some(topology)
+        let (enters, leaves) = (flow.enters.unwrap_or(1), flow.leaves.unwrap_or(last));
+        if enters >= leaves {
+            let at = node.get("enters").or_else(|| node.get("leaves"));
+            let span = at.map_or(&node.span, |n| &n.span);
+            let fault = format!(
+                "flow \"{}\" enters at router {enters} and leaves at router {leaves}",
+                flow.name
+            );
+            let hint = "the numbers rise; direction = \"reverse\" sends from right to left";
+            faults.push(Diagnostic::at(span, fault).hint(hint));
+        }
     }
 }
 
@@ -199,12 +176,6 @@ impl Measure {
         if self.every.is_zero() {
             faults.push(Diagnostic::at(span("every"), "a sample needs a length above zero"));
         }
-    }
-}
-
-impl FromNode for Flow {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        Self::read(node, faults)
     }
 }
 

@@ -1,8 +1,12 @@
 //! What the application of a flow sends.
 
 use serde::Serialize;
-use udccp_base::{DataRate, DataSize};
+use udccp_base::{DataRate, DataSize, Duration};
 
+use super::choice::words;
+pub use super::drawn::Drawn;
+use super::drawn::read_shape;
+pub use super::trace::Trace;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
 use crate::protocol::{Family, Protocol};
@@ -20,14 +24,118 @@ pub enum Traffic {
         /// Payload of one message.
         size: DataSize,
     },
+    /// The same by turns with silence.
+    OnOff {
+        /// Payload rate while on.
+        rate: DataRate,
+        /// Payload of one message.
+        size: DataSize,
+        /// Length of a period of being on.
+        on: Drawn<Duration>,
+        /// Length of a period of silence.
+        off: Drawn<Duration>,
+    },
+    /// A number of bytes, then the end.
+    Transfer {
+        /// The number.
+        size: DataSize,
+    },
+    /// Transfers that come by chance, each over a connection of its own.
+    Poisson {
+        /// Mean time between arrivals.
+        every: Duration,
+        /// Size of a transfer.
+        size: Drawn<DataSize>,
+    },
+    /// A voice call.
+    Voip {
+        /// The codec.
+        codec: CodecName,
+        /// Time of speech in a packet.
+        packet: Duration,
+        /// How the speaker falls silent.
+        silence: Silence,
+        /// How long a packet may wait.
+        patience: Duration,
+    },
+    /// Live video of a regular pattern.
+    Video {
+        /// Mean payload rate.
+        rate: DataRate,
+        /// Time between frames.
+        every: Duration,
+        /// Frames in a group, of which the first is an I frame.
+        group: u64,
+        /// Size of an I frame against that of a P frame.
+        ratio: f64,
+        /// How long a frame may wait.
+        patience: Duration,
+    },
+    /// Live video with the frame sizes of a file.
+    VideoTrace {
+        /// The file.
+        trace: Trace,
+        /// Time between frames.
+        every: Duration,
+        /// How long a frame may wait.
+        patience: Duration,
+    },
+    /// Requests, each with its response.
+    RequestResponse {
+        /// Size of a request.
+        request: Drawn<DataSize>,
+        /// Size of a response.
+        response: Drawn<DataSize>,
+        /// Time from a response to the next request.
+        think: Drawn<Duration>,
+        /// When a response is given up, where data can be lost.
+        timeout: Duration,
+    },
 }
+
+words! {
+    /// Speech codecs.
+    CodecName, "codec":
+    /// 64 kbit/s (ITU-T G.711).
+    G711 = "g711",
+    /// 8 kbit/s (ITU-T G.729).
+    G729 = "g729",
+}
+
+/// What a codec does in silence: `"none"` sends on, `"p59"` and `{ talk, pause }` send nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Silence {
+    /// Nothing is suppressed.
+    None,
+    /// Talk-spurts and pauses of ITU-T P.59.
+    P59,
+    /// Exponential talk-spurts and pauses of these means.
+    Means {
+        /// Mean talk-spurt.
+        talk: Duration,
+        /// Mean pause.
+        pause: Duration,
+    },
+}
+
+const KINDS: [&str; 9] = [
+    "bulk",
+    "constant-rate",
+    "on-off",
+    "pareto",
+    "transfer",
+    "poisson",
+    "voip",
+    "video",
+    "request-response",
+];
 
 const CONSTANT_RATE: &str =
     "write traffic = { kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
 
 impl FromNode for Traffic {
     fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        const KINDS: [&str; 2] = ["bulk", "constant-rate"];
         if let Value::Text(word) = &node.value {
             if word == "bulk" {
                 return Some(Self::Bulk);
@@ -40,11 +148,14 @@ impl FromNode for Traffic {
         let kind: String = reader.need("kind")?;
         let traffic = match kind.as_str() {
             "bulk" => Some(Self::Bulk),
-            "constant-rate" => {
-                let rate: Option<DataRate> = reader.need("rate");
-                let size: Option<DataSize> = reader.need("size");
-                rate.zip(size).map(|(rate, size)| Self::ConstantRate { rate, size })
-            }
+            "constant-rate" => constant_rate(&mut reader),
+            "on-off" => on_off(&mut reader),
+            "pareto" => pareto(&mut reader, node),
+            "transfer" => above_zero(&mut reader, node, "size").map(|size| Self::Transfer { size }),
+            "poisson" => poisson(&mut reader, node),
+            "voip" => voip(&mut reader, node),
+            "video" => video(&mut reader, node),
+            "request-response" => request_response(&mut reader),
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
                 let fault = Diagnostic::at(span, format!("\"{kind}\" is no kind of traffic"));
@@ -57,11 +168,125 @@ impl FromNode for Traffic {
     }
 }
 
+fn constant_rate(reader: &mut Reader<'_>) -> Option<Traffic> {
+    let (rate, size) = (reader.need("rate"), reader.need("size"));
+    Some(Traffic::ConstantRate { rate: rate?, size: size? })
+}
+
+fn on_off(reader: &mut Reader<'_>) -> Option<Traffic> {
+    let (rate, size) = (reader.need("rate"), reader.need("size"));
+    let (on, off) = (reader.need("on"), reader.need("off"));
+    Some(Traffic::OnOff { rate: rate?, size: size?, on: on?, off: off? })
+}
+
+/// On and off with Pareto periods of one shape.
+fn pareto(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let (rate, size) = (reader.need("rate"), reader.need("size"));
+    let (on, off) = (reader.need("on"), reader.need("off"));
+    let shape = read_shape(reader, node)?;
+    let [on, off] = [on?, off?].map(|mean| Drawn::Pareto { mean, shape });
+    Some(Traffic::OnOff { rate: rate?, size: size?, on, off })
+}
+
+fn poisson(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let (every, size) = (above_zero(reader, node, "every"), reader.need("size"));
+    Some(Traffic::Poisson { every: every?, size: size? })
+}
+
+/// How long live media wait where a file does not say: what ITU-T G.114 thinks good for speech.
+const VOICE_PATIENCE: Duration = Duration::from_millis(150);
+/// The same for video: what G.114 thinks the most that planning should allow.
+const VIDEO_PATIENCE: Duration = Duration::from_millis(400);
+
+fn voip(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let codec = reader.need("codec");
+    let packet = reader.or("packet", Duration::from_millis(20));
+    let silence = reader.or("silence", Silence::None);
+    let patience = reader.or("patience", VOICE_PATIENCE);
+    let frames = packet.as_nanos() / 10_000_000;
+    if !packet.as_nanos().is_multiple_of(10_000_000) || !(1..=20).contains(&frames) {
+        let span = node.get("packet").map_or(&node.span, |n| &n.span);
+        let fault = Diagnostic::at(span, format!("a packet of speech of {packet} cannot be"));
+        reader.faults().push(fault.hint("it holds whole frames of 10 ms, 1 to 20 of them"));
+    }
+    Some(Traffic::Voip { codec: codec?, packet, silence, patience })
+}
+
+fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let faults = reader.faults();
+    let every = above_zero(reader, node, "every");
+    let patience = reader.or("patience", VIDEO_PATIENCE);
+    if let Some(file) = reader.raw("trace") {
+        let trace = Trace::read(file, faults);
+        if file.as_text().is_none() {
+            let fault = Diagnostic::at(&file.span, "a trace is the name of a file in quotes");
+            faults.push(fault.hint("for example trace = \"frames.txt\""));
+        }
+        return Some(Traffic::VideoTrace { trace: trace?, every: every?, patience });
+    }
+    let rate = reader.need("rate");
+    let (group, ratio) = (reader.or("group", 1), reader.or("ratio", 1.0));
+    if group == 0 || group > 10_000 {
+        let span = node.get("group").map_or(&node.span, |n| &n.span);
+        faults.push(Diagnostic::at(span, "a group has 1 to 10000 frames"));
+        return None;
+    }
+    if ratio <= 0.0 {
+        let span = node.get("ratio").map_or(&node.span, |n| &n.span);
+        faults.push(Diagnostic::at(span, "the ratio of I to P frames is above 0"));
+    }
+    Some(Traffic::Video { rate: rate?, every: every?, group, ratio, patience })
+}
+
+fn request_response(reader: &mut Reader<'_>) -> Option<Traffic> {
+    let (request, response) = (reader.need("request"), reader.need("response"));
+    let think = reader.or("think", Drawn::Constant { value: Duration::ZERO });
+    let timeout = reader.or("timeout", Duration::from_secs(5));
+    Some(Traffic::RequestResponse { request: request?, response: response?, think, timeout })
+}
+
+/// A quantity that cannot be nothing.
+fn above_zero<T: FromNode + Default + PartialEq>(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    key: &'static str,
+) -> Option<T> {
+    let value: T = reader.need(key)?;
+    if value == T::default() {
+        let span = node.get(key).map_or(&node.span, |n| &n.span);
+        reader.faults().push(Diagnostic::at(span, format!("`{key}` is above zero")));
+        return None;
+    }
+    Some(value)
+}
+
+impl FromNode for Silence {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        const WORDS: [(&str, Silence); 2] = [("none", Silence::None), ("p59", Silence::P59)];
+        if !matches!(node.value, Value::Table(_)) {
+            return super::choice::choose(node, faults, "model of silence", &WORDS);
+        }
+        let mut reader = Reader::new(node, "silence", faults)?;
+        let talk = above_zero(&mut reader, node, "talk");
+        let pause = reader.need("pause");
+        reader.finish();
+        Some(Self::Means { talk: talk?, pause: pause? })
+    }
+}
+
 /// What traffic and protocol cannot say alone; `flow` is where both stand.
 pub(super) fn check(traffic: &Traffic, protocol: &Protocol, flow: &Node, faults: &Faults) {
-    if *traffic == Traffic::Bulk && protocol.family == Family::Udp {
-        let span = flow.get("protocol").map_or(&flow.span, |n| &n.span);
-        let fault = Diagnostic::at(span, "UDP takes bulk traffic without end");
-        faults.push(fault.hint(CONSTANT_RATE));
+    if protocol.family != Family::Udp {
+        return;
     }
+    let fault = match traffic {
+        Traffic::Bulk => "UDP takes bulk traffic without end",
+        Traffic::Transfer { .. } | Traffic::Poisson { .. } => {
+            "UDP takes a whole transfer at once: nothing holds it back"
+        }
+        Traffic::RequestResponse { .. } => "there is no way back over UDP here",
+        _ => return,
+    };
+    let span = flow.get("protocol").map_or(&flow.span, |n| &n.span);
+    faults.push(Diagnostic::at(span, fault).hint(CONSTANT_RATE));
 }

@@ -12,10 +12,9 @@ use super::{End, Outcome, Source, SourceStats};
 pub struct Frames(Arc<[u32]>);
 
 impl Frames {
-    /// The sizes of a trace in bytes; `None` where there are none.
-    pub fn of(sizes: impl Into<Arc<[u32]>>) -> Option<Self> {
-        let sizes = sizes.into();
-        (!sizes.is_empty()).then_some(Self(sizes))
+    /// The sizes of a trace in bytes; where there are none, nothing is sent.
+    pub fn of(sizes: impl Into<Arc<[u32]>>) -> Self {
+        Self(sizes.into())
     }
 
     /// Groups of `group` pictures of mean rate `rate`, a picture every `every`. The first of a group
@@ -31,7 +30,7 @@ impl Frames {
 
     /// The mean size in bytes.
     pub fn mean(&self) -> f64 {
-        self.0.iter().map(|&bytes| f64::from(bytes)).sum::<f64>() / self.0.len() as f64
+        self.0.iter().map(|&bytes| f64::from(bytes)).sum::<f64>() / self.0.len().max(1) as f64
     }
 }
 
@@ -71,7 +70,8 @@ impl Source for Video {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        Some(self.start? + self.every * self.made)
+        let start = self.start.filter(|_| !self.frames.0.is_empty())?;
+        Some(start + self.every * self.made)
     }
 
     fn stats(&self) -> SourceStats {
@@ -104,6 +104,8 @@ mod tests {
         // 10 kB a frame on average: 120 kB are 5 + 11 parts.
         assert_eq!(frames.0[..3], [37_500, 7_500, 7_500]);
         assert!((frames.mean() - 10_000.0).abs() < 1.0);
-        assert!(Frames::of(Vec::new()).is_none());
+        let mut none = Video::new(Frames::of([]), Duration::from_millis(40), Duration::ZERO);
+        none.start(Instant::ZERO);
+        assert_eq!(none.poll_timeout(), None);
     }
 }

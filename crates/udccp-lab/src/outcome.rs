@@ -1,0 +1,122 @@
+//! What becomes of messages, requests and transfers, and of each link between routers.
+
+use serde::{Deserialize, Serialize};
+use udccp_base::{DataRate, Duration};
+use udccp_link::Tally;
+use udccp_sim::{Completions, FlowResult, LinkResult, RunResult};
+
+use crate::record::QuantileRecord;
+
+/// Things with a begin and an end. Counts are of the whole run; times are of messages and responses
+/// that completed in the measured interval, and of all transfers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CompletionRecord {
+    /// Begun: messages made, requests made, transfers started.
+    pub begun: u64,
+    /// Of these, those that came to their end.
+    pub completed: u64,
+    /// Messages dropped by their source because they were too old, requests without a response in
+    /// time, transfers that ended with data lost on the way.
+    pub given_up: u64,
+    /// Mean time from begin to end; null where nothing completed.
+    pub mean_ms: Option<f64>,
+    /// Quantiles of that time.
+    pub time_ms: QuantileRecord,
+}
+
+/// One direction of a link between routers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// `bottleneck forward`, or `hop 1 forward`, `hop 1 reverse`, `hop 2 forward`...
+    pub name: String,
+    /// Share of the measured interval in which it was sending.
+    pub utilisation_percent: f64,
+    /// IP bytes that left it in the measured interval, as a rate.
+    pub throughput_mbps: f64,
+    /// Packets dropped, of those that arrived, in the measured interval.
+    pub loss_percent: f64,
+    /// Queueing delay of packets in the measured interval; null where none came.
+    pub queue_delay_ms: QuantileRecord,
+    /// Packets dropped in the whole run.
+    pub packets_dropped: u64,
+    /// Packets marked "congestion experienced" in the whole run.
+    pub packets_marked: u64,
+    /// It over time.
+    pub series: LinkSeriesRecord,
+}
+
+/// A link over time; all lists have the same length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSeriesRecord {
+    /// End of each interval in seconds.
+    pub t_s: Vec<f64>,
+    /// IP bytes that left it in the interval, as a rate.
+    pub throughput_mbps: Vec<f64>,
+    /// Packets in the queue at the end of the interval.
+    pub queue_packets: Vec<u64>,
+    /// Packets dropped in the interval.
+    pub dropped: Vec<u64>,
+}
+
+/// One flow over one link between routers, in the measured interval, where packets leave the link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CrossingRecord {
+    /// Number of the hop, from 1 at the left.
+    pub hop: u64,
+    /// IP bytes from the sender to the receiver.
+    pub data_mbps: f64,
+    /// IP bytes from the receiver to the sender.
+    pub acks_mbps: f64,
+}
+
+pub(crate) fn completions(found: &Completions) -> CompletionRecord {
+    let at = |q| found.quantile(q).map(Duration::as_millis_f64);
+    CompletionRecord {
+        begun: found.begun,
+        completed: found.completed,
+        given_up: found.given_up,
+        mean_ms: found.mean().map(Duration::as_millis_f64),
+        time_ms: QuantileRecord { p50: at(0.50), p95: at(0.95), p99: at(0.99) },
+    }
+}
+
+pub(crate) fn crossings(found: &FlowResult) -> Vec<CrossingRecord> {
+    let rate = |tally: Tally| DataRate::of(tally.bytes, found.measured.span).as_mbps();
+    let one = |c: &udccp_sim::Crossing| CrossingRecord {
+        hop: c.hop as u64 + 1,
+        data_mbps: rate(c.data),
+        acks_mbps: rate(c.acks),
+    };
+    found.crossings.iter().map(one).collect()
+}
+
+/// All links between routers, hop by hop, forward before reverse.
+pub(crate) fn links(result: &RunResult, span: Duration) -> Vec<LinkRecord> {
+    result.system.hops().flatten().map(|link| link_record(link, span)).collect()
+}
+
+fn link_record(link: &LinkResult, span: Duration) -> LinkRecord {
+    let measured = &link.measured;
+    let at = |q| measured.queue_delay.quantile(q).map(Duration::as_millis_f64);
+    let arrived = measured.arrived.packets.max(1) as f64;
+    let mut series = LinkSeriesRecord::default();
+    let mut begin = Duration::ZERO;
+    for sample in &link.series {
+        series.t_s.push(sample.end.as_secs_f64());
+        let rate = DataRate::of(sample.departed.bytes, sample.end - begin);
+        series.throughput_mbps.push(rate.as_mbps());
+        series.queue_packets.push(sample.backlog.packets);
+        series.dropped.push(sample.dropped);
+        begin = sample.end;
+    }
+    LinkRecord {
+        name: link.name.clone(),
+        utilisation_percent: 100.0 * link.utilisation,
+        throughput_mbps: measured.departure_rate(span).as_mbps(),
+        loss_percent: 100.0 * measured.dropped_total().packets as f64 / arrived,
+        queue_delay_ms: QuantileRecord { p50: at(0.50), p95: at(0.95), p99: at(0.99) },
+        packets_dropped: link.whole.dropped_total().packets,
+        packets_marked: link.whole.marked,
+        series,
+    }
+}

@@ -1,0 +1,115 @@
+//! Sizes and times that are constant or drawn from a distribution.
+
+use serde::Serialize;
+use udccp_base::{DataSize, Duration};
+use udccp_sim::Distribution;
+
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Faults, FromNode, Node, Reader, Value};
+
+/// A quantity by itself, or `{ kind = "exponential", mean = ... }` and the like.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Drawn<T> {
+    /// Always this.
+    Constant {
+        /// This.
+        value: T,
+    },
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean: T,
+    },
+    /// Pareto.
+    Pareto {
+        /// Its mean.
+        mean: T,
+        /// Its shape, above 1.
+        shape: f64,
+    },
+    /// Log-normal.
+    Lognormal {
+        /// Its mean.
+        mean: T,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+/// A quantity as a number: sizes in bytes, times in seconds.
+pub trait Quantity: FromNode + Copy {
+    /// The number.
+    fn number(self) -> f64;
+}
+
+impl Quantity for DataSize {
+    fn number(self) -> f64 {
+        self.bytes() as f64
+    }
+}
+
+impl Quantity for Duration {
+    fn number(self) -> f64 {
+        self.as_secs_f64()
+    }
+}
+
+const KINDS: [&str; 4] = ["constant", "exponential", "pareto", "lognormal"];
+
+impl<T: Quantity> Drawn<T> {
+    /// As the simulator draws it: bytes or seconds.
+    pub fn distribution(self) -> Distribution {
+        match self {
+            Self::Constant { value } => Distribution::Constant(value.number()),
+            Self::Exponential { mean } => Distribution::Exponential { mean: mean.number() },
+            Self::Pareto { mean, shape } => Distribution::Pareto { mean: mean.number(), shape },
+            Self::Lognormal { mean, sigma } => {
+                Distribution::LogNormal { mean: mean.number(), sigma }
+            }
+        }
+    }
+}
+
+impl<T: Quantity> FromNode for Drawn<T> {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        if !matches!(node.value, Value::Table(_)) {
+            return T::from_node(node, faults).map(|value| Self::Constant { value });
+        }
+        let mut reader = Reader::new(node, "a distribution", faults)?;
+        let kind: String = reader.need("kind")?;
+        let drawn = match kind.as_str() {
+            "constant" => reader.need("value").map(|value| Self::Constant { value }),
+            "exponential" => reader.need("mean").map(|mean| Self::Exponential { mean }),
+            "pareto" => {
+                let (mean, shape) = (reader.need("mean"), read_shape(&mut reader, node));
+                mean.zip(shape).map(|(mean, shape)| Self::Pareto { mean, shape })
+            }
+            "lognormal" => {
+                let (mean, sigma) = (reader.need("mean"), reader.need("sigma"));
+                mean.zip(sigma).map(|(mean, sigma)| Self::Lognormal { mean, sigma })
+            }
+            _ => {
+                let span = node.get("kind").map_or(&node.span, |n| &n.span);
+                let fault = Diagnostic::at(span, format!("\"{kind}\" is no distribution"));
+                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
+                return None;
+            }
+        };
+        reader.finish();
+        drawn
+    }
+}
+
+/// The shape of a Pareto distribution that has a mean.
+pub(super) fn read_shape(reader: &mut Reader<'_>, node: &Node) -> Option<f64> {
+    let shape: f64 = reader.need("shape")?;
+    if shape <= 1.0 {
+        let span = node.get("shape").map_or(&node.span, |n| &n.span);
+        let fault =
+            Diagnostic::at(span, format!("a Pareto distribution of shape {shape} has no mean"));
+        reader.faults().push(fault.hint("a shape is above 1; 1.5 is usual"));
+        return None;
+    }
+    Some(shape)
+}

@@ -1,0 +1,223 @@
+//! The network of a scenario: access links, and routers in a row with a link between neighbours.
+
+use serde::Serialize;
+use udccp_base::Duration;
+
+use super::choice::words;
+use super::link::{Link, Propagation};
+use crate::diagnostic::Diagnostic;
+use crate::document::{Faults, FromNode, Node, Reader, Value};
+
+words! {
+    /// Shapes of networks.
+    Shape, "topology shape":
+    /// Senders, router, bottleneck, router, receivers.
+    Dumbbell = "dumbbell",
+    /// Several routers in a row.
+    Chain = "chain",
+    /// Several routers in a row, where flows enter and leave on the way.
+    ParkingLot = "parking-lot",
+}
+
+/// The network between the hosts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Topology {
+    /// Its shape.
+    pub shape: Shape,
+    /// The link between each host and its router, where a flow does not say otherwise.
+    pub access: Link,
+    /// The link between the first two routers (of a dumbbell the only one).
+    pub bottleneck: Link,
+    /// The same from right to left, where it is not equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Link>,
+    /// The hops after the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Hop>,
+}
+
+/// A link between two neighbouring routers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hop {
+    /// From left to right, and back where `reverse` does not say otherwise.
+    pub link: Link,
+    /// From right to left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Link>,
+}
+
+/// Most hops of a row.
+const MAX_HOPS: u64 = 32;
+
+impl Topology {
+    /// Both directions of every hop, from left to right; the second is `None` where it is as the
+    /// first.
+    pub fn hops(&self) -> impl Iterator<Item = (&Link, Option<&Link>)> {
+        let first = core::iter::once((&self.bottleneck, self.reverse.as_ref()));
+        first.chain(self.further.iter().map(|hop| (&hop.link, hop.reverse.as_ref())))
+    }
+
+    /// Number of routers.
+    pub const fn routers(&self) -> usize {
+        self.further.len() + 2
+    }
+
+    /// One-way propagation delay of a link between routers. An `rtt` is that of the whole path:
+    /// what the access links leave of it is shared equally by all hops and directions.
+    pub fn delay_of(&self, link: &Link) -> Duration {
+        match link.propagation {
+            Propagation::Delay(delay) => delay,
+            Propagation::Rtt(_) => link.delay(self.access_delays()) / (self.routers() as u64 - 1),
+        }
+    }
+
+    /// One-way propagation delay of the bottleneck.
+    pub fn bottleneck_delay(&self) -> Duration {
+        self.delay_of(&self.bottleneck)
+    }
+
+    /// Round-trip propagation time from host to host, over the whole row.
+    pub fn rtt(&self) -> Duration {
+        if let (Propagation::Rtt(rtt), None) = (self.bottleneck.propagation, &self.reverse) {
+            return rtt;
+        }
+        let both = |(link, reverse): (&Link, Option<&Link>)| {
+            self.delay_of(link) + self.delay_of(reverse.unwrap_or(link))
+        };
+        self.hops().map(both).fold(self.access_delays() * 2, |sum, delay| sum + delay)
+    }
+
+    /// One-way propagation delay of the two access links together.
+    pub fn access_delays(&self) -> Duration {
+        self.access.delay(Duration::ZERO) * 2
+    }
+
+    /// A path cannot be shorter than its access links.
+    fn check_rtt(&self, node: &Node, faults: &Faults) {
+        let least = self.access_delays() * 2;
+        let rtt = node.get("bottleneck").and_then(|b| b.get("rtt"));
+        if let Some(rtt) = rtt.filter(|_| self.rtt() < least) {
+            let fault = format!("the access links alone have a round-trip time of {least}");
+            faults.push(Diagnostic::at(&rtt.span, fault).hint("`rtt` is of the whole path"));
+        }
+    }
+}
+
+impl FromNode for Topology {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        let mut reader = Reader::new(node, "[topology]", faults)?;
+        let shape: Option<Shape> = reader.need("shape");
+        let access = reader.node("access").map(|n| Link::access(n, "topology.access", faults));
+        let tables = reader.tables("hop");
+        let count = reader.raw("hops");
+        let hops = match (shape, tables.as_slice()) {
+            (Some(Shape::Chain | Shape::ParkingLot), tables @ [_, ..]) => {
+                for key in ["bottleneck", "reverse", "hops"] {
+                    if let Some(both) = reader.raw(key) {
+                        let fault = format!("there is [[topology.hop]], and `{key}` beside it");
+                        let hint = "write every hop as [[topology.hop]], or `hops = 3` equal ones \
+                                    as `bottleneck`";
+                        faults.push(Diagnostic::at(&both.span, fault).hint(hint));
+                    }
+                }
+                tables.iter().map(|hop| Hop::from_node(hop, faults)).collect::<Option<Vec<_>>>()
+            }
+            _ => equal_hops(&mut reader, shape, count, tables.first().copied()),
+        };
+        reader.finish();
+        let mut hops = hops?.into_iter();
+        let first = hops.next()?;
+        let topology = Self {
+            shape: shape?,
+            access: access??,
+            bottleneck: first.link,
+            reverse: first.reverse,
+            further: hops.collect(),
+        };
+        topology.check_rtt(node, faults);
+        Some(topology)
+    }
+}
+
+/// As many hops as `bottleneck` as there shall be: one in a dumbbell.
+fn equal_hops(
+    reader: &mut Reader<'_>,
+    shape: Option<Shape>,
+    count: Option<&Node>,
+    table: Option<&Node>,
+) -> Option<Vec<Hop>> {
+    let faults = reader.faults();
+    let is_row = shape.is_some_and(|shape| shape != Shape::Dumbbell);
+    if let Some(odd) = count.or(table).filter(|_| shape == Some(Shape::Dumbbell)) {
+        let fault = Diagnostic::at(&odd.span, "a dumbbell has one link between its routers");
+        faults.push(fault.hint("shape = \"chain\" or \"parking-lot\" has several"));
+    }
+    let bottleneck = reader.node("bottleneck")?;
+    let reverse = reader.raw("reverse");
+    let hop = read_hop(bottleneck, reverse, "topology.bottleneck", "topology.reverse", faults)?;
+    if !is_row {
+        return Some(vec![hop]);
+    }
+    let Some(count) = count else {
+        let fault = "a row of routers says how many hops it has";
+        let hint = "hops = 3 for equal ones, or [[topology.hop]] for each";
+        faults.push(Diagnostic::at(&bottleneck.span, fault).hint(hint));
+        return None;
+    };
+    let number = u64::from_node(count, faults)?;
+    if !(1..=MAX_HOPS).contains(&number) {
+        let fault = format!("a row has 1 to {MAX_HOPS} hops, not {number}");
+        faults.push(Diagnostic::at(&count.span, fault));
+        return None;
+    }
+    Some(vec![hop; number as usize])
+}
+
+impl FromNode for Hop {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        let reverse = node.get("reverse");
+        if let Some(rtt) = node.get("rtt") {
+            let fault =
+                Diagnostic::at(&rtt.span, "an `rtt` is that of the whole path, not of a hop");
+            faults.push(fault.hint("give each hop its one-way `delay`"));
+            return None;
+        }
+        let forward = changed(node, None, &["reverse"]);
+        read_hop(&forward, reverse, "[[topology.hop]]", "topology.hop.reverse", faults)
+    }
+}
+
+/// A hop whose reverse direction is as the forward one but for what `reverse` says, and for what
+/// is lost or changed by chance.
+fn read_hop(
+    forward: &Node,
+    reverse: Option<&Node>,
+    what: &str,
+    reverse_what: &str,
+    faults: &Faults,
+) -> Option<Hop> {
+    let link = Link::bottleneck(forward, what, faults)?;
+    let reverse = match reverse {
+        Some(node) => {
+            let mut without = Link::FORWARD_ONLY.to_vec();
+            if node.get("delay").is_some() || node.get("rtt").is_some() {
+                without.extend(["delay", "rtt"]);
+            }
+            let node = changed(forward, Some(node), &without);
+            Some(Link::bottleneck(&node, reverse_what, faults)?)
+        }
+        None => None,
+    };
+    Some(Hop { link, reverse })
+}
+
+/// A table with the entries of `change` in place of those of `base`, and some of these left out.
+pub(super) fn changed(base: &Node, change: Option<&Node>, without: &[&str]) -> Node {
+    let kept = |key: &str| {
+        !without.contains(&key) && change.is_none_or(|change| change.get(key).is_none())
+    };
+    let mut entries: Vec<_> = base.entries().iter().filter(|e| kept(&e.key)).cloned().collect();
+    entries.extend(change.map(Node::entries).unwrap_or_default().iter().cloned());
+    let span = change.map_or(&base.span, |change| &change.span).clone();
+    Node { span, value: Value::Table(entries) }
+}

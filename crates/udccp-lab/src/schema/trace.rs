@@ -1,0 +1,83 @@
+//! Files with one number a line.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use super::experiment::base_folder;
+use crate::diagnostic::{Diagnostic, Source, Span};
+use crate::document::{Faults, Node};
+
+/// The sizes of frames as a file lists them, one in bytes a line; empty lines and what follows a
+/// `#` do not count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// The file as the scenario names it.
+    pub file: String,
+    /// The sizes.
+    pub bytes: Arc<[u32]>,
+}
+
+/// A trace stands in a scenario by its contents, so that a run's key changes with them.
+impl Serialize for Trace {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut hash = Sha256::new();
+        self.bytes.iter().for_each(|size| hash.update(size.to_be_bytes()));
+        let digest = hash.finalize();
+        let hex = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>();
+        s.collect_str(&format_args!("{} frames, {hex}", self.bytes.len()))
+    }
+}
+
+/// Largest frame: no camera makes a larger one.
+const MAX_FRAME: u32 = 64 << 20;
+
+impl Trace {
+    /// Reads the file that `node` names, relative to the folder of the scenario.
+    pub(super) fn read(node: &Node, faults: &Faults) -> Option<Self> {
+        let file = node.as_text()?.to_owned();
+        let path = base_folder(Path::new(&node.span.source.name)).join(&file);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                let fault = format!("cannot read {}: {error}", path.display());
+                let hint = "a trace is named relative to the folder of the scenario";
+                faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+                return None;
+            }
+        };
+        let sizes = sizes(&file, text, faults)?;
+        if sizes.is_empty() {
+            let fault = Diagnostic::at(&node.span, format!("{} has no frames", path.display()));
+            faults.push(fault.hint("write one size in bytes a line"));
+            return None;
+        }
+        Some(Self { file, bytes: sizes.into() })
+    }
+}
+
+fn sizes(name: &str, text: String, faults: &Faults) -> Option<Vec<u32>> {
+    let source = Arc::new(Source { name: name.to_owned(), text });
+    let mut sizes = Vec::new();
+    let mut begin = 0;
+    for line in source.text.split('\n') {
+        let written = line.split('#').next().unwrap_or_default().trim();
+        if !written.is_empty() {
+            match written.parse() {
+                Ok(size) if (1..=MAX_FRAME).contains(&size) => sizes.push(size),
+                _ => {
+                    let range = begin..begin + line.trim_end().len();
+                    let span = Span { source: Arc::clone(&source), range };
+                    let fault = format!("\"{written}\" is no size of a frame");
+                    let hint = format!("a whole number of bytes, 1 to {MAX_FRAME}");
+                    faults.push(Diagnostic::at(&span, fault).hint(hint));
+                    return None;
+                }
+            }
+        }
+        begin += line.len() + 1;
+    }
+    Some(sizes)
+}
