@@ -1,0 +1,108 @@
+//! Wrong topologies and traffic: each test changes one thing in a file that is right.
+
+use std::path::Path;
+
+use udccp_lab::document;
+use udccp_lab::schema::Experiment;
+
+const GOOD: &str = r#"schema = 1
+id = "row"
+
+[topology]
+shape = "parking-lot"
+access = { rate = "100 Mbit/s", delay = "1 ms" }
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", limit = "50 packets" }
+hops = 3
+reverse = { rate = "1 Mbit/s" }
+
+[time]
+duration = "60 s"
+
+[[flow]]
+name = "long"
+protocol = "tcp/newreno"
+access = { delay = "5 ms" }
+traffic = { kind = "request-response", request = "100 B", response = { kind = "lognormal", mean = "20 kB", sigma = 1.0 }, think = "1 s" }
+
+[[flow]]
+name = "short"
+protocol = "dccp/ccid2"
+count = 3
+every = "1 s"
+enters = 2
+leaves = 3
+traffic = { kind = "video", every = "40 ms", rate = "1 Mbit/s", group = 12, ratio = 4.0 }
+
+[[flow]]
+name = "call"
+protocol = "udp"
+direction = "reverse"
+traffic = { kind = "voip", codec = "g729", silence = "p59" }
+"#;
+
+fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/row.toml");
+    Experiment::from_node(document::parse("tests/row.toml", text.to_owned())?, &path)
+}
+
+fn fault(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
+    match read(&GOOD.replacen(from, to, 1)) {
+        Ok(_) => "accepted".to_owned(),
+        Err(faults) => faults.to_string(),
+    }
+}
+
+#[test]
+fn the_good_file_is_good_and_groups_have_numbers() {
+    let experiment = read(GOOD).unwrap_or_else(|faults| panic!("{faults}"));
+    let scenario = experiment.scenario_with(&Vec::new(), &[]).expect("a scenario");
+    let flows: Vec<(&str, u64)> =
+        scenario.flows.iter().map(|f| (f.name.as_str(), f.start.as_millis() / 1000)).collect();
+    assert_eq!(flows, [("long", 0), ("short-1", 0), ("short-2", 1), ("short-3", 2), ("call", 0)]);
+    assert_eq!(scenario.topology.routers(), 4);
+    // Three hops of 10 ms and two access links, there and back.
+    assert_eq!(scenario.topology.rtt().as_millis(), 64);
+}
+
+macro_rules! says {
+    ($($name:ident: $from:expr => $to:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(fault($from, $to));
+        }
+    )*};
+}
+
+const VIDEO: &str =
+    "{ kind = \"video\", every = \"40 ms\", rate = \"1 Mbit/s\", group = 12, ratio = 4.0 }";
+
+says! {
+    a_shape_that_is_none: "\"parking-lot\"" => "\"parkinglot\"";
+    a_dumbbell_with_hops: "\"parking-lot\"" => "\"dumbbell\"";
+    a_row_without_hops: "hops = 3\n" => "";
+    too_many_hops: "hops = 3" => "hops = 100";
+    hops_said_twice: "[time]" => "[[topology.hop]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nlimit = \"5 packets\"\n\n[time]";
+    a_wrong_key_in_reverse: "reverse = { rate =" => "reverse = { rat =";
+    a_wrong_key_of_a_flows_access: "access = { delay = \"5 ms\" }" => "access = { dealy = \"5 ms\" }";
+    enters_after_leaving: "enters = 2" => "enters = 3";
+    a_router_that_is_not_there: "leaves = 3" => "leaves = 7";
+    a_direction_that_is_none: "\"reverse\"" => "\"backwards\"";
+    a_group_of_nobody: "count = 3" => "count = 0";
+    every_without_count: "count = 3\n" => "";
+    a_group_that_begins_after_the_end: "every = \"1 s\"" => "every = \"40 s\"";
+    an_unknown_kind: "kind = \"voip\"" => "kind = \"voice\"";
+    an_unknown_codec: "\"g729\"" => "\"g792\"";
+    an_unknown_silence: "\"p59\"" => "\"p95\"";
+    half_a_frame_of_speech: "codec = \"g729\"" => "codec = \"g729\", packet = \"25 ms\"";
+    a_missing_key_of_video: "every = \"40 ms\", rate = \"1 Mbit/s\"" => "every = \"40 ms\"";
+    an_unknown_key_of_video: "group = 12" => "groups = 12";
+    a_trace_that_is_not_there: VIDEO => "{ kind = \"video\", every = \"40 ms\", trace = \"no-frames.txt\" }";
+    a_trace_with_a_wrong_line: VIDEO => "{ kind = \"video\", every = \"40 ms\", trace = \"bad-frames.txt\" }";
+    an_unknown_distribution: "kind = \"lognormal\"" => "kind = \"log-normal\"";
+    a_missing_key_of_a_distribution: ", sigma = 1.0" => "";
+    a_pareto_without_mean: "{ kind = \"lognormal\", mean = \"20 kB\", sigma = 1.0 }" =>
+        "{ kind = \"pareto\", mean = \"20 kB\", shape = 1.0 }";
+    requests_over_udp: "\"tcp/newreno\"" => "\"udp\"";
+    arrivals_at_no_distance: VIDEO => "{ kind = \"poisson\", every = \"0 s\", size = \"10 kB\" }";
+}
