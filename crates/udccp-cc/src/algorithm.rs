@@ -5,10 +5,22 @@ use core::fmt;
 use udccp_base::{DataRate, Duration, Instant};
 
 use crate::bic::{Bic, BicConfig};
+use crate::compound::{Compound, CompoundConfig};
 use crate::cubic::{Cubic, CubicConfig};
+use crate::delivery::{Delivery, Needs};
+use crate::highspeed::{HighSpeed, HighSpeedConfig};
+use crate::htcp::{Htcp, HtcpConfig};
+use crate::hybla::{Hybla, HyblaConfig};
+use crate::illinois::{Illinois, IllinoisConfig};
 use crate::law::Governed;
+use crate::lp::{Lp, LpConfig};
 use crate::newreno::NewReno;
 use crate::parts::Cut;
+use crate::scalable::{Scalable, ScalableConfig};
+use crate::vegas::{Vegas, VegasConfig};
+use crate::veno::{Veno, VenoConfig};
+use crate::westwood::{Westwood, WestwoodConfig};
+use crate::yeah::{Yeah, YeahConfig};
 
 /// One acknowledgement, as a window algorithm sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +64,15 @@ pub trait CongestionControl: Send + fmt::Debug {
     /// New packets were acknowledged. Not called for an acknowledgement that only signals
     /// congestion.
     fn on_ack(&mut self, ack: &AckSample);
+
+    /// What the sender is to tell beyond [`CongestionControl::on_ack`]. Asked once.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// An acknowledgement arrived, in recovery or not: before `on_ack`, where that is called too.
+    /// Only called where [`CongestionControl::needs`] asks for it.
+    fn on_delivery(&mut self, _delivery: &Delivery) {}
 
     /// A congestion event: losses or marks of one window of data. The caller makes sure that
     /// it is told once per window.
@@ -109,6 +130,28 @@ pub enum Algorithm {
     Cubic(CubicConfig),
     /// BIC (Xu, Harfoush and Rhee 2004).
     Bic(BicConfig),
+    /// HighSpeed TCP (RFC 3649).
+    HighSpeed(HighSpeedConfig),
+    /// H-TCP (Leith and Shorten 2004).
+    Htcp(HtcpConfig),
+    /// Hybla (Caini and Firrincieli 2004).
+    Hybla(HyblaConfig),
+    /// Scalable TCP (Kelly 2003).
+    Scalable(ScalableConfig),
+    /// TCP-Illinois (Liu, Basar and Srikant 2008).
+    Illinois(IllinoisConfig),
+    /// TCP-LP (Kuzmanovic and Knightly 2006).
+    Lp(LpConfig),
+    /// Vegas (Brakmo and Peterson 1995).
+    Vegas(VegasConfig),
+    /// Veno (Fu and Liew 2003).
+    Veno(VenoConfig),
+    /// Westwood+ (Grieco and Mascolo 2004).
+    Westwood(WestwoodConfig),
+    /// YeAH (Baiocchi, Castellani and Vacirca 2007).
+    Yeah(YeahConfig),
+    /// Compound TCP (Tan, Song, Zhang and Sridharan 2006).
+    Compound(CompoundConfig),
 }
 
 impl Algorithm {
@@ -122,6 +165,19 @@ impl Algorithm {
             Self::NewReno { cut } => Box::new(NewReno::new(initial_cwnd, *cut)),
             Self::Cubic(config) => Box::new(Cubic::new(initial_cwnd, config.clone())),
             Self::Bic(config) => Box::new(Governed::new(first, Bic::new(config.clone()))),
+            Self::HighSpeed(config) => {
+                Box::new(Governed::new(first, HighSpeed::new(config.clone())))
+            }
+            Self::Htcp(config) => Box::new(Governed::new(first, Htcp::new(config.clone()))),
+            Self::Hybla(config) => Box::new(Governed::new(first, Hybla::new(config.clone()))),
+            Self::Scalable(config) => Box::new(Governed::new(first, Scalable::new(config.clone()))),
+            Self::Illinois(config) => Box::new(Governed::new(first, Illinois::new(config.clone()))),
+            Self::Lp(config) => Box::new(Governed::new(first, Lp::new(config.clone()))),
+            Self::Vegas(config) => Box::new(Governed::new(first, Vegas::new(config.clone()))),
+            Self::Veno(config) => Box::new(Governed::new(first, Veno::new(config.clone()))),
+            Self::Westwood(config) => Box::new(Governed::new(first, Westwood::new(config.clone()))),
+            Self::Yeah(config) => Box::new(Governed::new(first, Yeah::new(config.clone()))),
+            Self::Compound(config) => Box::new(Governed::new(first, Compound::new(config.clone()))),
         }
     }
 }

@@ -9,6 +9,7 @@ use core::fmt;
 use udccp_base::Instant;
 
 use crate::algorithm::{AckSample, CongestionControl};
+use crate::delivery::{Delivery, Needs};
 use crate::parts::SlowStart;
 
 /// The window that a law moves.
@@ -46,6 +47,36 @@ impl Window {
         rest
     }
 
+    /// Additive increase by `packets` for every window of packets acknowledged.
+    pub(crate) fn add_per_window(&mut self, acked: u32, packets: f64) {
+        self.packets += f64::from(acked) * packets / f64::from(self.cwnd());
+    }
+
+    /// Slow start by `per_packet` packets for each acknowledged, up to the threshold.
+    pub(crate) fn slow_start_by(&mut self, packets: f64) {
+        self.packets = (self.packets + packets).min(f64::from(self.ssthresh));
+    }
+
+    /// The window becomes `packets` (at least 1); the threshold stays.
+    pub(crate) fn set_packets(&mut self, packets: f64) {
+        self.packets = packets.max(1.0);
+    }
+
+    /// The threshold.
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    /// The threshold becomes `packets` (at least 2).
+    pub(crate) fn set_ssthresh(&mut self, packets: u32) {
+        self.ssthresh = packets.max(2);
+    }
+
+    /// In packets, with the fraction.
+    pub(crate) fn packets(&self) -> f64 {
+        self.packets
+    }
+
     fn set(&mut self, cwnd: u32, ssthresh: u32) {
         self.packets = f64::from(cwnd.clamp(1, self.max));
         self.ssthresh = ssthresh.max(2);
@@ -60,6 +91,19 @@ impl Window {
 pub(crate) trait Law: Send + fmt::Debug {
     /// The short name of reports.
     const NAME: &'static str;
+
+    /// What the law asks of the sender.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// An acknowledgement arrived, in recovery or not.
+    fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
+
+    /// Slow start by `acked` packets; returns those left over for congestion avoidance.
+    fn slow_start(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) -> u32 {
+        window.slow_start(acked)
+    }
 
     /// Congestion avoidance: `acked` packets of a full window were acknowledged.
     fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32);
@@ -102,13 +146,22 @@ impl<L: Law> CongestionControl for Governed<L> {
         self.window.ssthresh
     }
 
+    fn needs(&self) -> Needs {
+        self.law.needs()
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.law.on_delivery(&mut self.window, delivery);
+        self.window.limit();
+    }
+
     fn on_ack(&mut self, ack: &AckSample) {
         if !ack.cwnd_limited {
             return;
         }
         let mut rest = ack.newly_acked;
         if self.window.in_slow_start() {
-            rest = self.window.slow_start(rest);
+            rest = self.law.slow_start(&mut self.window, ack, rest);
         }
         if rest > 0 && !self.window.in_slow_start() {
             self.law.avoid(&mut self.window, ack, rest);

@@ -27,12 +27,34 @@ pub enum Marker {
     Triangle,
     /// ▼
     TriangleDown,
+    /// ◀
+    TriangleLeft,
+    /// ▶
+    TriangleRight,
     /// ◆
     Diamond,
     /// ✚
     Plus,
     /// ✕
     Cross,
+    /// ⌃, filled
+    Chevron,
+    /// ⬟
+    Pentagon,
+    /// ⬢
+    Hexagon,
+    /// ★
+    Star,
+    /// ⧓
+    Bowtie,
+    /// ⧗
+    Hourglass,
+    /// ▬
+    Bar,
+    /// ▮
+    Pillar,
+    /// ◓
+    Arch,
 }
 
 /// One protocol.
@@ -55,7 +77,7 @@ pub struct Protocol {
 }
 
 /// All protocols. Adding one is a row here and an arm where its adapter is built.
-pub const PROTOCOLS: [Protocol; 7] = [
+pub const PROTOCOLS: &[Protocol] = &[
     Protocol {
         name: "dccp/ccid2",
         short: "ccid2",
@@ -74,42 +96,81 @@ pub const PROTOCOLS: [Protocol; 7] = [
         colour: "#cc79a7",
         marker: Marker::Plus,
     },
-    Protocol {
-        name: "tcp/newreno",
-        short: "newreno",
-        title: "TCP NewReno",
-        about: "SACK TCP with RFC 5681 congestion control (RFC 6582, RFC 6675)",
-        family: Family::Tcp,
-        colour: "#d55e00",
-        marker: Marker::Square,
-    },
-    Protocol {
-        name: "tcp/bic",
-        short: "bic",
-        title: "TCP BIC",
-        about: "BIC as in Linux 2.6: S_max = 16, B = 4, 0.8 kept (Xu, Harfoush and Rhee 2004)",
-        family: Family::Tcp,
-        colour: "#e69f00",
-        marker: Marker::TriangleDown,
-    },
-    Protocol {
-        name: "tcp/cubic",
-        short: "cubic",
-        title: "TCP CUBIC (2007)",
-        about: "CUBIC as in Linux 2.6.22: C = 0.4, beta = 0.2, no HyStart (Xu and Rhee 2005)",
-        family: Family::Tcp,
-        colour: "#009e73",
-        marker: Marker::Triangle,
-    },
-    Protocol {
-        name: "tcp/cubic-rfc9438",
-        short: "cubic-rfc9438",
-        title: "TCP CUBIC (RFC 9438)",
-        about: "CUBIC of today (RFC 9438)",
-        family: Family::Tcp,
-        colour: "#882255",
-        marker: Marker::Diamond,
-    },
+    tcp(
+        ["tcp/newreno", "newreno", "TCP NewReno"],
+        "SACK TCP with RFC 5681 congestion control (RFC 6582, RFC 6675)",
+        ("#d55e00", Marker::Square),
+    ),
+    tcp(
+        ["tcp/bic", "bic", "TCP BIC"],
+        "BIC as in Linux 2.6: S_max = 16, B = 4, 0.8 kept (Xu, Harfoush and Rhee 2004)",
+        ("#e69f00", Marker::TriangleDown),
+    ),
+    tcp(
+        ["tcp/cubic", "cubic", "TCP CUBIC (2007)"],
+        "CUBIC as in Linux 2.6.22: C = 0.4, beta = 0.2, no HyStart (Xu and Rhee 2005)",
+        ("#009e73", Marker::Triangle),
+    ),
+    tcp(
+        ["tcp/cubic-rfc9438", "cubic-rfc9438", "TCP CUBIC (RFC 9438)"],
+        "CUBIC of today (RFC 9438) with HyStart (Ha and Rhee 2011)",
+        ("#882255", Marker::Diamond),
+    ),
+    tcp(
+        ["tcp/highspeed", "highspeed", "HighSpeed TCP"],
+        "growth and cut that depend on the window (RFC 3649)",
+        ("#56b4e9", Marker::TriangleRight),
+    ),
+    tcp(
+        ["tcp/htcp", "htcp", "H-TCP"],
+        "growth that rises with the time since the last loss (Leith and Shorten 2004)",
+        ("#00a5c8", Marker::Pentagon),
+    ),
+    tcp(
+        ["tcp/hybla", "hybla", "TCP Hybla"],
+        "long paths grow as fast as one of 25 ms (Caini and Firrincieli 2004)",
+        ("#117733", Marker::Hexagon),
+    ),
+    tcp(
+        ["tcp/illinois", "illinois", "TCP Illinois"],
+        "growth and cut that depend on the delay (Liu, Basar and Srikant 2008)",
+        ("#332288", Marker::Star),
+    ),
+    tcp(
+        ["tcp/lp", "lp", "TCP-LP"],
+        "low priority: yields when the one-way delay rises (Kuzmanovic and Knightly 2006)",
+        ("#999933", Marker::Bar),
+    ),
+    tcp(
+        ["tcp/scalable", "scalable", "Scalable TCP"],
+        "growth of 1 % and cut of 1/8 of the window (Kelly 2003)",
+        ("#aa4499", Marker::TriangleLeft),
+    ),
+    tcp(
+        ["tcp/vegas", "vegas", "TCP Vegas"],
+        "two to four packets in the queue (Brakmo and Peterson 1995)",
+        ("#44aa99", Marker::Hourglass),
+    ),
+    tcp(
+        ["tcp/veno", "veno", "TCP Veno"],
+        "a smaller cut where the queue is short (Fu and Liew 2003)",
+        ("#8c564b", Marker::Bowtie),
+    ),
+    tcp(
+        ["tcp/westwood", "westwood", "TCP Westwood+"],
+        "a loss leaves what the measured bandwidth fills (Grieco and Mascolo 2004)",
+        ("#661100", Marker::Pillar),
+    ),
+    tcp(
+        ["tcp/yeah", "yeah", "YeAH-TCP"],
+        "fast while the queue is short, NewReno otherwise (Baiocchi et al. 2007)",
+        ("#6677cc", Marker::Arch),
+    ),
+    tcp(
+        ["tcp/compound", "compound", "Compound TCP"],
+        "NewReno's window and one that delay governs (Tan et al. 2006; Windows)",
+        ("#222222", Marker::Chevron),
+    ),
     Protocol {
         name: "udp",
         short: "udp",
@@ -120,6 +181,15 @@ pub const PROTOCOLS: [Protocol; 7] = [
         marker: Marker::Cross,
     },
 ];
+
+/// A row of the TCP family: name, short name and title; what it is; its look.
+const fn tcp(
+    [name, short, title]: [&'static str; 3],
+    about: &'static str,
+    (colour, marker): (&'static str, Marker),
+) -> Protocol {
+    Protocol { name, short, title, about, family: Family::Tcp, colour, marker }
+}
 
 /// The protocol of this name in files.
 pub(crate) fn find(name: &str) -> Option<&'static Protocol> {
@@ -154,14 +224,38 @@ impl Serialize for Protocol {
 mod tests {
     use super::*;
 
+    /// The marker alone tells any two apart, for readers who see few colours or none; colours are
+    /// not so near each other that lines without markers look the same.
     #[test]
     fn every_protocol_has_a_look_of_its_own() {
         for (i, a) in PROTOCOLS.iter().enumerate() {
             for b in &PROTOCOLS[..i] {
                 assert_ne!(a.name, b.name);
-                assert_ne!(a.colour, b.colour);
+                assert_ne!(a.short, b.short);
                 assert_ne!(a.marker, b.marker, "{} and {}", a.name, b.name);
+                let apart = distance(a.colour, b.colour);
+                assert!(apart >= 40.0, "{} and {}: {apart:.0}", a.name, b.name);
             }
         }
+    }
+
+    /// Distance of two colours in the RGB cube of side 255.
+    fn distance(a: &str, b: &str) -> f64 {
+        let part = |text: &str, i: usize| {
+            f64::from(u8::from_str_radix(&text[2 * i + 1..2 * i + 3], 16).expect("a colour"))
+        };
+        (0..3).map(|i| (part(a, i) - part(b, i)).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// The fourteen of the study of Bhatti and Bateman on stability.
+    #[test]
+    fn the_fourteen_of_the_last_study_are_here() {
+        let fourteen = "newreno bic cubic highspeed htcp hybla illinois lp scalable vegas veno \
+                        westwood yeah compound";
+        let found: Vec<&str> = fourteen
+            .split(' ')
+            .filter(|short| find(&format!("tcp/{short}")).is_some_and(|p| p.short == *short))
+            .collect();
+        assert_eq!(found.len(), 14, "{found:?}");
     }
 }

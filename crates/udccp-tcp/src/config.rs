@@ -188,7 +188,11 @@ impl TcpConfig {
     pub fn linux_2_6_22(algorithm: Algorithm) -> Self {
         let ack_counting = match algorithm {
             Algorithm::Cubic(_) => AckCounting::Segments,
-            Algorithm::Bic(_) => AckCounting::OneInSlowStart,
+            Algorithm::Bic(_)
+            | Algorithm::Htcp(_)
+            | Algorithm::Illinois(_)
+            | Algorithm::Scalable(_)
+            | Algorithm::Yeah(_) => AckCounting::OneInSlowStart,
             _ => AckCounting::OnePerAck,
         };
         Self {

@@ -21,7 +21,7 @@ pub(super) fn index(analyses: &[Analysis<'_>]) -> String {
     body.push_str("<h2>Protocols</h2>\n");
     body.push_str("<p class=\"what\">One colour and one mark each, in every figure.</p>\n");
     body.push_str("<dl class=\"protocols\">\n");
-    for p in &PROTOCOLS {
+    for p in PROTOCOLS {
         let _ = writeln!(
             body,
             "<dt><svg viewBox=\"0 0 28 14\" width=\"28\" height=\"14\" aria-hidden=\"true\">\

@@ -3,7 +3,10 @@
 use core::net::SocketAddr;
 
 use udccp_base::Seed;
-use udccp_cc::{Algorithm, BicConfig, CubicConfig};
+use udccp_cc::{
+    Algorithm, BicConfig, CompoundConfig, CubicConfig, HighSpeedConfig, HtcpConfig, HyblaConfig,
+    IllinoisConfig, LpConfig, ScalableConfig, VegasConfig, VenoConfig, WestwoodConfig, YeahConfig,
+};
 use udccp_sim::PairAddresses;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction};
 
@@ -77,12 +80,28 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
 
 /// The congestion control that a protocol's name stands for.
 fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
-    match (name, options.window_cut) {
-        ("tcp/newreno", None) => Ok(Algorithm::NEW_RENO),
-        ("tcp/newreno", Some(cut)) => Ok(Algorithm::NewReno { cut: keep(cut) }),
-        ("tcp/bic", _) => Ok(Algorithm::Bic(BicConfig::linux_2_6())),
-        ("tcp/cubic", _) => Ok(Algorithm::Cubic(CubicConfig::linux_2_6())),
-        ("tcp/cubic-rfc9438", _) => Ok(Algorithm::Cubic(CubicConfig::rfc9438())),
-        _ => Err(format!("there is no congestion control for {name}")),
+    if let Some(cut) = options.window_cut {
+        return match name {
+            "tcp/newreno" => Ok(Algorithm::NewReno { cut: keep(cut) }),
+            _ => Err(format!("window_cut is for tcp/newreno; {name} has a cut of its own")),
+        };
     }
+    Ok(match name {
+        "tcp/newreno" => Algorithm::NEW_RENO,
+        "tcp/bic" => Algorithm::Bic(BicConfig::linux_2_6()),
+        "tcp/cubic" => Algorithm::Cubic(CubicConfig::linux_2_6()),
+        "tcp/cubic-rfc9438" => Algorithm::Cubic(CubicConfig::rfc9438()),
+        "tcp/highspeed" => Algorithm::HighSpeed(HighSpeedConfig::default()),
+        "tcp/htcp" => Algorithm::Htcp(HtcpConfig::default()),
+        "tcp/hybla" => Algorithm::Hybla(HyblaConfig::default()),
+        "tcp/illinois" => Algorithm::Illinois(IllinoisConfig::default()),
+        "tcp/lp" => Algorithm::Lp(LpConfig::default()),
+        "tcp/scalable" => Algorithm::Scalable(ScalableConfig::default()),
+        "tcp/vegas" => Algorithm::Vegas(VegasConfig::default()),
+        "tcp/veno" => Algorithm::Veno(VenoConfig::default()),
+        "tcp/westwood" => Algorithm::Westwood(WestwoodConfig::default()),
+        "tcp/yeah" => Algorithm::Yeah(YeahConfig::default()),
+        "tcp/compound" => Algorithm::Compound(CompoundConfig::default()),
+        _ => return Err(format!("there is no congestion control for {name}")),
+    })
 }

@@ -1,6 +1,8 @@
 //! The sending side of a connection: the stream, its scoreboard, its window and its timers.
 
+mod observer;
 mod output;
+mod rate;
 mod recovery;
 mod reduction;
 mod retransmissions;
@@ -12,6 +14,7 @@ use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 
 use crate::config::{AckCounting, RttSampling, TcpConfig, WindowReduction};
 use crate::ranges::Range;
+use observer::Observer;
 use reduction::Reduction;
 use scoreboard::Scoreboard;
 use times::SendTimes;
@@ -45,6 +48,8 @@ pub(crate) struct AckInfo<'a> {
     pub(crate) blocks: &'a [Range],
     /// Round-trip time by the timestamp echoed (RFC 7323 section 4.1).
     pub(crate) timestamp_rtt: Option<Duration>,
+    /// The peer's timestamp less the one echoed: a one-way delay with an unknown constant in it.
+    pub(crate) one_way_ticks: Option<u32>,
     /// Whether the peer saw a congestion mark (RFC 3168 section 6.1.2).
     pub(crate) congestion_echo: bool,
 }
@@ -76,6 +81,8 @@ pub(crate) struct SendSide {
     times: SendTimes,
     rtt: RttEstimator,
     cc: Box<dyn CongestionControl>,
+    /// Only where the congestion control looks at more than growth.
+    observer: Option<Box<Observer>>,
     phase: Phase,
     dup_acks: u32,
     /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
@@ -129,6 +136,11 @@ impl SendSide {
         if let Some(max) = config.max_cwnd {
             cc.clamp(max);
         }
+        let needs = cc.needs();
+        let mut limits = Limits::of(config, initial_window);
+        if needs.own_recovery {
+            limits.reduction = WindowReduction::AtOnce;
+        }
         Self {
             mss,
             written: FIRST_DATA,
@@ -137,6 +149,7 @@ impl SendSide {
             times: SendTimes::default(),
             rtt: RttEstimator::new(rto_config(config)),
             cc,
+            observer: Observer::new(needs),
             phase: Phase::Open,
             dup_acks: 0,
             limited_transmit_bytes: 0,
@@ -154,7 +167,7 @@ impl SendSide {
             paced: false,
             cwr_owed: false,
             stats: SendStats::default(),
-            limits: Limits::of(config, initial_window),
+            limits,
         }
     }
 
@@ -172,7 +185,10 @@ impl SendSide {
         self.window_end = self.window_end.max(window_end);
         self.unanswered = 0;
         match rtt {
-            Some(rtt) => self.rtt.sample(rtt),
+            Some(rtt) => {
+                self.rtt.sample(rtt);
+                self.observe_handshake(now);
+            }
             // A lost SYN is congestion: one segment to begin with (RFC 5681 section 3.1).
             None => self.cc.on_idle_restart(now, 1),
         }

@@ -80,6 +80,9 @@ impl SendSide {
     }
 
     fn send_again(&mut self, now: Instant, range: Range) -> Segment {
+        if let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) {
+            rates.on_retransmit(now, range, self.board.pipe() == range.len());
+        }
         self.times.on_retransmit(range.end);
         self.stats.retransmits += 1;
         if range.start == self.board.una() {
@@ -92,6 +95,9 @@ impl SendSide {
     #[inline]
     fn next_new(&mut self, now: Instant) -> Option<Segment> {
         if self.board.nxt() >= self.end() {
+            if self.observer.is_some() {
+                self.observe_silence();
+            }
             return None;
         }
         self.restart_after_idle(now);
@@ -111,6 +117,9 @@ impl SendSide {
         }
         if self.board.flight() == 0 {
             self.rto_deadline = now + self.rtt.rto();
+        }
+        if let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) {
+            rates.on_new_data(now, range, self.board.pipe() == 0);
         }
         self.board.on_new_data(range.end);
         self.times.on_new_data(now, range.end);

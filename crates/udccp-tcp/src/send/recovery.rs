@@ -6,6 +6,7 @@ use udccp_cc::AckSample;
 use super::{AckInfo, Phase, SendSide};
 use crate::config::{AckCounting, RttSampling};
 use crate::ranges::Range;
+use crate::send::observer::Before;
 use crate::send::reduction::Reduction;
 use crate::send::times::Acked;
 
@@ -17,6 +18,7 @@ impl SendSide {
     pub(crate) fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>) {
         let before = self.board.una();
         let in_flight = self.times.count();
+        let pipe = if self.observer.is_some() { self.board.pipe() } else { 0 };
         if info.window_end > self.window_end {
             self.window_end = info.window_end;
             self.persist_deadline = Instant::MAX;
@@ -46,6 +48,9 @@ impl SendSide {
             self.restart_rto(now);
         }
         self.step_phase(now, info, delivered, in_flight);
+        if self.observer.is_some() {
+            self.observe(now, info, Before { una: before, pipe }, delivered, acked);
+        }
         if grows && acked.segments > 0 && !matches!(self.phase, Phase::Reduced { .. }) {
             self.grow(now, before, acked, in_flight);
         }

@@ -101,34 +101,65 @@ impl Line {
 pub(crate) fn marker(shape: Marker, x: f64, y: f64, r: f64, colour: &str, hollow: bool) -> String {
     let fill = if hollow { "var(--paper)" } else { colour };
     let paint = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.8\"");
-    let polygon = |points: [(f64, f64); 4]| {
+    let polygon = |points: &[(f64, f64)]| {
         let corners: Vec<String> =
             points.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx * r, y + dy * r)).collect();
         format!("<polygon points=\"{}\" {paint}/>", corners.join(" "))
     };
     match shape {
         Marker::Circle => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" {paint}/>"),
-        Marker::Square => polygon([(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
-        Marker::Triangle => polygon([(0.0, -1.1), (1.1, 0.9), (-1.1, 0.9), (0.0, -1.1)]),
-        Marker::TriangleDown => polygon([(0.0, 1.1), (1.1, -0.9), (-1.1, -0.9), (0.0, 1.1)]),
-        Marker::Diamond => polygon([(0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)]),
-        Marker::Plus => format!(
-            "<path d=\"M{:.1} {y:.1}H{:.1}M{x:.1} {:.1}V{:.1}\" {paint}/>",
-            x - r,
-            x + r,
-            y - r,
-            y + r,
-        ),
-        Marker::Cross => format!(
-            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}M{:.1} {:.1}L{:.1} {:.1}\" {paint}/>",
-            x - r,
-            y - r,
-            x + r,
-            y + r,
-            x - r,
-            y + r,
-            x + r,
-            y - r
-        ),
+        Marker::Cross => {
+            let (a, b, c, d) = (x - r, x + r, y - r, y + r);
+            format!(
+                "<path d=\"M{a:.1} {c:.1}L{b:.1} {d:.1}M{a:.1} {d:.1}L{b:.1} {c:.1}\" {paint}/>"
+            )
+        }
+        Marker::Plus => {
+            let (a, b, c, d) = (x - r, x + r, y - r, y + r);
+            format!("<path d=\"M{a:.1} {y:.1}H{b:.1}M{x:.1} {c:.1}V{d:.1}\" {paint}/>")
+        }
+        Marker::Arch => {
+            let (left, base) = (x - 1.1 * r, y + 0.6 * r);
+            let across = 2.2 * r;
+            format!(
+                "<path d=\"M{left:.1} {base:.1}a{0:.1} {0:.1} 0 0 1 {across:.1} 0z\" {paint}/>",
+                1.1 * r
+            )
+        }
+        _ => polygon(corners(shape)),
+    }
+}
+
+/// The corners of a marker of half-width 1 that is a polygon.
+fn corners(shape: Marker) -> &'static [(f64, f64)] {
+    match shape {
+        Marker::Circle | Marker::Cross | Marker::Plus | Marker::Arch => &[],
+        Marker::Square => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+        Marker::Triangle => &[(0.0, -1.1), (1.1, 0.9), (-1.1, 0.9)],
+        Marker::TriangleDown => &[(0.0, 1.1), (1.1, -0.9), (-1.1, -0.9)],
+        Marker::TriangleLeft => &[(-1.1, 0.0), (0.9, -1.1), (0.9, 1.1)],
+        Marker::TriangleRight => &[(1.1, 0.0), (-0.9, -1.1), (-0.9, 1.1)],
+        Marker::Diamond => &[(0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)],
+        Marker::Chevron => {
+            &[(-1.1, -0.1), (0.0, -1.1), (1.1, -0.1), (1.1, 0.9), (0.0, 0.0), (-1.1, 0.9)]
+        }
+        Marker::Pentagon => &[(0.0, -1.2), (1.1, -0.4), (0.7, 0.9), (-0.7, 0.9), (-1.1, -0.4)],
+        Marker::Hexagon => {
+            &[(-1.1, 0.0), (-0.6, -1.0), (0.6, -1.0), (1.1, 0.0), (0.6, 1.0), (-0.6, 1.0)]
+        }
+        Marker::Star => &[
+            (0.0, -1.4),
+            (0.35, -0.35),
+            (1.4, 0.0),
+            (0.35, 0.35),
+            (0.0, 1.4),
+            (-0.35, 0.35),
+            (-1.4, 0.0),
+            (-0.35, -0.35),
+        ],
+        Marker::Bowtie => &[(-1.2, -0.9), (-1.2, 0.9), (1.2, -0.9), (1.2, 0.9)],
+        Marker::Hourglass => &[(-0.9, -1.2), (0.9, -1.2), (-0.9, 1.2), (0.9, 1.2)],
+        Marker::Bar => &[(-1.3, -0.5), (1.3, -0.5), (1.3, 0.5), (-1.3, 0.5)],
+        Marker::Pillar => &[(-0.5, -1.3), (0.5, -1.3), (0.5, 1.3), (-0.5, 1.3)],
     }
 }

@@ -1,0 +1,96 @@
+//! HighSpeed TCP (RFC 3649): additive increase and cut depend on the window.
+//!
+//! With a loss rate of `P1` the window shall be `W1`, and up to `W` nothing changes. In between
+//! (RFC 3649 section 5), with `S = (log P1 - log P) / (log W1 - log W)` the slope of the response
+//! function:
+//!
+//! ```text
+//! b(w) = (B - 0.5) (log w - log W) / (log W1 - log W) + 0.5
+//! p(w) = P (w / W)^S,  with P = 1.5 / W^2 rounded to 0.001 as the RFC has it
+//! a(w) = w^2 p(w) 2 b(w) / (2 - b(w))
+//! ```
+//!
+//! The kernels take `a` and `b` from the table of the RFC's appendix B, where `a` is the next whole
+//! number; here they are continuous.
+
+use udccp_base::Instant;
+
+use crate::algorithm::AckSample;
+use crate::law::{Law, Window};
+
+/// Parameters of HighSpeed TCP (RFC 3649 section 5).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HighSpeedConfig {
+    /// Windows of at most this many packets are NewReno's (`Low_Window`, W).
+    pub low_window: f64,
+    /// The loss rate that goes with `low_window` (`Low_P`, P).
+    pub low_p: f64,
+    /// The window for a loss rate of `high_p` (`High_Window`, W1).
+    pub high_window: f64,
+    /// The loss rate that goes with `high_window` (`High_P`, P1).
+    pub high_p: f64,
+    /// The share cut away at `high_window` (`High_Decrease`, B).
+    pub high_decrease: f64,
+}
+
+impl Default for HighSpeedConfig {
+    fn default() -> Self {
+        let (low_p, high_p) = (1e-3, 1e-7);
+        Self { low_window: 38.0, low_p, high_window: 83_000.0, high_p, high_decrease: 0.1 }
+    }
+}
+
+/// The state of HighSpeed TCP.
+#[derive(Clone, Debug)]
+pub(crate) struct HighSpeed {
+    config: HighSpeedConfig,
+    /// Growth per round trip at the window of `at`.
+    increase: f64,
+    at: u32,
+}
+
+impl HighSpeed {
+    pub(crate) fn new(config: HighSpeedConfig) -> Self {
+        Self { config, increase: 1.0, at: 0 }
+    }
+
+    /// How far `w` lies between the two windows, in logarithms: 0 at the lower one.
+    fn position(&self, w: f64) -> f64 {
+        let HighSpeedConfig { low_window, high_window, .. } = self.config;
+        libm::log(w / low_window) / libm::log(high_window / low_window)
+    }
+
+    /// The share of the window cut away, b(w).
+    fn decrease(&self, w: f64) -> f64 {
+        (self.config.high_decrease - 0.5) * self.position(w) + 0.5
+    }
+
+    /// Growth in packets per round trip, a(w).
+    fn increase(&self, w: f64) -> f64 {
+        let HighSpeedConfig { low_p, high_p, .. } = self.config;
+        let p = libm::exp(libm::log(low_p) + self.position(w) * libm::log(high_p / low_p));
+        let b = self.decrease(w);
+        w * w * p * 2.0 * b / (2.0 - b)
+    }
+}
+
+impl Law for HighSpeed {
+    const NAME: &'static str = "highspeed";
+
+    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+        let cwnd = window.cwnd();
+        if cwnd != self.at {
+            let w = f64::from(cwnd);
+            let standard = w <= self.config.low_window;
+            self.increase = if standard { 1.0 } else { self.increase(w).max(1.0) };
+            self.at = cwnd;
+        }
+        window.add_per_window(acked, self.increase);
+    }
+
+    fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
+        let w = f64::from(window.cwnd());
+        let b = if w <= self.config.low_window { 0.5 } else { self.decrease(w) };
+        (w * (1.0 - b)) as u32
+    }
+}

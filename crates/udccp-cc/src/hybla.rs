@@ -1,0 +1,78 @@
+//! TCP Hybla: long paths grow as fast as a reference path of 25 ms.
+//!
+//! C. Caini, R. Firrincieli, "TCP Hybla: a TCP Enhancement for Heterogeneous Networks", Int. J. of
+//! Satellite Communications and Networking 22, 2004, equation 9. With `rho = max(RTT / RTT0, 1)`,
+//! for every packet acknowledged
+//!
+//! ```text
+//! slow start              W = W + 2^rho - 1
+//! congestion avoidance    W = W + rho^2 / W
+//! ```
+//!
+//! so that the window in packets per second follows the curve of a NewReno flow with RTT0. As in
+//! the kernels: `rho` follows the smallest smoothed round-trip time, the exponent is at most 16,
+//! and there is no estimate of the first threshold and no spacing, which the paper has beside it.
+
+use udccp_base::{Duration, Instant};
+
+use crate::algorithm::AckSample;
+use crate::law::{Law, Window};
+use crate::parts::Cut;
+
+/// Parameters of Hybla.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HyblaConfig {
+    /// The reference round-trip time (RTT0).
+    pub rtt0: Duration,
+    /// The largest exponent in slow start.
+    pub max_exponent: f64,
+}
+
+impl Default for HyblaConfig {
+    fn default() -> Self {
+        Self { rtt0: Duration::from_millis(25), max_exponent: 16.0 }
+    }
+}
+
+/// The state of Hybla.
+#[derive(Clone, Debug)]
+pub(crate) struct Hybla {
+    config: HyblaConfig,
+    srtt: Duration,
+    rho: f64,
+    /// Growth in slow start for every packet acknowledged.
+    slow_start: f64,
+}
+
+impl Hybla {
+    pub(crate) fn new(config: HyblaConfig) -> Self {
+        Self { config, srtt: Duration::MAX, rho: 1.0, slow_start: 1.0 }
+    }
+
+    fn follow(&mut self, ack: &AckSample) {
+        if let Some(srtt) = ack.srtt.filter(|srtt| *srtt < self.srtt) {
+            self.srtt = srtt;
+            self.rho = (srtt.as_secs_f64() / self.config.rtt0.as_secs_f64()).max(1.0);
+            self.slow_start = libm::exp2(self.rho.min(self.config.max_exponent)) - 1.0;
+        }
+    }
+}
+
+impl Law for Hybla {
+    const NAME: &'static str = "hybla";
+
+    fn slow_start(&mut self, window: &mut Window, ack: &AckSample, acked: u32) -> u32 {
+        self.follow(ack);
+        window.slow_start_by(f64::from(acked) * self.slow_start);
+        0
+    }
+
+    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
+        self.follow(ack);
+        window.add_per_window(acked, self.rho * self.rho);
+    }
+
+    fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
+        Cut::HALF.apply(window.cwnd())
+    }
+}

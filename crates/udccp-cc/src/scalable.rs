@@ -1,0 +1,60 @@
+//! Scalable TCP: growth and cut are both shares of the window.
+//!
+//! T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM SIGCOMM
+//! CCR 33(2), 2003, section 2:
+//!
+//! ```text
+//! for every packet acknowledged    W = W + a,  but 1 / W where that is more
+//! congestion event                 W = W - b W
+//! ```
+//!
+//! so that the time from a cut to the old window, `log(1 / (1 - b)) / log(1 + a)` round trips,
+//! is the same for all windows. The kernels count acknowledgements instead of packets and had
+//! `a` = 1/50 (1/100 since 3.18): the same where every second packet is acknowledged.
+
+use udccp_base::Instant;
+
+use crate::algorithm::AckSample;
+use crate::law::{Law, Window};
+use crate::parts::Cut;
+
+/// Parameters of Scalable TCP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalableConfig {
+    /// Growth in packets for every packet acknowledged (the paper's a).
+    pub a: f64,
+    /// What is kept of the window after a congestion event (1 - b).
+    pub cut: Cut,
+}
+
+impl Default for ScalableConfig {
+    /// a = 0.01, b = 0.125.
+    fn default() -> Self {
+        Self { a: 0.01, cut: Cut { keep_permille: 875 } }
+    }
+}
+
+/// The state of Scalable TCP: none.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalable {
+    config: ScalableConfig,
+}
+
+impl Scalable {
+    pub(crate) fn new(config: ScalableConfig) -> Self {
+        Self { config }
+    }
+}
+
+impl Law for Scalable {
+    const NAME: &'static str = "scalable";
+
+    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+        let standard = 1.0 / f64::from(window.cwnd());
+        window.grow(f64::from(acked) * self.config.a.max(standard));
+    }
+
+    fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
+        self.config.cut.apply(window.cwnd()).max(2)
+    }
+}

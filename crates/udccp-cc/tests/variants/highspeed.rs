@@ -1,0 +1,43 @@
+//! HighSpeed TCP against rows of the table in RFC 3649, appendix B.
+
+use udccp_base::Instant;
+use udccp_cc::{Algorithm, HighSpeedConfig};
+
+use crate::path::{Path, near};
+
+/// w, a(w), b(w) as the RFC prints them.
+const ROWS: [(u32, f64, f64); 7] = [
+    (118, 2.0, 0.44),
+    (221, 3.0, 0.41),
+    (1058, 8.0, 0.33),
+    (2699, 14.0, 0.28),
+    (10_661, 30.0, 0.21),
+    (42_707, 57.0, 0.13),
+    (83_981, 71.0, 0.10),
+];
+
+#[test]
+fn growth_per_round_trip_is_the_table_of_the_rfc() {
+    for (w, a, _) in ROWS {
+        let mut path = Path::cut_at(&Algorithm::HighSpeed(HighSpeedConfig::default()), w, 100);
+        path.cc.set_window(Instant::ZERO, w, w);
+        let grown = path.rounds(1) - w;
+        // The window rises within the round, and the table rounds a(w) up.
+        near(grown, a, 1.0);
+    }
+}
+
+#[test]
+fn the_share_cut_away_is_the_table_of_the_rfc() {
+    for (w, _, b) in ROWS {
+        let path = Path::cut_at(&Algorithm::HighSpeed(HighSpeedConfig::default()), w, 100);
+        near(path.cc.cwnd(), f64::from(w) * (1.0 - b), 0.006 * f64::from(w) + 1.0);
+    }
+}
+
+#[test]
+fn up_to_38_packets_it_is_newreno() {
+    let mut path = Path::cut_at(&Algorithm::HighSpeed(HighSpeedConfig::default()), 38, 100);
+    assert_eq!(path.cc.cwnd(), 19);
+    assert_eq!(path.rounds(10), 29);
+}

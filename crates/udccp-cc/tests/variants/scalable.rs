@@ -1,0 +1,29 @@
+//! Scalable TCP: growth and cut in shares of the window.
+
+use udccp_cc::{Algorithm, ScalableConfig};
+
+use crate::path::{Path, near};
+
+/// 875 * 1.01^n: back at 1000 after log(1 / 0.875) / log(1.01) = 13.4 round trips.
+#[test]
+fn the_window_grows_by_one_percent_a_round_trip() {
+    let mut path = Path::cut_at(&Algorithm::Scalable(ScalableConfig::default()), 1000, 100);
+    assert_eq!(path.cc.cwnd(), 875);
+    near(path.rounds(5), 875.0 * 1.0510, 1.5);
+    near(path.rounds(8), 875.0 * 1.1381, 2.0);
+}
+
+#[test]
+fn the_time_back_to_the_old_window_does_not_depend_on_it() {
+    let rounds = [1000, 10_000, 100_000].map(|cwnd| {
+        let mut path = Path::cut_at(&Algorithm::Scalable(ScalableConfig::default()), cwnd, 100);
+        (1..).find(|_| path.rounds(1) >= cwnd).expect("it grows for ever")
+    });
+    assert_eq!(rounds, [14, 14, 14]);
+}
+
+#[test]
+fn below_a_hundred_packets_growth_is_newreno() {
+    let mut path = Path::cut_at(&Algorithm::Scalable(ScalableConfig::default()), 48, 100);
+    assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45]);
+}

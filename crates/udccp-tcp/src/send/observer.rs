@@ -1,0 +1,92 @@
+//! What congestion controls see that look at every acknowledgement. A sender whose congestion
+//! control asks for nothing has none of this.
+
+use udccp_base::Instant;
+use udccp_cc::{Delivery, Needs};
+
+use super::rate::RateSampler;
+use super::{AckInfo, Phase, SendSide};
+use crate::send::times::Acked;
+
+/// The part of the sending side that watches acknowledgements.
+#[derive(Clone, Debug)]
+pub(super) struct Observer {
+    one_way: bool,
+    /// The round is over when this is acknowledged.
+    round_end: u64,
+    pub(super) rates: Option<RateSampler>,
+}
+
+impl Observer {
+    /// What `needs` asks for.
+    pub(super) fn new(needs: Needs) -> Option<Box<Self>> {
+        let rates = needs.rates.then(RateSampler::default);
+        needs.deliveries.then(|| Box::new(Self { one_way: needs.one_way, round_end: 0, rates }))
+    }
+}
+
+/// How an acknowledgement found the sending side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) una: u64,
+    pub(super) pipe: u64,
+}
+
+impl SendSide {
+    /// The round-trip time of the handshake is known.
+    pub(super) fn observe_handshake(&mut self, now: Instant) {
+        if self.observer.is_some() {
+            let srtt = self.rtt.srtt();
+            let delivery = Delivery { now, rtt: srtt, srtt, min_rtt: srtt, ..Delivery::default() };
+            self.cc.on_delivery(&delivery);
+        }
+    }
+
+    /// Tells the congestion control about an acknowledgement that reported `delivered` new bytes.
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        info: &AckInfo<'_>,
+        before: Before,
+        delivered: u64,
+        acked: Acked,
+    ) {
+        let Some(observer) = self.observer.as_mut() else { return };
+        let in_recovery = matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
+        let (una, mss) = (self.board.una(), u64::from(self.mss));
+        let round_start = !in_recovery && una > before.una && una >= observer.round_end;
+        if in_recovery || round_start {
+            observer.round_end = self.board.nxt();
+        }
+        let min_rtt = self.rtt.min_rtt();
+        let rates = observer.rates.as_mut();
+        let rate = rates.and_then(|r| r.on_ack(now, una, info.blocks, min_rtt, self.mss));
+        let pipe = self.board.pipe();
+        let lost = before.pipe.saturating_sub(pipe + delivered);
+        self.cc.on_delivery(&Delivery {
+            now,
+            acked: acked.segments,
+            delivered: delivered.div_ceil(mss) as u32,
+            lost: lost.div_ceil(mss) as u32,
+            rtt: acked.rtt.map(|(_, newest)| newest),
+            srtt: self.rtt.srtt(),
+            min_rtt,
+            one_way_ticks: info.one_way_ticks.filter(|_| observer.one_way),
+            in_flight: pipe.div_ceil(mss) as u32,
+            in_recovery,
+            round_start,
+            cwnd_limited: before.una < self.cwnd_limited_below,
+            rate,
+        });
+    }
+
+    /// The application has nothing to send: samples of the rate say what it wants, not what the
+    /// path can (draft-cheng-iccrg-delivery-rate-estimation section 3.4).
+    pub(super) fn observe_silence(&mut self) {
+        let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) else { return };
+        let pipe = self.board.pipe();
+        if pipe < u64::from(self.cc.cwnd()) * u64::from(self.mss) {
+            rates.on_app_limited(pipe);
+        }
+    }
+}
