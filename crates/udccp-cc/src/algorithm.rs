@@ -4,6 +4,7 @@ use core::fmt;
 
 use udccp_base::{DataRate, Duration, Instant};
 
+use crate::bbr::{Bbr, BbrConfig};
 use crate::bic::{Bic, BicConfig};
 use crate::compound::{Compound, CompoundConfig};
 use crate::cubic::{Cubic, CubicConfig};
@@ -152,6 +153,8 @@ pub enum Algorithm {
     Yeah(YeahConfig),
     /// Compound TCP (Tan, Song, Zhang and Sridharan 2006).
     Compound(CompoundConfig),
+    /// BBR v1 (Cardwell et al. 2016).
+    Bbr(BbrConfig),
 }
 
 impl Algorithm {
@@ -177,6 +180,7 @@ impl Algorithm {
             Self::Veno(config) => Box::new(Governed::new(first, Veno::new(config.clone()))),
             Self::Westwood(config) => Box::new(Governed::new(first, Westwood::new(config.clone()))),
             Self::Yeah(config) => Box::new(Governed::new(first, Yeah::new(config.clone()))),
+            Self::Bbr(config) => Box::new(Bbr::new(first, config.clone())),
             Self::Compound(config) => Box::new(Governed::new(first, Compound::new(config.clone()))),
         }
     }

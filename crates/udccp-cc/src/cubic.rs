@@ -7,6 +7,8 @@
 use udccp_base::Instant;
 
 use crate::algorithm::{AckSample, CongestionControl};
+use crate::delivery::{Delivery, Needs};
+use crate::hystart::{HyStart, Pace, Watch};
 use crate::parts::{Cut, SlowStart};
 
 /// Which CUBIC.
@@ -37,6 +39,8 @@ pub struct CubicConfig {
     pub max_increment: Option<u32>,
     /// Slow start grows by one packet an acknowledgement, whatever it acknowledges.
     pub slow_start_counts_acks: bool,
+    /// How slow start ends before a loss, if it does.
+    pub hystart: Option<HyStart>,
 }
 
 impl CubicConfig {
@@ -50,6 +54,7 @@ impl CubicConfig {
             reno_friendly: true,
             max_increment: Some(16),
             slow_start_counts_acks: true,
+            hystart: None,
         }
     }
 
@@ -63,7 +68,13 @@ impl CubicConfig {
             reno_friendly: true,
             max_increment: None,
             slow_start_counts_acks: false,
+            hystart: None,
         }
+    }
+
+    /// RFC 9438 with this way of ending slow start (RFC 9438 section 4.10).
+    pub const fn with_hystart(hystart: HyStart) -> Self {
+        Self { hystart: Some(hystart), ..Self::rfc9438() }
     }
 
     fn keep(&self) -> f64 {
@@ -125,6 +136,9 @@ pub struct Cubic {
     prior: f64,
     epoch: Option<Epoch>,
     last_ack: Instant,
+    hystart: Option<Watch>,
+    /// What slow start's growth is divided by.
+    slowed: u32,
 }
 
 impl Cubic {
@@ -132,6 +146,8 @@ impl Cubic {
     pub fn new(initial_cwnd: u32, config: CubicConfig) -> Self {
         Self {
             alpha: config.alpha(),
+            hystart: config.hystart.map(Watch::new),
+            slowed: 1,
             config,
             window: f64::from(initial_cwnd.max(1)),
             ssthresh: u32::MAX,
@@ -204,6 +220,7 @@ impl Cubic {
     }
 
     fn cut(&mut self) {
+        self.slowed = 1;
         let window = self.window;
         self.prior = window;
         self.ssthresh = self.config.cut.apply(self.cwnd()).max(2);
@@ -224,14 +241,40 @@ impl CongestionControl for Cubic {
         self.ssthresh
     }
 
+    fn needs(&self) -> Needs {
+        if self.hystart.is_some() { Needs::DELIVERIES } else { Needs::default() }
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        // Only the first slow start: later ones have a threshold.
+        if self.ssthresh < u32::MAX {
+            return;
+        }
+        let cwnd = self.cwnd();
+        let pace = self.hystart.as_mut().map(|h| h.on_delivery(cwnd, delivery));
+        match pace {
+            Some(Pace::Divided(by)) => self.slowed = by,
+            Some(Pace::Over) => {
+                self.slowed = 1;
+                self.ssthresh = cwnd.max(2);
+            }
+            Some(Pace::Full) | None => self.slowed = 1,
+        }
+    }
+
     fn on_ack(&mut self, ack: &AckSample) {
         if ack.cwnd_limited {
             let mut rest = ack.newly_acked;
             if self.in_slow_start() {
                 let counted = if self.config.slow_start_counts_acks { 1 } else { rest };
-                let (cwnd, unused) = SlowStart::grow(self.cwnd(), self.ssthresh, counted);
-                self.window = f64::from(cwnd);
-                rest = unused;
+                if self.slowed > 1 {
+                    self.window += f64::from(counted) / f64::from(self.slowed);
+                    rest = 0;
+                } else {
+                    let (cwnd, unused) = SlowStart::grow(self.cwnd(), self.ssthresh, counted);
+                    self.window = f64::from(cwnd);
+                    rest = unused;
+                }
             }
             if rest > 0 && !self.in_slow_start() {
                 self.avoid(ack, rest);
@@ -261,6 +304,7 @@ impl CongestionControl for Cubic {
     }
 
     fn set_window(&mut self, _now: Instant, cwnd: u32, ssthresh: u32) {
+        self.slowed = 1;
         self.prior = self.window;
         self.window = f64::from(cwnd.clamp(1, self.max_cwnd));
         self.ssthresh = ssthresh.max(2);

@@ -42,6 +42,8 @@ pub struct Delivery {
     /// The receiver's clock at the acknowledgement less our clock at the packet that it answers,
     /// in ticks of a millisecond, wrapping: a one-way delay with an unknown constant in it.
     pub one_way_ticks: Option<u32>,
+    /// Bytes of data in a full packet.
+    pub packet_bytes: u32,
     /// Packets in flight after this acknowledgement.
     pub in_flight: u32,
     /// A loss recovery is under way.
@@ -68,6 +70,4 @@ pub struct RateSample {
     pub total_delivered: u64,
     /// Whether the application had nothing more to send for part of the interval.
     pub app_limited: bool,
-    /// Bytes of data in a full packet.
-    pub packet_bytes: u32,
 }

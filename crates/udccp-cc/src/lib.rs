@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod bbr;
 mod bic;
 mod compound;
 mod cubic;
@@ -16,6 +17,7 @@ mod delivery;
 mod highspeed;
 mod htcp;
 mod hybla;
+mod hystart;
 mod illinois;
 mod initial;
 mod law;
@@ -36,6 +38,7 @@ mod westwood;
 mod yeah;
 
 pub use algorithm::{AckSample, Algorithm, CongestionControl};
+pub use bbr::BbrConfig;
 pub use bic::BicConfig;
 pub use compound::CompoundConfig;
 pub use cubic::{Cubic, CubicConfig, CubicForm};
@@ -44,6 +47,7 @@ pub use delivery::{Delivery, Needs, RateSample};
 pub use highspeed::HighSpeedConfig;
 pub use htcp::HtcpConfig;
 pub use hybla::HyblaConfig;
+pub use hystart::HyStart;
 pub use illinois::IllinoisConfig;
 pub use initial::InitialWindow;
 pub use lp::LpConfig;

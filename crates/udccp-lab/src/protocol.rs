@@ -35,6 +35,8 @@ pub enum Marker {
     Diamond,
     /// ✚
     Plus,
+    /// ⬧, taller than wide
+    TallDiamond,
     /// ✕
     Cross,
     /// ⌃, filled
@@ -170,6 +172,11 @@ pub const PROTOCOLS: &[Protocol] = &[
         ["tcp/compound", "compound", "Compound TCP"],
         "NewReno's window and one that delay governs (Tan et al. 2006; Windows)",
         ("#222222", Marker::Chevron),
+    ),
+    tcp(
+        ["tcp/bbr", "bbr", "TCP BBR v1"],
+        "paces at the measured bandwidth, one path's worth in flight (Cardwell et al. 2016)",
+        ("#e7298a", Marker::TallDiamond),
     ),
     Protocol {
         name: "udp",

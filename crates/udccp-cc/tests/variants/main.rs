@@ -5,6 +5,7 @@ mod delays;
 mod highspeed;
 mod htcp;
 mod hybla;
+mod hystart;
 mod illinois;
 mod lp;
 mod path;

@@ -4,8 +4,9 @@ use core::net::SocketAddr;
 
 use udccp_base::Seed;
 use udccp_cc::{
-    Algorithm, BicConfig, CompoundConfig, CubicConfig, HighSpeedConfig, HtcpConfig, HyblaConfig,
-    IllinoisConfig, LpConfig, ScalableConfig, VegasConfig, VenoConfig, WestwoodConfig, YeahConfig,
+    Algorithm, BbrConfig, BicConfig, CompoundConfig, CubicConfig, HighSpeedConfig, HtcpConfig,
+    HyStart, HyblaConfig, IllinoisConfig, LpConfig, ScalableConfig, VegasConfig, VenoConfig,
+    WestwoodConfig, YeahConfig,
 };
 use udccp_sim::PairAddresses;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction};
@@ -90,7 +91,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
         "tcp/newreno" => Algorithm::NEW_RENO,
         "tcp/bic" => Algorithm::Bic(BicConfig::linux_2_6()),
         "tcp/cubic" => Algorithm::Cubic(CubicConfig::linux_2_6()),
-        "tcp/cubic-rfc9438" => Algorithm::Cubic(CubicConfig::rfc9438()),
+        "tcp/cubic-rfc9438" => Algorithm::Cubic(CubicConfig::with_hystart(HyStart::Classic)),
         "tcp/highspeed" => Algorithm::HighSpeed(HighSpeedConfig::default()),
         "tcp/htcp" => Algorithm::Htcp(HtcpConfig::default()),
         "tcp/hybla" => Algorithm::Hybla(HyblaConfig::default()),
@@ -101,6 +102,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
         "tcp/veno" => Algorithm::Veno(VenoConfig::default()),
         "tcp/westwood" => Algorithm::Westwood(WestwoodConfig::default()),
         "tcp/yeah" => Algorithm::Yeah(YeahConfig::default()),
+        "tcp/bbr" => Algorithm::Bbr(BbrConfig::default()),
         "tcp/compound" => Algorithm::Compound(CompoundConfig::default()),
         _ => return Err(format!("there is no congestion control for {name}")),
     })

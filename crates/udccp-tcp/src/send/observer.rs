@@ -37,7 +37,9 @@ impl SendSide {
     pub(super) fn observe_handshake(&mut self, now: Instant) {
         if self.observer.is_some() {
             let srtt = self.rtt.srtt();
-            let delivery = Delivery { now, rtt: srtt, srtt, min_rtt: srtt, ..Delivery::default() };
+            let packet_bytes = self.mss;
+            let known = Delivery { now, rtt: srtt, srtt, min_rtt: srtt, ..Delivery::default() };
+            let delivery = Delivery { packet_bytes, ..known };
             self.cc.on_delivery(&delivery);
         }
     }
@@ -60,7 +62,7 @@ impl SendSide {
         }
         let min_rtt = self.rtt.min_rtt();
         let rates = observer.rates.as_mut();
-        let rate = rates.and_then(|r| r.on_ack(now, una, info.blocks, min_rtt, self.mss));
+        let rate = rates.and_then(|r| r.on_ack(now, una, info.blocks, min_rtt));
         let pipe = self.board.pipe();
         let lost = before.pipe.saturating_sub(pipe + delivered);
         self.cc.on_delivery(&Delivery {
@@ -72,6 +74,7 @@ impl SendSide {
             srtt: self.rtt.srtt(),
             min_rtt,
             one_way_ticks: info.one_way_ticks.filter(|_| observer.one_way),
+            packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
             in_recovery,
             round_start,

@@ -90,7 +90,6 @@ impl RateSampler {
         ack: u64,
         blocks: &[Range],
         min_rtt: Option<Duration>,
-        packet_bytes: u32,
     ) -> Option<RateSample> {
         let mut draft = None;
         let mut sacked = core::mem::take(&mut self.sacked);
@@ -119,7 +118,6 @@ impl RateSampler {
             prior_delivered: newest.delivered,
             total_delivered: self.delivered,
             app_limited: newest.app_limited,
-            packet_bytes,
         })
     }
 
@@ -171,7 +169,7 @@ mod tests {
         for n in 0..20 {
             s.on_new_data(at(10 * n), seg(n), n == 0);
             if n >= 4 {
-                last = s.on_ack(at(10 * n), (n - 3) * 100, &[], Some(RTT), 100);
+                last = s.on_ack(at(10 * n), (n - 3) * 100, &[], Some(RTT));
             }
         }
         // Its packet left just before an acknowledgement: five were delivered in 50 ms.
@@ -186,7 +184,7 @@ mod tests {
     fn compressed_acknowledgements_do_not_raise_the_rate() {
         let mut s = RateSampler::default();
         (0..4).for_each(|n| s.on_new_data(at(10 * n), seg(n), n == 0));
-        let sample = s.on_ack(at(70), 400, &[], Some(RTT), 100).expect("a sample");
+        let sample = s.on_ack(at(70), 400, &[], Some(RTT)).expect("a sample");
         assert_eq!((sample.delivered_bytes, sample.interval), (400, MS * 70));
     }
 
@@ -194,11 +192,11 @@ mod tests {
     fn what_is_sacked_counts_once_and_when_it_arrives() {
         let mut s = RateSampler::default();
         (0..4).for_each(|n| s.on_new_data(at(n), seg(n), n == 0));
-        let sample = s.on_ack(at(42), 0, &[Range::new(100, 300)], Some(RTT), 100);
+        let sample = s.on_ack(at(42), 0, &[Range::new(100, 300)], Some(RTT));
         assert_eq!(sample.map(|s| s.total_delivered), Some(200));
-        assert_eq!(s.on_ack(at(43), 0, &[Range::new(100, 300)], Some(RTT), 100), None);
+        assert_eq!(s.on_ack(at(43), 0, &[Range::new(100, 300)], Some(RTT)), None);
         s.on_retransmit(at(44), seg(0), false);
-        let sample = s.on_ack(at(90), 400, &[], Some(RTT), 100).expect("a sample");
+        let sample = s.on_ack(at(90), 400, &[], Some(RTT)).expect("a sample");
         assert_eq!(sample.total_delivered, 400);
         // The retransmission is the newest: 200 bytes had been delivered when it left.
         assert_eq!((sample.prior_delivered, sample.interval), (200, MS * 48));
@@ -210,11 +208,11 @@ mod tests {
         s.on_new_data(at(0), seg(0), true);
         s.on_app_limited(100);
         s.on_new_data(at(10), seg(1), false);
-        assert!(!s.on_ack(at(41), 100, &[], Some(RTT), 100).expect("a sample").app_limited);
-        let marked = s.on_ack(at(51), 200, &[], Some(RTT), 100).expect("a sample");
+        assert!(!s.on_ack(at(41), 100, &[], Some(RTT)).expect("a sample").app_limited);
+        let marked = s.on_ack(at(51), 200, &[], Some(RTT)).expect("a sample");
         assert!(marked.app_limited);
         s.on_new_data(at(60), seg(2), true);
-        let after = s.on_ack(at(101), 300, &[], Some(RTT), 100).expect("a sample");
+        let after = s.on_ack(at(101), 300, &[], Some(RTT)).expect("a sample");
         assert!(!after.app_limited);
     }
 }

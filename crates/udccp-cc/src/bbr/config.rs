@@ -1,0 +1,48 @@
+//! Parameters of BBR v1.
+
+use udccp_base::Duration;
+
+/// Parameters of BBR v1, with the values of the paper and of the kernels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BbrConfig {
+    /// Gain of rate and window in STARTUP: 2 / ln 2, the least that doubles the rate per round.
+    pub high_gain: f64,
+    /// Gain of the window in PROBE_BW: room for delayed and stretched acknowledgements.
+    pub cwnd_gain: f64,
+    /// Gains of the rate in the phases of PROBE_BW, a smallest round-trip time each.
+    pub cycle: [f64; 8],
+    /// Rounds over which the bandwidth is the largest.
+    pub bandwidth_rounds: u64,
+    /// Time over which the round-trip time is the smallest.
+    pub min_rtt_window: Duration,
+    /// The least time in PROBE_RTT.
+    pub probe_rtt_duration: Duration,
+    /// The window in PROBE_RTT, and the smallest of all, in packets.
+    pub min_cwnd: u32,
+    /// Growth of the bandwidth in a round of STARTUP that says that there is more.
+    pub full_growth: f64,
+    /// Rounds without such growth after which the pipe is full.
+    pub full_rounds: u32,
+    /// How far the rate stays below the estimate, as a share.
+    pub pacing_margin: f64,
+    /// Packets beyond the gain times the path, for what waits at the ends.
+    pub quantum: f64,
+}
+
+impl Default for BbrConfig {
+    fn default() -> Self {
+        Self {
+            high_gain: 2.0 / core::f64::consts::LN_2,
+            cwnd_gain: 2.0,
+            cycle: [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+            bandwidth_rounds: 10,
+            min_rtt_window: Duration::from_secs(10),
+            probe_rtt_duration: Duration::from_millis(200),
+            min_cwnd: 4,
+            full_growth: 1.25,
+            full_rounds: 3,
+            pacing_margin: 0.01,
+            quantum: 3.0,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The largest of recent samples, by rounds.
+
+/// The largest value of the last rounds: the best, and the best of what came after it, twice
+/// (K. Nichols's windowed filter: three values whatever the window).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WindowedMax {
+    best: [Sample; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    round: u64,
+    value: f64,
+}
+
+impl WindowedMax {
+    /// The largest value.
+    pub(super) fn get(&self) -> f64 {
+        self.best[0].value
+    }
+
+    /// Takes in the value of a round; values older than `window` rounds are forgotten.
+    pub(super) fn update(&mut self, round: u64, value: f64, window: u64) {
+        let new = Sample { round, value };
+        let [first, second, third] = &mut self.best;
+        if value >= first.value || round - third.round > window {
+            self.best = [new; 3];
+            return;
+        }
+        if value >= second.value {
+            (*second, *third) = (new, new);
+        } else if value >= third.value {
+            *third = new;
+        }
+        if round - first.round > window {
+            // The best is too old: the next two move up, and again if the second is old too.
+            (*first, *second, *third) = (*second, *third, new);
+            if round - first.round > window {
+                (*first, *second) = (*second, *third);
+            }
+        } else if second.round == first.round && round - first.round > window / 4 {
+            // A quarter of the window passed without a second best: take one from here.
+            (*second, *third) = (new, new);
+        } else if third.round == second.round && round - second.round > window / 2 {
+            *third = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_lasts_for_its_window() {
+        let mut filter = WindowedMax::default();
+        filter.update(0, 10.0, 10);
+        for round in 1..=10 {
+            filter.update(round, 5.0, 10);
+            assert!((filter.get() - 10.0).abs() < 1e-9, "round {round}");
+        }
+        filter.update(11, 5.0, 10);
+        assert!((filter.get() - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_second_best_follows_the_best() {
+        let mut filter = WindowedMax::default();
+        for (round, value) in [(0, 10.0), (4, 8.0), (8, 6.0), (11, 5.0)] {
+            filter.update(round, value, 10);
+        }
+        assert!((filter.get() - 8.0).abs() < 1e-9);
+        filter.update(12, 20.0, 10);
+        assert!((filter.get() - 20.0).abs() < 1e-9);
+    }
+}

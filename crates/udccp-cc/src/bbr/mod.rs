@@ -1,0 +1,405 @@
+//! BBR v1: paces at the bandwidth that it measures and keeps about a path's worth in flight.
+//!
+//! N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00; samples by
+//! draft-cheng-iccrg-delivery-rate-estimation-00.
+//!
+//! ```text
+//! BtlBw  = largest delivery rate of the last 10 rounds
+//! RTprop = smallest round-trip time of the last 10 s
+//! rate   = pacing_gain BtlBw (less 1 %)        cwnd = cwnd_gain BtlBw RTprop + 3 packets
+//!
+//! STARTUP    gains 2 / ln 2, until BtlBw grew by less than 25 % in three rounds
+//! DRAIN      pacing gain ln 2 / 2, until no more is in flight than BtlBw RTprop
+//! PROBE_BW   pacing gains 5/4, 3/4 and six times 1, an RTprop each; cwnd gain 2
+//! PROBE_RTT  4 packets for 200 ms and a round, where RTprop was not met for 10 s
+//! ```
+//!
+//! Losses do not cut: in the first round of a recovery packets are conserved, then the window
+//! returns to its target, and what it was before is restored at the end. Left out of the kernels'
+//! form: the detection of policers (long-term sampling), the allowance for aggregated
+//! acknowledgements that came in 2019, and bursts of segmentation offload. The first phase of
+//! PROBE_BW is drawn from the time at which it begins, so that flows differ and runs repeat.
+
+mod config;
+mod filter;
+
+pub use config::BbrConfig;
+
+use udccp_base::{DataRate, Duration, Instant, Seed};
+
+use crate::algorithm::{AckSample, CongestionControl};
+use crate::delivery::{Delivery, Needs};
+use filter::WindowedMax;
+
+/// What BBR does (draft section 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// A visit to PROBE_RTT.
+#[derive(Clone, Copy, Debug, Default)]
+struct Probe {
+    /// When it may end, once the window has drained.
+    done_at: Option<Instant>,
+    round_done: bool,
+}
+
+/// BBR v1.
+#[derive(Clone, Debug)]
+pub(crate) struct Bbr {
+    config: BbrConfig,
+    mode: Mode,
+    cwnd: u32,
+    max_cwnd: u32,
+    /// The window before a recovery or a visit to PROBE_RTT.
+    prior_cwnd: u32,
+    /// Bytes per second.
+    bandwidth: WindowedMax,
+    packet_bytes: f64,
+    round: u64,
+    round_start: bool,
+    /// The round is over when a packet is delivered that was sent after so many bytes were.
+    round_end: u64,
+    delivered: u64,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Instant,
+    full_bandwidth: f64,
+    full_count: u32,
+    full: bool,
+    phase: usize,
+    phase_began: Instant,
+    probe: Probe,
+    /// Samples of packets sent while so many bytes were delivered are of PROBE_RTT's window.
+    probed: core::ops::RangeInclusive<u64>,
+    in_recovery: bool,
+    conserve: bool,
+    idle_restart: bool,
+    /// Bytes per second; nothing is known before the first round-trip time.
+    rate: Option<f64>,
+    /// Packets in flight before the last acknowledgement.
+    in_flight: u32,
+}
+
+impl Bbr {
+    /// In STARTUP with `initial_cwnd` packets (at least 1).
+    pub(crate) fn new(initial_cwnd: u32, config: BbrConfig) -> Self {
+        Self {
+            config,
+            mode: Mode::Startup,
+            cwnd: initial_cwnd.max(1),
+            max_cwnd: u32::MAX,
+            prior_cwnd: 0,
+            bandwidth: WindowedMax::default(),
+            packet_bytes: 0.0,
+            round: 0,
+            round_start: false,
+            round_end: 0,
+            delivered: 0,
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            full_bandwidth: 0.0,
+            full_count: 0,
+            full: false,
+            phase: 0,
+            phase_began: Instant::ZERO,
+            probe: Probe::default(),
+            probed: 1..=0,
+            in_recovery: false,
+            conserve: false,
+            idle_restart: false,
+            rate: None,
+            in_flight: 0,
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => self.config.high_gain,
+            Mode::Drain => 1.0 / self.config.high_gain,
+            Mode::ProbeBw => self.config.cycle[self.phase],
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => self.config.high_gain,
+            Mode::ProbeBw => self.config.cwnd_gain,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    /// `gain` times the path in packets, with what waits at the ends; none before a first sample.
+    fn target(&self, gain: f64) -> Option<u32> {
+        let min_rtt = self.min_rtt?.as_secs_f64();
+        let path = libm::ceil(self.bandwidth.get() * min_rtt * gain / self.packet_bytes);
+        let mut target = (path + self.config.quantum) as u32;
+        target += target % 2;
+        // The probing phase must exceed the path where that is only a few packets.
+        let probing = self.mode == Mode::ProbeBw && self.phase == 0;
+        Some(target + if probing { 2 } else { 0 })
+    }
+
+    /// Rounds and the bandwidth (draft sections 4.1.1.3 and 4.1.1.5).
+    fn update_bandwidth(&mut self, delivery: &Delivery) {
+        self.round_start = false;
+        let Some(sample) = delivery.rate else { return };
+        self.delivered = sample.total_delivered;
+        if sample.prior_delivered >= self.round_end {
+            self.round_end = self.delivered;
+            self.round += 1;
+            self.round_start = true;
+            self.conserve = false;
+        }
+        let rate = sample.delivered_bytes as f64 / sample.interval.as_secs_f64();
+        let limited = self.is_limited(delivery);
+        if !limited || rate >= self.bandwidth.get() {
+            self.bandwidth.update(self.round, rate, self.config.bandwidth_rounds);
+        }
+    }
+
+    /// Whether the sample says less than what the path can.
+    fn is_limited(&self, delivery: &Delivery) -> bool {
+        delivery.rate.is_some_and(|s| s.app_limited || self.probed.contains(&s.prior_delivered))
+    }
+
+    /// Draft section 4.3.4: the next phase of PROBE_BW.
+    fn update_phase(&mut self, delivery: &Delivery) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO);
+        let is_long = delivery.now - self.phase_began > min_rtt;
+        let before = delivery.in_flight + delivery.delivered;
+        let gain = self.pacing_gain();
+        let reached = |gain| self.target(gain).is_none_or(|target| before >= target);
+        let next = if gain > 1.0 {
+            is_long && (delivery.lost > 0 || reached(gain))
+        } else if gain < 1.0 {
+            is_long || self.target(1.0).is_none_or(|target| before <= target)
+        } else {
+            is_long
+        };
+        if next {
+            self.phase = (self.phase + 1) % self.config.cycle.len();
+            self.phase_began = delivery.now;
+        }
+    }
+
+    /// Draft section 4.3.2.2: has STARTUP filled the pipe?
+    fn check_full(&mut self, delivery: &Delivery) {
+        if self.full || !self.round_start || self.is_limited(delivery) {
+            return;
+        }
+        let now = self.bandwidth.get();
+        if now >= self.full_bandwidth * self.config.full_growth {
+            (self.full_bandwidth, self.full_count) = (now, 0);
+            return;
+        }
+        self.full_count += 1;
+        self.full = self.full_count >= self.config.full_rounds;
+    }
+
+    fn check_drain(&mut self, delivery: &Delivery) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        let drained = self.target(1.0).is_some_and(|target| delivery.in_flight <= target);
+        if self.mode == Mode::Drain && drained {
+            self.enter_probe_bw(delivery.now);
+        }
+    }
+
+    /// Any phase but the draining one begins the cycle.
+    fn enter_probe_bw(&mut self, now: Instant) {
+        let phases = self.config.cycle.len() as u64;
+        let drawn = Seed(now.as_nanos()).stream("bbr-cycle").below(phases - 1) as usize;
+        self.mode = Mode::ProbeBw;
+        self.phase = if drawn == 0 { 0 } else { drawn + 1 };
+        self.phase_began = now;
+    }
+
+    /// Draft section 4.3.5: the smallest round-trip time, and when to look for it.
+    fn update_min_rtt(&mut self, delivery: &Delivery) {
+        let now = delivery.now;
+        let expired = now - self.min_rtt_at > self.config.min_rtt_window;
+        if let Some(rtt) = delivery.rtt
+            && (expired || self.min_rtt.is_none_or(|min| rtt <= min))
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt && self.min_rtt.is_some() {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt;
+            self.probe = Probe::default();
+            self.probed = self.delivered..=self.delivered;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(delivery);
+        }
+        if delivery.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn probe_rtt(&mut self, delivery: &Delivery) {
+        let in_flight = u64::from(delivery.in_flight) * self.packet_bytes as u64;
+        self.probed = *self.probed.start()..=self.delivered + in_flight;
+        match self.probe.done_at {
+            None if delivery.in_flight <= self.config.min_cwnd => {
+                let done_at = delivery.now + self.config.probe_rtt_duration;
+                self.probe = Probe { done_at: Some(done_at), round_done: false };
+                self.round_end = self.delivered;
+            }
+            None => {}
+            Some(done_at) => {
+                self.probe.round_done |= self.round_start;
+                if self.probe.round_done && delivery.now > done_at {
+                    self.end_probe_rtt(delivery.now);
+                }
+            }
+        }
+    }
+
+    fn end_probe_rtt(&mut self, now: Instant) {
+        self.min_rtt_at = now;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        if self.full {
+            self.enter_probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        let is_cut = self.in_recovery || self.mode == Mode::ProbeRtt;
+        self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+
+    /// The rate only rises until the pipe is full (draft section 4.2.1).
+    fn update_rate(&mut self, delivery: &Delivery) {
+        let paced =
+            |bandwidth: f64, gain: f64| bandwidth * gain * (1.0 - self.config.pacing_margin);
+        if self.rate.is_none()
+            && let Some(srtt) = delivery.srtt.filter(|s| !s.is_zero())
+        {
+            let first = f64::from(self.cwnd) * self.packet_bytes / srtt.as_secs_f64();
+            self.rate = Some(paced(first, self.config.high_gain));
+        }
+        let bandwidth = self.bandwidth.get();
+        if bandwidth > 0.0 {
+            let rate = paced(bandwidth, self.pacing_gain());
+            if self.full || self.rate.is_none_or(|old| rate > old) {
+                self.rate = Some(rate);
+            }
+        }
+    }
+
+    /// Draft section 4.2.3: the window.
+    fn update_cwnd(&mut self, delivery: &Delivery) {
+        if delivery.delivered > 0 {
+            self.cwnd = self.next_cwnd(delivery);
+        }
+        self.cwnd = self.cwnd.min(self.max_cwnd);
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.config.min_cwnd);
+        }
+    }
+
+    fn next_cwnd(&mut self, delivery: &Delivery) -> u32 {
+        let acked = delivery.delivered;
+        let mut cwnd = self.cwnd.saturating_sub(delivery.lost).max(1);
+        if delivery.in_recovery && !self.in_recovery {
+            self.conserve = true;
+            self.round_end = self.delivered;
+            cwnd = delivery.in_flight + acked;
+        } else if !delivery.in_recovery && self.in_recovery {
+            self.conserve = false;
+            cwnd = cwnd.max(self.prior_cwnd);
+        }
+        self.in_recovery = delivery.in_recovery;
+        if self.conserve {
+            return cwnd.max(delivery.in_flight + acked);
+        }
+        let target = self.target(self.cwnd_gain()).unwrap_or(u32::MAX);
+        if self.full {
+            cwnd = (cwnd + acked).min(target);
+        } else if cwnd < target {
+            cwnd += acked;
+        }
+        cwnd.max(self.config.min_cwnd)
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { rates: true, own_recovery: true, ..Needs::DELIVERIES }
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.packet_bytes = f64::from(delivery.packet_bytes.max(1));
+        self.update_bandwidth(delivery);
+        self.update_phase(delivery);
+        self.check_full(delivery);
+        self.check_drain(delivery);
+        self.update_min_rtt(delivery);
+        self.update_rate(delivery);
+        self.update_cwnd(delivery);
+        self.in_flight = delivery.in_flight + delivery.delivered;
+    }
+
+    fn on_ack(&mut self, _ack: &AckSample) {}
+
+    fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
+        self.save_cwnd();
+        self.cwnd = self.cwnd.min(self.in_flight.max(1));
+    }
+
+    fn on_rto(&mut self, _now: Instant, _in_flight: u32) {
+        self.save_cwnd();
+        self.in_recovery = true;
+        self.conserve = false;
+        (self.full_bandwidth, self.full_count) = (0.0, 0);
+        self.cwnd = 1;
+    }
+
+    fn set_window(&mut self, _now: Instant, cwnd: u32, _ssthresh: u32) {
+        self.cwnd = cwnd.clamp(1, self.max_cwnd);
+    }
+
+    fn clamp(&mut self, max_cwnd: u32) {
+        self.max_cwnd = max_cwnd.max(1);
+        self.cwnd = self.cwnd.min(self.max_cwnd);
+    }
+
+    fn exit_slow_start(&mut self, _now: Instant) {}
+
+    /// After silence the path is used at the estimate, not probed; the window stays.
+    fn on_idle_restart(&mut self, _now: Instant, _restart_window: u32) {
+        self.idle_restart = true;
+        if self.mode == Mode::ProbeBw {
+            self.rate = Some(self.bandwidth.get() * (1.0 - self.config.pacing_margin));
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<DataRate> {
+        self.rate.map(|rate| DataRate::from_bytes_per_sec(rate.max(1.0) as u64))
+    }
+}

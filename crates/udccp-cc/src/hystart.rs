@@ -1,0 +1,158 @@
+//! Slow start that ends before the queue overflows: HyStart and HyStart++.
+//!
+//! S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011, section
+//! 4, with the constants of the kernels. From 16 packets on, slow start ends in a round where
+//!
+//! ```text
+//! delay    the smallest of the first 8 round-trip times exceeds RTT_min by
+//!          clamp(RTT_min / 8, 4 ms, 16 ms)
+//! train    acknowledgements no more than 2 ms apart have arrived for RTT_min / 2
+//! ```
+//!
+//! RFC 9406 (HyStart++) compares the round's smallest round-trip time with that of the round
+//! before, and first slows down to a quarter for five rounds (conservative slow start, CSS), from
+//! which it returns where the delay falls again.
+
+use udccp_base::{Duration, Instant};
+
+use crate::delivery::Delivery;
+
+/// Which way of ending slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HyStart {
+    /// Ha and Rhee 2011, as kernels have it for CUBIC.
+    Classic,
+    /// RFC 9406.
+    PlusPlus,
+}
+
+/// Smaller windows are left alone (classic).
+const LOW_WINDOW: u32 = 16;
+/// Samples in a round before its smallest round-trip time counts (`N_RTT_SAMPLE`).
+const SAMPLES: u32 = 8;
+/// Bounds of the rise that counts (`MIN_RTT_THRESH`, `MAX_RTT_THRESH`), and the divisor.
+const LEAST_RISE: Duration = Duration::from_millis(4);
+const MOST_RISE: Duration = Duration::from_millis(16);
+const RISE_DIVISOR: u64 = 8;
+/// Acknowledgements of one train are no further apart (classic).
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Rounds of conservative slow start (`CSS_ROUNDS`), and the divisor of its growth.
+const CSS_ROUNDS: u32 = 5;
+const CSS_DIVISOR: u32 = 4;
+
+/// What slow start does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// As always.
+    Full,
+    /// Growth is divided by this.
+    Divided(u32),
+    /// Slow start is over.
+    Over,
+}
+
+/// The state of slow start.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    kind: HyStart,
+    round_began: Instant,
+    last_ack: Instant,
+    /// The smallest round-trip time of the round, of its first samples, and how many there were.
+    smallest: Duration,
+    samples: u32,
+    /// The smallest of the round before (HyStart++).
+    before: Duration,
+    css: Option<Css>,
+}
+
+/// Conservative slow start.
+#[derive(Clone, Copy, Debug)]
+struct Css {
+    baseline: Duration,
+    rounds: u32,
+}
+
+impl Watch {
+    pub(crate) fn new(kind: HyStart) -> Self {
+        Self {
+            kind,
+            round_began: Instant::ZERO,
+            last_ack: Instant::ZERO,
+            smallest: Duration::MAX,
+            samples: 0,
+            before: Duration::MAX,
+            css: None,
+        }
+    }
+
+    /// An acknowledgement in slow start with a window of `cwnd`.
+    pub(crate) fn on_delivery(&mut self, cwnd: u32, delivery: &Delivery) -> Pace {
+        if delivery.round_start {
+            self.begin_round(delivery.now);
+        }
+        match self.kind {
+            HyStart::Classic if cwnd < LOW_WINDOW => Pace::Full,
+            HyStart::Classic => self.classic(delivery),
+            HyStart::PlusPlus => self.plus_plus(delivery),
+        }
+    }
+
+    fn begin_round(&mut self, now: Instant) {
+        self.before = if self.samples >= SAMPLES { self.smallest } else { Duration::MAX };
+        (self.smallest, self.samples) = (Duration::MAX, 0);
+        (self.round_began, self.last_ack) = (now, now);
+        if let Some(css) = &mut self.css {
+            css.rounds += 1;
+        }
+    }
+
+    fn sample(&mut self, rtt: Duration) {
+        self.smallest = self.smallest.min(rtt);
+        self.samples += 1;
+    }
+
+    fn classic(&mut self, delivery: &Delivery) -> Pace {
+        let Some(min_rtt) = delivery.min_rtt else { return Pace::Full };
+        if delivery.now - self.last_ack <= TRAIN_GAP {
+            self.last_ack = delivery.now;
+            if delivery.now - self.round_began > min_rtt / 2 {
+                return Pace::Over;
+            }
+        }
+        let Some(rtt) = delivery.rtt else { return Pace::Full };
+        if self.samples < SAMPLES {
+            self.sample(rtt);
+        }
+        let enough = self.samples >= SAMPLES;
+        if enough && self.smallest > min_rtt + rise(min_rtt) { Pace::Over } else { Pace::Full }
+    }
+
+    /// RFC 9406 section 4.2.
+    fn plus_plus(&mut self, delivery: &Delivery) -> Pace {
+        if let Some(rtt) = delivery.rtt {
+            self.sample(rtt);
+        }
+        let enough = self.samples >= SAMPLES;
+        match self.css {
+            None if enough && self.before < Duration::MAX => {
+                if self.smallest >= self.before + rise(self.before) {
+                    self.css = Some(Css { baseline: self.smallest, rounds: 0 });
+                    return Pace::Divided(CSS_DIVISOR);
+                }
+                Pace::Full
+            }
+            None => Pace::Full,
+            Some(css) if enough && self.smallest < css.baseline => {
+                self.css = None;
+                Pace::Full
+            }
+            Some(css) if css.rounds >= CSS_ROUNDS => Pace::Over,
+            Some(_) => Pace::Divided(CSS_DIVISOR),
+        }
+    }
+}
+
+/// The rise over `rtt` that ends slow start.
+fn rise(rtt: Duration) -> Duration {
+    (rtt / RISE_DIVISOR).max(LEAST_RISE).min(MOST_RISE)
+}

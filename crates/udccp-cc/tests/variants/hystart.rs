@@ -1,0 +1,74 @@
+//! HyStart and HyStart++: where slow start ends.
+
+use udccp_base::Duration;
+use udccp_cc::{Algorithm, CubicConfig, HyStart};
+
+use crate::path::{Path, near};
+
+fn cubic(hystart: HyStart) -> Algorithm {
+    Algorithm::Cubic(CubicConfig::with_hystart(hystart))
+}
+
+/// RTT_min 80 ms: a rise of more than 80 / 8 = 10 ms in the first eight samples of a round.
+#[test]
+fn a_rise_of_an_eighth_ends_slow_start() {
+    for (rtt_ms, ends) in [(89, false), (92, true)] {
+        let mut path = Path::new(&cubic(HyStart::Classic), 10, 80);
+        // Acknowledgements 5 ms apart are no train.
+        assert_eq!(path.rounds(1), 20);
+        path.rtt = Duration::from_millis(rtt_ms);
+        path.rounds(1);
+        assert_eq!(path.cc.in_slow_start(), !ends, "{rtt_ms} ms");
+    }
+    let mut path = Path::new(&cubic(HyStart::Classic), 16, 80);
+    path.rtt = Duration::from_millis(92);
+    path.rounds(1);
+    // Seven acknowledgements grew it before the eighth sample.
+    near(path.cc.ssthresh(), 23.0, 0.0);
+}
+
+/// A window of 64 in 100 ms: acknowledgements 1.6 ms apart, for longer than 50 ms.
+#[test]
+fn a_train_of_half_the_round_trip_ends_slow_start() {
+    let mut path = Path::new(&cubic(HyStart::Classic), 32, 100);
+    assert_eq!(path.rounds(1), 64);
+    assert!(path.cc.in_slow_start());
+    path.rounds(1);
+    assert!(!path.cc.in_slow_start());
+    // Half of 64 have arrived then.
+    near(path.cc.ssthresh(), 96.0, 2.0);
+}
+
+/// 100 then 115 ms are more than 100 / 8 apart: a quarter of the growth for five rounds.
+#[test]
+fn hystart_plus_plus_slows_down_first() {
+    let mut path = Path::new(&cubic(HyStart::PlusPlus), 40, 100);
+    assert_eq!(path.rounds(1), 80);
+    path.rtt = Duration::from_millis(115);
+    // Seven acknowledgements at full growth, 73 at a quarter.
+    near(path.rounds(1), 80.0 + 7.0 + 18.25, 1.0);
+    near(path.rounds(4), 105.0 * 2.4414, 6.0);
+    assert!(path.cc.in_slow_start());
+    path.rounds(1);
+    assert!(!path.cc.in_slow_start());
+}
+
+/// The delay falls below what it was at the change: the rise was noise, slow start goes on.
+#[test]
+fn hystart_plus_plus_returns_where_the_delay_falls() {
+    let mut path = Path::new(&cubic(HyStart::PlusPlus), 40, 100);
+    path.rounds(1);
+    path.rtt = Duration::from_millis(115);
+    let slow = path.rounds(1);
+    path.rtt = Duration::from_millis(101);
+    // Seven acknowledgements at a quarter, then full growth.
+    near(path.rounds(1), f64::from(2 * slow) - 7.0 * 0.75, 1.5);
+    path.rounds(6);
+    assert!(path.cc.in_slow_start());
+}
+
+#[test]
+fn without_a_rise_slow_start_goes_on() {
+    let mut path = Path::new(&cubic(HyStart::PlusPlus), 10, 100);
+    assert_eq!(path.rounds(6), 640);
+}
