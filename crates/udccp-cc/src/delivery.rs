@@ -39,7 +39,8 @@ pub struct Delivery {
     pub srtt: Option<Duration>,
     /// Smallest round-trip time of the connection.
     pub min_rtt: Option<Duration>,
-    /// The receiver's clock at the acknowledgement less our clock at the packet that it answers,
+    /// The receiver's clock at the acknowledgement less our clock at the newest packet that it
+    /// acknowledges,
     /// in ticks of a millisecond, wrapping: a one-way delay with an unknown constant in it.
     pub one_way_ticks: Option<u32>,
     /// Bytes of data in a full packet.

@@ -16,6 +16,8 @@
 //! kernels move the extremes to the same end); the threshold falls with the window at the first
 //! indication, so that slow start does not run into the next (the kernels leave it). One-way delays
 //! are differences of timestamps, of a millisecond; without timestamps it is the round-trip time.
+//! The acknowledgement of a lone packet is not looked at, the smaller of two samples counts, and the first slow start runs into its loss
+//! so that `d_max` is known.
 
 use udccp_base::{Duration, Instant};
 
@@ -49,6 +51,7 @@ pub(crate) struct Lp {
     /// The first difference of timestamps: the others count from it.
     reference: Option<u32>,
     delay: Option<Delay>,
+    newest: f64,
     last_indication: Option<Instant>,
     rtt: Duration,
 }
@@ -63,7 +66,14 @@ struct Delay {
 
 impl Lp {
     pub(crate) fn new(config: LpConfig) -> Self {
-        Self { config, reference: None, delay: None, last_indication: None, rtt: Duration::ZERO }
+        Self {
+            config,
+            reference: None,
+            delay: None,
+            newest: f64::INFINITY,
+            last_indication: None,
+            rtt: Duration::ZERO,
+        }
     }
 
     fn delay_of(&mut self, delivery: &Delivery) -> Option<f64> {
@@ -78,6 +88,9 @@ impl Lp {
 
     fn observe(&mut self, sample: f64) -> bool {
         let LpConfig { delta, gamma, .. } = self.config;
+        // Of two samples one may hold the receiver's delay.
+        let before = core::mem::replace(&mut self.newest, sample);
+        let sample = sample.min(before);
         let first = Delay { smoothed: sample, min: sample, max: sample };
         let d = self.delay.get_or_insert(first);
         d.min = d.min.min(sample);
@@ -104,14 +117,18 @@ impl Law for Lp {
     }
 
     fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
-        if delivery.acked == 0 {
+        // The acknowledgement of a lone packet may hold the receiver's delay.
+        if delivery.acked == 0 || delivery.in_flight == 0 {
             return;
         }
         self.rtt = delivery.srtt.unwrap_or(self.rtt);
         let Some(sample) = self.delay_of(delivery) else { return };
         let congested = self.observe(sample);
+        // The first slow start shows how long the queue can get: until it ends at a loss, any
+        // rise would count as a sign.
+        let learning = window.ssthresh() == u32::MAX;
         let same = self.since_indication(delivery.now).is_some_and(|since| since < self.rtt);
-        if !congested || same || delivery.in_recovery {
+        if !congested || learning || same || delivery.in_recovery {
             return;
         }
         if self.in_inference(delivery.now) {

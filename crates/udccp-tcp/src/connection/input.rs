@@ -131,7 +131,7 @@ impl Connection {
                 window_end: ack + window,
                 blocks: &blocks[..count],
                 timestamp_rtt: self.timestamp_rtt(now, header),
-                one_way_ticks: header.options.timestamps.map(|(val, echo)| val.wrapping_sub(echo)),
+                peer_timestamp: header.options.timestamps.map(|(val, _)| val),
                 congestion_echo: self.agreed.ecn && header.flags.has(Flags::ECE),
             },
         );

@@ -48,8 +48,8 @@ pub(crate) struct AckInfo<'a> {
     pub(crate) blocks: &'a [Range],
     /// Round-trip time by the timestamp echoed (RFC 7323 section 4.1).
     pub(crate) timestamp_rtt: Option<Duration>,
-    /// The peer's timestamp less the one echoed: a one-way delay with an unknown constant in it.
-    pub(crate) one_way_ticks: Option<u32>,
+    /// The peer's timestamp (RFC 7323 section 3.2).
+    pub(crate) peer_timestamp: Option<u32>,
     /// Whether the peer saw a congestion mark (RFC 3168 section 6.1.2).
     pub(crate) congestion_echo: bool,
 }

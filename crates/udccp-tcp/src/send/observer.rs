@@ -63,6 +63,12 @@ impl SendSide {
         let min_rtt = self.rtt.min_rtt();
         let rates = observer.rates.as_mut();
         let rate = rates.and_then(|r| r.on_ack(now, una, info.blocks, min_rtt));
+        let rtt = acked.rtt.map(|(_, newest)| newest);
+        let times = info.peer_timestamp.zip(rtt).filter(|_| observer.one_way);
+        let one_way_ticks = times.map(|(theirs, rtt)| {
+            let ours = ((now - rtt).as_nanos() / 1_000_000) as u32;
+            theirs.wrapping_sub(ours)
+        });
         let pipe = self.board.pipe();
         let lost = before.pipe.saturating_sub(pipe + delivered);
         self.cc.on_delivery(&Delivery {
@@ -70,10 +76,10 @@ impl SendSide {
             acked: acked.segments,
             delivered: delivered.div_ceil(mss) as u32,
             lost: lost.div_ceil(mss) as u32,
-            rtt: acked.rtt.map(|(_, newest)| newest),
+            rtt,
             srtt: self.rtt.srtt(),
             min_rtt,
-            one_way_ticks: info.one_way_ticks.filter(|_| observer.one_way),
+            one_way_ticks,
             packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
             in_recovery,
