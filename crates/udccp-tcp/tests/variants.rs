@@ -70,7 +70,6 @@ fn each_fills_a_path_with_a_queue_as_long_as_it() {
     for (algorithm, least) in all() {
         let name = format!("{algorithm:?}");
         let found = run(algorithm, 20);
-        println!("{found:?} {name}");
         assert!(found.used > least && found.used < 1.001, "{found:?}: {name}");
         assert_eq!(found.timeouts, 0, "{found:?}: {name}");
     }

@@ -75,7 +75,7 @@ pub(crate) struct Bbr {
     phase_began: Instant,
     probe: Probe,
     /// Samples of packets sent while so many bytes were delivered are of PROBE_RTT's window.
-    probed: core::ops::RangeInclusive<u64>,
+    probed: Option<(u64, u64)>,
     in_recovery: bool,
     conserve: bool,
     idle_restart: bool,
@@ -108,7 +108,7 @@ impl Bbr {
             phase: 0,
             phase_began: Instant::ZERO,
             probe: Probe::default(),
-            probed: 1..=0,
+            probed: None,
             in_recovery: false,
             conserve: false,
             idle_restart: false,
@@ -165,7 +165,8 @@ impl Bbr {
 
     /// Whether the sample says less than what the path can.
     fn is_limited(&self, delivery: &Delivery) -> bool {
-        delivery.rate.is_some_and(|s| s.app_limited || self.probed.contains(&s.prior_delivered))
+        let probed = |at| self.probed.is_some_and(|(from, to)| (from..=to).contains(&at));
+        delivery.rate.is_some_and(|s| s.app_limited || probed(s.prior_delivered))
     }
 
     /// Draft section 4.3.4: the next phase of PROBE_BW.
@@ -237,7 +238,7 @@ impl Bbr {
             self.save_cwnd();
             self.mode = Mode::ProbeRtt;
             self.probe = Probe::default();
-            self.probed = self.delivered..=self.delivered;
+            self.probed = Some((self.delivered, self.delivered));
         }
         if self.mode == Mode::ProbeRtt {
             self.probe_rtt(delivery);
@@ -249,7 +250,8 @@ impl Bbr {
 
     fn probe_rtt(&mut self, delivery: &Delivery) {
         let in_flight = u64::from(delivery.in_flight) * self.packet_bytes as u64;
-        self.probed = *self.probed.start()..=self.delivered + in_flight;
+        let from = self.probed.map_or(self.delivered, |(from, _)| from);
+        self.probed = Some((from, self.delivered + in_flight));
         match self.probe.done_at {
             None if delivery.in_flight <= self.config.min_cwnd => {
                 let done_at = delivery.now + self.config.probe_rtt_duration;
