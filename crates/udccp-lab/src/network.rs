@@ -8,7 +8,7 @@ use udccp_sim::{
 
 use crate::run::RunError;
 use crate::schema::{
-    CodecName, Direction, Drawn, Flow, Link, Scenario, Silence, Topology, Traffic,
+    CodecName, Direction, Drawn, Flow, Link, Scenario, Silence, Traffic, hop_name, of_link,
 };
 use crate::transports;
 
@@ -20,7 +20,7 @@ const MAX_TRANSFERS: usize = 50_000;
 /// # Errors
 /// Flow settings that contradict each other.
 pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Row, RunError> {
-    let mut row = Row::new(hops(&scenario.topology));
+    let mut row = Row::new(hops(scenario));
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
         match flow.traffic {
@@ -38,7 +38,8 @@ pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Row, RunError> 
     Ok(row)
 }
 
-fn hops(topology: &Topology) -> Vec<HopConfig> {
+fn hops(scenario: &Scenario) -> Vec<HopConfig> {
+    let topology = &scenario.topology;
     let (rtt, others) = (topology.rtt(), topology.access_delays());
     let config = |link: &Link| LinkConfig {
         delay: topology.delay_of(link),
@@ -49,7 +50,14 @@ fn hops(topology: &Topology) -> Vec<HopConfig> {
         let reverse = reverse.map_or_else(|| forward.without_chance(), config);
         HopConfig { forward, reverse }
     };
-    topology.hops().map(hop).collect()
+    let mut hops: Vec<HopConfig> = topology.hops().map(hop).collect();
+    let count = hops.len();
+    for (i, hop) in hops.iter_mut().enumerate() {
+        let name = hop_name(i, count);
+        hop.forward.changes = of_link(&scenario.changes, &format!("{name} forward"));
+        hop.reverse.changes = of_link(&scenario.changes, &format!("{name} reverse"));
+    }
+    hops
 }
 
 /// Both hosts of a flow, or of one of its transfers; `own` is the seed of that.
@@ -64,8 +72,10 @@ fn pair(
     let topology = &scenario.topology;
     let ends = transports::build(flow, at, own)
         .map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
-    let access =
-        |own: &Option<Link>| own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt());
+    let access = |own: &Option<Link>, end: &str| LinkConfig {
+        changes: of_link(&scenario.changes, &format!("{} {end}", flow.name)),
+        ..own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt())
+    };
     // The simulator counts routers from 0, and a flow in reverse enters at the right.
     let router = |number: Option<u64>, end: usize| number.map_or(end, |n| n as usize - 1);
     let left = router(flow.enters, 0);
@@ -75,8 +85,8 @@ fn pair(
         Direction::Reverse => (right, left),
     };
     Ok(PairConfig {
-        sender_access: access(&flow.access),
-        receiver_access: access(&flow.receiver_access),
+        sender_access: access(&flow.access, "sender"),
+        receiver_access: access(&flow.receiver_access, "receiver"),
         enters: Some(enters),
         leaves: Some(leaves),
         start: flow.start,

@@ -1,9 +1,11 @@
 //! What becomes of messages, requests and transfers, and of each link between routers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, Duration};
 use udccp_link::Tally;
-use udccp_sim::{Completions, FlowResult, LinkResult, RunResult};
+use udccp_sim::{Completions, DropReason, FlowResult, LinkResult, RunResult};
 
 use crate::record::QuantileRecord;
 
@@ -37,8 +39,21 @@ pub struct LinkRecord {
     pub loss_percent: f64,
     /// Queueing delay of packets in the measured interval; null where none came.
     pub queue_delay_ms: QuantileRecord,
+    /// Packets that arrived at its near end in the whole run. These and the copies are those that
+    /// departed, were dropped, or are inside at the end.
+    #[serde(default)]
+    pub packets_arrived: u64,
+    /// Packets that reached its far end in the whole run.
+    #[serde(default)]
+    pub packets_departed: u64,
+    /// Copies that it made in the whole run.
+    #[serde(default)]
+    pub packets_duplicated: u64,
     /// Packets dropped in the whole run.
     pub packets_dropped: u64,
+    /// The same by reason; reasons that did not occur are left out.
+    #[serde(default)]
+    pub dropped_by: BTreeMap<String, u64>,
     /// Packets marked "congestion experienced" in the whole run.
     pub packets_marked: u64,
     /// It over time.
@@ -99,6 +114,8 @@ fn link_record(link: &LinkResult, span: Duration) -> LinkRecord {
     let measured = &link.measured;
     let at = |q| measured.queue_delay.quantile(q).map(Duration::as_millis_f64);
     let arrived = measured.arrived.packets.max(1) as f64;
+    let count =
+        |reason: DropReason| (reason.name().to_owned(), link.whole.dropped_by(reason).packets);
     let mut series = LinkSeriesRecord::default();
     let mut begin = Duration::ZERO;
     for sample in &link.series {
@@ -115,7 +132,11 @@ fn link_record(link: &LinkResult, span: Duration) -> LinkRecord {
         throughput_mbps: measured.departure_rate(span).as_mbps(),
         loss_percent: 100.0 * measured.dropped_total().packets as f64 / arrived,
         queue_delay_ms: QuantileRecord { p50: at(0.50), p95: at(0.95), p99: at(0.99) },
+        packets_arrived: link.whole.arrived.packets,
+        packets_departed: link.whole.departed.packets,
+        packets_duplicated: link.whole.duplicated.packets,
         packets_dropped: link.whole.dropped_total().packets,
+        dropped_by: DropReason::ALL.map(count).into_iter().filter(|(_, n)| *n > 0).collect(),
         packets_marked: link.whole.marked,
         series,
     }

@@ -175,6 +175,11 @@ impl<'a> Reader<'a> {
         self.node.get(key)
     }
 
+    /// Takes keys for known that are read elsewhere or not at all.
+    pub fn knows(&mut self, keys: &[&'static str]) {
+        self.known.extend(keys);
+    }
+
     /// The value under `key`, unread; its absence is a fault.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if self.node.get(key).is_none() {

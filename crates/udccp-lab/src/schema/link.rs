@@ -1,20 +1,17 @@
 //! One link as a file describes it: an access link, a bottleneck, a hop.
 
-use serde::Serialize;
-use udccp_base::{DataRate, Duration};
-use udccp_sim::{LinkConfig, LossConfig, Variation};
+use core::fmt::Write as _;
 
-use super::choice::words;
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use udccp_base::{DataRate, DataSize, Duration};
+use udccp_sim::{LinkConfig, Reorder, Variation};
+
+use super::choice::choose;
 use super::quantity::{Limit, Percent};
+use super::{loss, queue, records};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Faults, Node, Reader};
-
-words! {
-    /// Queue disciplines.
-    Queue, "queue":
-    /// Drops what arrives while the queue is full.
-    DropTail = "drop-tail",
-}
 
 /// How long a link takes, besides serialisation and waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,54 +24,80 @@ pub enum Propagation {
     Rtt(Duration),
 }
 
-/// A link. What is said of a bottleneck or an access link holds for both of its directions, but
-/// for `loss`, which is that of the forward direction, and `jitter`, which is the host's.
+/// How the delay of one packet differs from that of the link.
+#[derive(Clone, Copy)]
+enum Distribution {
+    Uniform,
+    Normal,
+    Trace,
+}
+
+const DISTRIBUTIONS: &[(&str, Distribution)] = &[
+    ("uniform", Distribution::Uniform),
+    ("normal", Distribution::Normal),
+    ("trace", Distribution::Trace),
+];
+
+/// A link. What is said of a link between routers holds for both of its directions, but for what
+/// happens by chance ([`Self::FORWARD_ONLY`]); what is said of an access link holds for both, but
+/// for its varying delay, which is the sending host's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
-    /// Its rate.
+    /// Its rate; of a link with a trace, the mean rate of that.
     pub rate: DataRate,
     /// Its propagation delay.
     #[serde(flatten)]
     pub propagation: Propagation,
-    /// Its queue discipline.
-    pub queue: Queue,
-    /// The limit of the queue.
+    /// The limit of its queue.
     pub limit: Limit,
-    /// Packets lost by chance, independently of each other.
-    pub loss: Percent,
-    /// Timing noise: each packet reaches the far end later by a time drawn uniformly from zero to
-    /// this, in order.
-    pub jitter: Duration,
+    /// All the rest. Rate, delay and limit in it say nothing.
+    #[serde(serialize_with = "as_text")]
+    pub config: LinkConfig,
+}
+
+/// As a text that differs for different links: it goes into the key of a run.
+fn as_text<S: Serializer>(config: &LinkConfig, s: S) -> Result<S::Ok, S::Error> {
+    shortened(&format!("{config:?}"), s)
+}
+
+/// The text, or its hash where it is long (records of thousands of packets are).
+pub(super) fn shortened<S: Serializer>(text: &str, s: S) -> Result<S::Ok, S::Error> {
+    if text.len() <= 1_000 {
+        return s.serialize_str(text);
+    }
+    let mut short = String::from("sha256 ");
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(short, "{byte:02x}");
+    }
+    s.serialize_str(&short)
 }
 
 impl Link {
-    /// Keys of a bottleneck that say something of its forward direction alone.
-    pub(super) const FORWARD_ONLY: [&str; 1] = ["loss"];
+    /// Keys of a link between routers that say something of its forward direction alone.
+    pub(super) const FORWARD_ONLY: [&str; 6] =
+        ["loss", "jitter", "delay_distribution", "reorder", "duplicate", "corrupt"];
 
     /// An access link: `delay` is that of the link, nothing limits its queue unless said.
     pub fn access(node: &Node, what: &str, faults: &Faults) -> Option<Self> {
         let mut reader = Reader::new(node, what, faults)?;
-        let rate = reader.need("rate");
+        let rate = rate(&mut reader, what);
         let delay = reader.or("delay", Duration::ZERO);
         let limit = reader.or("limit", Limit::Unlimited);
-        let jitter = reader.or("jitter", Duration::ZERO);
+        let config = config(&mut reader, rate);
         reader.finish();
         let propagation = Propagation::Delay(delay);
-        let (queue, loss) = (Queue::DropTail, Percent(0.0));
-        Some(Self { rate: rate?, propagation, queue, limit, loss, jitter })
+        Some(Self { rate: rate?, propagation, limit, config: config? })
     }
 
     /// A link between two routers: `rtt` (of the whole path) or `delay` (of the link), and a limit.
     pub fn bottleneck(node: &Node, what: &str, faults: &Faults) -> Option<Self> {
         let mut reader = Reader::new(node, what, faults)?;
-        let rate = reader.need("rate");
+        let rate = rate(&mut reader, what);
         let propagation = propagation(&mut reader, node, what);
-        let queue = reader.or("queue", Queue::DropTail);
         let limit = reader.need("limit");
-        let loss = reader.or("loss", Percent(0.0));
+        let config = config(&mut reader, rate);
         reader.finish();
-        let (propagation, jitter) = (propagation?, Duration::ZERO);
-        Some(Self { rate: rate?, propagation, queue, limit: limit?, loss, jitter })
+        Some(Self { rate: rate?, propagation: propagation?, limit: limit?, config: config? })
     }
 
     /// One-way propagation delay of this link, in a path whose other links take `others` one way.
@@ -87,28 +110,107 @@ impl Link {
 
     /// As an access link of the simulator, on a path of round-trip time `rtt`.
     pub fn access_config(&self, rtt: Duration) -> LinkConfig {
-        self.config(Duration::ZERO, rtt)
+        self.bottleneck_config(Duration::ZERO, rtt)
     }
 
     /// As a link between routers of the simulator, on a path of round-trip time `rtt` whose other
     /// links take `others` one way.
     pub fn bottleneck_config(&self, others: Duration, rtt: Duration) -> LinkConfig {
-        self.config(others, rtt)
-    }
-
-    fn config(&self, others: Duration, rtt: Duration) -> LinkConfig {
         LinkConfig {
             rate: Some(self.rate),
             delay: self.delay(others),
             limit: self.limit.resolve(self.rate, rtt),
-            loss: match self.loss.0 {
-                0.0 => LossConfig::None,
-                percent => LossConfig::Random(percent / 100.0),
-            },
-            variation: Variation::Uniform(self.jitter),
-            ..LinkConfig::default()
+            ..self.config.clone()
         }
     }
+}
+
+/// The rate, or the mean rate of a trace.
+fn rate(reader: &mut Reader<'_>, what: &str) -> Option<DataRate> {
+    let Some(trace) = reader.raw("trace") else { return reader.need("rate") };
+    let faults = reader.faults();
+    if let Some(rate) = reader.raw("rate") {
+        let fault = Diagnostic::at(&rate.span, format!("{what} has both `rate` and `trace`"));
+        faults.push(fault.hint("a trace says when the link transmits: keep one"));
+        return None;
+    }
+    // A file that cannot be read is reported where the trace is read.
+    let quiet = Faults::default();
+    records::opportunities(trace, &quiet).map(|trace| trace.mean_rate())
+}
+
+/// All keys that every link has, but for rate, delay and limit.
+fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig> {
+    let faults = reader.faults();
+    let trace = reader.raw("trace").map(|n| records::opportunities(n, faults));
+    // Without a rate there is a fault already; what follows is still looked at.
+    let rate = rate.unwrap_or(DataRate::from_mbps(1));
+    let queue = reader.raw("queue").map(|n| queue::read(n, rate, faults));
+    let loss = reader.raw("loss").map(|n| loss::read(n, faults));
+    let variation = variation(reader);
+    let reorder = reader.raw("reorder").map(|n| reorder(n, faults));
+    let share = |percent: Percent| percent.0 / 100.0;
+    let duplicate = share(reader.or("duplicate", Percent(0.0)));
+    let corrupt = share(reader.or("corrupt", Percent(0.0)));
+    let mtu = reader.want::<DataSize>("mtu").map(|m| u32::try_from(m.bytes()).unwrap_or(u32::MAX));
+    let (variation, free_order) = variation?;
+    Some(LinkConfig {
+        trace: match trace {
+            Some(trace) => Some(trace?),
+            None => None,
+        },
+        queue: queue.unwrap_or(Some(udccp_sim::QueueConfig::DropTail))?,
+        loss: loss.unwrap_or(Some(udccp_sim::LossConfig::None))?,
+        variation,
+        free_order,
+        reorder: match reorder {
+            Some(reorder) => Some(reorder?),
+            None => None,
+        },
+        duplicate,
+        corrupt,
+        mtu,
+        ..LinkConfig::default()
+    })
+}
+
+/// `jitter`, or `delay_distribution`; and whether packets may overtake each other.
+fn variation(reader: &mut Reader<'_>) -> Option<(Variation, bool)> {
+    let faults = reader.faults();
+    let jitter = reader.raw("jitter");
+    let uniform = reader.or("jitter", Duration::ZERO);
+    let Some(node) = reader.raw("delay_distribution") else {
+        let none = uniform.is_zero();
+        return Some((if none { Variation::None } else { Variation::Uniform(uniform) }, false));
+    };
+    if let Some(jitter) = jitter {
+        let fault = Diagnostic::at(&jitter.span, "there is a `jitter` beside a distribution");
+        faults.push(fault.hint("`jitter` is the distribution \"uniform\": keep one"));
+        return None;
+    }
+    let mut reader = Reader::new(node, "delay_distribution", faults)?;
+    let what = "distribution of delays";
+    let kind = choose(reader.node("kind")?, faults, what, DISTRIBUTIONS)?;
+    let variation = match kind {
+        Distribution::Uniform => reader.need("below").map(Variation::Uniform),
+        Distribution::Normal => reader.need("deviation").map(Variation::Normal),
+        Distribution::Trace => {
+            let file = reader.node("file");
+            file.and_then(|n| records::delays(n, faults)).map(Variation::Trace)
+        }
+    };
+    let in_order = reader.or("in_order", true);
+    reader.finish();
+    Some((variation?, !in_order))
+}
+
+fn reorder(node: &Node, faults: &Faults) -> Option<Reorder> {
+    let mut reader = Reader::new(node, "reorder", faults)?;
+    let share = reader.need::<Percent>("share");
+    let gap = reader.or("gap", 1_u64).max(1);
+    let by = reader.want("by");
+    reader.finish();
+    Some(Reorder { probability: share?.0 / 100.0, gap, by })
 }
 
 fn propagation(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<Propagation> {
@@ -118,6 +220,7 @@ fn propagation(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<Propa
             let fault = format!("{what} has both `delay` and `rtt`");
             let hint = "`delay` is of this link, `rtt` of the whole path: keep one";
             faults.push(Diagnostic::at(&node.get("rtt")?.span, fault).hint(hint));
+            reader.knows(&["rtt", "delay"]);
             None
         }
         (true, false) => {

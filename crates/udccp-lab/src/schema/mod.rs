@@ -2,6 +2,7 @@
 //! figures, references, claims and assumptions.
 
 mod case;
+mod change;
 pub(crate) mod choice;
 mod claim;
 mod context;
@@ -10,8 +11,11 @@ mod experiment;
 mod flow;
 mod grid;
 mod link;
+mod loss;
 mod metric;
 mod quantity;
+mod queue;
+mod records;
 mod reference;
 mod scenario;
 mod table;
@@ -21,12 +25,14 @@ mod traffic;
 
 pub use case::Case;
 pub(crate) use case::PARTS;
+pub use change::LinkChange;
+pub(crate) use change::{hop_name, of_link};
 pub use claim::{Bound, Claim, Explanation, Predicate};
 pub use context::{CASE_AXIS, View};
 pub use experiment::{Assumption, Experiment, Study, Variant};
 pub use flow::{AckCounting, DccpOptions, Direction, Flow, Reduction, TcpOptions, TcpProfile};
 pub use grid::{Axis, Filter, Grid, Point};
-pub use link::{Link, Propagation, Queue};
+pub use link::{Link, Propagation};
 pub use metric::{Metric, Rates};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, StartWindow};
 pub use reference::{Published, Reference};

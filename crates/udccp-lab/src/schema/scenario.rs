@@ -3,6 +3,7 @@
 use serde::Serialize;
 use udccp_base::{DataSize, Duration};
 
+use super::change::{self, LinkChange};
 use super::flow::Flow;
 use super::topology::Topology;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -16,6 +17,9 @@ pub const SCHEMA: u64 = 1;
 pub struct Scenario {
     /// The network.
     pub topology: Topology,
+    /// What changes about it, and when.
+    #[serde(rename = "change", skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<LinkChange>,
     /// How long, and when to measure.
     pub time: Time,
     /// The flows, in the order of the file.
@@ -85,7 +89,9 @@ impl Scenario {
             flows.push(flow);
             written.push(node);
         }
-        let scenario = Self { topology: topology?, time: time?, flows };
+        let (topology, time) = (topology?, time?);
+        let changes = change::read(root, &topology, &flows, time.duration, faults)?;
+        let scenario = Self { topology, changes, time, flows };
         scenario.check(&written, faults);
         Some(scenario)
     }

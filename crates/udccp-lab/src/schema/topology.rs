@@ -109,6 +109,8 @@ impl FromNode for Topology {
         let shape: Option<Shape> = reader.need("shape");
         let access = reader.node("access").map(|n| Link::access(n, "topology.access", faults));
         let tables = reader.tables("hop");
+        // Read together with the flows, whose links they name.
+        reader.knows(&["change"]);
         let count = reader.raw("hops");
         let hops = match (shape, tables.as_slice()) {
             (Some(Shape::Chain | Shape::ParkingLot), tables @ [_, ..]) => {

@@ -1,0 +1,170 @@
+//! `[[topology.change]]`: what changes about a link, and when.
+
+use serde::{Serialize, Serializer};
+use udccp_base::{DataRate, Duration, Instant};
+use udccp_sim::Change;
+
+use super::{Flow, Topology, loss};
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Faults, FromNode as _, Node, Reader};
+
+/// A change of one direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkChange {
+    /// When.
+    pub at: Duration,
+    /// The link as the simulator calls it: `bottleneck forward`, `hop 2 reverse`; an access link
+    /// without its direction: `first sender`.
+    pub link: String,
+    /// What.
+    pub change: Change,
+}
+
+impl Serialize for LinkChange {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        super::link::shortened(&format!("{self:?}"), s)
+    }
+}
+
+/// The changes of one link, as the simulator wants them.
+pub(crate) fn of_link(changes: &[LinkChange], link: &str) -> Vec<(Instant, Change)> {
+    let mine = changes.iter().filter(|change| change.link == link);
+    mine.map(|change| (Instant::ZERO + change.at, change.change.clone())).collect()
+}
+
+/// The name of a hop: the only one is the bottleneck, others are numbered from 1.
+pub(crate) fn hop_name(index: usize, hops: usize) -> String {
+    if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
+}
+
+/// Names that a change may use, each with the links that it means.
+struct Names(Vec<(String, Vec<String>)>);
+
+impl Names {
+    fn of(topology: &Topology, flows: &[Flow]) -> Self {
+        let mut names = Vec::new();
+        let hops = topology.hops().count();
+        for hop in (0..hops).map(|i| hop_name(i, hops)) {
+            let ways = ["forward", "reverse"].map(|way| format!("{hop} {way}"));
+            names.push((hop, ways.to_vec()));
+            names.extend(ways.map(|way| (way.clone(), vec![way])));
+        }
+        let ends = |f: &Flow| ["sender", "receiver"].map(|end| format!("{} {end}", f.name));
+        let access: Vec<String> = flows.iter().flat_map(ends).collect();
+        names.extend(access.iter().map(|end| (end.clone(), vec![end.clone()])));
+        names.push(("access".to_owned(), access));
+        Self(names)
+    }
+
+    fn links(&self, node: &Node, faults: &Faults) -> Option<&[String]> {
+        let name = String::from_node(node, faults)?;
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        if found.is_none() {
+            let known: Vec<&str> = self.0.iter().map(|(known, _)| known.as_str()).collect();
+            let fault = Diagnostic::at(&node.span, format!("there is no link \"{name}\""));
+            faults.push(fault.hint(suggestion(&name, "links", &known)));
+        }
+        found.map(|(_, links)| links.as_slice())
+    }
+}
+
+/// Reads all `[[topology.change]]` of a file and refuses those that contradict each other.
+pub(super) fn read(
+    root: &Node,
+    topology: &Topology,
+    flows: &[Flow],
+    end: Duration,
+    faults: &Faults,
+) -> Option<Vec<LinkChange>> {
+    let node = root.get("topology")?;
+    let tables = Reader::new(node, "[topology]", faults)?.tables("change");
+    let names = Names::of(topology, flows);
+    let mut changes: Vec<LinkChange> = Vec::new();
+    for table in tables {
+        for change in read_one(table, &names, topology, end, faults)? {
+            let same = |other: &&LinkChange| {
+                let kind = core::mem::discriminant(&change.change);
+                other.at == change.at
+                    && other.link == change.link
+                    && core::mem::discriminant(&other.change) == kind
+            };
+            if changes.iter().any(|other| same(&other)) {
+                let span = table.get("at").map_or(&table.span, |n| &n.span);
+                let what = word(&change.change);
+                let fault =
+                    format!("two changes of the {what} of \"{}\" at {}", change.link, change.at);
+                faults.push(Diagnostic::at(span, fault));
+            }
+            changes.push(change);
+        }
+    }
+    Some(changes)
+}
+
+fn word(change: &Change) -> &'static str {
+    match change {
+        Change::Rate(_) => "rate",
+        Change::Delay(_) => "delay",
+        Change::Loss(_) => "loss",
+        Change::Down(_) => "state",
+    }
+}
+
+fn read_one(
+    node: &Node,
+    names: &Names,
+    topology: &Topology,
+    end: Duration,
+    faults: &Faults,
+) -> Option<Vec<LinkChange>> {
+    let mut reader = Reader::new(node, "[[topology.change]]", faults)?;
+    let at = reader.need::<Duration>("at");
+    let links = reader.node("link").and_then(|n| names.links(n, faults));
+    let rate = reader.want::<DataRate>("rate").map(Change::Rate);
+    let delay = reader.want("delay").map(Change::Delay);
+    let loss = reader.raw("loss").and_then(|n| loss::read(n, faults)).map(Change::Loss);
+    let down = reader.want("down").map(Change::Down);
+    reader.finish();
+    let (at, links) = (at?, links?);
+    let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
+    if at >= end {
+        let fault = format!("the change comes at {at}, the run ends at {end}");
+        faults.push(Diagnostic::at(span("at"), fault));
+    }
+    let traced = |link: &String| is_traced(topology, link);
+    if rate.is_some() && links.iter().any(traced) {
+        let fault = Diagnostic::at(span("rate"), "a link with a `trace` has no rate to change");
+        faults.push(fault.hint("the trace says when it transmits; `down` stops it"));
+    }
+    let what: Vec<Change> = [rate, delay, loss, down].into_iter().flatten().collect();
+    if what.is_empty() {
+        let fault = Diagnostic::at(span("at"), "nothing changes");
+        faults.push(fault.hint("give `rate`, `delay`, `loss` or `down`"));
+    }
+    let mut changes = Vec::new();
+    for change in what {
+        // Loss of a link that is named without a direction is that of the forward one, as in the
+        // description of a link.
+        let both = links.len() == 2 && links[0].ends_with(" forward");
+        let count = if both && matches!(change, Change::Loss(_)) { 1 } else { links.len() };
+        let one = |link: &String| LinkChange { at, link: link.clone(), change: change.clone() };
+        changes.extend(links[..count].iter().map(one));
+    }
+    Some(changes)
+}
+
+/// Whether a link of this name transmits by a trace.
+fn is_traced(topology: &Topology, link: &str) -> bool {
+    let hops = topology.hops().count();
+    let mut hop = topology.hops().enumerate().filter(|(i, _)| {
+        let name = hop_name(*i, hops);
+        link.strip_prefix(&name).is_some_and(|rest| matches!(rest, " forward" | " reverse"))
+    });
+    match hop.next() {
+        Some((_, (forward, reverse))) if link.ends_with(" reverse") => {
+            reverse.unwrap_or(forward).config.trace.is_some()
+        }
+        Some((_, (forward, _))) => forward.config.trace.is_some(),
+        None => topology.access.config.trace.is_some(),
+    }
+}

@@ -1,0 +1,158 @@
+//! `queue = "codel"` or `queue = { kind = "codel", … }`.
+
+use udccp_base::{DataRate, DataSize, Duration};
+use udccp_sim::{
+    Adaptive, CoDelConfig, FqCoDelConfig, PieConfig, QueueConfig, QueueLimit, RedConfig, RedUnit,
+};
+
+use super::choice::choose;
+use super::quantity::{Packets, Percent};
+use crate::diagnostic::{Diagnostic, suggestion};
+use crate::document::{Faults, Node, Reader, Value};
+
+/// Queue disciplines.
+#[derive(Clone, Copy)]
+enum Kind {
+    DropTail,
+    DropHead,
+    Red,
+    CoDel,
+    FqCoDel,
+    Pie,
+}
+
+const KINDS: &[(&str, Kind)] = &[
+    ("drop-tail", Kind::DropTail),
+    ("drop-head", Kind::DropHead),
+    ("red", Kind::Red),
+    ("codel", Kind::CoDel),
+    ("fq-codel", Kind::FqCoDel),
+    ("pie", Kind::Pie),
+];
+
+/// In what RED counts.
+const UNITS: &[(&str, RedUnit)] = &[("packets", RedUnit::Packets), ("bytes", RedUnit::Bytes)];
+
+/// Reads a queue of a link of this rate: a word, or a table with its `kind`.
+pub(super) fn read(node: &Node, rate: DataRate, faults: &Faults) -> Option<QueueConfig> {
+    let kind = match &node.value {
+        Value::Table(_) => {
+            let Some(kind) = node.get("kind") else {
+                let words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
+                let fault = Diagnostic::at(&node.span, "a queue has a `kind`");
+                faults.push(fault.hint(suggestion("", "there are", &words)));
+                return None;
+            };
+            choose(kind, faults, "queue", KINDS)?
+        }
+        _ => choose(node, faults, "queue", KINDS)?,
+    };
+    // A word is a table without further keys.
+    let empty = Node { span: node.span.clone(), value: Value::Table(Vec::new()) };
+    let table = if matches!(node.value, Value::Table(_)) { node } else { &empty };
+    let mut reader = Reader::new(table, "the queue", faults)?;
+    reader.raw("kind");
+    let queue = match kind {
+        Kind::DropTail => Some(QueueConfig::DropTail),
+        Kind::DropHead => Some(QueueConfig::DropHead),
+        Kind::Red => red(&mut reader, node, rate).map(QueueConfig::Red),
+        Kind::CoDel => Some(QueueConfig::CoDel(codel(&mut reader, false))),
+        Kind::FqCoDel => fq_codel(&mut reader).map(QueueConfig::FqCoDel),
+        Kind::Pie => Some(QueueConfig::Pie(pie(&mut reader))),
+    };
+    reader.finish();
+    queue
+}
+
+fn packet(reader: &mut Reader<'_>, key: &'static str, default: u32) -> u32 {
+    let size = reader.or(key, DataSize::from_bytes(u64::from(default)));
+    u32::try_from(size.bytes()).unwrap_or(u32::MAX).max(1)
+}
+
+fn codel(reader: &mut Reader<'_>, ecn: bool) -> CoDelConfig {
+    let default = CoDelConfig::default();
+    CoDelConfig {
+        target: reader.or("target", default.target),
+        interval: reader.or("interval", default.interval),
+        max_packet: packet(reader, "max_packet", default.max_packet),
+        ecn: reader.or("ecn", ecn),
+        limit: default.limit,
+    }
+}
+
+fn fq_codel(reader: &mut Reader<'_>) -> Option<FqCoDelConfig> {
+    let default = FqCoDelConfig::default();
+    let codel = codel(reader, default.codel.ecn);
+    let flows = reader.or("flows", u64::from(default.flows));
+    if !(1..=65_536).contains(&flows) {
+        let span = reader.raw("flows").map_or(reader.span(), |n| &n.span);
+        let fault = format!("{flows} flow queues; there are 1 to 65536");
+        reader.faults().push(Diagnostic::at(span, fault));
+        return None;
+    }
+    let quantum = packet(reader, "quantum", default.quantum);
+    Some(FqCoDelConfig { codel, flows: flows as u32, quantum })
+}
+
+fn pie(reader: &mut Reader<'_>) -> PieConfig {
+    let default = PieConfig::default();
+    let mark_below = reader.or("mark_below", Percent(100.0 * default.mark_below));
+    PieConfig {
+        target: reader.or("target", default.target),
+        update: reader.or("update", default.update).max(Duration::from_micros(1)),
+        alpha: reader.or("alpha", default.alpha),
+        beta: reader.or("beta", default.beta),
+        max_burst: reader.or("max_burst", default.max_burst),
+        mean_packet: packet(reader, "mean_packet", default.mean_packet),
+        ecn: reader.or("ecn", default.ecn),
+        mark_below: mark_below.0 / 100.0,
+        limit: default.limit,
+    }
+}
+
+/// Thresholds are given, or follow from a target delay as Adaptive RED has it.
+fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig> {
+    let faults = reader.faults();
+    let adaptive = reader.or("adaptive", false);
+    let mean_packet = packet(reader, "mean_packet", 1000);
+    let target = reader.want::<Duration>("target");
+    let given = ["min", "max"].map(|key| node.get(key).is_some());
+    let (min, max) = if given == [false; 2] && (adaptive || target.is_some()) {
+        let target = target.unwrap_or(Duration::from_millis(5));
+        reader.knows(&["min", "max"]);
+        RedConfig::automatic_thresholds(rate, mean_packet, target)
+    } else {
+        let (min, max) = (reader.need::<Packets>("min"), reader.need::<Packets>("max"));
+        if let (Some(_), Some(span)) = (target, node.get("target").map(|n| &n.span)) {
+            let fault = Diagnostic::at(span, "RED has a `target` beside its thresholds");
+            faults.push(fault.hint("`target` sets `min` and `max`: keep one or the other"));
+        }
+        (f64::from(min?.0), f64::from(max?.0))
+    };
+    if min >= max {
+        let span = node.get("min").map_or(&node.span, |n| &n.span);
+        let fault = format!("`min` is {min} packets, `max` {max}");
+        faults.push(Diagnostic::at(span, fault).hint("RED drops early between `min` and `max`"));
+    }
+    let default = RedConfig::between(min, max, Some(rate), QueueLimit::Unlimited);
+    let automatic = RedConfig::automatic_weight(rate, mean_packet);
+    let weight = reader.or("weight", if adaptive { automatic } else { default.weight });
+    if !(weight > 0.0 && weight <= 1.0) {
+        let span = node.get("weight").map_or(&node.span, |n| &n.span);
+        faults
+            .push(Diagnostic::at(span, format!("a weight of {weight}; it is above 0, at most 1")));
+    }
+    Some(RedConfig {
+        max_probability: reader.or("max_probability", Percent(10.0)).0 / 100.0,
+        weight,
+        gentle: reader.or("gentle", true),
+        unit: match reader.raw("unit") {
+            Some(unit) => choose(unit, faults, "unit of RED", UNITS)?,
+            None => RedUnit::Packets,
+        },
+        mean_packet,
+        ecn: reader.or("ecn", false),
+        adaptive: adaptive.then(Adaptive::default),
+        ..default
+    })
+}

@@ -1,0 +1,119 @@
+//! Files that links read: one entry a line; empty lines and what follows a `#` do not count.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use udccp_base::Duration;
+use udccp_sim::Opportunities;
+
+use super::experiment::base_folder;
+use crate::diagnostic::{Diagnostic, Source, Span};
+use crate::document::{Faults, Node};
+
+/// Reads the file that `node` names: each line by `parse`, which says of a bad one what would be
+/// right. The file is found as references are.
+pub(super) fn lines<T>(
+    node: &Node,
+    faults: &Faults,
+    parse: impl Fn(&str, Option<&T>) -> Result<T, String>,
+) -> Option<Vec<T>> {
+    let Some(name) = node.as_text() else {
+        let fault = format!("expected the name of a file, found {}", node.kind());
+        faults.push(Diagnostic::at(&node.span, fault));
+        return None;
+    };
+    let path = base_folder(Path::new(&node.span.source.name)).join(name);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            let fault = format!("cannot read {}: {error}", path.display());
+            let hint = "a record is named relative to the folder of the scenario";
+            faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            return None;
+        }
+    };
+    let source = Arc::new(Source { name: name.to_owned(), text });
+    let mut entries: Vec<T> = Vec::new();
+    let mut begin = 0;
+    for line in source.text.split('\n') {
+        let written = line.split('#').next().unwrap_or_default().trim();
+        if !written.is_empty() {
+            match parse(written, entries.last()) {
+                Ok(entry) => entries.push(entry),
+                Err(hint) => {
+                    let range = begin..begin + line.trim_end().len();
+                    let span = Span { source: Arc::clone(&source), range };
+                    let fault = format!("\"{written}\" cannot stand here");
+                    faults.push(Diagnostic::at(&span, fault).hint(hint));
+                    return None;
+                }
+            }
+        }
+        begin += line.len() + 1;
+    }
+    if entries.is_empty() {
+        faults.push(Diagnostic::at(&node.span, format!("{} is empty", path.display())));
+        return None;
+    }
+    Some(entries)
+}
+
+/// A trace in the format of mahimahi: each line the millisecond of one opportunity to transmit 1500
+/// bytes, ascending.
+pub(super) fn opportunities(node: &Node, faults: &Faults) -> Option<Opportunities> {
+    let times = lines(node, faults, |line, last: Option<&Duration>| {
+        let hint =
+            "each line is a whole number of milliseconds, no less than that of the line above";
+        let at = line.parse().ok().filter(|ms| *ms < 1 << 40).map(Duration::from_millis);
+        at.filter(|at| last.is_none_or(|last| last <= at)).ok_or_else(|| hint.to_owned())
+    })?;
+    let trace = Opportunities::new(times);
+    if trace.is_none() {
+        let fault = Diagnostic::at(&node.span, "the last time of a trace lies above zero");
+        faults.push(fault.hint("the trace repeats after its last time"));
+    }
+    trace
+}
+
+/// Steps of a delay: each line a time and the delay from then on, both in milliseconds.
+pub(super) fn delays(node: &Node, faults: &Faults) -> Option<Arc<[(Duration, Duration)]>> {
+    let steps = lines(node, faults, |line, last: Option<&(Duration, Duration)>| {
+        let hint = "each line has two numbers of milliseconds, a time and the extra delay from then \
+                    on; times rise";
+        let number = |text: &str| text.parse::<f64>().ok().filter(|x| (0.0..1e12).contains(x));
+        let mut numbers = line.split_whitespace().map(number);
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some(Some(at)), Some(Some(delay)), None) => {
+                let [at, delay] = [at, delay].map(|ms| Duration::from_secs_f64(ms / 1e3));
+                let rises = last.is_none_or(|(last, _)| *last < at);
+                rises.then_some((at, delay)).ok_or_else(|| hint.to_owned())
+            }
+            _ => Err(hint.to_owned()),
+        }
+    })?;
+    Some(steps.into())
+}
+
+/// Packet by packet, 1 for lost and 0 for not; any number of them on a line.
+pub(super) fn flags(node: &Node, faults: &Faults) -> Option<Arc<[bool]>> {
+    let rows = lines(node, faults, |line, _: Option<&Vec<bool>>| {
+        let flag = |c: char| match c {
+            '0' => Ok(false),
+            '1' => Ok(true),
+            _ => Err("each packet is 0 (arrives) or 1 (is lost)".to_owned()),
+        };
+        line.chars().filter(|c| !c.is_whitespace()).map(flag).collect::<Result<Vec<bool>, _>>()
+    })?;
+    Some(rows.concat().into())
+}
+
+/// The numbers of the packets that are lost, one a line, counted from 1, rising.
+pub(super) fn numbers(node: &Node, faults: &Faults) -> Option<Arc<[u64]>> {
+    let numbers = lines(node, faults, |line, last: Option<&u64>| {
+        let number = line.parse::<u64>().ok().filter(|n| *n > *last.unwrap_or(&0));
+        let hint =
+            "each line is the number of a packet, counted from 1, above that of the line above";
+        number.ok_or_else(|| hint.to_owned())
+    })?;
+    Some(numbers.into())
+}

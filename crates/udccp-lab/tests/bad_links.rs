@@ -1,0 +1,103 @@
+//! What is wrong in the description of a link gives its line, the fault, and what would be right.
+
+use udccp_lab::document;
+use udccp_lab::schema::Scenario;
+
+const GOOD: &str = r#"schema = 1
+
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s", delay = "1 ms" }
+
+[topology.bottleneck]
+rate = "10 Mbit/s"
+rtt = "40 ms"
+queue = "drop-tail"
+limit = "1.0 bdp"
+loss = "1 %"
+
+[[topology.change]]
+at = "20 s"
+link = "bottleneck"
+rate = "5 Mbit/s"
+
+[time]
+duration = "60 s"
+
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+"#;
+
+/// What is said when `from` is replaced by `to`. Files are looked for beside the scenario.
+fn fault(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/");
+    let name = format!("{folder}wireless.toml");
+    let text = GOOD.replacen(from, to, 1);
+    let tree = document::parse(&name, text).expect("TOML");
+    let message = match Scenario::read(&tree) {
+        Ok(_) => "accepted".to_owned(),
+        Err(faults) => faults.to_string(),
+    };
+    message.replace(folder, "")
+}
+
+#[test]
+fn the_good_file_is_good() {
+    assert_eq!(fault("drop-tail", "drop-tail"), "accepted");
+}
+
+macro_rules! says {
+    ($($name:ident: $from:expr => $to:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(fault($from, $to));
+        }
+    )*};
+}
+
+says! {
+    unknown_queue: "\"drop-tail\"" => "\"drop-tale\"";
+    a_queue_without_its_kind: "\"drop-tail\"" => "{ ecn = true }";
+    unknown_key_of_a_queue: "\"drop-tail\"" => "{ kind = \"codel\", tarket = \"5 ms\" }";
+    red_without_thresholds: "\"drop-tail\"" => "\"red\"";
+    red_with_min_above_max: "\"drop-tail\"" =>
+        "{ kind = \"red\", min = \"15 packets\", max = \"5 packets\" }";
+    red_with_thresholds_and_a_target: "\"drop-tail\"" =>
+        "{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", target = \"5 ms\" }";
+    red_with_an_impossible_weight: "\"drop-tail\"" =>
+        "{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", weight = 2.0 }";
+    no_flow_queues: "\"drop-tail\"" => "{ kind = \"fq-codel\", flows = 0 }";
+    unknown_loss_model: "\"1 %\"" => "{ kind = \"gilbert-eliot\" }";
+    bursts_that_cannot_be: "\"1 %\"" =>
+        "{ kind = \"gilbert-elliott\", share = \"90 %\", burst = \"2 packets\" }";
+    bursts_described_twice: "\"1 %\"" =>
+        "{ kind = \"gilbert-elliott\", share = \"1 %\", burst = \"2 packets\", p = \"1 %\" }";
+    a_period_of_nothing: "\"1 %\"" => "{ kind = \"periodic\", every = \"0 packets\" }";
+    a_record_of_losses_with_a_wrong_mark: "\"1 %\"" =>
+        "{ kind = \"trace\", file = \"flags.txt\" }";
+    a_record_of_losses_that_does_not_rise: "\"1 %\"" =>
+        "{ kind = \"trace\", file = \"numbers.txt\", lists = \"numbers\" }";
+    a_delay_and_an_rtt: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\ndelay = \"5 ms\"";
+    jitter_beside_a_distribution: "rtt = \"40 ms\"" =>
+        "rtt = \"40 ms\"\njitter = \"1 ms\"\ndelay_distribution = { kind = \"normal\", deviation = \"1 ms\" }";
+    unknown_distribution: "rtt = \"40 ms\"" =>
+        "rtt = \"40 ms\"\ndelay_distribution = { kind = \"norml\", deviation = \"1 ms\" }";
+    a_bad_line_of_delays: "rtt = \"40 ms\"" =>
+        "rtt = \"40 ms\"\ndelay_distribution = { kind = \"trace\", file = \"delays.txt\" }";
+    a_rate_and_a_trace: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\ntrace = \"steady.trace\"";
+    a_trace_that_is_missing: "rate = \"10 Mbit/s\"" => "trace = \"nowhere.trace\"";
+    a_trace_that_is_empty: "rate = \"10 Mbit/s\"" => "trace = \"empty.trace\"";
+    a_trace_that_falls: "rate = \"10 Mbit/s\"" => "trace = \"falling.trace\"";
+    a_trace_without_an_end: "rate = \"10 Mbit/s\"" => "trace = \"zero.trace\"";
+    a_change_of_the_rate_of_a_trace: "rate = \"10 Mbit/s\"" => "trace = \"steady.trace\"";
+    a_change_of_an_unknown_link: "link = \"bottleneck\"" => "link = \"botleneck\"";
+    a_change_of_nothing: "rate = \"5 Mbit/s\"\n" => "";
+    a_change_after_the_end: "at = \"20 s\"" => "at = \"60 s\"";
+    two_changes_of_one_thing: "[time]" =>
+        "[[topology.change]]\nat = \"20 s\"\nlink = \"bottleneck reverse\"\nrate = \"1 Mbit/s\"\n\n[time]";
+    unknown_key_of_a_change: "rate = \"5 Mbit/s\"" => "rat = \"5 Mbit/s\"";
+    an_mtu_without_unit: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = 1500";
+}

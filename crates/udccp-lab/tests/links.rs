@@ -1,0 +1,139 @@
+//! What a file says of a link is what the network does.
+
+use std::path::Path;
+
+use udccp_lab::document::Override;
+use udccp_lab::schema::{Experiment, Scenario};
+use udccp_lab::{Record, RunOptions, document};
+
+/// A constant rate of UDP over a bottleneck with these lines, and what stands behind it.
+fn run(bottleneck: &str, changes: &str) -> Record {
+    let text = format!(
+        r#"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "100 Mbit/s" }}
+
+[topology.bottleneck]
+{bottleneck}
+rtt = "40 ms"
+limit = "50 packets"
+{changes}
+[time]
+duration = "20 s"
+measure = {{ from = "0 s", to = "20 s", every = "1 s" }}
+
+[[flow]]
+name = "only"
+protocol = "udp"
+traffic = {{ kind = "constant-rate", rate = "8 Mbit/s", size = "1000 B" }}
+"#
+    );
+    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/test.toml");
+    let tree = document::parse(name, text).expect("TOML");
+    let scenario = Scenario::read(&tree).unwrap_or_else(|faults| panic!("{faults}"));
+    let options = RunOptions { check: true, ..RunOptions::default() };
+    udccp_lab::run("test", &scenario, 1, options).expect("a run")
+}
+
+fn change(at: u64, what: &str) -> String {
+    format!("[[topology.change]]\nat = \"{at} s\"\nlink = \"bottleneck\"\n{what}\n")
+}
+
+/// Mean wire rate of whole seconds.
+fn mean(record: &Record, seconds: core::ops::Range<usize>) -> f64 {
+    let series = &record.flows[0].series.throughput_mbps[seconds.clone()];
+    series.iter().sum::<f64>() / seconds.len() as f64
+}
+
+#[test]
+fn a_schedule_of_rates_is_followed() {
+    let changes = change(5, "rate = \"4 Mbit/s\"") + &change(10, "rate = \"2 Mbit/s\"");
+    let record = run("rate = \"10 Mbit/s\"", &changes);
+    assert!(mean(&record, 1..5) > 8.0);
+    assert!((mean(&record, 6..10) - 4.0).abs() < 0.01, "{}", mean(&record, 6..10));
+    assert!((mean(&record, 11..20) - 2.0).abs() < 0.01, "{}", mean(&record, 11..20));
+}
+
+#[test]
+fn a_link_that_is_down_carries_nothing_and_its_record_says_why() {
+    let changes = change(5, "down = true") + &change(8, "down = false");
+    let record = run("rate = \"10 Mbit/s\"", &changes);
+    assert!(mean(&record, 6..8) < 1e-9);
+    assert!(mean(&record, 9..20) > 8.0);
+    let link = record.links.iter().find(|l| l.name == "bottleneck forward").expect("a link");
+    // Three seconds of 1000 packets.
+    let lost = link.dropped_by["link down"];
+    assert!(lost.abs_diff(3_000) < 10, "{lost}");
+    // 20 ms of 1000 packets a second are propagating at the end.
+    assert!(link.packets_arrived.abs_diff(link.packets_departed + lost) <= 21);
+}
+
+#[test]
+fn a_change_of_loss_is_one_of_the_forward_direction() {
+    let record = run("rate = \"10 Mbit/s\"", &change(10, "loss = \"50 %\""));
+    let lost = record.flows[0].loss_percent.expect("a loss");
+    assert!((lost - 25.0).abs() < 1.0, "{lost}");
+    assert!(!record.links.iter().any(|l| l.name.ends_with("reverse") && l.packets_dropped > 0));
+}
+
+#[test]
+fn a_mahimahi_trace_sets_the_rate() {
+    let record = run("trace = \"steady.trace\"", "");
+    assert!((mean(&record, 1..20) - 4.8).abs() < 0.01, "{}", mean(&record, 1..20));
+    assert!(record.system.utilisation_percent.expect("a value") > 99.0);
+}
+
+#[test]
+fn a_trace_of_delays_adds_to_the_delay() {
+    let step = "delay_distribution = { kind = \"trace\", file = \"step.txt\" }";
+    let record = run(&format!("rate = \"10 Mbit/s\"\n{step}"), "");
+    // 20 ms, from 10 s on 40; serialisation takes 0.9 ms.
+    let delay = record.flows[0].delay_ms.expect("a delay");
+    assert!((delay - 30.9).abs() < 0.5, "{delay}");
+}
+
+#[test]
+fn copies_corruption_and_the_mtu_are_in_the_record() {
+    let record = run("rate = \"20 Mbit/s\"\nduplicate = \"10 %\"\ncorrupt = \"5 %\"", "");
+    let link = record.links.iter().find(|l| l.name == "bottleneck forward").expect("a link");
+    assert!(link.packets_duplicated.abs_diff(2_000) < 170, "{}", link.packets_duplicated);
+    assert!(link.dropped_by["corrupted"].abs_diff(1_100) < 130, "{:?}", link.dropped_by);
+    let record = run("rate = \"20 Mbit/s\"\nmtu = \"1000 B\"", "");
+    assert_eq!(record.flows[0].packets_delivered, 0);
+}
+
+#[test]
+fn the_contents_of_a_trace_are_part_of_the_key() {
+    let key = |file: &str| {
+        let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/test.toml");
+        let text = format!(
+            "[topology]\nshape = \"dumbbell\"\naccess = {{ rate = \"1 Gbit/s\" }}\n\
+             bottleneck = {{ trace = \"{file}\", rtt = \"40 ms\", limit = \"50 packets\" }}\n\
+             [time]\nduration = \"20 s\"\n\
+             [[flow]]\nname = \"a\"\nprotocol = \"tcp/cubic\"\ntraffic = \"bulk\"\n"
+        );
+        let tree = document::parse(name, text).expect("TOML");
+        let scenario = Scenario::read(&tree).unwrap_or_else(|faults| panic!("{faults}"));
+        udccp_lab::key(&scenario, 1)
+    };
+    assert_ne!(key("steady.trace"), key("slower.trace"), "the same mean rate, other times");
+    assert_eq!(key("steady.trace"), key("steady-copy.trace"), "the same times");
+}
+
+#[test]
+fn the_example_of_a_wireless_link_runs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/wireless.toml");
+    let experiment = Experiment::load(&path).unwrap_or_else(|faults| panic!("{faults}"));
+    let duration = Override::parse("time.duration=66 s").expect("a change");
+    let to = Override::parse("time.measure.to=66 s").expect("a change");
+    let scenario = experiment
+        .scenario_with(&Vec::new(), &[duration, to])
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let record = udccp_lab::run("wireless", &scenario, 1, RunOptions::default()).expect("a run");
+    let link = record.links.iter().find(|l| l.name == "bottleneck forward").expect("a link");
+    for reason in ["random loss", "queue management", "link down"] {
+        assert!(link.dropped_by.contains_key(reason), "{reason}: {:?}", link.dropped_by);
+    }
+    assert!(record.flows.iter().all(|f| f.goodput_bytes > 1_000_000));
+}
