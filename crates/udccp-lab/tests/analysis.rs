@@ -73,12 +73,12 @@ fn cells_agree_differ_or_are_missing() {
 fn a_reason_counts_as_far_as_its_runs_support_it() {
     let experiment = common::small();
     let analysis = Analysis::of(&experiment, results(&experiment, |_| true));
-    let newreno: Vec<_> = analysis.tables[0].rows[0].cells.iter().collect();
+    let newreno: Vec<_> = analysis.tables[0].rows[0].filled().collect();
     let support = |i: usize| newreno[i].reasons.iter().map(|r| r.support).collect::<Vec<_>>();
     assert_eq!(support(0), [Some(Support::Full)], "0.95 against 0.94");
     assert_eq!(support(1), [Some(Support::No)], "0.70 is still far from 0.96");
     assert!(newreno[0].is_explained() && !newreno[1].is_explained());
-    assert!(analysis.tables[0].rows[1].cells.iter().all(|c| c.reasons.is_empty()));
+    assert!(analysis.tables[0].rows[1].filled().all(|c| c.reasons.is_empty()));
 }
 
 #[test]

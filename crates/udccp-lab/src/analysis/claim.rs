@@ -1,8 +1,7 @@
 //! Claims judged on our numbers and on the published ones.
 
-use super::table::{Cell, Row, TableResult};
-use crate::protocol::title_of;
-use crate::schema::{Claim, Predicate};
+use super::table::{Cell, TableResult};
+use crate::schema::{Bound, Claim, Filter, Predicate, Side};
 
 /// A claim with its two verdicts.
 #[derive(Debug)]
@@ -33,15 +32,45 @@ struct Check {
     words: String,
 }
 
+/// Whose numbers are judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Published,
+}
+
+impl Whose {
+    /// The value of a cell with half the width of its interval.
+    fn value(self, cell: &Cell) -> Option<(f64, f64)> {
+        match self {
+            Self::Ours => Some((cell.ours.mean.ok()?, cell.ours.ci95.unwrap_or(0.0))),
+            Self::Published => Some((cell.published?.value?, 0.0)),
+        }
+    }
+
+    /// Why a cell that was looked at has no value (in all its runs); `None` where it has one, or
+    /// where nothing was looked at.
+    fn without(self, cell: &Cell) -> Option<String> {
+        match self {
+            Self::Ours if cell.without > 0 => {
+                let why = cell.undefined.as_deref().unwrap_or("it does not exist");
+                Some(format!("{} of {} runs have no value: {why}", cell.without, cell.runs()))
+            }
+            Self::Published if cell.published.is_some_and(|p| p.value.is_none()) => {
+                Some("none is published".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Judges a claim; `None` where its table does not exist.
 pub fn judge<'a>(claim: &'a Claim, tables: &[TableResult<'_>]) -> Option<JudgedClaim<'a>> {
-    let table = tables.iter().find(|t| t.table.id == claim.table)?;
-    let ours = |cell: &Cell| Some((cell.ours.mean.ok()?, cell.ours.ci95.unwrap_or(0.0)));
-    let published = |cell: &Cell| Some((cell.published?.value, 0.0));
+    tables.iter().find(|t| t.table.id == claim.table)?;
     Some(JudgedClaim {
         claim,
-        ours: verdict(&checks(claim, table, &ours)),
-        published: verdict(&checks(claim, table, &published)),
+        ours: verdict(&checks(claim, tables, Whose::Ours)),
+        published: verdict(&checks(claim, tables, Whose::Published)),
     })
 }
 
@@ -68,71 +97,137 @@ fn verdict(checks: &[Check]) -> Judgement {
     Judgement { holds: Some(holds), in_doubt, evidence }
 }
 
-type Value<'f> = &'f dyn Fn(&Cell) -> Option<(f64, f64)>;
-
-fn checks(claim: &Claim, table: &TableResult<'_>, value: Value<'_>) -> Vec<Check> {
+fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check> {
+    let of = |table: &str, filter: Option<&Filter>| -> Vec<&Cell> {
+        let Some(table) = tables.iter().find(|t| t.table.id == table) else { return Vec::new() };
+        let meant = |c: &&Cell| {
+            claim.filter.allows_all(&c.labels) && filter.is_none_or(|f| f.matches(&c.labels))
+        };
+        table.cells().filter(meant).collect()
+    };
     match &claim.predicate {
         Predicate::Every(bound) => {
-            let cells = table.cells().filter(|c| claim.filter.matches(&c.labels));
-            let check = |cell: &Cell| {
-                let (mean, half_width) = value(cell)?;
-                let above = bound.above.map_or(f64::INFINITY, |a| mean - a);
-                let below = bound.below.map_or(f64::INFINITY, |b| b - mean);
-                let words = format!("{} is {mean:.2} (asked: {})", name(cell), bound.words());
-                Some(Check { margin: above.min(below), half_width, words })
-            };
-            cells.filter_map(check).collect()
+            let cells = of(&claim.table, None).into_iter();
+            cells.filter_map(|cell| within(cell, *bound, whose)).collect()
         }
-        Predicate::Greater { greater, than, by } => {
-            let cells = |f: &crate::schema::Filter| {
-                let meant = |c: &&Cell| claim.filter.matches(&c.labels) && f.matches(&c.labels);
-                table.cells().filter(meant).collect::<Vec<_>>()
-            };
-            let (high, low) = (cells(greater), cells(than));
-            let pairs = high.iter().flat_map(|h| {
-                low.iter().filter(|l| same_column(table, h, l)).map(move |l| (*h, *l))
-            });
-            pairs.filter_map(|(h, l)| compare(h, l, *by, value)).collect()
+        Predicate::Greater { greater, than, by, times } => {
+            let (high, low) =
+                (of(&greater.table, Some(&greater.filter)), of(&than.table, Some(&than.filter)));
+            let pairs = pairs(&high, &low, greater, than);
+            pairs.filter_map(|(h, l)| compare(h, l, *by, *times, whose)).collect()
         }
-        Predicate::Trend { rises, by } => {
-            let rows = table.rows.iter();
-            rows.filter_map(|row| trend(claim, row, *rises, *by, value)).collect()
+        Predicate::Near { near, to, within } => {
+            let (a, b) = (of(&near.table, Some(&near.filter)), of(&to.table, Some(&to.filter)));
+            let close = |(a, b): (&Cell, &Cell)| {
+                let ((x, x_half), (y, y_half)) = (whose.value(a)?, whose.value(b)?);
+                let distance = (x - y).abs();
+                // As near as allowed is near.
+                let margin = within.distance(y) - distance + f64::MIN_POSITIVE;
+                let words = format!("{} against {}", said(a, x), said(b, y));
+                Some(Check { margin, half_width: x_half.hypot(y_half), words })
+            };
+            pairs(&a, &b, near, to).filter_map(close).collect()
+        }
+        Predicate::Trend { rises, by, every_step, along } => {
+            let lines = lines(&of(&claim.table, None), along);
+            lines.iter().flat_map(|l| trend(l, *rises, *by, *every_step, whose)).collect()
+        }
+        Predicate::Extreme { is_lowest, at, along } => {
+            let lines = lines(&of(&claim.table, None), along);
+            lines.iter().filter_map(|l| extreme(l, *is_lowest, at, whose)).collect()
         }
     }
 }
 
-fn compare(high: &Cell, low: &Cell, by: f64, value: Value<'_>) -> Option<Check> {
-    let ((a, a_half), (b, b_half)) = (value(high)?, value(low)?);
-    let words = format!("{} {a:.2} against {} {b:.2}", name(high), name(low));
-    Some(Check { margin: a - b - by, half_width: a_half.hypot(b_half), words })
+/// A cell against a bound. A value that does not exist is outside every bound but that.
+fn within(cell: &Cell, bound: Bound, whose: Whose) -> Option<Check> {
+    let asked = bound.words();
+    if let Some(why) = whose.without(cell) {
+        let margin = if bound.exists == Some(false) { f64::INFINITY } else { f64::NEG_INFINITY };
+        let words = format!("{}: {why} (asked: {asked})", cell.title());
+        return Some(Check { margin, half_width: 0.0, words });
+    }
+    let (mean, half_width) = whose.value(cell)?;
+    let words = format!("{} is {} (asked: {asked})", cell.title(), cell.shown.print(mean));
+    if let Some(exists) = bound.exists.filter(|e| !e || bound.above.or(bound.below).is_none()) {
+        let margin = if exists { f64::INFINITY } else { f64::NEG_INFINITY };
+        return Some(Check { margin, half_width: 0.0, words });
+    }
+    let above = bound.above.map_or(f64::INFINITY, |a| mean - a);
+    let below = bound.below.map_or(f64::INFINITY, |b| b - mean);
+    Some(Check { margin: above.min(below), half_width, words })
 }
 
-/// First against last of the columns that the claim chooses.
-fn trend(claim: &Claim, row: &Row, rises: bool, by: f64, value: Value<'_>) -> Option<Check> {
-    let chosen: Vec<&Cell> = row.cells.iter().filter(|c| claim.filter.matches(&c.labels)).collect();
-    let (first, last) = (chosen.first()?, chosen.last()?);
-    let (high, low) = if rises { (last, first) } else { (first, last) };
-    compare(high, low, by, value)
-}
-
-/// Whether two cells agree in everything that tells columns (and, for a flow's metric, rows of the
-/// same pair) apart.
-fn same_column(table: &TableResult<'_>, a: &Cell, b: &Cell) -> bool {
-    let column = |c: &Cell| find(c, &table.table.columns);
-    let row = |c: &Cell| find(c, &table.table.rows);
-    let flow = |c: &Cell| find(c, "flow");
-    column(a) == column(b) && (flow(a) == flow(b) || row(a) == row(b))
-}
-
-fn find(cell: &Cell, key: &str) -> Option<String> {
-    cell.labels.iter().find(|(name, _)| name == key).map(|(_, label)| label.clone())
-}
-
-/// A cell in words: `TCP CUBIC, 50 ms`.
-fn name(cell: &Cell) -> String {
-    let word = |(key, label): &(String, String)| match key.as_str() {
-        "flow" => format!("{label} flow"),
-        _ => title_of(label).to_owned(),
+/// Pairs of cells that agree in every label that both have and that tells neither side.
+fn pairs<'c>(
+    a: &[&'c Cell],
+    b: &[&'c Cell],
+    one: &Side,
+    other: &Side,
+) -> impl Iterator<Item = (&'c Cell, &'c Cell)> {
+    let told: Vec<&str> =
+        one.filter.0.iter().chain(&other.filter.0).map(|(key, _)| key.as_str()).collect();
+    let agree = |a: &Cell, b: &Cell| {
+        a.labels.iter().filter(|(key, _)| !told.contains(&key.as_str())).all(|(key, label)| {
+            b.labels.iter().all(|(other, theirs)| other != key || theirs == label)
+        })
     };
-    cell.labels.iter().map(word).collect::<Vec<_>>().join(", ")
+    let mut pairs = Vec::new();
+    for a in a {
+        pairs.extend(b.iter().filter(|b| agree(a, b)).map(|b| (*a, *b)));
+    }
+    pairs.into_iter()
+}
+
+fn compare(high: &Cell, low: &Cell, by: f64, times: f64, whose: Whose) -> Option<Check> {
+    let ((a, a_half), (b, b_half)) = (whose.value(high)?, whose.value(low)?);
+    let words = format!("{} against {}", said(high, a), said(low, b));
+    let half_width = a_half.hypot(b_half * times);
+    Some(Check { margin: a - times * b - by, half_width, words })
+}
+
+/// A cell and its value in words.
+fn said(cell: &Cell, value: f64) -> String {
+    format!("{} {}", cell.title(), cell.shown.print(value))
+}
+
+/// Cells that agree in all but one key, in the order of the table.
+fn lines<'c>(cells: &[&'c Cell], along: &str) -> Vec<Vec<&'c Cell>> {
+    let mut lines: Vec<Vec<&Cell>> = Vec::new();
+    let rest = |cell: &'c Cell| cell.labels.iter().filter(move |(key, _)| key != along);
+    for cell in cells {
+        match lines.iter_mut().find(|l| rest(l[0]).eq(rest(cell))) {
+            Some(line) => line.push(cell),
+            None => lines.push(vec![cell]),
+        }
+    }
+    lines
+}
+
+/// First against last of a line, or every step of it.
+fn trend(line: &[&Cell], rises: bool, by: f64, every_step: bool, whose: Whose) -> Vec<Check> {
+    let ends = line.first().zip(line.last()).filter(|_| line.len() > 1);
+    let steps: Vec<(&Cell, &Cell)> = if every_step {
+        line.windows(2).map(|w| (w[0], w[1])).collect()
+    } else {
+        ends.map(|(first, last)| (*first, *last)).into_iter().collect()
+    };
+    let check = |(first, last): (&Cell, &Cell)| {
+        let (high, low) = if rises { (last, first) } else { (first, last) };
+        compare(high, low, by, 1.0, whose)
+    };
+    steps.into_iter().filter_map(check).collect()
+}
+
+/// The lowest (or highest) of a line inside the place asked for, against that outside.
+fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: Whose) -> Option<Check> {
+    let sign = if is_lowest { 1.0 } else { -1.0 };
+    let best = |inside: bool| {
+        let here = line.iter().filter(|c| at.matches(&c.labels) == inside);
+        let valued = here.filter_map(|c| whose.value(c).map(|(v, half)| (*c, v, half)));
+        valued.min_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1)))
+    };
+    let ((inside, a, a_half), (outside, b, b_half)) = (best(true)?, best(false)?);
+    let words = format!("{} against {}", said(inside, a), said(outside, b));
+    Some(Check { margin: sign * (b - a), half_width: a_half.hypot(b_half), words })
 }

@@ -5,7 +5,7 @@ use udccp_metrics::Summary;
 
 use super::results::Results;
 use super::table::{TableResult, is_close, tabulate};
-use crate::schema::{Experiment, Table};
+use crate::schema::{Experiment, Shown};
 
 /// A reason given for the difference of one cell.
 #[derive(Clone, Debug)]
@@ -43,19 +43,18 @@ pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &R
     for given in experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id)) {
         let variant = tabulate(experiment, table.table, results, Some(&given.variant));
         let found: Vec<_> = variant.cells().map(|c| (c.labels.clone(), c.ours.clone())).collect();
-        let definition = table.table;
-        for cell in table.rows.iter_mut().flat_map(|r| &mut r.cells) {
+        for cell in table.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
             if !cell.needs_reason() || !given.filter.matches(&cell.labels) {
                 continue;
             }
             let here = found.iter().find(|(labels, _)| *labels == cell.labels);
             let Some((_, summary)) = here else { continue };
-            let published = cell.published.map(|p| p.value);
+            let published = cell.published.and_then(|p| p.value);
             cell.reasons.push(Reason {
                 says: given.says.clone(),
                 variant: given.variant.clone(),
                 found: summary.clone(),
-                support: support(cell.difference(), summary, published, definition),
+                support: support(cell.difference(), summary, published, &cell.shown),
             });
         }
     }
@@ -65,11 +64,11 @@ fn support(
     difference: Option<f64>,
     found: &Summary,
     published: Option<f64>,
-    table: &Table,
+    shown: &Shown,
 ) -> Option<Support> {
     let (mean, published) = (found.mean.ok()?, published?);
     let (left, difference) = ((mean - published).abs(), difference?.abs());
-    if is_close(mean, published, table) {
+    if is_close(mean, published, shown) {
         return Some(Support::Full);
     }
     Some(if left <= difference / 2.0 { Support::Part } else { Support::No })

@@ -6,11 +6,13 @@ mod explanation;
 mod results;
 mod table;
 mod value;
+mod window;
 
 pub use claim::{JudgedClaim, Judgement, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;
+pub(crate) use table::in_words;
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
 
 use crate::schema::{Experiment, Table};
@@ -42,7 +44,7 @@ impl<'a> Analysis<'a> {
 
     /// The cells of the experiment as it stands, which are to be compared with the published.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
-        let plain = self.tables.iter().filter(|t| t.table.variant.is_none());
+        let plain = self.tables.iter().filter(|t| t.table.variant.is_none() && t.table.is_printed);
         plain.flat_map(TableResult::cells)
     }
 }

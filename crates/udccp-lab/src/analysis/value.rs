@@ -1,16 +1,36 @@
 //! The value of a metric in one run.
 
-use crate::record::{FlowRecord, Record};
-use crate::schema::{Metric, Rates};
+use udccp_metrics::THRESHOLD_DB;
 
-/// The value of a metric in one run, or why there is none. Metrics that need weights have theirs
-/// from [`super::expected::Expected`].
+use super::expected::{Convergence, Expected};
+use super::window;
+use crate::record::{FlowRecord, Record};
+use crate::schema::{Metric, Rates, Shown};
+
+/// The value of a metric in one run in the metric's own unit, or why there is none. `expected` is
+/// what flows get among their own kind, where a metric compares them with that.
 pub(super) fn value(
     record: &Record,
-    metric: Metric,
-    rates: Rates,
+    shown: &Shown,
     flow: Option<&str>,
+    expected: Option<&Expected>,
 ) -> Result<f64, String> {
+    if shown.metric.needs_weights() {
+        let expected = expected.ok_or("no weights are given")?;
+        let convergence = Convergence {
+            epoch_s: shown.epoch.map_or(0.0, |e| e.as_secs_f64()),
+            threshold_db: shown.level.unwrap_or(THRESHOLD_DB),
+        };
+        return expected.value(record, shown.metric, flow, convergence);
+    }
+    if let Some(value) = window::value(record, shown, flow) {
+        return value;
+    }
+    whole(record, shown.metric, shown.rates, flow)
+}
+
+/// The value over the measured interval.
+fn whole(record: &Record, metric: Metric, rates: Rates, flow: Option<&str>) -> Result<f64, String> {
     let (path, value) = match flow {
         Some(name) => {
             let found = record.flow(name).ok_or_else(|| format!("there is no flow {name}"))?;

@@ -42,7 +42,7 @@ fn card(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let title = experiment.study.as_ref().map_or(experiment.id.as_str(), |s| s.title.as_str());
     let cells = || analysis.cells();
-    let compared = cells().filter(|c| c.difference().is_some()).count();
+    let compared = cells().filter(|c| c.is_compared()).count();
     let close = cells().filter(|c| c.agreement == Agreement::Close).count();
     let holding = analysis.claims.iter().filter(|c| c.ours.holds == Some(true)).count();
     let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);

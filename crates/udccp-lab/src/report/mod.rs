@@ -2,6 +2,7 @@
 //! they read offline, in print, and on a phone.
 
 mod figures;
+mod head;
 mod html;
 mod index;
 mod page;

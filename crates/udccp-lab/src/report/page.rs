@@ -16,7 +16,8 @@ pub(super) fn page(analysis: &Analysis<'_>) -> String {
     body.push_str("<main>\n");
     body.push_str(&in_short(analysis));
     body.push_str("<h2>Tables</h2>\n");
-    for (i, result) in analysis.tables.iter().enumerate() {
+    let printed = analysis.tables.iter().filter(|t| t.table.is_printed);
+    for (i, result) in printed.enumerate() {
         body.push_str(&table(result, i + 1));
     }
     if !experiment.figures.is_empty() {
@@ -55,7 +56,7 @@ fn header(analysis: &Analysis<'_>) -> String {
 fn in_short(analysis: &Analysis<'_>) -> String {
     let cells = || analysis.cells();
     let count = |a: Agreement| cells().filter(|c| c.agreement == a).count();
-    let compared = cells().filter(|c| c.difference().is_some()).count();
+    let compared = cells().filter(|c| c.is_compared()).count();
     let off = cells().filter(|c| c.needs_reason()).count();
     let explained = cells().filter(|c| c.needs_reason() && c.is_explained()).count();
     let claims = analysis.claims.len();

@@ -2,114 +2,163 @@
 
 use core::fmt::Write as _;
 
-use super::figures::axis_name;
+use super::head::{axis_name, blocks, head, row_heads};
 use super::html::{counted, escape, signed};
 use crate::analysis::{Agreement, Analysis, Cell, Reason, Row, Support, TableResult, tabulate};
-use crate::protocol::title_of;
+use crate::schema::Shown;
 
 /// A table with its colours explained and its differences accounted for.
 pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
     let definition = result.table;
-    let unit = definition.metric.unit();
-    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     let mut out = format!(
-        "<section class=\"table\" id=\"{}\">\n<h3>{}</h3>\n\
-         <p class=\"what\">{}{unit}: our mean ± half the 95 % interval, the published value, and \
-         the difference.</p>\n",
-        definition.id,
+        "<section class=\"table\" id=\"{}\">\n<h3>{}</h3>\n<p class=\"what\">{}</p>\n",
+        escape(&definition.id),
         escape(&definition.title),
-        definition.metric.title(),
+        escape(&what(result)),
     );
     if let Some(says) = &definition.says {
         let _ = writeln!(out, "<p>{}</p>", escape(says));
     }
-    out.push_str("<div class=\"scroll\"><table class=\"results\">\n<thead><tr>");
-    let _ = write!(out, "<th scope=\"col\">{}</th>", escape(axis_name(&definition.rows)));
-    for column in &result.columns {
-        let _ = write!(
-            out,
-            "<th scope=\"col\">{} {}</th>",
-            escape(axis_name(&definition.columns)),
-            escape(column)
-        );
+    let mut notes: Vec<&Cell> = Vec::new();
+    for block in blocks(result) {
+        out.push_str("<div class=\"scroll\"><table class=\"results\">\n");
+        out.push_str(&head(result, &block));
+        out.push_str("<tbody>\n");
+        for (i, row) in result.rows.iter().enumerate() {
+            let _ = write!(out, "<tr>{}", row_heads(result, i));
+            for group in &block {
+                let cells: Vec<&Cell> =
+                    group.clone().filter_map(|c| row.cells[c].as_ref()).collect();
+                let first = notes.len();
+                notes.extend(cells.iter().filter(|c| needs_reason(result, c)));
+                out.push_str(&cell_html(result, &cells, number, first));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table></div>\n");
     }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    let mut notes = Vec::new();
-    for row in &result.rows {
-        out.push_str(&row_html(result, row, number, &mut notes));
-    }
-    out.push_str("</tbody></table></div>\n");
     out.push_str(&key(result));
-    out.push_str(&reasons(result, number, &notes));
+    out.push_str(&reasons(number, &notes));
     out.push_str("</section>\n");
     out
 }
 
-fn row_html<'r>(
-    result: &TableResult<'_>,
-    row: &'r Row,
-    number: usize,
-    notes: &mut Vec<&'r Cell>,
-) -> String {
-    let colour = row.protocol.map_or("transparent", |p| p.colour);
-    let small = |text: String| format!("<small>{}</small>", escape(&text));
-    let flow = row.flow.as_ref().map_or_else(String::new, |f| {
-        small(format!("{f} flow, pair with {}", title_of(&row.label)))
-    });
-    let mut out = format!(
-        "<tr><th scope=\"row\"><span class=\"dot\" style=\"background:{colour}\"></span>\
-         {}{flow}</th>",
-        escape(&row.title())
-    );
-    for cell in &row.cells {
-        if needs_reason(result, cell) {
-            notes.push(cell);
-        }
-        let note = needs_reason(result, cell).then_some(notes.len());
-        out.push_str(&cell_html(result, cell, number, note));
+/// What the cells hold.
+fn what(result: &TableResult<'_>) -> String {
+    let table = result.table;
+    let metrics: Vec<String> = table.shown.iter().map(Shown::title_and_unit).collect();
+    let metrics =
+        if table.tuple { format!("⟨{}⟩", metrics.join("; ")) } else { metrics.join("; ") };
+    let compared =
+        if table.reference.is_some() { ", the published value, and the difference" } else { "" };
+    format!("{metrics}: our mean ± half the 95 % interval{compared}.")
+}
+
+/// One cell; of a tuple the values of its metrics.
+fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: usize) -> String {
+    let Some(first) = cells.first() else { return "<td class=\"none\"></td>".to_owned() };
+    let worst = cells.iter().map(|c| c.agreement).max_by_key(|a| severity(*a));
+    let (class, _) = look(worst.unwrap_or(first.agreement));
+    let mut out = format!("<td class=\"{class}\">{}", ours(cells));
+    if cells.iter().any(|c| c.published.is_some()) {
+        let values = cells.iter().map(|c| published(c));
+        let _ = write!(out, "<small>published {}</small>", joined(values, result.table.tuple));
     }
-    out.push_str("</tr>\n");
+    if cells.iter().any(|c| c.is_compared()) {
+        let mut note = notes;
+        let differences = cells.iter().map(|cell| {
+            note += usize::from(needs_reason(result, cell));
+            let link = if needs_reason(result, cell) {
+                format!("<a class=\"note\" href=\"#why-{number}-{note}\">{note}</a>")
+            } else {
+                String::new()
+            };
+            let (_, sign) = look(cell.agreement);
+            format!("{sign} {}{link}", difference(cell))
+        });
+        let differences: Vec<String> = differences.collect();
+        let _ = write!(out, "<span class=\"diff\">{}</span>", differences.join(" "));
+    }
+    out.push_str("</td>");
     out
 }
 
-fn cell_html(result: &TableResult<'_>, cell: &Cell, number: usize, note: Option<usize>) -> String {
-    let digits = result.table.metric.digits();
-    let (class, sign) = look(cell.agreement);
-    let Ok(mean) = cell.ours.mean else {
-        let why = cell.undefined.as_deref().unwrap_or("not run yet");
-        let published = published(cell, digits);
-        return format!(
-            "<td class=\"{class}\"><b>–</b><small>{}</small>{published}</td>",
-            escape(why)
-        );
-    };
-    let interval = cell
-        .ours
-        .ci95
-        .map_or_else(|_| "<i>one run</i>".to_owned(), |half| format!("<i>± {half:.digits$}</i>"));
-    let difference = cell.difference().map_or_else(String::new, |d| {
-        let link = note.map_or_else(String::new, |n| {
-            format!("<a class=\"note\" href=\"#why-{number}-{n}\">{n}</a>")
-        });
-        format!("<span class=\"diff\">{sign} {}{link}</span>", signed(d, digits))
-    });
-    let published = published(cell, digits);
-    format!("<td class=\"{class}\"><b>{mean:.digits$}</b> {interval}{published}{difference}</td>")
+/// Values one after the other; a tuple in its brackets.
+fn joined(values: impl Iterator<Item = String>, is_tuple: bool) -> String {
+    let values: Vec<String> = values.collect();
+    if is_tuple { format!("⟨{}⟩", values.join(", ")) } else { values.join(", ") }
 }
 
-fn published(cell: &Cell, digits: usize) -> String {
-    let Some(published) = cell.published else { return String::new() };
-    let value = published.value;
-    let stddev = published.stddev.map_or_else(String::new, |s| format!(", sd {s:.digits$}"));
-    format!("<small>published {}{stddev}</small>", as_published(value, digits))
+fn ours(cells: &[&Cell]) -> String {
+    if let [cell] = cells
+        && cell.ours.mean.is_err()
+    {
+        let why = cell.undefined.as_deref().unwrap_or("not run yet");
+        return format!("<b>–</b><small>{}</small>", escape(why));
+    }
+    let means = cells.iter().map(|c| c.ours.mean.map_or("–".to_owned(), |m| c.shown.print(m)));
+    let halves = cells.iter().map(|c| c.ours.ci95.map_or("–".to_owned(), |h| c.shown.print(h)));
+    let is_tuple = cells.len() > 1;
+    let interval = if cells.iter().any(|c| c.ours.ci95.is_ok()) {
+        let words: Vec<String> = halves.collect();
+        format!("<i>± {}</i>", words.join(", "))
+    } else if cells.iter().any(|c| c.ours.n == 1) {
+        "<i>one run</i>".to_owned()
+    } else {
+        "<i>not run yet</i>".to_owned()
+    };
+    let mut out = format!("<b>{}</b> {interval}", joined(means, is_tuple));
+    for cell in cells.iter().filter(|c| c.without > 0 && c.ours.n > 0) {
+        let why = cell.undefined.as_deref().unwrap_or_default();
+        let _ = write!(
+            out,
+            "<small>{} of {} without a value: {}</small>",
+            cell.without,
+            counted(cell.runs(), "run"),
+            escape(why)
+        );
+    }
+    out
+}
+
+fn published(cell: &Cell) -> String {
+    let Some(published) = cell.published else { return "–".to_owned() };
+    let Some(value) = published.value else { return "–".to_owned() };
+    let stddev =
+        published.stddev.map_or_else(String::new, |s| format!(", sd {}", cell.shown.print(s)));
+    format!("{}{stddev}", as_published(value, &cell.shown))
 }
 
 /// As many digits as were published: 45 stays 45, an index has two.
-fn as_published(value: f64, digits: usize) -> String {
-    if value.fract() == 0.0 { value.to_string() } else { format!("{value:.digits$}") }
+fn as_published(value: f64, shown: &Shown) -> String {
+    if value.fract() == 0.0 && value.abs() >= 1.0 {
+        format!("{value}").replace('-', "\u{2212}")
+    } else {
+        shown.print(value)
+    }
 }
 
-fn look(agreement: Agreement) -> (&'static str, &'static str) {
+fn difference(cell: &Cell) -> String {
+    match (cell.difference(), cell.agreement) {
+        (Some(d), _) => signed(d, cell.shown.digits),
+        (None, Agreement::Close) => "neither".to_owned(),
+        (None, Agreement::Differs) if cell.ours.mean.is_ok() => "ours has a value".to_owned(),
+        (None, Agreement::Differs) => "ours has none".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn severity(agreement: Agreement) -> u8 {
+    match agreement {
+        Agreement::Alone => 0,
+        Agreement::Close => 1,
+        Agreement::Missing => 2,
+        Agreement::InInterval => 3,
+        Agreement::Differs => 4,
+    }
+}
+
+pub(super) fn look(agreement: Agreement) -> (&'static str, &'static str) {
     match agreement {
         Agreement::Close => ("close", "✓"),
         Agreement::InInterval => ("inside", "≈"),
@@ -124,43 +173,56 @@ fn needs_reason(result: &TableResult<'_>, cell: &Cell) -> bool {
     result.table.variant.is_none() && cell.needs_reason()
 }
 
-/// What the colours mean, with how often each occurs.
+/// What the colours and signs mean, with how often each occurs.
 fn key(result: &TableResult<'_>) -> String {
-    let close = result.table.close;
-    let unit = result.table.metric.unit();
+    let mut distances: Vec<String> = Vec::new();
+    for shown in &result.table.shown {
+        let words = shown.close.words(&shown.unit);
+        if !distances.contains(&words) {
+            distances.push(words);
+        }
+    }
     let further = match result.table.variant {
         None => "further away: explained below by a run, or said to be unexplained",
         Some(_) => "further away",
     };
     let meanings = [
-        (Agreement::Close, format!("within {close} {unit} of the published value")),
+        (Agreement::Close, format!("within {} of the published value", distances.join(" or "))),
         (
             Agreement::InInterval,
             "further away, with the published value inside our 95 % interval".to_owned(),
         ),
         (Agreement::Differs, further.to_owned()),
-        (Agreement::Missing, "not run yet, or no value".to_owned()),
-        (Agreement::Alone, "nothing was published".to_owned()),
+        (Agreement::Missing, "not run yet".to_owned()),
     ];
+    let count = |a| result.cells().filter(|c| c.agreement == a).count();
     let mut out = String::from("<ul class=\"key\">");
     for (agreement, meaning) in meanings {
-        let n = result.cells().filter(|c| c.agreement == agreement).count();
+        let n = count(agreement);
         if n > 0 {
             let (class, sign) = look(agreement);
             let _ = write!(
                 out,
                 "<li><span class=\"swatch {class}\">{sign}</span>{}: {}</li>",
                 escape(meaning.trim()),
-                counted(n, "cell")
+                counted(n, "value")
             );
         }
+    }
+    let alone = count(Agreement::Alone);
+    if alone > 0 && result.table.reference.is_some() {
+        let _ = write!(
+            out,
+            "<li><span class=\"swatch alone\"></span>nothing was published: {}</li>",
+            counted(alone, "value")
+        );
     }
     out.push_str("</ul>\n");
     out
 }
 
 /// Why each cell that is off is off: by reason, then what no run explains.
-fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) -> String {
+fn reasons(number: usize, notes: &[&Cell]) -> String {
     if notes.is_empty() {
         return String::new();
     }
@@ -173,13 +235,13 @@ fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) -> String {
     }
     let mut placed = Vec::new();
     for reason in given {
-        out.push_str(&group(result, number, notes, reason, &mut placed));
+        out.push_str(&group(number, notes, reason, &mut placed));
     }
     let open: Vec<usize> = (0..notes.len()).filter(|i| !notes[*i].is_explained()).collect();
     if !open.is_empty() {
         out.push_str("<p><strong class=\"open\">Unexplained</strong></p>\n<ol class=\"why\">\n");
         for i in open {
-            out.push_str(&item(result, number, notes, i, "", &mut placed));
+            out.push_str(&item(number, notes, i, "", &mut placed));
         }
         out.push_str("</ol>\n");
     }
@@ -195,14 +257,7 @@ fn find<'c>(cell: &'c Cell, reason: &Reason) -> Option<&'c Reason> {
 }
 
 /// One reason with the cells that its runs explain, and those that they do not.
-fn group(
-    result: &TableResult<'_>,
-    number: usize,
-    notes: &[&Cell],
-    reason: &Reason,
-    placed: &mut Vec<usize>,
-) -> String {
-    let digits = result.table.metric.digits();
+fn group(number: usize, notes: &[&Cell], reason: &Reason, placed: &mut Vec<usize>) -> String {
     let with = |i: &usize| find(notes[*i], reason).map(|r| (*i, r));
     let all: Vec<(usize, &Reason)> = (0..notes.len()).filter_map(|i| with(&i)).collect();
     let counts = |r: &Reason| r.support.is_some_and(Support::counts);
@@ -213,14 +268,14 @@ fn group(
     );
     for (i, reason) in all.iter().filter(|(_, r)| counts(r)) {
         let part = if reason.support == Some(Support::Part) { ", in part" } else { "" };
-        let found = format!(", with the variant {}{part}", value(reason, digits));
-        out.push_str(&item(result, number, notes, *i, &found, placed));
+        let found = format!(", with the variant {}{part}", value(reason, &notes[*i].shown));
+        out.push_str(&item(number, notes, *i, &found, placed));
     }
     out.push_str("</ol>\n");
     let others: Vec<String> = all
         .iter()
         .filter(|(_, r)| !counts(r))
-        .map(|(i, r)| format!("{} ({})", escape(&words(notes[*i])), value(r, digits)))
+        .map(|(i, r)| format!("{} ({})", escape(&notes[*i].title()), value(r, &notes[*i].shown)))
         .collect();
     if !others.is_empty() {
         let _ = writeln!(
@@ -233,23 +288,16 @@ fn group(
 }
 
 /// What a variant's runs found.
-fn value(reason: &Reason, digits: usize) -> String {
+fn value(reason: &Reason, shown: &Shown) -> String {
     match (reason.found.mean, reason.found.ci95) {
-        (Ok(mean), Ok(half)) => format!("{mean:.digits$} ± {half:.digits$}"),
-        (Ok(mean), Err(_)) => format!("{mean:.digits$}"),
+        (Ok(mean), Ok(half)) => format!("{} ± {}", shown.print(mean), shown.print(half)),
+        (Ok(mean), Err(_)) => shown.print(mean),
         _ => "not run yet".to_owned(),
     }
 }
 
-/// A cell in words.
-fn words(cell: &Cell) -> String {
-    let labels: Vec<&str> = cell.labels.iter().map(|(_, l)| title_of(l)).collect();
-    labels.join(", ")
-}
-
 /// One cell of a list, under the number that its table gives it.
 fn item(
-    result: &TableResult<'_>,
     number: usize,
     notes: &[&Cell],
     index: usize,
@@ -257,69 +305,78 @@ fn item(
     placed: &mut Vec<usize>,
 ) -> String {
     let cell = notes[index];
-    let digits = result.table.metric.digits();
     let n = index + 1;
     // A cell with two reasons is listed twice; the link leads to the first.
     let id =
         if placed.contains(&index) { String::new() } else { format!(" id=\"why-{number}-{n}\"") };
     placed.push(index);
-    let ours = cell.ours.mean.unwrap_or_default();
-    let published = cell.published.map(|p| p.value).unwrap_or_default();
+    let ours = cell.ours.mean.map_or("no value".to_owned(), |m| cell.shown.print(m));
+    let published = cell.published.and_then(|p| p.value);
+    let published = published.map_or("no value".to_owned(), |v| as_published(v, &cell.shown));
     format!(
-        "<li value=\"{n}\"{id}><b>{}</b>: published {}, ours {ours:.digits$}{found}</li>\n",
-        escape(&words(cell)),
-        as_published(published, digits)
+        "<li value=\"{n}\"{id}><b>{}</b>: published {published}, ours {ours}{found}</li>\n",
+        escape(&cell.title()),
     )
 }
 
-/// The first table that is compared with published values, under every variant: a reason that helps
-/// in one cell and hurts in another can be seen to.
+/// The first table that is compared with published values, under every variant of its case: a
+/// reason that helps in one cell and hurts in another can be seen to.
 pub(super) fn under_variants(analysis: &Analysis<'_>) -> String {
-    let main = |t: &&TableResult<'_>| t.table.variant.is_none() && t.table.reference.is_some();
+    let experiment = analysis.experiment;
+    let variants = |t: &TableResult<'_>| {
+        let cases = t.table.view.cases.clone();
+        experiment.variants.iter().filter(move |v| cases.contains(&v.case))
+    };
+    let main = |t: &&TableResult<'_>| {
+        t.table.variant.is_none() && t.table.reference.is_some() && variants(t).next().is_some()
+    };
     let Some(plain) = analysis.tables.iter().find(main) else { return String::new() };
-    let mut out = format!(
-        "<h3>{} under each variant</h3>\n<div class=\"scroll\"><table class=\"results slim\">\n\
-         <thead><tr><th scope=\"col\">{}</th>",
-        escape(&plain.table.title),
-        escape(axis_name(&plain.table.rows))
-    );
-    for column in &plain.columns {
-        let axis = axis_name(&plain.table.columns);
-        let _ = write!(out, "<th scope=\"col\">{} {}</th>", escape(axis), escape(column));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    let variants: Vec<(&str, TableResult<'_>)> = analysis
-        .experiment
-        .variants
-        .iter()
+    let mut out = format!("<h3>{} under each variant</h3>\n", escape(&plain.table.title));
+    let tables: Vec<(&str, TableResult<'_>)> = variants(plain)
         .map(|v| {
             let id = v.id.as_str();
-            (id, tabulate(analysis.experiment, plain.table, &analysis.results, Some(id)))
+            (id, tabulate(experiment, plain.table, &analysis.results, Some(id)))
         })
         .collect();
-    for (i, row) in plain.rows.iter().enumerate() {
-        out.push_str(&slim_row(plain, row, "as it stands"));
-        for (id, table) in &variants {
-            let found = table.rows.get(i).filter(|r| r.cells.iter().any(|c| c.ours.n > 0));
-            out.push_str(&found.map_or_else(String::new, |r| slim_row(plain, r, id)));
+    for block in blocks(plain) {
+        let columns: Vec<usize> = block.iter().flat_map(Clone::clone).collect();
+        out.push_str("<div class=\"scroll\"><table class=\"results slim\">\n<thead><tr>");
+        let keys: Vec<&str> = plain.table.rows.iter().map(|k| axis_name(k)).collect();
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&keys.join(", ")));
+        for column in &columns {
+            let words: Vec<&str> = plain.columns[*column].iter().map(|(_, l)| l.as_str()).collect();
+            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&words.join(", ")));
         }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &plain.rows {
+            out.push_str(&slim_row(row, "as it stands", &columns));
+            for (id, table) in &tables {
+                let found = table.rows.iter().find(|r| r.labels == row.labels);
+                let found = found.filter(|r| r.filled().any(|c| c.ours.n > 0));
+                out.push_str(&found.map_or_else(String::new, |r| slim_row(r, id, &columns)));
+            }
+        }
+        out.push_str("</tbody></table></div>\n");
     }
-    out.push_str("</tbody></table></div>\n");
     out
 }
 
-fn slim_row(result: &TableResult<'_>, row: &Row, variant: &str) -> String {
-    let digits = result.table.metric.digits();
+fn slim_row(row: &Row, variant: &str, columns: &[usize]) -> String {
     let mut out = format!(
         "<tr><th scope=\"row\">{} <small class=\"inline\">{}</small></th>",
         escape(&row.title()),
         escape(variant)
     );
-    for cell in &row.cells {
+    for cell in columns.iter().map(|c| row.cells.get(*c).and_then(Option::as_ref)) {
+        let Some(cell) = cell else {
+            out.push_str("<td class=\"none\"></td>");
+            continue;
+        };
         let (class, sign) = look(cell.agreement);
+        let print = |v: f64| cell.shown.print(v);
         let value = match (cell.ours.mean, cell.ours.ci95) {
-            (Ok(mean), Ok(half)) => format!("{sign} {mean:.digits$} ± {half:.digits$}"),
-            (Ok(mean), Err(_)) => format!("{sign} {mean:.digits$}"),
+            (Ok(mean), Ok(half)) => format!("{sign} {} ± {}", print(mean), print(half)),
+            (Ok(mean), Err(_)) => format!("{sign} {}", print(mean)),
             _ => "–".to_owned(),
         };
         let _ = write!(out, "<td class=\"{class}\">{value}</td>");

@@ -3,7 +3,8 @@
 use core::fmt::Write as _;
 
 use super::html::signed;
-use crate::analysis::{Agreement, Analysis, Cell, Judgement, Row, TableResult};
+use crate::analysis::{Agreement, Analysis, Cell, Judgement, Row, TableResult, in_words};
+use crate::schema::Shown;
 
 /// Width of the first column.
 const NAME_WIDTH: usize = 26;
@@ -13,7 +14,7 @@ const CELL_WIDTH: usize = 15;
 /// Tables, claims, and what is open.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
-    for table in &analysis.tables {
+    for table in analysis.tables.iter().filter(|t| t.table.is_printed) {
         out.push_str(&table_text(table));
         out.push('\n');
     }
@@ -45,62 +46,58 @@ fn word(judgement: &Judgement) -> &'static str {
 }
 
 fn table_text(result: &TableResult<'_>) -> String {
-    let metric = result.table.metric;
-    let unit = if metric.unit().is_empty() { "" } else { " in " };
-    let mut out = format!("{} ({}{unit}{})\n", result.table.title, metric.title(), metric.unit());
-    let _ = write!(out, "{:NAME_WIDTH$}", "");
-    for column in &result.columns {
-        let _ = write!(out, "{column:>CELL_WIDTH$}");
+    let metrics: Vec<String> = result.table.shown.iter().map(Shown::title_and_unit).collect();
+    let mut out = format!("{} ({})\n", result.table.title, metrics.join("; "));
+    let longest = result.rows.iter().map(|r| r.title().chars().count()).max().unwrap_or(0);
+    let width = NAME_WIDTH.max(longest + 2);
+    for level in 0..result.table.columns.len() {
+        let _ = write!(out, "{:width$}", "");
+        for column in &result.columns {
+            let (key, label) = &column[level];
+            let _ = write!(out, "{:>CELL_WIDTH$}", in_words(key, label));
+        }
+        out.push('\n');
     }
-    out.push('\n');
     for row in &result.rows {
-        out.push_str(&row_text(result, row));
+        out.push_str(&line(&row.title(), width, row, ours));
+        if row.filled().any(|c| c.published.is_some()) {
+            out.push_str(&line("  published", width, row, published));
+            out.push_str(&line("  difference", width, row, difference));
+        }
     }
     out
 }
 
-fn row_text(result: &TableResult<'_>, row: &Row) -> String {
-    let digits = result.table.metric.digits();
-    let pair = row.flow.as_ref().map_or_else(String::new, |_| format!(" / {}", short(&row.label)));
-    let name = format!("{}{pair}", row.title());
-    let mut out = line(&name, row, |c| ours(c, digits));
-    if row.cells.iter().any(|c| c.published.is_some()) {
-        out.push_str(&line("  published", row, |c| {
-            c.published.map_or_else(String::new, |p| p.value.to_string())
-        }));
-        out.push_str(&line("  difference", row, |c| difference(c, digits)));
-    }
-    out
-}
-
-/// A protocol's short name, or the label itself.
-fn short(label: &str) -> &str {
-    crate::protocol::find(label).map_or(label, |p| p.short)
-}
-
-fn line(name: &str, row: &Row, cell: impl Fn(&Cell) -> String) -> String {
-    let mut out = format!("{name:NAME_WIDTH$}");
+fn line(name: &str, width: usize, row: &Row, cell: impl Fn(&Cell) -> String) -> String {
+    let mut out = format!("{name:width$}");
     for c in &row.cells {
-        let _ = write!(out, "{:>CELL_WIDTH$}", cell(c));
+        let _ = write!(out, "{:>CELL_WIDTH$}", c.as_ref().map_or_else(String::new, &cell));
     }
     out.push('\n');
     out
 }
 
-fn ours(cell: &Cell, digits: usize) -> String {
+fn ours(cell: &Cell) -> String {
     let Ok(mean) = cell.ours.mean else { return "–".to_owned() };
+    let mean = cell.shown.print(mean);
     match cell.ours.ci95 {
-        Ok(half) => format!("{mean:.digits$} ±{half:.digits$}"),
-        Err(_) => format!("{mean:.digits$}"),
+        Ok(half) => format!("{mean} ±{}", cell.shown.print(half)),
+        Err(_) => mean,
     }
 }
 
-fn difference(cell: &Cell, digits: usize) -> String {
-    let Some(difference) = cell.difference() else { return String::new() };
+fn published(cell: &Cell) -> String {
+    let Some(published) = cell.published else { return String::new() };
+    published.value.map_or_else(|| "–".to_owned(), |v| v.to_string())
+}
+
+fn difference(cell: &Cell) -> String {
     let mark = match cell.agreement {
         Agreement::Close => "ok",
         Agreement::InInterval => "~ ",
-        _ => "! ",
+        Agreement::Differs => "! ",
+        Agreement::Missing | Agreement::Alone => return String::new(),
     };
-    format!("{} {mark}", signed(difference, digits))
+    let difference = cell.difference().map_or_else(String::new, |d| signed(d, cell.shown.digits));
+    format!("{difference} {mark}")
 }

@@ -2,9 +2,11 @@
 
 use super::context::Context;
 use super::grid::Filter;
+use super::shown::Close;
+use super::table::Table;
 
 use crate::diagnostic::Diagnostic;
-use crate::document::{Faults, FromNode, Node, Reader};
+use crate::document::{Faults, FromNode, Node, Reader, Value};
 
 /// A sentence about a table that is judged on our numbers and on the published ones.
 #[derive(Clone, Debug)]
@@ -26,22 +28,55 @@ pub struct Claim {
 pub enum Predicate {
     /// Every cell lies within a bound.
     Every(Bound),
-    /// At every column, one row lies above another.
+    /// Wherever two cells agree in all that tells neither side, one lies above the other.
     Greater {
-        /// The row that is above.
-        greater: Filter,
-        /// The row that is below.
-        than: Filter,
-        /// By at least this much.
+        /// The cells that are above.
+        greater: Side,
+        /// The cells that are below.
+        than: Side,
+        /// By at least this much, in the unit of the table.
         by: f64,
+        /// At least this many times.
+        times: f64,
     },
-    /// From the first to the last of the chosen columns, every row rises (or falls).
+    /// Wherever two cells agree in all that tells neither side, they are nearly equal.
+    Near {
+        /// One side.
+        near: Side,
+        /// The other.
+        to: Side,
+        /// The largest distance.
+        within: Close,
+    },
+    /// Along a key, from the first to the last of the chosen cells, the value rises (or falls).
     Trend {
         /// Rises; falls otherwise.
         rises: bool,
         /// By at least this much.
         by: f64,
+        /// At every step, not only from the first to the last.
+        every_step: bool,
+        /// The key that is followed.
+        along: String,
     },
+    /// Along a key, the lowest (or highest) of the chosen cells is one of these.
+    Extreme {
+        /// The lowest; the highest otherwise.
+        is_lowest: bool,
+        /// Where it has to be.
+        at: Filter,
+        /// The key that is followed.
+        along: String,
+    },
+}
+
+/// The cells of one side of a comparison.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Their table, where it is not the claim's.
+    pub table: String,
+    /// Which cells.
+    pub filter: Filter,
 }
 
 /// A bound; what is absent does not bind.
@@ -51,6 +86,8 @@ pub struct Bound {
     pub above: Option<f64>,
     /// Strictly below.
     pub below: Option<f64>,
+    /// Whether there has to be a value at all; a cell without one is outside every other bound.
+    pub exists: Option<bool>,
 }
 
 /// Why ours and the published numbers differ, in a sentence that runs have to support.
@@ -67,30 +104,47 @@ pub struct Explanation {
 }
 
 impl Bound {
-    /// Whether a value lies within.
-    pub fn holds(self, value: f64) -> bool {
-        self.above.is_none_or(|a| value > a) && self.below.is_none_or(|b| value < b)
-    }
-
     /// The bound in words.
     pub fn words(self) -> String {
-        match (self.above, self.below) {
-            (Some(a), Some(b)) => format!("between {a} and {b}"),
-            (Some(a), None) => format!("above {a}"),
-            (None, Some(b)) => format!("below {b}"),
-            (None, None) => "any value".to_owned(),
+        match (self.above, self.below, self.exists) {
+            (Some(a), Some(b), _) => format!("between {a} and {b}"),
+            (Some(a), None, _) => format!("above {a}"),
+            (None, Some(b), _) => format!("below {b}"),
+            (None, None, Some(false)) => "no value".to_owned(),
+            (None, None, _) => "a value".to_owned(),
         }
     }
 }
 
-impl FromNode for Bound {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+impl Bound {
+    fn read(node: &Node, faults: &Faults) -> Option<Self> {
         let mut reader = Reader::new(node, "claim.every", faults)?;
-        let bound = Self { above: reader.want("above"), below: reader.want("below") };
+        let bound = Self {
+            above: reader.want("above"),
+            below: reader.want("below"),
+            exists: reader.want("exists"),
+        };
         reader.finish();
-        Some(bound)
+        let fault = match bound {
+            Self { above: Some(a), below: Some(b), .. } if a >= b => {
+                format!("nothing is above {a} and below {b}")
+            }
+            Self { exists: Some(false), above: a, below: b } if a.is_some() || b.is_some() => {
+                "what does not exist has no bounds".to_owned()
+            }
+            Self { above: None, below: None, exists: None } => {
+                "a bound is one of: above, below, exists".to_owned()
+            }
+            _ => return Some(bound),
+        };
+        faults.push(Diagnostic::at(&node.span, fault));
+        None
     }
 }
+
+/// The ways to write what a claim asks, for messages.
+const FORMS: &str = "write every = { above = 0.9 }, or greater = {...} with than = {...}, or \
+                     near = {...} with to = {...}, or trend = \"rises\", or lowest = {...}";
 
 impl Claim {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
@@ -98,35 +152,123 @@ impl Claim {
         let says: Option<String> = reader.need("says");
         let source = reader.or("source", String::new());
         let table = context.table(&mut reader)?;
-        let view = &table.view;
-        let filter = context.filter(&mut reader, view, "where");
-        let every = reader.want::<Bound>("every");
-        let greater = reader.raw("greater");
-        let than = reader.raw("than");
-        let trend = reader.want::<String>("trend");
-        let by = reader.or("by", 0.0);
+        let filter = reader.raw("where").map(|n| table.filter_of(n, context.faults));
+        let predicate = Predicate::read(&mut reader, node, table, context);
         reader.finish();
-        let read = |n| Filter::read(n, &view.grid, &view.flows, context.faults);
-        let predicate = match (every, greater.zip(than), trend.as_deref()) {
-            (Some(bound), None, None) => Predicate::Every(bound),
-            (None, Some((greater, than)), None) => {
-                Predicate::Greater { greater: read(greater), than: read(than), by }
-            }
-            (None, None, Some(word @ ("rises" | "falls"))) => {
-                Predicate::Trend { rises: word == "rises", by }
+        let filter = filter.unwrap_or_default();
+        Some(Self { says: says?, source, table: table.id.clone(), filter, predicate: predicate? })
+    }
+}
+
+impl Predicate {
+    fn read(
+        reader: &mut Reader<'_>,
+        node: &Node,
+        table: &Table,
+        context: &Context<'_>,
+    ) -> Option<Self> {
+        let every = reader.raw("every");
+        let greater = [reader.raw("greater"), reader.raw("than")];
+        let near = [reader.raw("near"), reader.raw("to")];
+        let trend = reader.want::<String>("trend");
+        let extremes = [reader.raw("lowest"), reader.raw("highest")];
+        let by: Option<f64> = reader.want("by");
+        let times: Option<f64> = reader.want("times");
+        let within: Option<Close> = reader.want("within");
+        let every_step: Option<bool> = reader.want("every_step");
+        let along = reader.raw("along");
+        let asks = [
+            every.is_some(),
+            greater.iter().any(Option::is_some),
+            near.iter().any(Option::is_some),
+            trend.is_some(),
+            extremes.iter().any(Option::is_some),
+        ];
+        let wrong = |fault: &str, hint: &str| {
+            let at = super::context::first_line(&node.span);
+            context.faults.push(Diagnostic::at(&at, fault.to_owned()).hint(hint.to_owned()));
+        };
+        if asks.iter().filter(|a| **a).count() != 1 {
+            wrong("a claim asks one thing of its cells", FORMS);
+            return None;
+        }
+        // What belongs to another form would be ignored without a word.
+        let strays = [
+            ("by", by.is_some() && !(asks[1] || asks[3])),
+            ("times", times.is_some() && !asks[1]),
+            ("within", within.is_some() && !asks[2]),
+            ("every_step", every_step.is_some() && !asks[3]),
+            ("along", along.is_some() && !(asks[3] || asks[4])),
+        ];
+        if let Some((key, _)) = strays.iter().find(|(_, is_stray)| *is_stray) {
+            wrong(&format!("`{key}` says nothing in a claim of this form"), FORMS);
+            return None;
+        }
+        let side = |n| Side::read(n, table, context);
+        if let Some(node) = every {
+            return Bound::read(node, context.faults).map(Self::Every);
+        }
+        if let [Some(greater), Some(than)] = greater {
+            let (by, times) = (by.unwrap_or(0.0), times.unwrap_or(1.0));
+            return Some(Self::Greater { greater: side(greater)?, than: side(than)?, by, times });
+        }
+        if let [Some(near), Some(to)] = near {
+            let Some(within) = within else {
+                wrong("how near is near?", "write within = 5, or within = \"10 %\"");
+                return None;
+            };
+            return Some(Self::Near { near: side(near)?, to: side(to)?, within });
+        }
+        let along = along_key(along, table, context)?;
+        match (trend.as_deref(), extremes) {
+            (Some(word @ ("rises" | "falls")), [None, None]) => Some(Self::Trend {
+                rises: word == "rises",
+                by: by.unwrap_or(0.0),
+                every_step: every_step.unwrap_or(false),
+                along,
+            }),
+            (None, [Some(at), None] | [None, Some(at)]) => {
+                let at = table.filter_of(at, context.faults);
+                Some(Self::Extreme { is_lowest: extremes[0].is_some(), at, along })
             }
             _ => {
-                let mut span = node.span.clone();
-                span.range.end = span.range.start;
-                let fault = "a claim asks one thing of its cells";
-                context.faults.push(Diagnostic::at(&span, fault).hint(
-                    "write every = { above = 0.9 }, or greater = {...} with than = {...}, \
-                     or trend = \"rises\"",
-                ));
-                return None;
+                wrong("a claim asks one thing of its cells", FORMS);
+                None
             }
+        }
+    }
+}
+
+/// The key that a trend follows: as written, or the first axis of the columns, then of the rows.
+fn along_key(node: Option<&Node>, table: &Table, context: &Context<'_>) -> Option<String> {
+    if let Some(node) = node {
+        let key = String::from_node(node, context.faults)?;
+        let known: Vec<String> = table.columns.iter().chain(&table.rows).cloned().collect();
+        context.check_name(&key, "key", &known, &node.span);
+        return known.contains(&key).then_some(key);
+    }
+    let is_axis = |key: &&String| table.view.grid.axis(key).is_some();
+    table.columns.iter().chain(&table.rows).find(is_axis).cloned().or_else(|| {
+        let fault = format!("table \"{}\" has no axis that a trend could follow", table.id);
+        context.faults.push(Diagnostic::whole(fault));
+        None
+    })
+}
+
+impl Side {
+    /// Reads `{ axis = "value", table = "other" }`.
+    fn read(node: &Node, table: &Table, context: &Context<'_>) -> Option<Self> {
+        let Some(at) = node.get("table") else {
+            let filter = table.filter_of(node, context.faults);
+            return Some(Self { table: table.id.clone(), filter });
         };
-        Some(Self { says: says?, source, table: table.id.clone(), filter, predicate })
+        let name = String::from_node(at, context.faults)?;
+        let table = context.table_named(&name, &at.span)?;
+        let mut rest = node.clone();
+        if let Value::Table(entries) = &mut rest.value {
+            entries.retain(|e| e.key != "table");
+        }
+        Some(Self { table: name, filter: table.filter_of(&rest, context.faults) })
     }
 }
 
@@ -143,7 +285,7 @@ impl Explanation {
             context.faults.push(Diagnostic::at(at, "an explanation names at least one table"));
             return None;
         };
-        let filter = context.filter(&mut reader, &first.view, "where");
+        let filter = first.filter_of_key(&mut reader, "where");
         let variant: Option<String> = reader.need("variant");
         reader.finish();
         let variant = variant?;

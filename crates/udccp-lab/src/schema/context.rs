@@ -49,15 +49,17 @@ impl Context<'_> {
         let mut cases = Vec::new();
         for node in nodes {
             let id: String = crate::document::FromNode::from_node(node, self.faults)?;
-            self.check_case(&id, &node.span)?;
+            self.case_named(&id, &node.span)?;
             cases.push(Some(id));
         }
         self.view_of(&cases, &node.span)
     }
 
-    fn check_case(&self, id: &str, span: &Span) -> Option<()> {
-        if self.parts.iter().any(|p| p.id.as_deref() == Some(id)) {
-            return Some(());
+    /// The case of this name; an unknown one is a fault.
+    pub(super) fn case_named(&self, id: &str, span: &Span) -> Option<&Case> {
+        let found = self.parts.iter().find(|p| p.id.as_deref() == Some(id));
+        if found.is_some() {
+            return found;
         }
         // A case with faults of its own is known by name, and they are told where it stands.
         if !self.case_names.iter().any(|name| name == id) {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use super::case::{Case, read_changes};
 use super::claim::{Claim, Explanation};
 use super::context::{Context, first_line};
+use super::figure::Figure;
 use super::grid::{Filter, Grid, Point};
 use super::scenario::{SCHEMA, Scenario};
-use super::table::{Figure, Table};
+use super::table::Table;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value};
 

@@ -161,18 +161,48 @@ impl Filter {
         })
     }
 
+    /// Whether a label of a key is meant: a key that is not named is not restricted.
+    pub fn allows(&self, key: &str, label: &String) -> bool {
+        self.0.iter().all(|(axis, values)| axis != key || values.contains(label))
+    }
+
+    /// Whether every key is allowed that a list of labels has; keys that it lacks do not matter.
+    pub fn allows_all(&self, labels: &[(String, String)]) -> bool {
+        labels.iter().all(|(key, label)| self.allows(key, label))
+    }
+
+    /// The parts that name one of these keys.
+    pub fn of_keys(&self, keys: &[&str]) -> Self {
+        Self(self.0.iter().filter(|(k, _)| keys.contains(&k.as_str())).cloned().collect())
+    }
+
     /// Reads `{ axis = ["value"], ... }`, with every axis and value checked. `flows` are the names
     /// that the key `flow` may have.
     pub fn read(node: &Node, grid: &Grid, flows: &[String], faults: &Faults) -> Self {
+        Self::read_with(node, grid, flows, &[], faults)
+    }
+
+    /// The same with the names that the key `metric` may have.
+    pub fn read_with(
+        node: &Node,
+        grid: &Grid,
+        flows: &[String],
+        metrics: &[String],
+        faults: &Faults,
+    ) -> Self {
         let mut parts = Vec::new();
         for entry in node.entries() {
             let known = match grid.axis(&entry.key) {
                 Some(axis) => axis.labels(),
                 None if entry.key == "flow" && !flows.is_empty() => flows.to_vec(),
+                None if entry.key == "metric" && metrics.len() > 1 => metrics.to_vec(),
                 None => {
                     let mut names = grid.names();
                     if !flows.is_empty() {
                         names.push("flow");
+                    }
+                    if metrics.len() > 1 {
+                        names.push("metric");
                     }
                     let fault = format!("there is no grid axis `{}`", entry.key);
                     let hint = suggestion(&entry.key, "there are", &names);

@@ -73,6 +73,8 @@ words! {
     Settling = "settling",
     /// Part of its goodput alone that a flow loses beside others.
     Harm = "harm",
+    /// Time from a change until a flow is first back at a part of its rate before it.
+    Recovery = "recovery-time",
 }
 
 /// What kind of number a metric is.
@@ -116,7 +118,7 @@ impl Metric {
             | Self::NruMean
             | Self::NruFairOfMeans
             | Self::NruUnfairOfMeans => Kind::Decibels,
-            Self::Convergence | Self::Settling => Kind::Seconds,
+            Self::Convergence | Self::Settling | Self::Recovery => Kind::Seconds,
         }
     }
 
@@ -169,6 +171,7 @@ impl Metric {
             Self::Convergence => "Convergence time",
             Self::Settling => "Settling time",
             Self::Harm => "Harm to goodput",
+            Self::Recovery => "Recovery time",
         }
     }
 
@@ -193,7 +196,13 @@ impl Metric {
                 | Self::Nru
                 | Self::NruOfMean
                 | Self::Harm
+                | Self::Recovery
         )
+    }
+
+    /// Whether it can be of a stretch of a run: `from` and `to`.
+    pub const fn has_stretches(self) -> bool {
+        matches!(self, Self::Jain | Self::Throughput | Self::Goodput | Self::Recovery)
     }
 
     /// Whether a flow is compared with runs of another case: the table says which (`weights`).

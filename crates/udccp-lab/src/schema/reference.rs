@@ -4,17 +4,20 @@ use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
 
-use super::context::{Context, View};
+use super::context::Context;
 use super::grid::Point;
-use super::metric::Metric;
+use super::quantity::Percent;
+use super::shown::{unit_factor, unit_of_header};
+use super::table::{FLOW_KEY, METRIC_KEY, Table};
 use crate::diagnostic::{Diagnostic, Span, suggestion};
-use crate::document::{Faults, Node, Reader};
+use crate::document::{Entry, Faults, Node, Reader, Value};
 
 /// One published value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// The value.
-    pub value: f64,
+    /// The value in the unit of the table; `None` is a published "–": the study says that there is
+    /// no value.
+    pub value: Option<f64>,
     /// Its standard deviation over the study's runs, where published.
     pub stddev: Option<f64>,
 }
@@ -24,30 +27,57 @@ pub struct Published {
 pub struct Reference {
     /// The file as the experiment names it.
     pub file: String,
-    /// Which column holds each axis.
+    /// Which column holds each key: an axis, `flow`, `metric` or `case`.
     matches: Vec<(String, usize, String)>,
-    /// What the file calls a value of an axis.
+    /// What the file calls a label.
     names: Vec<(String, String)>,
-    /// The column of the value; one for each flow where the metric is a flow's.
-    values: Vec<(Option<String>, usize)>,
-    /// The column of the standard deviation.
-    stddev: Option<usize>,
+    /// The columns of values.
+    values: Vec<ValueColumn>,
     rows: Vec<Vec<String>>,
 }
 
+/// A column of values, and the flow or metric that it is of.
+#[derive(Clone, Debug)]
+struct ValueColumn {
+    labels: Vec<String>,
+    column: usize,
+    factor: f64,
+    spread: Option<(usize, Spread)>,
+}
+
+/// What is published about the spread of the study's runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spread {
+    /// A standard deviation.
+    Deviation,
+    /// A coefficient of variation.
+    Relative,
+}
+
 impl Reference {
-    /// The published value at a grid point (of a flow, where the metric is a flow's).
-    pub fn lookup(&self, point: &[(String, String)], flow: Option<&str>) -> Option<Published> {
-        let row = self.rows.iter().find(|row| self.is_at(row, point))?;
-        let column = self.values.iter().find(|(f, _)| f.as_deref() == flow)?.1;
-        let value = row.get(column)?.parse().ok()?;
-        let stddev = self.stddev.and_then(|c| row.get(c)?.parse().ok());
+    /// What was published for a cell, by its labels: values of axes, and `flow`, `metric`, `case`
+    /// where the table has them.
+    pub fn lookup(&self, labels: &[(String, String)]) -> Option<Published> {
+        let row = self.rows.iter().find(|row| self.is_at(row, labels))?;
+        let is_of = |v: &&ValueColumn| v.labels.iter().all(|l| labels.iter().any(|(_, o)| o == l));
+        let of = self.values.iter().find(is_of)?;
+        let cell = row.get(of.column)?;
+        let number = |cell: &String| cell.parse::<f64>().ok();
+        let value = number(cell).map(|v| v * of.factor);
+        if value.is_none() && !is_dash(cell) {
+            return None;
+        }
+        let spread = of.spread.and_then(|(column, kind)| Some((number(row.get(column)?)?, kind)));
+        let stddev = spread.and_then(|(s, kind)| match kind {
+            Spread::Deviation => Some(s * of.factor),
+            Spread::Relative => value.map(|v| (s * v).abs()),
+        });
         Some(Published { value, stddev })
     }
 
-    fn is_at(&self, row: &[String], point: &[(String, String)]) -> bool {
-        self.matches.iter().all(|(axis, column, header)| {
-            let label = point.iter().find(|(name, _)| name == axis).map(|(_, label)| label);
+    fn is_at(&self, row: &[String], labels: &[(String, String)]) -> bool {
+        self.matches.iter().all(|(key, column, header)| {
+            let label = labels.iter().find(|(name, _)| name == key).map(|(_, label)| label);
             let cell = row.get(*column);
             label.zip(cell).is_some_and(|(label, cell)| self.same(label, cell, header))
         })
@@ -60,25 +90,20 @@ impl Reference {
         self.name_of(label) == cell
     }
 
-    /// What the file calls an axis value.
+    /// What the file calls a label.
     fn name_of<'a>(&'a self, label: &'a str) -> &'a str {
         let mapped = self.names.iter().find(|(ours, _)| ours == label);
         mapped.map_or(label, |(_, theirs)| theirs)
     }
 
-    pub(super) fn read(
-        node: &Node,
-        context: &Context<'_>,
-        view: &View,
-        metric: Option<Metric>,
-    ) -> Option<Self> {
+    pub(super) fn read(node: &Node, context: &Context<'_>, table: &Table) -> Option<Self> {
         let faults = context.faults;
         let mut reader = Reader::new(node, "table.reference", faults)?;
         let file: Option<String> = reader.need("file");
         let matches = reader.raw("match");
         let names = reader.raw("names");
         let value = reader.raw("value");
-        let stddev = reader.raw("stddev");
+        let spreads = [reader.raw("stddev"), reader.raw("cv")];
         reader.finish();
         let (file, file_span) = (file?, &node.get("file")?.span);
         let csv = Csv::load(&context.base.join(&file), &file, file_span, faults)?;
@@ -88,29 +113,63 @@ impl Reference {
             ));
             return None;
         };
-        let read_match = |e: &crate::document::Entry| {
-            context.check_axis(view, &e.key, &e.key_span);
+        let read_match = |e: &Entry| {
+            check_key(context, table, e);
             csv.column(&e.node, faults).map(|(i, header)| (e.key.clone(), i, header))
         };
         let matches: Vec<_> = matches.entries().iter().map(read_match).collect();
         let names = names.map(Node::entries).unwrap_or_default();
-        let reference = Self {
+        let mut reference = Self {
             file,
             matches: matches.into_iter().collect::<Option<_>>()?,
             names: names.iter().map(|e| (e.key.clone(), e.node.label())).collect(),
-            values: read_values(value, &csv, context, view, metric)?,
-            stddev: stddev.and_then(|n| csv.column(n, faults)).map(|(i, _)| i),
-            rows: csv.rows,
+            values: Vec::new(),
+            rows: Vec::new(),
         };
-        reference.check_names(context, view, file_span);
+        let mut columns = Columns { csv: &csv, context, table, found: Vec::new() };
+        columns.read(value, &[])?;
+        reference.values = columns.found;
+        reference.check_values(value, context, table)?;
+        for (node, kind) in spreads.into_iter().zip([Spread::Deviation, Spread::Relative]) {
+            let Some(node) = node else { continue };
+            let mut columns = Columns { csv: &csv, context, table, found: Vec::new() };
+            columns.read(node, &[])?;
+            for value in &mut reference.values {
+                let of = columns.found.iter().find(|c| c.labels == value.labels);
+                value.spread = of.map(|c| (c.column, kind)).or(value.spread);
+            }
+        }
+        reference.rows = csv.rows;
+        reference.check_names(context, table, file_span);
         Some(reference)
     }
 
+    /// A flow or metric that neither `match` nor `value` tells apart would get another's number.
+    fn check_values(&self, node: &Node, context: &Context<'_>, table: &Table) -> Option<()> {
+        let keys = [(FLOW_KEY, table.is_per_flow()), (METRIC_KEY, table.shown.len() > 1)];
+        for (key, is_there) in keys {
+            let labels = table.labels(key);
+            let told = self.matches.iter().any(|(k, _, _)| k == key)
+                || self.values.iter().all(|v| v.labels.iter().any(|l| labels.contains(l)));
+            if !is_there || told || labels.len() < 2 && key == METRIC_KEY {
+                continue;
+            }
+            let (fault, first) = match key {
+                FLOW_KEY => ("this metric has a value for each flow", table.view.flows.first()),
+                _ => ("this table has several metrics", labels.first()),
+            };
+            let first = first.map_or("first", String::as_str);
+            let hint = format!("write value = {{ {first} = \"column\" }}");
+            context.faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            return None;
+        }
+        Some(())
+    }
+
     /// A value of a named axis that the file never mentions is a slip, not a missing number.
-    fn check_names(&self, context: &Context<'_>, view: &View, span: &Span) {
-        for (axis, column, header) in &self.matches {
-            let Some(axis) = view.grid.axis(axis) else { continue };
-            for label in axis.labels() {
+    fn check_names(&self, context: &Context<'_>, table: &Table, span: &Span) {
+        for (key, column, header) in &self.matches {
+            for label in table.labels(key) {
                 if in_unit_of(&label, header).is_some() {
                     continue;
                 }
@@ -138,40 +197,84 @@ impl Reference {
     }
 }
 
-/// An axis value as a number in the unit that a column's header ends with (`rtt_ms`).
-fn in_unit_of(label: &str, header: &str) -> Option<f64> {
-    let (_, unit) = header.rsplit_once('_')?;
-    match unit {
-        "ms" => label.parse::<Duration>().ok().map(Duration::as_millis_f64),
-        "s" => label.parse::<Duration>().ok().map(Duration::as_secs_f64),
-        "mbps" => label.parse::<DataRate>().ok().map(DataRate::as_mbps),
-        _ => None,
+/// Notes a key of `match` that the table does not have.
+fn check_key(context: &Context<'_>, table: &Table, entry: &Entry) {
+    let extra = [(FLOW_KEY, table.is_per_flow()), (METRIC_KEY, table.shown.len() > 1)];
+    if !extra.iter().any(|(key, is_there)| *is_there && entry.key == *key) {
+        context.check_axis(&table.view, &entry.key, &entry.key_span);
     }
 }
 
-fn read_values(
-    node: &Node,
-    csv: &Csv,
-    context: &Context<'_>,
-    view: &View,
-    metric: Option<Metric>,
-) -> Option<Vec<(Option<String>, usize)>> {
-    let faults = context.faults;
-    if !metric?.is_per_flow() {
-        return csv.column(node, faults).map(|(i, _)| vec![(None, i)]);
+/// A published "no value".
+fn is_dash(cell: &str) -> bool {
+    matches!(cell, "" | "-" | "\u{2013}" | "\u{2014}")
+}
+
+/// An axis value as a number in the unit that a column's header ends with (`rtt_ms`).
+fn in_unit_of(label: &str, header: &str) -> Option<f64> {
+    match unit_of_header(header)? {
+        "ms" => label.parse::<Duration>().ok().map(Duration::as_millis_f64),
+        "s" => label.parse::<Duration>().ok().map(Duration::as_secs_f64),
+        "%" => label.parse::<Percent>().ok().map(|p| p.0),
+        unit => {
+            let rate = label.parse::<DataRate>().ok()?.as_mbps();
+            Some(rate * unit_factor("Mbit/s", unit)?)
+        }
     }
-    if node.entries().is_empty() {
-        let fault = Diagnostic::at(&node.span, "this metric has a value for each flow");
-        let flow = view.flows.first().map_or("first", String::as_str);
-        faults.push(fault.hint(format!("write value = {{ {flow} = \"column\" }}")));
-        return None;
+}
+
+/// Reads `"column"`, `{ flow = "column" }`, `{ metric = "column" }` or one inside the other.
+struct Columns<'a> {
+    csv: &'a Csv,
+    context: &'a Context<'a>,
+    table: &'a Table,
+    found: Vec<ValueColumn>,
+}
+
+impl Columns<'_> {
+    fn read(&mut self, node: &Node, labels: &[String]) -> Option<()> {
+        let faults = self.context.faults;
+        if let Value::Table(entries) = &node.value {
+            for entry in entries {
+                self.check_label(entry)?;
+                let mut labels = labels.to_vec();
+                labels.push(entry.key.clone());
+                self.read(&entry.node, &labels)?;
+            }
+            return Some(());
+        }
+        let (column, header) = self.csv.column(node, faults)?;
+        let factor = self.factor(&header, labels, &node.span)?;
+        let labels = labels.to_vec();
+        self.found.push(ValueColumn { labels, column, factor, spread: None });
+        Some(())
     }
-    let read = |e: &crate::document::Entry| {
-        context.check_name(&e.key, "flow", &view.flows, &e.key_span);
-        csv.column(&e.node, faults).map(|(i, _)| (Some(e.key.clone()), i))
-    };
-    let values: Vec<_> = node.entries().iter().map(read).collect();
-    values.into_iter().collect()
+
+    fn check_label(&self, entry: &Entry) -> Option<()> {
+        let metrics = self.table.shown.iter().map(|s| s.name.clone());
+        let flows = self.table.is_per_flow().then_some(&self.table.view.flows);
+        let known: Vec<String> = flows.into_iter().flatten().cloned().chain(metrics).collect();
+        let what = if self.table.shown.len() > 1 { "flow or metric" } else { "flow" };
+        self.context.check_name(&entry.key, what, &known, &entry.key_span);
+        known.contains(&entry.key).then_some(())
+    }
+
+    /// From the unit of a column, where its header names one, to the table's.
+    fn factor(&self, header: &str, labels: &[String], span: &Span) -> Option<f64> {
+        let of = |s: &&super::Shown| labels.contains(&s.name);
+        let shown = self.table.shown.iter().find(of).or_else(|| self.table.shown.first())?;
+        let Some(unit) = unit_of_header(header) else { return Some(1.0) };
+        let factor = unit_factor(unit, &shown.unit);
+        if factor.is_none() {
+            let fault = format!("column `{header}` is in {unit}");
+            let hint = match shown.unit.as_str() {
+                "" => "this metric has no unit".to_owned(),
+                unit => format!("this metric is shown in {unit}"),
+            };
+            self.context.faults.push(Diagnostic::at(span, fault).hint(hint));
+        }
+        factor
+    }
 }
 
 /// A CSV file: a header line and rows, fields without quotes.

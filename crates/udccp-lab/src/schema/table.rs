@@ -1,13 +1,19 @@
-//! Tables and figures of an experiment.
+//! Tables: metrics laid out over axes, beside the published values.
 
-use super::context::{Context, View};
-use super::grid::Filter;
-use super::metric::{Metric, Rates};
+use super::context::{CASE_AXIS, Context, View};
+use super::grid::{Filter, Point};
 use super::reference::Reference;
+use super::shown::Shown;
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Node, Reader};
+use crate::document::{Faults, Node, Reader, Value};
 
-/// A table: one metric over two axes, beside the published values.
+/// The key of rows and columns that tells flows apart.
+pub const FLOW_KEY: &str = "flow";
+/// The key of rows and columns that tells the metrics of a table apart.
+pub const METRIC_KEY: &str = "metric";
+
+/// A table. Its keys are the axes of its cases, and `flow`, `metric` and `case` where there are
+/// several; each key stands in rows, in columns, or is fixed by `where`.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Its name in claims and figures.
@@ -17,17 +23,15 @@ pub struct Table {
     /// Its cases, with their axes and flows.
     pub view: View,
     /// What it shows.
-    pub metric: Metric,
-    /// Which rates a fairness index is of.
-    pub rates: Rates,
-    /// The axis that runs down.
-    pub rows: String,
-    /// The axis that runs across.
-    pub columns: String,
-    /// Which points are in it (an axis that is neither rows nor columns is fixed here).
+    pub shown: Vec<Shown>,
+    /// The keys that run down, the outermost first.
+    pub rows: Vec<String>,
+    /// The keys that run across, the outermost first. Of a tuple the last one is `metric`.
+    pub columns: Vec<String>,
+    /// Whether the metrics of a point share one cell: ⟨a, b, c⟩.
+    pub tuple: bool,
+    /// Which points are in it.
     pub filter: Filter,
-    /// How far from the published value still counts as agreement.
-    pub close: f64,
     /// The published values.
     pub reference: Option<Reference>,
     /// The variant whose runs it shows: a table that asks "what if", whose differences need no
@@ -35,126 +39,199 @@ pub struct Table {
     pub variant: Option<String>,
     /// What a reader should see in it.
     pub says: Option<String>,
-}
-
-/// A figure.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// Its name.
-    pub id: String,
-    /// Its heading.
-    pub title: String,
-    /// What it draws.
-    pub kind: FigureKind,
-}
-
-/// Kinds of figures.
-#[derive(Clone, Debug)]
-pub enum FigureKind {
-    /// A table drawn against its columns, ours with intervals, and the published.
-    Table {
-        /// The table.
-        table: String,
-    },
-    /// The flows over time in one run.
-    Time {
-        /// The case; `None` is the file as it stands.
-        case: Option<String>,
-        /// What is drawn: throughput, goodput or jain.
-        metric: Metric,
-        /// The grid point.
-        at: Filter,
-        /// The run, from 1.
-        run: u64,
-    },
+    /// Whether it is printed; otherwise only figures and claims use it.
+    pub is_printed: bool,
 }
 
 impl Table {
+    /// The labels of a key: values of an axis, flows, or metrics.
+    pub fn labels(&self, key: &str) -> Vec<String> {
+        let all = match key {
+            METRIC_KEY => self.shown.iter().map(|s| s.name.clone()).collect(),
+            _ => match self.view.grid.axis(key) {
+                Some(axis) => axis.labels(),
+                None if key == FLOW_KEY => self.view.flows.clone(),
+                None => Vec::new(),
+            },
+        };
+        let meant = |label: &String| self.filter.allows(key, label);
+        all.into_iter().filter(meant).collect()
+    }
+
+    /// Every combination of the labels of some keys; the last key changes fastest.
+    pub fn combinations(&self, keys: &[String]) -> Vec<Point> {
+        let mut all = vec![Point::new()];
+        for key in keys {
+            let labels = self.labels(key);
+            let longer = |p: &Point| {
+                let with = |l: &String| {
+                    let mut p = p.clone();
+                    p.push((key.clone(), l.clone()));
+                    p
+                };
+                labels.iter().map(with).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(longer).collect();
+        }
+        all
+    }
+
+    /// The metric of a cell.
+    pub fn shown_at(&self, labels: &[(String, String)]) -> Option<&Shown> {
+        match labels.iter().find(|(key, _)| key == METRIC_KEY) {
+            Some((_, name)) => self.shown.iter().find(|s| s.name == *name),
+            None => self.shown.first(),
+        }
+    }
+
+    /// Reads which of its cells are meant: `{ axis = ["value"], flow = "name", metric = "name" }`.
+    pub(super) fn filter_of(&self, node: &Node, faults: &Faults) -> Filter {
+        let names: Vec<String> = self.shown.iter().map(|s| s.name.clone()).collect();
+        let flows: &[String] = if self.is_per_flow() { &self.view.flows } else { &[] };
+        Filter::read_with(node, &self.view.grid, flows, &names, faults)
+    }
+
+    /// The same under a key, all cells where it is absent.
+    pub(super) fn filter_of_key(&self, reader: &mut Reader<'_>, key: &'static str) -> Filter {
+        let faults = reader.faults();
+        reader.raw(key).map(|n| self.filter_of(n, faults)).unwrap_or_default()
+    }
+
+    /// Whether its values are of flows.
+    pub fn is_per_flow(&self) -> bool {
+        self.shown.iter().any(|s| s.metric.is_per_flow())
+    }
+
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
         let label = node.get("id").map(Node::label).unwrap_or_default();
         let faults = context.faults;
         let mut reader = Reader::new(node, format!("[[table]] \"{label}\""), faults)?;
         let id: Option<String> = reader.need("id");
         let title = reader.want("title");
-        let view = context.view(&mut reader, false)?;
-        let metric: Option<Metric> = reader.need("metric");
-        let rates = reader.or("of", Rates::Throughput);
-        let rows: Option<String> = reader.need("rows");
-        let columns: Option<String> = reader.need("columns");
-        for (key, axis) in [("rows", &rows), ("columns", &columns)] {
-            if let (Some(axis), Some(at)) = (axis, node.get(key)) {
-                context.check_axis(&view, axis, &at.span);
-            }
-        }
-        let filter = context.filter(&mut reader, &view, "where");
-        let close = reader.want("close");
+        let view = context.view(&mut reader, true);
+        let place = view.clone().unwrap_or_default();
+        let shown = Shown::read_all(&mut reader, node, context, &place);
+        let rows = read_keys(&mut reader, "rows");
+        let columns = read_keys(&mut reader, "columns");
+        let tuple = reader.or("tuple", false);
+        let filter = reader.raw("where");
         let variant: Option<String> = reader.want("variant");
         let says = reader.want("says");
-        let reference = reader.raw("reference").map(|n| Reference::read(n, context, &view, metric));
+        let is_printed = reader.or("print", true);
+        let reference = reader.raw("reference");
         reader.finish();
-        let (id, metric) = (id?, metric?);
-        let reference = match reference {
-            Some(read) => Some(read?),
-            None => None,
-        };
-        let title = title.unwrap_or_else(|| metric.title().to_owned());
-        let close = close.unwrap_or(metric.default_close());
-        let (rows, columns) = (rows?, columns?);
-        if let (Some(name), Some(at)) = (&variant, node.get("variant")) {
-            context.check_variant(name, &view, &at.span);
-        }
-        Some(Self {
-            id,
+        let (view, shown) = (view?, shown?);
+        let title = title.unwrap_or_else(|| shown[0].metric.title().to_owned());
+        let mut table = Self {
+            id: id?,
             title,
             view,
-            metric,
-            rates,
+            shown,
             rows,
             columns,
-            filter,
-            close,
-            reference,
+            tuple,
+            filter: Filter::default(),
+            reference: None,
             variant,
             says,
-        })
+            is_printed,
+        };
+        table.filter = filter.map(|n| table.filter_of(n, faults)).unwrap_or_default();
+        table.place_keys(node, context)?;
+        if let (Some(name), Some(at)) = (&table.variant, node.get("variant")) {
+            context.check_variant(name, &table.view, &at.span);
+        }
+        if let Some(node) = reference {
+            table.reference = Some(Reference::read(node, context, &table)?);
+        }
+        Some(table)
+    }
+
+    /// Checks the keys of rows and columns, and adds those that need not be written.
+    fn place_keys(&mut self, node: &Node, context: &Context<'_>) -> Option<()> {
+        let many = |keys: &[String], key: &str| keys.iter().any(|k| k == key);
+        let several = self.labels(METRIC_KEY).len() > 1;
+        self.check_keys(node, context)?;
+        if self.tuple
+            && (!several || many(&self.rows, METRIC_KEY) || many(&self.columns, METRIC_KEY))
+        {
+            let at = node.get("tuple").map_or(&node.span, |n| &n.span);
+            let fault = "a tuple holds the metrics of a point in one cell";
+            let hint =
+                "write metrics = [...] with two or more, and no \"metric\" in rows or columns";
+            context.faults.push(Diagnostic::at(at, fault).hint(hint));
+            return None;
+        }
+        let placed = |table: &Self, key: &str| many(&table.rows, key) || many(&table.columns, key);
+        if self.is_per_flow() && self.labels(FLOW_KEY).len() > 1 && !placed(self, FLOW_KEY) {
+            self.rows.push(FLOW_KEY.to_owned());
+        }
+        if several && !placed(self, METRIC_KEY) {
+            self.columns.push(METRIC_KEY.to_owned());
+        }
+        for axis in &self.view.grid.axes {
+            let n = self.labels(&axis.name).len();
+            if n > 1 && !placed(self, &axis.name) {
+                let fault = format!(
+                    "axis `{}` has {n} values here, and a cell shows one of them",
+                    axis.name
+                );
+                let hint = format!(
+                    "name it in rows or columns, or choose: where = {{ {} = [\"{}\"] }}",
+                    axis.name,
+                    axis.labels()[0]
+                );
+                let at = super::context::first_line(&node.span);
+                context.faults.push(Diagnostic::at(&at, fault).hint(hint));
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn check_keys(&self, node: &Node, context: &Context<'_>) -> Option<()> {
+        let mut known = self.view.grid.names();
+        if self.is_per_flow() {
+            known.push(FLOW_KEY);
+        }
+        if self.shown.len() > 1 {
+            known.push(METRIC_KEY);
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        let mut is_fine = true;
+        for (place, keys) in [("rows", &self.rows), ("columns", &self.columns)] {
+            let at = node.get(place).map_or(&node.span, |n| &n.span);
+            for key in keys {
+                let fault = if !known.contains(&key.as_str()) {
+                    let hint = match key.as_str() {
+                        FLOW_KEY => "this metric is of the whole network, not of flows".to_owned(),
+                        METRIC_KEY => "write metrics = [...] to show several".to_owned(),
+                        CASE_AXIS => "write case = [\"one\", \"other\"] to join cases".to_owned(),
+                        _ => suggestion(key, "there are", &known),
+                    };
+                    Some((format!("there is no grid axis `{key}`"), hint))
+                } else if seen.contains(&key.as_str()) {
+                    Some((format!("`{key}` stands twice"), "leave one of the two out".to_owned()))
+                } else {
+                    None
+                };
+                seen.push(key);
+                if let Some((fault, hint)) = fault {
+                    context.faults.push(Diagnostic::at(at, fault).hint(hint));
+                    is_fine = false;
+                }
+            }
+        }
+        is_fine.then_some(())
     }
 }
 
-impl Figure {
-    pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
-        const KINDS: [&str; 2] = ["table", "time"];
-        let label = node.get("id").map(Node::label).unwrap_or_default();
-        let faults = context.faults;
-        let mut reader = Reader::new(node, format!("[[figure]] \"{label}\""), faults)?;
-        let id: Option<String> = reader.need("id");
-        let title: Option<String> = reader.need("title");
-        let kind: String = reader.need("kind")?;
-        let kind = match kind.as_str() {
-            "table" => {
-                let table = context.table(&mut reader)?.id.clone();
-                FigureKind::Table { table }
-            }
-            "time" => {
-                let metric = reader.or("metric", Metric::Throughput);
-                let drawn = [Metric::Throughput, Metric::Goodput, Metric::Jain];
-                if !drawn.contains(&metric) {
-                    let span = node.get("metric").map_or(&node.span, |n| &n.span);
-                    let fault = Diagnostic::at(span, "this metric has no value over time");
-                    faults.push(fault.hint("there are: throughput, goodput, jain"));
-                }
-                let view = context.view(&mut reader, false)?;
-                let at = context.filter(&mut reader, &view, "at");
-                let case = view.cases.into_iter().next().flatten();
-                FigureKind::Time { case, metric, at, run: reader.or("run", 1) }
-            }
-            _ => {
-                let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is no kind of figure"));
-                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
-                return None;
-            }
-        };
-        reader.finish();
-        Some(Self { id: id?, title: title?, kind })
+/// Reads `rows = "key"` or `rows = ["outer", "inner"]`; none where it is absent.
+fn read_keys(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
+    let faults = reader.faults();
+    let Some(node) = reader.raw(key) else { return Vec::new() };
+    match &node.value {
+        Value::Text(one) => vec![one.clone()],
+        _ => crate::document::FromNode::from_node(node, faults).unwrap_or_default(),
     }
 }

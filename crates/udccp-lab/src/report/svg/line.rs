@@ -1,10 +1,16 @@
-//! Lines with markers and interval bars.
+//! Lines with markers, interval bars and bands.
 
 use core::fmt::Write as _;
 
 use super::super::html::escape;
 use super::scale::Scale;
 use crate::protocol::Marker;
+
+/// More points than this are thinned to the lowest and highest of each stretch.
+const DENSE: usize = 480;
+
+/// How the lines of one colour are told apart, the first is solid.
+pub(crate) const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "4 2 1 2", "1 4"];
 
 /// One line of a figure.
 #[derive(Clone, Debug)]
@@ -13,12 +19,16 @@ pub(crate) struct Line {
     pub(crate) label: String,
     /// Its colour.
     pub(crate) colour: String,
+    /// Which of [`DASHES`] it has.
+    pub(crate) dash: usize,
     /// Its marker; none for dense series.
     pub(crate) marker: Option<Marker>,
     /// Whether it is drawn hollow and dashed (published values).
     pub(crate) published: bool,
     /// Its points in the order of x.
     pub(crate) points: Vec<LinePoint>,
+    /// A band around it: x, low, high.
+    pub(crate) band: Vec<(f64, f64, f64)>,
 }
 
 /// One point.
@@ -30,42 +40,74 @@ pub(crate) struct LinePoint {
     pub(crate) y: f64,
     /// The interval.
     pub(crate) bar: Option<(f64, f64)>,
-    /// What hovering says; none for points of dense series in small figures.
+    /// What hovering says, where it is more than the value.
     pub(crate) title: Option<String>,
 }
 
+impl LinePoint {
+    /// A point of a dense series.
+    pub(crate) fn bare(x: f64, y: f64) -> Self {
+        Self { x, y, bar: None, title: None }
+    }
+}
+
 impl Line {
+    /// The dashes of its stroke.
+    pub(crate) fn dashes(&self) -> &'static str {
+        let own = DASHES[self.dash % DASHES.len()];
+        if self.published && own.is_empty() { "5 4" } else { own }
+    }
+
     /// Draws the line; `shift_px` moves it sideways so that bars at the same x stay apart.
     pub(super) fn draw(&self, svg: &mut String, x: Scale, y: Scale, shift_px: f64) {
-        let at = |p: &LinePoint| (x.px(p.x) + shift_px, y.px(p.y));
-        let path: Vec<String> = self
-            .points
-            .iter()
-            .map(|p| {
-                let (px, py) = at(p);
-                format!("{px:.1},{py:.1}")
-            })
+        let _ = writeln!(svg, "<g class=\"line\" data-l=\"{}\">", escape(&self.label));
+        self.draw_band(svg, x, y);
+        let path: Vec<String> = thinned(&self.points)
+            .into_iter()
+            .map(|p| format!("{:.1},{:.1}", x.px(p.x) + shift_px, y.px(p.y)))
             .collect();
-        let (dash, width) = match (self.published, self.marker) {
-            (true, _) => (" stroke-dasharray=\"5 4\"", 1.5),
-            (false, Some(_)) => ("", 2.0),
-            (false, None) => ("", 1.4),
+        let width = match (self.published, self.marker) {
+            (true, _) => 1.5,
+            (false, Some(_)) => 2.0,
+            (false, None) => 1.4,
+        };
+        let dashes = match self.dashes() {
+            "" => String::new(),
+            dashes => format!(" stroke-dasharray=\"{dashes}\""),
         };
         let _ = writeln!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\"\
-             {dash} stroke-linejoin=\"round\"/>",
+             {dashes} stroke-linejoin=\"round\"/>",
             path.join(" "),
             self.colour
         );
         for point in &self.points {
-            let (px, py) = at(point);
-            self.draw_point(svg, point, px, py, y);
+            self.draw_point(svg, point, x.px(point.x) + shift_px, y);
         }
+        svg.push_str("</g>\n");
     }
 
-    fn draw_point(&self, svg: &mut String, point: &LinePoint, px: f64, py: f64, y: Scale) {
+    fn draw_band(&self, svg: &mut String, x: Scale, y: Scale) {
+        if self.band.is_empty() {
+            return;
+        }
+        let up = self.band.iter().map(|(t, _, high)| (*t, *high));
+        let down = self.band.iter().rev().map(|(t, low, _)| (*t, *low));
+        let clip = |v: f64| v.clamp(y.min, y.max);
+        let corners: Vec<String> =
+            up.chain(down).map(|(t, v)| format!("{:.1},{:.1}", x.px(t), y.px(clip(v)))).collect();
+        let _ = writeln!(
+            svg,
+            "<polygon class=\"band\" points=\"{}\" fill=\"{}\"/>",
+            corners.join(" "),
+            self.colour
+        );
+    }
+
+    fn draw_point(&self, svg: &mut String, point: &LinePoint, px: f64, y: Scale) {
         let colour = &self.colour;
+        let py = y.px(point.y);
         if let Some((low, high)) = point.bar {
             let (top, bottom) = (y.px(high.min(y.max)), y.px(low.max(y.min)));
             let (left, right) = (px - 4.0, px + 4.0);
@@ -76,25 +118,34 @@ impl Line {
                  fill=\"none\"/>"
             );
         }
+        let Some(shape) = self.marker else { return };
         let title = point
             .title
             .as_ref()
             .map_or_else(String::new, |t| format!("<title>{}</title>", escape(t)));
-        match self.marker {
-            Some(shape) => {
-                let mark = marker(shape, px, py, 5.0, colour, self.published);
-                let _ = writeln!(svg, "<g class=\"p\">{title}{mark}</g>");
-            }
-            None if !title.is_empty() => {
-                let _ = writeln!(
-                    svg,
-                    "<circle class=\"h\" cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4\" \
-                     fill=\"{colour}\">{title}</circle>"
-                );
-            }
-            None => {}
+        let mark = marker(shape, px, py, 5.0, colour, self.published);
+        let _ = writeln!(svg, "<g class=\"p\" data-x=\"{px:.1}\">{title}{mark}</g>");
+    }
+}
+
+/// The points that can be seen: of many in one stretch the lowest and the highest.
+fn thinned(points: &[LinePoint]) -> Vec<&LinePoint> {
+    if points.len() <= DENSE {
+        return points.iter().collect();
+    }
+    let mut kept = Vec::with_capacity(DENSE);
+    for stretch in points.chunks(points.len().div_ceil(DENSE / 2)) {
+        let by = |a: &(usize, &LinePoint), b: &(usize, &LinePoint)| a.1.y.total_cmp(&b.1.y);
+        let low = stretch.iter().enumerate().min_by(by);
+        let high = stretch.iter().enumerate().max_by(by);
+        let Some((low, high)) = low.zip(high) else { continue };
+        let (first, second) = if low.0 <= high.0 { (low, high) } else { (high, low) };
+        kept.push(first.1);
+        if second.0 != first.0 {
+            kept.push(second.1);
         }
     }
+    kept
 }
 
 /// A marker of half-width `r`; hollow ones are filled with the paper's colour.
@@ -162,5 +213,20 @@ fn corners(shape: Marker) -> &'static [(f64, f64)] {
         Marker::Hourglass => &[(-0.9, -1.2), (0.9, -1.2), (-0.9, 1.2), (0.9, 1.2)],
         Marker::Bar => &[(-1.3, -0.5), (1.3, -0.5), (1.3, 0.5), (-1.3, 0.5)],
         Marker::Pillar => &[(-0.5, -1.3), (0.5, -1.3), (0.5, 1.3), (-0.5, 1.3)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_every_peak() {
+        let spike = |i: i32| if i == 777 { 9.0 } else { f64::from(i % 3) };
+        let points: Vec<LinePoint> =
+            (0..3000).map(|i| LinePoint::bare(f64::from(i), spike(i))).collect();
+        let kept = thinned(&points);
+        assert!(kept.len() <= DENSE && kept.iter().any(|p| p.y == 9.0));
+        assert!(kept.is_sorted_by(|a, b| a.x < b.x), "and the order");
     }
 }

@@ -4,6 +4,6 @@ mod chart;
 mod line;
 mod scale;
 
-pub(super) use chart::{Chart, Size};
-pub(super) use line::{Line, LinePoint, marker};
+pub(super) use chart::{Chart, Shape, Size};
+pub(super) use line::{DASHES, Line, LinePoint, marker};
 pub(super) use scale::Scale;

@@ -1,0 +1,70 @@
+//! Values of a stretch of a run, from its series.
+
+use udccp_metrics::{jain_over_time, mean, recovery_time};
+
+use crate::record::{FlowRecord, Record};
+use crate::schema::{Metric, Rates, Shown, Window};
+
+/// The part of the rate before a change that counts as recovered, where a file does not say.
+const RECOVERED: f64 = 0.9;
+
+/// The value of a metric that is of a stretch of the run; `None` where it is of the measured one.
+pub(super) fn value(
+    record: &Record,
+    shown: &Shown,
+    flow: Option<&str>,
+) -> Option<Result<f64, String>> {
+    if shown.metric == Metric::Recovery {
+        return Some(recovery(record, shown, flow));
+    }
+    let window = shown.window?;
+    Some(match (shown.metric, flow) {
+        (Metric::Jain, _) => jain(record, shown.rates, window),
+        (metric, Some(name)) => match record.flow(name) {
+            None => Err(format!("there is no flow {name}")),
+            Some(flow) => mean(&within(flow, metric, window)).map_err(|why| why.to_string()),
+        },
+        (metric, None) => Err(format!("{} has no value of a stretch", metric.word())),
+    })
+}
+
+/// The samples of a flow whose intervals end within a stretch of the run.
+fn within(flow: &FlowRecord, metric: Metric, window: Window) -> Vec<f64> {
+    let (from, to) = (window.from.as_secs_f64(), window.to.as_secs_f64());
+    let series = match metric {
+        Metric::Throughput => &flow.series.throughput_mbps,
+        _ => &flow.series.goodput_mbps,
+    };
+    let inside = |t: f64| t > from + 1e-9 && t <= to + 1e-9;
+    flow.series.t_s.iter().zip(series).filter(|(t, _)| inside(**t)).map(|(_, v)| *v).collect()
+}
+
+fn jain(record: &Record, rates: Rates, window: Window) -> Result<f64, String> {
+    let metric = match rates {
+        Rates::Throughput => Metric::Throughput,
+        Rates::Goodput => Metric::Goodput,
+    };
+    let series: Vec<Vec<f64>> = record.flows.iter().map(|f| within(f, metric, window)).collect();
+    let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
+    jain_over_time(&slices).mean().map_err(|why| why.to_string())
+}
+
+/// Seconds from the change until the flow has its part of what it had in the window before.
+fn recovery(record: &Record, shown: &Shown, flow: Option<&str>) -> Result<f64, String> {
+    let flow = flow.and_then(|name| record.flow(name)).ok_or("there is no such flow")?;
+    let (Some(window), Some(epoch)) = (shown.window, shown.epoch) else {
+        return Err("recovery-time needs `epoch`, `from` and `to`".to_owned());
+    };
+    let metric = match shown.rates {
+        Rates::Throughput => Metric::Throughput,
+        Rates::Goodput => Metric::Goodput,
+    };
+    let before = mean(&within(flow, metric, window)).map_err(|why| why.to_string())?;
+    let series = match shown.rates {
+        Rates::Throughput => &flow.series.throughput_mbps,
+        Rates::Goodput => &flow.series.goodput_mbps,
+    };
+    let level = before * shown.level.unwrap_or(RECOVERED);
+    recovery_time(series, &flow.series.t_s, epoch.as_secs_f64(), level)
+        .map_err(|why| why.to_string())
+}

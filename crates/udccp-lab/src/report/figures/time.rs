@@ -1,0 +1,292 @@
+//! Runs over time: one line a flow, or one a value of an axis; of one run, or the mean of all.
+
+use udccp_metrics::{Summary, jain};
+
+use super::super::html::counted;
+use super::super::svg::{Chart, Line, LinePoint, Scale};
+use super::Drawn;
+use super::look::{Look, looks};
+use crate::analysis::{Analysis, in_words};
+use crate::plan::Task;
+use crate::protocol::{self, Protocol};
+use crate::record::Record;
+use crate::schema::{CASE_AXIS, FLOW_KEY, METRIC_KEY, Point, Rates, TimeFigure, TimeMetric};
+
+/// One line before it is drawn.
+struct Series {
+    label: String,
+    protocol: Option<&'static Protocol>,
+    points: Vec<LinePoint>,
+    band: Vec<(f64, f64, f64)>,
+}
+
+pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawn> {
+    let panels = match &figure.panels {
+        Some(key) => figure.labels(key).into_iter().map(|l| Some((key.clone(), l))).collect(),
+        None => vec![None],
+    };
+    let mut charts = Vec::new();
+    let mut first = None;
+    for panel in &panels {
+        let runs = runs(analysis, figure, panel.as_ref());
+        first = first.or_else(|| runs.first().copied());
+        if let Some(chart) = chart(figure, panel.as_ref(), &runs) {
+            charts.push(chart);
+        }
+    }
+    let (task, _) = first?;
+    if charts.is_empty() {
+        return None;
+    }
+    if figure.panels.as_deref() != Some(METRIC_KEY) {
+        share_scale(&mut charts);
+    }
+    let n = analysis.results.runs.iter().filter(|(t, _)| is_run(figure, t)).count();
+    Some(Drawn { charts, caption: caption(figure, task, n) })
+}
+
+fn caption(figure: &TimeFigure, task: &Task, drawn: usize) -> String {
+    let every = task.scenario.time.measure.every;
+    let of = match figure.run {
+        Some(_) => format!("One run (seed {})", task.seed),
+        None => format!(
+            "Mean over runs ({} in all lines) with its 95 % interval as a band",
+            counted(drawn, "run")
+        ),
+    };
+    let shortened = if task.shortened { " The run is shortened for a first look." } else { "" };
+    format!("{of}, means over intervals of {every}. The shaded time is measured.{shortened}")
+}
+
+/// One scale for all panels, so that heights compare.
+fn share_scale(charts: &mut [Chart]) {
+    let low = charts.iter().map(|c| c.y.min).fold(f64::INFINITY, f64::min);
+    let high = charts.iter().map(|c| c.y.max).fold(f64::NEG_INFINITY, f64::max);
+    for chart in charts {
+        chart.y = Scale::new(low, high);
+    }
+}
+
+fn is_run(figure: &TimeFigure, task: &Task) -> bool {
+    task.variant.is_none()
+        && figure.view.cases.contains(&task.case)
+        && figure.at.allows_all(&labels(figure, task))
+        && figure.run.is_none_or(|run| task.run == run)
+}
+
+/// A task's point, with its case where the figure joins several.
+fn labels(figure: &TimeFigure, task: &Task) -> Point {
+    let mut labels = task.point.clone();
+    if figure.view.cases.len() > 1 {
+        labels.extend(task.case.iter().map(|id| (CASE_AXIS.to_owned(), id.clone())));
+    }
+    labels
+}
+
+/// The runs of a panel.
+fn runs<'a>(
+    analysis: &'a Analysis<'_>,
+    figure: &TimeFigure,
+    panel: Option<&(String, String)>,
+) -> Vec<(&'a Task, &'a Record)> {
+    let here = |task: &Task| {
+        let labels = labels(figure, task);
+        let told = |(key, _): &&(String, String)| key != FLOW_KEY && key != METRIC_KEY;
+        is_run(figure, task) && panel.filter(told).is_none_or(|p| labels.contains(p))
+    };
+    analysis.results.runs.iter().filter(|(t, _)| here(t)).map(|(t, r)| (t, r)).collect()
+}
+
+fn chart(
+    figure: &TimeFigure,
+    panel: Option<&(String, String)>,
+    runs: &[(&Task, &Record)],
+) -> Option<Chart> {
+    let metric = panel
+        .filter(|(key, _)| key == METRIC_KEY)
+        .and_then(|(_, word)| figure.metrics.iter().find(|m| m.word() == word).copied());
+    let metric = metric.or_else(|| figure.metrics.first().copied())?;
+    let series = all_series(figure, metric, panel, runs);
+    let series: Vec<Series> = series.into_iter().filter(|s| !s.points.is_empty()).collect();
+    let protocols: Vec<_> = series.iter().map(|s| s.protocol).collect();
+    let looks = looks(&protocols);
+    let lines: Vec<Line> = series.into_iter().zip(looks).map(|(s, look)| s.line(look)).collect();
+    let points = || lines.iter().flat_map(|l| &l.points);
+    let end = points().map(|p| p.x).fold(f64::NEG_INFINITY, f64::max);
+    let high = points().map(|p| p.y).fold(0.0, f64::max);
+    let low = points().map(|p| p.y).fold(f64::INFINITY, f64::min);
+    let (task, record) = runs.first()?;
+    if !end.is_finite() {
+        return None;
+    }
+    let begin = figure.window.map_or(0.0, |w| w.from.as_secs_f64());
+    let [from, to] = record.measured_s;
+    let unit = figure.unit.clone().filter(|_| !metric.unit().is_empty());
+    let unit = unit.unwrap_or_else(|| metric.unit().to_owned());
+    let y = match metric {
+        TimeMetric::Jain => Scale::new(((low * 10.0).floor() / 10.0).clamp(0.0, 0.5), 1.0),
+        _ => Scale::rounded(0.0, high, 6),
+    };
+    let y_name = [metric.title(), &unit].into_iter().filter(|w| !w.is_empty());
+    let y_name = y_name.collect::<Vec<_>>().join(", ");
+    Some(Chart {
+        description: format!("{y_name} over time"),
+        panel: panel.filter(|(k, _)| k != METRIC_KEY).map(|(k, l)| in_words(k, l)),
+        x_name: "time, s".to_owned(),
+        y_name,
+        x: Scale::new(begin, end),
+        x_ticks: None,
+        y,
+        y_print: (if metric == TimeMetric::Jain { 2 } else { 1 }, unit),
+        level: None,
+        shaded: (to > begin && from < end).then(|| (from, to, "measured".to_owned())),
+        events: if figure.events { events(task, begin, end) } else { Vec::new() },
+        lines,
+        shapes: Vec::new(),
+    })
+}
+
+/// Starts and stops of flows, within the time that is drawn.
+fn events(task: &Task, begin: f64, end: f64) -> Vec<(f64, String)> {
+    let mut events = Vec::new();
+    for flow in &task.scenario.flows {
+        events.push((flow.start.as_secs_f64(), format!("{} starts", flow.name)));
+        events.extend(flow.stop.map(|s| (s.as_secs_f64(), format!("{} stops", flow.name))));
+    }
+    events.retain(|(at, _)| *at > begin + 0.5 && *at < end);
+    events.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Several at one time are one rule.
+    let mut joined: Vec<(f64, String)> = Vec::new();
+    for (at, words) in events {
+        match joined.last_mut() {
+            Some((last, all)) if (*last - at).abs() < 1e-9 => *all = format!("{all}, {words}"),
+            _ => joined.push((at, words)),
+        }
+    }
+    joined
+}
+
+fn all_series(
+    figure: &TimeFigure,
+    metric: TimeMetric,
+    panel: Option<&(String, String)>,
+    runs: &[(&Task, &Record)],
+) -> Vec<Series> {
+    let flow_of_panel = panel.filter(|(key, _)| key == FLOW_KEY).map(|(_, flow)| flow.clone());
+    let flows = match flow_of_panel {
+        Some(flow) => vec![flow],
+        None => figure.labels(FLOW_KEY),
+    };
+    let by_flow = figure.lines.as_deref() == Some(FLOW_KEY) && metric.is_per_flow();
+    if by_flow {
+        return flows
+            .iter()
+            .map(|flow| series(figure, metric, Some(flow), runs, flow_label(runs, flow)))
+            .collect();
+    }
+    let flow = metric.is_per_flow().then(|| flows.first().cloned()).flatten();
+    let Some(key) = figure.lines.as_ref().filter(|k| *k != FLOW_KEY) else {
+        let label = metric.title().to_owned();
+        return vec![series(figure, metric, flow.as_deref(), runs, label)];
+    };
+    let line = |label: &String| {
+        let at = (key.clone(), label.clone());
+        let runs: Vec<_> =
+            runs.iter().filter(|(t, _)| labels(figure, t).contains(&at)).copied().collect();
+        let mut line = series(figure, metric, flow.as_deref(), &runs, in_words(key, label));
+        line.protocol = protocol::find(label).or(line.protocol);
+        line
+    };
+    figure.labels(key).iter().map(line).collect()
+}
+
+/// A flow by its protocol and name.
+fn flow_label(runs: &[(&Task, &Record)], flow: &str) -> String {
+    let found = runs.iter().find_map(|(_, r)| r.flow(flow));
+    found.map_or_else(
+        || flow.to_owned(),
+        |f| format!("{} ({flow})", protocol::title_of(&f.protocol)),
+    )
+}
+
+fn series(
+    figure: &TimeFigure,
+    metric: TimeMetric,
+    flow: Option<&str>,
+    runs: &[(&Task, &Record)],
+    label: String,
+) -> Series {
+    let protocol = flow.and_then(|f| {
+        let (_, record) = runs.first()?;
+        protocol::find(&record.flow(f)?.protocol)
+    });
+    let times: &[f64] =
+        runs.first().and_then(|(_, r)| r.flows.first()).map_or(&[], |f| &f.series.t_s);
+    let all: Vec<Vec<Option<f64>>> =
+        runs.iter().map(|(_, r)| values(r, metric, figure.rates, flow)).collect();
+    let factor = figure.factor(metric);
+    let inside = |t: f64| {
+        figure
+            .window
+            .is_none_or(|w| t >= w.from.as_secs_f64() - 1e-9 && t <= w.to.as_secs_f64() + 1e-9)
+    };
+    let (mut points, mut band) = (Vec::new(), Vec::new());
+    for (i, t) in times.iter().enumerate().filter(|(_, t)| inside(**t)) {
+        let here: Vec<f64> = all.iter().filter_map(|v| *v.get(i)?).map(|v| v * factor).collect();
+        let summary = Summary::of(&here);
+        let Ok(mean) = summary.mean else { continue };
+        points.push(LinePoint::bare(*t, mean));
+        if figure.run.is_none()
+            && let Some((low, high)) = summary.interval()
+        {
+            band.push((*t, low, high));
+        }
+    }
+    Series { label, protocol, points, band }
+}
+
+/// The values of one run, one an interval.
+fn values(
+    record: &Record,
+    metric: TimeMetric,
+    rates: Rates,
+    flow: Option<&str>,
+) -> Vec<Option<f64>> {
+    let some = |series: &[f64]| series.iter().copied().map(Some).collect();
+    let found = flow.and_then(|f| record.flow(f)).map(|f| &f.series);
+    match (metric, found) {
+        (TimeMetric::Throughput, Some(series)) => some(&series.throughput_mbps),
+        (TimeMetric::Goodput, Some(series)) => some(&series.goodput_mbps),
+        (TimeMetric::Cwnd, Some(series)) => series.cwnd_packets.clone(),
+        (TimeMetric::Jain, _) => {
+            let rate = |f: &crate::FlowRecord, i: usize| {
+                let series = match rates {
+                    Rates::Throughput => &f.series.throughput_mbps,
+                    Rates::Goodput => &f.series.goodput_mbps,
+                };
+                series.get(i).copied()
+            };
+            let n = record.flows.first().map_or(0, |f| f.series.t_s.len());
+            let at = |i: usize| {
+                let shares: Option<Vec<f64>> = record.flows.iter().map(|f| rate(f, i)).collect();
+                jain(&shares?).ok()
+            };
+            (0..n).map(at).collect()
+        }
+        (_, None) => Vec::new(),
+    }
+}
+
+impl Series {
+    fn line(self, look: Look) -> Line {
+        Line {
+            label: self.label,
+            colour: look.colour,
+            dash: look.dash,
+            marker: None,
+            published: false,
+            points: self.points,
+            band: self.band,
+        }
+    }
+}

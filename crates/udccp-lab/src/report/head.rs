@@ -1,0 +1,154 @@
+//! Headings of a table: one row of labels for each key across, one column for each key down, equal
+//! neighbours joined.
+
+use core::fmt::Write as _;
+use core::ops::Range;
+
+use super::html::escape;
+use crate::analysis::{TableResult, in_words};
+use crate::protocol::{self, title_of};
+use crate::schema::{FLOW_KEY, METRIC_KEY};
+
+/// As many values side by side as a page holds without scrolling or cutting.
+const PAGE_COLUMNS: usize = 8;
+
+/// A key in a heading.
+pub(super) fn axis_name(axis: &str) -> &str {
+    if axis == "rtt" { "RTT" } else { axis }
+}
+
+/// The columns in blocks that fit a page, each a list of cells (of a tuple the columns of one cell).
+pub(super) fn blocks(result: &TableResult<'_>) -> Vec<Vec<Range<usize>>> {
+    let cells = cells(result);
+    let levels = result.table.columns.len();
+    // A block ends where the outermost label changes, so that no group is torn.
+    let outer = |c: &Range<usize>| result.columns[c.start].first().map(|(_, l)| l.clone());
+    let groups: Vec<&[Range<usize>]> = if levels > usize::from(result.table.tuple) + 1 {
+        cells.chunk_by(|a, b| outer(a) == outer(b)).collect()
+    } else {
+        cells.chunks(1).collect()
+    };
+    let mut blocks: Vec<Vec<Range<usize>>> = Vec::new();
+    let limit = if result.table.tuple { PAGE_COLUMNS / 2 } else { PAGE_COLUMNS };
+    for group in groups {
+        match blocks.last_mut() {
+            Some(block) if block.len() + group.len() <= limit => block.extend_from_slice(group),
+            _ => blocks.push(group.to_vec()),
+        }
+    }
+    blocks
+}
+
+/// The columns that share a cell: one each, or those of a tuple.
+fn cells(result: &TableResult<'_>) -> Vec<Range<usize>> {
+    let n = result.columns.len();
+    if !result.table.tuple {
+        return (0..n).map(|i| i..i + 1).collect();
+    }
+    let place = |i: usize| {
+        let told = |(key, _): &&(String, String)| key != METRIC_KEY;
+        result.columns[i].iter().filter(told).cloned().collect::<Vec<_>>()
+    };
+    let mut cells: Vec<Range<usize>> = Vec::new();
+    for i in 0..n {
+        match cells.last_mut() {
+            Some(cell) if place(cell.start) == place(i) => cell.end = i + 1,
+            _ => cells.push(i..i + 1),
+        }
+    }
+    cells
+}
+
+/// The `<thead>` of a block.
+pub(super) fn head(result: &TableResult<'_>, block: &[Range<usize>]) -> String {
+    let table = result.table;
+    let keys: Vec<&String> =
+        table.columns.iter().filter(|k| !(table.tuple && *k == METRIC_KEY)).collect();
+    let named: Vec<bool> = keys.iter().map(|k| needs_name(result, k)).collect();
+    let height = (keys.len() + named.iter().filter(|n| **n).count()).max(1);
+    let mut out = String::from("<thead>\n<tr>");
+    for key in &table.rows {
+        let name = if table.labels(key).iter().all(|l| protocol::find(l).is_some()) {
+            ""
+        } else {
+            axis_name(key)
+        };
+        let _ = write!(out, "<th scope=\"col\" rowspan=\"{height}\">{}</th>", escape(name));
+    }
+    if keys.is_empty() {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(table.shown[0].title()));
+    }
+    let mut is_first = true;
+    for (level, key) in keys.iter().enumerate() {
+        if named[level] {
+            let next = if is_first { "" } else { "</tr>\n<tr>" };
+            let (span, name) = (block.len(), escape(axis_name(key)));
+            let _ = write!(out, "{next}<th class=\"axis\" colspan=\"{span}\">{name}</th>");
+            is_first = false;
+        }
+        if !is_first {
+            out.push_str("</tr>\n<tr>");
+        }
+        is_first = false;
+        let labels = |c: &Range<usize>| &result.columns[c.start][..=level];
+        for same in block.chunk_by(|a, b| labels(a) == labels(b)) {
+            let label = &result.columns[same[0].start][level];
+            let span = same.len();
+            let _ = write!(
+                out,
+                "<th scope=\"col\" colspan=\"{span}\">{}</th>",
+                escape(&column_label(result, label))
+            );
+        }
+    }
+    out.push_str("</tr>\n</thead>\n");
+    out
+}
+
+/// Whether the labels of a key say nothing without the key's name.
+fn needs_name(result: &TableResult<'_>, key: &str) -> bool {
+    let says = |label: &String| protocol::find(label).is_some();
+    ![FLOW_KEY, METRIC_KEY].contains(&key) && !result.table.labels(key).iter().all(says)
+}
+
+fn column_label(result: &TableResult<'_>, (key, label): &(String, String)) -> String {
+    if key == METRIC_KEY
+        && let Some(shown) = result.table.shown.iter().find(|s| s.name == *label)
+    {
+        return shown.title_and_unit();
+    }
+    in_words(key, label)
+}
+
+/// The `<th>`s of a row: a label that goes on from the row above is not said again.
+pub(super) fn row_heads(result: &TableResult<'_>, index: usize) -> String {
+    let row = &result.rows[index];
+    let last = row.labels.len().saturating_sub(1);
+    let mut out = String::new();
+    for (level, (key, label)) in row.labels.iter().enumerate() {
+        let labels = |i: usize| result.rows.get(i).map(|r| &r.labels[..=level]);
+        if index > 0 && labels(index - 1) == labels(index) && level < last {
+            continue;
+        }
+        let goes_on = |i: &usize| labels(*i) == labels(index);
+        let span = (index..result.rows.len()).take_while(goes_on).count();
+        let span = if level < last { span } else { 1 };
+        let look = if level == last { row.protocol } else { protocol::find(label) };
+        let dot = look.map_or_else(String::new, |p| {
+            format!("<span class=\"dot\" style=\"background:{}\"></span>", p.colour)
+        });
+        let words = match (key.as_str(), row.protocol) {
+            (FLOW_KEY, Some(p)) => {
+                format!("{}<small>{}</small>", escape(p.title), escape(&in_words(key, label)))
+            }
+            (METRIC_KEY, _) => escape(&column_label(result, &(key.clone(), label.clone()))),
+            (FLOW_KEY, None) => escape(&in_words(key, label)),
+            _ => escape(title_of(label)),
+        };
+        let _ = write!(out, "<th scope=\"row\" rowspan=\"{span}\">{dot}{words}</th>");
+    }
+    if row.labels.is_empty() {
+        out.push_str("<th scope=\"row\"></th>");
+    }
+    out
+}
