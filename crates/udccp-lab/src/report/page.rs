@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 
 use super::figures::figure;
+use super::head::axis_name;
 use super::html::{counted, document, escape, grouped};
 use super::tables::{table, under_variants};
 use crate::analysis::{Agreement, Analysis, Judgement};
@@ -27,6 +28,7 @@ pub(super) fn page(analysis: &Analysis<'_>) -> String {
         body.push_str(&figure(analysis, drawn));
     }
     body.push_str(&claims(analysis));
+    body.push_str(&runs(analysis));
     body.push_str(&assumptions(analysis));
     body.push_str(&variants(analysis));
     body.push_str(&again(analysis));
@@ -146,6 +148,44 @@ fn verdict(whose: &str, judgement: &Judgement) -> String {
          {doubt}</td>",
         escape(whose)
     )
+}
+
+/// What was run: the file as it stands, and its cases.
+fn runs(analysis: &Analysis<'_>) -> String {
+    let parts = &analysis.experiment.parts;
+    if parts.iter().all(|p| p.id.is_none()) {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2>What was run</h2>\n<div class=\"scroll\"><table class=\"text\">\n<thead><tr>\
+         <th scope=\"col\">case</th><th scope=\"col\">at</th><th scope=\"col\">runs of each \
+         point</th></tr></thead>\n<tbody>\n",
+    );
+    for part in parts {
+        let name = part.id.as_deref().unwrap_or("the file as it stands");
+        let axes: Vec<String> = part
+            .grid
+            .axes
+            .iter()
+            .map(|axis| {
+                let labels: Vec<String> =
+                    axis.labels().iter().map(|l| title_of(l).to_owned()).collect();
+                format!("{}: {}", axis_name(&axis.name), labels.join(", "))
+            })
+            .collect();
+        let axes = if axes.is_empty() { "one point".to_owned() } else { axes.join("; ") };
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\">{}<small>{}</small></th><td data-label=\"at\">{}</td>\
+             <td data-label=\"runs of each point\">{}</td></tr>",
+            escape(name),
+            escape(&part.says),
+            escape(&axes),
+            part.grid.runs
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
 }
 
 fn assumptions(analysis: &Analysis<'_>) -> String {

@@ -77,7 +77,7 @@ fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: us
             format!("{sign} {}{link}", difference(cell))
         });
         let differences: Vec<String> = differences.collect();
-        let _ = write!(out, "<span class=\"diff\">{}</span>", differences.join(" "));
+        let _ = write!(out, "<span class=\"diff\">{}</span>", differences.join(", "));
     }
     out.push_str("</td>");
     out

@@ -8,7 +8,7 @@ use crate::schema::Shown;
 
 /// Width of the first column.
 const NAME_WIDTH: usize = 26;
-/// Width of the others.
+/// Least width of the others.
 const CELL_WIDTH: usize = 15;
 
 /// Tables, claims, and what is open.
@@ -50,28 +50,40 @@ fn table_text(result: &TableResult<'_>) -> String {
     let mut out = format!("{} ({})\n", result.table.title, metrics.join("; "));
     let longest = result.rows.iter().map(|r| r.title().chars().count()).max().unwrap_or(0);
     let width = NAME_WIDTH.max(longest + 2);
+    let widths = widths(result);
     for level in 0..result.table.columns.len() {
         let _ = write!(out, "{:width$}", "");
-        for column in &result.columns {
+        for (column, cell_width) in result.columns.iter().zip(&widths) {
             let (key, label) = &column[level];
-            let _ = write!(out, "{:>CELL_WIDTH$}", in_words(key, label));
+            let _ = write!(out, "{:>cell_width$}", in_words(key, label));
         }
         out.push('\n');
     }
     for row in &result.rows {
-        out.push_str(&line(&row.title(), width, row, ours));
+        out.push_str(&line(&format!("{:width$}", row.title()), &widths, row, ours));
         if row.filled().any(|c| c.published.is_some()) {
-            out.push_str(&line("  published", width, row, published));
-            out.push_str(&line("  difference", width, row, difference));
+            out.push_str(&line(&format!("{:width$}", "  published"), &widths, row, published));
+            out.push_str(&line(&format!("{:width$}", "  difference"), &widths, row, difference));
         }
     }
     out
 }
 
-fn line(name: &str, width: usize, row: &Row, cell: impl Fn(&Cell) -> String) -> String {
-    let mut out = format!("{name:width$}");
-    for c in &row.cells {
-        let _ = write!(out, "{:>CELL_WIDTH$}", c.as_ref().map_or_else(String::new, &cell));
+/// Wide enough for the longest of each column.
+fn widths(result: &TableResult<'_>) -> Vec<usize> {
+    let of = |i: usize| {
+        let cells = result.rows.iter().filter_map(|r| r.cells[i].as_ref());
+        let texts = cells.flat_map(|c| [ours(c), published(c), difference(c)]);
+        let labels = result.columns[i].iter().map(|(key, label)| in_words(key, label));
+        texts.chain(labels).map(|t| t.chars().count() + 2).max().unwrap_or(0).max(CELL_WIDTH)
+    };
+    (0..result.columns.len()).map(of).collect()
+}
+
+fn line(name: &str, widths: &[usize], row: &Row, cell: impl Fn(&Cell) -> String) -> String {
+    let mut out = name.to_owned();
+    for (c, width) in row.cells.iter().zip(widths) {
+        let _ = write!(out, "{:>width$}", c.as_ref().map_or_else(String::new, &cell));
     }
     out.push('\n');
     out

@@ -51,7 +51,7 @@ fn body(charts: &[Chart]) -> String {
     }
     let mut lines: Vec<Line> = Vec::new();
     for line in charts.iter().flat_map(|c| &c.lines) {
-        if !lines.iter().any(|l| l.label == line.label) {
+        if !lines.iter().any(|l| l.label == line.label && l.colour == line.colour) {
             lines.push(line.clone());
         }
     }

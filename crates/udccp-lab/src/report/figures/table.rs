@@ -8,7 +8,7 @@ use super::Drawn;
 use super::look::{Look, looks};
 use super::place::{axis_title, places, ticks};
 use crate::analysis::{Analysis, Cell, TableResult, in_words};
-use crate::schema::{METRIC_KEY, Metric, Point, Shown, TableFigure, TableForm};
+use crate::schema::{FLOW_KEY, METRIC_KEY, Metric, Point, Shown, TableFigure, TableForm};
 
 /// Cells that differ in nothing but the key across (and the metric of a range).
 struct Group<'c> {
@@ -39,10 +39,24 @@ fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
     let mut caption = match figure.form {
         TableForm::Lines => format!("Filled marks and bars: mean of {ours} and its 95 % interval."),
         TableForm::Bars => format!("Bars: mean of {ours}; whiskers: its 95 % interval."),
-        TableForm::Ranges => format!(
-            "Each bar goes from the lowest to the highest value (means of {ours}); the mark is {}.",
-            figure.range.get(1).filter(|_| figure.range.len() > 2).map_or("", String::as_str)
-        ),
+        TableForm::Ranges => {
+            let title = |name: &String| {
+                let shown = table.table.shown.iter().find(|s| s.name == *name);
+                shown.map_or_else(String::new, |s| s.title().to_lowercase())
+            };
+            let ends: Vec<String> = figure.range.iter().map(title).collect();
+            let (first, last) = (ends.first().cloned(), ends.last().cloned());
+            let middle = match ends.as_slice() {
+                [_, middle, _] => format!(", with a mark at {middle}"),
+                _ => String::new(),
+            };
+            format!(
+                "Filled bars from {} (top) to {} (bottom){middle}: means of {ours}. One that has \
+                 no value leaves a dash at the other.",
+                first.unwrap_or_default(),
+                last.unwrap_or_default()
+            )
+        }
     };
     if has_published {
         let what = if figure.form == TableForm::Lines { "marks" } else { "bars" };
@@ -70,6 +84,8 @@ fn chart(
         TableForm::Bars => labels.iter().enumerate().map(|(i, l)| (i as f64, l.clone())).collect(),
         _ => places(&labels),
     };
+    let mut places: Vec<(f64, String)> = places;
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
     let shown = groups.iter().flat_map(|g| &g.cells).map(|c| &c.shown).next()?;
     let protocols: Vec<_> = groups.iter().map(Group::protocol).collect();
     let looks = looks(&protocols);
@@ -89,10 +105,11 @@ fn chart(
         }
     }
     lines.retain(|l| !l.points.is_empty());
-    if figure.form == TableForm::Bars {
+    if lines.is_empty() || figure.form == TableForm::Bars {
         lines = groups.iter().zip(&looks).zip(&names).map(|((_, l), n)| l.legend(n)).collect();
     }
-    let (first, last) = (places.first()?.0, places.last()?.0);
+    let first = places.iter().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    let last = places.iter().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
     let margin = match figure.form {
         TableForm::Bars => 0.6,
         _ => (last - first).max(1.0) * 0.06,
@@ -102,7 +119,11 @@ fn chart(
         description: format!("{} against {}", table.table.title, figure.x),
         panel: panel.map(|(key, l)| panel_name(table, key, l)),
         x_name: axis_title(&figure.x, &places),
-        y_name: shown.title_and_unit(),
+        y_name: match figure.form {
+            TableForm::Ranges if shown.unit.is_empty() => table.table.title.clone(),
+            TableForm::Ranges => format!("{}, {}", table.table.title, shown.unit),
+            _ => shown.title_and_unit(),
+        },
         x: Scale::new(first - margin, last + margin),
         x_ticks: Some(ticks(&places)),
         y,
@@ -209,8 +230,11 @@ impl Group<'_> {
             let of = |g: &Self| g.labels.iter().find(|(k, _)| k == key).map(|(_, l)| l.clone());
             all.iter().any(|g| of(g) != of(self))
         };
-        let words: Vec<String> =
-            self.labels.iter().filter(|(k, _)| varies(k)).map(|(k, l)| in_words(k, l)).collect();
+        let word = |(key, label): &(String, String)| match (key.as_str(), self.protocol()) {
+            (FLOW_KEY, Some(p)) => format!("{} ({label})", p.title),
+            _ => in_words(key, label),
+        };
+        let words: Vec<String> = self.labels.iter().filter(|(k, _)| varies(k)).map(word).collect();
         if words.is_empty() { "ours".to_owned() } else { words.join(", ") }
     }
 

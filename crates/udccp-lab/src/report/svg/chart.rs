@@ -111,7 +111,7 @@ impl Size {
 impl Chart {
     /// Whether the lines of the wide drawing are labelled at their ends.
     pub(crate) fn labels_ends(&self) -> bool {
-        let ours = self.lines.iter().filter(|l| !l.published).count();
+        let ours = self.lines.iter().filter(|l| !l.published && !l.points.is_empty()).count();
         (2..=LABELLED).contains(&ours)
     }
 

@@ -1,0 +1,199 @@
+//! Reports of made-up runs: every kind of table, figure and claim once, and what they say.
+//! `UDCCP_REPORT_DIR=DIR cargo test -p udccp-lab --test report` leaves the pages there to look at.
+
+use std::path::Path;
+
+use udccp_lab::analysis::{Agreement, Analysis, Results};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{
+    FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, document, plan, report,
+};
+
+const FILE: &str = include_str!("report.toml");
+
+fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/report.toml");
+    Experiment::from_node(document::parse("report.toml", text.to_owned())?, &root)
+}
+
+fn good() -> Experiment {
+    read(FILE).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// A rate that a reader can check: by protocol and RTT, a saw in time, a little by run.
+fn rate(task: &Task, protocol: &str, t: usize) -> f64 {
+    let label = |axis: &str| task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str());
+    let rtt: f64 = label("rtt").and_then(|l| l.strip_suffix(" ms")?.parse().ok()).unwrap_or(50.0);
+    let base = match (protocol, task.case.as_deref()) {
+        ("udp", _) => 90.0,
+        (_, Some("self")) => 46.0,
+        ("dccp/ccid2", _) => 55.0 - rtt / 5.0,
+        ("tcp/cubic", _) => 40.0 + rtt / 6.0,
+        _ => 42.0,
+    };
+    let saw = (t as f64 * 7.0) % 13.0 - 6.0;
+    let flood = task.case.as_deref() == Some("flood") && (20..40).contains(&t) && protocol != "udp";
+    if flood { 0.5 } else { base + saw * 0.6 + task.run as f64 * 0.3 }
+}
+
+fn record(task: &Task) -> Record {
+    let time = &task.scenario.time;
+    let n = time.duration.as_secs_f64() as usize;
+    let flow = |flow: &udccp_lab::schema::Flow| {
+        let protocol = flow.protocol.name;
+        let stop = flow.stop.map_or(f64::INFINITY, |s| s.as_secs_f64());
+        let on = |t: usize| (flow.start.as_secs_f64()..stop).contains(&(t as f64));
+        let rates: Vec<f64> =
+            (0..n).map(|t| if on(t) { rate(task, protocol, t) } else { 0.0 }).collect();
+        let mean = rates[n / 5..].iter().sum::<f64>() / (n - n / 5) as f64;
+        FlowRecord {
+            name: flow.name.clone(),
+            protocol: protocol.to_owned(),
+            packet_bytes: 1500,
+            throughput_mbps: Some(mean * 1.03),
+            goodput_mbps: Some(mean),
+            loss_percent: Some(0.0024),
+            delay_ms: Some(309.94),
+            jitter_ms: Some(0.000_086),
+            series: SeriesRecord {
+                t_s: (1..=n).map(|t| t as f64).collect(),
+                throughput_mbps: rates.iter().map(|r| r * 1.03).collect(),
+                cwnd_packets: rates.iter().map(|r| Some(r * 3.0)).collect(),
+                goodput_mbps: rates,
+                ..SeriesRecord::default()
+            },
+            ..FlowRecord::default()
+        }
+    };
+    let flows: Vec<FlowRecord> = task.scenario.flows.iter().map(flow).collect();
+    let means: Vec<f64> = flows.iter().filter_map(|f| f.goodput_mbps).collect();
+    let (sum, squares) = (means.iter().sum::<f64>(), means.iter().map(|m| m * m).sum::<f64>());
+    let jain = sum * sum / (means.len() as f64 * squares) - task.run as f64 * 0.004;
+    Record {
+        seed: task.seed,
+        measured_s: [time.measure.from.as_secs_f64(), time.measure.to.as_secs_f64()],
+        flows,
+        system: SystemRecord {
+            jain: Some(jain),
+            jain_goodput: Some(jain),
+            ..SystemRecord::default()
+        },
+        ..Record::default()
+    }
+}
+
+fn analysis(experiment: &Experiment) -> Analysis<'_> {
+    let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
+    let planned = tasks.len();
+    let runs = tasks.into_iter().map(|t| {
+        let record = record(&t);
+        (t, record)
+    });
+    Analysis::of(experiment, Results { runs: runs.collect(), planned })
+}
+
+#[test]
+fn the_text_parts() {
+    insta::assert_snapshot!(report::text(&analysis(&good())));
+}
+
+#[test]
+fn every_figure_is_drawn_and_nothing_is_loaded() {
+    let experiment = good();
+    let analysis = analysis(&experiment);
+    let page = report::page(&analysis);
+    assert!(!page.contains("nothing to draw"), "a figure is empty");
+    assert!(!page.contains("NaN") && !page.contains(">inf") && !page.contains("-inf"));
+    assert_eq!(page.matches("<figure").count(), experiment.figures.len());
+    for outside in ["http:", "https:", "src=", "@import", "url(", "<link"] {
+        assert!(!page.contains(outside), "the page refers to something outside: {outside}");
+    }
+    if let Some(folder) = std::env::var_os("UDCCP_REPORT_DIR") {
+        report::write(Path::new(&folder), &[analysis]).expect("a folder that can be written");
+    }
+}
+
+#[test]
+fn a_published_dash_agrees_with_no_value_and_with_nothing_else() {
+    let experiment = good();
+    let analysis = analysis(&experiment);
+    let table = analysis.tables.iter().find(|t| t.table.id == "tuples").expect("the table");
+    let at_125 = |metric: &str| {
+        let is = |l: &[(String, String)], v: &str| l.iter().any(|(_, x)| x == v);
+        let mut cells = table.cells();
+        cells
+            .find(|c| {
+                is(&c.labels, "tcp/newreno") && is(&c.labels, "125 ms") && is(&c.labels, metric)
+            })
+            .expect("a cell")
+    };
+    // No flow has its fair share at 125 ms, in the study and in these made-up runs.
+    let fair = at_125("nru-fair");
+    assert_eq!(fair.published.map(|p| p.value), Some(None));
+    assert_eq!(fair.agreement, Agreement::Close);
+    assert!(at_125("nru-unfair").published.is_some_and(|p| p.value == Some(-0.27)));
+}
+
+#[test]
+fn values_are_printed_in_the_unit_of_the_table_and_compared_in_it() {
+    let experiment = good();
+    let analysis = analysis(&experiment);
+    let table = analysis.tables.iter().find(|t| t.table.id == "window-drop").expect("the table");
+    let cell = table.rows[0].cells[0].as_ref().expect("a cell");
+    assert_eq!(cell.published.and_then(|p| p.value), Some(1396.65));
+    let point = vec![("cut".to_owned(), "50 %".to_owned())];
+    let mbps = analysis.results.at(Some("cut"), None, &point);
+    let mean = mbps.filter_map(|r| r.flow("ccid2")?.throughput_mbps).sum::<f64>() / 2.0;
+    assert!((cell.ours.mean.expect("runs") - mean * 1000.0).abs() < 1e-9);
+}
+
+/// What is said when `from` is replaced by `to`.
+fn fault(from: &str, to: &str) -> String {
+    assert!(FILE.contains(from), "the test no longer changes anything: {from}");
+    match read(&FILE.replacen(from, to, 1)) {
+        Ok(_) => "accepted".to_owned(),
+        Err(faults) => faults.to_string(),
+    }
+    .replace(concat!(env!("CARGO_MANIFEST_DIR"), "/../../"), "")
+}
+
+macro_rules! says {
+    ($($name:ident: $from:expr => $to:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(fault($from, $to));
+        }
+    )*};
+}
+
+says! {
+    an_axis_that_no_key_holds: "rows = \"second\"\ncolumns = [\"rtt\", \"flow\"]" =>
+        "columns = [\"rtt\", \"flow\"]";
+    a_key_that_stands_twice: "columns = [\"rtt\", \"flow\"]" => "columns = [\"rtt\", \"second\"]";
+    a_unit_of_another_kind: "unit = \"kbit/s\"" => "unit = \"ms\"";
+    a_column_in_another_unit: "throughput = \"throughput_kbps\"" => "throughput = \"delay_ms\"";
+    an_unknown_metric_of_a_reference: "throughput = \"throughput_kbps\"" =>
+        "thruput = \"throughput_kbps\"";
+    a_metric_without_its_column: "value = { throughput = \"throughput_kbps\", loss = \"packet_drop_percent\", delay = \"delay_ms\", jitter = \"jitter_ms\" }" =>
+        "value = \"throughput_kbps\"";
+    weights_are_missing: "weights = { case = \"self\", axis = \"protocol\" }" => "";
+    weights_of_an_unknown_axis: "axis = \"protocol\" }" => "axis = \"protcol\" }";
+    a_tuple_of_one: "metrics = [\"nru-fair\", \"nru-unfair\", \"nru-stability\"]" =>
+        "metric = \"nru-fair\"";
+    recovery_from_nothing: "epoch = \"40 s\", " => "";
+    a_stretch_that_ends_first: "from = \"5 s\", to = \"20 s\"" => "from = \"20 s\", to = \"5 s\"";
+    two_metrics_of_one_name: "name = \"before\"" => "name = \"during\"";
+    an_unknown_metric_in_a_claim: "metric = \"recovery-time\" }\nevery" =>
+        "metric = \"recovery\" }\nevery";
+    a_claim_with_a_stray_key: "every = { below = 30 }" => "every = { below = 30 }\nby = 3";
+    an_impossible_bound: "every = { below = 30 }" => "every = { below = 30, above = 40 }";
+    near_without_a_distance: "within = 12" => "";
+    an_unknown_table_of_a_side: "than = { table = \"own\"" => "than = { table = \"onw\"";
+    a_figure_with_too_many_values: "at = { second = \"tcp/cubic\" }" => "";
+    a_figure_of_no_time_metric: "metric = [\"goodput\", \"cwnd\"]" =>
+        "metric = [\"goodput\", \"loss\"]";
+    one_run_and_the_mean: "mean = true" => "mean = true\nrun = 2";
+    a_range_without_its_low_end: "low = \"nru-unfair\"" => "";
+    a_curve_from_zero: "from = 1\nto = 10000" => "from = 0\nto = 10000";
+    an_unknown_kind_of_figure: "kind = \"range\"" => "kind = \"rnage\"";
+}
