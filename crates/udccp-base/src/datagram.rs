@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 
+use crate::header::HeaderBytes;
 use crate::time::Instant;
 
 /// The two ECN bits of the IP header (RFC 3168 section 5).
@@ -115,7 +116,7 @@ pub struct Datagram {
     /// ECN codepoint.
     pub ecn: Ecn,
     /// The transport header, possibly followed by data.
-    pub header: Bytes,
+    pub header: HeaderBytes,
     /// Data (or the rest of it).
     pub payload: Payload,
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod datagram;
+mod header;
 mod machine;
 mod quantity;
 mod seed;
@@ -15,6 +16,7 @@ mod transport;
 mod units;
 
 pub use datagram::{Datagram, Ecn, Message, Payload};
+pub use header::HeaderBytes;
 pub use machine::Machine;
 pub use quantity::QuantityError;
 pub use seed::{Rng, Seed};

@@ -65,7 +65,7 @@ pub(crate) mod tests {
             dst: address(2),
             protocol: Datagram::UDP,
             ecn: Ecn::NotEct,
-            header: bytes::Bytes::from_static(&[0; 8]),
+            header: vec![0; 8].into(),
             payload: Payload::Zeros(ip_len - 28),
         }
     }

@@ -5,7 +5,7 @@ mod common;
 use bytes::{Bytes, BytesMut};
 use common::packet::{forge_with, in_one_piece, numbers};
 use common::{CLIENT, Net, Pair, SERVER, connect_options, listen_config};
-use udccp_base::{Datagram, Duration, Ecn, Machine, Message, Payload, Rng, Seed};
+use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Machine, Message, Payload, Rng, Seed};
 use udccp_proto::{ConnectionConfig, EventKind, State};
 use udccp_wire::{HeaderKind, OptionRef, PseudoHeader, ResetCode, Seqno};
 
@@ -33,7 +33,7 @@ fn mend(bytes: &mut [u8], d: &Datagram) {
 }
 
 fn with_bytes(like: &Datagram, bytes: Vec<u8>) -> Datagram {
-    Datagram { header: Bytes::from(bytes), payload: Payload::EMPTY, ..like.clone() }
+    Datagram { header: bytes.into(), payload: Payload::EMPTY, ..like.clone() }
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn packets_for_nobody_are_answered_within_a_rate_limit() {
         dst: "10.0.0.2:0".parse().unwrap(),
         protocol: Datagram::DCCP,
         ecn: Ecn::NotEct,
-        header: Bytes::new(),
+        header: HeaderBytes::EMPTY,
         payload: Payload::EMPTY,
     };
     let mut buf = BytesMut::new();
@@ -175,7 +175,7 @@ fn packets_for_nobody_are_answered_within_a_rate_limit() {
     };
     let emitter = udccp_wire::Emitter::new(&mut buf, &header);
     emitter.finish(&PseudoHeader::new(like.src.ip(), like.dst.ip()), &[], 0);
-    let stray = Datagram { header: buf.freeze(), ..like };
+    let stray = Datagram { header: buf.freeze().into(), ..like };
     for _ in 0..1000 {
         net.deliver(SERVER, stray.clone());
     }

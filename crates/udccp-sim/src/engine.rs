@@ -33,6 +33,8 @@ pub(crate) struct Engine {
     flows: Vec<Sampled>,
     pub(crate) window: Duration,
     next_mark: Instant,
+    /// When to look up from the events: the next mark, or the end.
+    next_stop: Instant,
     now: Instant,
     /// Events at `now` so far.
     at_once: u64,
@@ -73,31 +75,33 @@ impl Engine {
             flows,
             window: run.measure.end - run.measure.start,
             next_mark: Instant::ZERO,
+            next_stop: Instant::ZERO,
             now: Instant::ZERO,
             at_once: 0,
         };
         engine.next_mark = engine.schedule.next();
         for host in 0..engine.hosts.len() {
             let due = engine.hosts[host].poll_timeout();
-            engine.fabric.events.set(host, Some(due));
+            engine.fabric.events.set(host, due);
         }
         engine
     }
 
     /// Lets everything happen that is due before `end`.
     pub(crate) fn run(&mut self, end: Instant) -> Result<(), SimError> {
-        while let Some((due, component)) = self.fabric.events.earliest() {
-            if due >= end {
-                break;
-            }
-            if due >= self.next_mark {
+        loop {
+            let (due, component) = self.fabric.events.earliest();
+            if due >= self.next_stop {
+                if due >= end {
+                    break;
+                }
                 self.pass_marks(due);
+                self.next_stop = self.next_mark.min(end);
             }
             self.advance(due, component)?;
-            if component < self.fabric.first_link {
-                self.host_event(component)?;
-            } else {
-                self.link_event(component - self.fabric.first_link)?;
+            match component.checked_sub(self.fabric.first_link) {
+                None => self.host_event(component)?,
+                Some(link) => self.link_event(link)?,
             }
             if let Some(observer) = &mut self.fabric.observer {
                 observer.take_failure()?;
@@ -116,6 +120,11 @@ impl Engine {
             self.at_once = 0;
             return Ok(());
         }
+        self.again(due, component)
+    }
+
+    /// One more event at this instant.
+    fn again(&mut self, due: Instant, component: usize) -> Result<(), SimError> {
         self.at_once += 1;
         if due < self.now {
             let what = format!("{} is due at {due}", self.names[component]);
@@ -124,33 +133,99 @@ impl Engine {
         self.stuck(component)
     }
 
+    #[inline]
     fn stuck(&self, component: usize) -> Result<(), SimError> {
-        if self.at_once < LIVELOCK {
-            return Ok(());
-        }
-        let component = self.names[component].clone();
-        Err(SimError::Livelock { at: self.now, events: self.at_once, component })
+        if self.at_once < LIVELOCK { Ok(()) } else { Err(self.livelock(component)) }
     }
 
-    /// A packet (or several) reaches the far end of a link.
+    #[cold]
+    fn livelock(&self, component: usize) -> SimError {
+        let component = self.names[component].clone();
+        SimError::Livelock { at: self.now, events: self.at_once, component }
+    }
+
+    /// A packet (or several) reaches the far end of a link, and goes on from there for as long as
+    /// nothing else happens anywhere: such events never enter the queue.
     #[inline]
-    fn link_event(&mut self, index: usize) -> Result<(), SimError> {
+    fn link_event(&mut self, mut index: usize) -> Result<(), SimError> {
+        let mut is_queued = true;
+        loop {
+            self.fabric.cost.events += 1;
+            let Some((link, due)) = self.cross(index, is_queued)? else { return Ok(()) };
+            if let Some(observer) = &mut self.fabric.observer {
+                observer.take_failure()?;
+            }
+            (index, is_queued) = (link, false);
+            (self.now, self.at_once) = (due, 0);
+        }
+    }
+
+    /// The event of a link, which is the first in the queue or in none. Returns the link whose event
+    /// is next, if it is not in the queue, and its time.
+    #[inline]
+    fn cross(
+        &mut self,
+        index: usize,
+        is_queued: bool,
+    ) -> Result<Option<(usize, Instant)>, SimError> {
         let now = self.now;
-        self.fabric.cost.events += 1;
+        let (arrival, due) = self.fabric.depart(now, index);
+        let Some((to, parcel)) = arrival else {
+            self.fabric.rearm(index, due);
+            return Ok(None);
+        };
+        if due <= now {
+            return self.cross_several(index, to, parcel);
+        }
+        match to {
+            Node::Router(router) => {
+                let link = self.fabric.forward(now, router, parcel);
+                let horizon = self.next_stop.min(due);
+                let next = self.fabric.schedule(link, now, horizon, is_queued);
+                self.fabric.rearm(index, due);
+                Ok(next)
+            }
+            Node::Host(host) => {
+                let is_mine = self.arrive(host, parcel);
+                self.fabric.rearm(index, due);
+                if is_mine { self.drain(host as usize).map(|()| None) } else { Ok(None) }
+            }
+        }
+    }
+
+    /// Several packets reach the far end of a link at once: one at a time is the rule.
+    #[cold]
+    fn cross_several(
+        &mut self,
+        index: usize,
+        mut to: Node,
+        mut parcel: Parcel,
+    ) -> Result<Option<(usize, Instant)>, SimError> {
+        let now = self.now;
         let mut reached = None;
-        while let Some((to, parcel)) = self.fabric.depart(now, index) {
+        let mut due = now;
+        loop {
             match to {
-                Node::Router(router) => self.fabric.forward(now, router, parcel),
+                Node::Router(router) => {
+                    let link = self.fabric.forward(now, router, parcel);
+                    self.fabric.rearm(link, self.fabric.poll_timeout(link));
+                }
                 Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
                 Node::Host(_) => {}
             }
-            // One at a time is the rule; asking first is cheaper than asking for a packet in vain.
-            if !self.fabric.rearm(index, now) {
-                return reached.map_or(Ok(()), |host| self.drain(host));
+            self.fabric.rearm(index, due);
+            if due > now {
+                break;
             }
+            let (arrival, next_due) = self.fabric.depart(now, index);
+            due = next_due;
+            let Some(next) = arrival else {
+                self.fabric.rearm(index, due);
+                break;
+            };
+            (to, parcel) = next;
         }
-        self.fabric.rearm(index, now);
-        reached.map_or(Ok(()), |host| self.drain(host))
+        reached.map_or(Ok(()), |host| self.drain(host)).map(|()| None)
     }
 
     /// A packet reached a host. Returns whether it was for it.
@@ -160,7 +235,8 @@ impl Engine {
             return false;
         }
         let transport = self.hosts[host as usize].transport.as_mut();
-        if let Some(datagram) = self.fabric.packets.take(parcel.slot) {
+        if let Some(mut datagram) = self.fabric.packets.take(parcel.slot) {
+            datagram.ecn = parcel.ecn;
             transport.handle_datagram(self.now, datagram);
         }
         true
@@ -171,7 +247,7 @@ impl Engine {
         let due = self.hosts[index].poll_timeout();
         if due > self.now {
             // The timer was moved to later since; see `drain`.
-            self.fabric.events.set(index, Some(due));
+            self.fabric.events.set(index, due);
             return Ok(());
         }
         self.fabric.cost.events += 1;
@@ -199,7 +275,7 @@ impl Engine {
         // then wakes once for nothing, which is cheaper than moving it every time.
         let armed = self.fabric.events.due(index);
         if due < armed || armed <= now {
-            self.fabric.events.set(index, Some(due.max(now)));
+            self.fabric.events.set(index, due.max(now));
         }
         self.stuck(index)
     }

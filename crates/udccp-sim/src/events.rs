@@ -2,25 +2,11 @@
 
 use udccp_base::Instant;
 
-/// One pending event per component, found by a tournament: every inner node holds the earlier of
-/// its two children, so the root is the next event and a change costs one walk to the root. Equal
-/// times go by insertion. A walk never stops half-way and has no branch that depends on keys: it
-/// would be guessed wrong half of the time, which costs more than the few steps to the root.
-#[derive(Debug)]
-pub(crate) struct EventQueue {
-    /// Two siblings each. Node `n` has the children `2 n` and `2 n + 1`, which are pair `n`; the
-    /// root is 1, leaves begin at `leaves`.
-    pairs: Vec<[Key; 2]>,
-    leaves: usize,
-    inserted: u64,
-}
-
 const COMPONENT_BITS: u32 = 24;
 const ORDER_BITS: u32 = 40;
-const ROOT: usize = 1;
 
-/// When, in which order of insertion, and whose.
-#[derive(Clone, Copy, Debug)]
+/// When, in which order of insertion, and whose. Equal times go by insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     due: Instant,
     order: u64,
@@ -29,12 +15,16 @@ struct Key {
 const NEVER: Key = Key { due: Instant::MAX, order: u64::MAX };
 
 impl Key {
+    const fn component(self) -> usize {
+        self.order as usize & (EventQueue::MAX_COMPONENTS - 1)
+    }
+
     #[inline]
     const fn as_number(self) -> u128 {
         (self.due.as_nanos() as u128) << 64 | self.order as u128
     }
 
-    /// The smaller of two, without a branch.
+    /// The earlier of two, without a branch.
     #[inline]
     const fn min(self, other: Self) -> Self {
         let is_first = self.as_number() < other.as_number();
@@ -45,53 +35,190 @@ impl Key {
     }
 }
 
+/// Places of the short list; a power of two, so that an index is masked instead of checked.
+const PLACES: usize = 32;
+
+/// One pending event per component. The next few events of all stand in a short sorted list, the
+/// others in a tournament. Nearly every change is to one of the next few: a packet that leaves a
+/// link sets two events at most, both due within a packet's time or so, while the timers of hosts
+/// stay far off. So a change costs a few steps in the short list, however many components there
+/// are.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    /// The next events, latest first, each before all that are in `far`. The first place is never
+    /// used, so that a search ends there.
+    near: [Key; PLACES],
+    /// Places used, the first one included.
+    len: usize,
+    far: Tournament,
+    /// The event of each component.
+    keys: Vec<Key>,
+    inserted: u64,
+}
+
 impl EventQueue {
     /// Most components that a queue can have.
     pub(crate) const MAX_COMPONENTS: usize = 1 << COMPONENT_BITS;
 
     /// A queue for components `0..count`, none of them with an event.
     pub(crate) fn new(count: usize) -> Self {
-        let leaves = count.next_power_of_two().max(2);
-        Self { pairs: vec![[NEVER; 2]; leaves], leaves, inserted: 0 }
+        let far = Tournament::new(count);
+        Self { near: [NEVER; PLACES], len: 1, far, keys: vec![NEVER; count], inserted: 0 }
     }
 
-    /// The next event: when, and whose.
+    /// The next event: when, and whose; at [`Instant::MAX`] for none.
     #[inline]
-    pub(crate) fn earliest(&self) -> Option<(Instant, usize)> {
-        let key = self.pairs[ROOT / 2][ROOT % 2];
-        let component = key.order as usize & (Self::MAX_COMPONENTS - 1);
-        (key.due < Instant::MAX).then_some((key.due, component))
+    pub(crate) fn earliest(&self) -> (Instant, usize) {
+        let key = self.near[self.len.wrapping_sub(1) % PLACES];
+        (key.due, key.component())
+    }
+
+    /// When the first event is due, or the one behind it; [`Instant::MAX`] for none.
+    #[inline]
+    pub(crate) fn next(&self, behind_first: bool) -> Instant {
+        let place = self.len.wrapping_sub(1 + usize::from(behind_first)) % PLACES;
+        if place == 0 { self.far.earliest().due } else { self.near[place].due }
     }
 
     /// When the event of `component` is due; [`Instant::MAX`] for none.
     #[inline]
     pub(crate) fn due(&self, component: usize) -> Instant {
-        let leaf = self.leaves + component;
-        self.pairs[leaf / 2][leaf % 2].due
+        self.keys[component].due
     }
 
-    /// Replaces the event of `component`. An unchanged time keeps its place among its equals.
+    /// Replaces the event of `component` by one at `due`; [`Instant::MAX`] for none. An unchanged
+    /// time keeps its place among its equals.
     #[inline]
-    pub(crate) fn set(&mut self, component: usize, due: Option<Instant>) {
-        let due = due.unwrap_or(Instant::MAX);
-        if self.due(component) == due {
+    pub(crate) fn set(&mut self, component: usize, due: Instant) {
+        let old = self.keys[component];
+        if old.due == due {
             return;
         }
-        let mut key = NEVER;
+        if old.due != Instant::MAX {
+            // Mostly it is the first, which just happened.
+            if old.order == self.near[self.len.wrapping_sub(1) % PLACES].order {
+                self.len -= 1;
+            } else {
+                self.remove(old);
+            }
+            if self.len == 1 {
+                self.refill();
+            }
+            self.keys[component] = NEVER;
+        }
         if due != Instant::MAX {
-            // 2^40 insertions are days of processor time; beyond that equals go by component.
-            self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);
-            key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
+            self.insert(component, due);
         }
-        let pairs = self.pairs.as_mut_slice();
+    }
+
+    /// Takes an event out.
+    fn remove(&mut self, old: Key) {
+        let latest = self.near[1];
+        if self.len == 1 || old.as_number() > latest.as_number() {
+            return self.far.set(old.component(), NEVER);
+        }
+        let mut at = self.len - 1;
+        let mut moved = self.near[at % PLACES];
+        while moved != old {
+            at -= 1;
+            core::mem::swap(&mut moved, &mut self.near[at % PLACES]);
+        }
+        self.len -= 1;
+    }
+
+    /// Enters an event; a new one comes after all others of the same time.
+    #[inline]
+    fn insert(&mut self, component: usize, due: Instant) {
+        // 2^40 insertions are days of processor time; beyond that equals go by component.
+        self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);
+        let key = Key { due, order: self.inserted << COMPONENT_BITS | component as u64 };
+        self.keys[component] = key;
+        if self.len == PLACES {
+            self.make_room();
+        }
+        if due >= self.near[1].due && !self.far.is_empty() {
+            return self.far.set(component, key);
+        }
+        let mut at = self.len;
+        self.len += 1;
+        loop {
+            let later = self.near[at.wrapping_sub(1) % PLACES];
+            // The first place is never, and so later than all.
+            if later.due > due {
+                break;
+            }
+            self.near[at % PLACES] = later;
+            at -= 1;
+        }
+        self.near[at % PLACES] = key;
+    }
+
+    /// The latest half of the short list goes to the others.
+    #[cold]
+    fn make_room(&mut self) {
+        for &key in &self.near[1..PLACES / 2] {
+            self.far.set(key.component(), key);
+        }
+        self.near.copy_within(PLACES / 2.., 1);
+        self.len -= PLACES / 2 - 1;
+    }
+
+    /// The short list is empty: the next few of the others come in.
+    #[cold]
+    fn refill(&mut self) {
+        let mut next = [NEVER; PLACES / 2];
+        let mut count = 0;
+        while count < next.len() && !self.far.is_empty() {
+            next[count] = self.far.earliest();
+            self.far.set(next[count].component(), NEVER);
+            count += 1;
+        }
+        for (place, &key) in self.near[1..].iter_mut().zip(next[..count].iter().rev()) {
+            *place = key;
+        }
+        self.len = 1 + count;
+    }
+}
+
+/// A tournament: every inner node holds the earlier of its two children, so the root is the next
+/// event and a change costs one walk to the root. A walk never stops half-way and has no branch
+/// that depends on keys: it would be guessed wrong half of the time, which costs more than the few
+/// steps to the root.
+#[derive(Debug)]
+struct Tournament {
+    /// Node `n` has the children `2 n` and `2 n + 1`; the root is 1, leaves begin at `leaves`.
+    nodes: Vec<Key>,
+    leaves: usize,
+}
+
+const ROOT: usize = 1;
+
+impl Tournament {
+    fn new(count: usize) -> Self {
+        let leaves = count.next_power_of_two().max(2);
+        Self { nodes: vec![NEVER; 2 * leaves], leaves }
+    }
+
+    #[inline]
+    fn earliest(&self) -> Key {
+        self.nodes[ROOT]
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.earliest() == NEVER
+    }
+
+    #[inline(never)]
+    fn set(&mut self, component: usize, key: Key) {
+        let nodes = self.nodes.as_mut_slice();
         let mut at = self.leaves + component;
+        nodes[at] = key;
         while at > ROOT {
-            let pair = &mut pairs[at / 2];
-            pair[at % 2] = key;
-            key = key.min(pair[(at % 2) ^ 1]);
+            let earlier = nodes[at].min(nodes[at ^ 1]);
             at /= 2;
+            nodes[at] = earlier;
         }
-        pairs[ROOT / 2][ROOT % 2] = key;
     }
 }
 
@@ -108,17 +235,32 @@ mod tests {
     #[test]
     fn equal_times_go_by_insertion_and_an_unchanged_time_keeps_its_place() {
         let mut q = EventQueue::new(5);
-        assert_eq!(q.earliest(), None);
+        assert_eq!(q.earliest().0, Instant::MAX);
         for component in [3, 1, 4] {
-            q.set(component, Some(at(10)));
+            q.set(component, at(10));
         }
-        q.set(3, Some(at(10)));
-        assert_eq!(q.earliest(), Some((at(10), 3)));
-        q.set(3, None);
-        assert_eq!(q.earliest(), Some((at(10), 1)));
-        q.set(0, Some(at(9)));
-        assert_eq!(q.earliest(), Some((at(9), 0)));
+        q.set(3, at(10));
+        assert_eq!(q.earliest(), (at(10), 3));
+        q.set(3, Instant::MAX);
+        assert_eq!(q.earliest(), (at(10), 1));
+        q.set(0, at(9));
+        assert_eq!(q.earliest(), (at(9), 0));
         assert_eq!((q.due(4), q.due(3)), (at(10), Instant::MAX));
+    }
+
+    impl EventQueue {
+        /// The short list is sorted, and all in it is before all that is not.
+        fn check(&self) {
+            assert_eq!(self.near[0], NEVER);
+            let near = &self.near[1..self.len];
+            assert!(near.windows(2).all(|w| w[0].as_number() > w[1].as_number()));
+            let next = self.far.earliest().as_number();
+            assert!(near.first().is_none_or(|latest| latest.as_number() < next));
+            let far = self.far.nodes[self.far.leaves..].iter().filter(|&&k| k != NEVER).count();
+            let set = self.keys.iter().filter(|&&k| k != NEVER).count();
+            assert_eq!(near.len() + far, set);
+            assert!(!near.is_empty() || set == 0);
+        }
     }
 
     proptest! {
@@ -131,13 +273,15 @@ mod tests {
             let mut list: Vec<(u64, usize, usize)> = Vec::new();
             for (order, (component, due)) in changes.into_iter().enumerate() {
                 let component = component % count;
-                q.set(component, due.map(at));
+                q.set(component, due.map_or(Instant::MAX, at));
                 if !list.iter().any(|e| e.2 == component && Some(e.0) == due) {
                     list.retain(|e| e.2 != component);
                     list.extend(due.map(|due| (due, order, component)));
                 }
                 list.sort_unstable();
-                prop_assert_eq!(q.earliest(), list.first().map(|e| (at(e.0), e.2)));
+                let next = Some(q.earliest()).filter(|(due, _)| *due < Instant::MAX);
+                prop_assert_eq!(next, list.first().map(|e| (at(e.0), e.2)));
+                q.check();
             }
         }
     }

@@ -51,16 +51,21 @@ impl Fabric {
         let len = datagram.ip_len() as u32;
         let ecn = datagram.ecn;
         let path = from.path;
+        let has_data = !datagram.payload.is_empty();
         self.hash.log(now, from.host, Kind::Sent, len);
-        self.paths[path as usize].sent(len, !datagram.payload.is_empty());
-        let meta = Meta { sent: now, path, uid: self.cost.packets };
+        self.paths[path as usize].sent(len, has_data);
+        let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
         let slot = self.packets.insert(said, meta);
         let parcel = Parcel { slot, len, to, ecn, ttl: TTL };
-        if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(slot)) {
+        if let Some(observer) = &mut self.observer
+            && let Some(packet) = self.packets.get(slot)
+        {
             observer.sent(now, from.host, parcel, packet);
         }
-        self.enter(now, from.uplink as usize, parcel);
+        let uplink = from.uplink as usize;
+        self.enter(now, uplink, parcel);
+        self.rearm(uplink, self.poll_timeout(uplink));
     }
 
     /// A packet arrives at the near end of a link.
@@ -72,7 +77,6 @@ impl Fabric {
         };
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
-        self.events.set(self.first_link + index, element.poll_timeout());
         let mut times = 1;
         if let Some(before) = &mut link.copies {
             let copies = element.duplicated() - core::mem::replace(before, element.duplicated());
@@ -92,43 +96,81 @@ impl Fabric {
         }
     }
 
-    /// A packet reached a router.
+    /// A packet reached a router. Returns the link that it took from there.
     #[inline]
-    pub(crate) fn forward(&mut self, now: Instant, router: u32, mut parcel: Parcel) {
+    pub(crate) fn forward(&mut self, now: Instant, router: u32, mut parcel: Parcel) -> usize {
         parcel.ttl = parcel.ttl.saturating_sub(1);
         let table = &self.routes[router as usize];
         let link = table.get(parcel.to as usize).copied().unwrap_or(u32::MAX);
         self.enter(now, link as usize, parcel);
+        link as usize
     }
 
-    /// The next packet that reaches the far end of a link at `now`.
+    /// The next packet that reaches the far end of a link at `now`, and when the link has its next
+    /// event; [`Instant::MAX`] for never.
     #[inline]
-    pub(crate) fn depart(&mut self, now: Instant, index: usize) -> Option<(Node, Parcel)> {
+    pub(crate) fn depart(
+        &mut self,
+        now: Instant,
+        index: usize,
+    ) -> (Option<(Node, Parcel)>, Instant) {
         let link = &mut self.links[index];
-        let (to, is_bottleneck) = (link.to, link.is_bottleneck);
+        let to = link.to;
         let parcel = link.element.poll_departure(now, &mut self.drops);
+        let due = link.element.poll_timeout().unwrap_or(Instant::MAX);
+        let is_bottleneck = link.is_bottleneck;
         if !self.drops.is_empty() {
             self.discard_all(now, index);
         }
-        let parcel = parcel?;
+        let Some(parcel) = parcel else { return (None, due) };
         self.cost.hops += 1;
         self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len);
         if is_bottleneck {
             self.crossings.count(index, self.packets.meta(parcel.slot).path, parcel.len);
         }
-        if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(parcel.slot))
+        if let Some(observer) = &mut self.observer
+            && let Some(packet) = self.packets.get(parcel.slot)
         {
             observer.departed(now, index, parcel, packet);
         }
-        Some((to, parcel))
+        (Some((to, parcel)), due)
     }
 
-    /// Looks up anew when a link has its next event. Returns whether that is `now`.
+    /// When a link has its next event; [`Instant::MAX`] for never, and where there is no such link.
     #[inline]
-    pub(crate) fn rearm(&mut self, index: usize, now: Instant) -> bool {
-        let due = self.links[index].element.poll_timeout();
-        self.events.set(self.first_link + index, due);
-        due.is_some_and(|due| due <= now)
+    pub(crate) fn poll_timeout(&self, index: usize) -> Instant {
+        let link = self.links.get(index);
+        link.and_then(|link| link.element.poll_timeout()).unwrap_or(Instant::MAX)
+    }
+
+    /// A link has its next event at `due`.
+    #[inline]
+    pub(crate) fn rearm(&mut self, index: usize, due: Instant) {
+        if index < self.links.len() {
+            self.events.set(self.first_link + index, due);
+        }
+    }
+
+    /// A packet just entered a link. Where that gave it an event which is the next of all, before
+    /// `horizon`, the event is returned; else it goes to the queue. Whether the link that the packet
+    /// came from is the first in the queue, says `is_behind_first`.
+    #[inline]
+    pub(crate) fn schedule(
+        &mut self,
+        index: usize,
+        now: Instant,
+        horizon: Instant,
+        is_behind_first: bool,
+    ) -> Option<(usize, Instant)> {
+        let due = self.poll_timeout(index);
+        if due < horizon && due > now {
+            let was_idle = self.events.due(self.first_link + index) == Instant::MAX;
+            if was_idle && due < self.events.next(is_behind_first) {
+                return Some((index, due));
+            }
+        }
+        self.rearm(index, due);
+        None
     }
 
     /// A packet reached a host. If it is for that host, it can now be taken out of the store.
@@ -138,15 +180,13 @@ impl Fabric {
             self.discard(now, host as usize, parcel, DropReason::NoRoute);
             return false;
         }
-        if let (Some(observer), Some(packet)) = (&mut self.observer, self.packets.get(parcel.slot))
+        if let Some(observer) = &mut self.observer
+            && let Some(packet) = self.packets.get(parcel.slot)
         {
             observer.delivered(now, host as usize, parcel, packet);
         }
-        let meta = self.packets.meta(parcel.slot);
-        let Some(datagram) = self.packets.datagram_mut(parcel.slot) else { return false };
-        datagram.ecn = parcel.ecn;
-        let has_data = !datagram.payload.is_empty();
-        self.paths[meta.path as usize].delivered(meta.sent, now, parcel.len, has_data);
+        let Meta { sent, path, has_data, .. } = self.packets.meta(parcel.slot);
+        self.paths[path as usize].delivered(sent, now, parcel.len, has_data);
         true
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Meta {
     pub(crate) uid: u64,
     /// Number of the path (flow and direction) that it is on.
     pub(crate) path: u32,
+    /// Whether it carries data.
+    pub(crate) has_data: bool,
 }
 
 /// All packets in the network. Slots are used again, the last freed first, so that memory is that
@@ -83,12 +85,6 @@ impl PacketStore {
     pub(crate) fn get(&self, slot: u32) -> Option<(&Datagram, Meta)> {
         let datagram = self.datagrams.get(slot as usize)?.as_ref()?;
         Some((datagram, self.meta[slot as usize]))
-    }
-
-    /// The datagram in a slot.
-    #[inline]
-    pub(crate) fn datagram_mut(&mut self, slot: u32) -> Option<&mut Datagram> {
-        self.datagrams[slot as usize].as_mut()
     }
 
     /// What is known of the packet in a slot.

@@ -122,7 +122,7 @@ impl Machine for Broken {
             dst: (dst, 0).into(),
             protocol: 253,
             ecn: udccp_base::Ecn::NotEct,
-            header: bytes::Bytes::from_static(&[0; 12]),
+            header: vec![0; 12].into(),
             payload: Payload::Zeros(100),
         })
     }

@@ -2,9 +2,8 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use bytes::BytesMut;
 use udccp_base::{
-    Datagram, Ecn, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+    Datagram, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
 };
 
 use crate::wire::Sum;
@@ -15,8 +14,6 @@ const HEADER: usize = 8;
 const USUAL_PAYLOAD: usize = 1472;
 /// Largest payload that the length field and an IPv4 packet can hold.
 const MAX_PAYLOAD: usize = 65_507;
-/// Headers are cut from blocks of this many bytes.
-const ARENA_BYTES: usize = 8 << 10;
 
 /// Sends every message at once as one datagram: always writable, the rate is the source's.
 #[derive(Debug)]
@@ -24,7 +21,6 @@ pub struct UdpSender {
     local: SocketAddr,
     remote: SocketAddr,
     pseudo: Sum,
-    arena: BytesMut,
     queue: std::collections::VecDeque<Payload>,
     closed: bool,
 }
@@ -47,16 +43,12 @@ impl UdpSender {
             local,
             remote,
             pseudo: pseudo(local.ip(), remote.ip()),
-            arena: BytesMut::new(),
             queue: std::collections::VecDeque::new(),
             closed: false,
         }
     }
 
     fn emit(&mut self, payload: Payload) -> Datagram {
-        if self.arena.capacity() < HEADER {
-            self.arena.reserve(ARENA_BYTES);
-        }
         let len = HEADER + payload.len();
         let mut header = [0; HEADER];
         header[0..2].copy_from_slice(&self.local.port().to_be_bytes());
@@ -72,13 +64,12 @@ impl UdpSender {
             s => s,
         };
         header[6..8].copy_from_slice(&sum.to_be_bytes());
-        self.arena.extend_from_slice(&header);
         Datagram {
             src: without_port(self.local),
             dst: without_port(self.remote),
             protocol: Datagram::UDP,
             ecn: Ecn::NotEct,
-            header: self.arena.split().freeze(),
+            header: HeaderBytes::short(&header).unwrap_or_default(),
             payload,
         }
     }

@@ -52,7 +52,7 @@ fn ipv4(d: &Datagram) -> Vec<u8> {
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    ip.extend(&d.header);
+    ip.extend_from_slice(&d.header);
     ip.extend(d.payload.to_bytes());
     ip
 }

@@ -75,6 +75,14 @@ impl Sum {
         self.acc += other.acc;
     }
 
+    /// Adds sixteen bytes at an even place.
+    #[inline]
+    pub(crate) fn add_16(&mut self, bytes: &[u8; 16]) {
+        for &word in bytes.as_chunks::<8>().0 {
+            self.acc += halves(u64::from_ne_bytes(word));
+        }
+    }
+
     /// Adds bytes as if they followed those added before.
     #[inline]
     pub fn add(&mut self, bytes: &[u8]) {

@@ -241,3 +241,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_short_way_of_plain_data_is_the_long_one() {
+    let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+    for n in 0..2_000_u64 {
+        let header = Header {
+            src_port: (n * 7919) as u16,
+            dst_port: 5001,
+            ccval: (n % 16) as u8,
+            cscov: u8::from(n % 11 == 0),
+            x: n % 7 != 0,
+            seq: Seqno::new(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            kind: HeaderKind::Data,
+        };
+        let zeros = (n * 37 % 1400) as usize;
+        let mut long = BytesMut::new();
+        Emitter::new(&mut long, &header).finish(&pseudo, &[], zeros);
+        let short = header.plain_data(&pseudo, zeros);
+        assert_eq!(short.is_some(), header.x && header.cscov == 0);
+        assert!(short.is_none_or(|short| long == short[..]));
+        for flipped in [0, n as usize % (long.len() * 8)] {
+            let mut bytes = long.to_vec();
+            bytes[flipped / 8] ^= u8::from(flipped > 0) << (flipped % 8);
+            let view = PacketView::new(&bytes, bytes.len() + zeros);
+            if let Some(plain) = PacketView::of_plain_data(&bytes, bytes.len() + zeros) {
+                let view = view.unwrap();
+                assert_eq!(format!("{plain:?}"), format!("{view:?}"));
+                let is_right = plain.verify_checksum(&pseudo, &[], zeros);
+                assert_eq!(is_right, flipped == 0, "bit {flipped}");
+                let real = vec![0; zeros];
+                assert_eq!(view.verify_checksum(&pseudo, &real, 0), is_right);
+            }
+        }
+    }
+}

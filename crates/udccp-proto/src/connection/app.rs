@@ -30,6 +30,12 @@ impl Connection {
         taken.map_err(SendError::Full)
     }
 
+    /// Whether at this very instant congestion control was asked, and said that data waits.
+    #[inline]
+    pub(crate) fn is_blocked(&self, now: Instant) -> bool {
+        self.blocked_at == Some(now)
+    }
+
     fn may_send(&self) -> bool {
         self.state.is_sendable() && !self.wishes.closes && !self.peer_stopped_listening
     }

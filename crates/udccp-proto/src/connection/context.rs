@@ -19,7 +19,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) arena: &'a mut BytesMut,
     /// The CCIDs that exist here.
     pub(crate) registry: &'a CcidRegistry,
-    /// The packet to send. It is built in place, since a datagram is large to hand from function to
-    /// function.
-    pub(crate) out: Option<Datagram>,
+    /// The packet to send. It is built where it is wanted, since a datagram is large to hand from
+    /// function to function.
+    pub(crate) out: &'a mut Option<Datagram>,
 }

@@ -102,6 +102,9 @@ pub(crate) struct Connection {
     ack_records: AckRecords,
     drops: DropLog,
     send_queue: SendQueue,
+    /// When congestion control last kept the first message from leaving, until an acknowledgement
+    /// or a timeout.
+    blocked_at: Option<Instant>,
     recv_queue: RecvQueue,
     outbox: Outbox,
     timers: Timers,
@@ -173,6 +176,7 @@ impl Connection {
             ack_records: AckRecords::default(),
             drops: DropLog::new(MAX_DROP_RUNS),
             send_queue: SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy),
+            blocked_at: None,
             recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
             outbox: Outbox::default(),
             timers: Timers::new(),

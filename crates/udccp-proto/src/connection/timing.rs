@@ -47,6 +47,11 @@ impl Timing {
         self.owed_echo = Some((timestamp, now));
     }
 
+    /// Whether an echo is owed.
+    pub(crate) const fn owes_echo(&self) -> bool {
+        self.owed_echo.is_some()
+    }
+
     /// Takes the echo that is owed: the timestamp, and its elapsed time in units of 10
     /// microseconds.
     pub(crate) fn take_echo(&mut self, now: Instant) -> Option<(u32, u32)> {

@@ -25,8 +25,12 @@ impl Endpoint {
         let Some((connection, mut ctx)) = self.connection(now, id) else {
             return Err(SendError::NotOpen(message));
         };
+        // Behind others that wait for the window, a message without a deadline changes nothing.
+        let only_waits = connection.is_blocked(now) && message.deadline.is_none();
         let sent = connection.send(&mut ctx, message);
-        self.make_ready(id.index);
+        if !only_waits || sent.is_err() {
+            self.make_ready(id.index);
+        }
         sent
     }
 

@@ -3,7 +3,7 @@
 use udccp_base::{Datagram, Instant, Machine};
 
 use super::Endpoint;
-use crate::connection::State;
+use crate::connection::{Ctx, State};
 
 /// Packets that a connection sends in one turn: enough for a driver to hand over as one batch.
 const PACKETS_PER_TURN: u32 = 16;
@@ -27,10 +27,10 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        let datagram = match self.strays.pop_front() {
-            Some(stray) => Some(stray),
-            None => self.poll_connections(now),
-        };
+        let mut datagram = self.strays.pop_front();
+        if datagram.is_none() {
+            self.poll_connections(now, &mut datagram);
+        }
         self.stats.datagrams_sent += u64::from(datagram.is_some());
         datagram
     }
@@ -46,25 +46,23 @@ impl Machine for Endpoint {
 
 impl Endpoint {
     /// Serves the connections that may have something to send, in turn.
-    fn poll_connections(&mut self, now: Instant) -> Option<Datagram> {
+    fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) {
         while let Some(&index) = self.ready.front() {
-            if let Some((connection, mut ctx)) = self.connection_at(now, index)
-                && connection.poll_transmit(&mut ctx)
+            if let Some((connection, ctx)) = self.connection_at(now, index)
+                && connection.poll_transmit(&mut Ctx { out, ..ctx })
             {
-                let out = ctx.out;
                 self.turn += 1;
                 if self.turn >= PACKETS_PER_TURN {
                     self.ready.rotate_left(1);
                     self.turn = 0;
                 }
-                return out;
+                return;
             }
             self.ready.pop_front();
             self.turn = 0;
             self.slots.replace_ready(index, false);
             self.settle(index);
         }
-        None
     }
 
     /// A connection has said all: sets its timer, and forgets it where it is over.

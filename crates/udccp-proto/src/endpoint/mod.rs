@@ -40,8 +40,8 @@ pub struct ConnectionId {
     pub(crate) generation: u32,
 }
 
-/// Bytes of header that are allocated at once.
-const ARENA_BYTES: usize = 64 << 10;
+/// Bytes of long headers that are allocated at once.
+const ARENA_BYTES: usize = 8 << 10;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. See the crate's front page for a run loop.
@@ -63,6 +63,8 @@ pub struct Endpoint {
     reset_limit: TokenBucket,
     outside: Pressure,
     arena: BytesMut,
+    /// Where a connection would put a packet while it is asked for none.
+    no_packet: Option<Datagram>,
     stats: EndpointStats,
 }
 
@@ -83,6 +85,7 @@ impl Endpoint {
             reset_limit: TokenBucket::new(config.stray_resets_per_sec),
             outside: Pressure::None,
             arena: BytesMut::with_capacity(ARENA_BYTES),
+            no_packet: None,
             stats: EndpointStats::default(),
             config,
         }
@@ -90,14 +93,14 @@ impl Endpoint {
 
     /// A connection together with what it may use of the endpoint.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
-        let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out: None };
+        let (events, arena, out) = (&mut self.events, &mut self.arena, &mut self.no_packet);
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out };
         self.slots.at(index).map(|connection| (connection, ctx))
     }
 
     fn connection(&mut self, now: Instant, id: ConnectionId) -> Option<(&mut Connection, Ctx<'_>)> {
-        let (events, arena) = (&mut self.events, &mut self.arena);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out: None };
+        let (events, arena, out) = (&mut self.events, &mut self.arena, &mut self.no_packet);
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out };
         self.slots.get_mut(id).map(|connection| (connection, ctx))
     }
 

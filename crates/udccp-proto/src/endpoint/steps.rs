@@ -48,9 +48,16 @@ impl Endpoint {
             self.stats.malformed += 1;
             return None;
         }
-        let Ok(view) = PacketView::new(&datagram.header, datagram.transport_len()) else {
-            self.stats.malformed += 1;
-            return None;
+        let (header, len) = (&datagram.header, datagram.transport_len());
+        let view = match PacketView::of_plain_data(header, len) {
+            Some(view) => view,
+            None => match PacketView::new(header, len) {
+                Ok(view) => view,
+                Err(_) => {
+                    self.stats.malformed += 1;
+                    return None;
+                }
+            },
         };
         // Inside UDP, the UDP checksum did the work (RFC 6773 section 3.3).
         if datagram.dst.port() == 0 && !has_right_checksum(&view, datagram) {

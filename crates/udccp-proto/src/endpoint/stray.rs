@@ -1,7 +1,7 @@
 //! Answers to packets that belong to no connection (RFC 4340 section 8.3.1).
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Ecn, Payload};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, PseudoHeader, RawSeq, ResetCode, Seqno};
 
 use crate::connection::Received;
@@ -37,7 +37,7 @@ pub(super) fn reset_for(
     } else {
         emitter.finish_encapsulated(0);
     }
-    let header = arena.split().freeze();
+    let header = HeaderBytes::take_from(arena);
     let (ecn, payload) = (Ecn::NotEct, Payload::EMPTY);
     Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
 }

@@ -113,7 +113,7 @@ impl Net {
         all.extend_from_slice(&d.payload.to_bytes());
         let bit = self.rng.below(all.len() as u64 * 8) as usize;
         all[bit / 8] ^= 1 << (bit % 8);
-        Datagram { header: all.freeze(), payload: Payload::EMPTY, ..d }
+        Datagram { header: all.freeze().into(), payload: Payload::EMPTY, ..d }
     }
 
     /// When something next happens.

@@ -90,12 +90,12 @@ pub fn finished(
     }
     let data = payload.to_bytes();
     emitter.finish(&PseudoHeader::new(like.src.ip(), like.dst.ip()), &data, 0);
-    Datagram { header: buf.freeze(), payload, ecn: Ecn::NotEct, ..like.clone() }
+    Datagram { header: buf.freeze().into(), payload, ecn: Ecn::NotEct, ..like.clone() }
 }
 
 /// The header and data as one piece of bytes, as they come from a socket.
 pub fn in_one_piece(d: &Datagram) -> Datagram {
     let mut all = d.header.to_vec();
     all.extend_from_slice(&d.payload.to_bytes());
-    Datagram { header: Bytes::from(all), payload: Payload::EMPTY, ..d.clone() }
+    Datagram { header: all.into(), payload: Payload::EMPTY, ..d.clone() }
 }

@@ -122,7 +122,7 @@ mod tests {
             dst: dst.parse().unwrap(),
             protocol: Datagram::DCCP,
             ecn: Ecn::NotEct,
-            header: Bytes::from_static(&[1, 2, 3]),
+            header: vec![1, 2, 3].into(),
             payload: Payload::Bytes(Bytes::from_static(&[4, 5])),
         }
     }

@@ -1,6 +1,5 @@
 //! The checker sees what must not be.
 
-use bytes::Bytes;
 use udccp_base::{Ecn, Seed};
 use udccp_link::{Backlog, Drops, LinkConfig, LinkStats, QueueLimit};
 
@@ -29,7 +28,7 @@ fn parcel(slot: u32) -> Parcel {
 }
 
 fn meta(uid: u64) -> Meta {
-    Meta { sent: Instant::ZERO, uid, path: 0 }
+    Meta { sent: Instant::ZERO, uid, path: 0, has_data: true }
 }
 
 fn datagram(first_byte: u8) -> Datagram {
@@ -38,7 +37,7 @@ fn datagram(first_byte: u8) -> Datagram {
         dst: ([10, 2, 0, 1], 0).into(),
         protocol: 253,
         ecn: Ecn::NotEct,
-        header: Bytes::from(vec![first_byte; 8]),
+        header: vec![first_byte; 8].into(),
         payload: Payload::EMPTY,
     }
 }

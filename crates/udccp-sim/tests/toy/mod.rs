@@ -7,7 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{BufMut, BytesMut};
 use udccp_base::{
-    Datagram, Duration, Ecn, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+    Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe, SendOutcome,
+    Transport,
 };
 use udccp_sim::PairAddresses;
 
@@ -33,7 +34,7 @@ impl Wire {
             dst: SocketAddr::new(to, 0),
             protocol: PROTOCOL,
             ecn: Ecn::NotEct,
-            header: self.arena.split().freeze(),
+            header: HeaderBytes::take_from(&mut self.arena),
             payload,
         }
     }

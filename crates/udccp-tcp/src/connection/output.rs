@@ -1,7 +1,6 @@
 //! Segments leave: header bytes, options, what is acknowledged.
 
-use bytes::Bytes;
-use udccp_base::{Datagram, Ecn, Instant, Payload};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
 
 use super::{Connection, Control, Event};
 use crate::send::Segment;
@@ -123,18 +122,26 @@ impl Connection {
 
     #[inline]
     fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn) -> Datagram {
-        if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
-            self.arena.reserve(ARENA_BYTES);
-        }
-        header.emit(&mut self.arena, self.pseudo_out, data as usize);
-        let bytes: Bytes = self.arena.split().freeze();
+        let header = match header.usual_bytes(self.pseudo_out, data as usize) {
+            Some(bytes) => HeaderBytes::short(&bytes).unwrap_or_default(),
+            None => self.emit_any(header, data),
+        };
         Datagram {
             src: self.raw_ip.0,
             dst: self.raw_ip.1,
             protocol: Datagram::TCP,
             ecn,
-            header: bytes,
+            header,
             payload: Payload::Zeros(data),
         }
+    }
+
+    /// A header with other options than timestamps alone.
+    fn emit_any(&mut self, header: &TcpHeader<'_>, data: u32) -> HeaderBytes {
+        if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
+            self.arena.reserve(ARENA_BYTES);
+        }
+        header.emit(&mut self.arena, self.pseudo_out, data as usize);
+        HeaderBytes::take_from(&mut self.arena)
     }
 }

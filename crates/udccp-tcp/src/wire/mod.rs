@@ -144,16 +144,29 @@ impl<'a> TcpHeader<'a> {
     /// Appends the header to `out`, with the checksum for `zeros` zero bytes of data after it.
     #[inline]
     pub(crate) fn emit(&self, out: &mut BytesMut, pseudo: Sum, zeros: usize) {
-        if let Some((val, echo)) = self.options.only_timestamps() {
-            let fixed = self.fixed_words(USUAL);
-            let timestamps = [TIMESTAMPS_ALONE, val, echo];
-            let sum = pseudo.add_length(USUAL + zeros).add_words(&fixed).add_words(&timestamps);
-            put_fixed(out, fixed, sum);
-            out.extend_from_slice(&TIMESTAMPS_ALONE.to_be_bytes());
-            put_pair(out, timestamps[1], timestamps[2]);
-            return;
+        match self.usual_bytes(pseudo, zeros) {
+            Some(bytes) => out.extend_from_slice(&bytes),
+            None => self.emit_any(out, pseudo, zeros),
         }
-        self.emit_any(out, pseudo, zeros);
+    }
+
+    /// The whole header, where timestamps are its only options.
+    #[inline]
+    pub(crate) fn usual_bytes(&self, pseudo: Sum, zeros: usize) -> Option<[u8; USUAL]> {
+        let (val, echo) = self.options.only_timestamps()?;
+        let fixed = self.fixed_words(USUAL);
+        let timestamps = [TIMESTAMPS_ALONE, val, echo];
+        let sum = pseudo.add_length(USUAL + zeros).add_words(&fixed).add_words(&timestamps);
+        let pair = |first: u32, second: u32| u64::from(first) << 32 | u64::from(second);
+        let words = [
+            pair(fixed[0], fixed[1]),
+            pair(fixed[2], fixed[3]),
+            pair(u32::from(sum.finish()) << 16, timestamps[0]),
+            pair(timestamps[1], timestamps[2]),
+        ];
+        let mut bytes = [0; USUAL];
+        bytes.copy_from_slice(words.map(u64::to_be_bytes).as_flattened());
+        Some(bytes)
     }
 
     fn emit_any(&self, out: &mut BytesMut, pseudo: Sum, zeros: usize) {

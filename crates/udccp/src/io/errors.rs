@@ -94,7 +94,6 @@ mod tests {
     use std::io;
     use std::time::Duration;
 
-    use bytes::Bytes;
     use udccp_base::{Datagram, Ecn, Payload};
 
     use super::*;
@@ -113,7 +112,7 @@ mod tests {
                 dst: closed,
                 protocol: Datagram::DCCP,
                 ecn: Ecn::NotEct,
-                header: Bytes::from_static(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+                header: (1..=12).collect::<Vec<u8>>().into(),
                 payload: Payload::EMPTY,
             },
             64,

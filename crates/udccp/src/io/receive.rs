@@ -121,7 +121,7 @@ fn deliver_each(io: &UdpIo, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl F
     let ecn = ecn_from(meta.ecn);
     let stride = meta.stride.clamp(1, bytes.len());
     for from in (0..bytes.len()).step_by(stride) {
-        let header = bytes.slice(from..(from + stride).min(bytes.len()));
+        let header = bytes.slice(from..(from + stride).min(bytes.len())).into();
         let payload = Payload::EMPTY;
         deliver(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
     }

@@ -245,7 +245,7 @@ mod tests {
             dst: to.local_addr(),
             protocol: Datagram::DCCP,
             ecn: Ecn::Ect0,
-            header: Bytes::from(vec![fill; 4]),
+            header: vec![fill; 4].into(),
             payload: Payload::Bytes(Bytes::from(vec![fill; len - 4])),
         }
     }

@@ -15,10 +15,13 @@ impl Connection {
         }
         let Some(size) = self.front_len(ctx) else { return false };
         let Some(tx) = &mut self.tx else { return false };
-        if tx.poll_send(ctx.now, size as u32) != SendVerdict::Now {
+        let verdict = tx.poll_send(ctx.now, size as u32);
+        if verdict != SendVerdict::Now {
+            self.blocked_at = (verdict == SendVerdict::Blocked).then_some(ctx.now);
             self.start_deadline_timer();
             return false;
         }
+        self.blocked_at = None;
         let kind = self.data_kind(ctx, size);
         let Some(payload) = self.send_queue.pop() else { return false };
         self.write_packet(ctx, kind, payload);

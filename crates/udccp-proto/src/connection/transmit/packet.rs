@@ -1,6 +1,6 @@
 //! Writing one packet: header, options, checksum, and the books.
 
-use udccp_base::{Datagram, Ecn, Instant, Payload};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
 
 use super::super::received::data_checksum;
@@ -61,6 +61,18 @@ impl Connection {
             seq: self.seq.take_next(),
             kind,
         };
+        if let Some(bytes) = self.plain_data(&header, &payload) {
+            let ecn = self.ecn_of(ty);
+            self.account(
+                ctx.now,
+                PacketType::Data,
+                header.seq,
+                payload.len(),
+                ecn,
+                Told::default(),
+            );
+            return self.put_out(ctx, ecn, bytes, payload);
+        }
         let room = self.path.max_transport_len().saturating_sub(header.fixed_len() + payload.len());
         let mut emitter = Emitter::new(ctx.arena, &header);
         let mut sink = Bounded { emitter: &mut emitter, room };
@@ -74,16 +86,35 @@ impl Connection {
             };
             emitter.finish(&self.pseudo, bytes, zeros);
         }
-        let bytes = ctx.arena.split().freeze();
+        let bytes = HeaderBytes::take_from(ctx.arena);
         if told.features {
             // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
             let _ = self.take_activated(ctx);
         }
         let ecn = self.ecn_of(ty);
-        self.account(ctx.now, &header, payload.len(), ecn, told);
+        self.account(ctx.now, ty, header.seq, payload.len(), ecn, told);
+        self.put_out(ctx, ecn, bytes, payload);
+    }
+
+    #[inline]
+    fn put_out(&self, ctx: &mut Ctx<'_>, ecn: Ecn, header: HeaderBytes, payload: Payload) {
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        let protocol = Datagram::DCCP;
-        ctx.out = Some(Datagram { src, dst, protocol, ecn, header: bytes, payload });
+        *ctx.out = Some(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
+    }
+
+    /// The header of a Data packet without options, the normal case, for the price of what it
+    /// needs; `None` where there is more to say.
+    #[inline]
+    fn plain_data(&self, header: &Header, payload: &Payload) -> Option<HeaderBytes> {
+        let &Payload::Zeros(zeros) = payload else { return None };
+        let has_options = self.timing.owes_echo()
+            || (self.agreed.send_ndp && self.ndp_run > 0)
+            || (self.config.data_checksum && self.agreed.peer_checks_data);
+        if has_options || self.path.encapsulated {
+            return None;
+        }
+        let bytes = header.plain_data(&self.pseudo, zeros as usize)?;
+        HeaderBytes::short(&bytes)
     }
 
     /// Data and acknowledgements are congestion controlled, and may be marked; ECT(0), since
@@ -224,10 +255,17 @@ impl Connection {
     }
 
     /// Tells everyone who keeps books of what left.
-    fn account(&mut self, now: Instant, header: &Header, size: usize, ecn: Ecn, told: Told) {
-        let ty = header.packet_type();
+    #[inline]
+    fn account(
+        &mut self,
+        now: Instant,
+        ty: PacketType,
+        seq: Seqno,
+        size: usize,
+        ecn: Ecn,
+        told: Told,
+    ) {
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
-        let seq = header.seq;
         let c = &mut self.counters;
         c.packets_sent += 1;
         if is_data {

@@ -1,0 +1,127 @@
+//! The bytes of a transport header, kept where the datagram is.
+
+use core::fmt;
+use core::ops::{Deref, RangeBounds};
+
+use bytes::{Bytes, BytesMut};
+
+/// The bytes of a transport header, possibly followed by data. Short ones, which most headers of
+/// departing packets are, lie in the datagram itself; longer ones, and received buffers, are
+/// shared and never copied.
+#[derive(Clone)]
+pub struct HeaderBytes(Store);
+
+#[derive(Clone)]
+enum Store {
+    Short { len: u8, bytes: [u8; HeaderBytes::SHORT] },
+    Shared(Bytes),
+}
+
+impl HeaderBytes {
+    /// Longest header that lies in the datagram itself, in bytes: a TCP header with timestamps, a
+    /// DCCP acknowledgement of some hundred packets.
+    pub const SHORT: usize = 38;
+
+    /// No bytes.
+    pub const EMPTY: Self = Self(Store::Short { len: 0, bytes: [0; Self::SHORT] });
+
+    /// A copy of so few bytes; `None` where they are more than [`Self::SHORT`].
+    #[inline]
+    pub fn short(header: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::SHORT];
+        bytes.get_mut(..header.len())?.copy_from_slice(header);
+        Some(Self(Store::Short { len: header.len() as u8, bytes }))
+    }
+
+    /// Takes what was written to `arena`, which is empty then: few bytes are copied, so that the
+    /// arena is used again; more are split off it.
+    #[inline]
+    pub fn take_from(arena: &mut BytesMut) -> Self {
+        match Self::short(arena) {
+            Some(short) => {
+                arena.clear();
+                short
+            }
+            None => Self(Store::Shared(arena.split().freeze())),
+        }
+    }
+
+    /// A part of the bytes: a slice of the same buffer, or a copy of a short header's.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Bytes {
+        match &self.0 {
+            Store::Short { .. } => Bytes::copy_from_slice(self).slice(range),
+            Store::Shared(bytes) => bytes.slice(range),
+        }
+    }
+}
+
+impl Deref for HeaderBytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Store::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or(bytes),
+            Store::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for HeaderBytes {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl From<Bytes> for HeaderBytes {
+    fn from(bytes: Bytes) -> Self {
+        Self(Store::Shared(bytes))
+    }
+}
+
+impl From<Vec<u8>> for HeaderBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for HeaderBytes {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl AsRef<[u8]> for HeaderBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Eq for HeaderBytes {}
+
+impl fmt::Debug for HeaderBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes::copy_from_slice(self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_headers_read_alike_and_the_arena_is_used_again() {
+        let mut arena = BytesMut::with_capacity(1000);
+        for len in [0, 1, 38, 39, 200] {
+            let start = arena.as_ptr();
+            let written: Vec<u8> = (0..len as u8).collect();
+            arena.extend_from_slice(&written);
+            let header = HeaderBytes::take_from(&mut arena);
+            assert!(arena.is_empty() && header == written);
+            assert_eq!(header, HeaderBytes::from(written.clone()));
+            assert_eq!(header.slice(len / 2..), written[len / 2..]);
+            assert_eq!(len <= HeaderBytes::SHORT, arena.as_ptr() == start);
+        }
+        assert!(size_of::<HeaderBytes>() <= 40);
+    }
+}
