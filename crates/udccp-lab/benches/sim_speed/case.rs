@@ -62,7 +62,7 @@ impl Case {
         let root = document::parse("benchmark", self.text()).unwrap_or_else(|e| panic!("{e}"));
         let experiment = Experiment::from_node(root, Path::new("benchmark"));
         let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
-        let scenario = experiment.scenario(&Vec::new(), None).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
         let run = udccp_lab::run(&experiment.id, &scenario, 1, RunOptions::default());
         run.expect("a run of the benchmark's scenario")
     }

@@ -2,17 +2,23 @@
 //! and how both move with the number of flows and with the window. The peer is the same simulator,
 //! links and recorders carrying the same packets with no protocol at all, in the same process.
 //!
-//! `cargo bench -p udccp-lab --bench sim_speed`; `-- --quick` runs a fifth of the time once, and
-//! `-- --only "CCID 2 + CUBIC" --seconds 10 --runs 1` chooses rows by a part of their name.
+//! Where ns-2 is installed, it runs the same scenarios, and the last column is how many times as
+//! many packets a second this simulator delivers.
+//!
+//! `cargo bench -p udccp-lab --bench sim_speed`; `-- --quick` runs a fifth of the time once,
+//! `-- --only "CCID 2 + CUBIC" --seconds 10 --runs 1` chooses rows by a part of their name, and
+//! `-- --no-ns2` leaves ns-2 out.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 mod bare;
 mod case;
 mod cost;
+mod ns2;
 
 use case::{Case, MIXES, Mix};
 use cost::Cost;
+use ns2::Outcome;
 use udccp_base::Duration;
 
 /// What the command line asks for.
@@ -23,6 +29,7 @@ struct Options {
     seconds: Option<u64>,
     runs: u64,
     quick: bool,
+    ns2: bool,
 }
 
 impl Options {
@@ -35,11 +42,26 @@ impl Options {
         let number = |key: &str| value(key).map(|v| v.parse().expect("a whole number"));
         let quick = arguments.iter().any(|a| a == "--quick");
         let runs = number("--runs").unwrap_or(if quick { 1 } else { 3 });
-        Self { only: value("--only"), seconds: number("--seconds"), runs, quick }
+        let ns2 = !arguments.iter().any(|a| a == "--no-ns2");
+        Self { only: value("--only"), seconds: number("--seconds"), runs, quick, ns2 }
     }
 
     fn wants(&self, name: &str) -> bool {
         self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    }
+
+    /// The same in ns-2, and the ratio.
+    fn beside_ns2(&self, case: &Case, cost: &Cost) -> String {
+        if !self.ns2 {
+            return String::new();
+        }
+        match ns2::run(case) {
+            Outcome::PerSecond(rate) => {
+                format!("ns-2 {:.2} M/s, {:.1} x", rate / 1e6, cost.per_second() / rate)
+            }
+            Outcome::Ended(words) => format!("ns-2 ended: {words}"),
+            Outcome::Absent => "ns-2 is not here (apt-get install ns2)".to_owned(),
+        }
     }
 
     /// Runs a row and prints it, if it is wanted.
@@ -56,7 +78,7 @@ impl Options {
         let cost = case.run(self.runs);
         let heap_kib = cost.heap_bytes as f64 / 1024.0;
         println!(
-            "{name} {:>6} {:>9} {:>7.3} {:>6.2} {:>6.0} {:>5.1} {:>9.0} {:>7.0}",
+            "{name} {:>6} {:>9} {:>7.3} {:>6.2} {:>6.0} {:>5.1} {:>9.0} {:>7.0}  {}",
             case.bdp_packets(),
             cost.delivered,
             cost.cpu_s,
@@ -65,6 +87,7 @@ impl Options {
             cost.events_per_packet(),
             heap_kib / case.flows as f64,
             cost.heap_bytes as f64 / (2 * case.bdp_packets()) as f64,
+            self.beside_ns2(&case, &cost),
         );
         Some(cost)
     }

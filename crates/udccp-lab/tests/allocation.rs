@@ -1,0 +1,71 @@
+//! No packet of a simulation allocates, whatever its protocol: what a run allocates is for its
+//! flows, its intervals, and the most packets that were ever under way.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use udccp_lab::schema::Experiment;
+use udccp_lab::{RunOptions, document};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is handed on unchanged to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `alloc` above, hence from the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations and packets delivered in a run of so many seconds.
+fn run(protocols: [&str; 2], seconds: u64) -> (u64, u64) {
+    let mut text = format!(
+        "schema = 1\nid = \"allocation\"\n[topology]\nshape = \"dumbbell\"\n\
+         access = {{ rate = \"1 Gbit/s\", delay = \"0 ms\" }}\n\
+         bottleneck = {{ rate = \"20 Mbit/s\", rtt = \"40 ms\", limit = \"1.0 bdp\" }}\n\
+         [time]\nduration = \"{seconds} s\"\n\
+         measure = {{ from = \"1 s\", to = \"{seconds} s\", every = \"1 s\" }}\n"
+    );
+    for (i, protocol) in protocols.iter().enumerate() {
+        text += &format!(
+            "[[flow]]\nname = \"f{i}\"\nprotocol = \"{protocol}\"\nstart = \"0 s\"\n\
+             traffic = \"bulk\"\n"
+        );
+    }
+    let root = document::parse("allocation", text).unwrap_or_else(|e| panic!("{e}"));
+    let experiment = Experiment::from_node(root, Path::new("allocation"));
+    let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
+    let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let record = udccp_lab::run(&experiment.id, &scenario, 1, RunOptions::default());
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let record = record.expect("a run");
+    (allocations, record.flows.iter().map(|f| f.packets_delivered).sum())
+}
+
+#[test]
+fn twice_the_packets_cost_hardly_more_allocations() {
+    let mixes = [["dccp/ccid2", "tcp/cubic"], ["dccp/ccid2", "dccp/ccid2"], ["tcp/newreno"; 2]];
+    for protocols in mixes {
+        let (short, long) = (run(protocols, 10), run(protocols, 20));
+        let (allocations, packets) = (long.0.saturating_sub(short.0), long.1 - short.1);
+        assert!(packets > 15_000, "{packets}");
+        // Samples of intervals, and blocks that the few long headers are cut from.
+        assert!(
+            allocations < packets / 100,
+            "{protocols:?}: {allocations} allocations for {packets} packets"
+        );
+    }
+}
