@@ -12,7 +12,7 @@ use udccp_proto::{
     CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
     ListenConfig, RecvError, State,
 };
-use udccp_wire::{HeaderKind, PacketType, ResetCode, Seqno, ServiceCode};
+use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno, ServiceCode};
 
 const CCID2: [&str; 4] =
     ["ccid2-basic.pcap", "ccid2-ipv6.pcap", "ccid2-loss2.pcap", "ccid2-serverclose.pcap"];
@@ -91,7 +91,7 @@ fn linux_like() -> ConnectionConfig {
 }
 
 /// Our client against the captured server.
-fn play_client(name: &str) -> (Stage, CloseOutcome) {
+fn play_client(name: &str, config: ConnectionConfig) -> (Stage, CloseOutcome) {
     let packets = capture::read(name);
     let request = packets.iter().find(|p| p.from_client).expect("a Request");
     let header = request.packet.header;
@@ -105,7 +105,7 @@ fn play_client(name: &str) -> (Stage, CloseOutcome) {
         remote,
         remote_port: header.dst_port,
         service,
-        config: linux_like(),
+        config,
     };
     let id = end.connect(now, options).unwrap();
     let mut stage = Stage {
@@ -147,7 +147,7 @@ fn addresses(captured: &Captured) -> (SocketAddr, SocketAddr) {
 #[test]
 fn our_client_lives_through_each_connection_with_the_kernels_server() {
     for name in CCID2 {
-        let (stage, outcome) = play_client(name);
+        let (stage, outcome) = play_client(name, linux_like());
         let stats = stage.end.stats(stage.id.unwrap()).unwrap();
         let drops = stats.counters.drops;
         assert_eq!((drops.bad_options, drops.unexpected_type), (0, 0), "{name}");
@@ -162,48 +162,84 @@ fn our_client_lives_through_each_connection_with_the_kernels_server() {
 
 #[test]
 fn our_client_is_told_of_a_bad_service_code() {
-    let (_, outcome) = play_client("ccid2-badservice.pcap");
+    let (_, outcome) = play_client("ccid2-badservice.pcap", linux_like());
     let (code, data) = (ResetCode::BadServiceCode, [0; 3]);
     assert_eq!(outcome, Some(RecvError::Closed(CloseReason::PeerReset { code, data })));
+}
+
+/// Our server against the captured client.
+fn play_server(name: &str, connection: ConnectionConfig) -> (Stage, ConnectionId, u64) {
+    let packets = capture::read(name);
+    let request = packets.iter().find(|p| p.from_client).unwrap();
+    let response = packets.iter().find(|p| !p.from_client).unwrap();
+    let header = request.packet.header;
+    let mut end = Endpoint::new(EndpointConfig::new([8; 32]));
+    let listen = ListenConfig { connection, ..ListenConfig::new(ServiceCode(42)) };
+    let listener = end.listen(None, header.dst_port, listen).unwrap();
+    let (remote, local) = addresses(request);
+    let mut stage = Stage {
+        now: Instant::from_nanos(1_000_000),
+        end,
+        id: None,
+        sent: Vec::new(),
+        first: [Some(response.packet.header.seq), None],
+        ports: [header.dst_port, header.src_port],
+        addresses: [local, remote],
+    };
+    let mut accepted = None;
+    for captured in packets.iter().filter(|p| p.from_client) {
+        stage.replay(captured);
+        if accepted.is_none() {
+            accepted = stage.end.accept(listener);
+        }
+    }
+    let id = accepted.unwrap_or_else(|| panic!("{name}: no connection"));
+    let sent_data =
+        |p: &&Captured| p.from_client && p.packet.header.kind.packet_type().carries_app_data();
+    let messages = packets.iter().filter(sent_data).count() as u64 - 1;
+    (stage, id, messages)
 }
 
 #[test]
 fn our_server_opens_with_the_kernels_client_and_answers_all_it_asks() {
     for name in CCID2 {
-        let packets = capture::read(name);
-        let request = packets.iter().find(|p| p.from_client).unwrap();
-        let response = packets.iter().find(|p| !p.from_client).unwrap();
-        let header = request.packet.header;
-        let mut end = Endpoint::new(EndpointConfig::new([8; 32]));
-        let listen =
-            ListenConfig { connection: linux_like(), ..ListenConfig::new(ServiceCode(42)) };
-        let listener = end.listen(None, header.dst_port, listen).unwrap();
-        let (remote, local) = addresses(request);
-        let mut stage = Stage {
-            now: Instant::from_nanos(1_000_000),
-            end,
-            id: None,
-            sent: Vec::new(),
-            first: [Some(response.packet.header.seq), None],
-            ports: [header.dst_port, header.src_port],
-            addresses: [local, remote],
-        };
-        let mut accepted = None;
-        for captured in packets.iter().filter(|p| p.from_client) {
-            stage.replay(captured);
-            if accepted.is_none() {
-                accepted = stage.end.accept(listener);
-            }
-        }
-        let id = accepted.unwrap_or_else(|| panic!("{name}: no connection"));
+        let (stage, id, messages) = play_server(name, linux_like());
         let stats = stage.end.stats(id).unwrap();
-        let sent_data =
-            |p: &&Captured| p.from_client && p.packet.header.kind.packet_type().carries_app_data();
-        let messages = packets.iter().filter(sent_data).count() as u64 - 1;
         assert_eq!(stats.counters.drops.bad_options, 0, "{name}");
         assert!(stats.counters.data_packets_received + 2 >= messages, "{name}: {stats:?}");
         assert!(stats.counters.acks_sent > 1, "{name}");
     }
+}
+
+fn ccid3() -> ConnectionConfig {
+    ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..ConnectionConfig::default() }
+}
+
+#[test]
+fn our_ccid_3_sender_takes_the_kernels_feedback() {
+    let (stage, _) = play_client("ccid3-basic.pcap", ccid3());
+    let stats = stage.end.stats(stage.id.unwrap()).unwrap();
+    assert_eq!((stats.tx_ccid, stats.rx_ccid), (Some(3), Some(3)));
+    assert_eq!(stats.counters.drops.bad_options, 0);
+    assert!(stats.counters.data_packets_acked > 10, "{stats:?}");
+    assert_eq!(stats.loss_event_rate, Some(0.0));
+}
+
+#[test]
+fn our_ccid_3_receiver_answers_the_kernels_data_with_what_it_reads() {
+    let (stage, id, messages) = play_server("ccid3-basic.pcap", ccid3());
+    let stats = stage.end.stats(id).unwrap();
+    assert_eq!((stats.tx_ccid, stats.rx_ccid), (Some(3), Some(3)));
+    assert_eq!(stats.counters.drops.bad_options, 0);
+    assert!(stats.counters.data_packets_received + 2 >= messages, "{stats:?}");
+    // Linux looks for these two, on acknowledgements at about a round-trip time's distance.
+    let reports = stage.sent.iter().filter(|d| {
+        let view = PacketView::new(&d.header, d.transport_len()).unwrap();
+        let options: Vec<_> = view.options().flatten().collect();
+        options.iter().any(|o| matches!(o, OptionRef::ReceiveRate(_)))
+            && options.iter().any(|o| matches!(o, OptionRef::LossEventRate(_)))
+    });
+    assert!((8..60).contains(&reports.count()));
 }
 
 #[test]

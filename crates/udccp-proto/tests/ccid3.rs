@@ -2,11 +2,12 @@
 
 mod common;
 
+use common::packet::{forge, numbers};
 use common::pair::{CLIENT, Pair, SERVER};
 use common::{Faults, Net};
 use udccp_base::{Datagram, Duration};
 use udccp_proto::{CloseReason, ConnectionConfig, State};
-use udccp_wire::{OptionRef, PacketType, PacketView, ResetCode};
+use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -33,7 +34,6 @@ fn agreed(pair: &Pair) -> [u8; 2] {
     [client.tx_ccid.unwrap(), server.tx_ccid.unwrap()]
 }
 
-//= 4342-4-1 test
 //= 4340-10-1 test
 #[test]
 fn the_servers_first_choice_that_the_client_offers_is_taken() {
@@ -105,6 +105,7 @@ fn stream(pair: &mut Pair, span: Duration) -> usize {
 }
 
 //= 4342-8.1-1 test
+//= 5348-3.2.1-1 test
 //= 4342-8.2-1 test
 //= 4342-8.3-1 test
 //= 4342-8.6-1 test
@@ -112,7 +113,7 @@ fn stream(pair: &mut Pair, span: Duration) -> usize {
 #[test]
 fn feedback_packets_have_what_they_must_and_data_has_the_counter() {
     let mut pair = connect(4, both(&[3]), both(&[3]));
-    let seen = std::sync::Arc::new(std::sync::Mutex::new((0, [0_u32; 16])));
+    let seen = std::sync::Arc::new(std::sync::Mutex::new((0, [0_u32; 16], None::<Seqno>)));
     let tally = seen.clone();
     pair.net.filter = Some(Box::new(move |from, d: &Datagram| {
         let view = PacketView::new(&d.header, d.transport_len()).unwrap();
@@ -122,6 +123,9 @@ fn feedback_packets_have_what_they_must_and_data_has_the_counter() {
         match (from, view.packet_type()) {
             (CLIENT, PacketType::Data | PacketType::DataAck) => {
                 tally.1[usize::from(view.ccval())] += 1;
+                let seq = view.header().seq;
+                assert!(tally.2.is_none_or(|last| last.next() == seq), "every packet has a number");
+                tally.2 = Some(seq);
             }
             (SERVER, PacketType::Ack) if has(|o| matches!(o, OptionRef::ReceiveRate(_))) => {
                 assert_eq!(view.ccval(), 0);
@@ -135,7 +139,7 @@ fn feedback_packets_have_what_they_must_and_data_has_the_counter() {
         true
     }));
     stream(&mut pair, ms(1000));
-    let (feedback, counters) = *seen.lock().unwrap();
+    let (feedback, counters, _) = *seen.lock().unwrap();
     // 20 ms a round trip: some fifty reports.
     assert!((40..75).contains(&feedback), "{feedback}");
     assert!(counters.iter().all(|&n| n > 0), "{counters:?}");
@@ -194,4 +198,34 @@ fn a_pause_costs_no_more_than_the_initial_rate() {
     let rtt = pair.stats(CLIENT).srtt.unwrap();
     let x = pair.stats(CLIENT).x_bytes_per_sec.unwrap();
     assert!(x * rtt.as_secs_f64() >= 1990.0, "{x} B/s");
+}
+
+//= 4342-8-1 test
+//= 4342-8.3-2 test
+//= 4342-8.5-1 test
+//= 4342-8.6-2 test
+//= 4342-8.6.1-3 test
+#[test]
+fn reports_on_data_packets_are_ignored() {
+    let mut pair = connect(8, both(&[3]), both(&[3]));
+    stream(&mut pair, ms(1000));
+    pair.pass(ms(50));
+    let x = pair.stats(CLIENT).x_bytes_per_sec;
+    let like = pair.net.last[SERVER].clone().unwrap();
+    let (_, seq, _) = numbers(&like);
+    let ack = numbers(pair.net.last[CLIENT].as_ref().unwrap()).1;
+    let bad = [0, 0, 0, 0, 0, 0, 5, 0, 0, 1];
+    let options = [
+        OptionRef::ElapsedTime(0),
+        OptionRef::ReceiveRate(1),
+        OptionRef::LossEventRate(1),
+        OptionRef::LossIntervals { skip_length: 0, intervals: &bad[1..] },
+    ];
+    let data = forge(&like, HeaderKind::Data, seq.add(1), &options);
+    pair.net.deliver(CLIENT, data);
+    assert_eq!(pair.stats(CLIENT).x_bytes_per_sec, x);
+    // The same on an acknowledgement is believed.
+    let acknowledgement = forge(&like, HeaderKind::Ack { ack }, seq.add(2), &options);
+    pair.net.deliver(CLIENT, acknowledgement);
+    assert_ne!(pair.stats(CLIENT).x_bytes_per_sec, x);
 }

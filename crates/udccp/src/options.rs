@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use udccp_proto::ccid::{Ccid2Config, CcidRegistry};
+use udccp_proto::ccid::{Ccid2Config, Ccid3Config, CcidRegistry};
 use udccp_proto::{ConnectionConfig, QueuePolicy};
 
 use crate::io::RECV_BUFFER_BYTES;
@@ -85,7 +85,7 @@ impl EndpointOptions {
         self
     }
 
-    /// The CCIDs that connections can use, experimental ones included (default: CCID 2).
+    /// The CCIDs that connections can use, experimental ones included (default: CCIDs 2 and 3).
     #[must_use]
     pub fn ccids(mut self, ccids: CcidRegistry) -> Self {
         self.ccids = ccids;
@@ -124,6 +124,9 @@ impl Default for Options {
             // Room for a few full batches, so that a writer finds the next one filled.
             send_queue_packets: 512,
             send_queue_bytes: 1 << 20,
+            // CCID 2 where the peer has it in its list; a peer that insists on CCID 3 has its way.
+            tx_ccids: vec![2, 3],
+            rx_ccids: vec![2, 3],
             ..ConnectionConfig::default()
         };
         Self { config, backlog: 128, local_port: None }
@@ -146,9 +149,9 @@ macro_rules! setters {
 }
 
 setters! {
-    /// CCIDs for the data that we send, best first (default 2).
+    /// CCIDs for the data that we send, best first (default 2, 3). The listener's order counts.
     tx_ccids: Vec<u8> = tx_ccids;
-    /// CCIDs for the data that we receive, best first (default 2).
+    /// CCIDs for the data that we receive, best first (default 2, 3).
     rx_ccids: Vec<u8> = rx_ccids;
     /// First Sequence Window in packets, 32 and up (default 100; it grows as needed).
     sequence_window: u64 = sequence_window;
@@ -180,6 +183,8 @@ setters! {
     keep_alive_probes: u32 = keep_alive_probes;
     /// Settings of CCID 2: window algorithm, initial window, timeouts.
     ccid2: Ccid2Config = ccid2;
+    /// Settings of CCID 3: oscillation reduction, history discounting, pacing.
+    ccid3: Ccid3Config = ccid3;
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     silence_timeout: Duration = silence_timeout.into();
     /// How long `close` may take to deliver what is queued (default 5 s).
@@ -206,7 +211,7 @@ impl Options {
         Self::default()
     }
 
-    /// One CCID, both ways (default 2).
+    /// One CCID and no other, both ways (default: 2, or 3 if the peer asks for it alone).
     #[must_use]
     pub fn ccid(mut self, ccid: u8) -> Self {
         self.config.tx_ccids = vec![ccid];

@@ -16,9 +16,10 @@ pub(crate) struct NetArgs {
     /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
     #[arg(long, value_name = "PORT")]
     pub(crate) udp_port: Option<u16>,
-    /// Congestion control for the data of both sides, by CCID number
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) ccid: u8,
+    /// Congestion control for the data of both sides, by CCID number [default: 2; a listener takes
+    /// 3 too, if asked for]
+    #[arg(long, value_name = "N")]
+    pub(crate) ccid: Option<u8>,
     /// Local IP address [default: every address]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
@@ -33,7 +34,11 @@ pub(crate) struct NetArgs {
 impl NetArgs {
     /// Settings of connections.
     pub(crate) fn options(&self) -> Options {
-        Options::new().ccid(self.ccid).ecn(!self.no_ecn).keep_alive(Some(KEEP_ALIVE))
+        let options = Options::new().ecn(!self.no_ecn).keep_alive(Some(KEEP_ALIVE));
+        match self.ccid {
+            Some(ccid) => options.ccid(ccid),
+            None => options,
+        }
     }
 
     /// Settings of UDP sockets.

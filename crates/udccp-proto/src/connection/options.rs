@@ -179,6 +179,8 @@ impl Connection {
 }
 
 /// CCID-specific options of the peer's receiver half go to our sender half as they are.
+//= 4342-8-1
+//= 4342-8.6.1-3
 fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, said: &mut Said<'_>) {
     if raw.kind >= FIRST_FOR_SENDER && ty.has_ack() {
         said.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);

@@ -92,7 +92,7 @@ fn spec_of(args: &ClientArgs) -> Outcome<Spec> {
         duration_s: args.time.as_secs_f64(),
         length: args.length,
         bits_per_s: args.bitrate,
-        ccid: args.net.ccid,
+        ccid: args.net.ccid.unwrap_or(2),
     })
 }
 

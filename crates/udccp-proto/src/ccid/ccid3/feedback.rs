@@ -22,9 +22,9 @@ pub(super) struct Options {
 
 impl Options {
     /// Reads the options in their order.
-    //= 4342-8.3-3
-    //= 4342-8.5-2
-    //= 4342-8.6-3
+    //= 4342-8.3-2
+    //= 4342-8.5-1
+    //= 4342-8.6-2
     pub(super) fn read(ack: &AckInfo<'_>) -> Self {
         let mut this = Self::default();
         let mut reports = 0;
@@ -33,7 +33,7 @@ impl Options {
                 Ok(OptionRef::ReceiveRate(rate)) => this.receive_rate = Some(rate),
                 Ok(OptionRef::LossEventRate(n)) => this.loss_event_rate = Some(n),
                 Ok(OptionRef::LossIntervals { skip_length, intervals }) => {
-                    //= 4342-8.6.1-6
+                    //= 4342-8.6.1-4
                     if reports == 0 || skip_length == 0 {
                         this.skip = if reports == 0 { skip_length } else { this.skip };
                         this.add(intervals);

@@ -89,8 +89,6 @@ impl Ccid3Receiver {
             }
             self.counter = packet.ccval;
         }
-        //= 4342-10.3-1
-        //= 5348-6.3-1
         match self.last_counter {
             None => self.is_due = true,
             Some(last) => {
@@ -108,10 +106,10 @@ impl Ccid3Receiver {
 }
 
 /// The interval that gives the rate at which the first loss came (RFC 5348 section 6.3.1).
+//= 5348-4.1-1
 //= 5348-6.3.1-1
 //= 5348-6.3.1-2
-//= 5348-6.3.1-3
-//= 4342-6.1.1-3
+//= 5348-6.3.1-4
 fn first_interval(rate: &ReceiveRate, now: Instant, rtt: Duration) -> u32 {
     let s = rate.mean_size();
     let floor = Rate::of(u64::from(s), rtt).scaled(LEAST_TARGET);
@@ -142,8 +140,7 @@ impl CcidReceiver for Ccid3Receiver {
         };
         let (rate, rtt) = (&self.rate, self.rtt);
         let change = self.history.on_packet(arrived, &|| first_interval(rate, now, rtt));
-        //= 5348-6-3
-        //= 5348-6-4
+        //= 5348-6-2
         if change.new_event || change.removed_event {
             self.has_news = true;
             self.is_due = true;
@@ -151,7 +148,6 @@ impl CcidReceiver for Ccid3Receiver {
     }
 
     //= 5348-6-1
-    //= 5348-6-2
     fn feedback(&self, now: Instant) -> Feedback {
         let late = self.deadline.is_some_and(|at| at <= now);
         if self.has_news && (self.is_due || late) { Feedback::Due } else { Feedback::None }
@@ -165,7 +161,9 @@ impl CcidReceiver for Ccid3Receiver {
     //= 4342-8.2-2
     //= 4342-8.3-1
     //= 4342-8.3-2
+    //= 4342-6-1
     //= 4342-8.4-1
+    //= 4342-8.4-2
     //= 4342-8.5-1
     //= 4342-8.6-1
     //= 4342-8.6-2

@@ -168,7 +168,7 @@ impl Ccid3Sender {
             let fresh = self.verifier.take(ack.ackno, options, &self.log, first_at_most).ok()?;
             return Some((self.verifier.rate(), fresh));
         }
-        //= 4342-6.1.1-4
+        //= 4342-6.1.1-2
         let inverse = options.loss_event_rate.filter(|_| self.config.accept_loss_event_rate)?;
         let p = match inverse {
             u32::MAX => 0.0,
@@ -191,6 +191,7 @@ impl Ccid3Sender {
         x_recv.min(bound.halved())
     }
 
+    //= 4342-6-2
     /// Reads Data Dropped blocks; returns the packets newly reported with Drop Code 2.
     fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u64 {
         let read = self.drops_read;
@@ -225,7 +226,6 @@ impl Ccid3Sender {
         let dropped = self.read_drops(ack, out);
         let options = Options::read(ack);
         let Some(receive_rate) = options.receive_rate else { return };
-        //= 4342-6-1
         let Some((p, fresh)) = self.read_losses(ack, &options) else { return };
         self.loss_events += fresh;
         if fresh > 0 {

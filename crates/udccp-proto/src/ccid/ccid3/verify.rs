@@ -115,6 +115,7 @@ impl Verifier {
             splits[known] = next;
             known += 1;
         }
+        //= 4342-9.2-1
         self.split += known as u64 - 1;
         let mut part_end = end;
         for &part in splits[..known].iter().rev() {
@@ -236,7 +237,6 @@ fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
     if end.distance_from(first) < i64::try_from(total).unwrap_or(i64::MAX) {
         return Err(Lie::BeforeFirst);
     }
-    //= 4342-6.1.1-2
     let odd = |i: &LossInterval| i.loss_length > 0 && u64::from(i.data_length) > length(i).max(1);
     if intervals.iter().any(odd) {
         return Err(Lie::MoreDataThanPackets);

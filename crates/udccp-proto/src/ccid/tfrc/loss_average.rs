@@ -21,6 +21,7 @@ pub struct LossAverage {
 }
 
 impl LossAverage {
+    //= 5348-5.5-2
     /// No loss yet. `discounting` turns history discounting on (section 5.5).
     pub fn new(discounting: bool) -> Self {
         Self { lengths: [0; NINTERVAL + 1], discounts: [1.0; NINTERVAL + 1], known: 0, discounting }

@@ -121,9 +121,6 @@ impl LossHistory {
 
     fn settle_what_can_be(&mut self, first: &dyn Fn() -> u32, change: &mut Change) {
         while let (Some(&next), Some(settled)) = (self.waiting.front(), self.settled) {
-            //= 5348-5.1-2
-            //= 5348-5.1-3
-            //= 4342-6.1-2
             if next.seq != settled.next() {
                 let marked = self.waiting.iter().any(|w| w.data.is_some() && w.ecn == Ecn::Ce);
                 if self.waiting.len() < NDUPACK && !marked {
@@ -138,7 +135,7 @@ impl LossHistory {
 
     /// All from `start` up to before `next` are lost; those that `next` counts as non-data do not
     /// matter.
-    //= 4342-6.1-3
+    //= 4342-6.1-2
     //= 4342-6.1.1-1
     fn lose_before(
         &mut self,
@@ -181,7 +178,6 @@ impl LossHistory {
         self.settled = Some(packet.seq);
         let Some(ccval) = packet.data else { return };
         let marked = packet.ecn == Ecn::Ce;
-        //= 5348-5.1-4
         if marked {
             self.lose(packet.seq, 1, first, change);
         }
@@ -195,7 +191,8 @@ impl LossHistory {
     }
 
     /// A data packet that was thought lost. Tells whether its loss event is gone.
-    //= 5348-5.1-5
+    //= 5348-6-2
+    //= 5348-6.1-1
     fn take_late(&mut self, seq: Seqno) -> bool {
         let Some(index) = self.intervals.iter().position(|i| i.start.at_most(seq)) else {
             return false;
@@ -221,8 +218,10 @@ impl LossHistory {
     /// Skip Length and the loss intervals, newest first, of an acknowledgement of the greatest
     /// number received (RFC 4342 section 8.6.1). The first interval's data length is made up.
     //= 4342-8.6.1-1
-    //= 4342-8.6.1-3
     //= 4342-8.6.1-5
+    //= 4342-7-1
+    //= 4342-8.6.1-6
+    //= 4342-8.6.1-7
     pub(crate) fn report(&self) -> (u8, impl Iterator<Item = LossInterval> + '_) {
         let unsettled = self.settled.map_or(0, |s| self.greatest.distance_from(s).max(0));
         // A longer hole that may yet be filled counts with what came before it for now.

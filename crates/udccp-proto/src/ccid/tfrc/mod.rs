@@ -38,7 +38,6 @@ pub(crate) use window_counter::WindowCounter;
 pub const NINTERVAL: usize = 8;
 
 /// Packets seen after a hole before it counts as lost (RFC 5348 section 5.1).
-//= 5348-5.1-2
 pub const NDUPACK: usize = 3;
 
 /// Longest time between two packets, t_mbi (RFC 5348 section 4.3).

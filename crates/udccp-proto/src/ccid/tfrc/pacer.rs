@@ -37,6 +37,7 @@ impl RatePacer {
     //= 5348-4.6-2
     //= 5348-4.6-3
     //= 5348-4.6-4
+    //= 5348-4.6-5
     pub(crate) fn on_sent(
         &mut self,
         now: Instant,

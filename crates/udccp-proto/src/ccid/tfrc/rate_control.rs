@@ -82,7 +82,6 @@ impl RateControl {
     }
 
     /// X, where nothing decided it yet one segment a second.
-    //= 5348-4.2-1
     pub(crate) fn allowed(&self, s: u32) -> Rate {
         self.x.unwrap_or_else(|| Rate::from_bytes_per_sec(u64::from(s)))
     }
@@ -109,15 +108,13 @@ impl RateControl {
     }
 
     /// initial_rate = W_init/R.
-    //= 5348-4.2-3
-    //= 4342-5-1
+    //= 5348-4.2-1
     fn initial_rate(s: u32, rtt: Duration) -> Rate {
         let window = s.saturating_mul(4).min(INITIAL_BYTES.max(s.saturating_mul(2)));
         Rate::of(u64::from(window), rtt)
     }
 
     /// The handshake measured a round-trip time.
-    //= 5348-4.2-2
     pub(crate) fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration, s: u32) {
         if self.rtt.is_none() && !self.has_feedback {
             self.take_first_rtt(now, rtt.max(LEAST_RTT), s);
@@ -144,7 +141,7 @@ impl RateControl {
     }
 
     /// Feedback arrived.
-    //= 5348-4.3-2
+    //= 5348-4.3-1
     pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: u32) {
         let had_rtt = self.rtt.is_some();
         if let Some(sample) = report.rtt {
@@ -171,7 +168,7 @@ impl RateControl {
     }
 
     /// R, and the mean of square roots, with q = q2 = 0.9.
-    //= 5348-4.3-3
+    //= 5348-4.3-2
     //= 5348-4.5-2
     fn take_rtt(&mut self, sample: Duration) {
         let root = libm::sqrt(sample.as_secs_f64());
@@ -207,7 +204,6 @@ impl RateControl {
     /// The nofeedback timer expired. `idle` says that nothing was sent since it was set. Returns
     /// whether the rate was cut.
     //= 5348-4.4-1
-    //= 4342-5.1-1
     pub(crate) fn on_no_feedback(&mut self, now: Instant, idle: bool, s: u32) -> bool {
         let x_recv = self.x_recv_set.as_ref().map_or(Rate::MAX, XRecvSet::max);
         let has_loss = self.loss_event_rate > 0.0;

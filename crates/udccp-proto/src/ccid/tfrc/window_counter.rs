@@ -21,6 +21,8 @@ pub(crate) struct WindowCounter {
 impl WindowCounter {
     /// The value for a packet that leaves now.
     //= 4342-8.1-1
+    //= 5348-3.2.1-3
+    //= 5348-5.2-1
     //= 4342-8.1-2
     pub(crate) fn next(&mut self, now: Instant, rtt: Duration) -> u64 {
         let since = *self.since.get_or_insert(now);

@@ -15,6 +15,7 @@ pub(crate) struct XRecvSet {
 }
 
 impl XRecvSet {
+    //= 5348-1-1
     /// {Infinity}, which counts as reported at `now`.
     //= 5348-4.3-1
     pub(crate) fn new(now: Instant) -> Self {

@@ -58,6 +58,7 @@ impl Connection {
             cscov,
             x: !self.agreed.may_send_short(),
             //= 4340-7.5.4-3
+            //= 5348-3.2.1-1
             seq: self.seq.take_next(),
             kind,
         };

@@ -6,6 +6,14 @@ mod verify;
 
 use udccp_base::{Duration, Instant};
 
+//= 4342-3.1-2 test
+#[test]
+fn defaults_are_what_the_documents_say() {
+    let config = crate::ccid::Ccid3Config::default();
+    assert!(config.oscillation_reduction && config.history_discounting);
+    assert_eq!(config.segment_size, crate::ccid::ccid3::SegmentSizeRule::Mean);
+}
+
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }

@@ -151,7 +151,6 @@ fn without_a_round_trip_time_a_packet_leaves_each_second_and_then_less() {
     assert_eq!(line.send_until(at(7000)), [4000, 6000]);
 }
 
-//= 4342-6-1 test
 #[test]
 fn only_whole_feedback_counts() {
     let mut line = Line::open();
@@ -171,7 +170,7 @@ fn only_whole_feedback_counts() {
     assert_eq!(line.x(), 2.0 * x);
 }
 
-//= 4342-6.1.1-4 test
+//= 4342-6.1.1-2 test
 #[test]
 fn a_loss_event_rate_alone_will_do_unless_it_is_not_wanted() {
     let says = Says { rate: Some(1_000_000), inverse: Some(100), ..Says::default() };
@@ -212,6 +211,7 @@ fn old_feedback_and_feedback_for_packets_never_sent_are_ignored() {
 }
 
 //= 4342-5.2-1 test
+//= 4342-6-2 test
 //= 4342-5.2-2 test
 //= 4340-11.7.2-6 test
 #[test]

@@ -134,7 +134,7 @@ fn corrupt_data_counts_as_a_mark() {
     assert_eq!(take(&mut same, 1499, &report, &log), Ok(1));
 }
 
-//= 4342-8.6.1-6 test
+//= 4342-8.6.1-4 test
 #[test]
 fn further_options_continue_the_first_unless_they_skip() {
     let interval = |lossless_length, loss_length| {

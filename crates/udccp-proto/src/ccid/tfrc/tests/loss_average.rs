@@ -64,6 +64,7 @@ fn a_long_interval_makes_old_ones_count_less() {
     assert_rate(&it, (1.0 + old) / (1000.0 + old * 10.0));
 }
 
+//= 5348-5.5-2 test
 #[test]
 fn without_discounting_a_long_interval_changes_no_weight() {
     let mut it = average(false, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);

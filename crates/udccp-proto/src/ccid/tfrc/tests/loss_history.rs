@@ -51,10 +51,8 @@ impl Line {
 }
 
 //= 4342-6.1-1 test
-//= 4342-6.1-2 test
 //= 4342-8.6.1-1 test
-//= 4342-8.6.1-3 test
-//= 5348-5.1-2 test
+//= 4342-8.6.1-5 test
 #[test]
 fn the_example_of_rfc_4342_is_reported_as_there() {
     let mut line = Line::new(2);
@@ -75,7 +73,7 @@ fn before_any_loss_there_is_one_interval_without_data_length() {
     assert_eq!(line.history.rate(), 0.0);
 }
 
-//= 4342-10.2-1 test
+//= 4342-6.1-1 test
 #[test]
 fn losses_within_a_round_trip_time_are_one_event() {
     // Four packets a step: 16 a round-trip time.
@@ -111,8 +109,6 @@ fn reordering_of_less_than_three_packets_is_no_loss() {
     assert_eq!(line.report(), (0, vec![[15, 0, 0]]));
 }
 
-//= 5348-5.1-3 test
-//= 5348-5.1-4 test
 #[test]
 fn a_mark_counts_at_once_and_takes_the_hole_before_it_along() {
     let mut line = Line::new(2);
@@ -125,8 +121,8 @@ fn a_mark_counts_at_once_and_takes_the_hole_before_it_along() {
     assert_eq!(line.report(), (0, vec![[0, 3, 3], [29, 1, 30], [10, 0, 15]]));
 }
 
-//= 5348-5.1-5 test
-//= 5348-6-4 test
+//= 5348-6-2 test
+//= 5348-6.1-1 test
 #[test]
 fn a_late_packet_removes_its_loss_event() {
     let mut line = Line::new(2);
@@ -143,7 +139,7 @@ fn a_late_packet_removes_its_loss_event() {
     assert!(line.get(12).removed_event);
 }
 
-//= 4342-6.1-3 test
+//= 4342-6.1-2 test
 //= 4342-6.1.1-1 test
 #[test]
 fn lost_packets_are_data_unless_ndp_counts_say_otherwise() {
@@ -186,7 +182,9 @@ fn a_first_packet_that_is_lost_or_marked_ends_an_interval_of_nothing() {
     assert_eq!(line.report().1, [[0, 1, 1], [0, 0, 15]]);
 }
 
-//= 4342-8.6.1-5 test
+//= 4342-7-1 test
+//= 4342-8.6.1-6 test
+//= 4342-8.6.1-7 test
 #[test]
 fn the_nonce_echo_is_the_parity_of_unmarked_data_after_the_losses() {
     let mut line = Line::new(2);

@@ -25,6 +25,7 @@ fn packets_leave_one_interval_apart_and_half_a_tick_early() {
 //= 5348-4.6-2 test
 //= 5348-4.6-3 test
 //= 5348-4.6-4 test
+//= 5348-4.6-5 test
 #[test]
 fn a_pause_is_made_up_for_within_bounds() {
     let burst = |ipi: Duration, rtt: Duration, credit: Duration| {
@@ -57,6 +58,8 @@ fn a_sender_with_too_little_data_is_told_from_a_paced_one() {
 }
 
 //= 4342-8.1-1 test
+//= 5348-3.2.1-3 test
+//= 5348-5.2-1 test
 //= 4342-8.1-2 test
 #[test]
 fn the_window_counter_ticks_four_times_a_round_trip_and_steps_by_five_at_most() {
