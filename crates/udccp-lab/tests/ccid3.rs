@@ -1,0 +1,79 @@
+//! CCID 3 over simulated paths: it fills a link, shares one, keeps to the equation, and is smooth.
+
+use std::path::Path;
+
+use udccp_base::Duration;
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Record, RunOptions, document};
+use udccp_proto::ccid::tfrc::equation;
+
+/// Data bytes of a packet of 1500: IPv4 header, DCCP-Data header.
+const SEGMENT: u32 = 1464;
+
+fn run(bottleneck: &str, seconds: u64, protocols: &[&str]) -> Record {
+    let mut text = format!(
+        r#"schema = 1
+id = "ccid3"
+asks = "Does CCID 3 do what its documents say?"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "1 Gbit/s", jitter = "100 us" }}
+bottleneck = {{ {bottleneck} }}
+[time]
+duration = "{seconds} s"
+phase = "1 s"
+measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
+"#
+    );
+    for (i, protocol) in protocols.iter().enumerate() {
+        text += &format!("[[flow]]\nname = \"f{i}\"\nprotocol = \"{protocol}\"\n");
+        text += "traffic = \"bulk\"\n";
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/ccid3.toml");
+    let root = document::parse("ccid3.toml", text).expect("TOML");
+    let experiment = Experiment::from_node(root, &path).unwrap_or_else(|f| panic!("{f}"));
+    let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|f| panic!("{f}"));
+    udccp_lab::run("ccid3", &scenario, 7, RunOptions::default()).expect("a run")
+}
+
+#[test]
+fn alone_it_fills_a_link_and_does_not_swing() {
+    let path = r#"rate = "10 Mbit/s", rtt = "50 ms", limit = "1.0 bdp""#;
+    let record = run(path, 40, &["dccp/ccid3"]);
+    let flow = &record.flows[0];
+    assert!(flow.throughput_mbps.unwrap() > 9.8, "{flow:?}");
+    assert!(flow.smoothness.unwrap() < 0.05, "{:?}", flow.smoothness);
+    assert!(flow.loss_percent.unwrap() < 1.0, "{:?}", flow.loss_percent);
+}
+
+#[test]
+fn beside_newreno_neither_has_twice_as_much() {
+    for limit in ["0.5 bdp", "2.0 bdp"] {
+        let path = format!(r#"rate = "10 Mbit/s", rtt = "50 ms", limit = "{limit}""#);
+        let record = run(&path, 110, &["dccp/ccid3", "tcp/newreno"]);
+        let [ours, tcp] = [0, 1].map(|i| record.flows[i].throughput_mbps.unwrap());
+        let normalised = ours / ((ours + tcp) / 2.0);
+        assert!((0.5..2.0).contains(&normalised) && ours / tcp < 2.0, "{limit}: {ours}, {tcp}");
+        assert!(ours + tcp > 9.0, "{limit}: {ours}, {tcp}");
+    }
+}
+
+#[test]
+fn it_keeps_to_the_equation_and_is_smoother_than_ccid_2() {
+    for (loss, rtt_ms) in [(1.0, 100), (3.0, 100)] {
+        let path = format!(
+            r#"rate = "1 Gbit/s", rtt = "{rtt_ms} ms", limit = "10000 packets", loss = "{loss} %""#
+        );
+        let [three, two] = ["dccp/ccid3", "dccp/ccid2"].map(|p| run(&path, 130, &[p]).flows);
+        let (three, two) = (&three[0], &two[0]);
+        let sent = three.goodput_mbps.unwrap() * 1e6 / 8.0 / (1.0 - loss / 100.0);
+        let p = three.loss_event_percent.unwrap() / 100.0;
+        // The access link's jitter is 50 us in the mean, each way.
+        let rtt = Duration::from_millis(rtt_ms) + Duration::from_micros(100);
+        let expected = equation::throughput(SEGMENT, rtt, p).bytes_per_sec();
+        let ratio = sent / expected;
+        assert!((0.9..1.1).contains(&ratio), "{loss} %, {rtt_ms} ms: {ratio} of the equation");
+        let (a, b) = (three.smoothness.unwrap(), two.smoothness.unwrap());
+        assert!(a < b, "{loss} %, {rtt_ms} ms: {a} and {b}");
+    }
+}
