@@ -88,6 +88,8 @@ pub struct DccpOptions {
     pub oscillation_reduction: Option<bool>,
     /// CCID 3: lets old loss intervals count less during a long one.
     pub history_discounting: Option<bool>,
+    /// The host's timers fire only at multiples of this, as in a kernel with a coarse clock.
+    pub timer_tick: Option<Duration>,
     /// Messages that may wait to be sent.
     pub send_queue: Option<Packets>,
 }
@@ -300,8 +302,13 @@ impl FromNode for DccpOptions {
             ecn: reader.want("ecn"),
             oscillation_reduction: reader.want("oscillation_reduction"),
             history_discounting: reader.want("history_discounting"),
+            timer_tick: reader.want("timer_tick"),
             send_queue: reader.want("send_queue"),
         };
+        if options.timer_tick.is_some_and(Duration::is_zero) {
+            let span = node.get("timer_tick").map_or(&node.span, |n| &n.span);
+            faults.push(Diagnostic::at(span, "timers that fire always have no tick"));
+        }
         if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
             let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);
             faults.push(Diagnostic::at(span, "an Ack Ratio is in 1..=65535"));

@@ -1,7 +1,7 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
 use udccp_base::{
-    Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+    Datagram, Duration, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
@@ -34,6 +34,8 @@ struct DccpEnd {
     role: Role,
     id: Option<ConnectionId>,
     path_mtu: usize,
+    /// Timers fire at multiples of this.
+    tick: Duration,
     opened: bool,
 }
 
@@ -49,15 +51,12 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
         service: SERVICE,
         config: config.clone(),
     };
-    let sender = DccpEnd::new(
-        Endpoint::new(secret("client")),
-        Role::Active(Box::new(options)),
-        flow.packet.bytes(),
-    );
+    let sender =
+        DccpEnd::new(Endpoint::new(secret("client")), Role::Active(Box::new(options)), flow);
     let mut endpoint = Endpoint::new(secret("server"));
     let listen = ListenConfig { connection: config, ..ListenConfig::new(SERVICE) };
     let listener = endpoint.listen(Some(remote), SERVER_PORT, listen).map_err(|e| e.to_string())?;
-    let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow.packet.bytes());
+    let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow);
     Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })
 }
 
@@ -108,6 +107,9 @@ fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
 
 fn ccid3_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     let ccid3 = &mut config.ccid3;
+    if let Some(tick) = options.timer_tick {
+        ccid3.granularity = tick;
+    }
     if let Some(reduce) = options.oscillation_reduction {
         ccid3.oscillation_reduction = reduce;
     }
@@ -122,8 +124,10 @@ pub(super) fn keep(cut: Percent) -> Cut {
 }
 
 impl DccpEnd {
-    fn new(endpoint: Endpoint, role: Role, path_mtu: u64) -> Self {
-        Self { endpoint, role, id: None, path_mtu: path_mtu as usize, opened: false }
+    fn new(endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
+        let tick = flow.dccp.timer_tick.unwrap_or(Duration::from_nanos(1));
+        let path_mtu = flow.packet.bytes() as usize;
+        Self { endpoint, role, id: None, path_mtu, tick, opened: false }
     }
 
     /// Takes what the endpoint has to tell; the one event that matters is the first connection.
@@ -152,7 +156,9 @@ impl Machine for DccpEnd {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
+        let tick = self.tick.as_nanos();
+        let next = |at: Instant| at.as_nanos().div_ceil(tick).saturating_mul(tick);
+        self.endpoint.poll_timeout().map(|at| Instant::from_nanos(next(at)))
     }
 }
 
