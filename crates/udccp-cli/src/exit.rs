@@ -47,7 +47,8 @@ Exit codes:
    7  the local address or port is in use or not permitted
    8  an open connection ended before its time
    9  a claim or check of a completed run does not hold
-  10  this machine lacks what the command needs (see `udccp doctor`)";
+  10  this machine lacks what the command needs (see `udccp doctor`)
+ 130  interrupted by Ctrl-C; what `lab run` finished is stored";
 
 impl Exit {
     /// The number that the shell sees.

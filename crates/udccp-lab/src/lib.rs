@@ -23,6 +23,7 @@ mod run;
 pub mod schema;
 mod store;
 mod task;
+mod template;
 mod transports;
 mod version;
 
@@ -35,4 +36,5 @@ pub use record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, S
 pub use run::{RunError, RunOptions, run};
 pub use store::{Costs, Store, StoreError};
 pub use task::{TaskError, TaskFile, TaskResult};
+pub use template::{NewError, new_experiment};
 pub use version::VERSION;

@@ -31,6 +31,7 @@ pub use change::LinkChange;
 pub(crate) use change::{hop_name, of_link};
 pub use claim::{Bound, Claim, Explanation, Predicate, Side};
 pub use context::{CASE_AXIS, View};
+pub(crate) use experiment::base_folder;
 pub use experiment::{Assumption, Experiment, Study, Variant};
 pub use figure::{
     Curve, CurveFunction, Figure, FigureKind, TableFigure, TableForm, TimeFigure, TimeMetric,

@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod list;
+mod new;
 mod place;
 mod plan;
 mod progress;
@@ -27,6 +28,8 @@ enum Command {
     List(list::Args),
     /// Run what has not been run yet; stop it at any time and go on later
     Run(run::Args),
+    /// Begin an experiment: a commented file that runs as it stands
+    New(new::Args),
     /// Say how much of each experiment is in the store, and how long the rest takes
     Status(list::Args),
     /// Write the pages: one for each experiment, and an index
@@ -49,12 +52,14 @@ Examples:
   udccp lab run bhatti-2008 --quick
   udccp lab run --all --jobs 4
   udccp lab report -o out/report
+  udccp lab new smith-2026
   udccp lab export bhatti-2008 --csv > runs.csv";
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {
     match args.command {
         Command::List(args) => list::run(&args, false),
+        Command::New(args) => new::run(&args),
         Command::Status(args) => list::run(&args, true),
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::run(&args),

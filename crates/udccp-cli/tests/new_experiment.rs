@@ -1,0 +1,43 @@
+//! `udccp lab new`: what it writes runs as it stands, and it destroys nothing.
+
+mod common;
+
+use std::path::Path;
+
+use common::{fails, udccp};
+
+#[test]
+fn a_new_experiment_runs_as_it_stands() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lab = |args: &[&str]| {
+        let output = udccp(args).current_dir(folder.path()).output().expect("the program runs");
+        let says = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let paths = lab(&["lab", "new", "smith-2026"]);
+    assert!(paths.lines().all(|p| folder.path().join(p).exists()), "{paths}");
+    let tables = lab(&["lab", "run", "smith-2026", "--quick", "--runs", "1"]);
+    assert!(tables.contains("Table 1: fairness"), "{tables}");
+    let index = lab(&["lab", "report", "smith-2026"]);
+    let page = Path::new(index.trim()).with_file_name("smith-2026.html");
+    assert!(folder.path().join(page).exists());
+}
+
+#[test]
+fn nothing_is_overwritten_and_names_are_plain() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let experiments = folder.path().join("experiments");
+    let place = experiments.display().to_string();
+    let new = |name, says: &[&str]| {
+        fails(&["lab", "new", name, "--experiments", &place], 4, says);
+    };
+    std::fs::create_dir_all(folder.path().join("reference")).expect("a folder");
+    std::fs::write(folder.path().join("reference/mine.csv"), "kept").expect("a file");
+    new("mine", &["mine.csv is there already", "hint: choose another name"]);
+    assert!(!experiments.join("mine.toml").exists(), "nothing is written then");
+    let text = std::fs::read_to_string(folder.path().join("reference/mine.csv"));
+    assert_eq!(text.expect("the file"), "kept");
+    new("Smith 2026.toml", &["no name of an experiment", "hint:", "smith-2026"]);
+    new("../up", &["no name of an experiment", "up"]);
+}
