@@ -1,7 +1,8 @@
 //! Slow start that ends before the queue overflows: HyStart and HyStart++.
 //!
-//! S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011, section
-//! 4, with the constants of the kernels. From 16 packets on, slow start ends in a round where
+//! S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011,
+//! section 4, with the constants of the kernels. From 16 packets on, slow start ends in a round
+//! where
 //!
 //! ```text
 //! delay    the smallest of the first 8 round-trip times exceeds RTT_min by

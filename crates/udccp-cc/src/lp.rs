@@ -12,12 +12,12 @@
 //! which the window does not grow; another one within it leaves a window of one packet and begins
 //! the phase again. Otherwise NewReno.
 //!
-//! Known differences: an indication within a round trip of the last one is the same congestion (the
-//! kernels move the extremes to the same end); the threshold falls with the window at the first
-//! indication, so that slow start does not run into the next (the kernels leave it). One-way delays
-//! are differences of timestamps, of a millisecond; without timestamps it is the round-trip time.
-//! The acknowledgement of a lone packet is not looked at, the smaller of two samples counts, and the first slow start runs into its loss
-//! so that `d_max` is known.
+//! Known differences: an indication within a round trip of the last one is the same congestion
+//! (the kernels move the extremes to the same end); the threshold falls with the window at the
+//! first indication, so that slow start does not run into the next (the kernels leave it). One-way
+//! delays are differences of timestamps, of a millisecond; without timestamps it is the round-trip
+//! time. The acknowledgement of a lone packet is not looked at, the smaller of two samples counts,
+//! and the first slow start runs into its loss so that `d_max` is known.
 
 use udccp_base::{Duration, Instant};
 

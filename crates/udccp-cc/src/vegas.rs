@@ -10,8 +10,9 @@
 //! ```
 //!
 //! As in the kernels: slow start doubles every round trip and not every other, `RTT` is the
-//! smallest sample of the round, losses are recovered and answered as NewReno's (the paper has finer
-//! timers and a cut of a quarter), and rounds with fewer than three samples count as NewReno's.
+//! smallest sample of the round, losses are recovered and answered as NewReno's (the paper has
+//! finer timers and a cut of a quarter), and rounds with fewer than three samples count as
+//! NewReno's.
 
 use udccp_base::Instant;
 
