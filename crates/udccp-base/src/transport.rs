@@ -57,7 +57,7 @@ pub trait Transport: Machine {
     /// Data delivered to the application: a message, or a stretch of a byte stream.
     fn poll_delivered(&mut self, now: Instant) -> Option<Payload>;
 
-    /// Whether the flow is over and this end holds no more state.
+    /// Whether the flow is over; at most TIMEWAIT is left of it.
     fn is_closed(&self) -> bool;
 
     /// Whether each message arrives as a message, or not at all. `false` is a byte stream, which

@@ -7,7 +7,7 @@ use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
-    ListenerId, SendError,
+    ListenerId, SendError, State,
 };
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
@@ -194,7 +194,8 @@ impl Transport for DccpEnd {
     }
 
     fn is_closed(&self) -> bool {
-        self.opened && self.id.is_none_or(|id| self.endpoint.state(id).is_none())
+        let over = |id| self.endpoint.state(id).is_none_or(State::is_over);
+        self.opened && self.id.is_none_or(over)
     }
 
     fn max_payload(&self) -> usize {
