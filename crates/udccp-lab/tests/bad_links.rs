@@ -82,7 +82,8 @@ says! {
         "{ kind = \"trace\", file = \"numbers.txt\", lists = \"numbers\" }";
     a_delay_and_an_rtt: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\ndelay = \"5 ms\"";
     jitter_beside_a_distribution: "rtt = \"40 ms\"" =>
-        "rtt = \"40 ms\"\njitter = \"1 ms\"\ndelay_distribution = { kind = \"normal\", deviation = \"1 ms\" }";
+        "rtt = \"40 ms\"\njitter = \"1 ms\"\n\
+         delay_distribution = { kind = \"normal\", deviation = \"1 ms\" }";
     unknown_distribution: "rtt = \"40 ms\"" =>
         "rtt = \"40 ms\"\ndelay_distribution = { kind = \"norml\", deviation = \"1 ms\" }";
     a_bad_line_of_delays: "rtt = \"40 ms\"" =>
@@ -97,7 +98,8 @@ says! {
     a_change_of_nothing: "rate = \"5 Mbit/s\"\n" => "";
     a_change_after_the_end: "at = \"20 s\"" => "at = \"60 s\"";
     two_changes_of_one_thing: "[time]" =>
-        "[[topology.change]]\nat = \"20 s\"\nlink = \"bottleneck reverse\"\nrate = \"1 Mbit/s\"\n\n[time]";
+        "[[topology.change]]\nat = \"20 s\"\nlink = \"bottleneck reverse\"\n\
+         rate = \"1 Mbit/s\"\n\n[time]";
     unknown_key_of_a_change: "rate = \"5 Mbit/s\"" => "rat = \"5 Mbit/s\"";
     an_mtu_without_unit: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = 1500";
 }

@@ -126,8 +126,8 @@ impl LinkConfig {
         }
     }
 
-    /// The fast element, of the parts of this that it knows. Its chance comes from streams of `seed`
-    /// that carry the link's name.
+    /// The fast element, of the parts of this that it knows. Its chance comes from streams of
+    /// `seed` that carry the link's name.
     pub fn plain<P: Packet>(&self, seed: Seed, name: &str) -> RateDelay<P> {
         let Self { rate, delay, limit, .. } = *self;
         let below = match self.variation {

@@ -22,8 +22,8 @@ pub enum Variation {
     /// Normally distributed around the delay of the link with this standard deviation; what would
     /// be below zero is drawn again.
     Normal(Duration),
-    /// Later by what a record says: from each time (since the begin, ascending) on, this much. After
-    /// the last time it stays.
+    /// Later by what a record says: from each time (since the begin, ascending) on, this much.
+    /// After the last time it stays.
     Trace(Arc<[(Duration, Duration)]>),
 }
 
@@ -34,8 +34,8 @@ pub struct Reorder {
     pub probability: f64,
     /// Every `gap`-th packet is a candidate; 1 makes all candidates.
     pub gap: u64,
-    /// A picked packet is later by this, so that those behind overtake it. `None`: it is not delayed
-    /// at all, so that it overtakes those ahead (which is what netem does).
+    /// A picked packet is later by this, so that those behind overtake it. `None`: it is not
+    /// delayed at all, so that it overtakes those ahead (which is what netem does).
     pub by: Option<Duration>,
 }
 

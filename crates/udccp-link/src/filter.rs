@@ -128,8 +128,9 @@ impl Rule for Duplicate {
 /// Corrupts each packet with the same probability, independently of all others.
 ///
 /// A corrupted packet uses the link like any other, and the receiver's checksum then finds it out:
-/// so it is dropped where this rule stands, at the far end of a link, for a reason of its own. (Links
-/// carry handles, not bytes; a checksum that covers a packet only in part would let some through.)
+/// so it is dropped where this rule stands, at the far end of a link, for a reason of its own.
+/// (Links carry handles, not bytes; a checksum that covers a packet only in part would let some
+/// through.)
 #[derive(Debug)]
 pub struct Corrupt {
     probability: f64,

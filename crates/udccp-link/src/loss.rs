@@ -20,8 +20,8 @@ pub enum LossConfig {
     GilbertElliott(GilbertElliott),
     /// Every n-th packet: number n, 2 n, 3 n...
     EveryNth(u64),
-    /// The first packet at or after every multiple of this time. It is one packet even if several of
-    /// these times have passed since the last.
+    /// The first packet at or after every multiple of this time. It is one packet even if several
+    /// of these times have passed since the last.
     Every(Duration),
     /// The first packet at or after each of these times (ascending).
     At(Arc<[Instant]>),

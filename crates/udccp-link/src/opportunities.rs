@@ -62,9 +62,9 @@ impl Opportunities {
 /// A queue and a transmitter that works at the times of a trace.
 ///
 /// As in mahimahi, an opportunity that finds nothing to transmit is lost, one may carry several
-/// short packets, and a packet that does not fit goes on in the next. A packet leaves at the instant
-/// of the opportunity that carries its last byte. An opportunity at the instant of an arrival comes
-/// first.
+/// short packets, and a packet that does not fit goes on in the next. A packet leaves at the
+/// instant of the opportunity that carries its last byte. An opportunity at the instant of an
+/// arrival comes first.
 #[derive(Debug)]
 pub struct TraceDriven<P> {
     line: Line<P>,

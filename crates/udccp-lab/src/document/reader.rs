@@ -171,13 +171,17 @@ impl<'a> Reader<'a> {
 
     /// The value under `key`, unread, which becomes a known key.
     pub fn raw(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.known.push(key);
+        self.knows(&[key]);
         self.node.get(key)
     }
 
     /// Takes keys for known that are read elsewhere or not at all.
     pub fn knows(&mut self, keys: &[&'static str]) {
-        self.known.extend(keys);
+        for key in keys {
+            if !self.known.contains(key) {
+                self.known.push(key);
+            }
+        }
     }
 
     /// The value under `key`, unread; its absence is a fault.

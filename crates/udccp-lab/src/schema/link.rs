@@ -127,6 +127,7 @@ impl Link {
 
 /// The rate, or the mean rate of a trace.
 fn rate(reader: &mut Reader<'_>, what: &str) -> Option<DataRate> {
+    reader.knows(&["rate"]);
     let Some(trace) = reader.raw("trace") else { return reader.need("rate") };
     let faults = reader.faults();
     if let Some(rate) = reader.raw("rate") {

@@ -78,8 +78,8 @@ pub(super) fn opportunities(node: &Node, faults: &Faults) -> Option<Opportunitie
 /// Steps of a delay: each line a time and the delay from then on, both in milliseconds.
 pub(super) fn delays(node: &Node, faults: &Faults) -> Option<Arc<[(Duration, Duration)]>> {
     let steps = lines(node, faults, |line, last: Option<&(Duration, Duration)>| {
-        let hint = "each line has two numbers of milliseconds, a time and the extra delay from then \
-                    on; times rise";
+        let hint = "each line has two numbers of milliseconds, a time and the extra delay from \
+                    then on; times rise";
         let number = |text: &str| text.parse::<f64>().ok().filter(|x| (0.0..1e12).contains(x));
         let mut numbers = line.split_whitespace().map(number);
         match (numbers.next(), numbers.next(), numbers.next()) {

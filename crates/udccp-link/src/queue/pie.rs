@@ -54,8 +54,8 @@ impl Default for PieConfig {
 /// queueing delay comes to its target.
 ///
 /// This is the basic scheme of appendix A, which takes the delay from the time stamp of the packet
-/// that left last (section 4.3), with the cap on one step's increase (section 5.5). The timer is not
-/// an event: updates that are due are made up for at the next arrival or departure.
+/// that left last (section 4.3), with the cap on one step's increase (section 5.5). The timer is
+/// not an event: updates that are due are made up for at the next arrival or departure.
 #[derive(Debug)]
 pub struct Pie<P> {
     config: PieConfig,

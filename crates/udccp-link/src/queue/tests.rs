@@ -61,7 +61,7 @@ fn codel_drops(config: CoDelConfig, wait_ms: u64, until_ms: u64, ecn: Ecn) -> (V
 fn codel_drops_after_an_interval_and_then_by_the_square_root() {
     let (times, _) = codel_drops(CoDelConfig::default(), 20, 300, Ecn::NotEct);
     // The delay is first seen above the target at 0 and has stayed there at 100 ms. Then
-    // 100 ms / sqrt(n) apart: 100, +100, +70.7, +57.7 would be 328; drops happen at the next packet.
+    // 100 ms / sqrt(n) apart: 100, +100, +70.7, +57.7 would be 328; drops come at a packet.
     assert_eq!(times[..3], [100, 200, 271]);
 }
 
@@ -171,6 +171,11 @@ fn queues(limit: QueueLimit, seed: u64) -> Vec<Box<dyn Queue<Datagram>>> {
     ]
 }
 
+/// Gap, length, flow, and whether a packet is taken instead of put in.
+fn steps() -> impl Strategy<Value = Vec<(u64, u32, u8, bool)>> {
+    prop::collection::vec((0..4_000_u64, 28..1500_u32, 0..6_u8, any::<bool>()), 1..400)
+}
+
 proptest! {
     #[test]
     fn packets_in_are_packets_out_dropped_and_inside(
@@ -180,7 +185,7 @@ proptest! {
             (0..30_u32).prop_map(QueueLimit::Packets),
             (0..30_000_u64).prop_map(QueueLimit::Bytes),
         ],
-        steps in prop::collection::vec((0..4_000_u64, 28..1500_u32, 0..6_u8, any::<bool>()), 1..400),
+        steps in steps(),
     ) {
         for mut queue in queues(limit, seed) {
             let (mut drops, mut now) = (Drops::new(), 0);
@@ -188,7 +193,8 @@ proptest! {
             for (gap, len, flow, take) in &steps {
                 now += gap;
                 if *take {
-                    got += queue.dequeue(at(now), &mut drops).map_or(0, |w| u64::from(w.packet.wire_len()));
+                    let taken = queue.dequeue(at(now), &mut drops);
+                    got += taken.map_or(0, |w| u64::from(w.packet.wire_len()));
                 } else {
                     let mut packet = of_flow(*flow, *len);
                     packet.ecn = Ecn::from_bits(*flow);
@@ -201,7 +207,8 @@ proptest! {
                 prop_assert_eq!(put, got + dropped + backlog.bytes, "{:?}", queue);
             }
             while let Some(waiting) = queue.dequeue(at(now), &mut drops) {
-                prop_assert_eq!(&waiting.packet.payload, &Payload::Zeros(waiting.packet.wire_len() - 28));
+                let zeros = Payload::Zeros(waiting.packet.wire_len() - 28);
+                prop_assert_eq!(&waiting.packet.payload, &zeros);
             }
             prop_assert_eq!(queue.backlog(), Backlog::default());
         }

@@ -76,8 +76,8 @@ fn drops_are_spread_evenly() {
     let mut red = red(RedConfig { weight: 0.0, ..config() });
     red.average = 10.0;
     red.idle_since = None;
-    // p_b = 0.05 and so p_a = 0.05 / (1 - 0.05 count), where count is 1 at the first arrival after a
-    // drop: the gap is uniform on 1..=19.
+    // p_b = 0.05 and so p_a = 0.05 / (1 - 0.05 count), where count is 1 at the first arrival after
+    // a drop: the gap is uniform on 1..=19.
     let mut gaps = [0_u32; 20];
     let mut gap = 0;
     red.count = 0;
