@@ -3,7 +3,7 @@
 
 use udccp_wire::Seqno;
 
-use crate::ackvec::{AckState, Runs};
+use crate::ackvec::AckState;
 
 const KEPT: usize = 8;
 
@@ -32,25 +32,55 @@ impl AckRecords {
     }
 
     /// The newest of our packets with a vector that the peer has, by its acknowledgement number or
-    /// its Ack Vector. What is older needs no more asking.
+    /// its Ack Vector. What is older needs no more asking; nor does one that the peer reports
+    /// missing, since a packet after it arrived: were it only late, a newer one would do as well.
     pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
-        let candidates = self.sent[..self.len].iter().rposition(|seq| seq.at_most(ackno))?;
-        let known = (0..=candidates).rev().find(|&i| is_received(self.sent[i], ackno, cells))?;
-        let seq = self.sent[known];
-        self.sent.copy_within(known + 1..self.len, 0);
-        self.len -= known + 1;
-        Some(seq)
+        let cells = cells.unwrap_or_default();
+        let mut candidates = self.sent[..self.len].partition_point(|seq| seq.at_most(ackno));
+        while candidates > 0 {
+            let seq = self.sent[candidates - 1];
+            match is_received(seq, ackno, cells) {
+                Some(true) => {
+                    self.forget(0, candidates);
+                    return Some(seq);
+                }
+                Some(false) => self.forget(candidates - 1, candidates),
+                None => {}
+            }
+            candidates -= 1;
+        }
+        None
+    }
+
+    fn forget(&mut self, from: usize, to: usize) {
+        self.sent.copy_within(to..self.len, from);
+        self.len -= to - from;
     }
 }
 
-/// Whether the peer says that it has `seq`, which is not after `ackno`.
-fn is_received(seq: Seqno, ackno: Seqno, cells: Option<&[u8]>) -> bool {
+/// Whether the peer says that it has `seq`, which is not after `ackno`; `None` where it says
+/// nothing of it in the first runs of its vector. The vector is read as far as `seq` only.
+fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
     if seq == ackno {
-        return true;
+        return Some(true);
     }
-    let mut runs = Runs::new(ackno, cells.unwrap_or_default()).take(RUNS);
-    let run = runs.find(|run| run.oldest.at_most(seq));
-    run.is_some_and(|run| matches!(run.state, AckState::Received | AckState::Marked))
+    let mut left = ackno.distance_from(seq).unsigned_abs();
+    let mut runs = 0;
+    let mut last = None;
+    for &cell in cells {
+        let state = AckState::of_cell(cell);
+        runs += usize::from(last != Some(state));
+        if runs > RUNS {
+            return None;
+        }
+        let packets = u64::from(cell & 63) + 1;
+        if left < packets {
+            return Some(state.is_received());
+        }
+        left -= packets;
+        last = Some(state);
+    }
+    None
 }
 
 #[cfg(test)]
