@@ -42,7 +42,7 @@ fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
         TableForm::Ranges => {
             let title = |name: &String| {
                 let shown = table.table.shown.iter().find(|s| s.name == *name);
-                shown.map_or_else(String::new, |s| s.title().to_lowercase())
+                shown.map_or_else(String::new, |s| s.title().to_owned())
             };
             let ends: Vec<String> = figure.range.iter().map(title).collect();
             let (first, last) = (ends.first().cloned(), ends.last().cloned());
