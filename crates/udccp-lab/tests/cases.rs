@@ -187,10 +187,11 @@ says! {
     a_change_of_an_unknown_flow: "\"flow.first.protocol\"" => "\"flow.frist.protocol\"";
     an_unknown_axis_in_a_change: "\"$protocol\" }\n[case" => "\"$prtocol\" }\n[case";
     an_unused_axis_of_a_case: "grid = {}" => "grid = { loss = [\"1 %\"] }";
-    a_wrong_key_in_a_case: "rate = \"1 Gbit/s\", rtt" => "rat = \"1 Gbit/s\", rtt";
+    a_wrong_key_in_a_case: "rate = \"1 Gbit/s\", size" => "rat = \"1 Gbit/s\", size";
     a_quick_run_without_its_measuring: "\"time.duration\" = \"30 s\", " =>
         "\"time.duration\" = \"15 s\", ";
-    a_variant_of_another_case: "metric = \"jain\"" => "metric = \"jain\"\nvariant = \"small-queue\"";
+    a_variant_of_another_case: "metric = \"jain\"" =>
+        "metric = \"jain\"\nvariant = \"small-queue\"";
 }
 
 #[test]

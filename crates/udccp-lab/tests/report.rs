@@ -60,7 +60,6 @@ fn record(task: &Task) -> Record {
                 throughput_mbps: rates.iter().map(|r| r * 1.03).collect(),
                 cwnd_packets: rates.iter().map(|r| Some(r * 3.0)).collect(),
                 goodput_mbps: rates,
-                ..SeriesRecord::default()
             },
             ..FlowRecord::default()
         }
@@ -174,8 +173,8 @@ says! {
     a_column_in_another_unit: "throughput = \"throughput_kbps\"" => "throughput = \"delay_ms\"";
     an_unknown_metric_of_a_reference: "throughput = \"throughput_kbps\"" =>
         "thruput = \"throughput_kbps\"";
-    a_metric_without_its_column: "value = { throughput = \"throughput_kbps\", loss = \"packet_drop_percent\", delay = \"delay_ms\", jitter = \"jitter_ms\" }" =>
-        "value = \"throughput_kbps\"";
+    a_metric_without_its_column: "value = { throughput = \"throughput_kbps\", " =>
+        "value = \"throughput_kbps\" # { ";
     weights_are_missing: "weights = { case = \"self\", axis = \"protocol\" }" => "";
     weights_of_an_unknown_axis: "axis = \"protocol\" }" => "axis = \"protcol\" }";
     a_tuple_of_one: "metrics = [\"nru-fair\", \"nru-unfair\", \"nru-stability\"]" =>

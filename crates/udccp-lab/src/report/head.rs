@@ -17,7 +17,8 @@ pub(super) fn axis_name(axis: &str) -> &str {
     if axis == "rtt" { "RTT" } else { axis }
 }
 
-/// The columns in blocks that fit a page, each a list of cells (of a tuple the columns of one cell).
+/// The columns in blocks that fit a page, each a list of cells; of a tuple the columns of one
+/// cell.
 pub(super) fn blocks(result: &TableResult<'_>) -> Vec<Vec<Range<usize>>> {
     let cells = cells(result);
     let levels = result.table.columns.len();

@@ -29,7 +29,8 @@
     row.append(text);
     node.append(row);
   };
-  const nearest = (points, px) => points.reduce((a, b) => Math.abs(b[0] - px) < Math.abs(a[0] - px) ? b : a);
+  const nearest = (points, px) =>
+    points.reduce((a, b) => (Math.abs(b[0] - px) < Math.abs(a[0] - px) ? b : a));
 
   for (const chart of document.querySelectorAll('svg.chart')) {
     const x = scale(chart.dataset.x);
@@ -44,9 +45,11 @@
       const title = mark.querySelector('title');
       const text = title ? title.textContent : '';
       if (title) title.remove();
-      return { px: Number(mark.dataset.x), text, colour: (mark.querySelector('[stroke]') || mark).getAttribute('stroke') };
+      const colour = (mark.querySelector('[stroke]') || mark).getAttribute('stroke');
+      return { px: Number(mark.dataset.x), text, colour };
     }).filter((mark) => mark.text);
-    const stops = [...new Set((marks.length ? marks.map((m) => [m.px]) : (lines[0] || { points: [] }).points).map((p) => p[0]))].sort((a, b) => a - b);
+    const points = marks.length ? marks.map((m) => [m.px]) : lines.flatMap((l) => l.points);
+    const stops = [...new Set(points.map((p) => p[0]))].sort((a, b) => a - b);
     if (!stops.length) continue;
     const rule = document.createElementNS(NS, 'path');
     rule.setAttribute('class', 'rule');
@@ -56,7 +59,8 @@
     const show = (px, left, top) => {
       tip.replaceChildren();
       if (marks.length) {
-        for (const mark of marks.filter((m) => Math.abs(m.px - px) < 14)) words(tip, mark.text, mark.colour);
+        const here = marks.filter((m) => Math.abs(m.px - px) < 14);
+        for (const mark of here) words(tip, mark.text, mark.colour);
       } else {
         words(tip, `${chart.dataset.xn.split(',')[0]} ${number(x.value(px), px > 1e3 ? 0 : 1)}`);
         for (const line of lines) {
@@ -99,7 +103,8 @@
       if (event.key === 'Escape') return hide();
       if (!step) return;
       event.preventDefault();
-      at = Math.max(0, Math.min(stops.length - 1, at + step * Math.max(1, Math.round(stops.length / 120))));
+      const far = step * Math.max(1, Math.round(stops.length / 120));
+      at = Math.max(0, Math.min(stops.length - 1, at + far));
       show(...place(stops[at]));
     });
   }

@@ -193,12 +193,13 @@ impl Predicate {
             return None;
         }
         // What belongs to another form would be ignored without a word.
+        let [_, greater_asked, near_asked, trend_asked, extreme_asked] = asks;
         let strays = [
-            ("by", by.is_some() && !(asks[1] || asks[3])),
-            ("times", times.is_some() && !asks[1]),
-            ("within", within.is_some() && !asks[2]),
-            ("every_step", every_step.is_some() && !asks[3]),
-            ("along", along.is_some() && !(asks[3] || asks[4])),
+            ("by", by.is_some() && !(greater_asked || trend_asked)),
+            ("times", times.is_some() && !greater_asked),
+            ("within", within.is_some() && !near_asked),
+            ("every_step", every_step.is_some() && !trend_asked),
+            ("along", along.is_some() && !(trend_asked || extreme_asked)),
         ];
         if let Some((key, _)) = strays.iter().find(|(_, is_stray)| *is_stray) {
             wrong(&format!("`{key}` says nothing in a claim of this form"), FORMS);
@@ -220,21 +221,32 @@ impl Predicate {
             return Some(Self::Near { near: side(near)?, to: side(to)?, within });
         }
         let along = along_key(along, table, context)?;
-        match (trend.as_deref(), extremes) {
-            (Some(word @ ("rises" | "falls")), [None, None]) => Some(Self::Trend {
-                rises: word == "rises",
-                by: by.unwrap_or(0.0),
-                every_step: every_step.unwrap_or(false),
-                along,
-            }),
+        let steps = (by.unwrap_or(0.0), every_step.unwrap_or(false));
+        let line = Self::of_line(trend.as_deref(), extremes, steps, along, table, context);
+        if line.is_none() {
+            wrong("a claim asks one thing of its cells", FORMS);
+        }
+        line
+    }
+
+    /// The forms that follow a key.
+    fn of_line(
+        trend: Option<&str>,
+        extremes: [Option<&Node>; 2],
+        (by, every_step): (f64, bool),
+        along: String,
+        table: &Table,
+        context: &Context<'_>,
+    ) -> Option<Self> {
+        match (trend, extremes) {
+            (Some(word @ ("rises" | "falls")), [None, None]) => {
+                Some(Self::Trend { rises: word == "rises", by, every_step, along })
+            }
             (None, [Some(at), None] | [None, Some(at)]) => {
                 let at = table.filter_of(at, context.faults);
                 Some(Self::Extreme { is_lowest: extremes[0].is_some(), at, along })
             }
-            _ => {
-                wrong("a claim asks one thing of its cells", FORMS);
-                None
-            }
+            _ => None,
         }
     }
 }

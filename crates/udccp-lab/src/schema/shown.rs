@@ -378,7 +378,8 @@ impl Settings {
         }
         if metric.needs_weights() && self.weights.is_none() {
             let fault = format!("{word} compares flows with runs among their own kind");
-            let hint = "write weights = { case = \"self\", axis = \"protocol\" }: a case whose flows \
+            let hint = "write weights = { case = \"self\", axis = \"protocol\" }: a case whose \
+                        flows \
                         are of one protocol, and its axis that says which";
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
             faults.push(Diagnostic::at(at, fault).hint(hint));

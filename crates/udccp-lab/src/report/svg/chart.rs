@@ -312,7 +312,8 @@ impl Chart {
         for (py, line) in places {
             let _ = writeln!(
                 svg,
-                "<text class=\"end\" x=\"{:.1}\" y=\"{:.1}\"><tspan fill=\"{}\">■ </tspan>{}</text>",
+                "<text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">\
+                 <tspan fill=\"{}\">■ </tspan>{}</text>",
                 frame.right + 8.0,
                 py - over + 4.0,
                 line.colour,
@@ -334,7 +335,8 @@ impl Shape {
         let dash = if self.is_hollow { " stroke-dasharray=\"3 2\"" } else { "" };
         let _ = writeln!(
             svg,
-            "<g class=\"p\" data-x=\"{middle:.1}\"><title>{}</title><rect x=\"{:.1}\" y=\"{top:.1}\" \
+            "<g class=\"p\" data-x=\"{middle:.1}\"><title>{}</title>\
+             <rect x=\"{:.1}\" y=\"{top:.1}\" \
              width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" fill-opacity=\"0.55\" \
              stroke=\"{}\" stroke-width=\"1.4\"{dash}/></g>",
             escape(&self.title),
@@ -347,7 +349,8 @@ impl Shape {
             let (top, bottom) = (y.px(high.min(y.max)), y.px(low.max(y.min)));
             let _ = writeln!(
                 svg,
-                "<path d=\"M{middle:.1} {top:.1}V{bottom:.1}\" stroke=\"{}\" stroke-width=\"1.4\"/>",
+                "<path d=\"M{middle:.1} {top:.1}V{bottom:.1}\" stroke=\"{}\" \
+                 stroke-width=\"1.4\"/>",
                 self.colour
             );
         }
