@@ -55,10 +55,12 @@ impl Task {
 }
 
 impl PlanOptions {
-    /// How many runs of each point of a part.
-    pub fn runs_of(self, part: &Case) -> u64 {
+    /// How many runs of each point of a part, or of a variant of it.
+    pub fn runs_of(self, part: &Case, variant: Option<&Variant>) -> u64 {
         let grid = &part.grid;
-        self.runs.unwrap_or(if self.quick { grid.quick_runs } else { grid.runs })
+        let all = variant.and_then(|v| v.runs).unwrap_or(grid.runs);
+        let quick = variant.and_then(|v| v.quick_runs).unwrap_or(grid.quick_runs.min(all));
+        self.runs.unwrap_or(if self.quick { quick } else { all })
     }
 }
 
@@ -92,7 +94,7 @@ fn add(
 ) -> Result<(), Diagnostics> {
     let changes = variant.map(|v| v.changes.as_slice()).unwrap_or_default();
     let scenario = part.scenario(point, changes, options.quick)?;
-    for run in 1..=options.runs_of(part) {
+    for run in 1..=options.runs_of(part, variant) {
         let seed = run_seed(part.grid.seed, run);
         tasks.push(Task {
             key: key(&scenario, seed),

@@ -75,6 +75,10 @@ pub struct Variant {
     pub says: String,
     /// At which points.
     pub filter: Filter,
+    /// Runs of each point, where not as many as of the experiment as it stands.
+    pub runs: Option<u64>,
+    /// The same with `--quick`.
+    pub quick_runs: Option<u64>,
     /// What it changes.
     pub changes: Vec<Override>,
 }
@@ -311,12 +315,23 @@ impl Variant {
         let view = context.view(&mut reader, false);
         reader.raw("where");
         let filter = view.as_ref().map(|v| context.filter(&mut reader, v, "where"));
+        let runs = read_runs(&mut reader, node, "runs");
+        let quick_runs = read_runs(&mut reader, node, "quick_runs");
         if node.get("set").is_none() {
             reader.need::<Node>("set");
         }
         let changes = read_changes(&mut reader, "set", context.faults);
         reader.finish();
         let case = view?.cases.into_iter().next().flatten();
-        Some(Self { id: id?, case, says: says?, filter: filter?, changes })
+        Some(Self { id: id?, case, says: says?, filter: filter?, runs, quick_runs, changes })
     }
+}
+
+/// Reads a number of runs, of which there is at least one.
+fn read_runs(reader: &mut Reader<'_>, node: &Node, key: &'static str) -> Option<u64> {
+    let runs = reader.want(key);
+    if let (Some(0), Some(at)) = (runs, node.get(key)) {
+        reader.faults().push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
+    }
+    runs
 }
