@@ -39,7 +39,7 @@ seed = 5
 id = "shares"
 metric = "goodput"
 rows = "rtt"
-columns = "rtt"
+columns = "flow"
 """
 RUNS = 6
 

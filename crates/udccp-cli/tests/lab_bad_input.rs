@@ -91,7 +91,7 @@ fn several_experiments_in_one_table() {
 #[test]
 fn a_faulty_file_hides_no_other_in_a_list() {
     let lab = Lab::new();
-    let text = common::lab::SMALL.replace("columns = \"rtt\"", "columns = \"rt\"");
+    let text = common::lab::SMALL.replace("rows = \"rtt\"", "rows = \"rt\"");
     std::fs::write(lab.path("experiments/faulty.toml"), text).expect("a file");
     insta::assert_snapshot!(says(&lab, &["list"], ""));
     lab.run("run", "s.sqlite", &["small", "--runs", "1"]);

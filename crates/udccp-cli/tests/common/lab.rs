@@ -30,7 +30,7 @@ seed = 5
 id = "shares"
 metric = "goodput"
 rows = "rtt"
-columns = "rtt"
+columns = "flow"
 "#;
 
 /// A folder with an experiment in it.

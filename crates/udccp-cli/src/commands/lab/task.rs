@@ -26,7 +26,8 @@ Examples:
   udccp lab task - < task.json | udccp lab import
 
 A task's JSON (a line of `udccp lab plan --json`) has all that a worker needs: neither experiment
-files nor a store. The result is one line for `udccp lab import`.";
+files nor a store. A trace that its scenario names is read from the folder that this runs in. The
+result is one line for `udccp lab import`.";
 
 /// Shortest beginning of a key that is taken for one.
 const KEY_LENGTH: usize = 6;
