@@ -22,7 +22,12 @@ duration = "60 s"
 name = "long"
 protocol = "tcp/newreno"
 access = { delay = "5 ms" }
-traffic = { kind = "request-response", request = "100 B", response = { kind = "lognormal", mean = "20 kB", sigma = 1.0 }, think = "1 s" }
+
+[flow.traffic]
+kind = "request-response"
+request = "100 B"
+response = { kind = "lognormal", mean = "20 kB", sigma = 1.0 }
+think = "1 s"
 
 [[flow]]
 name = "short"
@@ -82,9 +87,11 @@ says! {
     a_dumbbell_with_hops: "\"parking-lot\"" => "\"dumbbell\"";
     a_row_without_hops: "hops = 3\n" => "";
     too_many_hops: "hops = 3" => "hops = 100";
-    hops_said_twice: "[time]" => "[[topology.hop]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nlimit = \"5 packets\"\n\n[time]";
+    hops_said_twice: "[time]" =>
+        "[[topology.hop]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nlimit = \"5 packets\"\n\n[time]";
     a_wrong_key_in_reverse: "reverse = { rate =" => "reverse = { rat =";
-    a_wrong_key_of_a_flows_access: "access = { delay = \"5 ms\" }" => "access = { dealy = \"5 ms\" }";
+    a_wrong_key_of_a_flows_access: "access = { delay = \"5 ms\" }" =>
+        "access = { dealy = \"5 ms\" }";
     enters_after_leaving: "enters = 2" => "enters = 3";
     a_router_that_is_not_there: "leaves = 3" => "leaves = 7";
     a_direction_that_is_none: "\"reverse\"" => "\"backwards\"";
@@ -97,8 +104,10 @@ says! {
     half_a_frame_of_speech: "codec = \"g729\"" => "codec = \"g729\", packet = \"25 ms\"";
     a_missing_key_of_video: "every = \"40 ms\", rate = \"1 Mbit/s\"" => "every = \"40 ms\"";
     an_unknown_key_of_video: "group = 12" => "groups = 12";
-    a_trace_that_is_not_there: VIDEO => "{ kind = \"video\", every = \"40 ms\", trace = \"no-frames.txt\" }";
-    a_trace_with_a_wrong_line: VIDEO => "{ kind = \"video\", every = \"40 ms\", trace = \"bad-frames.txt\" }";
+    a_trace_that_is_not_there: VIDEO =>
+        "{ kind = \"video\", every = \"40 ms\", trace = \"no-frames.txt\" }";
+    a_trace_with_a_wrong_line: VIDEO =>
+        "{ kind = \"video\", every = \"40 ms\", trace = \"bad-frames.txt\" }";
     an_unknown_distribution: "kind = \"lognormal\"" => "kind = \"log-normal\"";
     a_missing_key_of_a_distribution: ", sigma = 1.0" => "";
     a_pareto_without_mean: "{ kind = \"lognormal\", mean = \"20 kB\", sigma = 1.0 }" =>

@@ -18,7 +18,8 @@ type Open<'a> = Box<dyn FnMut(&str) -> io::Result<Option<CaptureFile>> + 'a>;
 /// Captures in classic pcap (link type 101, raw IP; nanoseconds), one file per observation point:
 /// `NAME-sender` and `NAME-receiver` are the interfaces of the two hosts of a flow (both
 /// directions, as a host sees them), `bottleneck` (or `hop-1`, `hop-2`...) is what leaves that link
-/// in either direction. A flow of several pairs has no host files. Files are opened by the caller, because the simulator does no input or output.
+/// in either direction. A flow of several pairs has no host files. Files are opened by
+/// the caller, because the simulator does no input or output.
 pub struct Capture<'a> {
     pub(crate) open: Open<'a>,
     pub(crate) snaplen: u32,

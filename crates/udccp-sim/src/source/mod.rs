@@ -48,7 +48,8 @@ pub trait Source: fmt::Debug + Send {
     /// What was offered so far.
     fn stats(&self) -> SourceStats;
 
-    /// Whether [`Self::delivered`] and [`Self::answer`] are to be called. Asked once, before the run.
+    /// Whether [`Self::delivered`] and [`Self::answer`] are to be called. Asked once, before the
+    /// run.
     fn hears(&self) -> bool {
         false
     }

@@ -17,8 +17,8 @@ impl Frames {
         Self(sizes.into())
     }
 
-    /// Groups of `group` pictures of mean rate `rate`, a picture every `every`. The first of a group
-    /// (I) is `ratio` times as long as each of the others (P).
+    /// Groups of `group` pictures of mean rate `rate`, a picture every `every`. The first of a
+    /// group (I) is `ratio` times as long as each of the others (P).
     pub fn pattern(rate: DataRate, every: Duration, group: u32, ratio: f64) -> Self {
         let group = group.max(1);
         let all = rate.bits_per_sec() as f64 * every.as_secs_f64() / 8.0 * f64::from(group);
