@@ -48,13 +48,15 @@ fn alone_it_fills_a_link_and_does_not_swing() {
 
 #[test]
 fn beside_newreno_neither_has_twice_as_much() {
-    for limit in ["0.5 bdp", "2.0 bdp"] {
-        let path = format!(r#"rate = "10 Mbit/s", rtt = "50 ms", limit = "{limit}""#);
+    let red = r#"{ kind = "red", min = "10 packets", max = "40 packets" }"#;
+    for (limit, queue) in [("1.0 bdp", r#""drop-tail""#), ("2.0 bdp", red)] {
+        let rest = format!(r#"limit = "{limit}", queue = {queue}"#);
+        let path = format!(r#"rate = "10 Mbit/s", rtt = "50 ms", {rest}"#);
         let record = run(&path, 110, &["dccp/ccid3", "tcp/newreno"]);
         let [ours, tcp] = [0, 1].map(|i| record.flows[i].throughput_mbps.unwrap());
         let normalised = ours / ((ours + tcp) / 2.0);
-        assert!((0.5..2.0).contains(&normalised) && ours / tcp < 2.0, "{limit}: {ours}, {tcp}");
-        assert!(ours + tcp > 9.0, "{limit}: {ours}, {tcp}");
+        assert!((0.5..2.0).contains(&normalised) && ours / tcp < 2.0, "{queue}: {ours}, {tcp}");
+        assert!(ours + tcp > 9.0, "{queue}: {ours}, {tcp}");
     }
 }
 

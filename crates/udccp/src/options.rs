@@ -7,6 +7,9 @@ use udccp_proto::{ConnectionConfig, QueuePolicy};
 
 use crate::io::RECV_BUFFER_BYTES;
 
+/// CCID 3's nofeedback timer is not shorter, unless set otherwise.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// Settings of the UDP socket below, and of the endpoint on it.
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
@@ -127,6 +130,8 @@ impl Default for Options {
             // CCID 2 where the peer has it in its list; a peer that insists on CCID 3 has its way.
             tx_ccids: vec![2, 3],
             rx_ccids: vec![2, 3],
+            // As in Linux: a process may have to wait that long for its turn.
+            ccid3: Ccid3Config { least_timeout: LEAST_TIMEOUT.into(), ..Ccid3Config::default() },
             ..ConnectionConfig::default()
         };
         Self { config, backlog: 128, local_port: None }

@@ -26,8 +26,9 @@ pub struct Ccid3Config {
     /// How coarsely the driver's timers fire, t_gran (default 1 ms): a packet may leave up to half
     /// of it early (RFC 5348 section 8.3).
     pub granularity: Duration,
-    /// For how long unused send times may be made up for (default 10 ms), and never longer than
-    /// a round-trip time (RFC 5348 section 4.6). Two packets always may.
+    /// For how long unused send times may be made up for, and never longer than a round-trip time
+    /// (the default, RFC 5348 section 4.6): a sender that wakes up later than that loses rate, and
+    /// with it the receive rate that allows it to send. Two packets always may.
     pub max_credit: Duration,
     /// The nofeedback timer is never shorter (default 10 ms): hosts pause for longer than four
     /// round-trip times of a path that has microseconds.
@@ -45,7 +46,7 @@ impl Default for Ccid3Config {
             history_discounting: true,
             segment_size: SegmentSizeRule::Mean,
             granularity: Duration::from_millis(1),
-            max_credit: Duration::from_millis(10),
+            max_credit: Duration::MAX,
             least_timeout: Duration::from_millis(10),
             accept_loss_event_rate: true,
         }

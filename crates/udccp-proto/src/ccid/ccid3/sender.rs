@@ -67,6 +67,8 @@ pub struct Ccid3Sender {
     in_flight_limit: u64,
     /// The greatest rate ever allowed.
     fastest: Rate,
+    /// The longest interval before the first loss that is believed.
+    first_at_most: u32,
     /// The last receive rate reported.
     x_recv: Rate,
     /// Data Dropped is read up to this packet.
@@ -100,6 +102,7 @@ impl Ccid3Sender {
             window_floor: None,
             in_flight_limit: u64::MAX,
             fastest: Rate::default(),
+            first_at_most: u32::MAX,
             x_recv: Rate::default(),
             drops_read: None,
             owes_ack: false,
@@ -162,10 +165,13 @@ impl Ccid3Sender {
     fn read_losses(&mut self, ack: &AckInfo<'_>, options: &Options) -> Option<(f64, u64)> {
         let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
         if !options.intervals().is_empty() {
-            // A receiver cannot have seen more than was ever allowed.
-            let p = equation::loss_event_rate(self.segment(), rtt, self.fastest);
-            let first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
-            let fresh = self.verifier.take(ack.ackno, options, &self.log, first_at_most).ok()?;
+            if self.loss_events == 0 {
+                // A receiver cannot have seen more than was ever allowed before the first loss.
+                let p = equation::loss_event_rate(self.segment(), rtt, self.fastest);
+                self.first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
+            }
+            let most = self.first_at_most;
+            let fresh = self.verifier.take(ack.ackno, options, &self.log, most).ok()?;
             return Some((self.verifier.rate(), fresh));
         }
         //= 4342-6.1.1-2
