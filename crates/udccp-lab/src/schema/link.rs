@@ -39,7 +39,7 @@ const DISTRIBUTIONS: &[(&str, Distribution)] = &[
 ];
 
 /// A link. What is said of a link between routers holds for both of its directions, but for what
-/// happens by chance ([`Self::FORWARD_ONLY`]); what is said of an access link holds for both, but
+/// happens by chance (`FORWARD_ONLY`); what is said of an access link holds for both, but
 /// for its varying delay, which is the sending host's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
