@@ -6,8 +6,8 @@ use crate::undefined::{Measured, Undefined, check};
 ///
 /// Over the wire bytes (IP packets) this is throughput, over the payload it is goodput
 /// (RFC 5166 section 2.1.1). Also transfer size over transfer time, equation (1) of Nor et al.,
-/// "Performance Enhancement of DCCP TCP-like over Long Delay Link Networks" (2012), which counts the
-/// IP bytes of the flow on the link between the routers.
+/// "Performance Enhancement of DCCP TCP-like over Long Delay Link Networks" (2012), which counts
+/// the IP bytes of the flow on the link between the routers.
 ///
 /// # Errors
 /// [`Undefined::EmptyInterval`] when the span is not longer than zero.

@@ -15,7 +15,8 @@ pub fn power(throughput_mbps: f64, delay_ms: f64) -> Measured {
 }
 
 /// The rate in packets a second that a TCP without delayed acknowledgements has at this
-/// round-trip time and loss rate: `1.2 / (RTT sqrt(p))` (RFC 5166 section 2.1, Floyd and Fall 1999).
+/// round-trip time and loss rate: `1.2 / (RTT sqrt(p))` (RFC 5166 section 2.1, Floyd and Fall
+/// 1999).
 ///
 /// # Errors
 /// [`Undefined::ZeroReference`] when time or loss is zero, [`Undefined::BadInput`].
@@ -49,8 +50,8 @@ pub fn aggressiveness(rates: &[f64]) -> Measured {
     largest_step(rates, |before, after| after - before)
 }
 
-/// Smoothness of one sender under periodic loss: the largest fall of the rate from one round trip to
-/// the next (RFC 5166 section 2.2.1), in the unit of the rates; zero where it never falls.
+/// Smoothness of one sender under periodic loss: the largest fall of the rate from one round trip
+/// to the next (RFC 5166 section 2.2.1), in the unit of the rates; zero where it never falls.
 ///
 /// # Errors
 /// [`Undefined::TooFew`] for fewer than two round trips, [`Undefined::BadInput`].

@@ -98,7 +98,7 @@ fn tuples_of_table_9_do_not_follow_from_the_indices_of_table_8() {
     let index = table_by_rtt("004_table8_jfi_14_flows.csv");
     let tuples = table_by_rtt("004_table9_nru_14_flows.csv");
     for (rtt, jfi) in &index {
-        // Of flows with index J the largest has at least 1/J of the mean rate: max >= sum r^2 / sum r.
+        // Of flows with index J the largest has at least 1/J of the mean: max >= sum r^2 / sum r.
         let largest_db = -10.0 * libm::log10(jfi[0].unwrap());
         // So somebody is far above a fourteenth of what all get; the fair side has at most 0.10 dB.
         let fair_db = tuples[rtt][0].unwrap_or(0.0);

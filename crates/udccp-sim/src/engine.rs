@@ -160,8 +160,8 @@ impl Engine {
         }
     }
 
-    /// The event of a link, which is the first in the queue or in none. Returns the link whose event
-    /// is next, if it is not in the queue, and its time.
+    /// The event of a link, which is the first in the queue or in none. Returns the link whose
+    /// event is next, if it is not in the queue, and its time.
     #[inline]
     fn cross(
         &mut self,

@@ -152,8 +152,8 @@ impl Fabric {
     }
 
     /// A packet just entered a link. Where that gave it an event which is the next of all, before
-    /// `horizon`, the event is returned; else it goes to the queue. Whether the link that the packet
-    /// came from is the first in the queue, says `is_behind_first`.
+    /// `horizon`, the event is returned; else it goes to the queue. Whether the link that the
+    /// packet came from is the first in the queue, says `is_behind_first`.
     #[inline]
     pub(crate) fn schedule(
         &mut self,

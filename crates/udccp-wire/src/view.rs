@@ -118,8 +118,8 @@ impl<'a> PacketView<'a> {
         Ok(view)
     }
 
-    /// The same for a Data packet with a 48-bit number, no options and full Checksum Coverage, whose
-    /// header is all of `bytes`; `None` for every other.
+    /// The same for a Data packet with a 48-bit number, no options and full Checksum Coverage,
+    /// whose header is all of `bytes`; `None` for every other.
     #[inline]
     pub fn of_plain_data(bytes: &'a [u8], total_len: usize) -> Option<Self> {
         let words = <&[u8; 16]>::try_from(bytes).ok()?.as_chunks::<8>().0;

@@ -146,7 +146,8 @@ fn no_protocol(options: &Options, reference: Option<Cost>) {
     let seconds = options.seconds.unwrap_or(if options.quick { 20 } else { 100 });
     let bare = cost::best((0..options.runs).map(|_| bare::run(Duration::from_secs(seconds))));
     println!(
-        "no protocol (two constant rates, 100 Mbit/s, 100 ms): {:.2} M packets/s, {:.0} ns, {:.1} events",
+        "no protocol (two constant rates, 100 Mbit/s, 100 ms): {:.2} M packets/s, {:.0} ns, \
+         {:.1} events",
         bare.per_second() / 1e6,
         bare.ns_per_packet(),
         bare.events_per_packet(),
