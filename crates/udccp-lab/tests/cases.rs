@@ -132,6 +132,21 @@ fn quick_runs_are_fewer_and_shorter() {
 }
 
 #[test]
+fn a_variant_may_have_its_own_number_of_runs() {
+    let variant = "id = \"small-queue\"";
+    let count = |own: &str, quick: bool| {
+        let text = GOOD.replace(variant, &format!("{variant}\n{own}"));
+        let experiment = read(&text).unwrap_or_else(|faults| panic!("{faults}"));
+        let tasks = plan(&experiment, PlanOptions { quick, runs: None }).expect("a plan");
+        tasks.iter().filter(|t| t.variant.is_some()).count()
+    };
+    assert_eq!(count("", false), 1);
+    assert_eq!(count("runs = 4", false), 4);
+    assert_eq!(count("runs = 4", true), 1, "no more than the case has for a first look");
+    assert_eq!(count("runs = 4\nquick_runs = 3", true), 3);
+}
+
+#[test]
 fn equal_scenarios_and_seeds_share_a_run_whatever_they_are_called() {
     let renamed = GOOD.replace("\"self\"", "\"same\"").replace("id = \"many\"", "id = \"other\"");
     let other = plan(&read(&renamed).expect("the same file"), PlanOptions::default());
@@ -182,6 +197,7 @@ says! {
     unknown_key_of_a_case: "without = " => "wihtout = ";
     runs_inside_the_grid_of_a_case: "protocol = [\"dccp" => "runs = 3\nprotocol = [\"dccp";
     no_runs: "runs = 1" => "runs = 0";
+    no_runs_of_a_variant: "says = \"a smaller queue\"" => "says = \"a\"\nruns = 0";
     a_change_outside_the_run: "\"flow.first.protocol\" = \"$protocol\"" =>
         "\"grid.runs\" = \"$protocol\"";
     a_change_of_an_unknown_flow: "\"flow.first.protocol\"" => "\"flow.frist.protocol\"";
