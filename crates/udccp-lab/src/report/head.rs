@@ -76,6 +76,10 @@ pub(super) fn head(result: &TableResult<'_>, block: &[Range<usize>]) -> String {
         };
         let _ = write!(out, "<th scope=\"col\" rowspan=\"{height}\">{}</th>", escape(name));
     }
+    if table.rows.is_empty() {
+        // Rows without a label still have their cell for one.
+        let _ = write!(out, "<td rowspan=\"{height}\"></td>");
+    }
     if keys.is_empty() {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(table.shown[0].title()));
     }
