@@ -51,8 +51,27 @@ impl AckSample {
     }
 }
 
+/// A window algorithm that can be copied, as every one that derives `Clone` can.
+pub trait CloneAlgorithm {
+    /// A copy in a box.
+    fn boxed(&self) -> Box<dyn CongestionControl>;
+}
+
+impl<T: CongestionControl + Clone + 'static> CloneAlgorithm for T {
+    fn boxed(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn CongestionControl> {
+    fn clone(&self) -> Self {
+        (**self).boxed()
+    }
+}
+
 /// A window algorithm. Windows are in packets; `cwnd` is never below 1, `ssthresh` never below 2.
-pub trait CongestionControl: Send + fmt::Debug {
+/// It derives `Clone`.
+pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
     /// A short name for reports: `newreno`, `cubic`.
     fn name(&self) -> &'static str;
 

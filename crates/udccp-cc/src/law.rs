@@ -133,7 +133,7 @@ impl<L: Law> Governed<L> {
     }
 }
 
-impl<L: Law> CongestionControl for Governed<L> {
+impl<L: Law + Clone + 'static> CongestionControl for Governed<L> {
     fn name(&self) -> &'static str {
         L::NAME
     }

@@ -37,7 +37,7 @@ mod veno;
 mod westwood;
 mod yeah;
 
-pub use algorithm::{AckSample, Algorithm, CongestionControl};
+pub use algorithm::{AckSample, Algorithm, CloneAlgorithm, CongestionControl};
 pub use bbr::BbrConfig;
 pub use bic::BicConfig;
 pub use compound::CompoundConfig;

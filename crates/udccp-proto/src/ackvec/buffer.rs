@@ -30,7 +30,7 @@ pub enum Arrival {
 ///
 /// A packet in order costs O(1); a late or repeated one, time in the cells newer than it. The
 /// nonce of a packet is 1 where it came with ECT(1), as in RFC 3540.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AckVectorBuffer {
     cells: Cells,
     /// The newest packet, once there is one.

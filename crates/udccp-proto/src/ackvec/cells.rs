@@ -11,7 +11,7 @@ const SLACK: usize = 2;
 /// A vector of cells, newest first, in the middle of a larger buffer. New cells are put before the
 /// first one; where there is no room left before it, all cells move to the end of the buffer,
 /// which happens at most once in `max` new cells.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cells {
     buf: Vec<u8>,
     head: usize,

@@ -33,7 +33,7 @@ impl Drops {
 }
 
 /// What has to be said in Data Dropped options until the peer has heard it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DropLog {
     /// Oldest first.
     runs: Vec<Drops>,

@@ -4,7 +4,7 @@ use udccp_wire::Seqno;
 
 /// One bit for each packet of the vector, in a ring; there is none until the first nonce comes,
 /// since today's senders set ECT(0) alone (RFC 8311 section 6).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Nonces {
     words: Vec<u64>,
     /// Packets that the ring has room for; a power of two.

@@ -26,7 +26,7 @@ impl Record {
 }
 
 /// The vectors that the peer has not acknowledged, oldest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Records {
     list: VecDeque<Record>,
     /// Packets that one record may stand for: more while many acknowledgements are on their way.

@@ -17,6 +17,7 @@
 //! * timers: the earlier of the two `poll_timeout`s, then both `handle_timeout`s (early is
 //!   harmless).
 
+mod boxed;
 pub mod ccid2;
 pub mod ccid3;
 mod receiver;
@@ -24,6 +25,7 @@ mod registry;
 mod sender;
 pub mod tfrc;
 
+pub use boxed::{CloneReceiver, CloneSender};
 pub use ccid2::Ccid2Config;
 pub use ccid3::Ccid3Config;
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};

@@ -39,8 +39,8 @@ pub trait OptionSink {
     fn option(&mut self, option: &OptionRef<'_>) -> bool;
 }
 
-/// The receiver half of a CCID.
-pub trait CcidReceiver: Send + fmt::Debug {
+/// The receiver half of a CCID; it derives `Clone`.
+pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
     /// The CCID's number.
     fn ccid(&self) -> u8;
 

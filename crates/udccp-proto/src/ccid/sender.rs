@@ -129,8 +129,8 @@ pub struct CcidMetrics {
     pub packets_marked: u64,
 }
 
-/// The sender half of a CCID.
-pub trait CcidSender: Send + fmt::Debug {
+/// The sender half of a CCID; it derives `Clone`.
+pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// The CCID's number.
     fn ccid(&self) -> u8;
 

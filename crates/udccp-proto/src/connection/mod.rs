@@ -86,7 +86,7 @@ struct Wishes {
 }
 
 /// One connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) who: Identity,
     config: Arc<ConnectionConfig>,

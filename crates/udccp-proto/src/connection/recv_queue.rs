@@ -34,7 +34,7 @@ impl Pressure {
 }
 
 /// A bounded queue of payloads, none of them copied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RecvQueue {
     waiting: VecDeque<Payload>,
     bytes: usize,

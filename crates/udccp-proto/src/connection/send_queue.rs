@@ -16,7 +16,7 @@ pub(crate) enum Thrown {
 }
 
 /// A bounded queue: larger priorities first, first in first out within one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SendQueue {
     /// Sorted by falling priority; emptied lanes stay for the next message.
     lanes: Vec<Lane>,
@@ -29,13 +29,13 @@ pub(crate) struct SendQueue {
     was_refused: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lane {
     priority: u8,
     waiting: VecDeque<Waiting>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     payload: Payload,
     deadline: Option<Instant>,

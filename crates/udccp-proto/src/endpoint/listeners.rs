@@ -13,7 +13,7 @@ use crate::error::{ConfigError, ListenError};
 use crate::features::FeaturePreferences;
 
 /// One listener.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Listener {
     local: Option<SocketAddr>,
     port: u16,
@@ -50,7 +50,7 @@ pub(super) enum Served {
 }
 
 /// All listeners.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Listeners {
     by_id: BTreeMap<ListenerId, Listener>,
     by_port: BTreeMap<u16, Vec<ListenerId>>,

@@ -45,7 +45,7 @@ const ARENA_BYTES: usize = 8 << 10;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. See the crate's front page for a run loop.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
     secrets: Secrets,

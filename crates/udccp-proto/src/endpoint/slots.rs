@@ -4,7 +4,7 @@ use super::ConnectionId;
 use crate::connection::Connection;
 
 /// A place for one connection after another.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Slot {
     generation: u32,
     /// Whether the connection is in the ready queue.
@@ -13,7 +13,7 @@ struct Slot {
 }
 
 /// Connections by index, with generations so that an old id finds nothing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,

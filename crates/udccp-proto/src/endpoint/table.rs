@@ -17,7 +17,7 @@ enum Entry {
 }
 
 /// All tuples in use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: HashMap<FourTuple, Entry, TableHash>,
     /// TIMEWAITs in order of their ends; the number tells equal ends apart.

@@ -5,7 +5,7 @@ use udccp_base::Instant;
 const NOWHERE: u32 = u32::MAX;
 
 /// The earliest wake-up of many, movable in O(log n).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TimerHeap {
     heap: Vec<(Instant, u32)>,
     /// Place in the heap of each connection.

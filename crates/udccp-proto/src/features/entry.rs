@@ -79,7 +79,7 @@ pub(super) enum Fault {
     Mandatory,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) info: &'static FeatureInfo,
     pub(super) location: Location,

@@ -46,7 +46,7 @@ pub struct Activated {
 }
 
 /// Negotiates all features of one connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Negotiator {
     pub(super) role: Role,
     pub(super) phase: Phase,

@@ -5,7 +5,7 @@
 const LONGEST_STRETCH: u32 = 512;
 
 /// Counts data packets sent since one acknowledged the peer's Ack Vectors.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AckOfAck {
     owed: bool,
     since: u32,

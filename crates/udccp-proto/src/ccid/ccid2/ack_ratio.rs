@@ -10,7 +10,7 @@ use crate::ccid::ccid2::peer_log::PeerLog;
 pub(super) const INITIAL: u16 = 2;
 
 /// The Ack Ratio wanted, moved once per window of data.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct AckRatio {
     config: AckRatioConfig,
     in_force: u16,

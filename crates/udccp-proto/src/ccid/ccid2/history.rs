@@ -54,7 +54,7 @@ pub(super) enum Change {
 /// Packets without data take no room here, but their acknowledgement counts as evidence of loss.
 /// Reading an Ack Vector stops at the oldest open packet, so each packet is looked at a bounded
 /// number of times, however long the vectors are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct History {
     ring: VecDeque<Sent>,
     open: usize,
@@ -214,7 +214,7 @@ impl Sent {
 }
 
 /// The newest packets known to be received, data or not.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Evidence {
     newest: [Seqno; NUMDUPACK],
     known: usize,

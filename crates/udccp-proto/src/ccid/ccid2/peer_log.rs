@@ -9,7 +9,7 @@ use crate::ccid::ReceivedInfo;
 const DEPTH: u64 = 64;
 
 /// The last 64 sequence numbers of the peer. Bit k stands for the number k before the newest.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PeerLog {
     newest: Option<Seqno>,
     received: u64,

@@ -15,7 +15,7 @@ const ELAPSED_UNIT: Duration = Duration::from_micros(10);
 
 /// The receiver half of CCID 2: one acknowledgement for every Ack Ratio data packets, at once
 /// for gaps and marks, and never later than the delayed-ack time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ccid2Receiver {
     delayed_ack: Duration,
     ack_ratio: u16,

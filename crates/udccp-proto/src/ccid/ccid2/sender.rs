@@ -32,7 +32,7 @@ const NEEDED: [FeatureNeed; 1] = [FeatureNeed {
 }];
 
 /// The sender half of CCID 2.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ccid2Sender {
     history: History,
     window: Window,

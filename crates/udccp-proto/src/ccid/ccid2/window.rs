@@ -43,7 +43,7 @@ pub(super) struct AckContext<'a> {
 }
 
 /// cwnd and ssthresh, and the rules about when they move.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Window {
     cc: Box<dyn CongestionControl>,
     validation: WindowValidation,

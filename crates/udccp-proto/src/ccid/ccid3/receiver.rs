@@ -27,7 +27,7 @@ const FIXED_OPTIONS: usize = 6 + 6 + 6;
 /// The receiver half of CCID 3: feedback whenever the window counter says that a round-trip time
 /// has passed, at once for a new loss event, and after five quarters of a round-trip time where
 /// data stops in between.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
     history: LossHistory,
     rate: ReceiveRate,

@@ -46,7 +46,7 @@ const NEEDED: [FeatureNeed; 2] = [
 ];
 
 /// The sender half of CCID 3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ccid3Sender {
     config: Ccid3Config,
     rate: RateControl,

@@ -34,7 +34,7 @@ struct Event {
 }
 
 /// The sender's own record of loss intervals.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Verifier {
     average: LossAverage,
     /// Where the intervals of `average` start, newest first.

@@ -57,7 +57,7 @@ impl Interval {
 }
 
 /// The receiver's record of losses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LossHistory {
     /// All numbers up to this one are settled.
     settled: Option<Seqno>,

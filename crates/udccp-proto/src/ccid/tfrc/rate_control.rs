@@ -27,7 +27,7 @@ pub(crate) struct Report {
 }
 
 /// The sender's rate and what it follows from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RateControl {
     /// X; `None` before anything decided it.
     x: Option<Rate>,

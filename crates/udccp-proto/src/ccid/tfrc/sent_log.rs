@@ -22,7 +22,7 @@ pub(crate) struct Sent {
 }
 
 /// The packets sent since the last feedback, and where the window counter stepped before that.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SentLog {
     /// The number of the first packet in `packets`.
     base: Option<Seqno>,
