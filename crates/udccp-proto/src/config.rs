@@ -46,14 +46,32 @@ impl EndpointConfig {
     }
 }
 
+/// Whether a server keeps nothing of a handshake until it is over, and has the client carry what it
+/// would have kept, in an Init Cookie (RFC 4340 section 8.1.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InitCookies {
+    /// Every Request makes a connection.
+    Never,
+    /// From half of the backlog on, so that a flood of Requests cannot fill it.
+    #[default]
+    UnderLoad,
+    /// No Request makes a connection.
+    Always,
+}
+
 /// Settings of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenConfig {
     /// Service codes served here (RFC 4340 section 8.1.2); at least one.
     pub services: Vec<ServiceCode>,
     /// Connections in handshake or waiting for `accept`, at most (default 128). Further Requests
-    /// are answered with Reset, Too Busy.
+    /// are answered with Reset, Too Busy. With Init Cookies, only connections that wait for `accept`
+    /// count, and those that come back while these are too many have to try again.
     pub backlog: usize,
+    /// When handshakes go on without state here (default under load).
+    pub init_cookies: InitCookies,
+    /// How long an Init Cookie may be used (default 60 s).
+    pub cookie_lifetime: Duration,
     /// Settings of the connections accepted here.
     pub connection: ConnectionConfig,
 }
@@ -61,7 +79,13 @@ pub struct ListenConfig {
 impl ListenConfig {
     /// A listener for one service code with default settings.
     pub fn new(service: ServiceCode) -> Self {
-        Self { services: vec![service], backlog: 128, connection: ConnectionConfig::default() }
+        Self {
+            services: vec![service],
+            backlog: 128,
+            init_cookies: InitCookies::default(),
+            cookie_lifetime: Duration::from_secs(60),
+            connection: ConnectionConfig::default(),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub mod features;
 mod stats;
 
 pub use config::{
-    ConnectOptions, ConnectionConfig, EndpointConfig, ListenConfig, ListenerId,
+    ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, ListenConfig, ListenerId,
     MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, QueuePolicy,
 };
 pub use connection::State;

@@ -152,8 +152,14 @@ pub struct EndpointStats {
     pub stray_resets_limited: u64,
     /// Requests refused: service code not served here.
     pub bad_service: u64,
-    /// Requests refused: backlog or connection table full.
+    /// Requests refused, or handshakes put off: backlog or connection table full.
     pub too_busy: u64,
+    /// Requests answered without keeping anything, with an Init Cookie.
+    pub cookies_sent: u64,
+    /// Connections made of an Init Cookie that a client brought back.
+    pub cookies_taken: u64,
+    /// Init Cookies refused: changed, from elsewhere, or too old.
+    pub bad_cookies: u64,
     /// Connections started here.
     pub connects: u64,
     /// Connections that clients started and finished the handshake of.

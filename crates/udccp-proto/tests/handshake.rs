@@ -177,7 +177,8 @@ fn a_port_serves_several_services_but_each_only_once() {
 #[test]
 fn the_backlog_counts_handshakes_and_connections_not_yet_accepted() {
     let mut net = Net::new(7);
-    let listen = ListenConfig { backlog: 3, ..listen_config(quiet()) };
+    let init_cookies = udccp_proto::InitCookies::Never;
+    let listen = ListenConfig { backlog: 3, init_cookies, ..listen_config(quiet()) };
     let listener = net.ends[SERVER].listen(None, PORT, listen).unwrap();
     let now = net.now;
     let open = |net: &mut Net| net.ends[CLIENT].connect(now, connect_options(quiet())).unwrap();

@@ -59,7 +59,7 @@ pub use message::Outgoing;
 pub use options::{EndpointOptions, Options};
 pub use udccp_proto::{
     CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCounters,
-    EndpointStats, QueuePolicy, State,
+    EndpointStats, InitCookies, QueuePolicy, State,
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
 

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, CcidRegistry};
-use udccp_proto::{ConnectionConfig, QueuePolicy};
+use udccp_proto::{ConnectionConfig, InitCookies, QueuePolicy};
 
 use crate::io::RECV_BUFFER_BYTES;
 
 /// CCID 3's nofeedback timer is not shorter, unless set otherwise.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// How long an Init Cookie may be used, unless set otherwise.
+const COOKIE_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Settings of the UDP socket below, and of the endpoint on it.
 #[derive(Clone, Debug)]
@@ -118,6 +121,8 @@ impl EndpointOptions {
 pub struct Options {
     pub(crate) config: ConnectionConfig,
     pub(crate) backlog: usize,
+    pub(crate) init_cookies: InitCookies,
+    pub(crate) cookie_lifetime: udccp_base::Duration,
     pub(crate) local_port: Option<u16>,
 }
 
@@ -134,7 +139,13 @@ impl Default for Options {
             ccid3: Ccid3Config { least_timeout: LEAST_TIMEOUT.into(), ..Ccid3Config::default() },
             ..ConnectionConfig::default()
         };
-        Self { config, backlog: 128, local_port: None }
+        Self {
+            config,
+            backlog: 128,
+            init_cookies: InitCookies::default(),
+            cookie_lifetime: COOKIE_LIFETIME.into(),
+            local_port: None,
+        }
     }
 }
 
@@ -246,6 +257,21 @@ impl Options {
     #[must_use]
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections;
+        self
+    }
+
+    /// Listeners only: when to keep nothing of a handshake until it is over, so that a flood of
+    /// Requests costs no memory (default: from half of the backlog on).
+    #[must_use]
+    pub fn init_cookies(mut self, when: InitCookies) -> Self {
+        self.init_cookies = when;
+        self
+    }
+
+    /// Listeners only: how long a client may take to bring an Init Cookie back (default 60 s).
+    #[must_use]
+    pub fn cookie_lifetime(mut self, lifetime: Duration) -> Self {
+        self.cookie_lifetime = lifetime.into();
         self
     }
 

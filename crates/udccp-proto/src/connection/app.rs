@@ -208,6 +208,21 @@ impl Connection {
         }
     }
 
+    /// The connection answers one Request and is then forgotten: data on the Request cannot be kept.
+    pub(crate) fn refuse_handshake_data(&mut self) {
+        self.handshake_data_taken = true;
+    }
+
+    /// The Response carries these Init Cookies.
+    pub(crate) fn give_cookies(&mut self, cookies: Vec<Vec<u8>>) {
+        self.cookies = cookies;
+    }
+
+    /// An Init Cookie, good until then, made the connection.
+    pub(crate) fn came_by_cookie(&mut self, until: Instant) {
+        self.cookie_until = Some(until);
+    }
+
     /// The peer's first packet, before the steps that follow step 3.
     pub(crate) fn start_receiving(&mut self, isr: udccp_wire::Seqno) {
         self.seq.start_receiving(isr);

@@ -117,4 +117,9 @@ impl Connection {
     pub(crate) fn is_finished(&self) -> bool {
         self.state == State::Closed && self.outbox.is_empty()
     }
+
+    /// Until when an Init Cookie could make the connection again.
+    pub(crate) fn cookie_until(&self) -> Option<Instant> {
+        self.cookie_until
+    }
 }

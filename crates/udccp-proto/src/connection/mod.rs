@@ -111,8 +111,10 @@ pub(crate) struct Connection {
     timing: Timing,
     /// Limits Syncs (and, in REQUEST, Resets) in answer to packets out of sequence.
     sync_limit: Limiter,
-    /// Init Cookies of the Response, to be echoed in PARTOPEN.
+    /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
     cookies: Vec<Vec<u8>>,
+    /// Until then the Init Cookie that made the connection could make another.
+    cookie_until: Option<Instant>,
     /// Non-data packets sent since the last data packet.
     ndp_run: u64,
     /// How often the packet that a retransmission timer watches has been sent again.
@@ -183,6 +185,7 @@ impl Connection {
             timing: Timing::new(now),
             sync_limit: Limiter::new(c.sync_interval),
             cookies: Vec::new(),
+            cookie_until: None,
             ndp_run: 0,
             retries: 0,
             send_cscov: c.send_cscov,

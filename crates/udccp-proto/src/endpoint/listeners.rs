@@ -4,10 +4,11 @@ use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use udccp_base::Duration;
 use udccp_wire::ServiceCode;
 
 use super::ConnectionId;
-use crate::config::{ConnectionConfig, ListenConfig, ListenerId};
+use crate::config::{ConnectionConfig, InitCookies, ListenConfig, ListenerId};
 use crate::connection::preferences;
 use crate::error::{ConfigError, ListenError};
 use crate::features::FeaturePreferences;
@@ -19,6 +20,8 @@ pub(super) struct Listener {
     port: u16,
     services: Vec<ServiceCode>,
     backlog: usize,
+    init_cookies: InitCookies,
+    pub(super) cookie_lifetime: Duration,
     /// Connections in handshake, and connections that wait for `accept`.
     pub(super) pending: usize,
     /// Connections that wait for `accept`.
@@ -32,9 +35,39 @@ impl Listener {
         self.local.is_none_or(|local| local == at)
     }
 
-    /// Whether no further connection is taken for now.
-    pub(super) fn is_full(&self) -> bool {
-        self.pending >= self.backlog
+    /// What becomes of a Request now.
+    pub(super) fn intake(&self) -> Intake {
+        let is_crowded = match self.init_cookies {
+            InitCookies::Never => {
+                return Intake::full_or(self.pending >= self.backlog, Intake::Keep);
+            }
+            InitCookies::UnderLoad => self.pending * 2 >= self.backlog,
+            InitCookies::Always => true,
+        };
+        let otherwise = if is_crowded { Intake::Cookie } else { Intake::Keep };
+        Intake::full_or(self.is_accept_queue_full(), otherwise)
+    }
+
+    /// Whether too many connections wait for `accept`.
+    pub(super) fn is_accept_queue_full(&self) -> bool {
+        self.ready.len() >= self.backlog
+    }
+}
+
+/// What becomes of a Request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intake {
+    /// It makes a connection.
+    Keep,
+    /// It is answered with an Init Cookie, and forgotten.
+    Cookie,
+    /// It is refused.
+    Full,
+}
+
+impl Intake {
+    const fn full_or(is_full: bool, otherwise: Self) -> Self {
+        if is_full { Self::Full } else { otherwise }
     }
 }
 
@@ -86,6 +119,8 @@ impl Listeners {
             port,
             services: config.services,
             backlog: config.backlog,
+            init_cookies: config.init_cookies,
+            cookie_lifetime: config.cookie_lifetime,
             pending: 0,
             ready: VecDeque::new(),
             preferences: preferences(&config.connection).map_err(|_| ConfigError::CcidList)?,

@@ -77,7 +77,11 @@ impl Endpoint {
         let never_accepted = connection.who.listener.is_some() && !connection.was_open();
         let released = connection.is_released() || (never_accepted && state.is_over());
         if connection.is_finished() {
-            self.table.remove(&tuple, index);
+            let was_there = self.table.remove(&tuple, index);
+            if let Some(until) = connection.cookie_until().filter(|_| was_there) {
+                // The Init Cookie must not make the connection again.
+                self.table.retire(&tuple, until);
+            }
             self.timers.set(index, None);
         } else {
             self.timers.set(index, at);

@@ -1,12 +1,14 @@
 //! All connections and listeners of one host.
 
 mod commands;
+mod cookie;
 mod listeners;
 mod machine;
 mod numbers;
 mod open;
 mod path_report;
 mod slots;
+mod stateless;
 mod steps;
 mod stray;
 mod table;

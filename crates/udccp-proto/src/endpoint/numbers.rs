@@ -3,6 +3,7 @@
 use core::hash::{BuildHasher, Hash, Hasher};
 
 use siphasher::sip::{SipHasher13, SipHasher24};
+use siphasher::sip128::{self, Hasher128};
 use udccp_base::Instant;
 use udccp_wire::Seqno;
 
@@ -13,6 +14,7 @@ use super::FourTuple;
 pub(super) struct Secrets {
     sequence: [u8; 16],
     ports: [u8; 16],
+    cookies: [u8; 16],
     /// RFC 6056 section 3.3.4: so many port counters, to hide how many connections there are.
     counters: [u16; 16],
 }
@@ -33,6 +35,8 @@ impl BuildHasher for TableHash {
 /// Ticks of 28.6 us: a 24-bit number lasts the 8 minutes of 4 MSL.
 const LOW_TICK_NANOS: u64 = 28_610;
 const HIGH_TICK_NANOS: u64 = 1_000_000_000;
+/// How long one key seals Init Cookies.
+const COOKIE_KEY_NANOS: u64 = 60_000_000_000;
 const LOW_BITS: u64 = (1 << 24) - 1;
 
 impl Secrets {
@@ -48,7 +52,8 @@ impl Secrets {
             }
             out
         };
-        let secrets = Self { sequence: key(0), ports: key(1), counters: [0; 16] };
+        let (sequence, ports, cookies) = (key(0), key(1), key(3));
+        let secrets = Self { sequence, ports, cookies, counters: [0; 16] };
         (secrets, TableHash(key(2)))
     }
 
@@ -69,6 +74,18 @@ impl Secrets {
         let low = hash.wrapping_add(nanos / LOW_TICK_NANOS) & LOW_BITS;
         let high = (hash >> 24).wrapping_add(nanos / HIGH_TICK_NANOS) & LOW_BITS;
         Seqno::new(high << 24 | low)
+    }
+
+    /// Seal of an Init Cookie for `tuple` with this content, made at `made`. Every period has a key of
+    /// its own, so that no key is used for long.
+    //= 4340-8.1.4-7
+    pub(super) fn cookie_seal(&self, made: Instant, tuple: &FourTuple, content: &[u8]) -> [u8; 16] {
+        let mut period = sip128::SipHasher24::new_with_key(&self.cookies);
+        period.write_u64(made.as_nanos() / COOKIE_KEY_NANOS);
+        let mut h = sip128::SipHasher24::new_with_key(&halves(period.finish128()));
+        tuple.hash(&mut h);
+        h.write(content);
+        halves(h.finish128())
     }
 
     /// The next ephemeral port towards the peer in `tuple` (whose local port does not matter):
@@ -95,6 +112,10 @@ impl Secrets {
         }
         None
     }
+}
+
+fn halves(hash: sip128::Hash128) -> [u8; 16] {
+    (u128::from(hash.h1) << 64 | u128::from(hash.h2)).to_be_bytes()
 }
 
 fn first_half(secret: &[u8; 32]) -> &[u8; 16] {

@@ -3,13 +3,13 @@
 use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
 
-use super::listeners::Served;
+use super::listeners::{Intake, Served};
 use super::{Endpoint, FourTuple, stray};
 use crate::connection::{Connection, Identity, Received};
 use crate::features::{Negotiator, Role};
 
 /// Where a packet goes after step 3.
-enum Route {
+pub(super) enum Route {
     /// To this connection.
     Connection(u32),
     /// Nowhere; it may have been answered.
@@ -103,7 +103,7 @@ impl Endpoint {
     ) -> Route {
         let Some(service) = packet.view.service_code().filter(|_| packet.ty == PacketType::Request)
         else {
-            return self.refuse(now, packet, ResetCode::NoConnection);
+            return self.resume(now, packet, tuple);
         };
         let listener = match self.listeners.find(tuple.local, tuple.local_port, service) {
             Served::By(listener) => listener,
@@ -118,9 +118,16 @@ impl Endpoint {
         };
         let is_full = self.is_full();
         let Some(listener_entry) = self.listeners.get_mut(listener) else { return Route::Nowhere };
-        if is_full || listener_entry.is_full() {
-            self.stats.too_busy += 1;
-            return self.refuse(now, packet, ResetCode::TooBusy);
+        match listener_entry.intake() {
+            Intake::Keep if !is_full => {}
+            Intake::Cookie if !is_full => {
+                self.answer_without_state(now, packet, tuple, listener);
+                return Route::Nowhere;
+            }
+            _ => {
+                self.stats.too_busy += 1;
+                return self.refuse(now, packet, ResetCode::TooBusy);
+            }
         }
         listener_entry.pending += 1;
         let features = Negotiator::new(Role::Server, &listener_entry.preferences);
@@ -133,7 +140,7 @@ impl Endpoint {
     }
 
     /// Answers a packet that belongs to nobody, within the rate limit, unless it is a Reset.
-    fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
+    pub(super) fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
         self.stats.no_connection += u64::from(code != ResetCode::PacketError);
         let is_silent = packet.ty == PacketType::Reset && code != ResetCode::PacketError;
         if is_silent || packet.ty == PacketType::Listen {

@@ -64,12 +64,14 @@ impl Table {
         self.entries.insert(tuple, Entry::Connection(index));
     }
 
-    /// Removes a connection.
-    pub(super) fn remove(&mut self, tuple: &FourTuple, index: u32) {
-        if self.entries.get(tuple) == Some(&Entry::Connection(index)) {
+    /// Removes a connection; whether it was there.
+    pub(super) fn remove(&mut self, tuple: &FourTuple, index: u32) -> bool {
+        self.last = None;
+        let is_there = self.entries.get(tuple) == Some(&Entry::Connection(index));
+        if is_there {
             self.entries.remove(tuple);
         }
-        self.last = None;
+        is_there
     }
 
     /// Keeps a connection's tuple out of use until `until`.

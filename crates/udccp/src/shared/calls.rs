@@ -63,7 +63,13 @@ impl Handle {
         let mut connection = options.config.clone();
         fit_to_kernel(&mut connection, &self.shared().io);
         let path_mtu = connection.path_mtu;
-        let config = ListenConfig { services, backlog: options.backlog, connection };
+        let config = ListenConfig {
+            services,
+            backlog: options.backlog,
+            init_cookies: options.init_cookies,
+            cookie_lifetime: options.cookie_lifetime,
+            connection,
+        };
         let id = self.shared().with(|core, _, _| {
             let id = core.endpoint.listen(None, port, config)?;
             core.listeners.insert(id, Waiters::default());

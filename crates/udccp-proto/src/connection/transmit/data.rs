@@ -14,6 +14,9 @@ impl Connection {
             return false;
         }
         let Some(size) = self.front_len(ctx) else { return false };
+        if !self.cookies.is_empty() && !self.cookies_fit(size) {
+            return false;
+        }
         let Some(tx) = &mut self.tx else { return false };
         let verdict = tx.poll_send(ctx.now, size as u32);
         if verdict != SendVerdict::Now {
@@ -39,6 +42,13 @@ impl Connection {
         };
         let value = |need: &FeatureNeed| self.features.upcoming_value(need.location, need.feature);
         tx.needed_features().iter().all(|n| !n.before_data || value(n) == Some(n.value))
+    }
+
+    /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves them
+    /// no room waits until the server has had them.
+    fn cookies_fit(&self, size: usize) -> bool {
+        let cookies: usize = self.cookies.iter().map(|c| c.len() + 2).sum();
+        self.acknowledgement_fits(size + cookies)
     }
 
     /// Length of the message that leaves next; reports those that grew too old.

@@ -184,13 +184,11 @@ impl Connection {
         if is_data && self.config.data_checksum && self.agreed.peer_checks_data {
             sink.option(&OptionRef::DataChecksum(data_checksum(payload)));
         }
-        if self.state == State::PartOpen {
-            //= 4340-8.1.4-1
-            //= 4340-8.1.4-4
-            //= 4340-8.1.5-2
-            for cookie in &self.cookies {
-                sink.option(&OptionRef::InitCookie(cookie));
-            }
+        //= 4340-8.1.4-1
+        //= 4340-8.1.4-4
+        //= 4340-8.1.5-2
+        for cookie in &self.cookies {
+            sink.option(&OptionRef::InitCookie(cookie));
         }
     }
 

@@ -1,0 +1,171 @@
+//! Handshakes without state at the server (RFC 4340 section 8.1.4): a Request is answered by a
+//! connection that is then forgotten, and made again when the client brings its Init Cookie.
+
+use bytes::BytesMut;
+use udccp_base::{Datagram, Ecn, Instant, Payload};
+use udccp_wire::{
+    Emitter, Header, HeaderKind, OptionRef, Options, PacketType, PacketView, PseudoHeader,
+    ResetCode,
+};
+
+use super::cookie::{Cookie, worth_keeping};
+use super::listeners::Served;
+use super::steps::Route;
+use super::{Endpoint, FourTuple};
+use crate::config::ListenerId;
+use crate::connection::{Connection, Ctx, Received, State};
+use crate::features::{Negotiator, Role};
+
+impl Endpoint {
+    /// Answers a Request with an Init Cookie and keeps nothing.
+    //= 4340-8.1.4-3
+    pub(super) fn answer_without_state(
+        &mut self,
+        now: Instant,
+        packet: &Received<'_>,
+        tuple: FourTuple,
+        listener: ListenerId,
+    ) {
+        let Some(service) = packet.view.service_code() else { return };
+        let cookie = Cookie {
+            made: now,
+            listener,
+            service,
+            isr: packet.seq,
+            iss: self.secrets.initial_seqno(now, &tuple),
+            had_data: packet.view.data_len() > 0,
+            options: worth_keeping(packet.view.option_bytes()),
+        };
+        let Some(sealed) = cookie.seal(&self.secrets, &tuple) else {
+            self.stats.too_busy += 1;
+            self.refuse(now, packet, ResetCode::TooBusy);
+            return;
+        };
+        let mut again = Received::new(packet.view, packet.datagram);
+        let Some((_, Some(answer))) = self.respond(&cookie, tuple, &mut again, sealed) else {
+            return;
+        };
+        self.stats.cookies_sent += 1;
+        self.strays.push_back(answer);
+    }
+
+    /// A packet of a client that we know nothing of: its Init Cookie may tell.
+    pub(super) fn resume(
+        &mut self,
+        now: Instant,
+        packet: &Received<'_>,
+        tuple: FourTuple,
+    ) -> Route {
+        use PacketType::{Ack, Close, DataAck, Sync, SyncAck};
+        //= 4340-8.1.4-2
+        let may_bring_one = matches!(packet.ty, Ack | DataAck | Close | Sync | SyncAck)
+            && self.listeners.is_port_open(tuple.local, tuple.local_port);
+        let sealed = if may_bring_one { cookie_of(packet) } else { Vec::new() };
+        if sealed.is_empty() {
+            return self.refuse(now, packet, ResetCode::NoConnection);
+        }
+        let opened = Cookie::open(&self.secrets, &tuple, &sealed);
+        let Some(cookie) = opened.filter(|cookie| self.is_good(now, &tuple, cookie)) else {
+            self.stats.bad_cookies += 1;
+            return self.refuse(now, packet, ResetCode::BadInitCookie);
+        };
+        let is_full = self.is_full();
+        let Some(listener) = self.listeners.get_mut(cookie.listener) else { return Route::Nowhere };
+        if is_full || listener.is_accept_queue_full() {
+            // Too Busy answers Requests only. The client tries again by itself.
+            self.stats.too_busy += 1;
+            return Route::Nowhere;
+        }
+        let lifetime = listener.cookie_lifetime;
+        let request = request_of(&cookie, &tuple);
+        let view = PacketView::new(&request.header, request.transport_len());
+        let mut again = match &view {
+            Ok(view) => Received::new(*view, &request),
+            Err(_) => return Route::Nowhere,
+        };
+        let Some((mut connection, _)) = self.respond(&cookie, tuple, &mut again, Vec::new()) else {
+            return Route::Nowhere;
+        };
+        debug_assert_eq!(connection.state(), State::Respond, "only a Response has a cookie");
+        connection.came_by_cookie(cookie.made + lifetime);
+        if let Some(listener) = self.listeners.get_mut(cookie.listener) {
+            listener.pending += 1;
+        }
+        self.stats.cookies_taken += 1;
+        Route::Connection(self.admit(cookie.made, connection))
+    }
+
+    /// Whether the listener is still there and the cookie not too old.
+    fn is_good(&mut self, now: Instant, tuple: &FourTuple, cookie: &Cookie) -> bool {
+        let served = self.listeners.find(tuple.local, tuple.local_port, cookie.service);
+        let lifetime = self.listeners.get_mut(cookie.listener).map(|l| l.cookie_lifetime);
+        let age = now.saturating_since(cookie.made);
+        served == Served::By(cookie.listener) && lifetime.is_some_and(|longest| age <= longest)
+    }
+
+    /// A connection that has got the cookie's Request, and its answer. Nobody else knows of it.
+    fn respond(
+        &mut self,
+        cookie: &Cookie,
+        tuple: FourTuple,
+        request: &mut Received<'_>,
+        sealed: Vec<Vec<u8>>,
+    ) -> Option<(Connection, Option<Datagram>)> {
+        let listener = self.listeners.get_mut(cookie.listener)?;
+        let features = Negotiator::new(Role::Server, &listener.preferences);
+        let config = listener.config.clone();
+        let who = self.identity(tuple, Role::Server, cookie.service, Some(cookie.listener));
+        let mut connection = Connection::new(who, config, features, cookie.iss, cookie.made);
+        connection.start_receiving(cookie.isr);
+        connection.refuse_handshake_data();
+        let mut out = None;
+        let mut ctx = Ctx {
+            now: cookie.made,
+            events: &mut self.events,
+            arena: &mut self.arena,
+            registry: &self.config.ccids,
+            out: &mut out,
+        };
+        connection.handle_packet(&mut ctx, request);
+        if connection.state() == State::Respond {
+            connection.give_cookies(sealed);
+        }
+        connection.poll_transmit(&mut ctx);
+        Some((connection, out))
+    }
+}
+
+/// The data of a packet's Init Cookie options, joined.
+fn cookie_of(packet: &Received<'_>) -> Vec<u8> {
+    let mut sealed = Vec::new();
+    for option in packet.view.options().map_while(Result::ok) {
+        if let OptionRef::InitCookie(part) = option {
+            sealed.extend_from_slice(part);
+        }
+    }
+    sealed
+}
+
+/// The Request again, as far as it matters.
+fn request_of(cookie: &Cookie, tuple: &FourTuple) -> Datagram {
+    let header = Header {
+        src_port: tuple.remote_port,
+        dst_port: tuple.local_port,
+        ccval: 0,
+        cscov: 0,
+        x: true,
+        seq: cookie.isr,
+        kind: HeaderKind::Request { service: cookie.service },
+    };
+    let mut buffer = BytesMut::new();
+    let mut emitter = Emitter::new(&mut buffer, &header);
+    for option in Options::new(&cookie.options).map_while(Result::ok) {
+        // They fitted in a Request before.
+        let _ = emitter.option(&option);
+    }
+    let payload = Payload::Zeros(u32::from(cookie.had_data));
+    let (src, dst) = (tuple.remote, tuple.local);
+    emitter.finish(&PseudoHeader::new(src.ip(), dst.ip()), &[], payload.len());
+    let (protocol, ecn, header) = (Datagram::DCCP, Ecn::NotEct, buffer.freeze().into());
+    Datagram { src, dst, protocol, ecn, header, payload }
+}
