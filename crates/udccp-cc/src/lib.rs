@@ -27,6 +27,7 @@ mod pacer;
 mod parts;
 mod pipe_ack;
 mod queue_delay;
+mod rate;
 mod rtt;
 mod scalable;
 #[cfg(test)]
@@ -55,6 +56,7 @@ pub use newreno::NewReno;
 pub use pacer::Pacer;
 pub use parts::{AdditiveIncrease, Cut, SlowStart};
 pub use pipe_ack::{Delivered, PipeAck};
+pub use rate::{RateDraft, RateSampler, RateStamp};
 pub use rtt::{RtoConfig, RttEstimator};
 pub use scalable::ScalableConfig;
 pub use validation::{IdlePolicy, WindowValidation};

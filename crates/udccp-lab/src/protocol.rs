@@ -57,6 +57,10 @@ pub enum Marker {
     Pillar,
     /// ◓
     Arch,
+    /// An arrow up.
+    Arrow,
+    /// An arrow down.
+    ArrowDown,
 }
 
 /// One protocol.
@@ -97,6 +101,24 @@ pub const PROTOCOLS: &[Protocol] = &[
         family: Family::Dccp,
         colour: "#cc79a7",
         marker: Marker::Plus,
+    },
+    Protocol {
+        name: "dccp/cubic",
+        short: "ccid-cubic",
+        title: "DCCP CUBIC (CCID 249)",
+        about: "experimental: Ack Vectors of CCID 2, the window of RFC 9438 with HyStart",
+        family: Family::Dccp,
+        colour: "#0b3d6b",
+        marker: Marker::Arrow,
+    },
+    Protocol {
+        name: "dccp/bbr",
+        short: "ccid-bbr",
+        title: "DCCP BBR (CCID 250)",
+        about: "experimental: Ack Vectors of CCID 2, BBR v1 (draft-romo-iccrg-ccid5-00)",
+        family: Family::Dccp,
+        colour: "#b8860b",
+        marker: Marker::ArrowDown,
     },
     tcp(
         ["tcp/newreno", "newreno", "TCP NewReno"],

@@ -57,6 +57,8 @@ pub use io::probe_ecn;
 pub use listener::Listener;
 pub use message::Outgoing;
 pub use options::{EndpointOptions, Options};
+/// Congestion control plug-ins: registries, settings, and what an own CCID implements.
+pub use udccp_proto::ccid;
 pub use udccp_proto::{
     CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCounters,
     EndpointStats, InitCookies, QueuePolicy, State,

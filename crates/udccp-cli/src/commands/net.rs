@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use udccp::ccid::{CcidRegistry, experimental};
 use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -16,9 +17,10 @@ pub(crate) struct NetArgs {
     /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
     #[arg(long, value_name = "PORT")]
     pub(crate) udp_port: Option<u16>,
-    /// Congestion control for the data of both sides, by CCID number [default: 2; a listener takes
-    /// 3 too, if asked for]
-    #[arg(long, value_name = "N")]
+    /// Congestion control for the data of both sides: a CCID number, or one of the experiments
+    /// `cubic` and `bbr`, which both ends must name [default: 2; a listener takes 3 too, if asked
+    /// for]
+    #[arg(long, value_name = "N|NAME", value_parser = ccid)]
     pub(crate) ccid: Option<u8>,
     /// Local IP address [default: every address]
     #[arg(long, value_name = "ADDRESS")]
@@ -43,7 +45,7 @@ impl NetArgs {
 
     /// Settings of UDP sockets.
     pub(crate) fn endpoint_options(&self) -> EndpointOptions {
-        EndpointOptions::new().offload(!self.no_offload)
+        EndpointOptions::new().offload(!self.no_offload).ccids(CcidRegistry::with_experiments())
     }
 
     /// The UDP addresses to try to listen at, best first. IPv6 serves IPv4 too, where the system
@@ -93,6 +95,17 @@ pub(crate) fn first_that_works<A, T>(
         }
     }
     Err(last)
+}
+
+/// A CCID given on the command line, by number or by the name of an experiment.
+fn ccid(text: &str) -> Result<u8, String> {
+    match text {
+        "cubic" => Ok(experimental::CUBIC),
+        "bbr" => Ok(experimental::BBR),
+        number => {
+            number.parse().map_err(|_| "a number from 0 to 255, `cubic` or `bbr` is meant".into())
+        }
+    }
 }
 
 /// A service code given on the command line.

@@ -5,6 +5,7 @@ use udccp_base::{
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
+use udccp_proto::ccid::{CcidRegistry, ccid2, ccid3, experimental};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
     ListenerId, SendError, State,
@@ -41,7 +42,10 @@ struct DccpEnd {
 
 pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
     let config = connection_config(flow)?;
-    let secret = |name: &str| EndpointConfig::new(seed.stream(name).bytes32());
+    let secret = |name: &str| EndpointConfig {
+        ccids: CcidRegistry::with_experiments(),
+        ..EndpointConfig::new(seed.stream(name).bytes32())
+    };
     let (local, remote) = (raw(at.sender), raw(at.receiver));
     let options = ConnectOptions {
         local,
@@ -77,13 +81,22 @@ fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
         config.send_queue_packets = queue.0 as usize;
         config.send_queue_bytes = queue.0 as usize * config.path_mtu as usize;
     }
-    if flow.protocol.name == "dccp/ccid3" {
-        (config.tx_ccids, config.rx_ccids) = (vec![3], vec![3]);
-    }
+    let ccid = ccid_of(flow.protocol.name);
+    (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
     ccid2_options(&mut config, options);
     ccid3_options(&mut config, options);
     config.check().map_err(|e| e.to_string())?;
     Ok(config)
+}
+
+/// The CCID that carries a protocol of this name.
+fn ccid_of(protocol: &str) -> u8 {
+    match protocol {
+        "dccp/ccid3" => ccid3::NUMBER,
+        "dccp/cubic" => experimental::CUBIC,
+        "dccp/bbr" => experimental::BBR,
+        _ => ccid2::NUMBER,
+    }
 }
 
 fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {

@@ -20,6 +20,7 @@
 mod boxed;
 pub mod ccid2;
 pub mod ccid3;
+pub mod experimental;
 mod receiver;
 mod registry;
 mod sender;

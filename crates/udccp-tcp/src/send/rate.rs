@@ -1,86 +1,47 @@
-//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, section 3), for
-//! congestion controls that ask for them.
+//! Samples of the delivery rate from cumulative acknowledgements and SACK blocks, for congestion
+//! controls that ask for them.
 
 use std::collections::VecDeque;
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::RateSample;
+use udccp_cc::{RateDraft, RateSample, RateStamp};
 
 use crate::ranges::{Range, RangeSet};
 
-/// The state of the connection (C of the draft) and of its packets (P).
+/// The packets in flight, around the sampler that all senders share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
-    /// Bytes delivered, and when the last of them.
-    delivered: u64,
-    delivered_at: Instant,
-    /// When the packet was sent that was acknowledged last.
-    first_sent: Instant,
-    /// The application is the limit until so many bytes are delivered.
-    app_limited_until: Option<u64>,
+    shared: udccp_cc::RateSampler,
     packets: VecDeque<Packet>,
     /// What was SACKed.
     sacked: RangeSet,
 }
 
-/// A packet as it was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     end: u64,
-    bytes: u32,
     arrived: bool,
-    app_limited: bool,
-    sent: Instant,
-    first_sent: Instant,
-    delivered: u64,
-    delivered_at: Instant,
-}
-
-/// The sample in the making (rs of the draft).
-#[derive(Clone, Copy, Debug)]
-struct Draft {
-    newest: Packet,
-    ack_elapsed: Duration,
+    stamp: RateStamp,
 }
 
 impl RateSampler {
     /// `range` leaves for the first time; `idle` says that nothing was in flight.
     pub(crate) fn on_new_data(&mut self, now: Instant, range: Range, idle: bool) {
-        if idle {
-            (self.first_sent, self.delivered_at) = (now, now);
-        }
-        let packet = self.stamp(now, range.end, range.len() as u32);
-        self.packets.push_back(packet);
+        let stamp = self.shared.stamp(now, range.end, range.len() as u32, idle);
+        self.packets.push_back(Packet { end: range.end, arrived: false, stamp });
     }
 
     /// `range` leaves again.
     pub(crate) fn on_retransmit(&mut self, now: Instant, range: Range, idle: bool) {
-        if idle {
-            (self.first_sent, self.delivered_at) = (now, now);
-        }
-        let mut i = self.packets.partition_point(|p| p.end <= range.start);
-        while let Some(p) = self.packets.get(i).copied().filter(|p| p.end <= range.end) {
-            self.packets[i] = Packet { arrived: p.arrived, ..self.stamp(now, p.end, p.bytes) };
-            i += 1;
-        }
-    }
-
-    fn stamp(&self, now: Instant, end: u64, bytes: u32) -> Packet {
-        Packet {
-            end,
-            bytes,
-            arrived: false,
-            app_limited: self.app_limited_until.is_some(),
-            sent: now,
-            first_sent: self.first_sent,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
+        let from = self.packets.partition_point(|p| p.end <= range.start);
+        for p in self.packets.iter_mut().skip(from).take_while(|p| p.end <= range.end) {
+            p.stamp = self.shared.stamp(now, p.end, p.stamp.bytes(), idle);
         }
     }
 
     /// The application has nothing to send, with `in_flight` bytes outstanding.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
-        self.app_limited_until = Some(self.delivered + in_flight);
+        self.shared.on_app_limited(in_flight);
     }
 
     /// An acknowledgement up to `ack` with SACK `blocks`: the sample, where one can be taken.
@@ -91,7 +52,7 @@ impl RateSampler {
         blocks: &[Range],
         min_rtt: Option<Duration>,
     ) -> Option<RateSample> {
-        let mut draft = None;
+        let mut draft = RateDraft::default();
         let mut sacked = core::mem::take(&mut self.sacked);
         for block in blocks.iter().filter(|b| b.start >= ack) {
             sacked.insert(*block, |part| self.deliver(now, part, &mut draft));
@@ -100,48 +61,20 @@ impl RateSampler {
         self.sacked = sacked;
         while self.packets.front().is_some_and(|p| p.end <= ack) {
             if let Some(p) = self.packets.pop_front().filter(|p| !p.arrived) {
-                self.take(now, &p, &mut draft);
+                self.shared.deliver(now, &p.stamp, &mut draft);
             }
         }
-        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
-            self.app_limited_until = None;
-        }
-        let Draft { newest, ack_elapsed } = draft?;
-        let interval = ack_elapsed.max(newest.sent - newest.first_sent);
-        // Shorter than any round trip: a retransmission whose original arrived.
-        if interval.is_zero() || min_rtt.is_some_and(|min| interval < min) {
-            return None;
-        }
-        Some(RateSample {
-            delivered_bytes: self.delivered - newest.delivered,
-            interval,
-            prior_delivered: newest.delivered,
-            total_delivered: self.delivered,
-            app_limited: newest.app_limited,
-        })
+        self.shared.finish(draft, min_rtt)
     }
 
     /// The packets of `part` arrived out of order.
-    fn deliver(&mut self, now: Instant, part: Range, draft: &mut Option<Draft>) {
-        let mut i = self.packets.partition_point(|p| p.end <= part.start);
-        while let Some(p) = self.packets.get(i).copied().filter(|p| p.end <= part.end) {
+    fn deliver(&mut self, now: Instant, part: Range, draft: &mut RateDraft) {
+        let from = self.packets.partition_point(|p| p.end <= part.start);
+        for p in self.packets.iter_mut().skip(from).take_while(|p| p.end <= part.end) {
             if !p.arrived {
-                self.packets[i].arrived = true;
-                self.take(now, &p, draft);
+                p.arrived = true;
+                self.shared.deliver(now, &p.stamp, draft);
             }
-            i += 1;
-        }
-    }
-
-    fn take(&mut self, now: Instant, p: &Packet, draft: &mut Option<Draft>) {
-        self.delivered += u64::from(p.bytes);
-        self.delivered_at = now;
-        let newer = draft.is_none_or(|d| {
-            (p.delivered, p.sent, p.end) > (d.newest.delivered, d.newest.sent, d.newest.end)
-        });
-        if newer {
-            *draft = Some(Draft { newest: *p, ack_elapsed: now - p.delivered_at });
-            self.first_sent = p.sent;
         }
     }
 }

@@ -28,11 +28,25 @@ pub enum AckRatioConfig {
     Fixed(u16),
 }
 
+/// How fast the window grows in slow start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowStartGrowth {
+    /// By one packet for every two that are acknowledged, and by Ack Ratio / 2 at most for one
+    /// acknowledgement (RFC 4341 section 5).
+    #[default]
+    HalfOfPackets,
+    /// By every packet that is acknowledged, as in TCP (RFC 3465 with L unbounded, since an Ack
+    /// Vector tells packets apart).
+    EveryPacket,
+}
+
 /// Settings of CCID 2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ccid2Config {
     /// The window algorithm (default NewReno, halving).
     pub algorithm: Algorithm,
+    /// Growth in slow start (default RFC 4341's).
+    pub slow_start: SlowStartGrowth,
     /// The first window (default RFC 3390).
     pub initial_window: InitialWindow,
     /// The window never exceeds this, packets (default 1,000,000).
@@ -56,6 +70,7 @@ impl Default for Ccid2Config {
     fn default() -> Self {
         Self {
             algorithm: Algorithm::NEW_RENO,
+            slow_start: SlowStartGrowth::HalfOfPackets,
             initial_window: InitialWindow::Rfc3390,
             max_window: 1_000_000,
             rto: RtoConfig::default(),

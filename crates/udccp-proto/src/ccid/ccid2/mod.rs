@@ -2,12 +2,15 @@
 //!
 //! The sender half is cut into small parts: `history` (what became of each packet), `window` (the
 //! congestion window, around any algorithm of `udccp-cc`), `ack_ratio` with `peer_log` (congestion
-//! control on acknowledgements), `ack_of_ack` (when to acknowledge acknowledgements).
+//! control on acknowledgements), `ack_of_ack` (when to acknowledge acknowledgements), `observer`
+//! (rounds and delivery rates, for algorithms that look at them). The experimental CCIDs of
+//! [`super::experimental`] are these same halves around other algorithms.
 
 mod ack_of_ack;
 mod ack_ratio;
 mod config;
 mod history;
+mod observer;
 mod peer_log;
 mod receiver;
 mod sender;
@@ -15,7 +18,7 @@ mod sender;
 mod tests;
 mod window;
 
-pub use config::{AckRatioConfig, Ccid2Config, Pacing};
+pub use config::{AckRatioConfig, Ccid2Config, Pacing, SlowStartGrowth};
 pub use receiver::Ccid2Receiver;
 pub use sender::Ccid2Sender;
 pub use udccp_cc::IdlePolicy;

@@ -17,6 +17,7 @@ const ELAPSED_UNIT: Duration = Duration::from_micros(10);
 /// for gaps and marks, and never later than the delayed-ack time.
 #[derive(Clone, Debug)]
 pub struct Ccid2Receiver {
+    number: u8,
     delayed_ack: Duration,
     ack_ratio: u16,
     rtt: Duration,
@@ -46,7 +47,13 @@ enum Coverage {
 impl Ccid2Receiver {
     /// A receiver with nothing to acknowledge and Ack Ratio 2.
     pub fn new(config: &Ccid2Config) -> Self {
+        Self::numbered(NUMBER, config)
+    }
+
+    /// The receiver of an experimental CCID.
+    pub(crate) fn numbered(number: u8, config: &Ccid2Config) -> Self {
         Self {
+            number,
             delayed_ack: config.delayed_ack,
             ack_ratio: ack_ratio::INITIAL,
             rtt: DEFAULT_RTT,
@@ -84,7 +91,7 @@ impl Ccid2Receiver {
 
 impl CcidReceiver for Ccid2Receiver {
     fn ccid(&self) -> u8 {
-        NUMBER
+        self.number
     }
 
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {

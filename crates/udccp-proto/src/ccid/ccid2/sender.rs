@@ -34,6 +34,7 @@ const NEEDED: [FeatureNeed; 1] = [FeatureNeed {
 /// The sender half of CCID 2.
 #[derive(Clone, Debug)]
 pub struct Ccid2Sender {
+    number: u8,
     history: History,
     window: Window,
     rtt: RttEstimator,
@@ -61,9 +62,15 @@ pub struct Ccid2Sender {
 impl Ccid2Sender {
     /// A sender of packets of up to `packet_size_bytes` of data.
     pub fn new(config: &Ccid2Config, packet_size_bytes: u32) -> Self {
+        Self::numbered(NUMBER, config, packet_size_bytes)
+    }
+
+    /// The sender of an experimental CCID that differs in `config` only.
+    pub(crate) fn numbered(number: u8, config: &Ccid2Config, packet_size_bytes: u32) -> Self {
         let window = Window::new(config, packet_size_bytes);
         let cwnd = window.cwnd();
         Self {
+            number,
             history: History::default(),
             window,
             rtt: RttEstimator::new(config.rto),
@@ -119,11 +126,18 @@ impl Ccid2Sender {
     }
 
     /// Reads the Ack Vector: pipe loses what arrived and what is inferred lost.
-    fn read_ack_vector(&mut self, ack: &AckInfo<'_>, tally: &mut Tally, out: &mut AckOutcome) {
+    fn read_ack_vector(
+        &mut self,
+        now: Instant,
+        ack: &AckInfo<'_>,
+        tally: &mut Tally,
+        out: &mut AckOutcome,
+    ) {
         let Some((cells, _)) = ack.ack_vector else { return };
         self.ack_of_ack.on_ack_vector();
-        let (window, floor) = (&self.window, self.pipe_floor);
+        let (window, floor) = (&mut self.window, self.pipe_floor);
         self.history.read_ack_vector(ack.ackno, cells, |sent, change| {
+            window.on_fate(now, sent.seq, change);
             let after_cut = window.is_after_cut(sent.seq);
             //= 4341-5-2
             //= 4341-5-4
@@ -208,7 +222,7 @@ impl Ccid2Sender {
 
 impl CcidSender for Ccid2Sender {
     fn ccid(&self) -> u8 {
-        NUMBER
+        self.number
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
@@ -245,7 +259,7 @@ impl CcidSender for Ccid2Sender {
         self.history.push(packet.seq, now);
         self.pipe += 1;
         self.sent_total += 1;
-        self.window.on_sent(now, packet.seq, self.pipe, self.rtt.rto());
+        self.window.on_sent(now, &packet, self.pipe, self.rtt.rto());
         if self.timer.is_none() {
             self.restart_timer(now);
         }
@@ -254,7 +268,7 @@ impl CcidSender for Ccid2Sender {
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome {
         let (mut tally, mut out) = (Tally::default(), AckOutcome::default());
         let sample = self.measure_rtt(now, ack);
-        self.read_ack_vector(ack, &mut tally, &mut out);
+        self.read_ack_vector(now, ack, &mut tally, &mut out);
         if !ack.data_dropped.is_empty() {
             self.read_data_dropped(ack, &mut tally, &mut out);
         }
@@ -290,8 +304,9 @@ impl CcidSender for Ccid2Sender {
         self.ack_ratio.on_peer_packet(packet);
     }
 
-    fn on_handshake_rtt(&mut self, _now: Instant, rtt: Duration) {
+    fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.rtt.sample(rtt);
+        self.window.on_handshake_rtt(now, rtt);
     }
 
     fn wants_ack_of_ack(&self) -> bool {

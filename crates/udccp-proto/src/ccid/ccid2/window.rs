@@ -4,7 +4,10 @@ use udccp_base::{Duration, Instant};
 use udccp_cc::{AckSample, CongestionControl, Delivered, RttEstimator, WindowValidation};
 use udccp_wire::Seqno;
 
-use crate::ccid::ccid2::Ccid2Config;
+use crate::ccid::SentInfo;
+use crate::ccid::ccid2::history::Change;
+use crate::ccid::ccid2::observer::Observer;
+use crate::ccid::ccid2::{Ccid2Config, SlowStartGrowth};
 
 /// What one acknowledgement said, summed up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +50,9 @@ pub(super) struct AckContext<'a> {
 pub(super) struct Window {
     cc: Box<dyn CongestionControl>,
     validation: WindowValidation,
+    slow_start: SlowStartGrowth,
+    /// For algorithms that look at more than growth.
+    observer: Option<Box<Observer>>,
     /// Packets from here on were sent after the last cut was decided: their loss is a new event.
     recover: Option<Seqno>,
     in_recovery: bool,
@@ -64,9 +70,12 @@ impl Window {
         let initial = config.initial_window.packets(packet_size_bytes);
         let mut cc = config.algorithm.build(initial);
         cc.clamp(config.max_window);
+        let observer = Observer::new(cc.needs(), packet_size_bytes);
         Self {
             cc,
             validation: WindowValidation::new(config.idle, initial),
+            slow_start: config.slow_start,
+            observer,
             recover: None,
             in_recovery: false,
             half: 0,
@@ -110,12 +119,31 @@ impl Window {
         }
     }
 
-    /// Data packet `seq` left, and `pipe` packets are in the network.
-    pub(super) fn on_sent(&mut self, now: Instant, seq: Seqno, pipe: u32, rto: Duration) {
-        if pipe >= self.cwnd() {
-            self.filled = Some(seq);
+    /// A data packet left, and `pipe` packets are in the network.
+    pub(super) fn on_sent(&mut self, now: Instant, packet: &SentInfo, pipe: u32, rto: Duration) {
+        let cwnd = self.cwnd();
+        if pipe >= cwnd {
+            self.filled = Some(packet.seq);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.on_sent(now, packet, pipe - 1, cwnd);
         }
         self.validation.on_sent(now, pipe, rto, self.cc.as_mut());
+    }
+
+    /// The handshake measured a round-trip time.
+    pub(super) fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
+        if let Some(observer) = &self.observer {
+            self.cc.on_delivery(&observer.handshake(now, rtt));
+        }
+    }
+
+    /// Something became known of data packet `seq`.
+    #[inline]
+    pub(super) fn on_fate(&mut self, now: Instant, seq: Seqno, change: Change) {
+        if let Some(observer) = &mut self.observer {
+            observer.on_fate(now, seq, change != Change::Lost);
+        }
     }
 
     /// Takes an acknowledgement: ends recovery, cuts or grows; returns whether it cut.
@@ -137,7 +165,9 @@ impl Window {
         }
         if tally.congested {
             self.cut(at);
-        } else if tally.counted > 0 && !tally.data_dropped {
+        }
+        self.observe(tally, at);
+        if !tally.congested && tally.counted > 0 && !tally.data_dropped {
             self.grow(tally.counted, at);
         }
         self.validation.on_lost(tally.lost);
@@ -145,6 +175,12 @@ impl Window {
             self.on_data_dropped(at.now, tally.buffer_drops);
         }
         tally.congested
+    }
+
+    fn observe(&mut self, tally: &Tally, at: &AckContext<'_>) {
+        let Some(observer) = &mut self.observer else { return };
+        let cwnd_limited = self.filled.is_some_and(|filled| at.ackno.at_most(filled));
+        self.cc.on_delivery(&observer.delivery(tally, at, self.in_recovery, cwnd_limited));
     }
 
     /// One congestion event: whatever else is lost or marked of the packets sent up to now
@@ -178,10 +214,9 @@ impl Window {
         });
     }
 
-    /// In slow start the window grows by one for every two packets acknowledged, and by Ack
-    /// Ratio / 2 at most for one acknowledgement (RFC 4341 section 5).
+    /// What `counted` packets let the window grow by.
     fn growth(&mut self, counted: u32, ack_ratio: u16) -> u32 {
-        if !self.cc.in_slow_start() {
+        if self.slow_start == SlowStartGrowth::EveryPacket || !self.cc.in_slow_start() {
             return counted;
         }
         self.half += counted.min(u32::from(ack_ratio));

@@ -2,6 +2,7 @@
 
 mod ack_ratio;
 mod data_dropped;
+mod experimental;
 mod history;
 mod idle;
 mod law;

@@ -1,0 +1,100 @@
+//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, section 3): what
+//! is kept of the connection and of each packet, whatever numbers the packets.
+
+use udccp_base::{Duration, Instant};
+
+use crate::delivery::RateSample;
+
+/// The state of a connection (C of the draft).
+#[derive(Clone, Debug, Default)]
+pub struct RateSampler {
+    /// Bytes delivered, and when the last of them.
+    delivered: u64,
+    delivered_at: Instant,
+    /// When the packet was sent that was acknowledged last.
+    first_sent: Instant,
+    /// The application is the limit until so many bytes are delivered.
+    app_limited_until: Option<u64>,
+}
+
+/// A packet as it was sent last (P of the draft).
+#[derive(Clone, Copy, Debug)]
+pub struct RateStamp {
+    /// Its place in the order of packets that left at one time.
+    order: u64,
+    bytes: u32,
+    app_limited: bool,
+    sent: Instant,
+    first_sent: Instant,
+    delivered: u64,
+    delivered_at: Instant,
+}
+
+impl RateStamp {
+    /// Bytes of the packet.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
+}
+
+/// The sample that one acknowledgement makes (rs of the draft); begin with `default()`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateDraft(Option<(RateStamp, Duration)>);
+
+impl RateSampler {
+    /// A packet of `bytes` leaves; `idle` says that nothing was in flight. `order` tells packets
+    /// apart that leave at the same time: later ones have greater numbers.
+    pub fn stamp(&mut self, now: Instant, order: u64, bytes: u32, idle: bool) -> RateStamp {
+        if idle {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        RateStamp {
+            order,
+            bytes,
+            app_limited: self.app_limited_until.is_some(),
+            sent: now,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+        }
+    }
+
+    /// The application has nothing to send, with `in_flight_bytes` outstanding.
+    pub fn on_app_limited(&mut self, in_flight_bytes: u64) {
+        self.app_limited_until = Some(self.delivered + in_flight_bytes);
+    }
+
+    /// The packet with this stamp is reported to have arrived, for the first time.
+    pub fn deliver(&mut self, now: Instant, packet: &RateStamp, draft: &mut RateDraft) {
+        self.delivered += u64::from(packet.bytes);
+        self.delivered_at = now;
+        let newer = draft.0.is_none_or(|(newest, _)| {
+            (packet.delivered, packet.sent, packet.order)
+                > (newest.delivered, newest.sent, newest.order)
+        });
+        if newer {
+            draft.0 = Some((*packet, now - packet.delivered_at));
+            self.first_sent = packet.sent;
+        }
+    }
+
+    /// The acknowledgement is read: its sample, where one can be taken.
+    pub fn finish(&mut self, draft: RateDraft, min_rtt: Option<Duration>) -> Option<RateSample> {
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
+        }
+        let (newest, ack_elapsed) = draft.0?;
+        let interval = ack_elapsed.max(newest.sent - newest.first_sent);
+        // Shorter than any round trip: a retransmission whose original arrived.
+        if interval.is_zero() || min_rtt.is_some_and(|min| interval < min) {
+            return None;
+        }
+        Some(RateSample {
+            delivered_bytes: self.delivered - newest.delivered,
+            interval,
+            prior_delivered: newest.delivered,
+            total_delivered: self.delivered,
+            app_limited: newest.app_limited,
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! The experimental CCIDs over simulated paths: they fill a link, and behave as their kind does.
+
+use std::path::Path;
+
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Record, RunOptions, document};
+
+fn run(bottleneck: &str, seconds: u64, protocols: &[&str]) -> Record {
+    let mut text = format!(
+        r#"schema = 1
+id = "experimental"
+asks = "Do the experimental CCIDs do what their kind does?"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "1 Gbit/s", jitter = "100 us" }}
+bottleneck = {{ {bottleneck} }}
+[time]
+duration = "{seconds} s"
+phase = "1 s"
+measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
+"#
+    );
+    for (i, protocol) in protocols.iter().enumerate() {
+        text += &format!("[[flow]]\nname = \"f{i}\"\nprotocol = \"{protocol}\"\n");
+        text += "traffic = \"bulk\"\n";
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/experimental.toml");
+    let root = document::parse("experimental.toml", text).expect("TOML");
+    let experiment = Experiment::from_node(root, &path).unwrap_or_else(|f| panic!("{f}"));
+    let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|f| panic!("{f}"));
+    udccp_lab::run("experimental", &scenario, 7, RunOptions::default()).expect("a run")
+}
+
+const PATH: &str = r#"rate = "20 Mbit/s", rtt = "100 ms", limit = "2.0 bdp""#;
+
+#[test]
+fn alone_each_fills_a_link() {
+    for protocol in ["dccp/cubic", "dccp/bbr"] {
+        let record = run(PATH, 40, &[protocol]);
+        let throughput = record.flows[0].throughput_mbps.unwrap();
+        assert!(throughput > 18.5, "{protocol}: {throughput} Mbit/s");
+    }
+}
+
+/// BBR keeps about a path's worth in flight; CUBIC fills the queue of two.
+#[test]
+fn bbr_leaves_the_queue_short_and_cubic_does_not() {
+    let [bbr, cubic] = ["dccp/bbr", "dccp/cubic"].map(|p| {
+        let record = run(PATH, 40, &[p]);
+        record.system.queue_delay_ms.p50.expect("a queue")
+    });
+    assert!(bbr < 30.0 && cubic > 60.0, "{bbr} ms, {cubic} ms");
+}
+
+/// BBR takes no notice of random loss that halves a loss-based window to nothing.
+#[test]
+fn bbr_fills_a_link_that_loses_packets() {
+    let lossy = format!(r#"{PATH}, loss = "1 %""#);
+    let [bbr, cubic] =
+        ["dccp/bbr", "dccp/cubic"].map(|p| run(&lossy, 40, &[p]).flows[0].throughput_mbps.unwrap());
+    assert!(bbr > 17.0 && cubic < 8.0, "{bbr} Mbit/s, {cubic} Mbit/s");
+}
+
+#[test]
+fn ccid_cubic_and_tcp_cubic_share_as_equals() {
+    let record = run(PATH, 200, &["dccp/cubic", "tcp/cubic-rfc9438"]);
+    let [ours, tcp] = [0, 1].map(|i| record.flows[i].throughput_mbps.unwrap());
+    assert!((0.66..1.5).contains(&(ours / tcp)), "{ours} Mbit/s, {tcp} Mbit/s");
+    assert!(ours + tcp > 18.5, "{ours} Mbit/s, {tcp} Mbit/s");
+}

@@ -1,0 +1,112 @@
+//! What window algorithms see that look at time and rate: rounds, and samples of the delivery
+//! rate. A sender whose algorithm asks for nothing has none of this.
+
+use std::collections::VecDeque;
+
+use udccp_base::{Duration, Instant};
+use udccp_cc::{Delivery, Needs, RateDraft, RateSample, RateSampler, RateStamp};
+use udccp_wire::Seqno;
+
+use crate::ccid::SentInfo;
+use crate::ccid::ccid2::window::{AckContext, Tally};
+
+/// Watches packets and acknowledgements for a window algorithm.
+#[derive(Debug)]
+pub(super) struct Observer {
+    packet_bytes: u32,
+    /// The round is over when this packet, or a later one, is acknowledged.
+    round_end: Option<Seqno>,
+    rates: Option<Rates>,
+}
+
+#[derive(Debug, Default)]
+struct Rates {
+    sampler: RateSampler,
+    draft: RateDraft,
+    /// Data packets in order of sequence numbers; none once its fate is known.
+    packets: VecDeque<(Seqno, Option<RateStamp>)>,
+}
+
+impl Observer {
+    /// What `needs` asks for.
+    pub(super) fn new(needs: Needs, packet_bytes: u32) -> Option<Box<Self>> {
+        let rates = needs.rates.then(Rates::default);
+        needs.deliveries.then(|| Box::new(Self { packet_bytes, round_end: None, rates }))
+    }
+
+    /// Data left; `pipe` packets were in the network before, of `cwnd` allowed.
+    pub(super) fn on_sent(&mut self, now: Instant, packet: &SentInfo, pipe: u32, cwnd: u32) {
+        let Some(rates) = &mut self.rates else { return };
+        let order = packet.seq.value();
+        let stamp = rates.sampler.stamp(now, order, packet.size_bytes, pipe == 0);
+        rates.packets.push_back((packet.seq, Some(stamp)));
+        if packet.app_limited && pipe + 1 < cwnd {
+            let in_flight = u64::from(pipe + 1) * u64::from(self.packet_bytes);
+            rates.sampler.on_app_limited(in_flight);
+        }
+    }
+
+    /// The fate of a data packet became known.
+    pub(super) fn on_fate(&mut self, now: Instant, seq: Seqno, arrived: bool) {
+        if let Some(rates) = &mut self.rates {
+            rates.on_fate(now, seq, arrived);
+        }
+    }
+
+    /// An acknowledgement is read.
+    pub(super) fn delivery(
+        &mut self,
+        tally: &Tally,
+        at: &AckContext<'_>,
+        in_recovery: bool,
+        cwnd_limited: bool,
+    ) -> Delivery {
+        let is_over = self.round_end.is_none_or(|end| at.ackno.at_least(end));
+        let round_start = is_over && !in_recovery && tally.received > 0;
+        if in_recovery || round_start {
+            self.round_end = Some(at.next);
+        }
+        let min_rtt = at.rtt.min_rtt();
+        Delivery {
+            now: at.now,
+            acked: tally.received,
+            delivered: tally.received,
+            lost: tally.lost,
+            rtt: at.sample,
+            srtt: at.rtt.srtt(),
+            min_rtt,
+            one_way_ticks: None,
+            packet_bytes: self.packet_bytes,
+            in_flight: at.pipe - tally.left_pipe,
+            in_recovery,
+            round_start,
+            cwnd_limited,
+            rate: self.rates.as_mut().and_then(|rates| rates.finish(min_rtt)),
+        }
+    }
+
+    /// The handshake measured a round-trip time.
+    pub(super) fn handshake(&self, now: Instant, rtt: Duration) -> Delivery {
+        let rtt = Some(rtt);
+        let packet_bytes = self.packet_bytes;
+        Delivery { now, rtt, srtt: rtt, min_rtt: rtt, packet_bytes, ..Delivery::default() }
+    }
+}
+
+impl Rates {
+    fn on_fate(&mut self, now: Instant, seq: Seqno, arrived: bool) {
+        let i = self.packets.partition_point(|(known, _)| known.is_before(seq));
+        let found = self.packets.get_mut(i).filter(|(known, _)| *known == seq);
+        let Some(stamp) = found.and_then(|(_, stamp)| stamp.take()) else { return };
+        if arrived {
+            self.sampler.deliver(now, &stamp, &mut self.draft);
+        }
+        while self.packets.front().is_some_and(|(_, stamp)| stamp.is_none()) {
+            self.packets.pop_front();
+        }
+    }
+
+    fn finish(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
+        self.sampler.finish(core::mem::take(&mut self.draft), min_rtt)
+    }
+}
