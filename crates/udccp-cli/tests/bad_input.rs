@@ -81,6 +81,8 @@ fn another_service_code_is_refused() {
 fn an_unknown_ccid_is_refused_before_anything_is_sent() {
     let args = ["cat", "--ccid", "77", "127.0.0.1", "5004"];
     fails(&args, 2, &["CCID 77 is not registered", "hint:"]);
+    let args = ["cat", "--ccid", "vegas", "127.0.0.1", "5004"];
+    fails(&args, 2, &["a number from 0 to 255, `cubic` or `bbr` is meant"]);
 }
 
 #[test]

@@ -201,6 +201,18 @@ fn perf_measures_every_direction_on_one_server() {
     }
 }
 
+/// Both ends name the experiment; the client says which CCID carried the data.
+#[test]
+fn perf_runs_over_an_experimental_ccid() {
+    for (name, number) in [("cubic", 249), ("bbr", 250)] {
+        let (_server, port) = perf_server(&["--ccid", name]);
+        let result = perf(&port, &["-t", "0.5", "--ccid", name, "-b", "20M"]);
+        assert_eq!(result["start"]["test"]["ccid"], number, "{result}");
+        let rate = result["end"]["forward"]["mbit_per_s"].as_f64().unwrap();
+        assert!((10.0..30.0).contains(&rate), "{name}: {rate} Mbit/s");
+    }
+}
+
 #[test]
 fn perf_streams_json_lines_and_serves_clients_at_once() {
     let (_server, port) = perf_server(&["--json"]);
