@@ -11,7 +11,7 @@ use crate::ccid::SentInfo;
 use crate::ccid::ccid2::window::{AckContext, Tally};
 
 /// Watches packets and acknowledgements for a window algorithm.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Observer {
     packet_bytes: u32,
     /// The round is over when this packet, or a later one, is acknowledged.
@@ -19,7 +19,7 @@ pub(super) struct Observer {
     rates: Option<Rates>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rates {
     sampler: RateSampler,
     draft: RateDraft,
