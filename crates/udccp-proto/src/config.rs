@@ -65,8 +65,8 @@ pub struct ListenConfig {
     /// Service codes served here (RFC 4340 section 8.1.2); at least one.
     pub services: Vec<ServiceCode>,
     /// Connections in handshake or waiting for `accept`, at most (default 128). Further Requests
-    /// are answered with Reset, Too Busy. With Init Cookies, only connections that wait for `accept`
-    /// count, and those that come back while these are too many have to try again.
+    /// are answered with Reset, Too Busy. With Init Cookies, only connections that wait for
+    /// `accept` count, and those that come back while these are too many have to try again.
     pub backlog: usize,
     /// When handshakes go on without state here (default under load).
     pub init_cookies: InitCookies,
@@ -158,6 +158,9 @@ pub struct ConnectionConfig {
     pub min_cscov: u8,
     /// Send, and ask for, the Data Checksum option (default false, section 9.3).
     pub data_checksum: bool,
+    /// Deliver data that its Data Checksum shows to be corrupt, with a note, instead of dropping it
+    /// (default false, section 9.3).
+    pub deliver_corrupt: bool,
     /// Ask the peer for NDP Counts (default false, section 7.7.2).
     pub ndp_count: bool,
     /// Send a Timestamp on the handshake for a first round-trip sample (default true).
@@ -210,6 +213,7 @@ impl Default for ConnectionConfig {
             send_cscov: 0,
             min_cscov: 0,
             data_checksum: false,
+            deliver_corrupt: false,
             ndp_count: false,
             handshake_timestamps: true,
             path_mtu: 1500,

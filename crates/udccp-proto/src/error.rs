@@ -120,6 +120,9 @@ pub enum RecvError {
     /// All data was read and the connection has ended.
     #[error("the connection ended: {0}")]
     Closed(CloseReason),
+    /// `stop_listening` was called: nothing more is delivered.
+    #[error("the application has stopped listening")]
+    NotListening,
     /// The id names no connection.
     #[error("no such connection")]
     UnknownConnection,

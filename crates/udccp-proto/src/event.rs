@@ -1,5 +1,6 @@
 //! What an endpoint tells its driver.
 
+use crate::ackvec::DropCode;
 use crate::config::ListenerId;
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
@@ -34,6 +35,17 @@ pub enum EventKind {
     /// The peer's application reads no more (Drop Code 1, RFC 4340 section 11.7.2): nothing more
     /// can be sent.
     PeerStoppedListening,
+    /// The peer received data, but its application did not have it as it should (Data Dropped, RFC
+    /// 4340 section 11.7).
+    PeerDropped {
+        /// Why. A code without a meaning yet comes as `Reserved(4)`.
+        code: DropCode,
+        /// Data packets.
+        packets: u64,
+    },
+    /// The peer can hardly keep up (Slow Receiver, RFC 4340 section 11.6). Told again only after a
+    /// round-trip time without it.
+    PeerSlow,
     /// The connection ended for the application: nothing more can be sent, and `recv` gives
     /// what is still queued and then the same reason.
     Closed(CloseReason),

@@ -27,11 +27,13 @@ mod event;
 pub mod features;
 mod stats;
 
+pub use ackvec::DropCode;
 pub use config::{
     ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, ListenConfig, ListenerId,
     MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, QueuePolicy,
 };
 pub use connection::State;
+pub use connection::recv_queue::Delivery;
 pub use endpoint::{ConnectionId, Endpoint, FourTuple, PathReport};
 pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
 pub use event::{DropReason, Event, EventKind};

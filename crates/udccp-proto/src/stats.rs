@@ -2,6 +2,7 @@
 
 use udccp_base::Duration;
 
+use crate::ccid::PeerDrops;
 use crate::connection::State;
 
 /// Everything that can be said about one connection in numbers. Counters count from the start.
@@ -98,6 +99,10 @@ pub struct ConnectionCounters {
     pub acks_held: u64,
     /// Received data packets reported as congestion-marked because the receive queue was long.
     pub local_congestion_marks: u64,
+    /// Received data packets whose data was delivered although it was corrupt (Drop Code 7).
+    pub corrupt_delivered: u64,
+    /// Sent data that the peer received and did not deliver as it should, by its reason.
+    pub peer_drops: PeerDrops,
     /// What was discarded, by reason.
     pub drops: DropCounters,
 }

@@ -10,7 +10,9 @@ use udccp_proto::ConnectionStats;
 use udccp_wire::ServiceCode;
 
 use crate::shared::ConnHandle;
-use crate::{Address, Endpoint, Error, Options, Outgoing, TryRecvError, TrySendError};
+use crate::{
+    Address, Endpoint, Error, Incoming, Notice, Options, Outgoing, TryRecvError, TrySendError,
+};
 
 /// A DCCP connection.
 ///
@@ -111,6 +113,15 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_recv(cx)).await
     }
 
+    /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
+    /// damaged on the way. `None` as for [`Self::recv`].
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub async fn recv_noted(&self) -> Result<Option<Incoming>, Error> {
+        poll_fn(|cx| self.inner.poll_recv_noted(cx)).await
+    }
+
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
     /// the connection was closed in order and all was read.
     ///
@@ -162,6 +173,25 @@ impl Connection {
     /// [`Error::Lost`] where it did not end in order.
     pub async fn closed(&self) -> Result<(), Error> {
         poll_fn(|cx| self.inner.poll_ended(cx)).await
+    }
+
+    /// Reads no more: what waits is thrown away, [`Self::recv`] gives `None`, and the peer is told
+    /// when it sends on (Drop Code 1, RFC 4340 section 11.7.2). Sending goes on. This is all that
+    /// DCCP has of a half-closed connection.
+    pub fn shutdown_read(&self) {
+        self.inner.shutdown_read();
+    }
+
+    /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back. A
+    /// receive queue that fills does so by itself.
+    pub fn set_slow(&self, is_slow: bool) {
+        self.inner.set_slow(is_slow);
+    }
+
+    /// The next thing worth knowing beside messages, waiting for it; `None` once the connection has
+    /// ended. The latest 64 are kept for who asks late.
+    pub async fn notice(&self) -> Option<Notice> {
+        poll_fn(|cx| self.inner.poll_notice(cx)).await
     }
 
     /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.
@@ -281,6 +311,11 @@ impl RecvHalf {
     /// See [`Connection::try_recv`].
     pub fn try_recv(&self) -> Result<Bytes, TryRecvError> {
         self.0.try_recv()
+    }
+
+    /// Reads no more; see [`Connection::shutdown_read`].
+    pub fn close(self) {
+        self.0.shutdown_read();
     }
 
     /// The whole connection.

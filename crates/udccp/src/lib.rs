@@ -46,6 +46,7 @@ mod error;
 mod io;
 mod listener;
 mod message;
+mod notice;
 mod options;
 mod shared;
 
@@ -55,13 +56,14 @@ pub use endpoint::{Endpoint, IoInfo};
 pub use error::{Error, TryRecvError, TrySendError};
 pub use io::probe_ecn;
 pub use listener::Listener;
-pub use message::Outgoing;
+pub use message::{Incoming, Outgoing};
+pub use notice::Notice;
 pub use options::{EndpointOptions, Options};
 /// Congestion control plug-ins: registries, settings, and what an own CCID implements.
 pub use udccp_proto::ccid;
 pub use udccp_proto::{
-    CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCounters,
-    EndpointStats, InitCookies, QueuePolicy, State,
+    CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCode, DropCounters,
+    DropReason, EndpointStats, InitCookies, QueuePolicy, State,
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
 

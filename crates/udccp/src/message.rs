@@ -1,7 +1,17 @@
-//! Messages on their way out.
+//! Messages on their way out, and as they came.
 
 use bytes::Bytes;
 use udccp_base::{Instant, Message, Payload};
+
+/// A message as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// Its data.
+    pub data: Bytes,
+    /// Whether its Data Checksum says that the data was damaged on the way. Such messages arrive
+    /// only where [`crate::Options::deliver_corrupt`] asks for them.
+    pub is_corrupt: bool,
+}
 
 /// A message to send: its data, and how long and how much it matters.
 ///

@@ -186,6 +186,9 @@ setters! {
     min_cscov: u8 = min_cscov;
     /// Carry a CRC-32c of the data (default false).
     data_checksum: bool = data_checksum;
+    /// Deliver data that its checksum shows to be corrupt, with a note (`recv_noted`), instead of
+    /// dropping it (default false). The peer has to send checksums: see `data_checksum`.
+    deliver_corrupt: bool = deliver_corrupt;
     /// Ask the peer to count packets without data (default false).
     ndp_count: bool = ndp_count;
     /// Take a first round-trip sample in the handshake (default true).

@@ -144,3 +144,16 @@ fn the_driver_ends_with_its_last_handle() {
         }
     });
 }
+
+#[test]
+fn an_end_that_reads_no_more_says_so() {
+    within(|| {
+        let (client, server) = pair(&Options::default());
+        server.shutdown_read();
+        assert_eq!(server.recv().unwrap(), None);
+        client.send("is anybody there?").unwrap();
+        let limit = Some(Duration::from_secs(10));
+        let next = || client.notice(limit).unwrap();
+        assert!((0..2).any(|_| next() == Some(udccp::Notice::PeerStoppedListening)));
+    });
+}

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{SERVICE, listener, localhost, number_of, numbered, pair, pair_at, run};
 use udccp::{
-    Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Error, Options, Outgoing,
-    TryRecvError, TrySendError,
+    Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Error, Notice, Options,
+    Outgoing, TryRecvError, TrySendError,
 };
 
 #[test]
@@ -422,4 +422,50 @@ fn nothing_is_lost_with_the_kernel_buffers_that_systems_have() {
 fn without_offload_every_packet_travels_alone_and_none_is_lost() {
     let (stats, received) = sent_and_received(EndpointOptions::default().offload(false), 1400);
     assert_eq!((received, stats.counters.data_packets_lost), (30_000, 0), "{stats:?}");
+}
+
+#[test]
+fn an_end_that_reads_no_more_says_so_and_still_sends() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        server.shutdown_read();
+        assert_eq!(server.recv().await.unwrap(), None);
+        client.send("is anybody there?").await.unwrap();
+        let mut notices = Vec::new();
+        while !notices.contains(&Notice::PeerStoppedListening) {
+            notices.push(client.notice().await.unwrap());
+        }
+        let not_listening =
+            Notice::PeerDropped { code: udccp::DropCode::ApplicationNotListening, messages: 1 };
+        assert!(notices.contains(&not_listening), "{notices:?}");
+        assert!(client.send("hello").await.is_err());
+        server.send("no").await.unwrap();
+        assert_eq!(client.recv().await.unwrap().unwrap(), "no");
+        client.close().await.unwrap();
+        assert_eq!(client.notice().await, None);
+    });
+}
+
+#[test]
+fn a_receiver_may_say_that_it_is_slow() {
+    run(async {
+        let options = Options::default().data_checksum(true).deliver_corrupt(true);
+        let (client, server) = pair(&options, &options).await;
+        server.set_slow(true);
+        client.send("one").await.unwrap();
+        assert_eq!(client.notice().await, Some(Notice::PeerSlow));
+        let message = server.recv_noted().await.unwrap().unwrap();
+        assert_eq!((&message.data[..], message.is_corrupt), (&b"one"[..], false));
+    });
+}
+
+#[test]
+fn a_server_that_keeps_nothing_of_handshakes_serves_as_well() {
+    run(async {
+        let options = Options::default().init_cookies(udccp::InitCookies::Always);
+        let (client, server) = pair(&Options::default(), &options).await;
+        client.send("ping").await.unwrap();
+        assert_eq!(server.recv().await.unwrap().unwrap(), "ping");
+    });
 }

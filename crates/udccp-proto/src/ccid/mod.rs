@@ -32,5 +32,5 @@ pub use ccid3::Ccid3Config;
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub use sender::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, SendVerdict, SentInfo,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PeerDrops, SendVerdict, SentInfo,
 };

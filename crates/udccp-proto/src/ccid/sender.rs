@@ -5,6 +5,7 @@ use core::fmt;
 use udccp_base::{Duration, Ecn, Instant};
 use udccp_wire::{FeatureNumber, Seqno};
 
+use crate::ackvec::DropCode;
 use crate::ccid::ReceivedInfo;
 use crate::features::Location;
 
@@ -60,6 +61,51 @@ pub struct AckInfo<'a> {
     pub is_data_ack: bool,
 }
 
+/// Data packets that the peer received without its application having their data as it should, by
+/// Drop Code (RFC 4340 section 11.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerDrops {
+    /// 0: data where none is allowed, or too little checksum coverage.
+    pub protocol_constraints: u64,
+    /// 1: the application reads no more.
+    pub not_listening: u64,
+    /// 2: no room in a receive buffer.
+    pub receive_buffer: u64,
+    /// 3: corrupt.
+    pub corrupt: u64,
+    /// 4 to 6: codes without a meaning yet.
+    pub reserved: u64,
+    /// 7: corrupt, and delivered all the same.
+    pub delivered_corrupt: u64,
+}
+
+impl PeerDrops {
+    /// Counts `packets` with this code.
+    pub const fn add(&mut self, code: DropCode, packets: u64) {
+        let count = match code {
+            DropCode::ProtocolConstraints => &mut self.protocol_constraints,
+            DropCode::ApplicationNotListening => &mut self.not_listening,
+            DropCode::ReceiveBuffer => &mut self.receive_buffer,
+            DropCode::Corrupt => &mut self.corrupt,
+            DropCode::Reserved(_) => &mut self.reserved,
+            DropCode::DeliveredCorrupt => &mut self.delivered_corrupt,
+        };
+        *count += packets;
+    }
+
+    /// The counts with their codes; reserved codes are all counted under the first of them.
+    pub const fn by_code(&self) -> [(DropCode, u64); 6] {
+        [
+            (DropCode::ProtocolConstraints, self.protocol_constraints),
+            (DropCode::ApplicationNotListening, self.not_listening),
+            (DropCode::ReceiveBuffer, self.receive_buffer),
+            (DropCode::Corrupt, self.corrupt),
+            (DropCode::Reserved(4), self.reserved),
+            (DropCode::DeliveredCorrupt, self.delivered_corrupt),
+        ]
+    }
+}
+
 /// What an acknowledgement changed, for statistics and for the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
@@ -73,6 +119,8 @@ pub struct AckOutcome {
     pub late: u32,
     /// Received data packets whose data was first reported dropped (Data Dropped, any code).
     pub data_dropped: u32,
+    /// The same by Drop Code.
+    pub peer_drops: PeerDrops,
     /// The peer's application no longer listens (Drop Code 1): send no more data (RFC 4340
     /// section 11.7.2).
     pub not_listening: bool,

@@ -7,7 +7,7 @@ use super::options::Said;
 use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
 use crate::ackvec::{is_before_isn, is_invalid_drop};
-use crate::ccid::AckInfo;
+use crate::ccid::{AckInfo, PeerDrops};
 use crate::event::{DropReason, EventKind};
 
 /// Sequence Window for each packet in flight (RFC 4340 section 7.5.2).
@@ -73,8 +73,28 @@ impl Connection {
             slow_receiver: said.slow_receiver,
             is_data_ack: packet.ty == PacketType::DataAck,
         };
-        self.counters.slow_receiver_received += u64::from(said.slow_receiver);
+        if said.slow_receiver {
+            self.note_slow_receiver(ctx);
+        }
         self.tell_sender_half(ctx, &info);
+    }
+
+    /// The peer can hardly keep up. That holds for a round-trip time, and is told once while it
+    /// lasts.
+    fn note_slow_receiver(&mut self, ctx: &mut Ctx<'_>) {
+        self.counters.slow_receiver_received += 1;
+        if self.peer_slow_until.is_none_or(|until| until < ctx.now) {
+            self.emit(ctx, EventKind::PeerSlow);
+        }
+        self.peer_slow_until = Some(ctx.now + self.rtt());
+    }
+
+    /// Tells the application what the peer received, but did not deliver as it should.
+    fn report_peer_drops(&mut self, ctx: &mut Ctx<'_>, drops: PeerDrops) {
+        for (code, packets) in drops.by_code().into_iter().filter(|(_, packets)| *packets > 0) {
+            self.counters.peer_drops.add(code, packets);
+            self.emit(ctx, EventKind::PeerDropped { code, packets });
+        }
     }
 
     /// A client that goes on acknowledging our Response has not seen us in OPEN yet.
@@ -96,6 +116,9 @@ impl Connection {
         if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt().filter(|_| outcome.newly_acked > 0))
         {
             rx.set_rtt(rtt);
+        }
+        if outcome.data_dropped > 0 {
+            self.report_peer_drops(ctx, outcome.peer_drops);
         }
         if outcome.constrained {
             // Most likely the coverage: send the next data fully covered.

@@ -1,8 +1,8 @@
 //! What the application does with a connection.
 
-use udccp_base::{Instant, Message, Payload};
+use udccp_base::{Instant, Message};
 
-use super::recv_queue::Pressure;
+use super::recv_queue::{Delivery, Pressure};
 use super::send_queue::Thrown;
 use super::timers::Timer;
 use super::{Connection, Ctx, State};
@@ -86,17 +86,22 @@ impl Connection {
 
     /// The next message; tells by the flag whether acknowledgements that were held back may leave
     /// now.
-    pub(crate) fn recv(&mut self) -> (Result<Option<Payload>, RecvError>, bool) {
-        if let Some(payload) = self.recv_queue.pop() {
+    pub(crate) fn recv(&mut self) -> (Result<Option<Delivery>, RecvError>, bool) {
+        if let Some(message) = self.recv_queue.pop() {
             let resumes = self.held_until.is_some() && self.recv_queue.may_resume();
-            return (Ok(Some(payload)), resumes);
+            return (Ok(Some(message)), resumes);
         }
-        (self.reason.map_or(Ok(None), |reason| Err(RecvError::Closed(reason))), false)
+        let end = match self.reason {
+            Some(reason) => Err(RecvError::Closed(reason)),
+            None if !self.wishes.listens => Err(RecvError::NotListening),
+            None => Ok(None),
+        };
+        (end, false)
     }
 
     /// Whether `recv` would give a message or the end.
     pub(crate) fn is_readable(&self) -> bool {
-        !self.recv_queue.is_empty() || self.reason.is_some()
+        !self.recv_queue.is_empty() || self.reason.is_some() || !self.wishes.listens
     }
 
     /// Closes when the send queue is empty, or the linger time is over.
@@ -125,6 +130,11 @@ impl Connection {
     pub(crate) fn stop_listening(&mut self) {
         self.wishes.listens = false;
         self.recv_queue.clear();
+    }
+
+    /// The application can hardly keep up, or can again (section 11.6).
+    pub(crate) fn set_slow(&mut self, is_slow: bool) {
+        self.wishes.is_slow = is_slow;
     }
 
     /// The application lets go.
@@ -208,7 +218,8 @@ impl Connection {
         }
     }
 
-    /// The connection answers one Request and is then forgotten: data on the Request cannot be kept.
+    /// The connection answers one Request and is then forgotten: data on the Request cannot be
+    /// kept.
     pub(crate) fn refuse_handshake_data(&mut self) {
         self.handshake_data_taken = true;
     }

@@ -79,6 +79,8 @@ pub(crate) struct Identity {
 struct Wishes {
     /// Reads what arrives.
     listens: bool,
+    /// Can hardly keep up, it says.
+    is_slow: bool,
     /// Has called `close`.
     closes: bool,
     /// Has let go of the id.
@@ -133,6 +135,8 @@ pub(crate) struct Connection {
     was_invited: bool,
     refuses_packet: bool,
     peer_stopped_listening: bool,
+    /// The peer asked us not to go faster before then.
+    peer_slow_until: Option<Instant>,
     wishes: Wishes,
     reason: Option<CloseReason>,
     counters: ConnectionCounters,
@@ -198,7 +202,8 @@ impl Connection {
             was_invited: false,
             refuses_packet: false,
             peer_stopped_listening: false,
-            wishes: Wishes { listens: true, closes: false, released: false },
+            peer_slow_until: None,
+            wishes: Wishes { listens: true, is_slow: false, closes: false, released: false },
             reason: None,
             counters: ConnectionCounters::default(),
             config,

@@ -33,6 +33,16 @@ impl Pressure {
     }
 }
 
+/// A message as the application gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The data.
+    pub payload: Payload,
+    /// Whether the Data Checksum says that the data was damaged on the way. Only connections with
+    /// `ConnectionConfig::deliver_corrupt` deliver such data (RFC 4340 section 9.3).
+    pub is_corrupt: bool,
+}
+
 /// A bounded queue of payloads, none of them copied.
 #[derive(Clone, Debug)]
 pub(crate) struct RecvQueue {
@@ -41,12 +51,24 @@ pub(crate) struct RecvQueue {
     max_packets: usize,
     max_bytes: usize,
     outside: Pressure,
+    /// Messages ever taken out.
+    popped: u64,
+    /// Messages known to be corrupt, by their number among all messages ever.
+    corrupt: VecDeque<u64>,
 }
 
 impl RecvQueue {
     /// An empty queue.
     pub(crate) fn new(max_packets: usize, max_bytes: usize) -> Self {
-        Self { waiting: VecDeque::new(), bytes: 0, max_packets, max_bytes, outside: Pressure::None }
+        Self {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            max_packets,
+            max_bytes,
+            outside: Pressure::None,
+            popped: 0,
+            corrupt: VecDeque::new(),
+        }
     }
 
     /// Messages that wait.
@@ -76,16 +98,28 @@ impl RecvQueue {
         self.waiting.push_back(payload);
     }
 
+    /// The next message to be queued is corrupt, and its reader will be told.
+    pub(crate) fn mark_next_corrupt(&mut self) {
+        self.corrupt.push_back(self.popped + self.waiting.len() as u64);
+    }
+
     /// The oldest message.
-    pub(crate) fn pop(&mut self) -> Option<Payload> {
+    pub(crate) fn pop(&mut self) -> Option<Delivery> {
         let payload = self.waiting.pop_front()?;
         self.bytes -= payload.len();
-        Some(payload)
+        let is_corrupt = self.corrupt.front() == Some(&self.popped);
+        if is_corrupt {
+            self.corrupt.pop_front();
+        }
+        self.popped += 1;
+        Some(Delivery { payload, is_corrupt })
     }
 
     /// Drops everything and gives the memory back.
     pub(crate) fn clear(&mut self) {
+        self.popped += self.waiting.len() as u64;
         self.waiting = VecDeque::new();
+        self.corrupt = VecDeque::new();
         self.bytes = 0;
     }
 

@@ -4,7 +4,7 @@ use udccp_base::{Instant, Message, Payload};
 use udccp_wire::ServiceCode;
 
 use super::{ConnectionId, Endpoint, FourTuple};
-use crate::connection::recv_queue::Pressure;
+use crate::connection::recv_queue::{Delivery, Pressure};
 use crate::connection::{Connection, Ctx, State};
 use crate::error::{RecvError, SendError};
 use crate::event::Event;
@@ -38,7 +38,19 @@ impl Endpoint {
     ///
     /// # Errors
     /// The connection ended and everything was read.
-    pub fn recv(&mut self, _now: Instant, id: ConnectionId) -> Result<Option<Payload>, RecvError> {
+    pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Payload>, RecvError> {
+        Ok(self.recv_noted(now, id)?.map(|message| message.payload))
+    }
+
+    /// As [`Self::recv`], with what is known of the message.
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub fn recv_noted(
+        &mut self,
+        _now: Instant,
+        id: ConnectionId,
+    ) -> Result<Option<Delivery>, RecvError> {
         let connection = self.slots.get_mut(id).ok_or(RecvError::UnknownConnection)?;
         let (message, resumes) = connection.recv();
         if resumes {
@@ -77,6 +89,13 @@ impl Endpoint {
     /// (Drop Code 1, RFC 4340 section 11.7).
     pub fn stop_listening(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, _| connection.stop_listening());
+    }
+
+    /// The application can hardly keep up, or can again: while it cannot, acknowledgements ask the
+    /// peer not to go faster (Slow Receiver, RFC 4340 section 11.6), as they do by themselves while
+    /// the receive queue is a quarter full.
+    pub fn set_slow(&mut self, now: Instant, id: ConnectionId, is_slow: bool) {
+        self.with(now, id, |connection, _| connection.set_slow(is_slow));
     }
 
     /// The application lets go of the id: an open connection is closed, and the state is

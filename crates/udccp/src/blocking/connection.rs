@@ -12,7 +12,7 @@ use super::Endpoint;
 use super::park::wait;
 use crate::connection::{any_port, gather};
 use crate::shared::ConnHandle;
-use crate::{Address, Error, Options, Outgoing, TryRecvError, TrySendError};
+use crate::{Address, Error, Incoming, Notice, Options, Outgoing, TryRecvError, TrySendError};
 
 /// A DCCP connection whose calls block; see [`crate::Connection`].
 ///
@@ -110,6 +110,15 @@ impl Connection {
         wait(self.read_timeout, |cx| self.inner.poll_recv(cx))
     }
 
+    /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
+    /// damaged on the way. `None` as for [`Self::recv`].
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub fn recv_noted(&self) -> Result<Option<Incoming>, Error> {
+        wait(self.read_timeout, |cx| self.inner.poll_recv_noted(cx))
+    }
+
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
     /// the connection was closed in order and all was read.
     ///
@@ -153,6 +162,28 @@ impl Connection {
     /// [`Error::Lost`] where it did not end in order; [`Error::TimedOut`].
     pub fn closed(&self, timeout: Option<Duration>) -> Result<(), Error> {
         wait(timeout, |cx| self.inner.poll_ended(cx))
+    }
+
+    /// Reads no more: what waits is thrown away, [`Self::recv`] gives `None`, and the peer is told
+    /// when it sends on (Drop Code 1, RFC 4340 section 11.7.2). Sending goes on. This is all that
+    /// DCCP has of a half-closed connection.
+    pub fn shutdown_read(&self) {
+        self.inner.shutdown_read();
+    }
+
+    /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back. A
+    /// receive queue that fills does so by itself.
+    pub fn set_slow(&self, is_slow: bool) {
+        self.inner.set_slow(is_slow);
+    }
+
+    /// The next thing worth knowing beside messages, waiting for it; `None` once the connection has
+    /// ended. The latest 64 are kept for who asks late.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`].
+    pub fn notice(&self, timeout: Option<Duration>) -> Result<Option<Notice>, Error> {
+        wait(timeout, |cx| self.inner.poll_notice(cx).map(Ok))
     }
 
     /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.

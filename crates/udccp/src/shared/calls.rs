@@ -14,7 +14,7 @@ use super::core::Core;
 use super::handle::{ConnHandle, Handle, ListenHandle};
 use super::waiters::{Conn, Waiters};
 use crate::io::{KERNEL_OVERHEAD_BYTES, UdpIo};
-use crate::{Address, Error, Options, Outgoing};
+use crate::{Address, Error, Incoming, Notice, Options, Outgoing};
 
 impl Handle {
     /// Starts a connection; its outcome is awaited with `poll_connected`.
@@ -279,14 +279,23 @@ impl ConnHandle {
 
     /// The next message, or `None` at the orderly end.
     pub(crate) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
-        self.shared().with(|core, io, now| match core.endpoint.recv(now, self.id) {
-            Ok(Some(payload)) => {
+        self.poll_recv_noted(cx).map_ok(|message| message.map(|m| m.data))
+    }
+
+    /// The next message with what is known of it, or `None` at the orderly end.
+    pub(crate) fn poll_recv_noted(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Incoming>, Error>> {
+        self.shared().with(|core, io, now| match core.endpoint.recv_noted(now, self.id) {
+            Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
                 core.flush(io, now);
-                Poll::Ready(Ok(Some(into_bytes(payload))))
+                let (data, is_corrupt) = (into_bytes(message.payload), message.is_corrupt);
+                Poll::Ready(Ok(Some(Incoming { data, is_corrupt })))
             }
             Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
-            Err(e) => Poll::Ready(end_of_reading(e)),
+            Err(e) => Poll::Ready(end_of_reading(e).map(|_| None)),
         })
     }
 
@@ -367,6 +376,37 @@ impl ConnHandle {
             if !core.draining.contains(&self.id) {
                 core.draining.push(self.id);
             }
+            Poll::Pending
+        })
+    }
+
+    /// Reads no more.
+    pub(crate) fn shutdown_read(&self) {
+        self.shared().with(|core, _, now| {
+            core.endpoint.stop_listening(now, self.id);
+            if let Some(conn) = core.conns.get_mut(&self.id) {
+                conn.readers.move_to(&mut core.wake);
+            }
+        });
+    }
+
+    /// The application can hardly keep up, or can again.
+    pub(crate) fn set_slow(&self, is_slow: bool) {
+        self.shared().with(|core, _, now| core.endpoint.set_slow(now, self.id, is_slow));
+    }
+
+    /// The next thing that happened to the connection; `None` at its end.
+    pub(crate) fn poll_notice(&self, cx: &mut Context<'_>) -> Poll<Option<Notice>> {
+        self.shared().with(|core, _, _| {
+            let stopped_now = core.driver.stopped;
+            let Some(conn) = core.conns.get_mut(&self.id) else { return Poll::Ready(None) };
+            if let Some(notice) = conn.notices.pop_front() {
+                return Poll::Ready(Some(notice));
+            }
+            if conn.ended.is_some() || stopped_now {
+                return Poll::Ready(None);
+            }
+            conn.others.add(cx.waker());
             Poll::Pending
         })
     }
@@ -452,7 +492,7 @@ fn end_of_reading(e: proto::RecvError) -> Result<Option<Bytes>, Error> {
     match e {
         proto::RecvError::Closed(reason) if reason.is_orderly() => Ok(None),
         proto::RecvError::Closed(reason) => Err(Error::Lost(reason)),
-        proto::RecvError::UnknownConnection => Ok(None),
+        proto::RecvError::NotListening | proto::RecvError::UnknownConnection => Ok(None),
     }
 }
 

@@ -8,6 +8,7 @@ use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
 
 use super::waiters::{Conn, Waiters};
+use crate::Notice;
 use crate::io::{Failure, Flushed, Report, Transmitter, UdpIo};
 
 /// A message that follows the last flush within this time is one of a burst: it waits until the
@@ -35,7 +36,7 @@ pub(crate) struct Core {
     /// Tasks that wait for the last connection to end.
     pub(crate) idlers: Waiters,
     /// Tasks to wake once the lock is free.
-    wake: Vec<Waker>,
+    pub(crate) wake: Vec<Waker>,
     pub(crate) driver: Driver,
     /// Handles that users hold; the driver ends with the last of them.
     pub(crate) handles: usize,
@@ -97,10 +98,12 @@ impl Core {
                     conn.ended = Some(reason);
                     conn.wake_all(&mut self.wake);
                 }
-                // Counted in the statistics.
-                EventKind::MessageDropped { .. }
-                | EventKind::PeerStoppedListening
-                | EventKind::Incoming(_) => {}
+                other => {
+                    if let Some(notice) = Notice::of(other) {
+                        conn.notices.push(notice);
+                        conn.others.move_to(&mut self.wake);
+                    }
+                }
             }
         }
     }

@@ -4,6 +4,8 @@ use std::task::Waker;
 
 use udccp_proto::{CloseReason, ListenerId};
 
+use crate::notice::Notices;
+
 /// Tasks waiting for one thing. Mostly none or one.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
@@ -32,6 +34,8 @@ impl Waiters {
 /// A connection as the socket layer sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Conn {
+    /// What its application may want to know.
+    pub(crate) notices: Notices,
     /// Waiting for a message.
     pub(crate) readers: Waiters,
     /// Waiting for room in the send queue.

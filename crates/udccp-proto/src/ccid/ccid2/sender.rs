@@ -176,6 +176,7 @@ impl Ccid2Sender {
             let DropState::Dropped(code) = state else { return ControlFlow::Continue(()) };
             history.mark_dropped(newest, oldest, |sent| {
                 out.data_dropped += 1;
+                out.peer_drops.add(code, 1);
                 tally.data_dropped = true;
                 match code {
                     //= 4340-11.7.2-1

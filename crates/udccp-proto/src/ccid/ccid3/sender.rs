@@ -212,6 +212,7 @@ impl Ccid3Sender {
             }
             let count = newest.distance_from(oldest).max(0) as u64 + 1;
             out.data_dropped += u32::try_from(count).unwrap_or(u32::MAX);
+            out.peer_drops.add(code, count);
             match code {
                 //= 4340-11.7.2-1
                 DropCode::ProtocolConstraints => out.constrained = true,

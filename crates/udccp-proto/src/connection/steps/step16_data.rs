@@ -13,9 +13,13 @@ impl Connection {
         if packet.is_duplicate {
             return;
         }
+        let is_corrupt = !packet.data_is_intact();
         //= 4340-11.7-3
-        if let Err(code) = self.accept_data(packet) {
-            self.drops.on_drop(packet.seq, code);
+        if let Err(code) = self.accept_data(packet, is_corrupt) {
+            // What the application would have taken corrupt is still more than one drop among
+            // others.
+            let is_worse = is_corrupt && code != DropCode::ApplicationNotListening;
+            self.drops.on_drop(packet.seq, if is_worse { DropCode::Corrupt } else { code });
             return;
         }
         //= 4340-5.4-4
@@ -27,6 +31,13 @@ impl Connection {
         let payload = packet.payload();
         self.counters.data_bytes_received += payload.len() as u64;
         let was_empty = self.recv_queue.is_empty();
+        if is_corrupt {
+            //= 4340-9.3-2
+            //= 4340-9.3-3
+            self.counters.corrupt_delivered += 1;
+            self.drops.on_drop(packet.seq, DropCode::DeliveredCorrupt);
+            self.recv_queue.mark_next_corrupt();
+        }
         //= 4340-5.4-2
         self.recv_queue.push(payload);
         if was_empty {
@@ -35,7 +46,7 @@ impl Connection {
     }
 
     /// Whether the packet's data, if it has any, may be delivered.
-    fn accept_data(&mut self, packet: &Received<'_>) -> Result<(), DropCode> {
+    fn accept_data(&mut self, packet: &Received<'_>, is_corrupt: bool) -> Result<(), DropCode> {
         let waits_for_confirm = self.waits_for_ecn_confirm();
         let drops = &mut self.counters.drops;
         //= 4340-11.7.2-3
@@ -49,7 +60,8 @@ impl Connection {
         //= 4340-9.3-5
         //= 4340-9.3-6
         //= 4340-9.3.1-1
-        if !packet.data_is_intact() {
+        let is_wanted = self.config.deliver_corrupt && packet.carries_message();
+        if is_corrupt && !is_wanted {
             drops.corrupt_payload += 1;
             return Err(DropCode::Corrupt);
         }

@@ -205,7 +205,7 @@ impl Connection {
             return;
         }
         //= 4340-11.6-2
-        if self.recv_queue.pressure() >= Pressure::Slow {
+        if self.wishes.is_slow || self.recv_queue.pressure() >= Pressure::Slow {
             sink.option(&OptionRef::SlowReceiver);
         }
         if let Some(rx) = &mut self.rx {

@@ -1,0 +1,66 @@
+//! What a connection has to tell beside its messages.
+
+use std::collections::VecDeque;
+
+use udccp_proto::{DropCode, DropReason, EventKind};
+
+/// Something that an application may want to know, and may well ignore: everything here is in
+/// [`crate::ConnectionStats`] too, as a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A message that was accepted will not be delivered.
+    MessageDropped {
+        /// Why.
+        reason: DropReason,
+        /// Its length in bytes.
+        bytes: u32,
+    },
+    /// The peer received data, but its application did not have it as it should (Data Dropped, RFC
+    /// 4340 section 11.7).
+    PeerDropped {
+        /// Why.
+        code: DropCode,
+        /// Messages.
+        messages: u64,
+    },
+    /// The peer can hardly keep up (Slow Receiver, section 11.6): do not send more than now.
+    PeerSlow,
+    /// The peer's application reads no more (section 11.7.2): nothing more can be sent.
+    PeerStoppedListening,
+}
+
+impl Notice {
+    /// The notice for an event, if there is one.
+    pub(crate) const fn of(kind: EventKind) -> Option<Self> {
+        Some(match kind {
+            EventKind::MessageDropped { reason, bytes } => Self::MessageDropped { reason, bytes },
+            EventKind::PeerDropped { code, packets } => {
+                Self::PeerDropped { code, messages: packets }
+            }
+            EventKind::PeerSlow => Self::PeerSlow,
+            EventKind::PeerStoppedListening => Self::PeerStoppedListening,
+            _ => return None,
+        })
+    }
+}
+
+/// Notices that wait at most; of more, the oldest are forgotten.
+const MAX_NOTICES: usize = 64;
+
+/// Notices that nobody has read yet.
+#[derive(Debug, Default)]
+pub(crate) struct Notices(VecDeque<Notice>);
+
+impl Notices {
+    pub(crate) fn push(&mut self, notice: Notice) {
+        if self.0.len() == MAX_NOTICES {
+            self.0.pop_front();
+        }
+        self.0.push_back(notice);
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<Notice> {
+        self.0.pop_front()
+    }
+}
