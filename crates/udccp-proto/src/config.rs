@@ -89,6 +89,27 @@ impl ListenConfig {
     }
 }
 
+/// The one client that a server waits for, and how ([`Endpoint::invite`](crate::Endpoint::invite),
+/// RFC 5596).
+#[derive(Clone, Debug)]
+pub struct InviteOptions {
+    /// Our IP address (the true one, it is in the checksum) and our UDP encapsulation port, 0
+    /// over raw IP.
+    pub local: SocketAddr,
+    /// The DCCP port served.
+    pub local_port: u16,
+    /// The client's IP address and UDP encapsulation port (0 over raw IP), as they look from here.
+    pub remote: SocketAddr,
+    /// The client's DCCP port, as it looks from here.
+    pub remote_port: u16,
+    /// The service that the client will ask for.
+    pub service: ServiceCode,
+    /// Send Listen packets (default true). Without, the client is waited for in silence.
+    pub sends_listen: bool,
+    /// Settings of the connection.
+    pub config: ConnectionConfig,
+}
+
 /// Where to connect to, from where, and how.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {

@@ -22,6 +22,9 @@ pub enum ListenError {
     /// The invalid service code 4294967295 was given.
     #[error("service code {} is reserved as invalid", u32::MAX)]
     InvalidService,
+    /// An invitation needs the true unicast addresses of both ends, of one IP version.
+    #[error("an invitation needs true unicast addresses of one IP version at both ends")]
+    BadAddress,
     /// The connection settings contradict each other or the RFC.
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -29,12 +29,12 @@ mod stats;
 
 pub use ackvec::DropCode;
 pub use config::{
-    ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, ListenConfig, ListenerId,
-    MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, QueuePolicy,
+    ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, InviteOptions, ListenConfig,
+    ListenerId, MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, QueuePolicy,
 };
 pub use connection::State;
 pub use connection::recv_queue::Delivery;
-pub use endpoint::{ConnectionId, Endpoint, FourTuple, PathReport};
+pub use endpoint::{ConnectionId, Endpoint, FourTuple, ListenerState, PathReport};
 pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
 pub use event::{DropReason, Event, EventKind};
 pub use stats::{ConnectionCounters, ConnectionStats, DropCounters, EndpointStats};

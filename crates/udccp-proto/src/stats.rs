@@ -165,6 +165,10 @@ pub struct EndpointStats {
     pub cookies_taken: u64,
     /// Init Cookies refused: changed, from elsewhere, or too old.
     pub bad_cookies: u64,
+    /// Listen packets sent by invitations (RFC 5596).
+    pub listens_sent: u64,
+    /// Listen packets received.
+    pub listens_received: u64,
     /// Connections started here.
     pub connects: u64,
     /// Connections that clients started and finished the handshake of.

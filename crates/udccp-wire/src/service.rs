@@ -1,4 +1,4 @@
-//! Service Codes and their three text forms (RFC 4340 section 8.1.2).
+//! Service Codes and their three text forms (RFC 4340 section 8.1.2, RFC 5595).
 
 use core::fmt;
 use core::str::FromStr;
@@ -32,6 +32,26 @@ impl ServiceCode {
             i += 1;
         }
         Some(Self(u32::from_be_bytes(bytes)))
+    }
+
+    /// Whether the code is for private use: its first byte is 63, `?` (RFC 5595 section 2.3).
+    /// Whoever needs a code for a while takes one of these.
+    //= 5595-2.4-3
+    pub const fn is_private(self) -> bool {
+        self.0 >> 24 == b'?' as u32
+    }
+
+    /// The server port of the dynamic range on which this service is expected where nothing else
+    /// was agreed (RFC 5595 section 2.7). Different codes may have the same.
+    //= 5595-2.1-2
+    //= 5595-2.7-1
+    pub const fn default_port(self) -> u16 {
+        let [a, b, c, d] = self.0.to_be_bytes();
+        let hash = ((a as u16) << 7) ^ ((b as u16) << 5) ^ ((c as u16) << 3) ^ d as u16;
+        match hash | 0xc000 {
+            0xffff => 0xc000,
+            port => port,
+        }
     }
 
     /// Whether the code may be used in a Request: everything but [`ServiceCode::INVALID`].
@@ -125,6 +145,33 @@ mod tests {
         assert_eq!(ServiceCode(0x6120_2020).to_string(), "SC:a");
         assert_eq!(ServiceCode(0x2020_2020).to_string(), "SC=538976288");
         assert_eq!(ServiceCode(42).to_string(), "SC=42");
+    }
+
+    //= 5595-2.4-3 test
+    #[test]
+    fn private_codes_begin_with_a_question_mark() {
+        let code = |s: &str| s.parse::<ServiceCode>().unwrap();
+        assert!(code("SC:?me").is_private());
+        assert!(code("SC=1056964608").is_private() && code("SC=1073741823").is_private());
+        assert!(!code("SC=1056964607").is_private() && !code("SC=1073741824").is_private());
+    }
+
+    //= 5595-2.1-2 test
+    //= 5595-2.7-1 test
+    #[test]
+    fn a_code_has_a_default_port_of_the_dynamic_range() {
+        let port = |s: &str| s.parse::<ServiceCode>().unwrap().default_port();
+        assert_eq!(port("SC:fdpz"), 64_634);
+        // The text of the RFC has 65015 and 65000; its formula, which gives 64634 for SC:fdpz as
+        // the text says, gives these, 15 apart likewise.
+        assert_eq!((port("SC:Fooo"), port("SC:Foop")), (60_919, 60_904));
+        assert_eq!(port("SC:Foo2"), port("SC:Foo1") + 1);
+        for n in 0..100_000_u32 {
+            let port = ServiceCode(n.wrapping_mul(0x9e37_79b9)).default_port();
+            assert!((0xc000..0xffff).contains(&port));
+        }
+        let last = ServiceCode(u32::from_be_bytes([0x7f, 0, 0, 0x7f]));
+        assert_eq!(last.default_port(), 0xc000, "not 65535");
     }
 
     #[test]

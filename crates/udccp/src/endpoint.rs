@@ -76,6 +76,28 @@ impl Endpoint {
         Ok(Listener::new(self.handle.listen(port, services.into(), options)?))
     }
 
+    /// Waits for one client, known beforehand, and tells it so: what `connect` is on the other
+    /// side, for a server behind a NAT or firewall (RFC 5596). `peer` is the client's UDP and DCCP
+    /// port as they look from here, agreed on by other means, and `port` the DCCP port that the
+    /// client asks for. Packets of type Listen leave up to three times and open the way for the
+    /// client's Request; a client that asked before is made to ask again at once.
+    ///
+    /// Waits until the client comes; dropping the future takes the invitation back.
+    ///
+    /// # Errors
+    /// [`Error::ServiceInUse`] where this client is invited already, or a setting that cannot be
+    /// used.
+    pub async fn invite(
+        &self,
+        port: u16,
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Connection, Error> {
+        let listener = self.handle.invite(port, peer.into(), service, options)?;
+        std::future::poll_fn(|cx| listener.poll_accept(cx)).await.map(Connection::new)
+    }
+
     /// What the endpoint counts outside its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()

@@ -190,6 +190,7 @@ impl From<ListenError> for Error {
             ListenError::InUse { port, service } => Self::ServiceInUse { port, service },
             ListenError::NoService | ListenError::InvalidService => Self::NoService,
             ListenError::Config(e) => Self::Config(e),
+            ListenError::BadAddress => Self::Connect(ConnectError::BadAddress),
         }
     }
 }

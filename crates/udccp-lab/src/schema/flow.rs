@@ -5,7 +5,7 @@ use udccp_base::{DataSize, Duration};
 
 use super::choice::words;
 use super::link::Link;
-use super::quantity::{Packets, Percent, StartWindow};
+use super::quantity::{Packets, Percent, Service, StartWindow};
 use super::scenario::DEFAULT_PACKET;
 use super::topology::changed;
 use super::traffic::{Traffic, check};
@@ -92,6 +92,9 @@ pub struct DccpOptions {
     pub timer_tick: Option<Duration>,
     /// Messages that may wait to be sent.
     pub send_queue: Option<Packets>,
+    /// The service code that is served and asked for; `SC:PERF` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
 }
 
 words! {
@@ -304,6 +307,7 @@ impl FromNode for DccpOptions {
             history_discounting: reader.want("history_discounting"),
             timer_tick: reader.want("timer_tick"),
             send_queue: reader.want("send_queue"),
+            service: reader.want("service"),
         };
         if options.timer_tick.is_some_and(Duration::is_zero) {
             let span = node.get("timer_tick").map_or(&node.span, |n| &n.span);

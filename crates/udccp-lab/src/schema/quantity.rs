@@ -52,6 +52,10 @@ pub struct Percent(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartWindow(pub udccp_cc::InitialWindow);
 
+/// A Service Code: `"SC:fdpz"`, `"SC=1717858426"` or `"SC=x6664707A"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service(pub udccp_wire::ServiceCode);
+
 /// Splits `"1.5 bdp"` into its number and its unit.
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let (number, unit) = text.trim().split_once(' ')?;
@@ -120,6 +124,19 @@ impl FromStr for StartWindow {
     }
 }
 
+impl FromStr for Service {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        s.parse().map(Self).map_err(|e| format!("\"{s}\" is no service code: {e}"))
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -168,6 +185,7 @@ macro_rules! as_text {
 as_text!(Limit, "a queue limit such as \"1.0 bdp\" or \"100 packets\"");
 as_text!(Packets, "a number of packets such as \"100 packets\"");
 as_text!(Percent, "a percentage such as \"1.5 %\"");
+as_text!(Service, "a service code such as \"SC:fdpz\"");
 as_text!(StartWindow, "an initial window such as \"rfc3390\" or \"3 packets\"");
 
 #[cfg(test)]
@@ -189,6 +207,8 @@ mod tests {
         for text in ["rfc3390", "rfc6928", "3 packets"] {
             assert_eq!(text.parse::<StartWindow>().unwrap().to_string(), text);
         }
+        assert_eq!("SC=x6664707A".parse::<Service>().unwrap().to_string(), "SC:fdpz");
+        assert!("fdpz".parse::<Service>().unwrap_err().contains("SC:abcd"));
         assert_eq!("2.5 %".parse::<Percent>().unwrap(), Percent(2.5));
     }
 

@@ -47,18 +47,19 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
         ..EndpointConfig::new(seed.stream(name).bytes32())
     };
     let (local, remote) = (raw(at.sender), raw(at.receiver));
+    let service = flow.dccp.service.map_or(SERVICE, |service| service.0);
     let options = ConnectOptions {
         local,
         local_port: Some(CLIENT_PORT),
         remote,
         remote_port: SERVER_PORT,
-        service: SERVICE,
+        service,
         config: config.clone(),
     };
     let sender =
         DccpEnd::new(Endpoint::new(secret("client")), Role::Active(Box::new(options)), flow);
     let mut endpoint = Endpoint::new(secret("server"));
-    let listen = ListenConfig { connection: config, ..ListenConfig::new(SERVICE) };
+    let listen = ListenConfig { connection: config, ..ListenConfig::new(service) };
     let listener = endpoint.listen(Some(remote), SERVER_PORT, listen).map_err(|e| e.to_string())?;
     let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow);
     Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })

@@ -4,6 +4,8 @@ use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, Ecn, Payload};
 use udccp_wire::{PacketType, PacketView, Seqno, crc32c};
 
+use crate::endpoint::FourTuple;
+
 /// A packet that passed step 1.
 #[derive(Debug)]
 pub(crate) struct Received<'a> {
@@ -37,6 +39,16 @@ impl<'a> Received<'a> {
             ecn: datagram.ecn,
             data_checksum: None,
             is_duplicate: false,
+        }
+    }
+
+    /// The connection that it belongs to, if there is one.
+    pub(crate) fn tuple(&self) -> FourTuple {
+        FourTuple {
+            local: self.datagram.dst,
+            local_port: self.view.dst_port(),
+            remote: self.datagram.src,
+            remote_port: self.view.src_port(),
         }
     }
 

@@ -81,9 +81,26 @@ impl Connection {
             self.give_up(ctx, CloseReason::ConnectTimeout);
             return;
         }
+        self.repeat_request();
+    }
+
+    /// The Request leaves again, and its timer backs off.
+    fn repeat_request(&mut self) {
         self.retries += 1;
         self.counters.requests_retransmitted += 1;
         self.outbox.handshake = true;
+    }
+
+    /// A server invites us (RFC 5596 section 2.2.3): in REQUEST, the first such packet makes the
+    /// Request leave again at once, since the one before may have met a closed door.
+    //= 5596-2.2.3.1-2
+    //= 5596-2.2.3.1-3
+    //= 5596-2.2.3.1-4
+    pub(crate) fn on_listen(&mut self) {
+        let may_repeat = self.state == State::Request && !self.outbox.handshake;
+        if may_repeat && !core::mem::replace(&mut self.was_invited, true) {
+            self.repeat_request();
+        }
     }
 
     /// Sets the timer that sends the Request again.

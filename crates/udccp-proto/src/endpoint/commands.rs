@@ -159,6 +159,7 @@ impl Endpoint {
     }
 
     /// The service code of a connection.
+    //= 5595-3.3-5
     pub fn service(&self, id: ConnectionId) -> Option<ServiceCode> {
         self.slots.get(id).map(|c| c.who.service)
     }

@@ -1,13 +1,14 @@
 //! Who is willing to be connected to.
 
 use core::net::SocketAddr;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Instant};
 use udccp_wire::ServiceCode;
 
-use super::ConnectionId;
+use super::invite::Invitation;
+use super::{ConnectionId, FourTuple};
 use crate::config::{ConnectionConfig, InitCookies, ListenConfig, ListenerId};
 use crate::connection::preferences;
 use crate::error::{ConfigError, ListenError};
@@ -28,11 +29,21 @@ pub(super) struct Listener {
     pub(super) ready: VecDeque<ConnectionId>,
     pub(super) config: Arc<ConnectionConfig>,
     pub(super) preferences: FeaturePreferences,
+    /// The one client that it is for.
+    pub(super) invitation: Option<Invitation>,
 }
 
 impl Listener {
     fn is_at(&self, at: SocketAddr) -> bool {
         self.local.is_none_or(|local| local == at)
+    }
+
+    /// Whether a packet with this tuple may be for this listener.
+    fn is_for(&self, tuple: &FourTuple) -> bool {
+        match &self.invitation {
+            Some(invitation) => invitation.tuple == *tuple,
+            None => self.is_at(tuple.local),
+        }
     }
 
     /// What becomes of a Request now.
@@ -87,6 +98,8 @@ pub(super) enum Served {
 pub(super) struct Listeners {
     by_id: BTreeMap<ListenerId, Listener>,
     by_port: BTreeMap<u16, Vec<ListenerId>>,
+    /// Invitations by the time of their next step.
+    invitations: BTreeSet<(Instant, ListenerId)>,
     next: u32,
 }
 
@@ -97,18 +110,25 @@ impl Listeners {
         local: Option<SocketAddr>,
         port: u16,
         config: ListenConfig,
+        invitation: Option<Invitation>,
     ) -> Result<ListenerId, ListenError> {
         config.connection.check()?;
         //= 4340-8.1.2-1
         //= 4340-8.1.2-3
+        //= 5595-2.2-1
+        //= 5595-3.3-3
+        //= 5595-3.3-4
+        //= 5595-3.3-6
         if config.services.is_empty() {
             return Err(ListenError::NoService);
         }
         for &service in &config.services {
+            //= 5595-2.5-2
             if !service.is_valid() {
                 return Err(ListenError::InvalidService);
             }
-            if self.is_taken(local, port, service) {
+            //= 5595-3.3-1
+            if self.is_taken(local, port, service, invitation.as_ref()) {
                 return Err(ListenError::InUse { port, service });
             }
         }
@@ -125,13 +145,24 @@ impl Listeners {
             ready: VecDeque::new(),
             preferences: preferences(&config.connection).map_err(|_| ConfigError::CcidList)?,
             config: Arc::new(config.connection),
+            invitation,
         };
+        if let Some(at) = invitation.and_then(|invitation| invitation.next()) {
+            self.invitations.insert((at, id));
+        }
         self.by_id.insert(id, listener);
         self.by_port.entry(port).or_default().push(id);
         Ok(id)
     }
 
-    fn is_taken(&self, local: Option<SocketAddr>, port: u16, service: ServiceCode) -> bool {
+    fn is_taken(
+        &self,
+        local: Option<SocketAddr>,
+        port: u16,
+        service: ServiceCode,
+        invitation: Option<&Invitation>,
+    ) -> bool {
+        let client = invitation.map(|invitation| invitation.tuple);
         let mut there = self.by_port.get(&port).into_iter().flatten();
         there.any(|id| {
             let other = &self.by_id[id];
@@ -139,13 +170,18 @@ impl Listeners {
                 (Some(a), Some(b)) => a == b,
                 _ => true,
             };
-            meets && other.services.contains(&service)
+            // Who waits for one client takes nothing from who waits for all.
+            let same_clients = other.invitation.map(|invitation| invitation.tuple) == client;
+            meets && same_clients && other.services.contains(&service)
         })
     }
 
     /// Removes a listener.
     pub(super) fn remove(&mut self, id: ListenerId) -> Option<Listener> {
         let listener = self.by_id.remove(&id)?;
+        if let Some(at) = listener.invitation.and_then(|invitation| invitation.next()) {
+            self.invitations.remove(&(at, id));
+        }
         if let Some(there) = self.by_port.get_mut(&listener.port) {
             there.retain(|other| *other != id);
             if there.is_empty() {
@@ -156,22 +192,61 @@ impl Listeners {
     }
 
     /// The listener with this id.
+    pub(super) fn get(&self, id: ListenerId) -> Option<&Listener> {
+        self.by_id.get(&id)
+    }
+
+    /// The invitation that has its next step first.
+    pub(super) fn next_invitation(&self) -> Option<(Instant, ListenerId)> {
+        self.invitations.first().copied()
+    }
+
+    /// The invitation of this listener.
+    pub(super) fn invitation_mut(&mut self, id: ListenerId) -> Option<&mut Invitation> {
+        self.by_id.get_mut(&id)?.invitation.as_mut()
+    }
+
+    /// The step of an invitation is done, and the next one is at `next`.
+    pub(super) fn move_invitation(&mut self, done: (Instant, ListenerId), next: Option<Instant>) {
+        self.invitations.remove(&done);
+        self.invitations.extend(next.map(|at| (at, done.1)));
+    }
+
+    /// The client of an invitation has come: no more Listen packets.
+    pub(super) fn end_invitation(&mut self, id: ListenerId) {
+        let ended = self.invitation_mut(id).and_then(Invitation::take_next);
+        if let Some(at) = ended {
+            self.invitations.remove(&(at, id));
+        }
+    }
+
+    /// The listener with this id.
     pub(super) fn get_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
         self.by_id.get_mut(&id)
     }
 
-    /// Who serves a Request for `service` that came to `at` and DCCP port `port`.
-    pub(super) fn find(&self, at: SocketAddr, port: u16, service: ServiceCode) -> Served {
+    /// Who serves a Request for `service` with this tuple: who waits for this very client, or else
+    /// who waits for any.
+    //= 5595-2.4-1
+    //= 5595-2.5-1
+    //= 5595-3.3.1-3
+    pub(super) fn find(&self, tuple: &FourTuple, service: ServiceCode) -> Served {
         let mut answer = Served::Nobody;
-        for id in self.by_port.get(&port).into_iter().flatten() {
+        for id in self.by_port.get(&tuple.local_port).into_iter().flatten() {
             let listener = &self.by_id[id];
-            if !listener.is_at(at) {
+            if !listener.is_for(tuple) {
                 continue;
             }
-            if service.is_valid() && listener.services.contains(&service) {
-                return Served::By(*id);
+            if !service.is_valid() || !listener.services.contains(&service) {
+                if answer == Served::Nobody {
+                    answer = Served::BadService;
+                }
+                continue;
             }
-            answer = Served::BadService;
+            answer = Served::By(*id);
+            if listener.invitation.is_some() {
+                break;
+            }
         }
         answer
     }

@@ -16,6 +16,7 @@ impl Machine for Endpoint {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.table.expire(now);
+        self.send_listens(now);
         while let Some((at, index)) = self.timers.peek().filter(|(at, _)| *at <= now) {
             debug_assert!(at <= now);
             self.timers.set(index, None);
@@ -37,10 +38,15 @@ impl Machine for Endpoint {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.timers.peek().map(|(at, _)| at);
-        match (timer, self.table.next_end()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let rare = earlier(self.table.next_end(), self.listeners.next_invitation().map(|i| i.0));
+        earlier(timer, rare)
+    }
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod commands;
 mod cookie;
+mod invite;
 mod listeners;
 mod machine;
 mod numbers;
@@ -27,6 +28,7 @@ use crate::connection::{Connection, Ctx};
 use crate::event::Event;
 use crate::stats::EndpointStats;
 
+pub use invite::ListenerState;
 use listeners::Listeners;
 use numbers::Secrets;
 pub use path_report::PathReport;

@@ -24,7 +24,7 @@ impl Endpoint {
     ) -> Result<ListenerId, ListenError> {
         self.check_registered(&config.connection.tx_ccids)?;
         self.check_registered(&config.connection.rx_ccids)?;
-        self.listeners.add(local, port, config)
+        self.listeners.add(local, port, config, None)
     }
 
     /// Stops listening. Handshakes in progress and connections never accepted are reset;
@@ -50,6 +50,10 @@ impl Endpoint {
         let entry = self.listeners.get_mut(listener)?;
         let id = entry.ready.pop_front()?;
         entry.pending -= 1;
+        if entry.invitation.is_some() {
+            // It was for one connection.
+            self.listeners.remove(listener);
+        }
         self.slots.get_mut(id)?.accept();
         Some(id)
     }
@@ -67,6 +71,10 @@ impl Endpoint {
         check_addresses(&options)?;
         //= 4340-8.1.2-1
         //= 4340-8.1.2-2
+        //= 5595-2.2-1
+        //= 5595-2.5-2
+        //= 5595-3.1-1
+        //= 5595-3.3-2
         if !options.service.is_valid() {
             return Err(ConnectError::InvalidService);
         }
@@ -89,7 +97,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    fn check_registered(&self, ccids: &[u8]) -> Result<(), ConfigError> {
+    pub(super) fn check_registered(&self, ccids: &[u8]) -> Result<(), ConfigError> {
         let unknown = ccids.iter().find(|&&ccid| self.config.ccids.get(ccid).is_none());
         unknown.map_or(Ok(()), |&ccid| Err(ConfigError::UnknownCcid(ccid)))
     }

@@ -19,6 +19,9 @@ pub(super) enum Route {
 impl Endpoint {
     pub(super) fn run_steps(&mut self, now: Instant, datagram: &Datagram) {
         let Some(mut packet) = self.step_1_check_header(datagram) else { return };
+        if packet.ty == PacketType::Listen {
+            return self.take_listen(now, &packet);
+        }
         let index = match self.step_2_find_connection(now, &packet) {
             Route::Connection(index) => index,
             Route::Nowhere => return,
@@ -71,12 +74,7 @@ impl Endpoint {
 
     /// Step 2: check ports and process TIMEWAIT state.
     fn step_2_find_connection(&mut self, now: Instant, packet: &Received<'_>) -> Route {
-        let tuple = FourTuple {
-            local: packet.datagram.dst,
-            local_port: packet.view.dst_port(),
-            remote: packet.datagram.src,
-            remote_port: packet.view.src_port(),
-        };
+        let tuple = packet.tuple();
         match self.table.find(&tuple) {
             Some(index) if self.slots.at(index).is_some_and(|c| c.is_alive()) => {
                 Route::Connection(index)
@@ -105,15 +103,17 @@ impl Endpoint {
         else {
             return self.resume(now, packet, tuple);
         };
-        let listener = match self.listeners.find(tuple.local, tuple.local_port, service) {
+        let listener = match self.listeners.find(&tuple, service) {
             Served::By(listener) => listener,
             //= 4340-8.1.2-4
             //= 4340-8.1.2-8
             //= 4340-8.1.3-1
+            //= 5595-3.3.1-4
             Served::BadService => {
                 self.stats.bad_service += 1;
                 return self.refuse(now, packet, ResetCode::BadServiceCode);
             }
+            //= 5595-3.3.1-1
             Served::Nobody => return self.refuse(now, packet, ResetCode::ConnectionRefused),
         };
         let is_full = self.is_full();
@@ -130,20 +130,24 @@ impl Endpoint {
             }
         }
         listener_entry.pending += 1;
+        let is_invited = listener_entry.invitation.is_some();
         let features = Negotiator::new(Role::Server, &listener_entry.preferences);
         let config = listener_entry.config.clone();
         let who = self.identity(tuple, Role::Server, service, Some(listener));
         let iss = self.secrets.initial_seqno(now, &tuple);
         let mut connection = Connection::new(who, config, features, iss, now);
         connection.start_receiving(packet.seq);
+        if is_invited {
+            //= 5596-2.2.2-1
+            self.listeners.end_invitation(listener);
+        }
         Route::Connection(self.admit(now, connection))
     }
 
     /// Answers a packet that belongs to nobody, within the rate limit, unless it is a Reset.
     pub(super) fn refuse(&mut self, now: Instant, packet: &Received<'_>, code: ResetCode) -> Route {
         self.stats.no_connection += u64::from(code != ResetCode::PacketError);
-        let is_silent = packet.ty == PacketType::Reset && code != ResetCode::PacketError;
-        if is_silent || packet.ty == PacketType::Listen {
+        if packet.ty == PacketType::Reset && code != ResetCode::PacketError {
             return Route::Nowhere;
         }
         //= 4340-8.1.3-2

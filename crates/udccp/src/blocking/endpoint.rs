@@ -73,6 +73,23 @@ impl Endpoint {
         Ok(Listener { handle: self.handle.listen(port, services.into(), options)? })
     }
 
+    /// Waits for one client, known beforehand, and tells it so; see [`crate::Endpoint::invite`].
+    /// Waits for at most `timeout` if given.
+    ///
+    /// # Errors
+    /// As [`crate::Endpoint::invite`]; [`Error::TimedOut`].
+    pub fn invite(
+        &self,
+        port: u16,
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+        timeout: Option<Duration>,
+    ) -> Result<Connection, Error> {
+        let listener = self.handle.invite(port, peer.into(), service, options)?;
+        wait(timeout, |cx| listener.poll_accept(cx)).map(Connection::new)
+    }
+
     /// What the endpoint counts outside its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()

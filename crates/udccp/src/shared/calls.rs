@@ -501,7 +501,7 @@ fn stopped() -> Error {
     Error::Io { what: "the driver of the socket has stopped", source }
 }
 
-fn unroutable(source: io::Error, peer: Address) -> Error {
+pub(super) fn unroutable(source: io::Error, peer: Address) -> Error {
     match source.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
             Error::Unreachable { peer }
@@ -512,7 +512,7 @@ fn unroutable(source: io::Error, peer: Address) -> Error {
 
 /// Keeps the receive queue, and with it the peer's window, below what the kernel holds while the
 /// driver does not run: a burst of a full window must find room there.
-fn fit_to_kernel(config: &mut proto::ConnectionConfig, io: &UdpIo) {
+pub(super) fn fit_to_kernel(config: &mut proto::ConnectionConfig, io: &UdpIo) {
     let room = io.recv_buffer_bytes() / 2;
     config.recv_queue_bytes = config.recv_queue_bytes.min(room).max(1);
     config.recv_queue_packets = config.recv_queue_packets.min(room / KERNEL_OVERHEAD_BYTES).max(1);

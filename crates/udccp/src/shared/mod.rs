@@ -5,6 +5,7 @@ mod calls;
 mod clock;
 mod core;
 mod handle;
+mod invite;
 mod waiters;
 
 use std::fmt;

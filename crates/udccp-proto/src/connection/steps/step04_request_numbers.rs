@@ -26,11 +26,6 @@ impl Connection {
             }
             return GO_ON;
         }
-        if packet.ty == PacketType::Listen {
-            // A server invites us; one Request may follow at once (RFC 5596 section 2.2.3).
-            self.outbox.handshake |= !core::mem::replace(&mut self.was_invited, true);
-            return DROP;
-        }
         self.counters.drops.sequence_invalid += 1;
         if self.sync_limit.take(ctx.now) {
             if packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno)) {

@@ -1,6 +1,6 @@
 //! Step 7: check for unexpected packet types.
 
-use udccp_wire::PacketType::{CloseReq, Data, Listen, Request, Response};
+use udccp_wire::PacketType::{CloseReq, Data, Request, Response};
 use udccp_wire::{PacketType, Seqno};
 
 use super::super::{Connection, Ctx, Received, State};
@@ -9,9 +9,6 @@ use super::{DROP, Flow, GO_ON};
 impl Connection {
     /// Types that this end, or this state, never gets from a sane peer are answered with a Sync.
     pub(super) fn step_7_check_type(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) -> Flow {
-        if packet.ty == Listen {
-            return DROP;
-        }
         if !self.is_unexpected(packet.ty, packet.seq) {
             return GO_ON;
         }

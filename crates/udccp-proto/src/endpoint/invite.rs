@@ -1,0 +1,187 @@
+//! Inviting one client (RFC 5596): a server behind a middlebox opens the way from its side.
+
+use core::net::SocketAddr;
+
+use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Instant, Payload};
+use udccp_wire::{Emitter, Header, HeaderKind, PacketType, PseudoHeader, Seqno, ServiceCode};
+
+use super::{Endpoint, FourTuple};
+use crate::config::{InitCookies, InviteOptions, ListenConfig, ListenerId};
+use crate::connection::Received;
+use crate::error::ListenError;
+
+/// Time between two Listen packets, and from the last one to LISTEN1 (RFC 5596 section 2.2.2).
+const LISTEN_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Listen packets of one invitation: the first and two repetitions.
+const MAX_LISTENS: u8 = 3;
+
+/// How a listener waits (RFC 4340 section 4.3, RFC 5596 section 2.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenerState {
+    /// For any client.
+    Listen,
+    /// For one client, to which it sends Listen packets.
+    Invited,
+    /// For one client, without a word.
+    Listen1,
+}
+
+/// The one client of a listener.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Invitation {
+    pub(super) tuple: FourTuple,
+    service: ServiceCode,
+    listens_sent: u8,
+    /// When the next Listen leaves, or INVITED ends; `None` in LISTEN1.
+    next: Option<Instant>,
+}
+
+impl Invitation {
+    /// When its next step is due.
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Ends INVITED; returns when its next step was due.
+    pub(super) fn take_next(&mut self) -> Option<Instant> {
+        self.next.take()
+    }
+
+    /// The state of its listener.
+    pub(super) const fn state(&self) -> ListenerState {
+        match self.next {
+            Some(_) => ListenerState::Invited,
+            None => ListenerState::Listen1,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Waits for one client at a known address, and tells it so: Listen packets make middleboxes on
+    /// the way let its Request pass (RFC 5596). `accept` gives the connection; the listener is then
+    /// used up. A client that knows RFC 5596 answers a Listen that finds it in REQUEST at once.
+    ///
+    /// # Errors
+    /// A service code taken on this port for this client, or settings that cannot be used.
+    //= 5596-2.2.2-1
+    //= 5596-4-1
+    pub fn invite(
+        &mut self,
+        now: Instant,
+        options: InviteOptions,
+    ) -> Result<ListenerId, ListenError> {
+        let InviteOptions { local, local_port, remote, remote_port, .. } = options;
+        if local.is_ipv4() != remote.is_ipv4() || !is_host(local) || !is_host(remote) {
+            return Err(ListenError::BadAddress);
+        }
+        let (service, tells) = (options.service, options.sends_listen);
+        let tuple = FourTuple { local, local_port, remote, remote_port };
+        //= 5596-4-2
+        let next = tells.then_some(now);
+        let invitation = Invitation { tuple, service, listens_sent: 0, next };
+        self.check_registered(&options.config.tx_ccids)?;
+        self.check_registered(&options.config.rx_ccids)?;
+        let config = ListenConfig {
+            backlog: 1,
+            // State is kept for this client anyway (RFC 5596 section 4).
+            init_cookies: InitCookies::Never,
+            connection: options.config,
+            ..ListenConfig::new(service)
+        };
+        let id = self.listeners.add(Some(local), local_port, config, Some(invitation))?;
+        self.send_listens(now);
+        Ok(id)
+    }
+
+    /// How a listener waits; `None` where the id names none.
+    pub fn listener_state(&self, listener: ListenerId) -> Option<ListenerState> {
+        let invitation = self.listeners.get(listener)?.invitation;
+        Some(invitation.map_or(ListenerState::Listen, |invitation| invitation.state()))
+    }
+
+    /// Sends the Listen packets that are due.
+    pub(super) fn send_listens(&mut self, now: Instant) {
+        while let Some(id) = self.listeners.next_invitation().filter(|(at, _)| *at <= now) {
+            let Some(entry) = self.listeners.invitation_mut(id.1) else { return };
+            //= 5596-2.2.2-2
+            //= 5596-2.2.2-3
+            entry.next = (entry.listens_sent < MAX_LISTENS).then_some(now + LISTEN_INTERVAL);
+            let next = entry.next;
+            if next.is_some() {
+                entry.listens_sent += 1;
+                let listen = listen_packet(entry);
+                self.strays.push_back(listen.finish(&mut self.arena));
+                self.stats.listens_sent += 1;
+            }
+            self.listeners.move_invitation(id, next);
+        }
+    }
+
+    /// A Listen packet has come. Only a client in REQUEST is moved by it, once.
+    //= 5596-2.2.1-3
+    //= 5596-2.2.1-6
+    //= 5596-2.2.1-7
+    //= 5596-2.2.2-5
+    //= 5596-2.2.3-1
+    //= 5596-2.2.3.1-1
+    #[cold]
+    pub(super) fn take_listen(&mut self, now: Instant, packet: &Received<'_>) {
+        debug_assert_eq!(packet.ty, PacketType::Listen);
+        self.stats.listens_received += 1;
+        let tuple = packet.tuple();
+        let Some(index) = self.table.find(&tuple) else { return };
+        if let Some((connection, _)) = self.connection_at(now, index) {
+            connection.on_listen();
+            self.make_ready(index);
+        }
+    }
+}
+
+/// What [`listen_packet`] says, and where.
+struct Listen {
+    header: Header,
+    src: SocketAddr,
+    dst: SocketAddr,
+}
+
+/// The Listen packet of an invitation.
+//= 5596-2.2.1-1
+//= 5596-2.2.1-2
+//= 5596-2.2.1-5
+//= 5596-2.2.1-8
+//= 5596-2.2.1-9
+//= 5596-2.2.1-10
+//= 5596-2.2.1-11
+fn listen_packet(invitation: &Invitation) -> Listen {
+    let FourTuple { local, local_port, remote, remote_port } = invitation.tuple;
+    let header = Header {
+        src_port: local_port,
+        dst_port: remote_port,
+        ccval: 0,
+        cscov: 0,
+        x: true,
+        seq: Seqno::ZERO,
+        kind: HeaderKind::Listen { service: invitation.service },
+    };
+    Listen { header, src: local, dst: remote }
+}
+
+impl Listen {
+    fn finish(self, arena: &mut bytes::BytesMut) -> Datagram {
+        let Self { header, src, dst } = self;
+        let emitter = Emitter::new(arena, &header);
+        if dst.port() == 0 {
+            emitter.finish(&PseudoHeader::new(src.ip(), dst.ip()), &[], 0);
+        } else {
+            emitter.finish_encapsulated(0);
+        }
+        let header = HeaderBytes::take_from(arena);
+        let (ecn, payload) = (Ecn::NotEct, Payload::EMPTY);
+        Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
+    }
+}
+
+fn is_host(at: SocketAddr) -> bool {
+    !at.ip().is_unspecified() && !at.ip().is_multicast()
+}

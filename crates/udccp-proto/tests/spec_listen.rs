@@ -1,0 +1,359 @@
+//! RFC 5596: a server behind a middlebox invites its client.
+
+mod common;
+mod spec_support;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use common::packet::describe;
+use common::pair::PORT;
+use common::{CLIENT, Net, Pair, SERVER, connect_options, listen_config, service};
+use spec_support::{Hand, parse, plain, reset, types};
+use udccp_base::{Datagram, Duration, Machine};
+use udccp_proto::{ConnectOptions, InviteOptions, ListenError, ListenerState, PathReport, State};
+use udccp_wire::PacketType::{Ack, Data, Listen, Request, Response};
+use udccp_wire::{Header, HeaderKind, OptionRef, ResetCode, Seqno, ServiceCode};
+
+const CLIENT_PORT: u16 = 50_000;
+
+fn invite_options() -> InviteOptions {
+    InviteOptions {
+        local: "10.0.0.2:0".parse().unwrap(),
+        local_port: PORT,
+        remote: "10.0.0.1:0".parse().unwrap(),
+        remote_port: CLIENT_PORT,
+        service: service(),
+        sends_listen: true,
+        config: plain(),
+    }
+}
+
+fn from_known_port() -> ConnectOptions {
+    ConnectOptions { local_port: Some(CLIENT_PORT), ..connect_options(plain()) }
+}
+
+fn millis(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A server that invites, and a client that has not done anything.
+fn inviting(seed: u64) -> Pair {
+    let mut net = Net::new(seed);
+    net.trace = Some(Vec::new());
+    let now = net.now;
+    let listener = net.ends[SERVER].invite(now, invite_options()).unwrap();
+    Pair { net, listener, ids: [None, None], events: Default::default() }
+}
+
+/// The middleboxes NA and NB of RFC 5596 section 2.3: from outside they let pass only what belongs
+/// to a connection that has been used from inside.
+fn with_firewalls(pair: &mut Pair) {
+    let opened = Rc::new(RefCell::new([false; 2]));
+    pair.filter = Some(Box::new(move |from, _| {
+        let mut opened = opened.borrow_mut();
+        opened[from] = true;
+        opened[1 - from]
+    }));
+}
+
+fn connect(pair: &mut Pair) {
+    let now = pair.now;
+    pair.ids[CLIENT] = Some(pair.ends[CLIENT].connect(now, from_known_port()).unwrap());
+}
+
+fn said(pair: &mut Pair) -> Vec<String> {
+    let trace = pair.take_trace();
+    trace
+        .lines()
+        .map(|l| l[11..].replace("[", "").split(" SC").next().unwrap().to_owned())
+        .collect()
+}
+
+//= 5596-2.2.1-1 test
+//= 5596-2.2.1-2 test
+//= 5596-2.2.1-5 test
+//= 5596-2.2.1-8 test
+//= 5596-2.2.1-9 test
+//= 5596-2.2.1-10 test
+//= 5596-2.2.1-11 test
+//= 5596-4-1 test
+#[test]
+fn a_listen_packet_is_as_the_rfc_draws_it() {
+    let mut pair = inviting(1);
+    pair.drain();
+    let sent = pair.last[SERVER].clone().unwrap();
+    assert_eq!(&sent.header[4..6], &[5, 0], "Data Offset, then CCVal and CsCov");
+    let header = parse(&sent).header;
+    let kind = HeaderKind::Listen { service: service() };
+    let (src_port, dst_port) = (PORT, CLIENT_PORT);
+    let seq = Seqno::ZERO;
+    assert_eq!(header, Header { src_port, dst_port, ccval: 0, cscov: 0, x: true, seq, kind });
+    assert_eq!((sent.src, sent.dst), (invite_options().local, invite_options().remote));
+}
+
+//= 5596-2.2.2-1 test
+//= 5596-2.2.2-2 test
+//= 5596-2.2.2-3 test
+#[test]
+fn three_listens_leave_200_ms_apart_and_then_the_server_waits_in_silence() {
+    let mut pair = inviting(2);
+    pair.mute(SERVER);
+    let listener = pair.listener;
+    let mut seen = Vec::new();
+    for n in 0..40 {
+        pair.run(millis(20));
+        let sent = pair.ends[SERVER].endpoint_stats().listens_sent;
+        let state = pair.ends[SERVER].listener_state(listener).unwrap();
+        if seen.last().is_none_or(|&(_, s, t)| (s, t) != (sent, state)) {
+            seen.push((n * 20, sent, state));
+        }
+    }
+    use ListenerState::{Invited, Listen1};
+    assert_eq!(seen, [(0, 1, Invited), (180, 2, Invited), (380, 3, Invited), (580, 3, Listen1)]);
+    pair.filter = None;
+    connect(&mut pair);
+    pair.pass(millis(100));
+    assert_eq!(pair.state(SERVER), Some(State::Open));
+    let gone = pair.ends[SERVER].listener_state(listener);
+    assert_eq!(gone, None, "an invitation is for one connection");
+}
+
+/// Figure 4: the server was first.
+//= 5596-2.2.2-1 test
+#[test]
+fn a_server_that_was_first_is_reached_at_once() {
+    let mut pair = inviting(3);
+    with_firewalls(&mut pair);
+    pair.run(millis(50));
+    connect(&mut pair);
+    pair.pass(millis(100));
+    let packets = said(&mut pair);
+    assert_eq!(
+        packets[..3],
+        ["S > C Listen  ", "C > S Request ", "S > C Response"].map(String::from)
+    );
+    assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
+}
+
+/// Figure 6: the client was first, and the first Listen is lost; the second one makes the Request
+/// leave again instead of a second later.
+//= 5596-2.2.3.1-2 test
+//= 5596-2.2.3.1-3 test
+#[test]
+fn a_client_that_was_first_asks_again_when_it_is_invited() {
+    let mut pair = Pair { net: Net::new(4), ..inviting(4) };
+    with_firewalls(&mut pair);
+    connect(&mut pair);
+    pair.run(millis(50));
+    let now = pair.now;
+    pair.listener = pair.ends[SERVER].invite(now, invite_options()).unwrap();
+    pair.net.trace = Some(Vec::new());
+    pair.pass(millis(100));
+    assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
+    let packets = said(&mut pair);
+    assert_eq!(
+        packets[..3],
+        ["S > C Listen  ", "C > S Request ", "S > C Response"].map(String::from)
+    );
+    // The timer backed off as after a timeout: 2 s from the second Request.
+    let (mut hand, _) = Hand::requesting(plain());
+    hand.give(Listen, &[], &[]);
+    assert_eq!(types(&hand.wait(millis(1900))), []);
+    assert_eq!(types(&hand.wait(millis(200))), [Request]);
+}
+
+/// Figure 7: Listen and Request cross.
+#[test]
+fn a_listen_and_a_request_that_cross_do_no_harm() {
+    let mut pair = inviting(5);
+    connect(&mut pair);
+    pair.pass(millis(200));
+    assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
+    let requests = said(&mut pair).iter().filter(|l| l.contains("Request")).count();
+    assert_eq!(requests, 2, "one of them unnecessary");
+    assert_eq!(pair.ends[SERVER].endpoint_stats().listens_sent, 1, "none after the Request");
+}
+
+/// Both at the same instant behind firewalls that let nothing pass first.
+#[test]
+fn behind_two_firewalls_a_connection_opens_at_once_whoever_is_first() {
+    for lead_ms in [-150_i64, -20, -10, 0, 10, 20, 150] {
+        let mut net = Net::new(6);
+        net.trace = Some(Vec::new());
+        let none = listen_config(plain());
+        let listener = net.ends[CLIENT].listen(None, 9, none).unwrap();
+        let mut pair = Pair { net, listener, ids: [None, None], events: Default::default() };
+        with_firewalls(&mut pair);
+        if lead_ms > 0 {
+            connect(&mut pair);
+            pair.run(millis(lead_ms.unsigned_abs()));
+        }
+        let now = pair.now;
+        pair.listener = pair.ends[SERVER].invite(now, invite_options()).unwrap();
+        if lead_ms <= 0 {
+            pair.run(millis(lead_ms.unsigned_abs()));
+            connect(&mut pair);
+        }
+        let start = pair.now;
+        while pair.state(SERVER) != Some(State::Open) && pair.now - start < millis(1000) {
+            pair.pass(millis(5));
+        }
+        let took = pair.now - start;
+        assert!(took <= millis(260), "{lead_ms} ms: {took}");
+    }
+}
+
+//= 5596-2.2.1-3 test
+//= 5596-2.2.1-6 test
+//= 5596-2.2.1-7 test
+//= 5596-2.2.3.1-4 test
+#[test]
+fn a_client_looks_at_nothing_but_that_it_is_a_listen_and_only_once() {
+    let (mut hand, _) = Hand::requesting(plain());
+    let kind = HeaderKind::Listen { service: service() };
+    let header = hand.header_at(Seqno::new(0xffff_ffff_0000), kind);
+    let mandatory = [OptionRef::Mandatory, OptionRef::Unknown { kind: 99, data: &[1, 2] }];
+    let first = hand.give_header(&header, &mandatory, b"ignored");
+    assert_eq!(types(&first), [Request]);
+    assert_eq!(hand.state(), Some(State::Request));
+    for n in 0..3 {
+        let again = hand.give_at(Seqno::new(n), kind);
+        assert_eq!(types(&again), [], "one Request for all Listens");
+    }
+    let response = hand.give(Response, &[], &[]);
+    assert_eq!(types(&response), [Ack]);
+    assert_eq!(hand.read(), [b""; 0], "its data is no message");
+}
+
+//= 5596-2.2.3-1 test
+//= 5596-2.2.3.1-1 test
+//= 5596-2.2.2-5 test
+#[test]
+fn a_listen_is_ignored_in_every_other_state() {
+    let kind = HeaderKind::Listen { service: service() };
+    for end in [CLIENT, SERVER] {
+        let mut hand = Hand::open(end);
+        let before = hand.stats();
+        assert_eq!(types(&hand.give_at(Seqno::ZERO, kind)), []);
+        assert_eq!(types(&hand.give_at(hand.seq.next(), kind)), []);
+        assert_eq!(hand.stats(), before);
+        assert_eq!(types(&hand.wait(millis(500))), []);
+    }
+    // PARTOPEN, LISTEN, INVITED, and no socket at all.
+    let (mut partopen, _) = Hand::requesting(plain());
+    partopen.give(Response, &[], &[]);
+    assert_eq!(types(&partopen.give_at(Seqno::ZERO, kind)), []);
+    let mut listening = Hand::listening(plain());
+    assert_eq!(types(&listening.give_at(Seqno::ZERO, kind)), []);
+    let listener = listening.pair.listener;
+    let now = listening.pair.now;
+    listening.pair.ends[SERVER].unlisten(now, listener);
+    assert_eq!(types(&listening.give_at(Seqno::ZERO, kind)), []);
+}
+
+/// What the pseudocode of figure 3 answers in INVITED and LISTEN1.
+#[test]
+fn who_waits_for_one_client_refuses_everything_else() {
+    let mut hand = Hand::listening(plain());
+    let (now, listener) = (hand.pair.now, hand.pair.listener);
+    let like = hand.datagram(&hand.header(Request), &[], &[]);
+    hand.pair.ends[SERVER].unlisten(now, listener);
+    let options = InviteOptions { remote_port: parse(&like).header.src_port, ..invite_options() };
+    hand.pair.ends[SERVER].invite(now, options.clone()).unwrap();
+    hand.drain();
+    for ty in [Data, Ack, Response] {
+        let code = reset(&hand.give(ty, &[], &[])).map(|r| r.0);
+        assert_eq!(code, Some(ResetCode::NoConnection), "{ty}");
+    }
+    assert_eq!(types(&hand.give(Listen, &[], &[])), []);
+    // Another client, then the right client for another service.
+    let stranger = Datagram { src: "10.0.0.3:0".parse().unwrap(), ..like };
+    let said = hand.give_datagram(common::packet::finished(
+        &stranger,
+        &hand.header(Request),
+        &[],
+        udccp_base::Payload::EMPTY,
+    ));
+    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::ConnectionRefused));
+    let wrong = HeaderKind::Request { service: "SC:else".parse().unwrap() };
+    let said = hand.give_at(hand.seq.next(), wrong);
+    assert_eq!(reset(&said).map(|r| r.0), Some(ResetCode::BadServiceCode));
+    assert_eq!(types(&hand.give(Request, &[], &[])), [Response]);
+}
+
+//= 5596-2.2.2-4 test
+#[test]
+fn icmp_errors_about_a_listen_change_nothing() {
+    let mut pair = inviting(7);
+    pair.drain();
+    let sent = pair.last[SERVER].clone().unwrap();
+    let (now, listener) = (pair.now, pair.listener);
+    let report = PathReport::Unreachable;
+    pair.ends[SERVER].handle_path_report(now, sent.src, sent.dst, &sent.header, report);
+    assert_eq!(pair.ends[SERVER].listener_state(listener), Some(ListenerState::Invited));
+    connect(&mut pair);
+    pair.pass(millis(100));
+    assert_eq!(pair.state(SERVER), Some(State::Open));
+}
+
+//= 5596-4-2 test
+#[test]
+fn a_server_may_wait_for_one_client_without_a_word() {
+    let mut net = Net::new(8);
+    let options = InviteOptions { sends_listen: false, ..invite_options() };
+    let now = net.now;
+    let listener = net.ends[SERVER].invite(now, options).unwrap();
+    assert_eq!(net.ends[SERVER].listener_state(listener), Some(ListenerState::Listen1));
+    net.run(millis(1000));
+    assert_eq!(net.sent, 0);
+    let mut pair = Pair { net, listener, ids: [None, None], events: Default::default() };
+    connect(&mut pair);
+    pair.pass(millis(100));
+    assert_eq!(pair.state(SERVER), Some(State::Open));
+}
+
+#[test]
+fn an_invitation_stands_beside_a_listener_for_all_and_goes_first() {
+    let mut pair = inviting(9);
+    let now = pair.now;
+    let all = pair.ends[SERVER].listen(None, PORT, listen_config(plain())).unwrap();
+    let again = pair.ends[SERVER].invite(now, invite_options());
+    assert_eq!(again, Err(ListenError::InUse { port: PORT, service: service() }));
+    connect(&mut pair);
+    let other = ConnectOptions { local_port: Some(CLIENT_PORT + 1), ..from_known_port() };
+    let now = pair.now;
+    pair.ends[CLIENT].connect(now, other).unwrap();
+    pair.run(millis(100));
+    let invited = pair.listener;
+    let ports = [invited, all].map(|listener| {
+        let id = pair.ends[SERVER].accept(listener).unwrap();
+        pair.ends[SERVER].tuple(id).unwrap().remote_port
+    });
+    assert_eq!(ports, [CLIENT_PORT, CLIENT_PORT + 1]);
+    // A wrong service of the invited client is still served by who waits for all.
+    assert_eq!(pair.ends[SERVER].accept(invited), None);
+}
+
+#[test]
+fn what_cannot_be_invited_is_refused() {
+    let mut net = Net::new(10);
+    let end = &mut net.ends;
+    let now = udccp_base::Instant::ZERO;
+    let bad = |remote: &str| InviteOptions { remote: remote.parse().unwrap(), ..invite_options() };
+    for remote in ["0.0.0.0:0", "224.0.0.1:0", "[::1]:0"] {
+        assert_eq!(end[0].invite(now, bad(remote)), Err(ListenError::BadAddress));
+    }
+    let invalid = InviteOptions { service: ServiceCode::INVALID, ..invite_options() };
+    assert_eq!(end[0].invite(now, invalid), Err(ListenError::InvalidService));
+    assert!(end[0].poll_timeout().is_none());
+    // Over UDP, a Listen goes to the client's UDP port, without a DCCP checksum.
+    let (local, remote) = ("10.0.0.2:6511".parse().unwrap(), "10.0.0.1:7000".parse().unwrap());
+    let udp = InviteOptions { local, remote, ..invite_options() };
+    let id = end[0].invite(now, udp).unwrap();
+    let sent = end[0].poll_transmit(now).unwrap();
+    assert_eq!((sent.src, sent.dst, &sent.header[6..8]), (local, remote, &[0, 0][..]));
+    assert!(describe(&sent).starts_with("Listen"));
+    end[0].unlisten(now, id);
+    assert!(end[0].poll_timeout().is_none());
+}

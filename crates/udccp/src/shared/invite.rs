@@ -1,0 +1,47 @@
+//! Inviting one client (RFC 5596).
+
+use udccp_proto::InviteOptions;
+use udccp_wire::ServiceCode;
+
+use super::calls::{fit_to_kernel, unroutable};
+use super::handle::{Handle, ListenHandle};
+use super::waiters::Waiters;
+use crate::{Address, Error, Options};
+
+impl Handle {
+    /// Begins to wait for `peer` alone, which Listen packets tell of it.
+    pub(crate) fn invite(
+        &self,
+        port: u16,
+        peer: Address,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<ListenHandle, Error> {
+        if peer.udp.port() == 0 {
+            return Err(Error::Connect(udccp_proto::ConnectError::BadAddress));
+        }
+        let shared = self.shared();
+        let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
+        let mut config = options.config.clone();
+        fit_to_kernel(&mut config, &shared.io);
+        let path_mtu = config.path_mtu;
+        let invite = InviteOptions {
+            local: route.source,
+            local_port: port,
+            remote: peer.udp,
+            remote_port: peer.port,
+            service,
+            sends_listen: true,
+            config,
+        };
+        let id = shared.with(|core, io, now| {
+            let id = core.endpoint.invite(now, invite)?;
+            core.listeners.insert(id, Waiters::default());
+            core.flush(io, now);
+            Ok::<_, Error>(id)
+        })?;
+        let listener = ListenHandle { handle: self.clone(), id, port, path_mtu };
+        self.start()?;
+        Ok(listener)
+    }
+}
