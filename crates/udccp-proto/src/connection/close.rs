@@ -1,6 +1,6 @@
 //! The ends of a connection (RFC 4340 section 8.3).
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 use udccp_wire::{ResetCode, Seqno};
 
 use super::outbox::{Outbox, ResetOut};
@@ -9,6 +9,10 @@ use super::{Connection, Ctx, State};
 use crate::error::CloseReason;
 use crate::event::{DropReason, EventKind};
 use crate::features::Role;
+
+/// Least time between two Closes: on a path within one host, two round-trip times may be nothing,
+/// and all retries would be over before the peer is scheduled.
+const LEAST_CLOSE_TIMER: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// What `close` began goes on when the send queue is empty: CloseReq by a server that wants
@@ -47,7 +51,8 @@ impl Connection {
 
     /// Sets the timer that sends Close or CloseReq again: two round-trip times, doubling to 64 s.
     pub(super) fn start_close_timer(&mut self, now: Instant) {
-        let first = self.known_rtt().map_or(self.config.initial_rto, |rtt| rtt * 2);
+        let two = |rtt: Duration| (rtt * 2).max(LEAST_CLOSE_TIMER);
+        let first = self.known_rtt().map_or(self.config.initial_rto, two);
         //= 4340-8.3-4
         self.timers.set(Timer::Close, now + super::timeouts::backed_off(first, self.retries));
     }

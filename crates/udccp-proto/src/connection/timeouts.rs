@@ -21,14 +21,16 @@ impl Connection {
     /// When to call `handle_timeout`.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let mut at = self.timers.next();
+        let earliest = |a: Option<Instant>, at: Instant| a.map_or(at, |a| a.min(at));
         if !self.state.is_over() {
-            let tx = self.tx.as_ref().and_then(|tx| tx.poll_timeout());
+            at = earliest(self.tx.as_ref().and_then(|tx| tx.poll_timeout()), at);
+        }
+        // Before and after, no acknowledgement can leave, whoever owes one.
+        if self.state.transfers() {
             // While acknowledgements are held back, what is due waits for the next sign of life.
             let rx = self.rx.as_ref().and_then(|rx| rx.poll_timeout());
             let rx = rx.map(|at| self.held_until.map_or(at, |until| at.max(until)));
-            let features = self.features.poll_timeout();
-            let earliest = |a: Option<Instant>, at: Instant| a.map_or(at, |a| a.min(at));
-            at = earliest(tx, earliest(rx, earliest(features, at)));
+            at = earliest(rx, earliest(self.features.poll_timeout(), at));
         }
         (at != Instant::MAX).then_some(at)
     }

@@ -1,0 +1,449 @@
+//! Any bytes as a story of a connection: packets delivered, lost, doubled, broken or forged, calls
+//! of the applications, and time, in any order. What must hold after each step: nothing panics,
+//! the endpoints come to rest, and what they write is well formed.
+
+use std::collections::VecDeque;
+
+use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload};
+use udccp_proto::{
+    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
+    ListenerId, PathReport, State,
+};
+use udccp_wire::{
+    Emitter, Header, HeaderKind, PacketType, PacketView, PseudoHeader, ResetCode, Seqno,
+    ServiceCode,
+};
+
+const PORT: u16 = 5001;
+const SERVICE: ServiceCode = ServiceCode(42);
+/// Steps of one story.
+const MAX_STEPS: usize = 24;
+/// Packets in flight in one direction; more are lost.
+const MAX_FLIGHT: usize = 32;
+/// Packets that one step can call for: a window, and then some.
+const MAX_DRAIN: usize = 600;
+/// Wake-ups until nothing more happens, at the end of a story.
+const MAX_WAKES: usize = 20_000;
+
+/// Reads a story; zeros follow its end.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        usize::from(self.byte()) % n
+    }
+
+    fn bytes(&mut self, n: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(n.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+}
+
+/// Two endpoints, what travels between them, and who speaks for them.
+#[derive(Clone)]
+pub(crate) struct Story {
+    now: Instant,
+    ends: [Endpoint; 2],
+    ids: [Option<ConnectionId>; 2],
+    listener: ListenerId,
+    flight: [VecDeque<Datagram>; 2],
+    /// The latest packet that each end sent: its addresses, ports and numbers.
+    last: [Option<(Datagram, Header)>; 2],
+}
+
+fn addresses() -> [core::net::SocketAddr; 2] {
+    ["10.0.0.1:0", "10.0.0.2:0"].map(|a| a.parse().unwrap())
+}
+
+impl Story {
+    /// A client that has sent its Request.
+    fn starting(config: &ConnectionConfig) -> Self {
+        let endpoint = |n| Endpoint::new(EndpointConfig::new([n; 32]));
+        let mut ends = [endpoint(1), endpoint(2)];
+        let listen = ListenConfig { connection: config.clone(), ..ListenConfig::new(SERVICE) };
+        let listener = ends[1].listen(None, PORT, listen).unwrap();
+        let now = Instant::from_nanos(1_000_000_000);
+        let [local, remote] = addresses();
+        let options = ConnectOptions {
+            local,
+            local_port: Some(40_000),
+            remote,
+            remote_port: PORT,
+            service: SERVICE,
+            config: config.clone(),
+        };
+        let id = ends[0].connect(now, options).unwrap();
+        let (flight, last) = Default::default();
+        let mut story = Self { now, ends, ids: [Some(id), None], listener, flight, last };
+        story.drain();
+        story
+    }
+
+    /// Both ends open, with data exchanged.
+    fn open(config: &ConnectionConfig) -> Self {
+        let mut story = Self::starting(config);
+        for round in 0..8 {
+            story.now += Duration::from_millis(10);
+            for to in [1, 0] {
+                while story.deliver(1 - to, 0) {}
+                story.ends[to].handle_timeout(story.now);
+                story.drain();
+            }
+            if round > 2 {
+                story.send(round % 2, 100, 0);
+            }
+        }
+        assert_eq!(story.ids.map(|id| id.is_some()), [true; 2]);
+        assert_eq!(story.state(0), Some(State::Open));
+        assert_eq!(story.state(1), Some(State::Open));
+        for end in 0..2 {
+            while matches!(story.ends[end].recv(story.now, story.ids[end].unwrap()), Ok(Some(_))) {}
+        }
+        story
+    }
+
+    fn state(&self, end: usize) -> Option<State> {
+        self.ends[end].state(self.ids[end]?)
+    }
+
+    /// Both ends say all that they have to say.
+    fn drain(&mut self) {
+        for from in 0..2 {
+            let mut said = 0;
+            while let Some(d) = self.ends[from].poll_transmit(self.now) {
+                said += 1;
+                assert!(said < MAX_DRAIN, "an endpoint never stops talking");
+                self.note(from, d);
+            }
+            while self.ends[from].poll_event().is_some() {}
+        }
+        if let Some(id) = self.ends[1].accept(self.listener) {
+            self.ids[1].get_or_insert(id);
+        }
+    }
+
+    /// A packet leaves: it is well formed.
+    fn note(&mut self, from: usize, d: Datagram) {
+        let len = d.transport_len();
+        let view = PacketView::new(&d.header, len).expect("what we write is a packet");
+        debug_assert!(view.options().all(|o| o.is_ok()), "a broken option: {view}");
+        self.last[from] = Some((d.clone(), view.header()));
+        if self.flight[from].len() < MAX_FLIGHT {
+            self.flight[from].push_back(d);
+        }
+    }
+
+    /// The packet of `from` in this place arrives; false where there is none.
+    fn deliver(&mut self, from: usize, place: usize) -> bool {
+        let Some(d) = self.flight[from].remove(place) else { return false };
+        self.ends[1 - from].handle_datagram(self.now, d);
+        true
+    }
+
+    fn send(&mut self, end: usize, bytes: u32, flags: u8) {
+        let Some(id) = self.ids[end] else { return };
+        let mut message = Message::new(Payload::Zeros(bytes));
+        if flags & 1 != 0 {
+            message.deadline = Some(self.now + Duration::from_millis(30));
+        }
+        message.priority = flags >> 6;
+        let _ = self.ends[end].send(self.now, id, message);
+        self.drain();
+    }
+
+    /// Time passes until the next timer, or for a span.
+    fn wait(&mut self, how: u8) {
+        let next = || self.ends.iter().filter_map(|e| e.poll_timeout()).min();
+        let until = match how {
+            0..=127 => match next() {
+                Some(at) => at.max(self.now),
+                None => return,
+            },
+            _ => self.now + Duration::from_nanos(1 << (10 + u32::from(how & 31))),
+        };
+        for _ in 0..64 {
+            let at = self.ends.iter().filter_map(|e| e.poll_timeout()).min();
+            let Some(at) = at.filter(|at| *at <= until) else { break };
+            self.wake(at);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn wake(&mut self, at: Instant) {
+        self.now = self.now.max(at);
+        for end in &mut self.ends {
+            end.handle_timeout(self.now);
+        }
+        self.drain();
+        for end in 0..2 {
+            let (at, state) = (self.ends[end].poll_timeout(), self.state(end));
+            assert!(at.is_none_or(|at| at > self.now), "{state:?}: a due timer is not served");
+        }
+    }
+
+    /// A header in the name of `from`, near the numbers in use.
+    fn forged_header(&self, from: usize, input: &mut Input<'_>) -> Option<(Datagram, Header)> {
+        let (like, mine) = match (&self.last[from], &self.last[1 - from]) {
+            (Some(last), _) => last.clone(),
+            (None, Some((d, header))) => {
+                let (src_port, dst_port) = (header.dst_port, header.src_port);
+                let like = Datagram { src: d.dst, dst: d.src, ..d.clone() };
+                (like, Header { src_port, dst_port, seq: Seqno::new(900), ..*header })
+            }
+            (None, None) => return None,
+        };
+        let theirs = self.last[1 - from].as_ref().map_or(Seqno::ZERO, |(_, h)| h.seq);
+        let ty = PacketType::ALL[input.below(PacketType::ALL.len())];
+        let seq = near(mine.seq, input.byte());
+        let ack = near(theirs, input.byte().wrapping_sub(1));
+        let flags = input.byte();
+        let kind = kind_of(ty, ack, flags);
+        let ccval = flags & 15;
+        let cscov = if flags & 32 == 0 { 0 } else { flags & 7 };
+        Some((like, Header { seq, kind, x: flags & 64 == 0, ccval, cscov, ..mine }))
+    }
+
+    /// A well-formed packet with any type, numbers and options.
+    fn forge(&mut self, input: &mut Input<'_>) {
+        let from = input.below(2);
+        let Some((like, header)) = self.forged_header(from, input) else { return };
+        let shape = input.byte();
+        let mut buf = bytes::BytesMut::with_capacity(128);
+        let mut emitter = Emitter::new(&mut buf, &header);
+        for _ in 0..shape & 3 {
+            let kind = option_type(input.byte());
+            let len = if kind < 32 { 0 } else { input.below(12) };
+            let _ = emitter.raw_option(kind, input.bytes(len));
+        }
+        let data = u32::from(shape >> 2) * u32::from(shape & 4 != 0);
+        let pseudo = PseudoHeader::new(like.src.ip(), like.dst.ip());
+        emitter.finish(&pseudo, &[], data as usize);
+        let header = HeaderBytes::take_from(&mut buf);
+        let ecn = if shape & 8 == 0 { Ecn::Ect0 } else { Ecn::Ce };
+        self.arrive(1 - from, Datagram { header, ecn, payload: Payload::Zeros(data), ..like });
+    }
+
+    /// Any bytes at all, with the checksum made right (the other half of the input is refused
+    /// before it gets anywhere).
+    fn raw(&mut self, input: &mut Input<'_>) {
+        let from = input.below(2);
+        let Some((like, _)) = self.last[from].clone().or_else(|| self.last[1 - from].clone())
+        else {
+            return;
+        };
+        let mut bytes = like.header.to_vec();
+        for _ in 0..=input.below(4) {
+            let (place, value) = (input.below(bytes.len()), input.byte());
+            bytes[place] ^= value;
+        }
+        bytes.extend_from_slice(input.bytes(12));
+        mend_checksum(&mut bytes, &PseudoHeader::new(like.src.ip(), like.dst.ip()));
+        let header = bytes.into();
+        self.arrive(1 - from, Datagram { header, payload: Payload::EMPTY, ..like });
+    }
+
+    fn arrive(&mut self, to: usize, d: Datagram) {
+        self.ends[to].handle_datagram(self.now, d);
+        self.drain();
+    }
+
+    fn call(&mut self, input: &mut Input<'_>) {
+        let (end, what, value) = (input.below(2), input.byte(), input.byte());
+        let Some(id) = self.ids[end] else { return };
+        let (now, target) = (self.now, &mut self.ends[end]);
+        match what % 12 {
+            0..=2 => drop(target.recv(now, id)),
+            3 | 4 => target.close(now, id),
+            5 => target.abort(now, id),
+            6 => target.stop_listening(now, id),
+            7 => target.release(now, id),
+            8 => target.set_path_mtu(now, id, u16::from(value) * 8),
+            9 => target.set_receive_backlog(u16::from(value) * 4),
+            10 => {
+                let Some((d, _)) = self.last[end].clone() else { return };
+                let report = match value & 1 {
+                    0 => PathReport::Unreachable,
+                    _ => PathReport::PathMtu(u16::from(value) * 8),
+                };
+                target.handle_path_report(now, d.src, d.dst, &d.header, report);
+            }
+            _ => target.unlisten(now, self.listener),
+        }
+        self.drain();
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        match input.byte() % 16 {
+            // The network does its work, or less than that.
+            0..=2 => {
+                let from = input.below(2);
+                if self.deliver(from, 0) {
+                    self.drain();
+                }
+            }
+            3 => {
+                let from = input.below(2);
+                self.flight[from].pop_front();
+            }
+            4 => {
+                let (from, place) = (input.below(2), input.below(MAX_FLIGHT));
+                if self.deliver(from, place) {
+                    self.drain();
+                }
+            }
+            5 => {
+                let from = input.below(2);
+                if let Some(d) = self.flight[from].front().cloned() {
+                    let ecn = Ecn::from_bits(input.byte());
+                    self.arrive(1 - from, Datagram { ecn, ..d });
+                }
+            }
+            6..=8 => self.forge(input),
+            9 => self.raw(input),
+            10 | 11 => {
+                let how = input.byte();
+                self.wait(how);
+            }
+            12 | 13 => {
+                let (end, size) = (input.below(2), input.byte());
+                let flags = input.byte();
+                self.send(end, u32::from(size) * 8, flags);
+            }
+            _ => self.call(input),
+        }
+    }
+
+    /// A network without faults from here on: the end comes, or the connection is open.
+    fn finish(&mut self) {
+        for _ in 0..MAX_WAKES {
+            let mut moved = false;
+            for from in 0..2 {
+                while self.deliver(from, 0) {
+                    self.drain();
+                    moved = true;
+                }
+            }
+            if moved {
+                self.now += Duration::from_millis(1);
+                continue;
+            }
+            let at = self.ends.iter().filter_map(|e| e.poll_timeout()).min();
+            let Some(at) = at else { break };
+            self.wake(at);
+        }
+        for end in 0..2 {
+            let is_rest = self.state(end).is_none_or(|s| s == State::Open || s == State::Closed);
+            assert!(is_rest, "end {end} is stuck in {:?}", self.state(end));
+        }
+    }
+}
+
+fn near(number: Seqno, step: u8) -> Seqno {
+    match step {
+        0..=99 => number.add(u64::from(step)),
+        100..=199 => number.sub(u64::from(step - 100)),
+        _ => number.add(1 << (u32::from(step) - 200).min(47)),
+    }
+}
+
+fn kind_of(ty: PacketType, ack: Seqno, flags: u8) -> HeaderKind {
+    let service = if flags & 128 == 0 { SERVICE } else { ServiceCode(7) };
+    match ty {
+        PacketType::Request => HeaderKind::Request { service },
+        PacketType::Response => HeaderKind::Response { ack, service },
+        PacketType::Data => HeaderKind::Data,
+        PacketType::Ack => HeaderKind::Ack { ack },
+        PacketType::DataAck => HeaderKind::DataAck { ack },
+        PacketType::CloseReq => HeaderKind::CloseReq { ack },
+        PacketType::Close => HeaderKind::Close { ack },
+        PacketType::Reset => {
+            HeaderKind::Reset { ack, code: ResetCode::from_number(flags & 15), data: [0; 3] }
+        }
+        PacketType::Sync => HeaderKind::Sync { ack },
+        PacketType::SyncAck => HeaderKind::SyncAck { ack },
+        PacketType::Listen => HeaderKind::Listen { service },
+    }
+}
+
+/// Mostly the types that exist.
+fn option_type(byte: u8) -> u8 {
+    match byte {
+        0..=95 => [0, 1, 2, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44][byte as usize % 16],
+        96..=127 => 192 + byte % 4,
+        other => other,
+    }
+}
+
+fn mend_checksum(bytes: &mut [u8], pseudo: &PseudoHeader) {
+    if bytes.len() < 12 {
+        return;
+    }
+    bytes[5] &= 0xf0;
+    bytes[6..8].copy_from_slice(&[0, 0]);
+    let mut sum = pseudo.sum(udccp_wire::IP_PROTOCOL, bytes.len());
+    sum.add(bytes);
+    let checksum = sum.checksum().to_be_bytes();
+    bytes[6..8].copy_from_slice(&checksum);
+}
+
+thread_local! {
+    static BEGINNINGS: Vec<Story> = beginnings();
+}
+
+/// The places where stories begin.
+fn beginnings() -> Vec<Story> {
+    let plain = ConnectionConfig::default();
+    let ccid3 = ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..plain.clone() };
+    let all = ConnectionConfig {
+        tx_ccids: vec![2, 3],
+        rx_ccids: vec![3, 2],
+        short_seqnos: true,
+        ndp_count: true,
+        data_checksum: true,
+        send_cscov: 1,
+        min_cscov: 1,
+        server_timewait: true,
+        keep_alive: Some(Duration::from_secs(10)),
+        ..plain.clone()
+    };
+    let small = ConnectionConfig {
+        ecn: false,
+        sequence_window: 32,
+        recv_queue_packets: 4,
+        send_queue_packets: 4,
+        handshake_timestamps: false,
+        ..plain.clone()
+    };
+    vec![
+        Story::open(&plain),
+        Story::open(&ccid3),
+        Story::open(&all),
+        Story::open(&small),
+        Story::starting(&plain),
+        Story::starting(&all),
+    ]
+}
+
+/// Tells the story that the bytes say, to its end (which takes long) or to the end of the bytes.
+/// The first byte is where it begins. Returns the number of steps.
+pub(crate) fn tell(bytes: &[u8], to_the_end: bool) -> usize {
+    let mut input = Input(bytes);
+    let first = input.byte();
+    let mut story = BEGINNINGS.with(|b| b[usize::from(first) % b.len()].clone());
+    let mut steps = 0;
+    while steps < MAX_STEPS && !input.0.is_empty() {
+        story.step(&mut input);
+        steps += 1;
+    }
+    if to_the_end {
+        story.finish();
+    }
+    steps
+}

@@ -1,0 +1,27 @@
+//! How fast a target runs, whatever else the machine does.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+static STORIES: AtomicU64 = AtomicU64::new(0);
+static STEPS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts one story of so many steps, and prints the rates now and then.
+pub fn count(steps: usize) {
+    let steps = STEPS.fetch_add(steps as u64, Relaxed) + steps as u64;
+    let stories = STORIES.fetch_add(1, Relaxed) + 1;
+    if stories.is_multiple_of(1_000_000) {
+        let seconds = processor_seconds();
+        let (each, all) = (stories as f64 / seconds, steps as f64 / seconds);
+        eprintln!("{stories} stories, {steps} steps: {each:.0} and {all:.0} a processor second");
+    }
+}
+
+/// Time that this process spent on a processor (Linux; fields 14 and 15 of proc(5)'s stat, in
+/// hundredths of a second).
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
+    ((ticks(11) + ticks(12)) / 100.0).max(0.01)
+}
