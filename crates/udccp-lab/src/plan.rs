@@ -92,8 +92,9 @@ fn add(
     point: &Point,
     options: PlanOptions,
 ) -> Result<(), Diagnostics> {
-    let changes = variant.map(|v| v.changes.as_slice()).unwrap_or_default();
-    let scenario = part.scenario(point, changes, options.quick)?;
+    let scenario = Scenario::read(&part.tree(point, variant, options.quick)?)?;
+    let is_short = !part.quick.is_empty() || variant.is_some_and(|v| !v.quick.is_empty());
+    let shortened = options.quick && is_short;
     for run in 1..=options.runs_of(part, variant) {
         let seed = run_seed(part.grid.seed, run);
         tasks.push(Task {
@@ -104,7 +105,7 @@ fn add(
             point: point.clone(),
             run,
             seed,
-            shortened: options.quick && !part.quick.is_empty(),
+            shortened,
             scenario: scenario.clone(),
         });
     }

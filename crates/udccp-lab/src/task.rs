@@ -126,14 +126,11 @@ impl TaskFile {
     /// The task in the form that is sent; `None` if it is not of this experiment.
     pub fn new(experiment: &Experiment, task: &Task, expected_s: f64) -> Option<Self> {
         let part = experiment.part(task.case.as_deref())?;
-        let changes = match &task.variant {
-            None => &[][..],
-            Some(id) => {
-                let mut variants = experiment.variants_of(part);
-                variants.find(|v| v.id == *id).map(|v| v.changes.as_slice())?
-            }
+        let variant = match &task.variant {
+            None => None,
+            Some(id) => Some(experiment.variants_of(part).find(|v| v.id == *id)?),
         };
-        let tree = part.tree(&task.point, changes, task.shortened).ok()?;
+        let tree = part.tree(&task.point, variant, task.shortened).ok()?;
         let part = |key: &str| Some((key.to_owned(), json(tree.get(key)?)));
         let label = |(axis, label): &(String, String)| (axis.clone(), label.clone().into());
         Some(Self {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use udccp_lab::document;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{PlanOptions, Task, plan};
+use udccp_lab::{PlanOptions, Task, TaskFile, plan};
 
 const GOOD: &str = r#"schema = 1
 id = "many"
@@ -144,6 +144,24 @@ fn a_variant_may_have_its_own_number_of_runs() {
     assert_eq!(count("runs = 4", false), 4);
     assert_eq!(count("runs = 4", true), 1, "no more than the case has for a first look");
     assert_eq!(count("runs = 4\nquick_runs = 3", true), 3);
+}
+
+#[test]
+fn a_variant_has_the_last_word_about_its_short_runs() {
+    let set = "set = { \"topology.bottleneck.limit\" = \"10 packets\" }";
+    let late = "set = { \"flow.first.start\" = \"9 s\" }\n\
+                quick_set = { \"flow.first.start\" = \"3 s\", \"time.duration\" = \"25 s\", \
+                \"time.measure.to\" = \"25 s\" }";
+    let experiment = read(&GOOD.replace(set, late)).unwrap_or_else(|faults| panic!("{faults}"));
+    let times = |quick| {
+        let tasks = plan(&experiment, PlanOptions { quick, runs: None }).expect("a plan");
+        let task = tasks.into_iter().find(|t| t.variant.is_some()).expect("a task");
+        let short = TaskFile::new(&experiment, &task, 0.0).expect("a file").task("a worker");
+        assert_eq!(short.expect("the same task").key, task.key);
+        (task.scenario.flows[0].start.as_secs_f64(), task.scenario.time.duration.as_secs_f64())
+    };
+    assert_eq!(times(false), (9.0, 60.0));
+    assert_eq!(times(true), (3.0, 25.0));
 }
 
 #[test]

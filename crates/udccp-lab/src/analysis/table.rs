@@ -270,7 +270,7 @@ impl Filler<'_, '_> {
         let Some(flow) = flow else {
             return point.iter().find_map(|(_, label)| protocol::find(label));
         };
-        let scenario = part.scenario(point, &[], false).ok()?;
+        let scenario = part.scenario(point, &[]).ok()?;
         scenario.flows.iter().find(|f| f.name == *flow).map(|f| f.protocol)
     }
 }

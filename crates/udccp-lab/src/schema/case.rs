@@ -1,5 +1,6 @@
 //! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
 
+use super::experiment::Variant;
 use super::flow_names;
 use super::grid::{Axis, Grid, Point};
 use super::scenario::Scenario;
@@ -89,7 +90,7 @@ impl Case {
     fn with_flows(mut self) -> Self {
         let first = self.grid.points().into_iter().next().unwrap_or_default();
         let written = || self.template.get("flow").map(flow_names).unwrap_or_default();
-        let names = self.scenario(&first, &[], false).map_or_else(
+        let names = self.scenario(&first, &[]).map_or_else(
             |_| written(),
             |scenario| scenario.flows.into_iter().map(|f| f.name).collect(),
         );
@@ -97,32 +98,39 @@ impl Case {
         self
     }
 
-    /// The scenario at a grid point, with changes, and shortened where `quick`.
+    /// The scenario at a grid point, with changes.
     ///
     /// # Errors
     /// What is wrong with it, with the lines.
-    pub fn scenario(
-        &self,
-        point: &Point,
-        changes: &[Override],
-        quick: bool,
-    ) -> Result<Scenario, Diagnostics> {
-        Scenario::read(&self.tree(point, changes, quick)?)
+    pub fn scenario(&self, point: &Point, changes: &[Override]) -> Result<Scenario, Diagnostics> {
+        Scenario::read(&self.with(point, changes.iter())?)
     }
 
-    /// The file with the axes put in and the changes made, from which a scenario is read.
+    /// The file as it is run at a grid point, from which a scenario is read: with the axes put in
+    /// and what the variant changes, and shortened where `quick`. A variant has the last word
+    /// about its short runs too.
     ///
     /// # Errors
     /// A change or an axis that is wrong, with the line.
     pub(crate) fn tree(
         &self,
         point: &Point,
-        changes: &[Override],
+        variant: Option<&Variant>,
         quick: bool,
     ) -> Result<Node, Diagnostics> {
+        let set = variant.into_iter().flat_map(|v| &v.changes);
+        let own = variant.into_iter().flat_map(|v| &v.quick);
+        let shorten = self.quick.iter().chain(own).filter(|_| quick);
+        self.with(point, set.chain(shorten))
+    }
+
+    fn with<'c>(
+        &self,
+        point: &Point,
+        changes: impl Iterator<Item = &'c Override>,
+    ) -> Result<Node, Diagnostics> {
         let mut root = self.template.clone();
-        let shorten = if quick { self.quick.as_slice() } else { &[] };
-        for change in changes.iter().chain(shorten) {
+        for change in changes {
             document::set(&mut root, change)?;
         }
         let axes = self.grid.values(point);

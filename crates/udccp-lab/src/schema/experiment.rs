@@ -81,6 +81,8 @@ pub struct Variant {
     pub quick_runs: Option<u64>,
     /// What it changes.
     pub changes: Vec<Override>,
+    /// What `--quick` changes on top of that, after the `quick_set` of its case.
+    pub quick: Vec<Override>,
 }
 
 impl Experiment {
@@ -166,12 +168,12 @@ impl Experiment {
         for part in &self.parts {
             let variants: Vec<&Variant> = self.variants_of(part).collect();
             for point in part.grid.points() {
-                let changes = variants.iter().filter(|v| v.filter.matches(&point));
-                let changes = changes.map(|v| v.changes.as_slice());
-                for changes in core::iter::once(&[] as &[Override]).chain(changes) {
-                    if let Err(found) = part.scenario(&point, changes, false) {
+                let matching = variants.iter().filter(|v| v.filter.matches(&point));
+                for variant in core::iter::once(None).chain(matching.map(|v| Some(*v))) {
+                    let read = |quick| Scenario::read(&part.tree(&point, variant, quick)?);
+                    if let Err(found) = read(false) {
                         found.0.into_iter().for_each(|f| faults.push(f));
-                    } else if let Err(found) = part.scenario(&point, changes, true) {
+                    } else if let Err(found) = read(true) {
                         found.0.into_iter().for_each(|mut f| {
                             f.hint.get_or_insert_with(|| QUICK.to_owned());
                             faults.push(f);
@@ -214,7 +216,7 @@ impl Experiment {
                 Diagnostic::at(&first_line(&self.root.span), "this file has cases only").into()
             );
         };
-        part.scenario(point, changes, false)
+        part.scenario(point, changes)
     }
 
     /// The table of this name.
@@ -321,9 +323,11 @@ impl Variant {
             reader.need::<Node>("set");
         }
         let changes = read_changes(&mut reader, "set", context.faults);
+        let quick = read_changes(&mut reader, "quick_set", context.faults);
         reader.finish();
         let case = view?.cases.into_iter().next().flatten();
-        Some(Self { id: id?, case, says: says?, filter: filter?, runs, quick_runs, changes })
+        let (id, says, filter) = (id?, says?, filter?);
+        Some(Self { id, case, says, filter, runs, quick_runs, changes, quick })
     }
 }
 
