@@ -144,3 +144,35 @@ fn broken_results() {
     assert_ne!(swapped, result);
     insta::assert_snapshot!(import(&swapped));
 }
+
+#[test]
+fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
+    let text = common::lab::SMALL.to_owned()
+        + "[[case]]\nid = \"alone\"\nsays = \"one flow\"\nwithout = [\"second\"]\nquick_runs = 1\n\
+           grid = {}\nset = { \"topology.bottleneck.rtt\" = \"10 ms\" }\n\
+           [[variant]]\nid = \"slow\"\ncase = \"alone\"\nsays = \"a slow link\"\n\
+           set = { \"topology.bottleneck.rate\" = \"1 Mbit/s\" }\n";
+    let file = common::temporary(text.as_bytes());
+    let path = file.path().display().to_string();
+    let flows = |args: &[&str]| {
+        let args = [&["sim", &path, "--json"], args].concat();
+        let record: serde_json::Value = serde_json::from_str(&common::stdout(&args)).expect("JSON");
+        record["flows"].as_array().expect("flows").clone()
+    };
+    let alone = flows(&["--case", "alone"]);
+    assert_eq!(alone.len(), 1);
+    assert_eq!(flows(&["--set", "rtt=20 ms"]).len(), 2);
+    let goodput = |flow: &serde_json::Value| flow["goodput_mbps"].as_f64().expect("a rate");
+    let slow = flows(&["--variant", "slow"]);
+    assert!(slow.len() == 1 && goodput(&slow[0]) < goodput(&alone[0]));
+    common::fails(
+        &["sim", &path, "--case", "aloen"],
+        4,
+        &["did you mean `alone`?", "there are: alone"],
+    );
+    let of = ["--case", "alone", "--variant", "slow"];
+    assert_eq!(flows(&of).len(), 1);
+    let plain = common::temporary(common::lab::SMALL.as_bytes());
+    let plain = plain.path().display().to_string();
+    common::fails(&["sim", &plain, "--case", "alone"], 4, &["no cases: leave --case out"]);
+}

@@ -108,6 +108,11 @@ says! {
     unknown_metric: "metric = \"jain\"" => "metric = \"jane\"";
     unknown_value_in_a_claim: "[\"tcp/newreno\"] }" => "[\"tcp/newrino\"] }";
     unknown_table: "table = \"fairness\"" => "table = \"fairnes\"";
+    a_metric_that_is_a_table: "metric = \"jain\"" => "metric = { metric = \"jain\", digits = 3 }";
+    the_lowest_along_another_key: "every = { above = 0.9 }" =>
+        "lowest = { second = [\"tcp/cubic\"] }\nalong = \"rtt\"";
+    the_lowest_of_two_keys: "every = { above = 0.9 }" =>
+        "lowest = { second = [\"tcp/cubic\"], rtt = [\"25 ms\"] }";
     two_predicates: "every = {" => "trend = \"rises\"\nevery = {";
     missing_reference: "_ccid2_first.csv" => "_ccid2_frist.csv";
     missing_reference_column: "value = \"jfi\"" => "value = \"jain\"";
@@ -119,6 +124,24 @@ says! {
     unknown_tcp_option: "delayed_ack" => "delayed_acks";
     several_faults_at_once: "rate = \"10 Mbit/s\", rtt = \"$rtt\", limit" =>
         "rate = 10, rtt = \"$rtt\", limits";
+}
+
+#[test]
+fn a_published_value_that_is_no_number_is_told_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("jfi.csv");
+    let text = GOOD.replace("reference/000_table3_pair_jfi_ccid2_first.csv", "jfi.csv");
+    let read = |cell: &str| {
+        let rows = format!("flow2,rtt_ms,jfi\nnewreno,25,0.9\n\ncubic,50,{cell}\n");
+        std::fs::write(&file, rows).expect("a file");
+        let root = document::parse("pair.toml", text.clone())?;
+        Experiment::from_node(root, &folder.path().join("pair.toml"))
+    };
+    for no_value in ["", "-", "\u{2013}", "0.75"] {
+        assert!(read(no_value).is_ok(), "{no_value}");
+    }
+    insta::assert_snapshot!(read("0.75*").unwrap_err());
+    insta::assert_snapshot!(read("n/a").unwrap_err());
 }
 
 #[test]

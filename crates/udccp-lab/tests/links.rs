@@ -8,6 +8,10 @@ use udccp_lab::{Record, RunOptions, document};
 
 /// A constant rate of UDP over a bottleneck with these lines, and what stands behind it.
 fn run(bottleneck: &str, changes: &str) -> Record {
+    run_with("50 packets", bottleneck, changes)
+}
+
+fn run_with(limit: &str, bottleneck: &str, changes: &str) -> Record {
     let text = format!(
         r#"
 [topology]
@@ -17,7 +21,7 @@ access = {{ rate = "100 Mbit/s" }}
 [topology.bottleneck]
 {bottleneck}
 rtt = "40 ms"
-limit = "50 packets"
+limit = "{limit}"
 {changes}
 [time]
 duration = "20 s"
@@ -53,6 +57,15 @@ fn a_schedule_of_rates_is_followed() {
     assert!(mean(&record, 1..5) > 8.0);
     assert!((mean(&record, 6..10) - 4.0).abs() < 0.01, "{}", mean(&record, 6..10));
     assert!((mean(&record, 11..20) - 2.0).abs() < 0.01, "{}", mean(&record, 11..20));
+}
+
+#[test]
+fn a_limit_in_bdp_is_that_of_the_first_rate_whatever_the_rate_is_later() {
+    let record = run_with("1.0 bdp", "rate = \"6 Mbit/s\"", &change(1, "rate = \"1.5 Mbit/s\""));
+    // 6 Mbit/s times 40 ms are 20 packets of 1500 bytes, here of 1028: 110 ms at 1.5 Mbit/s. A
+    // limit that followed the rate would be 5 packets: 27 ms.
+    let full = record.system.queue_delay_ms.p95.expect("a delay");
+    assert!((full - 110.0).abs() < 6.0, "{full}");
 }
 
 #[test]

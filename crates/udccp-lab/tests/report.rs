@@ -1,6 +1,8 @@
 //! Reports of made-up runs: every kind of table, figure and claim once, and what they say.
 //! `UDCCP_REPORT_DIR=DIR cargo test -p udccp-lab --test report` leaves the pages there to look at.
 
+mod common;
+
 use std::path::Path;
 
 use udccp_lab::analysis::{Agreement, Analysis, Results};
@@ -146,6 +148,29 @@ fn values_are_printed_in_the_unit_of_the_table_and_compared_in_it() {
     assert!((cell.ours.mean.expect("runs") - mean * 1000.0).abs() < 1e-9);
 }
 
+#[test]
+fn changes_of_links_are_marked_in_figures_over_time() {
+    let change = "[[topology.change]]\nat = \"30 s\"\nlink = \"bottleneck\"\n\
+                  rate = \"5 Mbit/s\"\n\n[time]";
+    let experiment = read(&FILE.replacen("[time]", change, 1)).unwrap_or_else(|f| panic!("{f}"));
+    let page = report::page(&analysis(&experiment));
+    assert!(page.contains("<title>30 s: bottleneck 5 Mbit/s</title>"));
+    assert!(!report::page(&analysis(&good())).contains("bottleneck 5 Mbit/s</title>"));
+}
+
+#[test]
+fn a_report_without_published_numbers_speaks_of_none() {
+    let (head, rest) = common::SMALL.split_once("[table.reference]").expect("a reference");
+    let (_, rest) = rest.split_once("\n\n").expect("its end");
+    let experiment = read(&format!("{head}{rest}")).unwrap_or_else(|faults| panic!("{faults}"));
+    let analysis = analysis(&experiment);
+    let pages = [report::page(&analysis), report::text(&analysis)];
+    for page in pages {
+        assert!(!page.contains("own numbers") && !page.contains("published value<"), "{page}");
+        assert!(!page.contains("0 of 0"), "{page}");
+    }
+}
+
 /// What is said when `from` is replaced by `to`.
 fn fault(from: &str, to: &str) -> String {
     assert!(FILE.contains(from), "the test no longer changes anything: {from}");
@@ -192,6 +217,7 @@ says! {
     a_figure_of_no_time_metric: "metric = [\"goodput\", \"cwnd\"]" =>
         "metric = [\"goodput\", \"loss\"]";
     one_run_and_the_mean: "mean = true" => "mean = true\nrun = 2";
+    a_figure_called_as_a_table: "[[figure]]\nid = \"against-rtt\"" => "[[figure]]\nid = \"fairness\"";
     a_range_without_its_low_end: "low = \"nru-unfair\"" => "";
     a_curve_from_zero: "from = 1\nto = 10000" => "from = 0\nto = 10000";
     an_unknown_kind_of_figure: "kind = \"range\"" => "kind = \"rnage\"";

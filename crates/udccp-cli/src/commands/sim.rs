@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use udccp_lab::document::Override;
-use udccp_lab::schema::{Experiment, Point, Scenario};
+use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario, Variant};
 use udccp_lab::{Record, RunError, RunOptions};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -22,7 +22,10 @@ pub(crate) struct Args {
     /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose a grid axis's value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Run a variant of an experiment file
+    /// Run a case of an experiment file
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
+    /// Run a variant of an experiment file (of its case, if it has one)
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     /// Print one JSON object
@@ -44,16 +47,19 @@ Examples:
   udccp sim scenarios/two-flows.toml
   udccp sim scenarios/two-flows.toml --set topology.bottleneck.rtt=\"25 ms\" --json
   udccp sim experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 2008001
+  udccp sim experiments/ecn.toml --case red --set tcp=tcp/newreno --set rtt=\"100 ms\" --set ecn=true
   udccp sim scenarios/two-flows-short.toml --pcap out/";
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let experiment = Experiment::load(&args.scenario).map_err(bad_input)?;
-    let (point, set) = choose(&experiment, &args.set)?;
-    let mut changes = variant(&experiment, args.variant.as_deref())?;
+    let variant = variant(&experiment, args.variant.as_deref())?;
+    let part = part(&experiment, args.case.as_deref(), variant)?;
+    let (point, set) = choose(&part.grid, &args.set)?;
+    let mut changes = variant.map(|v| v.changes.clone()).unwrap_or_default();
     changes.extend(set);
-    let scenario = experiment.scenario_with(&point, &changes).map_err(bad_input)?;
-    let seed = args.seed.unwrap_or(experiment.grid.seed);
+    let scenario = part.scenario(&point, &changes).map_err(bad_input)?;
+    let seed = args.seed.unwrap_or(part.grid.seed);
     let options =
         RunOptions { check: args.check, pcap: args.pcap.as_deref(), snaplen: args.snaplen };
     let record = udccp_lab::run(&experiment.id, &scenario, seed, options).map_err(run_failure)?;
@@ -77,11 +83,41 @@ fn run_failure(error: RunError) -> Failure {
     }
 }
 
-/// What a variant of the experiment changes.
-fn variant(experiment: &Experiment, name: Option<&str>) -> Outcome<Vec<Override>> {
-    let Some(name) = name else { return Ok(Vec::new()) };
+/// The case that was asked for, or that of the variant, or the file as it stands.
+fn part<'a>(
+    experiment: &'a Experiment,
+    case: Option<&str>,
+    variant: Option<&Variant>,
+) -> Outcome<&'a Case> {
+    if let Some(variant) = variant
+        && let (Some(asked), of) = (case, variant.case.as_deref())
+        && of != Some(asked)
+    {
+        let of = of.map_or("the file as it stands".to_owned(), |id| format!("case \"{id}\""));
+        let message = format!("variant \"{}\" is one of {of}, not of \"{asked}\"", variant.id);
+        return Err(Failure::new(Exit::BadInput, message).hint("leave --case out"));
+    }
+    let wanted = case.or_else(|| variant.and_then(|v| v.case.as_deref()));
+    experiment.part(wanted).ok_or_else(|| {
+        let known: Vec<&str> = experiment.parts.iter().filter_map(|p| p.id.as_deref()).collect();
+        let message = match wanted {
+            Some(id) => format!("there is no case \"{id}\""),
+            None => "this file has cases only".to_owned(),
+        };
+        let hint = match (wanted, known.as_slice()) {
+            (_, []) => "this file has no cases: leave --case out".to_owned(),
+            (Some(id), _) => udccp_lab::suggest(id, "there are", &known),
+            (None, [first, ..]) => format!("--case {first} (there are: {})", known.join(", ")),
+        };
+        Failure::new(Exit::BadInput, message).hint(hint)
+    })
+}
+
+/// A variant of the experiment.
+fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> Outcome<Option<&'a Variant>> {
+    let Some(name) = name else { return Ok(None) };
     let found = experiment.variants.iter().find(|v| v.id == name);
-    found.map(|v| v.changes.clone()).ok_or_else(|| {
+    found.map(Some).ok_or_else(|| {
         let known: Vec<&str> = experiment.variants.iter().map(|v| v.id.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Failure::new(Exit::BadInput, format!("there is no variant \"{name}\""))
@@ -90,12 +126,12 @@ fn variant(experiment: &Experiment, name: Option<&str>) -> Outcome<Vec<Override>
 }
 
 /// The grid point and the changes that the `--set` flags ask for.
-fn choose(experiment: &Experiment, set: &[String]) -> Outcome<(Point, Vec<Override>)> {
+fn choose(grid: &Grid, set: &[String]) -> Outcome<(Point, Vec<Override>)> {
     let mut changes = Vec::new();
     let mut point = Point::new();
     for text in set {
         let change = Override::parse(text).map_err(|fault| bad_input(fault.into()))?;
-        match experiment.grid.axis(&change.path) {
+        match grid.axis(&change.path) {
             Some(axis) => {
                 let label = change.node.label();
                 let labels = axis.labels();
@@ -109,7 +145,7 @@ fn choose(experiment: &Experiment, set: &[String]) -> Outcome<(Point, Vec<Overri
             None => changes.push(change),
         }
     }
-    for axis in &experiment.grid.axes {
+    for axis in &grid.axes {
         let labels = axis.labels();
         if point.iter().any(|(name, _)| *name == axis.name) {
             continue;

@@ -26,11 +26,12 @@ pub(super) fn document(title: &str, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}<script>\n{}</script>\n\
+         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}<script>\n{}{}</script>\n\
          </body>\n</html>\n",
         escape(title),
         include_str!("style.css"),
         include_str!("hover.js"),
+        include_str!("scroll.js"),
     );
     page
 }

@@ -4,7 +4,8 @@ use core::fmt::Write as _;
 
 use super::html::{document, escape};
 use super::svg::marker;
-use crate::analysis::{Agreement, Analysis};
+use super::tally::Tally;
+use crate::analysis::Analysis;
 use crate::protocol::PROTOCOLS;
 use crate::version::VERSION;
 
@@ -41,19 +42,13 @@ pub(super) fn index(analyses: &[Analysis<'_>]) -> String {
 fn card(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let title = experiment.study.as_ref().map_or(experiment.id.as_str(), |s| s.title.as_str());
-    let cells = || analysis.cells();
-    let compared = cells().filter(|c| c.is_compared()).count();
-    let close = cells().filter(|c| c.agreement == Agreement::Close).count();
-    let holding = analysis.claims.iter().filter(|c| c.ours.holds == Some(true)).count();
     let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
     let result = if done == 0 {
         "not run yet".to_owned()
     } else {
-        format!(
-            "{close} of {compared} cells agree with the published value; {holding} of {} claims \
-             hold; {done} of {planned} runs",
-            analysis.claims.len()
-        )
+        let line = Tally::of(analysis).line();
+        let line = if line.is_empty() { line } else { format!("{line}; ") };
+        format!("{line}{done} of {planned} runs")
     };
     format!(
         "<a class=\"card\" href=\"{id}.html\"><h2>{}</h2><p>{}</p>\

@@ -8,6 +8,7 @@ mod index;
 mod page;
 mod svg;
 mod tables;
+mod tally;
 mod text;
 
 use std::path::{Path, PathBuf};

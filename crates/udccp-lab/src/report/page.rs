@@ -6,7 +6,8 @@ use super::figures::figure;
 use super::head::axis_name;
 use super::html::{counted, document, escape, grouped};
 use super::tables::{table, under_variants};
-use crate::analysis::{Agreement, Analysis, Judgement};
+use super::tally::Tally;
+use crate::analysis::{Analysis, Judgement};
 use crate::protocol::title_of;
 use crate::version::VERSION;
 
@@ -56,28 +57,31 @@ fn header(analysis: &Analysis<'_>) -> String {
 
 /// The result in numbers, before the details.
 fn in_short(analysis: &Analysis<'_>) -> String {
-    let cells = || analysis.cells();
-    let count = |a: Agreement| cells().filter(|c| c.agreement == a).count();
-    let compared = cells().filter(|c| c.is_compared()).count();
-    let off = cells().filter(|c| c.needs_reason()).count();
-    let explained = cells().filter(|c| c.needs_reason() && c.is_explained()).count();
-    let claims = analysis.claims.len();
-    let hold = |verdict: &Judgement| verdict.holds == Some(true);
-    let ours = analysis.claims.iter().filter(|c| hold(&c.ours)).count();
-    let theirs = analysis.claims.iter().filter(|c| hold(&c.published)).count();
+    let tally = Tally::of(analysis);
+    let Tally { compared, close, off, explained, claims, .. } = tally;
     let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
     let mut out = String::from("<section class=\"short\">\n");
     let mut tile = |value: String, says: String| {
         let _ = writeln!(out, "<div class=\"tile\"><b>{value}</b><span>{says}</span></div>");
     };
-    let close = count(Agreement::Close);
-    tile(format!("{close} of {compared}"), "cells agree with the published value".to_owned());
-    tile(
-        format!("{explained} of {off}"),
-        "cells that differ are explained by a run; the rest is said to be unexplained".to_owned(),
-    );
-    tile(format!("{ours} of {claims}"), "claims hold on our numbers".to_owned());
-    tile(format!("{theirs} of {claims}"), "claims hold on the paper's own numbers".to_owned());
+    if compared > 0 {
+        tile(format!("{close} of {compared}"), "cells agree with the published value".to_owned());
+    }
+    if off > 0 {
+        let says = "cells that differ are explained by a run; the rest is said to be unexplained";
+        tile(format!("{explained} of {off}"), says.to_owned());
+    }
+    if claims > 0 {
+        tile(format!("{} of {claims}", tally.hold), "claims hold on our numbers".to_owned());
+    }
+    if tally.judged_on_paper > 0 {
+        let (judged, hold) = (tally.judged_on_paper, tally.hold_on_paper);
+        let says = match claims - judged {
+            0 => "claims hold on the paper's own numbers".to_owned(),
+            n => format!("claims hold on the paper's own numbers; it has none for {n} more"),
+        };
+        tile(format!("{hold} of {judged}"), says);
+    }
     tile(
         format!("{done} of {planned}"),
         format!("runs, {} packets simulated", grouped(analysis.results.packets())),
@@ -105,12 +109,20 @@ fn claims(analysis: &Analysis<'_>) -> String {
     if analysis.claims.is_empty() {
         return String::new();
     }
-    let mut out = String::from(
-        "<h2>Claims</h2>\n<p class=\"what\">Each sentence is judged on our numbers and, by the \
-         same rule, on the paper's own.</p>\n<div class=\"scroll\"><table \
-         class=\"claims\">\n<thead><tr>\
-         <th scope=\"col\">claim</th><th scope=\"col\">ours</th><th scope=\"col\">the paper's own \
-         numbers</th></tr></thead>\n<tbody>\n",
+    let has_paper = analysis.claims.iter().any(|c| c.published.holds.is_some());
+    let has_study = analysis.experiment.study.is_some();
+    let (how, column) = match (has_paper, has_study) {
+        (true, _) => (
+            " and, by the same rule, on the paper's own.",
+            "<th scope=\"col\">the paper's own numbers</th>",
+        ),
+        (false, true) => ("; the paper gives no numbers for these.", ""),
+        (false, false) => (".", ""),
+    };
+    let mut out = format!(
+        "<h2>Claims</h2>\n<p class=\"what\">Each sentence is judged on our numbers{how}</p>\n\
+         <div class=\"scroll\"><table class=\"claims\">\n<thead><tr>\
+         <th scope=\"col\">claim</th><th scope=\"col\">ours</th>{column}</tr></thead>\n<tbody>\n",
     );
     for judged in &analysis.claims {
         let source = &judged.claim.source;
@@ -119,12 +131,16 @@ fn claims(analysis: &Analysis<'_>) -> String {
         } else {
             format!("<small>{}</small>", escape(source))
         };
+        let paper = if has_paper {
+            verdict("the paper's own numbers", &judged.published)
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}{source}</th>{}{}</tr>",
+            "<tr><th scope=\"row\">{}{source}</th>{}{paper}</tr>",
             escape(&judged.claim.says),
             verdict("ours", &judged.ours),
-            verdict("the paper's own numbers", &judged.published)
         );
     }
     out.push_str("</tbody></table></div>\n");

@@ -21,7 +21,7 @@ pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
     }
     let mut notes: Vec<&Cell> = Vec::new();
     for block in blocks(result) {
-        out.push_str("<div class=\"scroll\"><table class=\"results\">\n");
+        let _ = writeln!(out, "<div class=\"scroll\"><table class=\"{}\">", class_of(block.len()));
         out.push_str(&head(result, &block));
         out.push_str("<tbody>\n");
         for (i, row) in result.rows.iter().enumerate() {
@@ -41,6 +41,11 @@ pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
     out.push_str(&reasons(number, &notes));
     out.push_str("</section>\n");
     out
+}
+
+/// Many columns get smaller cells.
+fn class_of(columns: usize) -> &'static str {
+    if columns > 6 { "results wide" } else { "results" }
 }
 
 /// What the cells hold.
@@ -340,7 +345,8 @@ pub(super) fn under_variants(analysis: &Analysis<'_>) -> String {
         .collect();
     for block in blocks(plain) {
         let columns: Vec<usize> = block.iter().flat_map(Clone::clone).collect();
-        out.push_str("<div class=\"scroll\"><table class=\"results slim\">\n<thead><tr>");
+        let class = class_of(columns.len());
+        let _ = write!(out, "<div class=\"scroll\"><table class=\"{class} slim\">\n<thead><tr>");
         let keys: Vec<&str> = plain.table.rows.iter().map(|k| axis_name(k)).collect();
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&keys.join(", ")));
         for column in &columns {

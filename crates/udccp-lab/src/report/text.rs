@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 
 use super::html::signed;
+use super::tally::Tally;
 use crate::analysis::{Agreement, Analysis, Cell, Judgement, Row, TableResult, in_words};
 use crate::schema::Shown;
 
@@ -19,19 +20,19 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
         out.push('\n');
     }
     for judged in &analysis.claims {
-        let (ours, theirs) = (word(&judged.ours), word(&judged.published));
         let _ = writeln!(out, "claim: {}", judged.claim.says);
-        let _ = writeln!(out, "  ours {ours} ({})", judged.ours.evidence);
-        let _ = writeln!(out, "  paper's own numbers {theirs} ({})", judged.published.evidence);
+        let _ = writeln!(out, "  ours {} ({})", word(&judged.ours), judged.ours.evidence);
+        if judged.published.holds.is_some() {
+            let (theirs, evidence) = (word(&judged.published), &judged.published.evidence);
+            let _ = writeln!(out, "  paper's own numbers {theirs} ({evidence})");
+        }
     }
-    let off = || analysis.cells().filter(|c| c.needs_reason());
-    let explained = off().filter(|c| c.is_explained()).count();
-    if off().next().is_some() {
+    let Tally { off, explained, .. } = Tally::of(analysis);
+    if off > 0 {
         let _ = writeln!(
             out,
-            "\n{} cells differ from the published value; a run explains {explained} of them (the \
-             report says how), the others are unexplained",
-            off().count()
+            "\n{off} cells differ from the published value; a run explains {explained} of them (the \
+             report says how), the others are unexplained"
         );
     }
     out

@@ -220,7 +220,8 @@ impl Predicate {
             };
             return Some(Self::Near { near: side(near)?, to: side(to)?, within });
         }
-        let along = along_key(along, table, context)?;
+        let at = extremes.iter().flatten().next().map(|n| (*n, table.filter_of(n, context.faults)));
+        let along = along_key(along, at.as_ref(), table, context)?;
         let steps = (by.unwrap_or(0.0), every_step.unwrap_or(false));
         let line = Self::of_line(trend.as_deref(), extremes, steps, along, table, context);
         if line.is_none() {
@@ -251,13 +252,38 @@ impl Predicate {
     }
 }
 
-/// The key that a trend follows: as written, or the first axis of the columns, then of the rows.
-fn along_key(node: Option<&Node>, table: &Table, context: &Context<'_>) -> Option<String> {
+/// The key that a claim follows: as written, or the one that it asks for a place on, or the first axis of the columns, then of the rows.
+fn along_key(
+    node: Option<&Node>,
+    place: Option<&(&Node, Filter)>,
+    table: &Table,
+    context: &Context<'_>,
+) -> Option<String> {
+    let known: Vec<String> = table.columns.iter().chain(&table.rows).cloned().collect();
+    let asked: Vec<&str> =
+        place.iter().flat_map(|(_, f)| &f.0).map(|(key, _)| key.as_str()).collect();
     if let Some(node) = node {
         let key = String::from_node(node, context.faults)?;
-        let known: Vec<String> = table.columns.iter().chain(&table.rows).cloned().collect();
         context.check_name(&key, "key", &known, &node.span);
+        if let ([first, ..], false) = (asked.as_slice(), asked.contains(&key.as_str())) {
+            let fault = format!("the claim follows `{key}` and asks for a place on `{first}`");
+            let hint = format!("write along = \"{first}\", or name values of `{key}`");
+            context.faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            return None;
+        }
         return known.contains(&key).then_some(key);
+    }
+    // Where the lowest has to be says by itself which key is followed.
+    match asked.as_slice() {
+        [only] if known.iter().any(|k| k == only) => return Some((*only).to_owned()),
+        [first, _, ..] => {
+            let fault = format!("along which of {} is it?", asked.join(", "));
+            let hint = format!("write along = \"{first}\"");
+            let (at, _) = place?;
+            context.faults.push(Diagnostic::at(&at.span, fault).hint(hint));
+            return None;
+        }
+        _ => {}
     }
     let is_axis = |key: &&String| table.view.grid.axis(key).is_some();
     table.columns.iter().chain(&table.rows).find(is_axis).cloned().or_else(|| {

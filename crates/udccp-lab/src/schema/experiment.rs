@@ -144,6 +144,7 @@ impl Experiment {
         for key in ["table", "variant", "figure"] {
             check_ids(&root, key, faults);
         }
+        check_figure_ids(&root, faults);
         let (id, path) = (id?, path.to_owned());
         let root = root.clone();
         Some(Self {
@@ -253,6 +254,19 @@ fn check_ids(root: &Node, key: &str, faults: &Faults) {
             let fault = format!("two [[{key}]] are called \"{}\"", id.label());
             faults.push(Diagnostic::at(&id.span, fault));
         }
+    }
+}
+
+/// Tables and figures stand in one page, where a link leads to either by its `id`.
+fn check_figure_ids(root: &Node, faults: &Faults) {
+    let tables = ids(root, "table");
+    let Some(Value::List(figures)) = root.get("figure").map(|n| &n.value) else { return };
+    let ids = figures.iter().filter_map(|n| n.get("id"));
+    for id in ids.filter(|id| tables.contains(&id.label())) {
+        let name = id.label();
+        let fault = format!("a [[table]] and a [[figure]] are called \"{name}\"");
+        let hint = format!("write id = \"{name}-figure\" for the figure");
+        faults.push(Diagnostic::at(&id.span, fault).hint(hint));
     }
 }
 

@@ -139,6 +139,7 @@ impl Reference {
                 value.spread = of.map(|c| (c.column, kind)).or(value.spread);
             }
         }
+        reference.check_numbers(&csv, file_span, faults)?;
         reference.rows = csv.rows;
         reference.check_names(context, table, file_span);
         Some(reference)
@@ -164,6 +165,26 @@ impl Reference {
             return None;
         }
         Some(())
+    }
+
+    /// What is neither a number nor a mark for "no value" would be no value without a word.
+    fn check_numbers(&self, csv: &Csv, span: &Span, faults: &Faults) -> Option<()> {
+        let of = |v: &ValueColumn| [Some(v.column), v.spread.map(|(column, _)| column)];
+        let columns = || self.values.iter().flat_map(of).flatten();
+        let mut is_fine = true;
+        for (row, line) in csv.rows.iter().zip(&csv.lines) {
+            for (cell, column) in columns().map(|c| (&row[c], &csv.headers[c])) {
+                if cell.parse::<f64>().is_ok_and(f64::is_finite) || is_dash(cell) {
+                    continue;
+                }
+                let fault =
+                    format!("{}:{line}: column `{column}` has \"{cell}\", no number", csv.name);
+                let hint = "a published \"no value\" is written as an empty field, \"-\" or \"–\"";
+                faults.push(Diagnostic::at(span, fault).hint(hint));
+                is_fine = false;
+            }
+        }
+        is_fine.then_some(())
     }
 
     /// A value of a named axis that the file never mentions is a slip, not a missing number.
@@ -282,6 +303,8 @@ struct Csv {
     name: String,
     headers: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// The line of each row, from 1.
+    lines: Vec<usize>,
 }
 
 impl Csv {
@@ -294,7 +317,7 @@ impl Csv {
         let fields = |l: &str| l.split(',').map(|f| f.trim().to_owned()).collect::<Vec<_>>();
         let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty());
         let headers = lines.next().map(|(_, l)| fields(l)).unwrap_or_default();
-        let mut rows = Vec::new();
+        let (mut rows, mut numbers) = (Vec::new(), Vec::new());
         for (i, line) in lines {
             let row = fields(line);
             if row.len() != headers.len() {
@@ -308,8 +331,9 @@ impl Csv {
                 return None;
             }
             rows.push(row);
+            numbers.push(i + 1);
         }
-        Some(Self { name: name.to_owned(), headers, rows })
+        Some(Self { name: name.to_owned(), headers, rows, lines: numbers })
     }
 
     /// The index of the column that `node` names.

@@ -190,6 +190,13 @@ impl Shown {
                 None
             }
             (None, None) => reader.need::<Metric>("metric").map(|_| Vec::new()),
+            (Some(table), None) if matches!(table.value, Value::Table(_)) => {
+                let fault = "`metric` is one word; a metric with keys of its own stands in a list";
+                let hint = "write metrics = [{ metric = \"goodput\", digits = 2 }], or the keys \
+                            beside `metric`";
+                faults.push(Diagnostic::at(&table.span, fault).hint(hint));
+                None
+            }
             (Some(word), None) => {
                 let metric = Metric::from_node(word, faults)?;
                 Some(vec![plan?.of(metric, None, node, faults)?])

@@ -1,5 +1,7 @@
 //! A small experiment for tests: seconds of a slow path, four points.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::path::Path;
 
 use udccp_lab::document;

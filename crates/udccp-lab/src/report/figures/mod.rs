@@ -1,6 +1,7 @@
 //! The figures of an experiment: tables drawn against one of their keys, runs over time, computed
 //! curves.
 
+mod change;
 mod curve;
 mod look;
 mod place;

@@ -4,8 +4,8 @@ use udccp_metrics::{Summary, jain};
 
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale};
-use super::Drawn;
 use super::look::{Look, looks};
+use super::{Drawn, change};
 use crate::analysis::{Analysis, in_words};
 use crate::plan::Task;
 use crate::protocol::{self, Protocol};
@@ -146,9 +146,9 @@ fn chart(
     })
 }
 
-/// Starts and stops of flows, within the time that is drawn.
+/// Starts and stops of flows and changes of links, within the time that is drawn.
 fn events(task: &Task, begin: f64, end: f64) -> Vec<(f64, String)> {
-    let mut events = Vec::new();
+    let mut events = change::events(&task.scenario);
     for flow in &task.scenario.flows {
         events.push((flow.start.as_secs_f64(), format!("{} starts", flow.name)));
         events.extend(flow.stop.map(|s| (s.as_secs_f64(), format!("{} stops", flow.name))));
