@@ -3,8 +3,9 @@
 use udccp_base::Duration;
 use udccp_link::DelayHistogram;
 use udccp_metrics::{
-    Measured, Undefined, coefficient_of_variation, epsilon, goodput_ratio_percent, jain,
-    jain_over_time, log_utility, loss_event_percent, loss_percent, max_min_ratio, throughput_mbps,
+    Measured, Undefined, coefficient_of_variation, epsilon, equation_ratio, goodput_ratio_percent,
+    jain, jain_over_time, log_utility, loss_event_percent, loss_percent, max_min_ratio,
+    throughput_mbps,
 };
 use udccp_sim::{FlowResult, FlowSample, RunResult};
 
@@ -52,10 +53,14 @@ fn flow_record(
     let span_s = window.span.as_secs_f64();
     let mut keep = |key: &str, value| record.keep(format!("flows.{}.{key}", found.name), value);
     let (sent, jitter) = (window.sent.packets, &window.jitter);
-    let events = congestion_events(found, measure);
+    let lost = loss_percent(sent, sent - window.dropped.min(sent));
+    let event_percent = congestion_events(found, measure).and_then(|e| loss_event_percent(e, sent));
     let crossing = found.crossings.first().ok_or(Undefined::NoSamples);
     let rates: Vec<f64> =
         inside(&found.series, measure).map(|s| s.throughput().as_mbps()).collect();
+    let against_equation = |percent: f64| {
+        equation_ratio(sent as f64 / span_s, mean_rtt(found, measure)?, percent / 100.0)
+    };
     FlowRecord {
         name: found.name.clone(),
         protocol: flow.protocol.name.to_owned(),
@@ -76,10 +81,12 @@ fn flow_record(
             goodput_ratio_percent(window.goodput_bytes, window.sent.bytes),
         ),
         smoothness: keep("smoothness", coefficient_of_variation(&rates)),
-        loss_percent: keep("loss_percent", loss_percent(sent, sent - window.dropped.min(sent))),
-        loss_event_percent: keep(
-            "loss_event_percent",
-            events.and_then(|e| loss_event_percent(e, sent)),
+        loss_percent: keep("loss_percent", lost),
+        loss_event_percent: keep("loss_event_percent", event_percent),
+        equation_ratio: keep("equation_ratio", lost.and_then(against_equation)),
+        equation_ratio_of_events: keep(
+            "equation_ratio_of_events",
+            event_percent.and_then(against_equation),
         ),
         delay_ms: keep("delay_ms", milliseconds(window.delay.mean())),
         delay_quantiles_ms: quantiles(&window.delay, |q, v| {
@@ -114,6 +121,13 @@ fn inside<'a>(
 ) -> impl Iterator<Item = &'a FlowSample> + use<'a> {
     let (from, to) = (measure.from, measure.to);
     series.iter().filter(move |s| s.end > from && s.end <= to)
+}
+
+/// Mean of the sender's smoothed round-trip times at the ends of the intervals, in seconds.
+fn mean_rtt(found: &FlowResult, measure: &Measure) -> Result<f64, Undefined> {
+    let known = inside(&found.series, measure).filter_map(|s| s.probe.srtt);
+    let (sum, n) = known.fold((0.0, 0_u32), |(sum, n), rtt| (sum + rtt.as_secs_f64(), n + 1));
+    if n == 0 { Err(Undefined::NoSamples) } else { Ok(sum / f64::from(n)) }
 }
 
 /// Congestion events of the sender in the measured part of the run.

@@ -61,6 +61,8 @@ pub enum Marker {
     Arrow,
     /// An arrow down.
     ArrowDown,
+    /// ▰
+    Slanted,
 }
 
 /// One protocol.
@@ -119,6 +121,16 @@ pub const PROTOCOLS: &[Protocol] = &[
         family: Family::Dccp,
         colour: "#b8860b",
         marker: Marker::ArrowDown,
+    },
+    Protocol {
+        name: "dccp/ccid4",
+        short: "ccid4",
+        title: "DCCP CCID 4",
+        about: "TCP-friendly rate control for small packets (RFC 5622, RFC 4828), the protocol \
+                code of this project",
+        family: Family::Dccp,
+        colour: "#9d6bd6",
+        marker: Marker::Slanted,
     },
     tcp(
         ["tcp/newreno", "newreno", "TCP NewReno"],

@@ -73,6 +73,12 @@ pub struct FlowRecord {
     /// Congestion events of the sender, of packets sent, in percent.
     #[serde(default)]
     pub loss_event_percent: Option<f64>,
+    /// Packets sent over those of the throughput equation at the packet loss.
+    #[serde(default)]
+    pub equation_ratio: Option<f64>,
+    /// The same at the loss event rate.
+    #[serde(default)]
+    pub equation_ratio_of_events: Option<f64>,
     /// Mean one-way delay of data packets.
     pub delay_ms: Option<f64>,
     /// Distribution of the one-way delay of data packets.

@@ -30,7 +30,8 @@ pub use nru::{FlowNru, share_ratio, usage_db, usage_of_mean, weight};
 pub use nru_system::{Case, SystemNru};
 pub use rate::{throughput_mbps, utilisation_percent};
 pub use response::{
-    aggressiveness, largest_reduction, power, recovery_time, responsiveness, tcp_friendly_rate,
+    aggressiveness, equation_ratio, largest_reduction, power, recovery_time, responsiveness,
+    tcp_friendly_rate,
 };
 pub use share::{
     epsilon, geometric_mean, log_utility, max_min_ratio, max_min_shares, potential_delay,

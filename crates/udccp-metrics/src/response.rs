@@ -28,6 +28,21 @@ pub fn tcp_friendly_rate(rtt_s: f64, loss: f64) -> Measured {
     Ok(1.2 / (rtt_s * loss.sqrt()))
 }
 
+/// A sender's packets a second over those of the TCP throughput equation, `1 / (R f(p))` with
+/// `f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)` (RFC 5348 section 3.1, t_RTO = 4 R, b = 1):
+/// 1 where it keeps to the equation, more where it is faster. `p` is in 0..=1.
+///
+/// # Errors
+/// [`Undefined::ZeroReference`] when time or `p` is zero, [`Undefined::BadInput`].
+pub fn equation_ratio(packets_per_s: f64, rtt_s: f64, p: f64) -> Measured {
+    check(&[packets_per_s, rtt_s, p])?;
+    if rtt_s == 0.0 || p == 0.0 {
+        return Err(Undefined::ZeroReference);
+    }
+    let f = (2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
+    Ok(packets_per_s * rtt_s * f)
+}
+
 /// Responsiveness: round-trip times of lasting congestion until the sending rate has halved
 /// (RFC 5166 section 2.2.1). `rates` holds the rate before the congestion, then one a round trip.
 ///
@@ -80,6 +95,16 @@ pub fn recovery_time(rates: &[f64], times_s: &[f64], epoch_s: f64, level: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_equation_is_that_of_the_table_of_rfc_4828() {
+        // Table 1: kB/s of 1500-byte packets at 100 ms.
+        for (p, kilobytes) in [(0.001, 576.12), (0.01, 168.61), (0.1, 26.58), (0.3, 2.93)] {
+            let ratio = equation_ratio(kilobytes * 1e3 / 1500.0, 0.1, p).unwrap();
+            assert!((ratio - 1.0).abs() < 0.01, "{p}: {ratio}");
+        }
+        assert_eq!(equation_ratio(1.0, 0.1, 0.0), Err(Undefined::ZeroReference));
+    }
 
     #[test]
     fn tcp_at_one_percent_and_100_ms_sends_120_packets_a_second() {

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use udccp_base::Duration;
 use udccp_wire::ServiceCode;
 
-use crate::ccid::{Ccid2Config, Ccid3Config, CcidRegistry};
+use crate::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
 use crate::error::ConfigError;
 
 /// Largest Sequence Window, 2^46 - 1 (RFC 4340 section 7.5.2).
@@ -151,6 +151,8 @@ pub struct ConnectionConfig {
     pub ccid2: Ccid2Config,
     /// Settings of CCID 3.
     pub ccid3: Ccid3Config,
+    /// Settings of CCID 4.
+    pub ccid4: Ccid4Config,
     /// First Sequence Window in packets, 32..2^46 (default 100, RFC 4340 section 7.5.2). It is
     /// raised as the congestion window needs it.
     pub sequence_window: u64,
@@ -222,6 +224,7 @@ impl Default for ConnectionConfig {
             rx_ccids: vec![2],
             ccid2: Ccid2Config::default(),
             ccid3: Ccid3Config::default(),
+            ccid4: Ccid4Config::default(),
             sequence_window: 100,
             send_queue_packets: 128,
             send_queue_bytes: 256 << 10,

@@ -231,3 +231,21 @@ fn reports_on_data_packets_are_ignored() {
     pair.net.deliver(CLIENT, acknowledgement);
     assert_ne!(pair.stats(CLIENT).x_bytes_per_sec, x);
 }
+
+#[test]
+fn a_receiver_that_sends_no_ack_vectors_asks_for_no_acknowledgement_of_them() {
+    let mut pair = connect(9, both(&[3]), both(&[3]));
+    pair.net.faults = Faults { loss: 0.1, ..Faults::default() };
+    let syncs = std::sync::Arc::new(std::sync::Mutex::new(0));
+    let tally = syncs.clone();
+    pair.net.filter = Some(Box::new(move |from, d: &Datagram| {
+        let view = PacketView::new(&d.header, d.transport_len()).unwrap();
+        *tally.lock().unwrap() +=
+            u32::from(from == SERVER && view.packet_type() == PacketType::Sync);
+        true
+    }));
+    // Long enough for more runs of losses than an Ack Vector holds.
+    let got = stream(&mut pair, ms(60_000));
+    assert!(got > 3000, "{got}");
+    assert_eq!(*syncs.lock().unwrap(), 0);
+}

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use udccp_proto::ccid::{Ccid2Config, Ccid3Config, CcidRegistry};
+use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
 use udccp_proto::{ConnectionConfig, InitCookies, QueuePolicy};
 
 use crate::io::RECV_BUFFER_BYTES;
 
-/// CCID 3's nofeedback timer is not shorter, unless set otherwise.
+/// The nofeedback timer of CCIDs 3 and 4 is not shorter, unless set otherwise.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long an Init Cookie may be used, unless set otherwise.
@@ -91,7 +91,7 @@ impl EndpointOptions {
         self
     }
 
-    /// The CCIDs that connections can use, experimental ones included (default: CCIDs 2 and 3).
+    /// The CCIDs that connections can use, experimental ones included (default: CCIDs 2, 3 and 4).
     #[must_use]
     pub fn ccids(mut self, ccids: CcidRegistry) -> Self {
         self.ccids = ccids;
@@ -128,15 +128,18 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
+        // As in Linux: a process may have to wait that long for its turn.
+        let tfrc = Ccid3Config { least_timeout: LEAST_TIMEOUT.into(), ..Ccid3Config::default() };
         let config = ConnectionConfig {
             // Room for a few full batches, so that a writer finds the next one filled.
             send_queue_packets: 512,
             send_queue_bytes: 1 << 20,
-            // CCID 2 where the peer has it in its list; a peer that insists on CCID 3 has its way.
-            tx_ccids: vec![2, 3],
-            rx_ccids: vec![2, 3],
-            // As in Linux: a process may have to wait that long for its turn.
-            ccid3: Ccid3Config { least_timeout: LEAST_TIMEOUT.into(), ..Ccid3Config::default() },
+            // CCID 2 where the peer has it in its list; a peer that insists on CCID 3 or 4 has its
+            // way.
+            tx_ccids: vec![2, 3, 4],
+            rx_ccids: vec![2, 3, 4],
+            ccid3: tfrc.clone(),
+            ccid4: Ccid4Config { tfrc, ..Ccid4Config::default() },
             ..ConnectionConfig::default()
         };
         Self {
@@ -165,9 +168,9 @@ macro_rules! setters {
 }
 
 setters! {
-    /// CCIDs for the data that we send, best first (default 2, 3). The listener's order counts.
+    /// CCIDs for the data that we send, best first (default 2, 3, 4). The listener's order counts.
     tx_ccids: Vec<u8> = tx_ccids;
-    /// CCIDs for the data that we receive, best first (default 2, 3).
+    /// CCIDs for the data that we receive, best first (default 2, 3, 4).
     rx_ccids: Vec<u8> = rx_ccids;
     /// First Sequence Window in packets, 32 and up (default 100; it grows as needed).
     sequence_window: u64 = sequence_window;
@@ -204,6 +207,8 @@ setters! {
     ccid2: Ccid2Config = ccid2;
     /// Settings of CCID 3: oscillation reduction, history discounting, pacing.
     ccid3: Ccid3Config = ccid3;
+    /// Settings of CCID 4: those of CCID 3, and the size of headers.
+    ccid4: Ccid4Config = ccid4;
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     silence_timeout: Duration = silence_timeout.into();
     /// How long `close` may take to deliver what is queued (default 5 s).
@@ -230,7 +235,7 @@ impl Options {
         Self::default()
     }
 
-    /// One CCID and no other, both ways (default: 2, or 3 if the peer asks for it alone).
+    /// One CCID and no other, both ways (default: 2, or 3 or 4 if the peer asks for it alone).
     #[must_use]
     pub fn ccid(mut self, ccid: u8) -> Self {
         self.config.tx_ccids = vec![ccid];

@@ -18,8 +18,8 @@ pub(crate) struct NetArgs {
     #[arg(long, value_name = "PORT")]
     pub(crate) udp_port: Option<u16>,
     /// Congestion control for the data of both sides: a CCID number, or one of the experiments
-    /// `cubic` and `bbr`, which both ends must name [default: 2; a listener takes 3 too, if asked
-    /// for]
+    /// `cubic` and `bbr`, which both ends must name [default: 2; a listener takes 3 and 4 too, if
+    /// asked for]
     #[arg(long, value_name = "N|NAME", value_parser = ccid)]
     pub(crate) ccid: Option<u8>,
     /// Local IP address [default: every address]

@@ -78,6 +78,10 @@ fn flow_value(flow: &FlowRecord, metric: Metric) -> Found {
         Metric::Smoothness => ("smoothness", flow.smoothness),
         Metric::Loss => ("loss_percent", flow.loss_percent),
         Metric::LossEvents => ("loss_event_percent", flow.loss_event_percent),
+        Metric::EquationRatio => ("equation_ratio", flow.equation_ratio),
+        Metric::EquationRatioOfEvents => {
+            ("equation_ratio_of_events", flow.equation_ratio_of_events)
+        }
         Metric::Delay => ("delay_ms", flow.delay_ms),
         Metric::DelayP95 => ("delay_quantiles_ms.p95", flow.delay_quantiles_ms.p95),
         Metric::DelayP99 => ("delay_quantiles_ms.p99", flow.delay_quantiles_ms.p99),

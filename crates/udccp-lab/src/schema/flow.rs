@@ -84,9 +84,9 @@ pub struct DccpOptions {
     pub min_rto: Option<Duration>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
-    /// CCID 3: lowers the rate while the round-trip time is above its mean.
+    /// CCIDs 3 and 4: lowers the rate while the round-trip time is above its mean.
     pub oscillation_reduction: Option<bool>,
-    /// CCID 3: lets old loss intervals count less during a long one.
+    /// CCIDs 3 and 4: lets old loss intervals count less during a long one.
     pub history_discounting: Option<bool>,
     /// The host's timers fire only at multiples of this, as in a kernel with a coarse clock.
     pub timer_tick: Option<Duration>,

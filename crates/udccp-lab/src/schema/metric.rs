@@ -31,6 +31,10 @@ words! {
     Loss = "loss",
     /// Congestion events of the sender, of packets sent.
     LossEvents = "loss-events",
+    /// Packets sent, of those that the throughput equation allows at the packet loss.
+    EquationRatio = "equation-ratio",
+    /// The same at the loss event rate.
+    EquationRatioOfEvents = "equation-ratio-of-events",
     /// Mean one-way delay.
     Delay = "delay",
     /// 95th percentile of the one-way delay.
@@ -96,6 +100,8 @@ impl Metric {
             | Self::Epsilon
             | Self::LogUtility
             | Self::Smoothness
+            | Self::EquationRatio
+            | Self::EquationRatioOfEvents
             | Self::NruStability
             | Self::Harm => Kind::Index,
             Self::Throughput | Self::Goodput | Self::RouterThroughput | Self::RouterBothWays => {
@@ -150,6 +156,8 @@ impl Metric {
             Self::Smoothness => "Variation of the bit rate",
             Self::Loss => "Packet loss",
             Self::LossEvents => "Loss event rate",
+            Self::EquationRatio => "Rate over the equation's at the packet loss",
+            Self::EquationRatioOfEvents => "Rate over the equation's at the loss event rate",
             Self::Delay => "One-way delay",
             Self::DelayP95 => "One-way delay, 95th percentile",
             Self::DelayP99 => "One-way delay, 99th percentile",
@@ -187,6 +195,8 @@ impl Metric {
                 | Self::Smoothness
                 | Self::Loss
                 | Self::LossEvents
+                | Self::EquationRatio
+                | Self::EquationRatioOfEvents
                 | Self::Delay
                 | Self::DelayP95
                 | Self::DelayP99

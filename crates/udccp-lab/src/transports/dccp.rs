@@ -5,7 +5,7 @@ use udccp_base::{
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
-use udccp_proto::ccid::{CcidRegistry, ccid2, ccid3, experimental};
+use udccp_proto::ccid::{Ccid3Config, CcidRegistry, ccid2, ccid3, ccid4, experimental};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
     ListenerId, SendError, State,
@@ -85,7 +85,8 @@ fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
     let ccid = ccid_of(flow.protocol.name);
     (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
     ccid2_options(&mut config, options);
-    ccid3_options(&mut config, options);
+    tfrc_options(&mut config.ccid3, options);
+    tfrc_options(&mut config.ccid4.tfrc, options);
     config.check().map_err(|e| e.to_string())?;
     Ok(config)
 }
@@ -94,6 +95,7 @@ fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
 fn ccid_of(protocol: &str) -> u8 {
     match protocol {
         "dccp/ccid3" => ccid3::NUMBER,
+        "dccp/ccid4" => ccid4::NUMBER,
         "dccp/cubic" => experimental::CUBIC,
         "dccp/bbr" => experimental::BBR,
         _ => ccid2::NUMBER,
@@ -119,16 +121,15 @@ fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     }
 }
 
-fn ccid3_options(config: &mut ConnectionConfig, options: &DccpOptions) {
-    let ccid3 = &mut config.ccid3;
+fn tfrc_options(tfrc: &mut Ccid3Config, options: &DccpOptions) {
     if let Some(tick) = options.timer_tick {
-        ccid3.granularity = tick;
+        tfrc.granularity = tick;
     }
     if let Some(reduce) = options.oscillation_reduction {
-        ccid3.oscillation_reduction = reduce;
+        tfrc.oscillation_reduction = reduce;
     }
     if let Some(discount) = options.history_discounting {
-        ccid3.history_discounting = discount;
+        tfrc.history_discounting = discount;
     }
 }
 

@@ -20,6 +20,7 @@
 mod boxed;
 pub mod ccid2;
 pub mod ccid3;
+pub mod ccid4;
 pub mod experimental;
 mod receiver;
 mod registry;
@@ -29,6 +30,7 @@ pub mod tfrc;
 pub use boxed::{CloneReceiver, CloneSender};
 pub use ccid2::Ccid2Config;
 pub use ccid3::Ccid3Config;
+pub use ccid4::Ccid4Config;
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub use sender::{

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
 use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
+use crate::ccid::ccid4::{self, Ccid4Config};
 use crate::ccid::{CcidReceiver, CcidSender};
 
 /// What a half-connection starts with.
@@ -17,6 +18,8 @@ pub struct CcidSetup<'a> {
     pub ccid2: &'a Ccid2Config,
     /// Settings of CCID 3.
     pub ccid3: &'a Ccid3Config,
+    /// Settings of CCID 4.
+    pub ccid4: &'a Ccid4Config,
 }
 
 /// Makes the two halves of one CCID.
@@ -77,11 +80,13 @@ impl CcidRegistry {
 
 impl Default for CcidRegistry {
     //= 4340-10-2
-    /// CCIDs 2 and 3.
+    /// CCIDs 2, 3 and 4.
     fn default() -> Self {
         let ccid2: Arc<dyn CcidFactory> = Arc::new(Ccid2Factory);
         let ccid3: Arc<dyn CcidFactory> = Arc::new(Ccid3Factory);
-        Self { factories: BTreeMap::from([(ccid2::NUMBER, ccid2), (ccid3::NUMBER, ccid3)]) }
+        let ccid4: Arc<dyn CcidFactory> = Arc::new(Ccid4Factory);
+        let all = [(ccid2::NUMBER, ccid2), (ccid3::NUMBER, ccid3), (ccid4::NUMBER, ccid4)];
+        Self { factories: BTreeMap::from(all) }
     }
 }
 
@@ -111,18 +116,33 @@ impl CcidFactory for Ccid3Factory {
     }
 }
 
+#[derive(Debug)]
+struct Ccid4Factory;
+
+impl CcidFactory for Ccid4Factory {
+    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+        Box::new(ccid4::sender(setup.ccid4, setup.packet_size_bytes))
+    }
+
+    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+        Box::new(ccid4::receiver(setup.ccid4, setup.packet_size_bytes))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     //= 4340-10-2 test
-    fn ccids_2_and_3_are_there_from_the_start() {
+    fn ccids_2_3_and_4_are_there_from_the_start() {
         let registry = CcidRegistry::default();
-        assert_eq!(registry.numbers().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(registry.numbers().collect::<Vec<_>>(), [2, 3, 4]);
         let (ccid2, ccid3) = (Ccid2Config::default(), Ccid3Config::default());
-        let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &ccid2, ccid3: &ccid3 };
-        for n in [2, 3] {
+        let ccid4 = Ccid4Config::default();
+        let setup =
+            CcidSetup { packet_size_bytes: 1400, ccid2: &ccid2, ccid3: &ccid3, ccid4: &ccid4 };
+        for n in [2, 3, 4] {
             let factory = registry.get(n).unwrap();
             assert_eq!((factory.sender(&setup).ccid(), factory.receiver(&setup).ccid()), (n, n));
         }
@@ -133,7 +153,7 @@ mod tests {
         let mut registry = CcidRegistry::default();
         assert_eq!(registry.register(250, Arc::new(Ccid2Factory)), Ok(()));
         assert_eq!(registry.register(2, Arc::new(Ccid2Factory)), Err(RegistryError::Taken(2)));
-        assert!(registry.get(250).is_some() && registry.get(4).is_none());
+        assert!(registry.get(250).is_some() && registry.get(5).is_none());
         assert!(CcidRegistry::empty().get(2).is_none());
     }
 }

@@ -4,7 +4,7 @@ use udccp_wire::{FeatureNumber, ResetCode, option_kind};
 
 use super::{Connection, Ctx, Received};
 use crate::ccid::{CcidFactory, CcidSetup, FeatureNeed};
-use crate::config::MAX_SEQUENCE_WINDOW;
+use crate::config::{ConnectionConfig, MAX_SEQUENCE_WINDOW};
 use crate::features::{Location, PacketContext};
 
 /// The connection was reset.
@@ -71,7 +71,8 @@ impl Connection {
 
     fn ccid_setup(&self) -> CcidSetup<'_> {
         let packet_size_bytes = self.path.mps() as u32;
-        CcidSetup { packet_size_bytes, ccid2: &self.config.ccid2, ccid3: &self.config.ccid3 }
+        let ConnectionConfig { ccid2, ccid3, ccid4, .. } = &*self.config;
+        CcidSetup { packet_size_bytes, ccid2, ccid3, ccid4 }
     }
 
     fn factory<'r>(

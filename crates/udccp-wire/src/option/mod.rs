@@ -242,6 +242,7 @@ impl<'a> OptionRef<'a> {
             PacketType::Listen => false,
             //= 4340-5.8-8
             //= 4340-5.8.2-2
+            //= 5622-8-1
             PacketType::Data => matches!(
                 self,
                 Self::Padding

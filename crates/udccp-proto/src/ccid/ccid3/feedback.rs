@@ -5,19 +5,22 @@ use udccp_wire::{LossInterval, OptionRef, RawOptions};
 use crate::ccid::AckInfo;
 
 /// Loss intervals that are of any use: NINTERVAL + 1.
-pub(super) const MOST_INTERVALS: usize = 9;
+pub(crate) const MOST_INTERVALS: usize = 9;
 
 /// What an acknowledgement says in CCID 3's own options.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Options {
+pub(crate) struct Options {
     /// Bytes per second.
-    pub(super) receive_rate: Option<u32>,
+    pub(crate) receive_rate: Option<u32>,
     /// Data packets for each loss event; `u32::MAX` where there was none.
-    pub(super) loss_event_rate: Option<u32>,
+    pub(crate) loss_event_rate: Option<u32>,
     /// Skip Length.
-    pub(super) skip: u8,
+    pub(crate) skip: u8,
     intervals: [LossInterval; MOST_INTERVALS],
     known: usize,
+    /// Drop Counts of the intervals; CCID 4 has them.
+    drops: [u32; MOST_INTERVALS],
+    counted: usize,
 }
 
 impl Options {
@@ -25,7 +28,7 @@ impl Options {
     //= 4342-8.3-2
     //= 4342-8.5-1
     //= 4342-8.6-2
-    pub(super) fn read(ack: &AckInfo<'_>) -> Self {
+    pub(crate) fn read(ack: &AckInfo<'_>) -> Self {
         let mut this = Self::default();
         let mut reports = 0;
         for raw in RawOptions::new(ack.ccid_options).flatten() {
@@ -40,10 +43,31 @@ impl Options {
                     }
                     reports += 1;
                 }
+                Ok(OptionRef::DroppedPackets(counts)) => this.count(counts),
                 _ => {}
             }
         }
         this
+    }
+
+    //= 5622-8.7-5
+    fn count(&mut self, counts: &[u8]) {
+        for count in OptionRef::drop_counts(counts) {
+            if let Some(place) = self.drops.get_mut(self.counted) {
+                *place = count;
+                self.counted += 1;
+            }
+        }
+    }
+
+    /// Lost or marked packets of an interval: no more than its lossy part is long, and as many
+    /// where nothing was reported.
+    //= 5622-8.7-4
+    //= 5622-8.7-6
+    //= 5622-8.7-8
+    pub(crate) fn drops(&self, index: usize) -> u32 {
+        let most = self.intervals[index].loss_length;
+        self.drops[..self.counted].get(index).map_or(most, |&count| count.min(most))
     }
 
     fn add(&mut self, intervals: &[u8]) {
@@ -56,7 +80,7 @@ impl Options {
     }
 
     /// Loss intervals, newest first; empty where there is no such option.
-    pub(super) fn intervals(&self) -> &[LossInterval] {
+    pub(crate) fn intervals(&self) -> &[LossInterval] {
         &self.intervals[..self.known]
     }
 }

@@ -6,12 +6,12 @@
 //! round-trip time.
 
 mod config;
-mod feedback;
+pub(super) mod feedback;
 mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
-mod verify;
+pub(super) mod verify;
 
 pub use config::{Ccid3Config, SegmentSizeRule};
 pub use receiver::Ccid3Receiver;

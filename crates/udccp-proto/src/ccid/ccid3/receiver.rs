@@ -5,7 +5,8 @@ use udccp_wire::{LossInterval, OptionRef, Seqno};
 
 use super::{Ccid3Config, NUMBER};
 use crate::ccid::tfrc::{
-    Arrived, CounterRtt, LossHistory, NINTERVAL, Rate, ReceiveRate, counter_distance, equation,
+    Arrived, CounterRtt, LossHistory, NINTERVAL, Rate, ReceiveRate, SmallPackets, counter_distance,
+    equation,
 };
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 
@@ -21,6 +22,8 @@ const ONE_RTT: u8 = 4;
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
 /// Least rate that the first loss interval stands for, packets in a round-trip time.
 const LEAST_TARGET: f64 = 0.5;
+/// Bytes of a Drop Count.
+const COUNT_LEN: usize = 3;
 /// Elapsed Time, Receive Rate, Loss Event Rate.
 const FIXED_OPTIONS: usize = 6 + 6 + 6;
 
@@ -29,6 +32,9 @@ const FIXED_OPTIONS: usize = 6 + 6 + 6;
 /// data stops in between.
 #[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
+    ccid: u8,
+    /// What CCID 4 does otherwise.
+    small: Option<SmallPackets>,
     history: LossHistory,
     rate: ReceiveRate,
     counter_rtt: CounterRtt,
@@ -52,8 +58,15 @@ pub struct Ccid3Receiver {
 impl Ccid3Receiver {
     /// A receiver that has seen nothing.
     pub fn new(config: &Ccid3Config) -> Self {
+        Self::with(NUMBER, config, None)
+    }
+
+    /// A receiver of CCID 3 or, for small packets, of CCID 4.
+    pub(crate) fn with(ccid: u8, config: &Ccid3Config, small: Option<SmallPackets>) -> Self {
         Self {
-            history: LossHistory::new(config.history_discounting),
+            ccid,
+            history: LossHistory::new(config.history_discounting, small.is_some()),
+            small,
             rate: ReceiveRate::default(),
             counter_rtt: CounterRtt::default(),
             rtt: DEFAULT_RTT,
@@ -99,9 +112,24 @@ impl Ccid3Receiver {
         self.deadline.get_or_insert((since + self.rtt / 4 * 5).max(now));
     }
 
+    /// The data of Dropped Packets, and its length.
+    //= 5622-8.7-2
+    //= 5622-8.7-3
+    fn drop_counts(&self) -> ([u8; (NINTERVAL + 1) * COUNT_LEN], usize) {
+        let mut bytes = [0; (NINTERVAL + 1) * COUNT_LEN];
+        let mut len = 0;
+        for count in self.history.drop_counts() {
+            bytes[len..len + COUNT_LEN].copy_from_slice(&count.to_be_bytes()[1..]);
+            len += COUNT_LEN;
+        }
+        (bytes, len)
+    }
+
     /// Bytes of options that a feedback packet needs.
     fn options_len(&self) -> usize {
-        FIXED_OPTIONS + 3 + self.history.report().1.count() * LossInterval::LEN
+        let intervals = self.history.report().1.count();
+        let counts = if self.small.is_some() { 2 + intervals * COUNT_LEN } else { 0 };
+        FIXED_OPTIONS + 3 + intervals * LossInterval::LEN + counts
     }
 }
 
@@ -110,18 +138,26 @@ impl Ccid3Receiver {
 //= 5348-6.3.1-1
 //= 5348-6.3.1-2
 //= 5348-6.3.1-4
-fn first_interval(rate: &ReceiveRate, now: Instant, rtt: Duration) -> u32 {
-    let s = rate.mean_size();
-    let floor = Rate::of(u64::from(s), rtt).scaled(LEAST_TARGET);
-    let target = rate.largest().max(rate.rate(now, rtt)).max(floor);
-    let p = equation::loss_event_rate(s, rtt, target);
+//= 4828-1-1
+fn first_interval(
+    rate: &ReceiveRate,
+    small: Option<&SmallPackets>,
+    now: Instant,
+    rtt: Duration,
+) -> u32 {
+    let bytes = rate.mean_size();
+    let s = small.map_or(bytes.into(), |small| small.segment(bytes));
+    let floor = Rate::of(u64::from(s.nominal), rtt).scaled(LEAST_TARGET);
+    let measured = rate.largest().max(rate.rate(now, rtt));
+    let target = measured.with_headers(s).max(floor);
+    let p = equation::loss_event_rate(s.nominal, rtt, target);
     // The rate may be so high that no loss event rate is small enough.
     (1.0 / p).min(LONGEST_INTERVAL) as u32
 }
 
 impl CcidReceiver for Ccid3Receiver {
     fn ccid(&self) -> u8 {
-        NUMBER
+        self.ccid
     }
 
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
@@ -138,8 +174,9 @@ impl CcidReceiver for Ccid3Receiver {
             ecn: packet.ecn,
             ndp: packet.ndp_count.unwrap_or(0),
         };
-        let (rate, rtt) = (&self.rate, self.rtt);
-        let change = self.history.on_packet(arrived, &|| first_interval(rate, now, rtt));
+        let (rate, rtt, small) = (&self.rate, self.rtt, self.small.as_ref());
+        let first = || first_interval(rate, small, now, rtt);
+        let change = self.history.on_packet(arrived, &first);
         //= 5348-6-2
         if change.new_event || change.removed_event {
             self.has_news = true;
@@ -185,13 +222,16 @@ impl CcidReceiver for Ccid3Receiver {
         let p = self.history.rate();
         let inverse = if p > 0.0 { libm::ceil(1.0 / p) as u32 } else { u32::MAX };
         let rate = x_recv.bytes_per_sec() as u32;
+        let (counts, counts_len) = self.drop_counts();
         let complete = [
             OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX)),
             OptionRef::ReceiveRate(rate),
             OptionRef::LossIntervals { skip_length, intervals: &bytes[..len] },
             OptionRef::LossEventRate(inverse),
+            OptionRef::DroppedPackets(&counts[..counts_len]),
         ]
         .iter()
+        .take(if self.small.is_some() { 5 } else { 4 })
         .all(|option| sink.option(option));
         self.written = complete.then_some(x_recv);
     }

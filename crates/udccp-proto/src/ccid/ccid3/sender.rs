@@ -6,12 +6,12 @@ use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureNumber, Seqno};
 
 use super::feedback::Options;
-use super::verify::Verifier;
+use super::verify::{Sending, Verifier};
 use super::{Ccid3Config, NUMBER, SegmentSizeRule};
 use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::tfrc::{
-    DataLimited, Rate, RateControl, RatePacer, Report, SegmentSize, Sent, SentLog, WindowCounter,
-    equation,
+    DataLimited, MinInterval, Rate, RateControl, RatePacer, Report, Segment, SegmentSize, Sent,
+    SentLog, SmallPackets, WindowCounter, equation,
 };
 use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, SendVerdict, SentInfo,
@@ -48,6 +48,9 @@ const NEEDED: [FeatureNeed; 2] = [
 /// The sender half of CCID 3.
 #[derive(Clone, Debug)]
 pub struct Ccid3Sender {
+    ccid: u8,
+    /// What CCID 4 does otherwise.
+    small: Option<(SmallPackets, MinInterval)>,
     config: Ccid3Config,
     rate: RateControl,
     pacer: RatePacer,
@@ -86,7 +89,23 @@ pub struct Ccid3Sender {
 impl Ccid3Sender {
     /// A sender of packets of up to `packet_size_bytes` of data.
     pub fn new(config: &Ccid3Config, packet_size_bytes: u32) -> Self {
+        Self::with(NUMBER, config, packet_size_bytes, None)
+    }
+
+    /// A sender of CCID 3 or, for small packets, of CCID 4.
+    pub(crate) fn with(
+        ccid: u8,
+        config: &Ccid3Config,
+        packet_size_bytes: u32,
+        small: Option<SmallPackets>,
+    ) -> Self {
+        let counts_losses = small.is_some();
         Self {
+            ccid,
+            small: small.map(|small| {
+                let gate = MinInterval::new(small.min_interval, config.granularity);
+                (small, gate)
+            }),
             config: config.clone(),
             rate: RateControl::new(config.oscillation_reduction, config.least_timeout),
             pacer: RatePacer::new(config.granularity, config.max_credit),
@@ -95,7 +114,7 @@ impl Ccid3Sender {
             counter: WindowCounter::default(),
             stamped: 0,
             log: SentLog::default(),
-            verifier: Verifier::new(config.history_discounting),
+            verifier: Verifier::new(config.history_discounting, counts_losses),
             data_limited: DataLimited::default(),
             data_sent: 0,
             acked: None,
@@ -117,17 +136,27 @@ impl Ccid3Sender {
 
     /// s.
     //= 4342-5.3-1
-    fn segment(&self) -> u32 {
-        match self.config.segment_size {
+    //= 5622-5-1
+    //= 4828-3-5
+    fn segment(&self) -> Segment {
+        let bytes = match self.config.segment_size {
             SegmentSizeRule::Mean => self.size.bytes(),
             SegmentSizeRule::Maximum => self.max_size,
-        }
+        };
+        self.small.as_ref().map_or(bytes.into(), |(small, _)| small.segment(bytes))
     }
 
     /// t_ipi.
     fn interval(&self) -> Duration {
         let s = self.segment();
-        self.rate.instantaneous(s).interval(s)
+        let interval = self.rate.instantaneous(s).interval(s.bytes);
+        self.small.as_ref().map_or(interval, |(small, _)| interval.max(small.min_interval))
+    }
+
+    /// The nofeedback timer: packets have to leave before feedback can come.
+    fn timeout(&self) -> Duration {
+        let timeout = self.rate.timeout(self.segment());
+        self.small.as_ref().map_or(timeout, |(small, _)| timeout.max(small.min_interval * 2))
     }
 
     /// Packets sent that no feedback covered yet.
@@ -143,7 +172,7 @@ impl Ccid3Sender {
     }
 
     fn set_no_feedback_timer(&mut self, now: Instant) {
-        self.no_feedback = Some(now + self.rate.timeout(self.segment()));
+        self.no_feedback = Some(now + self.timeout());
         self.sent_since_set = false;
     }
 
@@ -167,11 +196,12 @@ impl Ccid3Sender {
         if !options.intervals().is_empty() {
             if self.loss_events == 0 {
                 // A receiver cannot have seen more than was ever allowed before the first loss.
-                let p = equation::loss_event_rate(self.segment(), rtt, self.fastest);
+                let s = self.segment();
+                let p = equation::loss_event_rate(s.nominal, rtt, self.fastest.with_headers(s));
                 self.first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
             }
-            let most = self.first_at_most;
-            let fresh = self.verifier.take(ack.ackno, options, &self.log, most).ok()?;
+            let sending = Sending { log: &self.log, rtt, first_at_most: self.first_at_most };
+            let fresh = self.verifier.take(ack.ackno, options, &sending).ok()?;
             return Some((self.verifier.rate(), fresh));
         }
         //= 4342-6.1.1-2
@@ -191,7 +221,7 @@ impl Ccid3Sender {
             return x_recv;
         }
         let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-        let one = Rate::of(u64::from(self.segment()), rtt);
+        let one = Rate::of(u64::from(self.segment().bytes), rtt);
         let less = one.scaled(dropped as f64);
         let bound = x_recv.minus(less).max(x_recv.min(one));
         x_recv.min(bound.halved())
@@ -267,7 +297,8 @@ impl Ccid3Sender {
             out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
             out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
             self.acked = Some((ackno, sent.data));
-            self.counter.on_ack(now, sent.counter);
+            let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+            self.counter.on_ack(now, sent.counter, rtt);
         }
         self.log.forget_before(ackno);
     }
@@ -289,7 +320,7 @@ impl Ccid3Sender {
 
 impl CcidSender for Ccid3Sender {
     fn ccid(&self) -> u8 {
-        NUMBER
+        self.ccid
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
@@ -302,7 +333,10 @@ impl CcidSender for Ccid3Sender {
         if self.in_flight() >= self.in_flight_limit {
             return SendVerdict::Blocked;
         }
-        let at = self.pacer.next(self.interval(), self.rate.rtt());
+        let mut at = self.pacer.next(self.interval(), self.rate.rtt());
+        if let Some((_, gate)) = &self.small {
+            at = at.max(gate.next());
+        }
         if at > now {
             self.wake = Some(at);
             return SendVerdict::At(at);
@@ -328,6 +362,9 @@ impl CcidSender for Ccid3Sender {
             return;
         }
         self.size.on_sent(packet.size_bytes);
+        if let Some((_, gate)) = &mut self.small {
+            gate.on_sent(now);
+        }
         self.rate.on_data_sent(now);
         let (interval, rtt) = (self.interval(), self.rate.rtt());
         if self.pacer.on_sent(now, interval, rtt) {
@@ -374,7 +411,7 @@ impl CcidSender for Ccid3Sender {
     fn seq_window_needed(&self) -> u64 {
         let s = self.segment();
         let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-        let packets = self.rate.allowed(s).bytes_in(rtt) / u64::from(s);
+        let packets = self.rate.allowed(s).bytes_in(rtt) / u64::from(s.bytes);
         (packets.saturating_mul(ROUNDS_IN_SEQUENCE_WINDOW)).max(LEAST_SEQUENCE_WINDOW)
     }
 
@@ -403,7 +440,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn rto(&self) -> Duration {
-        self.rate.timeout(self.segment())
+        self.timeout()
     }
 
     fn metrics(&self) -> CcidMetrics {

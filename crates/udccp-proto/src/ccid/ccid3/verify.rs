@@ -1,9 +1,10 @@
 //! Holding the reported loss intervals against what was sent (RFC 4342 section 9.2).
 
+use udccp_base::Duration;
 use udccp_wire::{LossInterval, Seqno};
 
 use super::feedback::{MOST_INTERVALS, Options};
-use crate::ccid::tfrc::{LossAverage, NDUPACK, SentLog};
+use crate::ccid::tfrc::{LossAverage, NDUPACK, SHORT_ROUNDS, SentLog, SmallPackets};
 
 /// Numbers before the first packet that this half sent: the handshake's.
 const HANDSHAKE_NUMBERS: u64 = 64;
@@ -14,7 +15,7 @@ const MAX_CORRUPT: usize = 16;
 
 /// Why a Loss Intervals option is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lie {
+pub(crate) enum Lie {
     /// It reaches back before the first packet.
     BeforeFirst,
     /// It leaves out more than the packets that may yet arrive.
@@ -31,27 +32,53 @@ struct Event {
     start: Seqno,
     /// Data packets from its start to the next event's.
     data: u32,
+    /// Of those, packets lost or marked.
+    drops: u32,
+    /// Whether it and what follows lasted two round-trip times at most.
+    is_short: bool,
+}
+
+impl Event {
+    fn length(&self) -> f64 {
+        SmallPackets::length(self.data.into(), self.drops.into(), self.is_short)
+    }
+}
+
+/// What the sender knows of its packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending<'a> {
+    pub(crate) log: &'a SentLog,
+    pub(crate) rtt: Duration,
+    /// The most that the interval before the first loss is believed to be.
+    pub(crate) first_at_most: u32,
 }
 
 /// The sender's own record of loss intervals.
 #[derive(Clone, Debug)]
-pub(super) struct Verifier {
+pub(crate) struct Verifier {
     average: LossAverage,
     /// Where the intervals of `average` start, newest first.
     starts: [Seqno; MOST_INTERVALS],
+    /// Which of them were short when they ended.
+    was_short: [bool; MOST_INTERVALS],
+    /// Whether short intervals count their losses (RFC 4828 section 4.4).
+    counts_losses: bool,
     /// Packets with corrupt data: each counts as marked, whatever the receiver makes of it.
     corrupt: Vec<Seqno>,
     /// Intervals that hold more loss events than the receiver could see.
-    pub(super) split: u64,
+    pub(crate) split: u64,
     /// Options that were not believed.
-    pub(super) lies: u64,
+    pub(crate) lies: u64,
 }
 
 impl Verifier {
-    pub(super) fn new(discounting: bool) -> Self {
+    /// `counts_losses` is for small packets: RFC 4828.
+    pub(crate) fn new(discounting: bool, counts_losses: bool) -> Self {
         Self {
             average: LossAverage::new(discounting),
             starts: [Seqno::ZERO; MOST_INTERVALS],
+            was_short: [false; MOST_INTERVALS],
+            counts_losses,
             corrupt: Vec::new(),
             split: 0,
             lies: 0,
@@ -59,32 +86,33 @@ impl Verifier {
     }
 
     /// The loss event rate by our own reckoning.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.average.rate()
     }
 
     /// A packet arrived with corrupt data.
-    pub(super) fn on_corrupt(&mut self, seq: Seqno) {
+    pub(crate) fn on_corrupt(&mut self, seq: Seqno) {
         if self.corrupt.len() == MAX_CORRUPT {
             self.corrupt.remove(0);
         }
         self.corrupt.push(seq);
     }
 
-    /// Takes an option; returns how many loss events are new. `first_at_most` bounds the length of
-    /// the interval before the first loss.
-    pub(super) fn take(
+    /// Takes an option; returns how many loss events are new.
+    pub(crate) fn take(
         &mut self,
         ackno: Seqno,
         options: &Options,
-        log: &SentLog,
-        first_at_most: u32,
+        sending: &Sending<'_>,
     ) -> Result<u64, Lie> {
-        let checked = check(ackno, options, log).inspect_err(|_| self.lies += 1);
+        let checked = check(ackno, options, sending.log).inspect_err(|_| self.lies += 1);
         let mut end = checked?;
         let mut events = Events::default();
-        for interval in options.intervals() {
-            end = self.add(&mut events, interval, end, log, first_at_most);
+        for (i, interval) in options.intervals().iter().enumerate() {
+            end = self.add(&mut events, interval, options.drops(i), end, sending);
+        }
+        if self.counts_losses {
+            mark_short(&mut events, ackno, sending);
         }
         Ok(self.adopt(&events))
     }
@@ -94,17 +122,18 @@ impl Verifier {
         &mut self,
         events: &mut Events,
         interval: &LossInterval,
+        drops: u32,
         end: Seqno,
-        log: &SentLog,
-        first_at_most: u32,
+        sending: &Sending<'_>,
     ) -> Seqno {
+        let log = sending.log;
         let lossless = end.sub(u64::from(interval.lossless_length));
         let start = lossless.sub(u64::from(interval.loss_length));
         let data = interval.data_length;
         let is_first = interval.loss_length == 0;
         if is_first {
-            let data = if data == 0 { 0 } else { data.min(first_at_most).max(1) };
-            self.cut(events, start, end, lossless, data, log);
+            let data = if data == 0 { 0 } else { data.min(sending.first_at_most).max(1) };
+            self.cut(events, Event { start, data, ..Event::default() }, end, lossless, log);
             return start;
         }
         let mut splits = [start; MOST_INTERVALS];
@@ -122,9 +151,10 @@ impl Verifier {
             // Each part has its share of the data packets, by packet numbers.
             let total = end.distance_from(start).max(1) as u64;
             let span = part_end.distance_from(part).max(1) as u64;
-            let share = (u64::from(data) * span / total).max(1);
-            let share = u32::try_from(share).unwrap_or(u32::MAX);
-            self.cut(events, part, part_end, lossless.max(part), share, log);
+            let share = |n: u32| u32::try_from((u64::from(n) * span / total).max(1));
+            let [data, drops] = [data, drops].map(|n| share(n).unwrap_or(u32::MAX));
+            let event = Event { start: part, data, drops, is_short: false };
+            self.cut(events, event, part_end, lossless.max(part), log);
             part_end = part;
         }
         start
@@ -132,15 +162,8 @@ impl Verifier {
 
     /// Adds one event, cut in two at a packet with corrupt data a round-trip time after its start.
     //= 4340-11.7.2-7
-    fn cut(
-        &self,
-        events: &mut Events,
-        start: Seqno,
-        end: Seqno,
-        lossless: Seqno,
-        data: u32,
-        log: &SentLog,
-    ) {
+    fn cut(&self, events: &mut Events, event: Event, end: Seqno, lossless: Seqno, log: &SentLog) {
+        let Event { start, data, .. } = event;
         let within = |seq: &&Seqno| {
             let later = match (log.counter(**seq), log.counter(start)) {
                 (Some(mark), Some(before)) => mark > before + LONGEST_EVENT,
@@ -150,10 +173,11 @@ impl Verifier {
         };
         if let Some(&mark) = self.corrupt.iter().rev().find(within) {
             let packets = |a: Seqno, b: Seqno| b.distance_from(a).clamp(1, 0xff_ffff) as u32;
-            events.push(Event { start: mark, data: packets(mark, end) });
-            events.push(Event { start, data: packets(start, mark) });
+            let drops = 1;
+            events.push(Event { start: mark, data: packets(mark, end), drops, is_short: false });
+            events.push(Event { data: packets(start, mark), ..event });
         } else {
-            events.push(Event { start, data });
+            events.push(event);
         }
     }
 
@@ -170,7 +194,9 @@ impl Verifier {
         let fresh = match at {
             Some(at) => {
                 for i in (0..at).rev() {
-                    self.average.begin(events[i + 1].data);
+                    self.average.begin(events[i + 1].length());
+                    self.was_short[0] = events[i + 1].is_short;
+                    self.was_short.rotate_right(1);
                     self.starts.rotate_right(1);
                     self.starts[0] = events[i].start;
                 }
@@ -178,9 +204,13 @@ impl Verifier {
             }
             None => self.rebuild(events, newest),
         };
-        for (i, event) in events.iter().enumerate() {
+        self.was_short[0] = events[0].is_short;
+        self.average.set_short(events[0].is_short);
+        for (i, &event) in events.iter().enumerate() {
             if self.starts[i] == event.start && event.data > 0 {
-                self.average.set(i, event.data);
+                // How long an interval lasted is decided once: the round-trip time changes.
+                let event = Event { is_short: self.was_short[i], ..event };
+                self.average.set(i, event.length());
             }
         }
         fresh as u64
@@ -191,10 +221,10 @@ impl Verifier {
         let oldest = events.len() - 1;
         self.average.start(events[oldest].data);
         for event in events[1..oldest].iter().rev() {
-            self.average.begin(event.data);
+            self.average.begin(event.length());
         }
-        for (start, event) in self.starts.iter_mut().zip(events) {
-            *start = event.start;
+        for (i, event) in events.iter().enumerate() {
+            (self.starts[i], self.was_short[i]) = (event.start, event.is_short);
         }
         let is_new = |e: &&Event| newest.is_none_or(|n| e.start.is_after(n));
         events[..oldest].iter().filter(is_new).count()
@@ -218,6 +248,17 @@ impl Events {
 
     fn get(&self) -> &[Event] {
         &self.all[..self.known]
+    }
+}
+
+/// Marks the events that lasted, with what follows, two round-trip times at most.
+fn mark_short(events: &mut Events, ackno: Seqno, sending: &Sending<'_>) {
+    let mut until = sending.log.time(ackno);
+    for event in &mut events.all[..events.known] {
+        let began = sending.log.time(event.start);
+        event.is_short = event.drops > 0
+            && matches!((began, until), (Some(b), Some(u)) if u - b <= sending.rtt * SHORT_ROUNDS);
+        until = began;
     }
 }
 

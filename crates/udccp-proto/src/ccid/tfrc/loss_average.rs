@@ -11,36 +11,39 @@ const THRESHOLD: f64 = 0.25;
 #[derive(Clone, Debug)]
 pub struct LossAverage {
     /// Lengths in data packets.
-    lengths: [u32; NINTERVAL + 1],
+    lengths: [f64; NINTERVAL + 1],
     /// DF_i.
     discounts: [f64; NINTERVAL + 1],
     /// Intervals known, the current one included; 0 before the first loss.
     known: usize,
     /// Whether old intervals lose weight during a long one.
     discounting: bool,
+    /// Whether the current interval does not count yet (RFC 4828 section 3).
+    is_short: bool,
 }
 
 impl LossAverage {
     //= 5348-5.5-2
     /// No loss yet. `discounting` turns history discounting on (section 5.5).
     pub fn new(discounting: bool) -> Self {
-        Self { lengths: [0; NINTERVAL + 1], discounts: [1.0; NINTERVAL + 1], known: 0, discounting }
+        let (lengths, discounts) = ([0.0; NINTERVAL + 1], [1.0; NINTERVAL + 1]);
+        Self { lengths, discounts, known: 0, discounting, is_short: false }
     }
 
     /// The lengths in data packets, newest first; the first is the current interval.
-    pub fn lengths(&self) -> &[u32] {
+    pub fn lengths(&self) -> &[f64] {
         &self.lengths[..self.known]
     }
 
     /// The first loss event: the interval before it counts as `first` packets.
     pub fn start(&mut self, first: u32) {
         *self = Self::new(self.discounting);
-        (self.lengths[0], self.lengths[1]) = (1, first.max(1));
+        (self.lengths[0], self.lengths[1]) = (1.0, f64::from(first.max(1)));
         self.known = 2;
     }
 
     /// A new loss event: the current interval ended with `length` packets.
-    pub fn begin(&mut self, length: u32) {
+    pub fn begin(&mut self, length: f64) {
         self.set_current(length);
         let general = self.general();
         for discount in &mut self.discounts[1..] {
@@ -48,19 +51,25 @@ impl LossAverage {
         }
         self.lengths.rotate_right(1);
         self.discounts.rotate_right(1);
-        (self.lengths[0], self.discounts[0]) = (1, 1.0);
+        (self.lengths[0], self.discounts[0]) = (1.0, 1.0);
         self.known = (self.known + 1).min(NINTERVAL + 1);
     }
 
     /// The current interval has this length now.
-    pub fn set_current(&mut self, length: u32) {
+    pub fn set_current(&mut self, length: f64) {
         self.set(0, length);
     }
 
+    /// Whether the current interval is short and must not count yet (RFC 4828 section 3).
+    //= 4828-3-9
+    pub fn set_short(&mut self, is_short: bool) {
+        self.is_short = is_short;
+    }
+
     /// Interval `index`, counted from the current one, has this length.
-    pub fn set(&mut self, index: usize, length: u32) {
+    pub fn set(&mut self, index: usize, length: f64) {
         if index < self.known {
-            self.lengths[index] = length.max(1);
+            self.lengths[index] = length.max(1.0);
         }
     }
 
@@ -69,7 +78,7 @@ impl LossAverage {
         if index + 1 >= self.known {
             return;
         }
-        let joined = self.lengths[index].saturating_add(self.lengths[index + 1]);
+        let joined = self.lengths[index] + self.lengths[index + 1];
         self.lengths.copy_within(index + 1.., index);
         self.discounts.copy_within(index + 1.., index);
         self.lengths[index] = joined;
@@ -89,8 +98,8 @@ impl LossAverage {
     //= 5348-5.5-1
     fn general(&self) -> f64 {
         let (total, weight) = self.closed_sums();
-        let (current, mean) = (f64::from(self.lengths[0]), total / weight);
-        if self.discounting && weight > 0.0 && current > 2.0 * mean {
+        let (current, mean) = (self.lengths[0], total / weight);
+        if self.discounting && !self.is_short && weight > 0.0 && current > 2.0 * mean {
             (2.0 * mean / current).max(THRESHOLD)
         } else {
             1.0
@@ -102,7 +111,7 @@ impl LossAverage {
         let mut sums = (0.0, 0.0);
         for (i, weight) in WEIGHTS.iter().enumerate().take(self.closed()) {
             let weight = weight * self.discounts[i + 1];
-            sums.0 += f64::from(self.lengths[i + 1]) * weight;
+            sums.0 += self.lengths[i + 1] * weight;
             sums.1 += weight;
         }
         sums
@@ -113,14 +122,18 @@ impl LossAverage {
         if self.known < 2 {
             return 0.0;
         }
+        let (closed_total, closed_weights) = self.closed_sums();
+        let without_current = closed_weights / closed_total;
+        if self.is_short {
+            return without_current.min(1.0);
+        }
         let general = self.general();
-        let (mut total, mut weights) = (f64::from(self.lengths[0]) * WEIGHTS[0], WEIGHTS[0]);
+        let (mut total, mut weights) = (self.lengths[0] * WEIGHTS[0], WEIGHTS[0]);
         for (i, weight) in WEIGHTS.iter().enumerate().take(self.closed()).skip(1) {
             let weight = weight * self.discounts[i] * general;
-            total += f64::from(self.lengths[i]) * weight;
+            total += self.lengths[i] * weight;
             weights += weight;
         }
-        let (closed_total, closed_weights) = self.closed_sums();
-        (weights / total).min(closed_weights / closed_total).min(1.0)
+        (weights / total).min(without_current).min(1.0)
     }
 }

@@ -11,10 +11,12 @@ use udccp_base::Ecn;
 use udccp_wire::{LossInterval, Seqno};
 
 use super::counter_rtt::distance;
-use super::{LossAverage, NDUPACK, NINTERVAL};
+use super::{LossAverage, NDUPACK, NINTERVAL, SHORT_ROUNDS, SmallPackets};
 
 /// Counter steps within one loss event: a round-trip time.
 const ONE_RTT: u8 = 4;
+/// Counter steps of a short loss interval at most.
+const SHORT_STEPS: u64 = SHORT_ROUNDS * ONE_RTT as u64;
 
 /// A packet that arrived for the first time.
 #[derive(Clone, Copy, Debug)]
@@ -44,15 +46,18 @@ struct Interval {
     lossless: Seqno,
     /// Lost or marked data packets.
     losses: u64,
-    /// Data packets, received or thought lost.
+    /// Data packets, received or thought lost; as many as the rate before the first loss stands
+    /// for, where it is the interval before that.
     data: u64,
+    /// Counter steps since the packet before its start.
+    steps: u64,
     /// Parity of ECT(1) among the lossless part's data packets.
     nonce: bool,
 }
 
 impl Interval {
     fn from(start: Seqno) -> Self {
-        Self { start, lossless: start, losses: 0, data: 0, nonce: false }
+        Self { start, lossless: start, losses: 0, data: 0, steps: 0, nonce: false }
     }
 }
 
@@ -74,11 +79,15 @@ pub(crate) struct LossHistory {
     event_counter: Option<u8>,
     /// A packet more than a round-trip time after X_prev is settled.
     event_is_over: bool,
+    /// Whether short intervals count their losses (RFC 4828 section 4.4).
+    counts_losses: bool,
 }
 
 impl LossHistory {
-    pub(crate) fn new(discounting: bool) -> Self {
+    /// No packet yet. `counts_losses` is for small packets: RFC 4828.
+    pub(crate) fn new(discounting: bool, counts_losses: bool) -> Self {
         Self {
+            counts_losses,
             settled: None,
             greatest: Seqno::ZERO,
             waiting: VecDeque::with_capacity(NDUPACK + 1),
@@ -114,9 +123,20 @@ impl LossHistory {
         let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
         self.waiting.insert(at, packet);
         self.settle_what_can_be(first, &mut change);
-        let data = self.intervals[0].data;
-        self.average.set_current(u32::try_from(data).unwrap_or(u32::MAX));
+        self.average.set_current(self.length(0));
+        self.average.set_short(self.is_short(0));
         change
+    }
+
+    fn is_short(&self, index: usize) -> bool {
+        let interval = &self.intervals[index];
+        self.counts_losses && interval.losses > 0 && interval.steps <= SHORT_STEPS
+    }
+
+    /// What an interval counts as.
+    fn length(&self, index: usize) -> f64 {
+        let Interval { data, losses, .. } = self.intervals[index];
+        SmallPackets::length(data, losses, self.is_short(index))
     }
 
     fn settle_what_can_be(&mut self, first: &dyn Fn() -> u32, change: &mut Change) {
@@ -156,11 +176,12 @@ impl LossHistory {
     fn lose(&mut self, start: Seqno, count: u64, first: &dyn Fn() -> u32, change: &mut Change) {
         //= 4342-6.1-1
         if self.event_is_over {
-            let ended = self.intervals[0];
             if self.average.lengths().is_empty() {
-                self.average.start(first());
+                let first = first();
+                self.average.start(first);
+                self.intervals[0].data = u64::from(first);
             } else {
-                self.average.begin(u32::try_from(ended.data).unwrap_or(u32::MAX));
+                self.average.begin(self.length(0));
             }
             self.intervals.push_front(Interval::from(start));
             self.intervals.truncate(NINTERVAL + 1);
@@ -187,6 +208,7 @@ impl LossHistory {
         // Before the first data packet there is no X_prev; its own counter is the nearest.
         let before = *self.event_counter.get_or_insert(ccval);
         self.event_is_over |= distance(before, ccval) > ONE_RTT;
+        current.steps += u64::from(distance(self.last_counter.unwrap_or(ccval), ccval));
         self.last_counter = Some(ccval);
     }
 
@@ -204,13 +226,16 @@ impl LossHistory {
         interval.losses = interval.losses.saturating_sub(1);
         let joined = *interval;
         if joined.losses > 0 || index + 1 >= self.intervals.len() {
+            self.average.set(index, self.length(index));
             return false;
         }
         self.intervals.remove(index);
         let before = &mut self.intervals[index];
         before.data += joined.data;
         before.nonce ^= joined.nonce;
+        before.steps += joined.steps;
         self.average.join(index);
+        self.average.set(index, self.length(index));
         self.event_is_over |= index == 0;
         true
     }
@@ -227,14 +252,9 @@ impl LossHistory {
         // A longer hole that may yet be filled counts with what came before it for now.
         let skip = unsettled.min(NDUPACK as i64) as u8;
         let mut end = self.greatest.sub(u64::from(skip)).next();
-        let lengths = self.average.lengths();
-        let intervals = self.intervals.iter().enumerate().map(move |(i, interval)| {
-            let is_first = interval.losses == 0;
-            let data = if i == 0 && !is_first {
-                interval.data
-            } else {
-                u64::from(lengths.get(i).copied().unwrap_or(0))
-            };
+        let has_loss = !self.average.lengths().is_empty();
+        let intervals = self.intervals.iter().map(move |interval| {
+            let data = if has_loss { interval.data } else { 0 };
             let of = |from: Seqno, to: Seqno| u32::try_from(to.distance_from(from)).unwrap_or(0);
             let reported = LossInterval {
                 lossless_length: of(interval.lossless, end),
@@ -246,5 +266,12 @@ impl LossHistory {
             reported
         });
         (skip, intervals)
+    }
+
+    /// Drop Counts of the intervals that are reported, newest first (RFC 5622 section 8.7).
+    //= 5622-8.7-1
+    //= 5622-8.7-7
+    pub(crate) fn drop_counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.intervals.iter().map(|i| u32::try_from(i.losses).unwrap_or(u32::MAX).min(0xff_ffff))
     }
 }

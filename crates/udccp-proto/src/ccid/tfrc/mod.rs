@@ -1,8 +1,9 @@
 //! TCP-Friendly Rate Control (RFC 5348): the parts that CCIDs 3 and 4 share.
 //!
 //! Sender side: `rate_control` (the allowed rate X), `x_recv_set`, `data_limited`, `pacer`,
-//! `segment_size`, `sent_log` and `window_counter`. Receiver side: `loss_history` (from packets to
-//! loss events), `receive_rate`, `counter_rtt`. Both: [`equation`] and `loss_average`.
+//! `segment_size`, `sent_log`, `small_packets` (what RFC 4828 changes) and `window_counter`.
+//! Receiver side: `loss_history` (from packets to loss events), `receive_rate`, `counter_rtt`.
+//! Both: [`equation`] and `loss_average`.
 
 mod counter_rtt;
 mod data_limited;
@@ -15,6 +16,7 @@ mod rate_control;
 mod receive_rate;
 mod segment_size;
 mod sent_log;
+mod small_packets;
 #[cfg(test)]
 mod tests;
 mod window_counter;
@@ -28,8 +30,9 @@ pub(crate) use pacer::RatePacer;
 pub use rate::Rate;
 pub(crate) use rate_control::{RateControl, Report};
 pub(crate) use receive_rate::ReceiveRate;
-pub(crate) use segment_size::SegmentSize;
+pub(crate) use segment_size::{Segment, SegmentSize};
 pub(crate) use sent_log::{Sent, SentLog};
+pub(crate) use small_packets::{MinInterval, SHORT_ROUNDS, SmallPackets};
 pub(crate) use window_counter::WindowCounter;
 
 /// Loss intervals that the average weighs: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.

@@ -2,7 +2,7 @@
 
 use udccp_base::Duration;
 
-use super::MAX_BACK_OFF_SECS;
+use super::{MAX_BACK_OFF_SECS, Segment};
 
 const NANOS: u128 = 1_000_000_000;
 
@@ -38,6 +38,28 @@ impl Rate {
     /// One segment every 64 seconds: s/t_mbi.
     pub const fn lowest(segment_bytes: u32) -> Self {
         Self(segment_bytes as u64)
+    }
+
+    /// What is left for data of a rate that has to carry the headers as well
+    /// (RFC 4828 section 4.2).
+    //= 4828-3-4
+    #[must_use]
+    pub(crate) fn without_headers(self, s: Segment) -> Self {
+        if s.header == 0 || self == Self::MAX {
+            return self;
+        }
+        let left = u128::from(self.0) * u128::from(s.bytes) / u128::from(s.bytes + s.header);
+        Self(left as u64)
+    }
+
+    /// The rate that leaves this one for data.
+    #[must_use]
+    pub(crate) fn with_headers(self, s: Segment) -> Self {
+        if s.header == 0 {
+            return self;
+        }
+        let all = u128::from(self.0) * u128::from(s.bytes + s.header) / u128::from(s.bytes.max(1));
+        Self(u64::try_from(all).unwrap_or(u64::MAX))
     }
 
     /// Bytes in a second.

@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Instant};
 
 use super::x_recv_set::XRecvSet;
-use super::{Rate, equation};
+use super::{Rate, Segment, equation};
 
 /// W_init in bytes is at most this, or two segments (RFC 3390).
 const INITIAL_BYTES: u32 = 4380;
@@ -82,46 +82,55 @@ impl RateControl {
     }
 
     /// X, where nothing decided it yet one segment a second.
-    pub(crate) fn allowed(&self, s: u32) -> Rate {
-        self.x.unwrap_or_else(|| Rate::from_bytes_per_sec(u64::from(s)))
+    pub(crate) fn allowed(&self, s: impl Into<Segment>) -> Rate {
+        self.x.unwrap_or_else(|| Rate::from_bytes_per_sec(u64::from(s.into().bytes)))
     }
 
     /// X_inst: the rate to send at now.
     //= 5348-4.5-1
     //= 5348-4.5-3
-    pub(crate) fn instantaneous(&self, s: u32) -> Rate {
+    pub(crate) fn instantaneous(&self, s: impl Into<Segment>) -> Rate {
+        let s = s.into();
         let x = self.allowed(s);
         match self.square_roots {
             Some((latest, mean)) if self.reduces_oscillation => {
-                x.scaled(mean / latest).max(Rate::lowest(s))
+                x.scaled(mean / latest).max(Self::lowest(s))
             }
             _ => x,
         }
     }
 
     /// The nofeedback timer's length: max(4R, 2s/X).
-    pub(crate) fn timeout(&self, s: u32) -> Duration {
+    pub(crate) fn timeout(&self, s: impl Into<Segment>) -> Duration {
+        let s = s.into();
+        let two_packets = self.allowed(s).interval(s.bytes) * 2;
         match self.rtt {
-            Some(rtt) => (rtt * 4).max(self.allowed(s).interval(s) * 2).max(self.least_timeout),
-            None => FIRST_TIMEOUT.max(self.allowed(s).interval(s) * 2),
+            Some(rtt) => (rtt * 4).max(two_packets).max(self.least_timeout),
+            None => FIRST_TIMEOUT.max(two_packets),
         }
     }
 
     /// initial_rate = W_init/R.
     //= 5348-4.2-1
-    fn initial_rate(s: u32, rtt: Duration) -> Rate {
-        let window = s.saturating_mul(4).min(INITIAL_BYTES.max(s.saturating_mul(2)));
-        Rate::of(u64::from(window), rtt)
+    fn initial_rate(s: Segment, rtt: Duration) -> Rate {
+        let (two, four) = (s.nominal.saturating_mul(2), s.nominal.saturating_mul(4));
+        let window = four.min(INITIAL_BYTES.max(two));
+        Rate::of(u64::from(window), rtt).without_headers(s)
+    }
+
+    /// s/t_mbi.
+    fn lowest(s: Segment) -> Rate {
+        Rate::lowest(s.nominal).without_headers(s).max(Rate::lowest(1))
     }
 
     /// The handshake measured a round-trip time.
-    pub(crate) fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration, s: u32) {
+    pub(crate) fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration, s: impl Into<Segment>) {
         if self.rtt.is_none() && !self.has_feedback {
-            self.take_first_rtt(now, rtt.max(LEAST_RTT), s);
+            self.take_first_rtt(now, rtt.max(LEAST_RTT), s.into());
         }
     }
 
-    fn take_first_rtt(&mut self, now: Instant, rtt: Duration, s: u32) {
+    fn take_first_rtt(&mut self, now: Instant, rtt: Duration, s: Segment) {
         self.rtt = Some(rtt);
         self.min_rtt = Some(rtt);
         self.x = Some(Self::initial_rate(s, rtt));
@@ -129,9 +138,9 @@ impl RateControl {
     }
 
     /// The segment size became known only now: the initial rate follows it.
-    pub(crate) fn on_first_segment(&mut self, s: u32) {
+    pub(crate) fn on_first_segment(&mut self, s: impl Into<Segment>) {
         if let (Some(rtt), false) = (self.rtt, self.has_feedback) {
-            self.x = Some(Self::initial_rate(s, rtt));
+            self.x = Some(Self::initial_rate(s.into(), rtt));
         }
     }
 
@@ -142,7 +151,8 @@ impl RateControl {
 
     /// Feedback arrived.
     //= 5348-4.3-1
-    pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: u32) {
+    pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: impl Into<Segment>) {
+        let s = s.into();
         let had_rtt = self.rtt.is_some();
         if let Some(sample) = report.rtt {
             self.take_rtt(sample.max(LEAST_RTT));
@@ -156,9 +166,11 @@ impl RateControl {
             self.last_doubled = now;
         }
         if self.loss_event_rate > 0.0 {
-            self.x_bps = equation::throughput(s, rtt, self.loss_event_rate);
+            let x_bps = equation::throughput(s.nominal, rtt, self.loss_event_rate);
+            // What the receiver reports is data alone, and so is the limit that follows from it.
+            self.x_bps = x_bps.without_headers(s);
             if had_rtt {
-                self.x = Some(self.x_bps.min(recv_limit).max(Rate::lowest(s)));
+                self.x = Some(self.x_bps.min(recv_limit).max(Self::lowest(s)));
             }
         } else if had_rtt && now - self.last_doubled >= rtt {
             let doubled = self.allowed(s).doubled();
@@ -204,7 +216,13 @@ impl RateControl {
     /// The nofeedback timer expired. `idle` says that nothing was sent since it was set. Returns
     /// whether the rate was cut.
     //= 5348-4.4-1
-    pub(crate) fn on_no_feedback(&mut self, now: Instant, idle: bool, s: u32) -> bool {
+    pub(crate) fn on_no_feedback(
+        &mut self,
+        now: Instant,
+        idle: bool,
+        s: impl Into<Segment>,
+    ) -> bool {
+        let s = s.into();
         let x_recv = self.x_recv_set.as_ref().map_or(Rate::MAX, XRecvSet::max);
         let has_loss = self.loss_event_rate > 0.0;
         if let (Some(rtt), true) = (self.rtt, idle) {
@@ -221,7 +239,7 @@ impl RateControl {
             return false;
         }
         if !has_loss {
-            self.x = Some(self.allowed(s).halved().max(Rate::lowest(s)));
+            self.x = Some(self.allowed(s).halved().max(Self::lowest(s)));
         } else if self.x_bps > x_recv.doubled() {
             self.update_limits(now, x_recv, s);
         } else {
@@ -231,10 +249,10 @@ impl RateControl {
     }
 
     /// Update_Limits.
-    fn update_limits(&mut self, now: Instant, timer_limit: Rate, s: u32) {
-        let limit = timer_limit.max(Rate::lowest(s));
+    fn update_limits(&mut self, now: Instant, timer_limit: Rate, s: Segment) {
+        let limit = timer_limit.max(Self::lowest(s));
         let set = self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
         set.replace(now, limit.halved());
-        self.x = Some(self.x_bps.min(limit).max(Rate::lowest(s)));
+        self.x = Some(self.x_bps.min(limit).max(Self::lowest(s)));
     }
 }

@@ -1,5 +1,23 @@
 //! The segment size s of the throughput equation.
 
+/// Sizes that go into the allowed rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Data in a packet, in the mean, bytes.
+    pub(crate) bytes: u32,
+    /// s of the throughput equation.
+    pub(crate) nominal: u32,
+    /// Headers that the allowed rate pays for as well, bytes.
+    pub(crate) header: u32,
+}
+
+impl From<u32> for Segment {
+    /// The segment size of plain TFRC.
+    fn from(bytes: u32) -> Self {
+        Self { bytes, nominal: bytes, header: 0 }
+    }
+}
+
 /// Loss intervals that the mean covers (RFC 5348 section 4.1).
 const INTERVALS: usize = 4;
 

@@ -27,8 +27,8 @@ pub(crate) struct SentLog {
     /// The number of the first packet in `packets`.
     base: Option<Seqno>,
     packets: VecDeque<Sent>,
-    /// First packet with each value of the window counter.
-    steps: VecDeque<(Seqno, u64)>,
+    /// First packet with each value of the window counter, and when it left.
+    steps: VecDeque<(Seqno, u64, Instant)>,
     first: Option<Seqno>,
 }
 
@@ -43,11 +43,11 @@ impl SentLog {
         if self.packets.len() == MAX_PACKETS {
             self.drop_front();
         }
-        if self.steps.back().is_none_or(|&(_, counter)| counter != sent.counter) {
+        if self.steps.back().is_none_or(|&(_, counter, _)| counter != sent.counter) {
             if self.steps.len() == MAX_STEPS {
                 self.steps.pop_front();
             }
-            self.steps.push_back((seq, sent.counter));
+            self.steps.push_back((seq, sent.counter, sent.at));
         }
         self.packets.push_back(sent);
     }
@@ -82,13 +82,22 @@ impl SentLog {
 
     /// The window counter that a packet had; `None` where that is forgotten.
     pub(crate) fn counter(&self, seq: Seqno) -> Option<u64> {
-        let after = self.steps.partition_point(|&(first, _)| first.at_most(seq));
-        self.steps.get(after.checked_sub(1)?).map(|&(_, counter)| counter)
+        self.step(seq).map(|(counter, _)| counter)
+    }
+
+    /// When a packet left, to a quarter of a round-trip time; `None` where that is forgotten.
+    pub(crate) fn time(&self, seq: Seqno) -> Option<Instant> {
+        self.step(seq).map(|(_, at)| at)
+    }
+
+    fn step(&self, seq: Seqno) -> Option<(u64, Instant)> {
+        let after = self.steps.partition_point(|&(first, ..)| first.at_most(seq));
+        self.steps.get(after.checked_sub(1)?).map(|&(_, counter, at)| (counter, at))
     }
 
     /// The first packet whose window counter is at least `counter`.
     pub(crate) fn first_with(&self, counter: u64) -> Option<Seqno> {
-        let at = self.steps.partition_point(|&(_, c)| c < counter);
-        self.steps.get(at).map(|&(first, _)| first)
+        let at = self.steps.partition_point(|&(_, c, _)| c < counter);
+        self.steps.get(at).map(|&(first, ..)| first)
     }
 }

@@ -26,7 +26,8 @@ impl Connection {
         let ack = self.ackno();
         self.counters.acks_sent += 1;
         self.write_packet(ctx, HeaderKind::Ack { ack }, Payload::EMPTY);
-        if self.ackvec.is_nearly_full() && self.sync_limit.take(ctx.now) {
+        let is_told = self.agreed.send_ack_vector;
+        if is_told && self.ackvec.is_nearly_full() && self.sync_limit.take(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);

@@ -19,7 +19,8 @@ fn line(ccid: &WindowCcid, window: u32) -> Line {
 #[test]
 fn both_ends_know_them_only_where_they_were_registered() {
     let (ccid2, ccid3) = (Ccid2Config::default(), Ccid3Config::default());
-    let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &ccid2, ccid3: &ccid3 };
+    let ccid4 = crate::ccid::Ccid4Config::default();
+    let setup = CcidSetup { packet_size_bytes: 1400, ccid2: &ccid2, ccid3: &ccid3, ccid4: &ccid4 };
     for number in [CUBIC, BBR] {
         assert!((248..=254).contains(&number) && CcidRegistry::default().get(number).is_none());
         let registry = CcidRegistry::with_experiments();

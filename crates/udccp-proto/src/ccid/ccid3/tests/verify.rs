@@ -2,10 +2,10 @@
 
 use udccp_wire::{LossInterval, Seqno};
 
-use super::at;
+use super::{at, ms};
 use crate::ccid::AckInfo;
 use crate::ccid::ccid3::feedback::Options;
-use crate::ccid::ccid3::verify::{Lie, Verifier};
+use crate::ccid::ccid3::verify::{Lie, Sending, Verifier};
 use crate::ccid::tfrc::{Sent, SentLog};
 
 const ANY: u32 = u32::MAX;
@@ -41,13 +41,14 @@ fn log(per_step: u64) -> SentLog {
 }
 
 fn take(verifier: &mut Verifier, ackno: u64, report: &Options, log: &SentLog) -> Result<u64, Lie> {
-    verifier.take(Seqno::new(ackno), report, log, ANY)
+    let sending = Sending { log, rtt: ms(100), first_at_most: ANY };
+    verifier.take(Seqno::new(ackno), report, &sending)
 }
 
 //= 4342-9.2-1 test
 #[test]
 fn honest_reports_are_taken_as_they_are() {
-    let (log, mut v) = (log(10), Verifier::new(false));
+    let (log, mut v) = (log(10), Verifier::new(false, false));
     assert_eq!(take(&mut v, 1099, &options(0, &[[100, 0, 0]]), &log), Ok(0));
     assert_eq!(v.rate(), 0.0);
     // 1100 is lost; the interval before it counts as 50.
@@ -64,8 +65,8 @@ fn honest_reports_are_taken_as_they_are() {
 
 #[test]
 fn lost_feedback_leaves_no_gap() {
-    let (log, mut v) = (log(10), Verifier::new(true));
-    let mut late = Verifier::new(true);
+    let (log, mut v) = (log(10), Verifier::new(true, false));
+    let mut late = Verifier::new(true, false);
     let first = options(0, &[[9, 1, 10], [100, 0, 50]]);
     let second = options(0, &[[9, 1, 10], [59, 1, 60], [100, 0, 50]]);
     let third = options(0, &[[9, 1, 10], [59, 1, 60], [59, 1, 60], [100, 0, 50]]);
@@ -80,7 +81,7 @@ fn lost_feedback_leaves_no_gap() {
 //= 4342-9.2-1 test
 #[test]
 fn what_cannot_be_is_not_believed() {
-    let (log, mut v) = (log(10), Verifier::new(true));
+    let (log, mut v) = (log(10), Verifier::new(true, false));
     let mut refused = |skip, intervals: &[[u32; 3]]| {
         take(&mut v, 1099, &options(skip, intervals), &log).unwrap_err()
     };
@@ -97,7 +98,7 @@ fn what_cannot_be_is_not_believed() {
 #[test]
 fn an_event_of_more_than_a_round_trip_time_is_counted_as_several() {
     // Four steps are a round-trip time: 40 packets. The lossy part of 180 is 18 steps long.
-    let (log, mut v) = (log(10), Verifier::new(false));
+    let (log, mut v) = (log(10), Verifier::new(false, false));
     let report = options(0, &[[20, 180, 200], [100, 0, 100]]);
     assert_eq!(take(&mut v, 1299, &report, &log), Ok(4));
     assert_eq!(v.split, 3);
@@ -106,7 +107,7 @@ fn an_event_of_more_than_a_round_trip_time_is_counted_as_several() {
     // Seen again, it is not new.
     assert_eq!(take(&mut v, 1309, &options(0, &[[30, 180, 210], [100, 0, 100]]), &log), Ok(0));
     // One round-trip time and a step is what an honest receiver can make of it.
-    let mut honest = Verifier::new(false);
+    let mut honest = Verifier::new(false, false);
     let report = options(0, &[[20, 55, 75], [100, 0, 100]]);
     assert_eq!(take(&mut honest, 1174, &report, &log), Ok(1));
     assert_eq!(honest.split, 0);
@@ -114,22 +115,23 @@ fn an_event_of_more_than_a_round_trip_time_is_counted_as_several() {
 
 #[test]
 fn the_interval_before_the_first_loss_is_bounded() {
-    let (log, mut v) = (log(10), Verifier::new(false));
+    let (log, mut v) = (log(10), Verifier::new(false, false));
     let report = options(0, &[[3, 1, 4], [100, 0, 0xff_ffff]]);
-    assert_eq!(v.take(Seqno::new(1103), &report, &log, 400), Ok(1));
+    let sending = Sending { log: &log, rtt: ms(100), first_at_most: 400 };
+    assert_eq!(v.take(Seqno::new(1103), &report, &sending), Ok(1));
     assert_eq!(v.rate(), 1.0 / 400.0);
 }
 
 //= 4340-11.7.2-7 test
 #[test]
 fn corrupt_data_counts_as_a_mark() {
-    let (log, mut v) = (log(10), Verifier::new(false));
+    let (log, mut v) = (log(10), Verifier::new(false, false));
     v.on_corrupt(Seqno::new(1300));
     let report = options(0, &[[399, 1, 400], [100, 0, 50]]);
     assert_eq!(take(&mut v, 1499, &report, &log), Ok(2));
     assert!((v.rate() - 2.0 / 400.0).abs() < 1e-9, "{}", v.rate());
     // Within the round-trip time of a loss it changes nothing.
-    let mut same = Verifier::new(false);
+    let mut same = Verifier::new(false, false);
     same.on_corrupt(Seqno::new(1110));
     assert_eq!(take(&mut same, 1499, &report, &log), Ok(1));
 }
@@ -152,7 +154,7 @@ fn further_options_continue_the_first_unless_they_skip() {
 fn any_bytes_leave_a_rate_between_zero_and_one() {
     let log = log(3);
     let mut rng = udccp_base::Seed(3).stream("reports");
-    let mut v = Verifier::new(true);
+    let mut v = Verifier::new(true, false);
     for _ in 0..20_000 {
         let n = rng.below(10) as usize;
         let small = rng.chance(0.8);

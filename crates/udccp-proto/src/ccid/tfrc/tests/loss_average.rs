@@ -8,9 +8,9 @@ fn average(discounting: bool, lengths: &[u32]) -> LossAverage {
     let (first, rest) = lengths.split_last().unwrap();
     average.start(*first);
     for (i, length) in rest.iter().enumerate().rev() {
-        average.set_current(*length);
+        average.set_current(f64::from(*length));
         if i > 0 {
-            average.begin(*length);
+            average.begin(f64::from(*length));
         }
     }
     average
@@ -35,14 +35,14 @@ fn eight_closed_intervals_have_the_weights_of_the_rfc() {
 fn the_current_interval_counts_only_where_it_helps() {
     let mut one = average(false, &[1, 100]);
     assert_rate(&one, 0.01);
-    one.set_current(100);
+    one.set_current(100.0);
     assert_rate(&one, 0.01);
-    one.set_current(400);
+    one.set_current(400.0);
     assert_rate(&one, 1.0 / 400.0);
     // With n intervals the oldest makes room for the current one.
     let mut many = average(false, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
     assert_rate(&many, 0.1);
-    many.set_current(70);
+    many.set_current(70.0);
     assert_rate(&many, 6.0 / (70.0 + 3.0 * 10.0 + 2.0 * 10.0));
 }
 
@@ -50,16 +50,16 @@ fn the_current_interval_counts_only_where_it_helps() {
 #[test]
 fn a_long_interval_makes_old_ones_count_less() {
     let mut it = average(true, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
-    it.set_current(20);
+    it.set_current(20.0);
     assert_rate(&it, 6.0 / (20.0 + 50.0));
     // 40 > 2*10: DF = 2*10/40 = 0.5 on all but the current one.
-    it.set_current(40);
+    it.set_current(40.0);
     assert_rate(&it, (1.0 + 5.0 * 0.5) / (40.0 + 50.0 * 0.5));
     // Never less than a quarter.
-    it.set_current(1000);
+    it.set_current(1000.0);
     assert_rate(&it, (1.0 + 5.0 * 0.25) / (1000.0 + 50.0 * 0.25));
     // The discount stays with the old intervals when the next event comes.
-    it.begin(1000);
+    it.begin(1000.0);
     let old = 5.0 * 0.25;
     assert_rate(&it, (1.0 + old) / (1000.0 + old * 10.0));
 }
@@ -68,7 +68,7 @@ fn a_long_interval_makes_old_ones_count_less() {
 #[test]
 fn without_discounting_a_long_interval_changes_no_weight() {
     let mut it = average(false, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
-    it.set_current(1000);
+    it.set_current(1000.0);
     assert_rate(&it, 6.0 / (1000.0 + 50.0));
 }
 
@@ -76,9 +76,9 @@ fn without_discounting_a_long_interval_changes_no_weight() {
 fn joined_intervals_are_as_if_the_event_had_not_been() {
     let mut it = average(false, &[5, 10, 20, 30]);
     it.join(1);
-    assert_eq!(it.lengths(), [5, 30, 30]);
+    assert_eq!(it.lengths(), [5.0, 30.0, 30.0]);
     it.join(0);
-    assert_eq!(it.lengths(), [35, 30]);
+    assert_eq!(it.lengths(), [35.0, 30.0]);
     it.join(0);
     assert_rate(&it, 0.0);
 }
@@ -88,9 +88,20 @@ fn lengths_of_zero_count_as_one_and_rates_stay_within_one() {
     let mut it = LossAverage::new(true);
     it.start(0);
     assert_rate(&it, 1.0);
-    it.begin(0);
-    it.set_current(0);
+    it.begin(0.0);
+    it.set_current(0.0);
     assert_rate(&it, 1.0);
-    it.set_current(u32::MAX);
+    it.set_current(f64::from(u32::MAX));
     assert!(it.rate() > 0.0 && it.rate() < 1e-9);
+}
+
+//= 4828-3-9 test
+#[test]
+fn a_short_current_interval_neither_helps_nor_discounts() {
+    let mut it = average(true, &[1, 10, 10, 10, 10, 10, 10, 10, 10]);
+    it.set_current(1000.0);
+    it.set_short(true);
+    assert_rate(&it, 0.1);
+    it.set_short(false);
+    assert!(it.rate() < 0.01);
 }

@@ -15,7 +15,7 @@ struct Line {
 
 impl Line {
     fn new(packets_per_step: u64) -> Self {
-        Self { history: LossHistory::new(true), packets_per_step }
+        Self { history: LossHistory::new(true, false), packets_per_step }
     }
 
     fn arrived(&self, seq: u64) -> Arrived {

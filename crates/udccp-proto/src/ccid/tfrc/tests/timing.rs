@@ -70,17 +70,28 @@ fn the_window_counter_ticks_four_times_a_round_trip_and_steps_by_five_at_most() 
     assert_eq!(next(100_000), 11, "five steps after any pause");
 }
 
+#[test]
+fn with_two_packets_in_a_round_trip_time_the_counter_loses_no_quarter() {
+    let mut counter = WindowCounter::default();
+    // 43 ms are 1.72 quarters; twenty of them 34.4.
+    let last = (0..=20).map(|i| counter.next(at(43 * i), ms(100))).last();
+    assert_eq!(last, Some(34));
+    // An acknowledgement that tells nothing new takes no time away.
+    counter.on_ack(at(900), 30, ms(100));
+    assert_eq!(counter.next(at(903), ms(100)), 36);
+}
+
 //= 4342-8.1-3 test
 #[test]
 fn an_acknowledged_packet_is_a_round_trip_time_old() {
     let mut counter = WindowCounter::default();
     assert_eq!(counter.next(at(0), ms(100)), 0);
     assert_eq!(counter.next(at(25), ms(100)), 1);
-    counter.on_ack(at(40), 1);
+    counter.on_ack(at(40), 1, ms(100));
     assert_eq!(counter.next(at(41), ms(100)), 5);
-    counter.on_ack(at(42), 1);
+    counter.on_ack(at(42), 1, ms(100));
     assert_eq!(counter.next(at(43), ms(100)), 5, "no need");
-    counter.on_ack(at(50), 5);
+    counter.on_ack(at(50), 5, ms(100));
     assert_eq!(counter.next(at(500), ms(100)), 10, "adjacent packets stay five apart");
 }
 

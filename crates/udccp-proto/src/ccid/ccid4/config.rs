@@ -1,0 +1,49 @@
+//! Settings of CCID 4. Defaults are the RFCs' values.
+
+use udccp_base::Duration;
+
+use crate::ccid::ccid3::Ccid3Config;
+use crate::ccid::tfrc::SmallPackets;
+
+/// IPv4 header, and DCCP-Data header with 48-bit numbers (RFC 5622 section 5).
+const HEADER_BYTES: u32 = 36;
+/// s of the throughput equation, at most (RFC 5622 section 5.3).
+const NOMINAL_SEGMENT: u32 = 1460;
+/// Least time between packets (RFC 4828 section 4.3).
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
+/// A TCP segment of the path holds so much more than the largest packet of ours, which keeps room
+/// for options.
+const SEGMENT_OVER_PACKET: u32 = 20;
+
+/// Settings of CCID 4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ccid4Config {
+    /// What CCID 4 has in common with CCID 3. The segment size of the equation is none of it.
+    pub tfrc: Ccid3Config,
+    /// Bytes of headers that the allowed rate has to pay for with each packet (default 36, RFC 5622
+    /// section 5; 32 with short sequence numbers).
+    pub header_bytes: u32,
+}
+
+impl Default for Ccid4Config {
+    fn default() -> Self {
+        Self { tfrc: Ccid3Config::default(), header_bytes: HEADER_BYTES }
+    }
+}
+
+impl Ccid4Config {
+    /// What differs from CCID 3 on a path whose packets hold up to so many bytes of data.
+    //= 4828-3-1
+    //= 4828-3-2
+    //= 4828-3-3
+    //= 4828-3-6
+    //= 4828-3-7
+    pub(super) fn small_packets(&self, packet_size_bytes: u32) -> SmallPackets {
+        let mss = packet_size_bytes.saturating_add(SEGMENT_OVER_PACKET);
+        SmallPackets {
+            nominal: mss.min(NOMINAL_SEGMENT),
+            header: self.header_bytes,
+            min_interval: MIN_INTERVAL,
+        }
+    }
+}

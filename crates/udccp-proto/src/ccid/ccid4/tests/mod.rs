@@ -1,0 +1,15 @@
+//! CCID 4 where it differs from CCID 3.
+
+mod receiver;
+mod sender;
+mod verify;
+
+use udccp_base::{Duration, Instant};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + ms(millis)
+}

@@ -1,0 +1,138 @@
+//! The receiver half: Dropped Packets and short intervals (RFC 5622 sections 8.4 and 8.7).
+
+use udccp_base::Ecn;
+use udccp_wire::{LossInterval, OptionRef, Seqno};
+
+use super::{at, ms};
+use crate::ccid::ccid3::Ccid3Receiver;
+use crate::ccid::ccid4::{self, Ccid4Config};
+use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+
+/// What a feedback packet says.
+#[derive(Default)]
+struct Written {
+    kinds: Vec<u8>,
+    intervals: Vec<LossInterval>,
+    drops: Vec<u32>,
+    inverse: u32,
+    len: usize,
+}
+
+impl OptionSink for Written {
+    fn option(&mut self, option: &OptionRef<'_>) -> bool {
+        self.kinds.push(option.kind());
+        self.len += option.encoded_len();
+        match *option {
+            OptionRef::LossIntervals { intervals, .. } => {
+                self.intervals.extend(LossInterval::iter(intervals));
+            }
+            OptionRef::DroppedPackets(counts) => self.drops.extend(OptionRef::drop_counts(counts)),
+            OptionRef::LossEventRate(n) => self.inverse = n,
+            _ => {}
+        }
+        true
+    }
+}
+
+struct Line {
+    receiver: Ccid3Receiver,
+    /// Packets for each step of the window counter.
+    per_step: u64,
+}
+
+impl Line {
+    fn new(per_step: u64) -> Self {
+        let mut receiver = ccid4::receiver(&Ccid4Config::default(), 1440);
+        receiver.set_rtt(ms(100));
+        Self { receiver, per_step }
+    }
+
+    fn get(&mut self, seq: u64) {
+        let packet = ReceivedInfo {
+            seq: Seqno::new(seq),
+            is_data: true,
+            size_bytes: 160,
+            ccval: (seq / self.per_step % 16) as u8,
+            ecn: Ecn::Ect0,
+            ndp_count: Some(0),
+        };
+        self.receiver.on_packet(at(25 * seq / self.per_step), &packet);
+    }
+
+    fn run(&mut self, range: core::ops::Range<u64>, lost: &[u64]) {
+        range.filter(|seq| !lost.contains(seq)).for_each(|seq| self.get(seq));
+    }
+
+    fn report(&mut self, millis: u64) -> Written {
+        let mut written = Written::default();
+        self.receiver.write_options(at(millis), &mut written);
+        self.receiver.on_feedback_sent(at(millis), Seqno::new(7));
+        written
+    }
+}
+
+//= 5622-8.7-1 test
+//= 5622-8.7-7 test
+//= 5622-8.7-3 test
+#[test]
+fn the_example_of_rfc_5622_counts_1_4_1_and_0() {
+    let mut line = Line::new(2);
+    line.run(0..45, &[10, 19, 20, 21, 23, 32, 43]);
+    let report = line.report(600);
+    // Packet 22 arrived: three were lost before it and one after.
+    assert_eq!(report.drops, [1, 4, 1, 0]);
+    let losses: Vec<u32> = report.intervals.iter().map(|i| i.loss_length).collect();
+    assert_eq!(losses, [1, 5, 1, 0]);
+}
+
+//= 5622-8.7-2 test
+#[test]
+fn every_feedback_packet_has_dropped_packets_and_room_for_it() {
+    let mut line = Line::new(2);
+    for seq in 0..200 {
+        if seq % 20 != 7 {
+            line.get(seq);
+        }
+        if line.receiver.feedback(at(25 * seq / 2)) == Feedback::Due {
+            let room = line.receiver.feedback_len_bytes();
+            let report = line.report(25 * seq / 2);
+            assert_eq!(report.kinds, [43, 194, 193, 192, 195]);
+            assert_eq!(report.drops.len(), report.intervals.len());
+            assert!(report.len <= room, "{} in {room}", report.len);
+        }
+    }
+}
+
+//= 4828-1-1 test
+#[test]
+fn the_interval_before_the_first_loss_is_of_full_segments() {
+    let mut line = Line::new(2);
+    for seq in 0..80 {
+        line.get(seq);
+        if line.receiver.feedback(at(25 * seq / 2)) == Feedback::Due {
+            line.report(25 * seq / 2);
+        }
+    }
+    line.run(81..85, &[]);
+    let report = line.report(1100);
+    // 8 packets of 160 + 36 bytes a round-trip time are 1.07 segments of 1460: f(p) = 0.93 has
+    // 1/p = 7.2, where CCID 3 takes f(p) = 1/8 and 57 packets.
+    let first = report.intervals.last().unwrap().data_length;
+    assert!((6..=8).contains(&first), "{first}");
+}
+
+//= 4828-3-8 test
+//= 4828-3-9 test
+#[test]
+fn short_intervals_count_their_losses() {
+    // 20 packets a round-trip time, two of every ten lost: intervals of 30 packets are short.
+    let lost: Vec<u64> = (1..40).flat_map(|i| [10 * i, 10 * i + 1]).collect();
+    let mut line = Line::new(5);
+    line.run(0..400, &lost);
+    let short = line.report(2100);
+    assert_eq!(short.inverse, 5, "one packet in five is lost");
+    // The same losses at a quarter of the speed are far apart.
+    let mut slow = Line::new(1);
+    slow.run(0..400, &lost);
+    assert_eq!(slow.report(10_100).inverse, 10, "one event in ten packets");
+}
