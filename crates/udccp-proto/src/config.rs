@@ -128,6 +128,24 @@ pub struct ConnectOptions {
     pub config: ConnectionConfig,
 }
 
+/// How the path's MTU is looked for with padded Syncs (RFC 8899).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmtuProbing {
+    /// Size that almost every path takes, in bytes with the IP header: what follows when the first
+    /// size does not get through (default 1280).
+    pub base: u16,
+    /// When to try larger sizes again (PMTU_RAISE_TIMER, default 10 min).
+    pub raise: Duration,
+    /// After losses the size in use is tested, but not more often than this (default 15 s).
+    pub doubt: Duration,
+}
+
+impl Default for PmtuProbing {
+    fn default() -> Self {
+        Self { base: 1280, raise: Duration::from_secs(600), doubt: Duration::from_secs(15) }
+    }
+}
+
 /// What `send` does when the send queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueuePolicy {
@@ -190,6 +208,9 @@ pub struct ConnectionConfig {
     pub handshake_timestamps: bool,
     /// Path MTU in bytes with the IP header (default 1500).
     pub path_mtu: u16,
+    /// Find out by probes what the path takes, up to `path_mtu` (default `None`: routers have to
+    /// say). Packets must leave with Don't Fragment.
+    pub pmtu_probing: Option<PmtuProbing>,
     /// Idle time before a Sync probes an open connection (default `None`: never).
     pub keep_alive: Option<Duration>,
     /// Unanswered keep-alive probes, sent ever further apart, before giving up (default 5).
@@ -241,6 +262,7 @@ impl Default for ConnectionConfig {
             ndp_count: false,
             handshake_timestamps: true,
             path_mtu: 1500,
+            pmtu_probing: None,
             keep_alive: None,
             keep_alive_probes: 5,
             silence_timeout: Duration::from_secs(300),

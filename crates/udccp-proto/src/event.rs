@@ -46,6 +46,11 @@ pub enum EventKind {
     /// The peer can hardly keep up (Slow Receiver, RFC 4340 section 11.6). Told again only after a
     /// round-trip time without it.
     PeerSlow,
+    /// The largest payload that fits in one packet is another now (RFC 4340 section 14).
+    MaxPacketSize {
+        /// In bytes.
+        mps_bytes: usize,
+    },
     /// The connection ended for the application: nothing more can be sent, and `recv` gives
     /// what is still queued and then the same reason.
     Closed(CloseReason),

@@ -30,7 +30,7 @@ mod stats;
 pub use ackvec::DropCode;
 pub use config::{
     ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, InviteOptions, ListenConfig,
-    ListenerId, MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, QueuePolicy,
+    ListenerId, MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, PmtuProbing, QueuePolicy,
 };
 pub use connection::State;
 pub use connection::recv_queue::Delivery;

@@ -93,6 +93,8 @@ pub struct ConnectionCounters {
     pub closes_retransmitted: u64,
     /// Keep-alive probes sent.
     pub keep_alives_sent: u64,
+    /// Padded Syncs sent to find out what the path takes.
+    pub pmtu_probes_sent: u64,
     /// Packets received that said Slow Receiver: the peer asks us not to go faster.
     pub slow_receiver_received: u64,
     /// Times that acks began to be held back because the receive queue was half full.

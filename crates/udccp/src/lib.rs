@@ -63,7 +63,7 @@ pub use options::{EndpointOptions, Options};
 pub use udccp_proto::ccid;
 pub use udccp_proto::{
     CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCode, DropCounters,
-    DropReason, EndpointStats, InitCookies, QueuePolicy, State,
+    DropReason, EndpointStats, InitCookies, PmtuProbing, QueuePolicy, State,
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
 

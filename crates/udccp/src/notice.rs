@@ -26,6 +26,12 @@ pub enum Notice {
     },
     /// The peer can hardly keep up (Slow Receiver, section 11.6): do not send more than now.
     PeerSlow,
+    /// The largest message that fits in one packet is another now: the path was explored, or it
+    /// changed.
+    MaxMessageSize {
+        /// In bytes.
+        bytes: usize,
+    },
     /// The peer's application reads no more (section 11.7.2): nothing more can be sent.
     PeerStoppedListening,
 }
@@ -39,6 +45,7 @@ impl Notice {
                 Self::PeerDropped { code, messages: packets }
             }
             EventKind::PeerSlow => Self::PeerSlow,
+            EventKind::MaxPacketSize { mps_bytes } => Self::MaxMessageSize { bytes: mps_bytes },
             EventKind::PeerStoppedListening => Self::PeerStoppedListening,
             _ => return None,
         })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
-use udccp_proto::{ConnectionConfig, InitCookies, QueuePolicy};
+use udccp_proto::{ConnectionConfig, InitCookies, PmtuProbing, QueuePolicy};
 
 use crate::io::RECV_BUFFER_BYTES;
 
@@ -140,6 +140,7 @@ impl Default for Options {
             rx_ccids: vec![2, 3, 4],
             ccid3: tfrc.clone(),
             ccid4: Ccid4Config { tfrc, ..Ccid4Config::default() },
+            pmtu_probing: Some(PmtuProbing::default()),
             ..ConnectionConfig::default()
         };
         Self {
@@ -199,6 +200,9 @@ setters! {
     /// Path MTU in bytes, IP header included (default 1500), at most. The interface's is never
     /// exceeded, and a router that reports a smaller one is believed.
     path_mtu: u16 = path_mtu;
+    /// Find out by padded packets what the path takes, up to `path_mtu` (default: on, where the
+    /// system can send packets that no router cuts). Routers that say so are believed either way.
+    pmtu_probing: Option<PmtuProbing> = pmtu_probing;
     /// Idle time after which the peer is probed (default: never).
     keep_alive: Option<Duration> = keep_alive.map(Into::into);
     /// Unanswered probes before the connection is given up (default 5).

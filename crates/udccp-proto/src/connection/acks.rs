@@ -117,6 +117,9 @@ impl Connection {
         {
             rx.set_rtt(rtt);
         }
+        if outcome.newly_lost > 0 && self.pmtu.is_some() {
+            self.doubt_mtu(ctx);
+        }
         if outcome.data_dropped > 0 {
             self.report_peer_drops(ctx, outcome.peer_drops);
         }

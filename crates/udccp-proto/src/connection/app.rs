@@ -169,31 +169,6 @@ impl Connection {
         self.who.listener.take()
     }
 
-    /// Sets the path MTU, dropping queued messages that no longer fit.
-    pub(crate) fn set_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
-        self.path.set_mtu(mtu);
-        self.drop_oversized(ctx);
-    }
-
-    /// A router reported a smaller MTU.
-    pub(crate) fn shrink_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
-        if self.path.shrink(mtu) {
-            self.drop_oversized(ctx);
-        }
-    }
-
-    fn drop_oversized(&mut self, ctx: &mut Ctx<'_>) {
-        let mps = self.path.mps();
-        let mut sizes = Vec::new();
-        //= 4340-14.2-8
-        self.send_queue.remove_larger(mps, &mut |bytes| sizes.push(bytes));
-        for bytes in sizes {
-            self.counters.drops.send_too_large += 1;
-            let reason = DropReason::TooLarge;
-            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
-        }
-    }
-
     /// The network says that the peer cannot be reached: the end of a handshake, and nothing to an
     /// open connection.
     pub(crate) fn on_unreachable(&mut self, ctx: &mut Ctx<'_>) {
@@ -202,12 +177,12 @@ impl Connection {
         }
     }
 
-    /// Whether `seq` is of a packet that we sent lately, so that an ICMP message that quotes it
-    /// may be believed (RFC 4340 section 14.1).
-    pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> bool {
+    /// The number of a packet that we sent lately, so that an ICMP message that quotes it may be
+    /// believed (RFC 4340 section 14.1).
+    pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> Option<udccp_wire::Seqno> {
         //= 4340-14.1-6
         let seq = raw.extend(self.seq.gss);
-        self.seq.ack_in_window(seq)
+        self.seq.ack_in_window(seq).then_some(seq)
     }
 
     /// Begins the connection: the client's Request, the server's Response timers.

@@ -44,6 +44,7 @@ impl Connection {
         self.timers.stop(Timer::PartOpen);
         self.timers.stop(Timer::Handshake);
         self.timers.stop(Timer::KeepAlive);
+        self.timers.stop(Timer::Pmtu);
         self.become_state(state);
         self.retries = 0;
         self.outbox.close = true;

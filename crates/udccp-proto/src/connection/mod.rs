@@ -15,6 +15,8 @@ pub(crate) mod limiter;
 mod options;
 mod outbox;
 mod path;
+mod path_mtu;
+mod pmtu;
 mod preferences;
 mod received;
 pub(crate) mod recv_queue;
@@ -48,6 +50,8 @@ pub(crate) use context::Ctx;
 use limiter::Limiter;
 use outbox::Outbox;
 use path::Path;
+use path_mtu::OddReports;
+use pmtu::Search;
 pub(crate) use preferences::preferences;
 pub(crate) use received::Received;
 use recv_queue::RecvQueue;
@@ -94,6 +98,12 @@ pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     pseudo: PseudoHeader,
     path: Path,
+    /// Probing for the path's MTU, where the settings ask for it.
+    pmtu: Option<Box<Search>>,
+    /// ICMP messages that nothing of ours explains.
+    odd_reports: Option<OddReports>,
+    /// Timeouts of congestion control that made us doubt the path's MTU.
+    timeouts_seen: u64,
     state: State,
     seq: Sequence,
     features: Negotiator,
@@ -172,6 +182,9 @@ impl Connection {
         Self {
             pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
             path: Path::new(tuple, c.path_mtu),
+            pmtu: None,
+            timeouts_seen: 0,
+            odd_reports: None,
             state,
             seq,
             features,

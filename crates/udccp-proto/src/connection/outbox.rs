@@ -27,6 +27,8 @@ pub(crate) struct Outbox {
     pub(crate) sync: Option<Seqno>,
     /// The Sync is to carry the Ack Vector.
     pub(crate) sync_with_vector: bool,
+    /// A Sync padded to this many bytes with the IP header.
+    pub(crate) probe: Option<u16>,
     /// A SyncAck with this acknowledgement number.
     pub(crate) sync_ack: Option<Seqno>,
     /// A Reset.
@@ -41,6 +43,7 @@ impl Outbox {
             && self.sync.is_none()
             && self.sync_ack.is_none()
             && self.reset.is_none()
+            && self.probe.is_none()
     }
 
     /// Whether nothing waits.

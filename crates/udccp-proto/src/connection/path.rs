@@ -41,19 +41,25 @@ impl Path {
         self.max_transport_len() - DATA_HEADER - RESERVE
     }
 
-    /// Sets the MTU; a value too small to be true is raised to the least that is.
-    pub(crate) fn set_mtu(&mut self, mtu: u16) {
-        self.mtu = mtu.max(MIN_MTU);
+    /// The MTU in bytes, IP header included.
+    pub(crate) fn mtu(&self) -> u16 {
+        self.mtu
     }
 
-    /// A router reported the MTU: it can only shrink (RFC 4340 section 14.1).
-    pub(crate) fn shrink(&mut self, mtu: u16) -> bool {
-        let shrinks = mtu < self.mtu;
-        if shrinks {
-            self.set_mtu(mtu);
-        }
-        shrinks
+    /// Length of the DCCP packet in an IP packet of `size` bytes.
+    pub(crate) fn transport_len_of(&self, size: u16) -> usize {
+        usize::from(size).saturating_sub(self.envelope)
     }
+
+    /// Sets the MTU; a value too small to be true is raised to the least that is.
+    pub(crate) fn set_mtu(&mut self, mtu: u16) {
+        self.mtu = credible(mtu);
+    }
+}
+
+/// An MTU that somebody named, or the least that can be true.
+pub(crate) fn credible(mtu: u16) -> u16 {
+    mtu.max(MIN_MTU)
 }
 
 #[cfg(test)]
@@ -73,7 +79,9 @@ mod tests {
         assert_eq!(mps("10.0.0.1:7", "10.0.0.2:6511"), 1432);
         assert_eq!(mps("[fd00::1]:0", "[fd00::2]:0"), 1420);
         let mut path = Path::new(&tuple("10.0.0.1:0", "10.0.0.2:0"), 1500);
-        assert!(path.shrink(1400) && !path.shrink(1450) && path.mps() == 1340);
-        assert!(path.shrink(0) && path.mps() == 68);
+        path.set_mtu(1400);
+        assert_eq!((path.mps(), path.transport_len_of(1400)), (1340, path.max_transport_len()));
+        path.set_mtu(0);
+        assert_eq!(path.mps(), 68);
     }
 }

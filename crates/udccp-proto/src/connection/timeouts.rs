@@ -45,6 +45,10 @@ impl Connection {
         }
         if let Some(tx) = &mut self.tx {
             tx.handle_timeout(ctx.now);
+            if self.pmtu.is_some() && tx.metrics().timeouts != self.timeouts_seen {
+                self.timeouts_seen = tx.metrics().timeouts;
+                self.doubt_mtu(ctx);
+            }
         }
         if self.is_unanswered(ctx.now) {
             self.give_up(ctx, CloseReason::PeerSilent);
@@ -68,6 +72,7 @@ impl Connection {
             Timer::Linger => self.finish_close(ctx),
             Timer::Close => self.on_close_timeout(ctx),
             Timer::TimeWait => self.end_timewait(),
+            Timer::Pmtu => self.on_pmtu_timeout(ctx),
         }
     }
 

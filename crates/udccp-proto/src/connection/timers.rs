@@ -22,9 +22,11 @@ pub(crate) enum Timer {
     Close,
     /// TIMEWAIT is over.
     TimeWait,
+    /// A probe of the path's MTU was not answered, or another is due.
+    Pmtu,
 }
 
-const COUNT: usize = 8;
+const COUNT: usize = 9;
 
 impl Timer {
     /// All timers, in the order in which they fire at one instant.
@@ -37,6 +39,7 @@ impl Timer {
         Self::Linger,
         Self::Close,
         Self::TimeWait,
+        Self::Pmtu,
     ];
 }
 

@@ -76,8 +76,8 @@ impl Secrets {
         Seqno::new(high << 24 | low)
     }
 
-    /// Seal of an Init Cookie for `tuple` with this content, made at `made`. Every period has a key of
-    /// its own, so that no key is used for long.
+    /// Seal of an Init Cookie for `tuple` with this content, made at `made`. Every period has a key
+    /// of its own, so that no key is used for long.
     //= 4340-8.1.4-7
     pub(super) fn cookie_seal(&self, made: Instant, tuple: &FourTuple, content: &[u8]) -> [u8; 16] {
         let mut period = sip128::SipHasher24::new_with_key(&self.cookies);

@@ -21,13 +21,15 @@ pub enum PathReport {
 struct Quoted {
     src_port: u16,
     dst_port: u16,
-    seq: RawSeq,
+    /// Missing where the message quotes too little.
+    seq: Option<RawSeq>,
 }
 
 impl Endpoint {
     /// An ICMP message about a packet that we sent from `local` to `remote`; `quoted` is the
     /// DCCP header that it quotes (at least 12 bytes, 16 with long sequence numbers). It is
-    /// believed only if the quoted sequence number is of a packet that we sent lately.
+    /// believed only if the quoted sequence number is of a packet that we sent lately; of too big
+    /// packets also if it comes again and again while packets are lost.
     pub fn handle_path_report(
         &mut self,
         now: Instant,
@@ -43,25 +45,31 @@ impl Endpoint {
         //= 5596-2.2.2-4
         let Some(index) = self.table.find(&tuple) else { return };
         let Some((connection, mut ctx)) = self.connection_at(now, index) else { return };
-        if !connection.is_alive() || !connection.sent_lately(quoted.seq) {
+        if !connection.is_alive() {
             return;
         }
-        match report {
-            PathReport::PathMtu(mtu) => connection.shrink_path_mtu(&mut ctx, mtu),
-            PathReport::Unreachable => connection.on_unreachable(&mut ctx),
+        let ours = quoted.seq.and_then(|seq| connection.sent_lately(seq));
+        match (report, ours) {
+            (PathReport::PathMtu(mtu), _) => connection.on_too_big(&mut ctx, mtu, ours),
+            (PathReport::Unreachable, Some(_)) => connection.on_unreachable(&mut ctx),
+            (PathReport::Unreachable, None) => {}
         }
         self.make_ready(index);
     }
 }
 
+/// The sequence number in a header from its ninth byte on.
+fn quoted_seq(rest: &[u8]) -> Option<RawSeq> {
+    let &[type_x, b9, b10, b11] = rest.first_chunk()?;
+    if type_x & 1 == 0 {
+        return Some(RawSeq::Short(u32::from_be_bytes([0, b9, b10, b11])));
+    }
+    Some(RawSeq::Long(Seqno::new(u64::from_be_bytes(*rest.first_chunk()?))))
+}
+
 fn parse(header: &[u8]) -> Option<Quoted> {
-    let &[s0, s1, d0, d1, _, _, _, _, type_x, b9, b10, b11] = header.first_chunk()?;
-    let seq = if type_x & 1 == 0 {
-        RawSeq::Short(u32::from_be_bytes([0, b9, b10, b11]))
-    } else {
-        let word = header.get(8..)?.first_chunk()?;
-        RawSeq::Long(Seqno::new(u64::from_be_bytes(*word)))
-    };
+    let &[s0, s1, d0, d1] = header.first_chunk()?;
+    let seq = header.get(8..).and_then(quoted_seq);
     let (src_port, dst_port) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
     Some(Quoted { src_port, dst_port, seq })
 }

@@ -85,6 +85,11 @@ impl UdpIo {
         &self.socket
     }
 
+    /// Whether the system may cut packets to pieces.
+    pub(crate) fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+
     /// Datagrams that one read can merge.
     pub(crate) fn gro_segments(&self) -> usize {
         if self.offload { self.state.gro_segments() } else { 1 }

@@ -30,7 +30,7 @@ impl Handle {
         let shared = self.shared();
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
-        fit_to_kernel(&mut config, &shared.io);
+        fit_to_system(&mut config, &shared.io);
         //= 4340-14.1-2
         config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
         let options = proto::ConnectOptions {
@@ -61,7 +61,7 @@ impl Handle {
         options: &Options,
     ) -> Result<ListenHandle, Error> {
         let mut connection = options.config.clone();
-        fit_to_kernel(&mut connection, &self.shared().io);
+        fit_to_system(&mut connection, &self.shared().io);
         let path_mtu = connection.path_mtu;
         let config = ListenConfig {
             services,
@@ -510,10 +510,15 @@ pub(super) fn unroutable(source: io::Error, peer: Address) -> Error {
     }
 }
 
-/// Keeps the receive queue, and with it the peer's window, below what the kernel holds while the
-/// driver does not run: a burst of a full window must find room there.
-pub(super) fn fit_to_kernel(config: &mut proto::ConnectionConfig, io: &UdpIo) {
+/// Leaves out what the system cannot do, and keeps the receive queue, and with it the peer's
+/// window, below what the kernel holds while the driver does not run: a burst of a full window must
+/// find room there.
+pub(super) fn fit_to_system(config: &mut proto::ConnectionConfig, io: &UdpIo) {
     let room = io.recv_buffer_bytes() / 2;
+    if io.may_fragment() {
+        // Probes that arrive in pieces say nothing of the path.
+        config.pmtu_probing = None;
+    }
     config.recv_queue_bytes = config.recv_queue_bytes.min(room).max(1);
     config.recv_queue_packets = config.recv_queue_packets.min(room / KERNEL_OVERHEAD_BYTES).max(1);
 }

@@ -3,7 +3,7 @@
 use udccp_proto::InviteOptions;
 use udccp_wire::ServiceCode;
 
-use super::calls::{fit_to_kernel, unroutable};
+use super::calls::{fit_to_system, unroutable};
 use super::handle::{Handle, ListenHandle};
 use super::waiters::Waiters;
 use crate::{Address, Error, Options};
@@ -23,7 +23,7 @@ impl Handle {
         let shared = self.shared();
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
-        fit_to_kernel(&mut config, &shared.io);
+        fit_to_system(&mut config, &shared.io);
         let path_mtu = config.path_mtu;
         let invite = InviteOptions {
             local: route.source,

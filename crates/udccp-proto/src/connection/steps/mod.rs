@@ -57,10 +57,10 @@ impl Connection {
         self.step_9_process_reset(ctx, packet)?;
         self.step_10_leave_request(ctx)?;
         self.step_11_process_respond(ctx, packet);
-        self.step_12_process_partopen(packet);
+        self.step_12_process_partopen(ctx, packet);
         self.step_13_process_closereq(ctx, packet);
         self.step_14_process_close(ctx, packet)?;
-        self.step_15_process_sync(packet);
+        self.step_15_process_sync(ctx, packet);
         self.step_16_process_data(ctx, packet);
         GO_ON
     }

@@ -26,6 +26,7 @@ impl Connection {
         self.features.set_phase(Phase::Open);
         self.timers.stop(Timer::Handshake);
         self.start_keep_alive(ctx.now);
+        self.start_probing(ctx);
         self.greet_after = Some(self.seq.gss);
         // Any packet tells the client that its handshake is done; it may have no data to wait for.
         self.outbox.ack |= packet.ty == PacketType::Ack;

@@ -3,12 +3,12 @@
 use udccp_wire::PacketType;
 
 use super::super::timers::Timer;
-use super::super::{Connection, Received, State};
+use super::super::{Connection, Ctx, Received, State};
 use crate::features::Phase;
 
 impl Connection {
     /// A Response is acknowledged; anything else but a Sync shows that the server has seen us.
-    pub(super) fn step_12_process_partopen(&mut self, packet: &Received<'_>) {
+    pub(super) fn step_12_process_partopen(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
         if self.state != State::PartOpen {
             return;
         }
@@ -22,6 +22,7 @@ impl Connection {
                 self.timers.stop(Timer::PartOpen);
                 self.timers.stop(Timer::Handshake);
                 self.cookies = Vec::new();
+                self.start_probing(ctx);
             }
         }
     }

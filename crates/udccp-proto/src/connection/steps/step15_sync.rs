@@ -2,15 +2,20 @@
 
 use udccp_wire::PacketType;
 
-use super::super::{Connection, Received};
+use super::super::{Connection, Ctx, Received};
 
 impl Connection {
     /// Every valid Sync is answered at once.
-    pub(super) fn step_15_process_sync(&mut self, packet: &Received<'_>) {
+    pub(super) fn step_15_process_sync(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
         //= 4340-8.2-1
         //= 4340-5.7-3
         if packet.ty == PacketType::Sync {
             self.outbox.sync_ack = Some(packet.seq);
+        }
+        if packet.ty == PacketType::SyncAck
+            && let Some(ackno) = packet.ackno
+        {
+            self.on_probe_answer(ctx, ackno);
         }
     }
 }

@@ -44,8 +44,8 @@ impl Connection {
         tx.needed_features().iter().all(|n| !n.before_data || value(n) == Some(n.value))
     }
 
-    /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves them
-    /// no room waits until the server has had them.
+    /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves
+    /// them no room waits until the server has had them.
     fn cookies_fit(&self, size: usize) -> bool {
         let cookies: usize = self.cookies.iter().map(|c| c.len() + 2).sum();
         self.acknowledgement_fits(size + cookies)

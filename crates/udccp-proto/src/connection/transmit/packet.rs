@@ -42,7 +42,12 @@ impl OptionSink for Bounded<'_, '_> {
 
 impl Connection {
     /// Writes a packet of this kind with the next sequence number, to `ctx.out`.
-    pub(super) fn write_packet(&mut self, ctx: &mut Ctx<'_>, kind: HeaderKind, payload: Payload) {
+    pub(in super::super) fn write_packet(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        kind: HeaderKind,
+        payload: Payload,
+    ) {
         let ty = kind.packet_type();
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
         let cscov = if is_data { self.agreed.coverage_to_send(self.send_cscov) } else { 0 };

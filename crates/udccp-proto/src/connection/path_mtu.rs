@@ -1,0 +1,160 @@
+//! The path's MTU: who says it, and who is told (RFC 4340 section 14).
+
+use udccp_base::Payload;
+use udccp_wire::{HeaderKind, Seqno};
+
+use super::pmtu::Search;
+use super::timers::Timer;
+use super::{Connection, Ctx, State, path};
+use crate::event::{DropReason, EventKind};
+
+/// So many ICMP messages that quote nothing of ours, and so many losses, may be chance.
+const ODD_ENOUGH: u64 = 3;
+
+/// MTUs that links have (RFC 1191 section 7.1).
+const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 128];
+
+/// The largest MTU of a usual link below `mtu`.
+fn plateau_below(mtu: u16) -> u16 {
+    PLATEAUS.into_iter().find(|&plateau| plateau < mtu).unwrap_or(mtu)
+}
+
+/// Too big messages about packets that we know nothing of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OddReports {
+    count: u64,
+    /// Data packets lost when the first came.
+    lost_before: u64,
+}
+
+/// Longest header of a Sync without options.
+const SYNC_HEADER: usize = 24;
+
+impl Connection {
+    /// Sets the path MTU, dropping queued messages that no longer fit.
+    pub(crate) fn set_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
+        self.use_mtu(ctx, mtu);
+        if self.pmtu.is_some() {
+            self.start_probing(ctx);
+        }
+    }
+
+    /// A router says that a packet was too big: `quoted` where it is one of ours, else a packet
+    /// that we know nothing of. 0 stands for a router that does not say what fits.
+    pub(crate) fn on_too_big(&mut self, ctx: &mut Ctx<'_>, mtu: u16, quoted: Option<Seqno>) {
+        let mtu = if mtu == 0 { plateau_below(self.path.mtu()) } else { path::credible(mtu) };
+        if let Some(quoted) = quoted {
+            self.shrink_path_mtu(ctx, mtu, quoted);
+        } else if mtu < self.path.mtu() {
+            let odd = self.odd_reports.get_or_insert(OddReports {
+                count: 0,
+                lost_before: self.counters.data_packets_lost,
+            });
+            odd.count += 1;
+            // A confused router, unless somebody guesses: then nothing would be lost.
+            //= 4340-14.1-7
+            let lost = self.counters.data_packets_lost - odd.lost_before;
+            if odd.count > ODD_ENOUGH && lost > ODD_ENOUGH {
+                self.odd_reports = None;
+                self.shrink_path_mtu(ctx, mtu, self.seq.gss);
+            }
+        }
+    }
+
+    fn shrink_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16, quoted: Seqno) {
+        if let Some(search) = &mut self.pmtu {
+            search.on_too_big(ctx.now, mtu, quoted);
+            self.follow_search(ctx);
+        } else if mtu < self.path.mtu() {
+            self.use_mtu(ctx, mtu);
+        }
+    }
+
+    /// The size of packets is another from now on, and the application is told.
+    fn use_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
+        let before = self.path.mps();
+        self.path.set_mtu(mtu);
+        let mps_bytes = self.path.mps();
+        if mps_bytes != before {
+            self.emit(ctx, EventKind::MaxPacketSize { mps_bytes });
+        }
+        if mps_bytes < before {
+            self.drop_oversized(ctx);
+        }
+    }
+
+    fn drop_oversized(&mut self, ctx: &mut Ctx<'_>) {
+        let mps = self.path.mps();
+        let mut sizes = Vec::new();
+        //= 4340-14.2-8
+        self.send_queue.remove_larger(mps, &mut |bytes| sizes.push(bytes));
+        for bytes in sizes {
+            self.counters.drops.send_too_large += 1;
+            let reason = DropReason::TooLarge;
+            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        }
+    }
+
+    /// The connection is open: begins to look for the path's MTU.
+    pub(super) fn start_probing(&mut self, ctx: &mut Ctx<'_>) {
+        let Some(config) = self.config.pmtu_probing else { return };
+        let is_ipv6 = self.who.tuple.remote.is_ipv6();
+        let search = Search::new(config, self.path.mtu(), is_ipv6, ctx.now);
+        self.pmtu = Some(Box::new(search));
+        self.follow_search(ctx);
+    }
+
+    /// Takes over what the search says: the size, its timer, its next probe.
+    fn follow_search(&mut self, ctx: &mut Ctx<'_>) {
+        let Some(search) = &self.pmtu else { return };
+        let (mtu, timer, wants) = (search.plpmtu(), search.timer(), search.wants());
+        self.outbox.probe = wants;
+        self.timers.set_or_stop(Timer::Pmtu, timer);
+        if mtu != self.path.mtu() {
+            self.use_mtu(ctx, mtu);
+        }
+    }
+
+    /// A SyncAck answered our packet `seq`.
+    pub(super) fn on_probe_answer(&mut self, ctx: &mut Ctx<'_>, seq: Seqno) {
+        if let Some(search) = &mut self.pmtu {
+            search.on_answer(ctx.now, seq);
+            self.follow_search(ctx);
+        }
+    }
+
+    /// Data was lost: perhaps because it was too large.
+    pub(super) fn doubt_mtu(&mut self, ctx: &mut Ctx<'_>) {
+        if let Some(search) = &mut self.pmtu {
+            search.on_doubt(ctx.now);
+            self.follow_search(ctx);
+        }
+    }
+
+    pub(super) fn on_pmtu_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        let heard = self.timing.last_valid;
+        let Some(search) = &mut self.pmtu else { return };
+        if search.on_timer(ctx.now, heard) {
+            self.outbox.sync = Some(self.seq.gsr);
+        }
+        self.follow_search(ctx);
+    }
+
+    /// Sends a Sync padded to `size` bytes with the IP header. It acknowledges what a Sync would,
+    /// is answered at once, and is nobody's data: congestion control does not hear of its loss.
+    pub(super) fn transmit_probe(&mut self, ctx: &mut Ctx<'_>, size: u16) -> bool {
+        if self.state != State::Open {
+            return false;
+        }
+        let padding = self.path.transport_len_of(size).saturating_sub(SYNC_HEADER);
+        let payload = Payload::Zeros(padding as u32);
+        self.counters.pmtu_probes_sent += 1;
+        self.write_packet(ctx, HeaderKind::Sync { ack: self.seq.gsr }, payload);
+        let (now, seq, rtt) = (ctx.now, self.seq.gss, self.rtt());
+        if let Some(search) = &mut self.pmtu {
+            search.on_sent(now, seq, rtt);
+        }
+        self.follow_search(ctx);
+        true
+    }
+}

@@ -1,0 +1,191 @@
+//! The path's MTU: probes, black holes, routers that speak and routers that are confused.
+
+mod common;
+
+use common::{CLIENT, Net, Pair, SERVER};
+use udccp_base::{Datagram, Duration};
+use udccp_proto::{ConnectionConfig, DropReason, EventKind, PathReport, PmtuProbing, State};
+use udccp_wire::{PacketType, PacketView};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn probing() -> ConnectionConfig {
+    ConnectionConfig { pmtu_probing: Some(PmtuProbing::default()), ..Default::default() }
+}
+
+/// A path that silently loses what is larger.
+fn narrow(pair: &mut Pair, mtu: usize) {
+    pair.filter = Some(Box::new(move |_, d| d.ip_len() <= mtu));
+}
+
+fn sizes(pair: &Pair, end: usize) -> Vec<usize> {
+    let of = |e: &EventKind| match *e {
+        EventKind::MaxPacketSize { mps_bytes } => Some(mps_bytes),
+        _ => None,
+    };
+    pair.events[end].iter().filter_map(of).collect()
+}
+
+/// MPS over raw IPv4.
+const fn mps(mtu: usize) -> usize {
+    mtu - 60
+}
+
+#[test]
+fn a_wide_path_is_confirmed_by_one_probe_and_the_size_stays() {
+    let mut pair = Pair::connected_with(Net::new(14), probing());
+    pair.pass(Duration::from_secs(100));
+    for end in [CLIENT, SERVER] {
+        assert_eq!(pair.stats(end).counters.pmtu_probes_sent, 1);
+        assert_eq!(pair.stats(end).mps_bytes, mps(1500));
+        assert_eq!(sizes(&pair, end), []);
+    }
+}
+
+//= 4340-14-5 test
+//= 4340-14.2-8 test
+#[test]
+fn a_black_hole_costs_the_messages_in_it_and_the_application_is_told_the_new_size() {
+    let mut pair = Pair::starting(Net::new(15), probing(), probing());
+    narrow(&mut pair, 1400);
+    pair.pass(ms(200));
+    for _ in 0..40 {
+        pair.try_send(CLIENT, &[7; mps(1500)]);
+    }
+    pair.pass(Duration::from_secs(60));
+    let told = sizes(&pair, CLIENT);
+    assert_eq!(told[0], mps(1280), "the base size first: {told:?}");
+    let found = *told.last().unwrap();
+    assert!(found <= mps(1400) && found > mps(1400) - 16, "{told:?}");
+    assert!(told[1..].is_sorted());
+    assert_eq!(pair.stats(CLIENT).mps_bytes, found);
+    let too_large =
+        EventKind::MessageDropped { reason: DropReason::TooLarge, bytes: mps(1500) as u32 };
+    assert!(pair.events[CLIENT].contains(&too_large));
+    assert!(!pair.try_send(CLIENT, &vec![7; found + 1]));
+    pair.received(SERVER);
+    pair.send(CLIENT, &vec![7; found]);
+    pair.pass(Duration::from_secs(5));
+    assert_eq!(pair.received(SERVER), [vec![7; found]]);
+    assert_eq!(pair.state(CLIENT), Some(State::Open));
+}
+
+#[test]
+fn lost_probes_are_nothing_to_congestion_control() {
+    for ccid in [2, 3] {
+        let config = ConnectionConfig { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..probing() };
+        let mut pair = Pair::starting(Net::new(16), config.clone(), config);
+        narrow(&mut pair, 1300);
+        pair.pass(ms(100));
+        let mut received = 0;
+        for n in 0..600_u32 {
+            pair.send(CLIENT, &n.to_be_bytes());
+            pair.pass(ms(50));
+            received += pair.received(SERVER).len();
+        }
+        let stats = pair.stats(CLIENT);
+        assert!(stats.counters.pmtu_probes_sent > 5);
+        assert_eq!(stats.congestion_events, 0, "CCID {ccid}");
+        assert_eq!(stats.counters.data_packets_lost, 0);
+        assert_eq!(received, 600);
+    }
+}
+
+#[test]
+fn a_path_that_grows_narrow_later_is_noticed_by_its_losses() {
+    let mut pair = Pair::connected_with(Net::new(17), probing());
+    pair.pass(Duration::from_secs(20));
+    narrow(&mut pair, 1000);
+    for _ in 0..200 {
+        let size = pair.stats(CLIENT).mps_bytes;
+        pair.try_send(CLIENT, &vec![1; size]);
+        pair.pass(ms(500));
+    }
+    let now = pair.stats(CLIENT).mps_bytes;
+    assert!(now <= mps(1000) && now > mps(1000) - 16, "{now}");
+}
+
+#[test]
+fn a_silence_of_the_whole_path_changes_no_size() {
+    let mut pair = Pair::connected_with(Net::new(18), probing());
+    pair.pass(Duration::from_secs(20));
+    pair.filter = Some(Box::new(|_, _| false));
+    pair.send(CLIENT, &[1; 1000]);
+    pair.pass(Duration::from_secs(60));
+    pair.filter = None;
+    pair.pass(Duration::from_secs(70));
+    assert_eq!(sizes(&pair, CLIENT), []);
+    assert_eq!(pair.stats(CLIENT).mps_bytes, mps(1500));
+}
+
+#[test]
+fn a_search_begins_anew_after_the_raise_time() {
+    let mut pair = Pair::starting(Net::new(19), probing(), probing());
+    narrow(&mut pair, 1300);
+    pair.pass(Duration::from_secs(60));
+    assert!(pair.stats(CLIENT).mps_bytes <= mps(1300));
+    pair.filter = None;
+    pair.pass(Duration::from_secs(600));
+    assert_eq!(pair.stats(CLIENT).mps_bytes, mps(1500));
+}
+
+fn report(pair: &mut Pair, quoted: &Datagram, cut: usize, mtu: u16) {
+    let now = pair.now;
+    let header = quoted.header[..cut].to_vec();
+    let report = PathReport::PathMtu(mtu);
+    pair.ends[CLIENT].handle_path_report(now, quoted.src, quoted.dst, &header, report);
+    pair.collect();
+}
+
+#[test]
+fn a_router_that_names_the_size_is_believed_at_once_and_tested() {
+    let mut pair = Pair::connected_with(Net::new(20), probing());
+    pair.pass(Duration::from_secs(20));
+    narrow(&mut pair, 1400);
+    pair.send(CLIENT, &[1; mps(1500)]);
+    pair.drain();
+    let quoted = pair.last[CLIENT].clone().unwrap();
+    report(&mut pair, &quoted, 16, 1400);
+    assert_eq!(sizes(&pair, CLIENT), [mps(1400)]);
+    pair.pass(Duration::from_secs(30));
+    assert_eq!(pair.stats(CLIENT).mps_bytes, mps(1400));
+    // A router that names none: the next usual size.
+    pair.send(CLIENT, &[1; 1000]);
+    pair.drain();
+    let quoted = pair.last[CLIENT].clone().unwrap();
+    report(&mut pair, &quoted, 16, 0);
+    assert_eq!(pair.stats(CLIENT).mps_bytes, mps(1006));
+}
+
+//= 4340-14.1-7 test
+#[test]
+fn a_confused_router_is_obeyed_when_packets_are_lost_and_not_before() {
+    for losing in [false, true] {
+        let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());
+        pair.send(CLIENT, b"one");
+        pair.drain();
+        let quoted = pair.last[CLIENT].clone().unwrap();
+        let mut n = 0;
+        let mut is_lost = move |d: &Datagram| {
+            let ty = PacketView::new(&d.header, d.transport_len()).unwrap().packet_type();
+            n += u32::from(ty == PacketType::Data);
+            losing && ty == PacketType::Data && n.is_multiple_of(4)
+        };
+        pair.filter = Some(Box::new(move |from, d| from == SERVER || !is_lost(d)));
+        for round in 0..40 {
+            // Eight bytes are all that old routers quote: no sequence number is among them.
+            report(&mut pair, &quoted, 8, 1000);
+            if round < 3 {
+                assert_eq!(pair.stats(CLIENT).mps_bytes, mps(1500));
+            }
+            pair.send(CLIENT, b"data");
+            pair.pass(ms(100));
+        }
+        let lost = pair.stats(CLIENT).counters.data_packets_lost;
+        assert_eq!(lost > 3, losing);
+        let expected = if losing { mps(1000) } else { mps(1500) };
+        assert_eq!(pair.stats(CLIENT).mps_bytes, expected);
+    }
+}
