@@ -55,6 +55,7 @@ impl Payload {
     pub const EMPTY: Self = Self::Zeros(0);
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes(b) => b.len(),
@@ -63,6 +64,7 @@ impl Payload {
     }
 
     /// Whether there is no data.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -130,12 +132,14 @@ impl Datagram {
     pub const UDP: u8 = 17;
 
     /// Length of the transport packet in bytes (header, options, data; no IP or UDP envelope).
+    #[inline]
     pub fn transport_len(&self) -> usize {
         self.header.len() + self.payload.len()
     }
 
     /// Length on the wire in bytes: IPv4 (20) or IPv6 (40) header, 8 of UDP where encapsulated,
     /// and the transport packet.
+    #[inline]
     pub fn ip_len(&self) -> usize {
         let ip = if self.src.is_ipv4() { 20 } else { 40 };
         let udp = if self.dst.port() == 0 { 0 } else { 8 };

@@ -102,6 +102,7 @@ impl DelayHistogram {
 }
 
 /// The bucket of a delay: exact below 256 ns, then 128 buckets per octave.
+#[inline]
 const fn bucket_of(ns: u64) -> usize {
     let shift = (ns | 1).ilog2().saturating_sub(BITS);
     (shift as u64 * PER_OCTAVE + (ns >> shift)) as usize

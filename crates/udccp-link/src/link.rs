@@ -5,6 +5,7 @@ use core::fmt;
 use udccp_base::Instant;
 
 use crate::change::Change;
+use crate::histogram::DelayHistogram;
 use crate::limit::{Backlog, QueueLimit};
 use crate::stats::{DropReason, LinkStats};
 
@@ -55,6 +56,11 @@ pub trait Link<P>: fmt::Debug + Send {
 
     /// Counters up to `now` (a copy; subtract two with [`LinkStats::since`]).
     fn stats(&self, now: Instant) -> LinkStats;
+
+    /// The same without the record of queue delays, which is long: for whoever asks often.
+    fn counters(&self, now: Instant) -> LinkStats {
+        LinkStats { queue_delay: DelayHistogram::default(), ..self.stats(now) }
+    }
 }
 
 impl<P, L: Link<P> + ?Sized> Link<P> for Box<L> {
@@ -96,5 +102,9 @@ impl<P, L: Link<P> + ?Sized> Link<P> for Box<L> {
 
     fn stats(&self, now: Instant) -> LinkStats {
         (**self).stats(now)
+    }
+
+    fn counters(&self, now: Instant) -> LinkStats {
+        (**self).counters(now)
     }
 }

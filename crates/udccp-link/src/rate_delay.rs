@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use udccp_base::{DataRate, Duration, Instant, Rng};
 
+use crate::histogram::DelayHistogram;
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
 use crate::packet::Packet;
@@ -30,15 +31,24 @@ pub struct RateDelayConfig {
 pub struct RateDelay<P> {
     config: RateDelayConfig,
     serializer: Serializer,
+    /// The first in line. Most links hold one packet at a time, which then never enters a queue.
+    head: Option<Held<P>>,
+    /// Those behind it.
     line: VecDeque<Held<P>>,
     /// When the first in line is delivered; [`Instant::MAX`] while there is none.
     next: Instant,
-    /// How many from the front of `line` had begun serialisation when last looked at...
+    /// Where there is a limit: how many from the front of `line` had begun serialisation when last
+    /// looked at (the first in line always has)...
     begun: usize,
-    /// ... and the rest of it.
-    waiting: Backlog,
+    /// ... and the bytes of the rest, which wait.
+    waiting_bytes: u64,
     jitter: Option<Jitter>,
-    stats: LinkStats,
+    /// Whether anybody asks how long packets waited.
+    records_delays: bool,
+    arrived: Tally,
+    /// All for want of room.
+    dropped: Tally,
+    queue_delay: DelayHistogram,
 }
 
 /// Delivery made later by chance, in order.
@@ -70,12 +80,16 @@ impl<P: Packet> RateDelay<P> {
         Self {
             config,
             serializer: Serializer::new(config.rate),
+            head: None,
             line: VecDeque::new(),
             next: Instant::MAX,
             begun: 0,
-            waiting: Backlog::default(),
+            waiting_bytes: 0,
             jitter: None,
-            stats: LinkStats::default(),
+            records_delays: true,
+            arrived: Tally::default(),
+            dropped: Tally::default(),
+            queue_delay: DelayHistogram::default(),
         }
     }
 
@@ -93,6 +107,13 @@ impl<P: Packet> RateDelay<P> {
         self
     }
 
+    /// Keeps no record of queue delays: [`LinkStats::queue_delay`] stays empty.
+    #[must_use]
+    pub const fn without_delay_record(mut self) -> Self {
+        self.records_delays = false;
+        self
+    }
+
     /// What it was made from.
     pub const fn config(&self) -> &RateDelayConfig {
         &self.config
@@ -101,26 +122,38 @@ impl<P: Packet> RateDelay<P> {
     /// Takes those out of the backlog whose serialisation has begun by `now`.
     #[inline]
     fn begin_until(&mut self, now: Instant) {
-        while self.waiting.packets > 0 {
-            let Some(held) = self.line.get(self.begun) else { break };
-            if held.begin > now {
-                break;
-            }
-            self.waiting.packets -= 1;
-            self.waiting.bytes -= u64::from(held.packet.wire_len());
+        while let Some(held) = self.line.get(self.begun).filter(|held| held.begin <= now) {
+            self.waiting_bytes -= u64::from(held.packet.wire_len());
             self.begun += 1;
         }
     }
 
-    /// Whether a packet that arrives at `now` has to be dropped. Without a limit nobody asks what
-    /// waits, so that is not followed then.
-    #[inline]
-    fn is_full(&mut self, now: Instant, len: u32) -> bool {
-        if self.config.limit == QueueLimit::Unlimited {
-            return false;
+    fn waiting(&self) -> Backlog {
+        let packets = (self.line.len() - self.begun) as u64;
+        Backlog { packets, bytes: self.waiting_bytes }
+    }
+
+    /// What waits, where that is not followed: without a limit nobody asks but now and then.
+    #[cold]
+    fn count_waiting(&self, now: Instant) -> Backlog {
+        let mut backlog = Backlog::default();
+        for held in self.line.iter().rev().take_while(|held| held.begin > now) {
+            backlog.packets += 1;
+            backlog.bytes += u64::from(held.packet.wire_len());
         }
+        backlog
+    }
+
+    #[inline]
+    fn is_limited(&self) -> bool {
+        !matches!(self.config.limit, QueueLimit::Unlimited)
+    }
+
+    /// Whether a packet that arrives at `now` has to be dropped.
+    #[inline(never)]
+    fn is_full(&mut self, now: Instant, len: u32) -> bool {
         self.begin_until(now);
-        self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting, len)
+        self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting(), len)
     }
 }
 
@@ -128,22 +161,32 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     #[inline]
     fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
         let len = packet.wire_len();
-        self.stats.arrived.count(len);
-        if self.is_full(now, len) {
-            self.stats.dropped[DropReason::QueueFull as usize].count(len);
+        self.arrived.count(len);
+        // Without a limit nobody asks what waits, so that is not followed then.
+        let is_limited = self.is_limited();
+        if is_limited && self.is_full(now, len) {
+            self.dropped.count(len);
             drops.push((packet, DropReason::QueueFull));
             return;
         }
         let Transmission { begin, end } = self.serializer.transmit(now, len);
-        self.stats.queue_delay.record(begin - now);
-        self.waiting.packets += 1;
-        self.waiting.bytes += u64::from(len);
+        if self.records_delays {
+            self.queue_delay.record(begin - now);
+        }
         let mut deliver = end + self.config.delay;
         if let Some(jitter) = &mut self.jitter {
             deliver = jitter.apply(deliver);
         }
-        self.next = self.next.min(deliver);
-        self.line.push_back(Held { begin, deliver, packet });
+        let held = Held { begin, deliver, packet };
+        if self.head.is_none() {
+            self.next = deliver;
+            self.head = Some(held);
+            return;
+        }
+        if is_limited {
+            self.waiting_bytes += u64::from(len);
+        }
+        self.line.push_back(held);
     }
 
     #[inline]
@@ -151,16 +194,20 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         if self.next > now {
             return None;
         }
-        let held = self.line.pop_front()?;
-        self.next = self.line.front().map_or(Instant::MAX, |held| held.deliver);
+        let gone = self.head.take()?;
+        self.head = self.line.pop_front();
+        let Some(held) = &self.head else {
+            self.next = Instant::MAX;
+            return Some(gone.packet);
+        };
+        self.next = held.deliver;
         if self.begun > 0 {
             self.begun -= 1;
-        } else {
+        } else if self.is_limited() {
             // Nobody asked for the backlog since this one began.
-            self.waiting.packets -= 1;
-            self.waiting.bytes -= u64::from(held.packet.wire_len());
+            self.waiting_bytes -= u64::from(held.packet.wire_len());
         }
-        Some(held.packet)
+        Some(gone.packet)
     }
 
     #[inline]
@@ -169,12 +216,15 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn packets_inside(&self) -> usize {
-        self.line.len()
+        usize::from(self.head.is_some()) + self.line.len()
     }
 
     fn backlog(&mut self, now: Instant) -> Backlog {
+        if !self.is_limited() {
+            return self.count_waiting(now);
+        }
         self.begin_until(now);
-        self.waiting
+        self.waiting()
     }
 
     fn limit(&self) -> QueueLimit {
@@ -182,12 +232,18 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn stats(&self, now: Instant) -> LinkStats {
-        let mut stats = self.stats.clone();
-        stats.busy = self.serializer.busy(now);
+        LinkStats { queue_delay: self.queue_delay.clone(), ..self.counters(now) }
+    }
+
+    fn counters(&self, now: Instant) -> LinkStats {
         // What has arrived, was not dropped and is not inside has departed.
-        let bytes = self.line.iter().map(|held| u64::from(held.packet.wire_len())).sum();
-        let inside = Tally { packets: self.line.len() as u64, bytes };
-        stats.departed = stats.arrived - stats.dropped_total() - inside;
+        let inside = self.head.iter().chain(&self.line);
+        let bytes = inside.map(|held| u64::from(held.packet.wire_len())).sum();
+        let inside = Tally { packets: self.packets_inside() as u64, bytes };
+        let mut stats = LinkStats { arrived: self.arrived, ..LinkStats::default() };
+        stats.busy = self.serializer.busy(now);
+        stats.dropped[DropReason::QueueFull as usize] = self.dropped;
+        stats.departed = self.arrived - self.dropped - inside;
         stats
     }
 }

@@ -80,10 +80,13 @@ impl Serializer {
     }
 
     /// The first whole nanosecond at which all is transmitted.
+    #[inline]
     fn free_at(&self) -> Instant {
         Instant::from_nanos(self.free_ns.saturating_add(u64::from(self.free_remainder > 0)))
     }
 
+    #[cold]
+    #[inline(never)]
     fn cost_of(&self, len: u32) -> Cost {
         let rate = self.bits_per_sec;
         match u64::from(len).checked_mul(BYTE_NANOS) {

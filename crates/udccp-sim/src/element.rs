@@ -17,7 +17,7 @@ pub(crate) enum Element {
 }
 
 impl Link<Parcel> for Element {
-    #[inline]
+    #[inline(always)]
     fn handle_packet(&mut self, now: Instant, packet: Parcel, drops: &mut Drops<Parcel>) {
         match self {
             Self::Plain(link) => link.handle_packet(now, packet, drops),
@@ -25,7 +25,7 @@ impl Link<Parcel> for Element {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_departure(&mut self, now: Instant, drops: &mut Drops<Parcel>) -> Option<Parcel> {
         match self {
             Self::Plain(link) => link.poll_departure(now, drops),
@@ -33,7 +33,7 @@ impl Link<Parcel> for Element {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Plain(link) => link.poll_timeout(),
@@ -88,6 +88,13 @@ impl Link<Parcel> for Element {
         match self {
             Self::Plain(link) => link.stats(now),
             Self::Other(link) => link.stats(now),
+        }
+    }
+
+    fn counters(&self, now: Instant) -> LinkStats {
+        match self {
+            Self::Plain(link) => link.counters(now),
+            Self::Other(link) => link.counters(now),
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::source::End;
 /// 200 ms, all let go at once.
 const LIVELOCK: u64 = 1 << 20;
 
+/// Why a run ends early; behind a pointer, so that going on costs nothing.
+type Stop = Box<SimError>;
+
 /// A simulation as it runs.
 pub(crate) struct Engine {
     pub(crate) hosts: Vec<Host>,
@@ -89,11 +92,18 @@ impl Engine {
 
     /// Lets everything happen that is due before `end`.
     pub(crate) fn run(&mut self, end: Instant) -> Result<(), SimError> {
+        self.go(end).map_err(|stop| *stop)?;
+        self.pass_marks(end);
+        self.now = end;
+        self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())
+    }
+
+    fn go(&mut self, end: Instant) -> Result<(), Stop> {
         loop {
             let (due, component) = self.fabric.events.earliest();
             if due >= self.next_stop {
                 if due >= end {
-                    break;
+                    return Ok(());
                 }
                 self.pass_marks(due);
                 self.next_stop = self.next_mark.min(end);
@@ -103,18 +113,22 @@ impl Engine {
                 None => self.host_event(component)?,
                 Some(link) => self.link_event(link)?,
             }
-            if let Some(observer) = &mut self.fabric.observer {
-                observer.take_failure()?;
-            }
+            self.look_out()?;
         }
-        self.pass_marks(end);
-        self.now = end;
-        self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())
+    }
+
+    /// Stops at the first thing that observers found wrong.
+    #[inline]
+    fn look_out(&mut self) -> Result<(), Stop> {
+        match &mut self.fabric.observer {
+            None => Ok(()),
+            Some(observer) => observer.take_failure(),
+        }
     }
 
     /// Time goes on, never back, and not round in circles.
     #[inline]
-    fn advance(&mut self, due: Instant, component: usize) -> Result<(), SimError> {
+    fn advance(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         if due > self.now {
             self.now = due;
             self.at_once = 0;
@@ -124,72 +138,61 @@ impl Engine {
     }
 
     /// One more event at this instant.
-    fn again(&mut self, due: Instant, component: usize) -> Result<(), SimError> {
+    fn again(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         self.at_once += 1;
         if due < self.now {
             let what = format!("{} is due at {due}", self.names[component]);
-            return Err(SimError::Invariant { at: self.now, what });
+            return Err(Box::new(SimError::Invariant { at: self.now, what }));
         }
         self.stuck(component)
     }
 
     #[inline]
-    fn stuck(&self, component: usize) -> Result<(), SimError> {
+    fn stuck(&self, component: usize) -> Result<(), Stop> {
         if self.at_once < LIVELOCK { Ok(()) } else { Err(self.livelock(component)) }
     }
 
     #[cold]
-    fn livelock(&self, component: usize) -> SimError {
+    fn livelock(&self, component: usize) -> Stop {
         let component = self.names[component].clone();
-        SimError::Livelock { at: self.now, events: self.at_once, component }
+        Box::new(SimError::Livelock { at: self.now, events: self.at_once, component })
     }
 
     /// A packet (or several) reaches the far end of a link, and goes on from there for as long as
     /// nothing else happens anywhere: such events never enter the queue.
     #[inline]
-    fn link_event(&mut self, mut index: usize) -> Result<(), SimError> {
+    fn link_event(&mut self, mut index: usize) -> Result<(), Stop> {
+        // The first event is the first in the queue; those that follow are in none.
         let mut is_queued = true;
         loop {
             self.fabric.cost.events += 1;
-            let Some((link, due)) = self.cross(index, is_queued)? else { return Ok(()) };
-            if let Some(observer) = &mut self.fabric.observer {
-                observer.take_failure()?;
+            let now = self.now;
+            let (arrival, due) = self.fabric.depart(now, index);
+            let Some((to, parcel)) = arrival else {
+                self.fabric.rearm(index, due);
+                return Ok(());
+            };
+            if due <= now {
+                return self.cross_several(index, to, parcel);
             }
-            (index, is_queued) = (link, false);
-            (self.now, self.at_once) = (due, 0);
-        }
-    }
-
-    /// The event of a link, which is the first in the queue or in none. Returns the link whose
-    /// event is next, if it is not in the queue, and its time.
-    #[inline]
-    fn cross(
-        &mut self,
-        index: usize,
-        is_queued: bool,
-    ) -> Result<Option<(usize, Instant)>, SimError> {
-        let now = self.now;
-        let (arrival, due) = self.fabric.depart(now, index);
-        let Some((to, parcel)) = arrival else {
+            let router = match to {
+                Node::Router(router) => router,
+                Node::Host(host) => {
+                    let is_mine = self.arrive(host, parcel);
+                    self.fabric.rearm(index, due);
+                    return if is_mine { self.drain(host as usize) } else { Ok(()) };
+                }
+            };
+            let link = self.fabric.forward(now, router, parcel);
+            let horizon = self.next_stop.min(due);
+            let next = self.fabric.schedule(link, now, horizon, is_queued);
             self.fabric.rearm(index, due);
-            return Ok(None);
-        };
-        if due <= now {
-            return self.cross_several(index, to, parcel);
-        }
-        match to {
-            Node::Router(router) => {
-                let link = self.fabric.forward(now, router, parcel);
-                let horizon = self.next_stop.min(due);
-                let next = self.fabric.schedule(link, now, horizon, is_queued);
-                self.fabric.rearm(index, due);
-                Ok(next)
+            if next == Instant::MAX {
+                return Ok(());
             }
-            Node::Host(host) => {
-                let is_mine = self.arrive(host, parcel);
-                self.fabric.rearm(index, due);
-                if is_mine { self.drain(host as usize).map(|()| None) } else { Ok(None) }
-            }
+            self.look_out()?;
+            (index, is_queued) = (link, false);
+            (self.now, self.at_once) = (next, 0);
         }
     }
 
@@ -200,7 +203,7 @@ impl Engine {
         index: usize,
         mut to: Node,
         mut parcel: Parcel,
-    ) -> Result<Option<(usize, Instant)>, SimError> {
+    ) -> Result<(), Stop> {
         let now = self.now;
         let mut reached = None;
         let mut due = now;
@@ -225,7 +228,7 @@ impl Engine {
             };
             (to, parcel) = next;
         }
-        reached.map_or(Ok(()), |host| self.drain(host)).map(|()| None)
+        reached.map_or(Ok(()), |host| self.drain(host))
     }
 
     /// A packet reached a host. Returns whether it was for it.
@@ -243,7 +246,7 @@ impl Engine {
     }
 
     /// A host's timer, or its application's.
-    fn host_event(&mut self, index: usize) -> Result<(), SimError> {
+    fn host_event(&mut self, index: usize) -> Result<(), Stop> {
         let due = self.hosts[index].poll_timeout();
         if due > self.now {
             // The timer was moved to later since; see `drain`.
@@ -257,12 +260,14 @@ impl Engine {
     }
 
     /// Lets a host say all it has to say, then asks when to wake it.
-    fn drain(&mut self, index: usize) -> Result<(), SimError> {
+    fn drain(&mut self, index: usize) -> Result<(), Stop> {
         let now = self.now;
         let host = &mut self.hosts[index];
         let arriving = host.path as usize ^ 1;
         let bytes = if host.is_heard { self.tell(index) } else { host.take_delivered(now) };
-        self.fabric.paths[arriving].goodput(bytes);
+        if bytes > 0 {
+            self.fabric.paths[arriving].goodput(bytes);
+        }
         self.feed(index);
         while self.transmit(index) && self.at_once < LIVELOCK {
             // Room in the transport: the application may have more.
@@ -284,10 +289,11 @@ impl Engine {
     #[inline]
     fn feed(&mut self, index: usize) -> bool {
         let host = &mut self.hosts[index];
-        if host.is_heard && host.app.is_none() {
-            return self.answer(index);
+        match &host.app {
+            None if host.is_heard => self.answer(index),
+            None => false,
+            Some(_) => host.feed(self.now),
         }
-        host.feed(self.now)
     }
 
     /// Tells the source of the pair what arrived; returns how much.
@@ -324,9 +330,9 @@ impl Engine {
     #[inline]
     fn transmit(&mut self, index: usize) -> bool {
         let now = self.now;
+        let before = self.at_once;
         let host = &mut self.hosts[index];
         let from = Sending { host: index, uplink: host.uplink, path: host.path };
-        let mut any = false;
         while self.at_once < LIVELOCK {
             let said = host.transport.poll_transmit(now);
             let Some(datagram) = &said else { break };
@@ -337,9 +343,8 @@ impl Engine {
             }
             self.fabric.send(now, from, host.last_to.1, said);
             self.at_once += 1;
-            any = true;
         }
-        any
+        self.at_once > before
     }
 
     /// Recorders look at what is so far; everything before `until` has happened.

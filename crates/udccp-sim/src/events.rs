@@ -90,10 +90,13 @@ impl EventQueue {
     /// time keeps its place among its equals.
     #[inline]
     pub(crate) fn set(&mut self, component: usize, due: Instant) {
-        let old = self.keys[component];
-        if old.due == due {
-            return;
+        if self.keys[component].due != due {
+            self.replace(component, due);
         }
+    }
+
+    fn replace(&mut self, component: usize, due: Instant) {
+        let old = self.keys[component];
         if old.due != Instant::MAX {
             // Mostly it is the first, which just happened.
             if old.order == self.near[self.len.wrapping_sub(1) % PLACES].order {
@@ -127,7 +130,7 @@ impl EventQueue {
     }
 
     /// Enters an event; a new one comes after all others of the same time.
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, component: usize, due: Instant) {
         // 2^40 insertions are days of processor time; beyond that equals go by component.
         self.inserted = (self.inserted + 1) & ((1 << ORDER_BITS) - 1);

@@ -69,7 +69,7 @@ impl Fabric {
     }
 
     /// A packet arrives at the near end of a link.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, now: Instant, index: usize, parcel: Parcel) {
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
@@ -97,7 +97,7 @@ impl Fabric {
     }
 
     /// A packet reached a router. Returns the link that it took from there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, now: Instant, router: u32, mut parcel: Parcel) -> usize {
         parcel.ttl = parcel.ttl.saturating_sub(1);
         let table = &self.routes[router as usize];
@@ -108,7 +108,7 @@ impl Fabric {
 
     /// The next packet that reaches the far end of a link at `now`, and when the link has its next
     /// event; [`Instant::MAX`] for never.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart(
         &mut self,
         now: Instant,
@@ -137,14 +137,14 @@ impl Fabric {
     }
 
     /// When a link has its next event; [`Instant::MAX`] for never, and where there is no such link.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_timeout(&self, index: usize) -> Instant {
         let link = self.links.get(index);
         link.and_then(|link| link.element.poll_timeout()).unwrap_or(Instant::MAX)
     }
 
     /// A link has its next event at `due`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rearm(&mut self, index: usize, due: Instant) {
         if index < self.links.len() {
             self.events.set(self.first_link + index, due);
@@ -152,25 +152,26 @@ impl Fabric {
     }
 
     /// A packet just entered a link. Where that gave it an event which is the next of all, before
-    /// `horizon`, the event is returned; else it goes to the queue. Whether the link that the
-    /// packet came from is the first in the queue, says `is_behind_first`.
-    #[inline]
+    /// `horizon`, its time is returned, and the event does not enter the queue; else it does, and
+    /// [`Instant::MAX`] is returned. Whether the link that the packet came from is the first in the
+    /// queue, says `is_behind_first`.
+    #[inline(always)]
     pub(crate) fn schedule(
         &mut self,
         index: usize,
         now: Instant,
         horizon: Instant,
         is_behind_first: bool,
-    ) -> Option<(usize, Instant)> {
+    ) -> Instant {
         let due = self.poll_timeout(index);
         if due < horizon && due > now {
             let was_idle = self.events.due(self.first_link + index) == Instant::MAX;
             if was_idle && due < self.events.next(is_behind_first) {
-                return Some((index, due));
+                return due;
             }
         }
         self.rearm(index, due);
-        None
+        Instant::MAX
     }
 
     /// A packet reached a host. If it is for that host, it can now be taken out of the store.

@@ -134,7 +134,9 @@ impl LinkSpec {
     /// Builds the element; its chance comes from streams of its own.
     pub(crate) fn build(&self, seed: Seed) -> Element {
         if self.config.is_plain() {
-            Element::Plain(self.config.plain(seed, &self.name))
+            let plain = self.config.plain(seed, &self.name);
+            // Nobody reads how long packets waited before access links.
+            Element::Plain(if self.is_bottleneck { plain } else { plain.without_delay_record() })
         } else {
             Element::Other(self.config.build(seed, &self.name))
         }

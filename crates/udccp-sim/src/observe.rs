@@ -117,13 +117,13 @@ impl Observer {
     }
 
     /// The first thing that went wrong.
-    pub(crate) fn take_failure(&mut self) -> Result<(), SimError> {
-        self.failure.take().map_or(Ok(()), Err)
+    pub(crate) fn take_failure(&mut self) -> Result<(), Box<SimError>> {
+        self.failure.take().map_or(Ok(()), |failure| Err(Box::new(failure)))
     }
 
     /// Ends the captures.
     pub(crate) fn finish(&mut self) -> Result<(), SimError> {
-        self.take_failure()?;
+        self.take_failure().map_err(|failure| *failure)?;
         let Some(captures) = &mut self.captures else { return Ok(()) };
         for (point, writer) in &mut captures.points {
             let name = || point.clone();

@@ -68,7 +68,7 @@ impl LinkRecorder {
 
     /// An interval ends.
     pub(crate) fn sample(&mut self, now: Instant, end: Duration, link: &mut dyn Link<Parcel>) {
-        let stats = link.stats(now);
+        let stats = link.counters(now);
         let all = (stats.departed, stats.dropped_total());
         let (departed, dropped) = (all.0 - self.last.0, (all.1 - self.last.1).packets);
         let backlog = link.backlog(now);
