@@ -10,7 +10,7 @@ use crate::{Fault, sources};
 const LAYERS: [(&str, &[&str]); 6] = [
     ("bytes", &["udccp-base", "udccp-wire"]),
     ("parts", &["udccp-cc"]),
-    ("machines", &["udccp-proto", "udccp-tcp", "udccp-link"]),
+    ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),
     ("drivers", &["udccp-lab", "udccp-emu", "udccp"]),
     ("faces", &["udccp-cli", "udccp-python", "udccp-preload"]),

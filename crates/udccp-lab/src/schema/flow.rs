@@ -95,6 +95,23 @@ pub struct DccpOptions {
     /// The service code that is served and asked for; `SC:PERF` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
+    /// Which hosts are behind a NAT (RFC 5597) that filters by address and port; none where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat: Option<NatPlace>,
+    /// The receiver invites the sender (RFC 5596) instead of waiting for anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invite: Option<bool>,
+}
+
+words! {
+    /// Which hosts of a flow are behind a NAT of their own.
+    NatPlace, "place of NATs":
+    /// The sender.
+    Sender = "sender",
+    /// The receiver.
+    Receiver = "receiver",
+    /// Both.
+    Both = "both",
 }
 
 words! {
@@ -308,6 +325,8 @@ impl FromNode for DccpOptions {
             timer_tick: reader.want("timer_tick"),
             send_queue: reader.want("send_queue"),
             service: reader.want("service"),
+            nat: reader.want("nat"),
+            invite: reader.want("invite"),
         };
         if options.timer_tick.is_some_and(Duration::is_zero) {
             let span = node.get("timer_tick").map_or(&node.span, |n| &n.span);

@@ -36,7 +36,9 @@ pub use experiment::{Assumption, Experiment, Study, Variant};
 pub use figure::{
     Curve, CurveFunction, Figure, FigureKind, TableFigure, TableForm, TimeFigure, TimeMetric,
 };
-pub use flow::{AckCounting, DccpOptions, Direction, Flow, Reduction, TcpOptions, TcpProfile};
+pub use flow::{
+    AckCounting, DccpOptions, Direction, Flow, NatPlace, Reduction, TcpOptions, TcpProfile,
+};
 pub use grid::{Axis, Filter, Grid, Point};
 pub use link::{Link, Propagation};
 pub use metric::{Metric, Rates};

@@ -7,13 +7,13 @@ use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_proto::ccid::{Ccid3Config, CcidRegistry, ccid2, ccid3, ccid4, experimental};
 use udccp_proto::{
-    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
-    ListenerId, SendError, State,
+    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InviteOptions,
+    ListenConfig, ListenerId, SendError, State,
 };
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
-use super::{CLIENT_PORT, Ends, SERVER_PORT, raw};
+use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
 use crate::schema::{DccpOptions, Flow, Percent};
 
 /// The service code of measurements: `SC:PERF`.
@@ -26,6 +26,8 @@ enum Role {
     Active(Box<ConnectOptions>),
     /// Accepts the first connection.
     Passive(ListenerId),
+    /// Invites its client when the flow starts.
+    Inviting(Instant, Box<InviteOptions>),
 }
 
 /// One host's endpoint with its one connection.
@@ -46,7 +48,8 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
         ccids: CcidRegistry::with_experiments(),
         ..EndpointConfig::new(seed.stream(name).bytes32())
     };
-    let (local, remote) = (raw(at.sender), raw(at.receiver));
+    let place = nat::Place::of(flow, at);
+    let (local, remote) = (raw(place.sender), raw(at.receiver));
     let service = flow.dccp.service.map_or(SERVICE, |service| service.0);
     let options = ConnectOptions {
         local,
@@ -59,10 +62,25 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
     let sender =
         DccpEnd::new(Endpoint::new(secret("client")), Role::Active(Box::new(options)), flow);
     let mut endpoint = Endpoint::new(secret("server"));
+    let inside = raw(place.receiver);
+    if flow.dccp.invite == Some(true) {
+        let options = InviteOptions {
+            local: inside,
+            local_port: SERVER_PORT,
+            remote: raw(at.sender),
+            remote_port: CLIENT_PORT,
+            service,
+            sends_listen: true,
+            config,
+        };
+        let role = Role::Inviting(Instant::ZERO + flow.start, Box::new(options));
+        let receiver = DccpEnd::new(endpoint, role, flow);
+        return Ok(place.ends(Box::new(sender), Box::new(receiver)));
+    }
     let listen = ListenConfig { connection: config, ..ListenConfig::new(service) };
-    let listener = endpoint.listen(Some(remote), SERVER_PORT, listen).map_err(|e| e.to_string())?;
+    let listener = endpoint.listen(Some(inside), SERVER_PORT, listen).map_err(|e| e.to_string())?;
     let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow);
-    Ok(Ends { sender: Box::new(sender), receiver: Box::new(receiver) })
+    Ok(place.ends(Box::new(sender), Box::new(receiver)))
 }
 
 /// The connection settings that a flow's options ask for.
@@ -145,6 +163,19 @@ impl DccpEnd {
         Self { endpoint, role, id: None, path_mtu, tick, opened: false }
     }
 
+    /// Invites the client when it is time.
+    fn invite(&mut self, now: Instant) {
+        if let Role::Inviting(at, options) = &self.role
+            && *at <= now
+        {
+            // The settings were checked when the flow was built.
+            match self.endpoint.invite(now, (**options).clone()) {
+                Ok(listener) => self.role = Role::Passive(listener),
+                Err(_) => self.opened = true,
+            }
+        }
+    }
+
     /// Takes what the endpoint has to tell; the one event that matters is the first connection.
     fn drain_events(&mut self) {
         while self.endpoint.poll_event().is_some() {}
@@ -162,6 +193,7 @@ impl Machine for DccpEnd {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.invite(now);
         self.endpoint.handle_timeout(now);
         self.drain_events();
     }
@@ -173,7 +205,11 @@ impl Machine for DccpEnd {
     fn poll_timeout(&self) -> Option<Instant> {
         let tick = self.tick.as_nanos();
         let next = |at: Instant| at.as_nanos().div_ceil(tick).saturating_mul(tick);
-        self.endpoint.poll_timeout().map(|at| Instant::from_nanos(next(at)))
+        let due = match (&self.role, self.endpoint.poll_timeout()) {
+            (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
+            (_, due) => due,
+        };
+        due.map(|at| Instant::from_nanos(next(at)))
     }
 }
 

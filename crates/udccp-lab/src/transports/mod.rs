@@ -1,6 +1,7 @@
 //! Protocols as the simulator knows them: each flow becomes a sending and a receiving transport.
 
 mod dccp;
+mod nat;
 mod tcp;
 mod udp;
 

@@ -97,7 +97,7 @@ impl Endpoint {
 
     /// Whether the listener is still there and the cookie not too old.
     fn is_good(&mut self, now: Instant, tuple: &FourTuple, cookie: &Cookie) -> bool {
-        let served = self.listeners.find(&tuple, cookie.service);
+        let served = self.listeners.find(tuple, cookie.service);
         let lifetime = self.listeners.get_mut(cookie.listener).map(|l| l.cookie_lifetime);
         let age = now.saturating_since(cookie.made);
         served == Served::By(cookie.listener) && lifetime.is_some_and(|longest| age <= longest)

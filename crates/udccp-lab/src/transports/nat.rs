@@ -1,0 +1,57 @@
+//! Hosts behind NATs.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use udccp_base::Transport;
+use udccp_nat::{Behind, Filtering, Nat, NatConfig};
+use udccp_sim::PairAddresses;
+
+use super::Ends;
+use crate::schema::{Flow, NatPlace};
+
+/// Addresses that the hosts of a flow have themselves, and those that the network sees.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    outside: PairAddresses,
+    /// The sender's own address.
+    pub(super) sender: IpAddr,
+    /// The receiver's own address.
+    pub(super) receiver: IpAddr,
+}
+
+/// What a host behind a NAT calls itself; behind different NATs it may be the same.
+const PRIVATE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 0, 2));
+
+impl Place {
+    /// Where the hosts of a flow are.
+    pub(super) fn of(flow: &Flow, outside: PairAddresses) -> Self {
+        let own = |is_inside: bool, address| if is_inside { PRIVATE } else { address };
+        let nat = flow.dccp.nat;
+        Self {
+            outside,
+            sender: own(matches!(nat, Some(NatPlace::Sender | NatPlace::Both)), outside.sender),
+            receiver: own(
+                matches!(nat, Some(NatPlace::Receiver | NatPlace::Both)),
+                outside.receiver,
+            ),
+        }
+    }
+
+    /// The two ends, behind their NATs.
+    pub(super) fn ends(self, sender: Box<dyn Transport>, receiver: Box<dyn Transport>) -> Ends {
+        Ends {
+            sender: behind(sender, self.sender, self.outside.sender),
+            receiver: behind(receiver, self.receiver, self.outside.receiver),
+        }
+    }
+}
+
+/// A host at `own` as the network sees it, at `external`.
+fn behind(host: Box<dyn Transport>, own: IpAddr, external: IpAddr) -> Box<dyn Transport> {
+    if own == external {
+        return host;
+    }
+    let filtering = Filtering::AddressAndPortDependent;
+    let config = NatConfig { filtering, ..NatConfig::new(external) };
+    Box::new(Behind::new(host, Nat::new(config)))
+}

@@ -1,0 +1,60 @@
+//! Settings of a NAT. Defaults are those of RFC 5597.
+
+use core::net::IpAddr;
+
+use udccp_base::Duration;
+
+/// Which packets from outside reach a mapped endpoint (RFC 4787 section 5).
+//= 5597-4.3-1
+//= 5597-4.3-2
+//= 5597-4.3-3
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filtering {
+    /// All: most transparent to applications.
+    EndpointIndependent,
+    /// Those from addresses that the endpoint has sent to: stricter, and the default.
+    #[default]
+    AddressDependent,
+    /// Those from addresses and ports that the endpoint has sent to. RFC 5597 recommends one of
+    /// the others; many NATs are like this.
+    AddressAndPortDependent,
+}
+
+/// Settings of a NAT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NatConfig {
+    /// The address that the outside sees.
+    pub external: IpAddr,
+    /// External ports, first and last (default 1024 to 65535).
+    pub ports: (u16, u16),
+    /// Filtering of DCCP; nothing else is filtered by it.
+    pub filtering: Filtering,
+    /// Idle time after which an established connection is forgotten (default 124 min).
+    pub established_idle: Duration,
+    /// Idle time after which a connection that opens or closes is forgotten (default 4 min).
+    pub transitory_idle: Duration,
+    /// Idle time after which DCCP inside UDP is forgotten (default 5 min, RFC 4787 section 4.3).
+    pub udp_idle: Duration,
+    /// Time from an unsolicited Listen or Sync to the ICMP error that answers it (default 6 s).
+    pub unsolicited_wait: Duration,
+    /// Answer unsolicited Listens and Syncs with ICMP Port Unreachable (default true).
+    pub sends_icmp: bool,
+}
+
+impl NatConfig {
+    /// Default settings.
+    //= 5597-5-2
+    //= 5597-5-3
+    pub const fn new(external: IpAddr) -> Self {
+        Self {
+            external,
+            ports: (1024, u16::MAX),
+            filtering: Filtering::AddressDependent,
+            established_idle: Duration::from_secs(124 * 60),
+            transitory_idle: Duration::from_secs(4 * 60),
+            udp_idle: Duration::from_secs(5 * 60),
+            unsolicited_wait: Duration::from_secs(6),
+            sends_icmp: true,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a NAT reads in a datagram, and how it changes one.
+
+use core::net::{IpAddr, SocketAddr};
+
+use udccp_base::{Datagram, HeaderBytes};
+use udccp_wire::PacketType;
+
+/// Which ports a NAT translates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Ports {
+    /// Those of DCCP.
+    Dccp,
+    /// Those of the UDP around it.
+    Udp,
+}
+
+/// One end of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Source,
+    Destination,
+}
+
+/// A datagram as a NAT reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) ports: Ports,
+    /// Address and port that it comes from.
+    pub(crate) src: SocketAddr,
+    /// Address and port that it goes to.
+    pub(crate) dst: SocketAddr,
+    /// Its type; `None` where the number is reserved.
+    pub(crate) ty: Option<PacketType>,
+}
+
+/// Shortest DCCP header.
+const MIN_HEADER: usize = 12;
+
+/// Reads a datagram; `None` where it is no DCCP. Sequence numbers, options and data are left
+/// alone.
+//= 5596-2.2.1-4
+pub(crate) fn read(d: &Datagram) -> Option<Seen> {
+    if d.protocol != Datagram::DCCP || d.header.len() < MIN_HEADER {
+        return None;
+    }
+    let port = |at: usize| u16::from_be_bytes([d.header[at], d.header[at + 1]]);
+    let ty = PacketType::from_number(d.header[8] >> 1 & 0xf);
+    let is_udp = d.src.port() != 0 && d.dst.port() != 0;
+    let (ports, src, dst) = match is_udp {
+        true => (Ports::Udp, d.src, d.dst),
+        false => {
+            let at = |ip, port| SocketAddr::new(ip, port);
+            (Ports::Dccp, at(d.src.ip(), port(0)), at(d.dst.ip(), port(2)))
+        }
+    };
+    Some(Seen { ports, src, dst, ty })
+}
+
+/// Gives one end of a datagram another address and port. A valid DCCP checksum stays valid; its
+/// coverage and the Service Code stay what they are.
+//= 5595-3.2-2
+//= 5597-8.1-1
+//= 5597-8.1-2
+//= 5597-8.2-1
+pub(crate) fn rewrite(mut d: Datagram, seen: &Seen, end: End, to: SocketAddr) -> Datagram {
+    let from = if end == End::Source { seen.src } else { seen.dst };
+    let outer = if end == End::Source { &mut d.src } else { &mut d.dst };
+    match seen.ports {
+        // The UDP checksum is the driver's; DCCP's is not looked at (RFC 6773 section 3.3).
+        Ports::Udp => *outer = to,
+        Ports::Dccp => {
+            outer.set_ip(to.ip());
+            let mut bytes = d.header.to_vec();
+            rewrite_header(&mut bytes, end, from, to);
+            d.header = HeaderBytes::short(&bytes).unwrap_or_else(|| bytes.into());
+        }
+    }
+    d
+}
+
+/// Changes a port and brings the checksum along, as far as the header is there.
+pub(crate) fn rewrite_header(header: &mut [u8], end: End, from: SocketAddr, to: SocketAddr) {
+    let at = if end == End::Source { 0 } else { 2 };
+    header[at..at + 2].copy_from_slice(&to.port().to_be_bytes());
+    if let Some(field) = header.get_mut(6..8) {
+        let old = u16::from_be_bytes([field[0], field[1]]);
+        field.copy_from_slice(&updated(old, from, to).to_be_bytes());
+    }
+}
+
+/// The checksum after the change of one address and port (RFC 1624, equation 3).
+fn updated(checksum: u16, from: SocketAddr, to: SocketAddr) -> u16 {
+    let mut sum = u32::from(!checksum);
+    each_word(from, |word| sum += u32::from(!word));
+    each_word(to, |word| sum += u32::from(word));
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn each_word(at: SocketAddr, mut take: impl FnMut(u16)) {
+    match at.ip() {
+        IpAddr::V4(ip) => {
+            for pair in ip.octets().as_chunks::<2>().0 {
+                take(u16::from_be_bytes(*pair));
+            }
+        }
+        IpAddr::V6(ip) => ip.segments().into_iter().for_each(&mut take),
+    }
+    take(at.port());
+}
