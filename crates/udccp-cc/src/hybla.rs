@@ -10,8 +10,10 @@
 //! ```
 //!
 //! so that the window in packets per second follows the curve of a NewReno flow with RTT0. As in
-//! the kernels: `rho` follows the smallest smoothed round-trip time, the exponent is at most 16,
-//! and there is no estimate of the first threshold and no spacing, which the paper has beside it.
+//! the kernels: `rho` follows the smallest smoothed round-trip time, the slow start after a timeout
+//! is NewReno's, and there is no estimate of the first threshold and no spacing, which the paper has
+//! beside it. The exponent is at most 16. Without the two, long paths overflow: at 200 ms `rho` is
+//! 8, and every packet acknowledged in the first slow start adds 255.
 
 use udccp_base::{Duration, Instant};
 
@@ -42,11 +44,13 @@ pub(crate) struct Hybla {
     rho: f64,
     /// Growth in slow start for every packet acknowledged.
     slow_start: f64,
+    /// Since a timeout, until the threshold is reached: the path is known to be full.
+    after_timeout: bool,
 }
 
 impl Hybla {
     pub(crate) fn new(config: HyblaConfig) -> Self {
-        Self { config, srtt: Duration::MAX, rho: 1.0, slow_start: 1.0 }
+        Self { config, srtt: Duration::MAX, rho: 1.0, slow_start: 1.0, after_timeout: false }
     }
 
     fn follow(&mut self, ack: &AckSample) {
@@ -63,16 +67,28 @@ impl Law for Hybla {
 
     fn slow_start(&mut self, window: &mut Window, ack: &AckSample, acked: u32) -> u32 {
         self.follow(ack);
+        if self.after_timeout {
+            return window.slow_start(acked);
+        }
         window.slow_start_by(f64::from(acked) * self.slow_start);
         0
     }
 
     fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
         self.follow(ack);
+        self.after_timeout = false;
         window.add_per_window(acked, self.rho * self.rho);
     }
 
     fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
         Cut::HALF.apply(window.cwnd())
+    }
+
+    fn on_timeout(&mut self) {
+        self.after_timeout = true;
+    }
+
+    fn on_set(&mut self) {
+        self.after_timeout = false;
     }
 }

@@ -8,54 +8,37 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::lab::Lab;
+use common::lab::{Lab, SMALL};
 use udccp_base::Seed;
 
-/// Thirty runs of a slow path, each a hundredth of a second or less.
-const MANY: &str = r#"schema = 1
-id = "many"
-asks = "Does being killed show?"
-[topology]
-shape = "dumbbell"
-access = { rate = "100 Mbit/s" }
-bottleneck = { rate = "$rate", rtt = "30 ms", limit = "1.0 bdp" }
-[time]
-duration = "4 s"
-phase = "500 ms"
-measure = { from = "1 s", to = "4 s" }
-[[flow]]
-name = "first"
-protocol = "dccp/ccid2"
-traffic = "bulk"
-[[flow]]
-name = "second"
-protocol = "$second"
-traffic = "bulk"
-[grid]
+/// What is made of the small experiment: thirty runs, two tables and a figure.
+const MANY: &str = r#"[grid]
 second = ["tcp/newreno", "tcp/cubic"]
-rate = ["1 Mbit/s", "2 Mbit/s", "3 Mbit/s"]
+rtt = ["20 ms", "30 ms", "40 ms"]
 runs = 5
 seed = 5
 [[table]]
 id = "fairness"
 metric = "jain"
 rows = "second"
-columns = "rate"
+columns = "rtt"
 [[table]]
 id = "shares"
 metric = "goodput"
 rows = "second"
-columns = "rate"
+columns = "rtt"
 [[figure]]
 id = "time"
 title = "One run"
 kind = "time"
-at = { second = "tcp/cubic", rate = "3 Mbit/s" }
+at = { second = "tcp/cubic", rtt = "30 ms" }
 "#;
 
 fn lab() -> Lab {
     let lab = Lab::new();
-    std::fs::write(lab.path("experiments/many.toml"), MANY).expect("a file");
+    let (scenario, _) = SMALL.split_once("[grid]").expect("a grid");
+    let scenario = scenario.replace("\"small\"", "\"many\"").replace("tcp/newreno", "$second");
+    std::fs::write(lab.path("experiments/many.toml"), scenario + MANY).expect("a file");
     lab
 }
 

@@ -30,6 +30,17 @@ fn slow_start_adds_two_to_the_rho_less_one() {
     assert_eq!(grown, [8, 8, 16, 64]);
 }
 
+/// Otherwise the first acknowledgement after a timeout would bring the window to the threshold.
+#[test]
+fn slow_start_after_a_timeout_doubles_as_newreno() {
+    let mut path = Path::new(&hybla(), 64, 100);
+    path.cc.on_rto(Instant::ZERO, 64);
+    let grown: Vec<u32> = (0..5).map(|_| path.rounds(1)).collect();
+    assert_eq!(grown, [2, 4, 8, 16, 32]);
+    // From the threshold on it grows by rho squared in a round trip again.
+    near(path.rounds(1), 44.0, 2.0);
+}
+
 #[test]
 fn slow_start_ends_at_the_threshold() {
     let mut path = Path::new(&hybla(), 4, 100);
