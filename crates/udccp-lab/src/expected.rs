@@ -3,7 +3,7 @@
 use crate::schema::Scenario;
 
 /// Processor seconds of a packet, where no run has been measured yet.
-pub(crate) const SECONDS_PER_PACKET: f64 = 2e-6;
+pub(crate) const SECONDS_PER_PACKET: f64 = 1.1e-6;
 
 /// About how many packets a run moves: what its bottleneck carries from begin to end. Enough to
 /// order tasks, and to tell minutes from hours.
