@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Instant};
 use udccp_wire::ServiceCode;
 
 use crate::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
@@ -29,6 +29,10 @@ pub struct EndpointConfig {
     pub stray_resets_per_sec: u32,
     /// Connections held at once, TIMEWAIT included (default 1,000,000).
     pub max_connections: usize,
+    /// No packet leaves before then (default `None`; RFC 4340 section 7.3). A host that was up
+    /// before with the same `secret` and another clock waits here for two minutes, the longest life
+    /// of a packet; with a new random secret, numbers of before are not met again.
+    pub quiet_until: Option<Instant>,
     /// The CCIDs that connections can use (default CCIDs 2 and 3).
     pub ccids: CcidRegistry,
 }
@@ -40,6 +44,7 @@ impl EndpointConfig {
             secret,
             ephemeral_ports: (49_152, 65_535),
             stray_resets_per_sec: 100,
+            quiet_until: None,
             max_connections: 1_000_000,
             ccids: CcidRegistry::default(),
         }

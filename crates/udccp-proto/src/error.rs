@@ -52,6 +52,14 @@ pub enum ConnectError {
     /// The endpoint holds as many connections as it may.
     #[error("the endpoint holds as many connections as it may")]
     TooManyConnections,
+    /// The data for the Request does not fit beside its options.
+    #[error("{len} bytes of data are too many for a Request, which takes {max}")]
+    DataTooLong {
+        /// Bytes given.
+        len: usize,
+        /// Bytes that fit.
+        max: usize,
+    },
     /// The connection settings contradict each other or the RFC.
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
 use udccp_proto::{ConnectionConfig, InitCookies, PmtuProbing, QueuePolicy};
 
@@ -22,6 +23,7 @@ pub struct EndpointOptions {
     pub(crate) ephemeral_ports: (u16, u16),
     pub(crate) stray_resets_per_sec: u32,
     pub(crate) secret: Option<[u8; 32]>,
+    pub(crate) quiet_time: Duration,
     pub(crate) ccids: CcidRegistry,
     pub(crate) offload: bool,
 }
@@ -35,6 +37,7 @@ impl Default for EndpointOptions {
             ephemeral_ports: (49_152, 65_535),
             stray_resets_per_sec: 100,
             secret: None,
+            quiet_time: Duration::ZERO,
             ccids: CcidRegistry::default(),
             offload: true,
         }
@@ -98,6 +101,16 @@ impl EndpointOptions {
         self
     }
 
+    /// Send nothing for this long after the start (default: not at all). A program that restarts
+    /// with the same `secret` waits for two minutes, so that its numbers do not meet those of
+    /// packets still on their way (RFC 4340 section 7.3); drawn secrets make that as good as
+    /// impossible.
+    #[must_use]
+    pub fn quiet_time(mut self, quiet: Duration) -> Self {
+        self.quiet_time = quiet;
+        self
+    }
+
     /// Key of initial sequence numbers and port choice (default: drawn from the system).
     #[must_use]
     pub fn secret(mut self, secret: [u8; 32]) -> Self {
@@ -124,6 +137,7 @@ pub struct Options {
     pub(crate) init_cookies: InitCookies,
     pub(crate) cookie_lifetime: udccp_base::Duration,
     pub(crate) local_port: Option<u16>,
+    pub(crate) request_data: Bytes,
 }
 
 impl Default for Options {
@@ -149,6 +163,7 @@ impl Default for Options {
             init_cookies: InitCookies::default(),
             cookie_lifetime: COOKIE_LIFETIME.into(),
             local_port: None,
+            request_data: Bytes::new(),
         }
     }
 }
@@ -291,6 +306,14 @@ impl Options {
     #[must_use]
     pub fn local_port(mut self, port: u16) -> Self {
         self.local_port = Some(port);
+        self
+    }
+
+    /// Outgoing connections only: data that goes with the Request and so arrives a round-trip time
+    /// earlier (default: none). A server that cannot keep it says so: `Notice::PeerDropped`.
+    #[must_use]
+    pub fn request_data(mut self, data: impl Into<Bytes>) -> Self {
+        self.request_data = data.into();
         self
     }
 

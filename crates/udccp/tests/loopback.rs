@@ -469,3 +469,37 @@ fn a_server_that_keeps_nothing_of_handshakes_serves_as_well() {
         assert_eq!(server.recv().await.unwrap().unwrap(), "ping");
     });
 }
+
+#[test]
+fn data_of_the_request_is_there_when_the_server_accepts() {
+    run(async {
+        let client = Options::default().request_data("early");
+        let (client, server) = pair(&client, &Options::default()).await;
+        assert_eq!(server.recv().await.unwrap().unwrap(), "early");
+        server.send("answer").await.unwrap();
+        assert_eq!(client.recv().await.unwrap().unwrap(), "answer");
+        client.path_changed();
+        client.send("on a new path").await.unwrap();
+        assert_eq!(server.recv().await.unwrap().unwrap(), "on a new path");
+        assert_eq!(client.reset_text(), None);
+        let long = Options::default().request_data(vec![0; 2000]);
+        let refused = listener(&Options::default());
+        let e = Connection::connect_with(refused.local_addr(), SERVICE, &long).await.unwrap_err();
+        assert!(e.to_string().contains("2000 bytes of data"), "{e}");
+    });
+}
+
+#[test]
+fn the_path_mtu_is_confirmed_by_a_probe() {
+    run(async {
+        let options = Options::default();
+        let (client, server) = pair(&options, &options).await;
+        client.send("one").await.unwrap();
+        server.recv().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let stats = client.stats().unwrap();
+        let probes = stats.counters.pmtu_probes_sent;
+        assert!((1..=2).contains(&probes), "{probes}");
+        assert!(stats.counters.sync_acks_received > 0, "it was answered");
+    });
+}

@@ -90,7 +90,7 @@ impl Connection {
     }
 
     /// Tells the application what the peer received, but did not deliver as it should.
-    fn report_peer_drops(&mut self, ctx: &mut Ctx<'_>, drops: PeerDrops) {
+    pub(super) fn report_peer_drops(&mut self, ctx: &mut Ctx<'_>, drops: PeerDrops) {
         for (code, packets) in drops.by_code().into_iter().filter(|(_, packets)| *packets > 0) {
             self.counters.peer_drops.add(code, packets);
             self.emit(ctx, EventKind::PeerDropped { code, packets });

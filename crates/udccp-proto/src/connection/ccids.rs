@@ -42,7 +42,7 @@ impl Connection {
         Ok(())
     }
 
-    fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
+    pub(super) fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
         let setup = self.ccid_setup();
         let sender = factory.sender(&setup);
@@ -53,7 +53,7 @@ impl Connection {
         Ok(())
     }
 
-    fn install_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
+    pub(super) fn install_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
         let setup = self.ccid_setup();
         let mut receiver = factory.receiver(&setup);

@@ -72,6 +72,9 @@ impl Connection {
     /// The peer broke a rule: Reset with this code.
     pub(super) fn reset_for_fault(&mut self, ctx: &mut Ctx<'_>, code: ResetCode, data: [u8; 3]) {
         self.post_reset(code, data);
+        if let Some(reset) = &mut self.outbox.reset {
+            reset.text = error_text(code);
+        }
         self.tear_down(ctx, State::Closed, CloseReason::ProtocolError { code, data });
     }
 
@@ -81,11 +84,12 @@ impl Connection {
         let in_request = self.state == State::Request;
         //= 4340-8.1.1-5
         let ackno = if in_request { Seqno::ZERO } else { self.seq.gsr };
-        self.outbox.reset = Some(ResetOut { code, data, ackno });
+        self.outbox.reset = Some(ResetOut { code, data, ackno, text: "" });
     }
 
     /// Ends the connection for the application. What was received can still be read.
     pub(super) fn tear_down(&mut self, ctx: &mut Ctx<'_>, next: State, reason: CloseReason) {
+        self.drop_request_data(ctx);
         self.drop_unsent(ctx, DropReason::ConnectionEnded);
         self.timers.stop_all();
         self.become_state(next);
@@ -124,8 +128,28 @@ impl Connection {
         self.state == State::Closed && self.outbox.is_empty()
     }
 
+    /// Code and data of the Reset that ended the connection, if it was ours.
+    pub(crate) fn said_reset(&self) -> Option<(ResetCode, [u8; 3])> {
+        self.said_reset
+    }
+
+    /// Error Text of the Reset that ended the connection, if it was the peer's.
+    pub(crate) fn reset_text(&self) -> Option<&str> {
+        self.reset_text.as_deref()
+    }
+
     /// Until when an Init Cookie could make the connection again.
     pub(crate) fn cookie_until(&self) -> Option<Instant> {
         self.cookie_until
+    }
+}
+
+/// What a Reset says of its reason to who reads packets (RFC 4340 section 5.6).
+const fn error_text(code: ResetCode) -> &'static str {
+    match code {
+        ResetCode::OptionError => "an option is wrong; its type and first bytes are in the data",
+        ResetCode::MandatoryError => "a Mandatory option could not be obeyed; it is in the data",
+        ResetCode::AggressionPenalty => "marked packets are reported as unmarked again and again",
+        _ => "",
     }
 }

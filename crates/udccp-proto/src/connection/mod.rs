@@ -11,6 +11,7 @@ mod app;
 mod ccids;
 mod close;
 mod context;
+mod fresh_path;
 pub(crate) mod limiter;
 mod options;
 mod outbox;
@@ -21,6 +22,7 @@ mod preferences;
 mod received;
 pub(crate) mod recv_queue;
 mod report;
+mod request_data;
 mod send_queue;
 mod seq;
 mod state;
@@ -32,8 +34,8 @@ mod transmit;
 
 use std::sync::Arc;
 
-use udccp_base::Instant;
-use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
+use udccp_base::{Instant, Payload};
+use udccp_wire::{PseudoHeader, ResetCode, Seqno, ServiceCode};
 
 use crate::ackvec::{AckVectorBuffer, DEFAULT_MAX_CELLS, DropLog};
 use crate::ccid::{CcidReceiver, CcidSender};
@@ -148,6 +150,14 @@ pub(crate) struct Connection {
     /// The peer asked us not to go faster before then.
     peer_slow_until: Option<Instant>,
     wishes: Wishes,
+    /// Data of the Request, until the Response.
+    request_data: Option<Payload>,
+    /// When the application last asked for a new search for the path's MTU.
+    rediscovered: Option<Instant>,
+    /// Code and data of the Reset that we ended the connection with.
+    said_reset: Option<(ResetCode, [u8; 3])>,
+    /// Error Text of the peer's Reset.
+    reset_text: Option<Box<str>>,
     reason: Option<CloseReason>,
     counters: ConnectionCounters,
 }
@@ -217,6 +227,10 @@ impl Connection {
             peer_stopped_listening: false,
             peer_slow_until: None,
             wishes: Wishes { listens: true, is_slow: false, closes: false, released: false },
+            request_data: None,
+            rediscovered: None,
+            said_reset: None,
+            reset_text: None,
             reason: None,
             counters: ConnectionCounters::default(),
             config,

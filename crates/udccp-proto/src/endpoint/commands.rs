@@ -110,6 +110,21 @@ impl Endpoint {
         self.with(now, id, |connection, ctx| connection.set_path_mtu(ctx, mtu));
     }
 
+    /// The path of a connection is another one now (a new network, a new route): congestion control
+    /// and the search for the path's MTU begin anew (RFC 4340 section 10.5). Addresses and ports
+    /// have to stay; DCCP cannot change them.
+    pub fn path_changed(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |connection, ctx| connection.path_changed(ctx));
+    }
+
+    /// Forgets what is known of the path's MTU, and begins with `ConnectionConfig::path_mtu` again;
+    /// at most once in two seconds (RFC 4340 section 14.1). Whether it was done.
+    pub fn rediscover_path_mtu(&mut self, now: Instant, id: ConnectionId) -> bool {
+        let mut done = false;
+        self.with(now, id, |connection, ctx| done = connection.rediscover_path_mtu(ctx));
+        done
+    }
+
     fn with(
         &mut self,
         now: Instant,
@@ -151,6 +166,12 @@ impl Endpoint {
             timewaits: self.table.timewaits(),
             ..self.stats
         }
+    }
+
+    /// The Error Text of the Reset that ended a connection, where the peer sent one (RFC 4340
+    /// section 5.6).
+    pub fn reset_text(&self, id: ConnectionId) -> Option<&str> {
+        self.slots.get(id).and_then(Connection::reset_text)
     }
 
     /// Addresses and ports of a connection.

@@ -28,6 +28,13 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        //= 4340-7.3-1
+        if let Some(until) = self.quiet_until {
+            if now < until {
+                return None;
+            }
+            self.quiet_until = None;
+        }
         let mut datagram = self.strays.pop_front();
         if datagram.is_none() {
             self.poll_connections(now, &mut datagram);
@@ -39,7 +46,7 @@ impl Machine for Endpoint {
     fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.timers.peek().map(|(at, _)| at);
         let rare = earlier(self.table.next_end(), self.listeners.next_invitation().map(|i| i.0));
-        earlier(timer, rare)
+        earlier(earlier(timer, rare), self.quiet_until)
     }
 }
 
@@ -83,6 +90,9 @@ impl Endpoint {
         let never_accepted = connection.who.listener.is_some() && !connection.was_open();
         let released = connection.is_released() || (never_accepted && state.is_over());
         if connection.is_finished() {
+            if let Some((code, data)) = connection.said_reset() {
+                self.last_words.note(tuple, code, data);
+            }
             let was_there = self.table.remove(&tuple, index);
             if let Some(until) = connection.cookie_until().filter(|_| was_there) {
                 // The Init Cookie must not make the connection again.

@@ -3,6 +3,7 @@
 mod commands;
 mod cookie;
 mod invite;
+mod last_words;
 mod listeners;
 mod machine;
 mod numbers;
@@ -29,6 +30,7 @@ use crate::event::Event;
 use crate::stats::EndpointStats;
 
 pub use invite::ListenerState;
+use last_words::LastWords;
 use listeners::Listeners;
 use numbers::Secrets;
 pub use path_report::PathReport;
@@ -65,6 +67,9 @@ pub struct Endpoint {
     /// Answers to packets that belong to nobody.
     strays: VecDeque<Datagram>,
     reset_limit: TokenBucket,
+    last_words: LastWords,
+    /// No packet leaves before then (RFC 4340 section 7.3).
+    quiet_until: Option<Instant>,
     outside: Pressure,
     arena: BytesMut,
     /// Where a connection would put a packet while it is asked for none.
@@ -87,6 +92,8 @@ impl Endpoint {
             events: VecDeque::new(),
             strays: VecDeque::new(),
             reset_limit: TokenBucket::new(config.stray_resets_per_sec),
+            last_words: LastWords::default(),
+            quiet_until: config.quiet_until,
             outside: Pressure::None,
             arena: BytesMut::with_capacity(ARENA_BYTES),
             no_packet: None,

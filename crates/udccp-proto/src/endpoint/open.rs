@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 use std::sync::Arc;
 
-use udccp_base::Instant;
+use udccp_base::{Instant, Payload};
 
 use super::{ConnectionId, Endpoint, FourTuple};
 use crate::config::{ConnectOptions, ListenConfig, ListenerId};
@@ -68,6 +68,21 @@ impl Endpoint {
         now: Instant,
         options: ConnectOptions,
     ) -> Result<ConnectionId, ConnectError> {
+        self.connect_with_data(now, options, Payload::EMPTY)
+    }
+
+    /// As [`Self::connect`], with data on the Request: it arrives a round-trip time earlier, if the
+    /// server takes it. `PeerDropped` says that it did not; `MessageDropped` that the handshake
+    /// failed. Empty data is none.
+    ///
+    /// # Errors
+    /// As [`Self::connect`]; data too long for a Request.
+    pub fn connect_with_data(
+        &mut self,
+        now: Instant,
+        options: ConnectOptions,
+        data: Payload,
+    ) -> Result<ConnectionId, ConnectError> {
         check_addresses(&options)?;
         //= 4340-8.1.2-1
         //= 4340-8.1.2-2
@@ -91,7 +106,14 @@ impl Endpoint {
         let id = who.id;
         let iss = self.secrets.initial_seqno(now, &tuple);
         let config = Arc::new(options.config);
-        let connection = Connection::new(who, config, features, iss, now);
+        let mut connection = Connection::new(who, config, features, iss, now);
+        if !data.is_empty() {
+            let (len, max) = (data.len(), connection.request_data_max());
+            if len > max {
+                return Err(ConnectError::DataTooLong { len, max });
+            }
+            connection.set_request_data(data);
+        }
         self.admit(now, connection);
         self.stats.connects += 1;
         Ok(id)

@@ -156,10 +156,17 @@ impl Endpoint {
             return Route::Nowhere;
         }
         self.stats.stray_resets_sent += 1;
-        let data = match code {
-            ResetCode::PacketError => [packet.ty.number(), 0, 0],
-            _ => [0; 3],
+        let (code, data) = match code {
+            ResetCode::PacketError => (code, [packet.ty.number(), 0, 0]),
+            //= 4340-7.5.4-14
+            ResetCode::NoConnection if packet.ty == PacketType::Sync => {
+                self.last_words.said_to(&packet.tuple()).unwrap_or((code, [0; 3]))
+            }
+            _ => (code, [0; 3]),
         };
+        if !matches!(code, ResetCode::NoConnection | ResetCode::PacketError) {
+            self.last_words.note(packet.tuple(), code, data);
+        }
         self.strays.push_back(stray::reset_for(packet, code, data, &mut self.arena));
         Route::Nowhere
     }

@@ -191,6 +191,18 @@ impl Connection {
         self.inner.abort();
     }
 
+    /// The path to the peer is another one now (another network or route under the same addresses):
+    /// congestion control and the search for the path's MTU begin anew (RFC 4340 section 10.5).
+    pub fn path_changed(&self) {
+        self.inner.path_changed();
+    }
+
+    /// What the peer said in words when it reset the connection (the Error Text of RFC 4340 section
+    /// 5.6); `None` where it said nothing.
+    pub fn reset_text(&self) -> Option<String> {
+        self.inner.reset_text()
+    }
+
     /// Everything that can be said about the connection in numbers; `None` only after its end.
     pub fn stats(&self) -> Option<ConnectionStats> {
         self.inner.stats()

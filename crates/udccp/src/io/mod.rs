@@ -90,6 +90,16 @@ impl UdpIo {
         self.state.may_fragment()
     }
 
+    /// Writes packets that routers may cut to pieces. The system knows that of a whole socket only,
+    /// so it is told before and after.
+    fn while_fragmenting<R>(&self, write: impl FnOnce() -> R) -> R {
+        //= 4340-14.2-6
+        allow_fragments(&self.socket, true);
+        let result = write();
+        allow_fragments(&self.socket, false);
+        result
+    }
+
     /// Datagrams that one read can merge.
     pub(crate) fn gro_segments(&self) -> usize {
         if self.offload { self.state.gro_segments() } else { 1 }
@@ -174,6 +184,21 @@ fn mtu_of(socket: &UdpSocket, remote: SocketAddr) -> Option<u16> {
     }
 }
 
+/// Sends what follows without Don't Fragment (over IPv6: in fragments of the interface's size), or
+/// with it again. A socket for both families has a setting for each.
+fn allow_fragments(socket: &UdpSocket, allow: bool) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt::{
+            Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6, set_ip_mtu_discover,
+            set_ipv6_mtu_discover,
+        };
+        let _ = set_ip_mtu_discover(socket, if allow { V4::DONT } else { V4::PROBE });
+        let _ = set_ipv6_mtu_discover(socket, if allow { V6::DONT } else { V6::PROBE });
+    }
+    let _ = (socket, allow);
+}
+
 /// Asks for a receive buffer. A smaller one than wished for still works, and the socket tells
 /// afterwards what it got.
 fn set_recv_buffer(socket: &Socket, bytes: usize) {
@@ -250,6 +275,19 @@ mod tests {
         assert_eq!(ip_mtu_discover(&v4.socket), Ok(Ipv4PathMtuDiscovery::PROBE));
         let v6 = bind("[::1]:0");
         assert_eq!(ipv6_mtu_discover(&v6.socket), Ok(Ipv6PathMtuDiscovery::PROBE));
+    }
+
+    //= 4340-14.2-4 test
+    //= 4340-14.2-5 test
+    //= 4340-14.2-6 test
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_may_be_fragmented_leaves_so_and_nothing_after_it() {
+        use rustix::net::sockopt::{Ipv4PathMtuDiscovery, ip_mtu_discover};
+        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let inside = io.while_fragmenting(|| ip_mtu_discover(&io.socket));
+        assert_eq!(inside, Ok(Ipv4PathMtuDiscovery::DONT));
+        assert_eq!(ip_mtu_discover(&io.socket), Ok(Ipv4PathMtuDiscovery::PROBE));
     }
 
     #[test]

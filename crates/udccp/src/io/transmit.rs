@@ -46,6 +46,8 @@ pub(crate) struct Transmitter {
     live: usize,
     /// The batch that took the last datagram; the next one is likely to go there too.
     last: usize,
+    /// Which datagrams routers may cut to pieces; none where it is missing.
+    fragmentable: Option<fn(&Datagram) -> bool>,
 }
 
 /// Datagrams of one size (the last may be shorter) for one destination.
@@ -54,6 +56,8 @@ struct Batch {
     dst: SocketAddr,
     src: IpAddr,
     ecn: Ecn,
+    /// Routers may cut its datagrams to pieces.
+    fragmentable: bool,
     segment: usize,
     count: usize,
     /// A shorter datagram went in: nothing may follow it.
@@ -64,6 +68,11 @@ struct Batch {
 }
 
 impl Transmitter {
+    /// Nothing gathered; routers may cut the datagrams to pieces that `fragmentable` says.
+    pub(crate) fn new(fragmentable: fn(&Datagram) -> bool) -> Self {
+        Self { fragmentable: Some(fragmentable), ..Self::default() }
+    }
+
     /// Whether nothing is gathered.
     pub(crate) fn is_empty(&self) -> bool {
         self.live == 0
@@ -71,11 +80,13 @@ impl Transmitter {
 
     /// Takes a datagram, or gives it back: then [`Self::flush`] comes first.
     pub(crate) fn push(&mut self, datagram: Datagram, max_segments: usize) -> Option<Datagram> {
-        let fits_last = self.last < self.live && self.batches[self.last].same_path(&datagram);
+        let fragmentable = self.fragmentable.is_some_and(|is| is(&datagram));
+        let same_path = |batch: &Batch| batch.same_path(&datagram, fragmentable);
+        let fits_last = self.last < self.live && same_path(&self.batches[self.last]);
         let found = if fits_last {
             Some(self.last)
         } else {
-            self.batches[..self.live].iter().position(|b| b.same_path(&datagram))
+            self.batches[..self.live].iter().position(same_path)
         };
         match found {
             Some(i) => {
@@ -86,7 +97,7 @@ impl Transmitter {
                 if self.batches.len() == self.live {
                     self.batches.push(Batch::with_capacity());
                 }
-                self.batches[self.live].start(datagram);
+                self.batches[self.live].start(datagram, fragmentable);
                 self.last = self.live;
                 self.live += 1;
                 None
@@ -132,6 +143,7 @@ impl Batch {
             dst: SocketAddr::from(([0, 0, 0, 0], 0)),
             src: IpAddr::from([0, 0, 0, 0]),
             ecn: Ecn::NotEct,
+            fragmentable: false,
             segment: 0,
             count: 0,
             sealed: false,
@@ -140,11 +152,15 @@ impl Batch {
         }
     }
 
-    fn same_path(&self, d: &Datagram) -> bool {
-        self.dst == d.dst && self.ecn == d.ecn && self.src == d.src.ip()
+    fn same_path(&self, d: &Datagram, fragmentable: bool) -> bool {
+        self.dst == d.dst
+            && self.ecn == d.ecn
+            && self.src == d.src.ip()
+            && self.fragmentable == fragmentable
     }
 
-    fn start(&mut self, d: Datagram) {
+    fn start(&mut self, d: Datagram, fragmentable: bool) {
+        self.fragmentable = fragmentable;
         self.dst = d.dst;
         self.src = d.src.ip();
         self.ecn = d.ecn;
@@ -179,6 +195,13 @@ impl Batch {
 
     /// One write, or, where the system refuses to segment, one for each datagram.
     fn write(&mut self, io: &UdpIo) -> io::Result<()> {
+        if self.fragmentable {
+            return io.while_fragmenting(|| self.write_all(io));
+        }
+        self.write_all(io)
+    }
+
+    fn write_all(&mut self, io: &UdpIo) -> io::Result<()> {
         if self.sent == 0 && self.count <= io.max_gso_segments().max(1) {
             match self.write_range(io, 0, self.bytes.len()) {
                 Err(e) if self.count > 1 && segmentation_refused(&e) => {}

@@ -33,6 +33,7 @@ impl Handle {
         fit_to_system(&mut config, &shared.io);
         //= 4340-14.1-2
         config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
+        let data = Payload::Bytes(options.request_data.clone());
         let options = proto::ConnectOptions {
             local: route.source,
             local_port: options.local_port,
@@ -42,7 +43,8 @@ impl Handle {
             config,
         };
         let (id, tuple) = shared.with(|core, io, now| {
-            let id = core.endpoint.connect(now, options).map_err(Error::connect)?;
+            let id = core.endpoint.connect_with_data(now, options, data);
+            let id = id.map_err(Error::connect)?;
             core.conns.insert(id, Conn::default());
             core.flush(io, now);
             let tuple = core.endpoint.tuple(id);
@@ -393,6 +395,19 @@ impl ConnHandle {
     /// The application can hardly keep up, or can again.
     pub(crate) fn set_slow(&self, is_slow: bool) {
         self.shared().with(|core, _, now| core.endpoint.set_slow(now, self.id, is_slow));
+    }
+
+    /// The path is another one now.
+    pub(crate) fn path_changed(&self) {
+        self.shared().with(|core, io, now| {
+            core.endpoint.path_changed(now, self.id);
+            core.flush(io, now);
+        });
+    }
+
+    /// What the peer's Reset said in words.
+    pub(crate) fn reset_text(&self) -> Option<String> {
+        self.shared().with(|core, _, _| core.endpoint.reset_text(self.id).map(str::to_owned))
     }
 
     /// The next thing that happened to the connection; `None` at its end.

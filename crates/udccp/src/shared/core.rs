@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
+use udccp_wire::PacketType;
 
 use super::waiters::{Conn, Waiters};
 use crate::Notice;
@@ -56,13 +57,22 @@ pub(crate) struct Driver {
     pub(crate) stopped: bool,
 }
 
+/// Whether routers may cut a packet to pieces: the handshake and its refusals must not wait for a
+/// search for the path's MTU (RFC 4340 section 14.2).
+//= 4340-14.2-4
+//= 4340-14.2-5
+fn may_be_fragmented(datagram: &Datagram) -> bool {
+    let ty = datagram.header.get(8).and_then(|byte| PacketType::from_number(byte >> 1 & 15));
+    matches!(ty, Some(PacketType::Request | PacketType::Response | PacketType::Reset))
+}
+
 impl Core {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
             conns: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            tx: Transmitter::default(),
+            tx: Transmitter::new(may_be_fragmented),
             spare: None,
             blocked: false,
             burst: 0,

@@ -74,6 +74,8 @@ impl Shared {
         config.max_connections = options.max_connections;
         config.ccids = options.ccids.clone();
         config.stray_resets_per_sec = options.stray_resets_per_sec;
+        let quiet_ends = udccp_base::Instant::ZERO + options.quiet_time.into();
+        config.quiet_until = (!options.quiet_time.is_zero()).then_some(quiet_ends);
         let core = Mutex::new(Core::new(Endpoint::new(config)));
         Ok(Self { io, clock: Clock::start(), core, starter: Mutex::new(None) })
     }

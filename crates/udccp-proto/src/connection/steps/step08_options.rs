@@ -35,6 +35,9 @@ impl Connection {
         if said.negotiates && self.take_activated(ctx).is_err() {
             return DROP;
         }
+        if packet.ty == PacketType::Response && self.request_data.is_some() {
+            self.on_request_answered(ctx, &said);
+        }
         self.process_acknowledgement(ctx, packet, &said);
         GO_ON
     }

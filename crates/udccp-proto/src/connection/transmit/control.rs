@@ -1,5 +1,6 @@
 //! Packets that congestion control does not hold back.
 
+use bytes::Bytes;
 use udccp_base::Payload;
 use udccp_wire::HeaderKind;
 
@@ -10,7 +11,10 @@ impl Connection {
         if let Some(reset) = self.outbox.reset.take() {
             let (ack, code, data) = (reset.ackno, reset.code, reset.data);
             self.counters.resets_sent += 1;
-            return self.write_control(ctx, HeaderKind::Reset { ack, code, data });
+            self.said_reset = Some((code, data));
+            let text = Payload::Bytes(Bytes::from_static(reset.text.as_bytes()));
+            self.write_packet(ctx, HeaderKind::Reset { ack, code, data }, text);
+            return true;
         }
         if core::mem::take(&mut self.outbox.handshake) && self.transmit_handshake(ctx) {
             return true;
@@ -37,7 +41,9 @@ impl Connection {
             State::Request => {
                 self.start_request_timer(ctx.now);
                 //= 4340-8.1.1-2
-                self.write_control(ctx, HeaderKind::Request { service })
+                let data = self.request_data.clone().unwrap_or(Payload::EMPTY);
+                self.write_packet(ctx, HeaderKind::Request { service }, data);
+                true
             }
             State::Respond => {
                 //= 4340-5.3-2

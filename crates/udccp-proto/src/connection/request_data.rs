@@ -1,0 +1,57 @@
+//! Data on the Request: it saves a round-trip time, and may be refused (RFC 4340 section 5.1).
+
+use core::ops::ControlFlow;
+
+use udccp_base::Payload;
+
+use super::options::Said;
+use super::{Connection, Ctx};
+use crate::ackvec::{DropState, for_each_drop};
+use crate::ccid::PeerDrops;
+use crate::event::{DropReason, EventKind};
+
+/// Room kept for the options of a Request, in bytes.
+const OPTION_ROOM: usize = 256;
+
+/// Longest fixed header of a Request.
+const REQUEST_HEADER: usize = 20;
+
+impl Connection {
+    /// The longest data that a Request of this connection may carry, in bytes.
+    pub(crate) fn request_data_max(&self) -> usize {
+        self.path.max_transport_len().saturating_sub(REQUEST_HEADER + OPTION_ROOM)
+    }
+
+    /// Every Request carries this data.
+    pub(crate) fn set_request_data(&mut self, data: Payload) {
+        self.request_data = Some(data);
+    }
+
+    /// The Response says that the Request arrived, and whether its data was dropped.
+    pub(super) fn on_request_answered(&mut self, ctx: &mut Ctx<'_>, said: &Said<'_>) {
+        let Some(data) = self.request_data.take() else { return };
+        self.counters.data_bytes_sent += data.len() as u64;
+        let blocks = said.data_dropped.get().unwrap_or_default();
+        let mut drops = PeerDrops::default();
+        // Copies of the Request are refused where the first one's data was taken; so only what is
+        // said of a lone Request counts.
+        if self.seq.gss == self.seq.iss {
+            for_each_drop(self.seq.iss, blocks, |state, _, _| {
+                if let DropState::Dropped(code) = state {
+                    drops.add(code, 1);
+                }
+                ControlFlow::Break(())
+            });
+        }
+        self.report_peer_drops(ctx, drops);
+    }
+
+    /// The handshake failed: the data has not arrived, as far as anybody knows.
+    pub(super) fn drop_request_data(&mut self, ctx: &mut Ctx<'_>) {
+        if let Some(data) = self.request_data.take() {
+            self.counters.drops.send_unfinished += 1;
+            let (reason, bytes) = (DropReason::ConnectionEnded, data.len() as u32);
+            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        }
+    }
+}

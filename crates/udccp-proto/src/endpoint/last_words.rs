@@ -1,0 +1,34 @@
+//! What the latest Resets said, for peers that could not believe them.
+//!
+//! A Reset made without knowing the numbers is answered by a Sync. The Reset that answers the Sync
+//! has the right numbers, and should say what the first one said (RFC 4340 section 7.5.4).
+
+use std::collections::VecDeque;
+
+use udccp_wire::ResetCode;
+
+use super::FourTuple;
+
+/// Resets remembered. Answers to Syncs are rate limited, so a search among so many costs nothing.
+const KEPT: usize = 64;
+
+/// The latest Resets by addresses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastWords(VecDeque<(FourTuple, ResetCode, [u8; 3])>);
+
+impl LastWords {
+    /// A Reset with this code and data was made.
+    pub(super) fn note(&mut self, tuple: FourTuple, code: ResetCode, data: [u8; 3]) {
+        self.0.retain(|(known, ..)| *known != tuple);
+        if self.0.len() == KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((tuple, code, data));
+    }
+
+    /// What was last said to this peer.
+    pub(super) fn said_to(&self, tuple: &FourTuple) -> Option<(ResetCode, [u8; 3])> {
+        let found = self.0.iter().find(|(known, ..)| known == tuple);
+        found.map(|&(_, code, data)| (code, data))
+    }
+}

@@ -1,0 +1,87 @@
+//! Paths that change under a connection.
+
+mod common;
+
+use common::{CLIENT, Net, Pair, SERVER};
+use udccp_base::Duration;
+use udccp_proto::{ConnectionConfig, PathReport};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn config(ccid: u8) -> ConnectionConfig {
+    ConnectionConfig { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Default::default() }
+}
+
+fn flow(pair: &mut Pair, packets: u32) -> usize {
+    let mut received = 0;
+    for _ in 0..packets {
+        pair.try_send(CLIENT, &[1; 1000]);
+        pair.pass(ms(2));
+        received += pair.received(SERVER).len();
+    }
+    pair.pass(ms(500));
+    received + pair.received(SERVER).len()
+}
+
+//= 4340-10.5-1 test
+#[test]
+fn congestion_control_begins_anew_on_a_new_path() {
+    for ccid in [2, 3] {
+        let mut pair = Pair::connected_with(Net::new(105), config(ccid));
+        flow(&mut pair, 300);
+        let before = pair.stats(CLIENT);
+        let first = Pair::connected_with(Net::new(105), config(ccid)).stats(CLIENT);
+        // Packets are in flight when the path changes.
+        for _ in 0..5 {
+            pair.try_send(CLIENT, &[2; 1000]);
+        }
+        pair.drain();
+        for end in [CLIENT, SERVER] {
+            let (now, id) = (pair.now, pair.id(end));
+            pair.ends[end].path_changed(now, id);
+        }
+        let after = pair.stats(CLIENT);
+        assert_eq!(after.cwnd_packets, first.cwnd_packets, "CCID {ccid}");
+        assert_eq!((after.srtt, after.pipe_packets.unwrap_or(0)), (None, 0));
+        assert!(before.srtt.is_some());
+        let c = after.counters;
+        assert_eq!(c.data_packets_acked + c.data_packets_lost, c.data_packets_sent);
+        // And it goes on.
+        pair.pass(Duration::from_secs(1));
+        pair.received(SERVER);
+        let received = flow(&mut pair, 200);
+        assert!(received > 150, "CCID {ccid}: {received}");
+        assert!(pair.stats(CLIENT).srtt.is_some());
+        assert_eq!(pair.stats(SERVER).counters.drops.bad_options, 0);
+    }
+}
+
+//= 4340-14.1-3 test
+#[test]
+fn the_path_mtu_is_found_again_when_asked_but_not_at_any_rate() {
+    let mut pair = Pair::connected(141);
+    pair.send(CLIENT, b"one");
+    pair.drain();
+    let quoted = pair.last[CLIENT].clone().unwrap();
+    let shrink = |pair: &mut Pair| {
+        let (now, report) = (pair.now, PathReport::PathMtu(1000));
+        let header = quoted.header.to_vec();
+        pair.ends[CLIENT].handle_path_report(now, quoted.src, quoted.dst, &header, report);
+        assert_eq!(pair.stats(CLIENT).mps_bytes, 940);
+    };
+    let ask = |pair: &mut Pair| {
+        let (now, id) = (pair.now, pair.id(CLIENT));
+        let done = pair.ends[CLIENT].rediscover_path_mtu(now, id);
+        assert_eq!(pair.stats(CLIENT).mps_bytes, if done { 1440 } else { 940 });
+        done
+    };
+    shrink(&mut pair);
+    assert!(ask(&mut pair));
+    shrink(&mut pair);
+    pair.pass(ms(1900));
+    assert!(!ask(&mut pair));
+    pair.pass(ms(100));
+    assert!(ask(&mut pair));
+}

@@ -1,0 +1,111 @@
+//! What Resets say: the same to a Sync, and why in words.
+
+mod common;
+mod spec_support;
+
+use common::packet::{forge, numbers};
+use common::pair::PORT;
+use common::{CLIENT, Net, Pair, SERVER, connect_options};
+use spec_support::{Hand, reset};
+use udccp_base::{Duration, Machine};
+use udccp_proto::{CloseReason, ConnectionConfig, EndpointConfig, State};
+use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno};
+
+//= 4340-7.5.4-14 test
+#[test]
+fn a_sync_gets_the_reset_that_its_sender_could_not_believe() {
+    // The client's end resets the connection; the server does not believe the first Reset, whose
+    // numbers are outside its windows, and asks with a Sync.
+    let mut pair = Pair::connected_with(Net::new(7), ConnectionConfig::default());
+    pair.send(SERVER, b"hello");
+    pair.pass(Duration::from_secs(1));
+    let like = pair.last[SERVER].clone().unwrap();
+    pair.mute(CLIENT);
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    pair.ends[CLIENT].abort(now, id);
+    pair.drain();
+    let (_, seq, _) = numbers(&like);
+    for released in [false, true] {
+        if released {
+            let now = pair.now;
+            pair.ends[CLIENT].release(now, id);
+            pair.drain();
+        }
+        let sync = forge(&like, HeaderKind::Sync { ack: Seqno::new(77) }, seq.add(9), &[]);
+        pair.net.deliver(CLIENT, sync);
+        let answer = pair.last[CLIENT].clone().unwrap();
+        let view = PacketView::new(&answer.header, answer.transport_len()).unwrap();
+        assert_eq!(view.reset_code(), Some(ResetCode::Aborted));
+        assert_eq!(numbers(&answer).1, Seqno::new(78), "a number that the peer believes");
+    }
+    // Another packet finds no connection.
+    let data = forge(&like, HeaderKind::Data, seq.add(9), &[]);
+    pair.net.deliver(CLIENT, data);
+    let answer = pair.last[CLIENT].clone().unwrap();
+    let view = PacketView::new(&answer.header, answer.transport_len()).unwrap();
+    assert_eq!(view.reset_code(), Some(ResetCode::NoConnection));
+}
+
+#[test]
+fn a_refusal_is_repeated_too() {
+    let mut net = Net::new(8);
+    let id = net.ends[CLIENT].connect(net.now, connect_options(ConnectionConfig::default()));
+    id.unwrap();
+    net.drain();
+    let request = net.last[CLIENT].clone().unwrap();
+    let now = net.now;
+    net.ends[SERVER].handle_datagram(now, request.clone());
+    while net.ends[SERVER].poll_transmit(now).is_some() {}
+    let sync = forge(&request, HeaderKind::Sync { ack: Seqno::new(5) }, Seqno::new(9), &[]);
+    net.deliver(SERVER, sync);
+    let answer = net.last[SERVER].clone().unwrap();
+    let view = PacketView::new(&answer.header, answer.transport_len()).unwrap();
+    assert_eq!(view.reset_code(), Some(ResetCode::ConnectionRefused));
+}
+
+#[test]
+fn a_fault_is_explained_in_words_and_the_words_are_kept() {
+    let mut hand = Hand::open(SERVER);
+    let unknown = OptionRef::Unknown { kind: 99, data: &[1, 2, 3] };
+    let said = hand.give(PacketType::Ack, &[OptionRef::Mandatory, unknown], &[]);
+    assert_eq!(reset(&said), Some((ResetCode::MandatoryError, [99, 1, 2])));
+    let text = String::from_utf8(said[0].payload.to_vec()).unwrap();
+    assert!(text.contains("Mandatory"), "{text}");
+
+    let mut hand = Hand::open(CLIENT);
+    let header = hand.header(PacketType::Reset);
+    hand.give_header(&header, &[], "müde".as_bytes());
+    let id = hand.pair.id(CLIENT);
+    assert_eq!(hand.pair.ends[CLIENT].reset_text(id), Some("müde"));
+    assert_eq!(hand.state(), Some(State::TimeWait));
+}
+
+//= 4340-7.3-1 test
+#[test]
+fn nothing_leaves_in_the_quiet_time_after_a_start() {
+    let mut net = Net::new(9);
+    let until = net.now + Duration::from_secs(120);
+    let config = EndpointConfig { quiet_until: Some(until), ..EndpointConfig::new([7; 32]) };
+    net.ends[CLIENT] = udccp_proto::Endpoint::new(config);
+    net.ends[SERVER]
+        .listen(None, PORT, common::listen_config(ConnectionConfig::default()))
+        .unwrap();
+    let options = connect_options(ConnectionConfig::default());
+    let id = net.ends[CLIENT].connect(net.now, options).unwrap();
+    net.run(Duration::from_secs(119));
+    assert_eq!(net.sent, 0);
+    assert_eq!(net.ends[CLIENT].poll_timeout(), Some(until));
+    net.run(Duration::from_secs(2));
+    assert_eq!(net.ends[CLIENT].state(id), Some(State::Open));
+    assert_eq!(net.ends[CLIENT].counters(id).unwrap().requests_retransmitted, 0);
+}
+
+#[test]
+fn an_ended_connection_has_no_words_of_the_peer_unless_it_reset() {
+    let mut pair = Pair::connected(3);
+    pair.close(CLIENT);
+    pair.pass(Duration::from_secs(1));
+    assert_eq!(pair.end_reason(SERVER), Some(CloseReason::PeerClose));
+    let id = pair.id(SERVER);
+    assert_eq!(pair.ends[SERVER].reset_text(id), None);
+}
