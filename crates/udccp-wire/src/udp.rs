@@ -90,6 +90,7 @@ impl UdpHeader {
     }
 
     /// Whether the checksum is right for this payload, which must be whole.
+    //= 6773-3.3-6
     pub fn verify(&self, pseudo: &PseudoHeader, payload: &[u8]) -> Result<(), UdpError> {
         let mut sum = pseudo.sum(IP_PROTOCOL, usize::from(self.length));
         sum.add(&self.to_bytes());
@@ -109,6 +110,8 @@ impl UdpHeader {
 
     /// The header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes;
     /// `None` where that is too long for UDP.
+    //= 6773-3.1-1
+    //= 6773-3.3-3
     pub fn around(
         ports: (u16, u16),
         pseudo: &PseudoHeader,

@@ -106,6 +106,9 @@ fn ipv6_extension_headers_are_skipped() {
     assert_eq!(open(LinkType::RawIp, &fragment).unwrap_err(), EnvelopeError::Fragment);
 }
 
+//= 6773-3.1-1 test
+//= 6773-3.3-3 test
+//= 6773-3.3-6 test
 #[test]
 fn udp_is_opened_and_its_checksum_decides() {
     for (pseudo, link) in [(v4(), ipv4 as fn(u8, &[u8]) -> Vec<u8>), (v6(), ipv6)] {

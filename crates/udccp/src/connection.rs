@@ -39,6 +39,8 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
+    //= 6773-3.8-1
+    //= 6773-3.8-3
     pub async fn connect_with(
         peer: impl Into<Address>,
         service: ServiceCode,

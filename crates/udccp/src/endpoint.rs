@@ -98,6 +98,24 @@ impl Endpoint {
         std::future::poll_fn(|cx| listener.poll_accept(cx)).await.map(Connection::new)
     }
 
+    /// The next STUN message that arrived on this UDP port, and where it came from: hosts behind
+    /// NATs learn their own addresses that way, and keep their mappings alive. Such messages never
+    /// reach DCCP. Of those that nobody reads, the newest 64 are kept.
+    ///
+    /// # Errors
+    /// Only if the driver of the socket has ended, or cannot start.
+    pub async fn recv_stun(&self) -> Result<(bytes::Bytes, SocketAddr), Error> {
+        std::future::poll_fn(|cx| self.handle.poll_stun(cx)).await
+    }
+
+    /// Sends a STUN message from this UDP port. Like any datagram it may be lost.
+    ///
+    /// # Errors
+    /// The message is no STUN message ([`crate::is_stun`]), or the system refuses to send it.
+    pub fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
+        self.handle.send_stun(message, to)
+    }
+
     /// What the endpoint counts outside its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()

@@ -48,7 +48,9 @@ mod listener;
 mod message;
 mod notice;
 mod options;
+pub mod sdp;
 mod shared;
+mod stun;
 
 pub use address::{Address, AddressError, DCCP_UDP_PORT};
 pub use connection::{Connection, RecvHalf, SendHalf};
@@ -59,6 +61,7 @@ pub use listener::Listener;
 pub use message::{Incoming, Outgoing};
 pub use notice::Notice;
 pub use options::{EndpointOptions, Options};
+pub use stun::is_stun;
 /// Congestion control plug-ins: registries, settings, and what an own CCID implements.
 pub use udccp_proto::ccid;
 pub use udccp_proto::{

@@ -19,6 +19,7 @@ pub(crate) struct Path {
     pub(crate) encapsulated: bool,
 }
 
+//= 6773-3.7-1
 impl Path {
     /// A path with this MTU in bytes, IP header included.
     pub(crate) fn new(tuple: &FourTuple, mtu: u16) -> Self {

@@ -123,6 +123,7 @@ impl Endpoint {
     }
 
     /// Whether the endpoint holds as many connections as it may.
+    //= 6773-3.8-12
     fn is_full(&self) -> bool {
         self.table.connections() + self.table.timewaits() >= self.config.max_connections
     }

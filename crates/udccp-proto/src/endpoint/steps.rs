@@ -62,6 +62,9 @@ impl Endpoint {
                 }
             },
         };
+        //= 6773-3.3-2
+        //= 6773-3.3-5
+        //= 6773-3.3-7
         // Inside UDP, the UDP checksum did the work (RFC 6773 section 3.3).
         if datagram.dst.port() == 0 && !has_right_checksum(&view, datagram) {
             //= 4340-9.1-1

@@ -90,6 +90,26 @@ impl Endpoint {
         wait(timeout, |cx| listener.poll_accept(cx)).map(Connection::new)
     }
 
+    /// The next STUN message, waiting for at most `timeout` if given; see
+    /// [`crate::Endpoint::recv_stun`].
+    ///
+    /// # Errors
+    /// As there; [`Error::TimedOut`].
+    pub fn recv_stun(
+        &self,
+        timeout: Option<Duration>,
+    ) -> Result<(bytes::Bytes, SocketAddr), Error> {
+        wait(timeout, |cx| self.handle.poll_stun(cx))
+    }
+
+    /// Sends a STUN message from this UDP port; see [`crate::Endpoint::send_stun`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
+        self.handle.send_stun(message, to)
+    }
+
     /// What the endpoint counts outside its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()

@@ -1,4 +1,5 @@
 //! ICMP messages about packets that we sent, from the socket's error queue.
+//= 6773-3.6-1
 
 use std::net::SocketAddr;
 

@@ -118,6 +118,7 @@ impl Receiver {
 /// Cuts what one buffer holds into its datagrams.
 fn deliver_each(io: &UdpIo, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(Datagram)) {
     let (src, dst) = (canonical(meta.addr), io.arrived_at(meta.dst_ip));
+    //= 6773-3.5-1
     let ecn = ecn_from(meta.ecn);
     let stride = meta.stride.clamp(1, bytes.len());
     for from in (0..bytes.len()).step_by(stride) {

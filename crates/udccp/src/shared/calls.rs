@@ -511,7 +511,7 @@ fn end_of_reading(e: proto::RecvError) -> Result<Option<Bytes>, Error> {
     }
 }
 
-fn stopped() -> Error {
+pub(super) fn stopped() -> Error {
     let source = io::Error::new(io::ErrorKind::BrokenPipe, "its runtime has shut down");
     Error::Io { what: "the driver of the socket has stopped", source }
 }

@@ -11,6 +11,7 @@ use udccp_wire::PacketType;
 use super::waiters::{Conn, Waiters};
 use crate::Notice;
 use crate::io::{Failure, Flushed, Report, Transmitter, UdpIo};
+use crate::stun::Inbox;
 
 /// A message that follows the last flush within this time is one of a burst: it waits until the
 /// burst is over or fills a batch, so that the burst leaves in few writes.
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) draining: Vec<ConnectionId>,
     /// Tasks that wait for the last connection to end.
     pub(crate) idlers: Waiters,
+    /// STUN messages that arrived.
+    pub(crate) stun: Inbox,
     /// Tasks to wake once the lock is free.
     pub(crate) wake: Vec<Waker>,
     pub(crate) driver: Driver,
@@ -79,6 +82,7 @@ impl Core {
             last_flush: Instant::ZERO,
             draining: Vec::new(),
             idlers: Waiters::default(),
+            stun: Inbox::default(),
             wake: Vec::new(),
             driver: Driver::default(),
             handles: 0,
@@ -287,6 +291,7 @@ impl Core {
             waiters.move_to(&mut self.wake);
         }
         self.idlers.move_to(&mut self.wake);
+        self.stun.readers.move_to(&mut self.wake);
         std::mem::take(&mut self.wake)
     }
 }

@@ -6,6 +6,7 @@ mod clock;
 mod core;
 mod handle;
 mod invite;
+mod stun;
 mod waiters;
 
 use std::fmt;
@@ -14,12 +15,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use udccp_base::{Instant, Machine};
+use udccp_base::Instant;
 use udccp_proto::{Endpoint, EndpointConfig};
 
 pub(crate) use self::clock::Clock;
 use self::core::Core;
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
+pub(crate) use self::waiters::Waiters;
 use crate::io::{Receiver, UdpIo};
 use crate::{EndpointOptions, Error};
 
@@ -135,7 +137,7 @@ impl Shared {
                 Ok(count) => {
                     backlog += rx.kernel_bytes(count);
                     core.note_backlog(&self.io, backlog);
-                    rx.deliver(&self.io, count, |d| core.endpoint.handle_datagram(now, d));
+                    rx.deliver(&self.io, count, |d| core.take_datagram(now, d));
                     more = count == rx.capacity();
                 }
                 Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => more = false,

@@ -1,0 +1,59 @@
+//! STUN messages beside DCCP on one UDP socket.
+
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use udccp_base::{Datagram, Instant, Machine};
+
+use super::calls::stopped;
+use super::core::Core;
+use super::handle::Handle;
+use crate::Error;
+use crate::stun::is_stun;
+
+impl Core {
+    /// A datagram arrived: to the endpoint with it, unless it is a STUN message.
+    pub(super) fn take_datagram(&mut self, now: Instant, datagram: Datagram) {
+        if is_stun(&datagram.header) {
+            return self.take_stun(&datagram);
+        }
+        self.endpoint.handle_datagram(now, datagram);
+    }
+
+    #[cold]
+    fn take_stun(&mut self, datagram: &Datagram) {
+        self.stun.push(datagram.header.slice(..), datagram.src);
+        self.stun.readers.move_to(&mut self.wake);
+    }
+}
+
+impl Handle {
+    /// The next STUN message, and where it came from.
+    pub(crate) fn poll_stun(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(Bytes, SocketAddr), Error>> {
+        self.start()?;
+        self.shared().with(|core, _, _| {
+            if let Some(message) = core.stun.pop() {
+                return Poll::Ready(Ok(message));
+            }
+            if core.driver.stopped {
+                return Poll::Ready(Err(stopped()));
+            }
+            core.stun.readers.add(cx.waker());
+            Poll::Pending
+        })
+    }
+
+    /// Sends a STUN message from the UDP port of the endpoint.
+    pub(crate) fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
+        if !is_stun(message) {
+            let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+            return Err(Error::Io { what: "only STUN messages go beside DCCP", source });
+        }
+        let sent = self.shared().io.send_aside(message, to);
+        sent.map_err(|source| Error::Io { what: "cannot send a STUN message", source })
+    }
+}

@@ -1,0 +1,56 @@
+//! STUN on the UDP port of DCCP: how hosts behind NATs learn their addresses.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use crate::shared::Waiters;
+
+/// Messages that wait to be read; a newer one takes the place of the oldest.
+const MAX_WAITING: usize = 64;
+
+/// Bytes 4 to 8 of every STUN message (RFC 8489 section 5).
+const MAGIC_COOKIE: [u8; 4] = 0x2112_a442_u32.to_be_bytes();
+const HEADER_BYTES: usize = 20;
+
+/// Whether a UDP payload is a STUN message (RFC 8489 section 5): two zero bits, a length that
+/// fits and the magic cookie. In a DCCP packet inside UDP the last two bytes of the cookie would be
+/// the checksum, which is sent as zero (RFC 6773 section 3.3), so that one is never taken for the
+/// other; the first byte alone, a part of the DCCP port, would not tell them apart.
+///
+/// ```
+/// let mut binding_request = vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42];
+/// binding_request.extend_from_slice(&[7; 12]);
+/// assert!(udccp::is_stun(&binding_request));
+/// assert!(!udccp::is_stun(&binding_request[..19]));
+/// ```
+pub fn is_stun(payload: &[u8]) -> bool {
+    if payload.get(4..8) != Some(&MAGIC_COOKIE[..]) {
+        return false;
+    }
+    let length = usize::from(u16::from_be_bytes([payload[2], payload[3]]));
+    payload[0] & 0xc0 == 0 && length % 4 == 0 && payload.len() == HEADER_BYTES + length
+}
+
+/// STUN messages that arrived and were not read yet.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    messages: VecDeque<(Bytes, SocketAddr)>,
+    pub(crate) readers: Waiters,
+}
+
+impl Inbox {
+    /// A message arrived.
+    pub(crate) fn push(&mut self, message: Bytes, from: SocketAddr) {
+        if self.messages.len() == MAX_WAITING {
+            self.messages.pop_front();
+        }
+        self.messages.push_back((message, from));
+    }
+
+    /// The oldest message.
+    pub(crate) fn pop(&mut self) -> Option<(Bytes, SocketAddr)> {
+        self.messages.pop_front()
+    }
+}
