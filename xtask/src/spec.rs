@@ -44,11 +44,13 @@ enum Level {
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 enum State {
     Done,
     Exception,
     Todo,
+    /// Asks something of others: registries, authors of profiles, link layers. Not counted.
+    NotOurs,
 }
 
 /// Where the sources name a requirement.
@@ -63,6 +65,7 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Fault>> {
     let claims = read_claims(root)?;
     let mut faults = Vec::new();
     let mut report = String::new();
+    let mut counts = Vec::new();
     let mut known = BTreeSet::new();
     for file in spec_files(root)? {
         let name = file.strip_suffix(".toml").unwrap_or(&file).to_owned();
@@ -75,15 +78,86 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Fault>> {
             }
             faults.extend(faults_of(row, &claims).into_iter().map(|s| Fault::new(&place, s)));
         }
-        summarise(&mut report, &name, &spec.requirements, &claims);
+        counts.push(Counts::of(&name, &spec.requirements));
+        list(&mut report, &name, &spec.requirements, &claims);
     }
     let named = claims.code.iter().chain(&claims.tests);
     for (id, files) in named.filter(|(id, _)| !known.contains(*id)) {
         let place = files.iter().next().cloned().unwrap_or_default();
         faults.push(Fault::new(place, format!("names {id}, which no file in spec/ lists")));
     }
-    faults.extend(keep_snapshot(root, &report, snapshot)?);
+    let table = table(&counts);
+    let report = format!("{table}\n{report}");
+    faults.extend(keep(root, "spec/coverage.txt", &report, snapshot)?);
+    let readme = std::fs::read_to_string(root.join(README)).context("reading README.md")?;
+    match between_marks(&readme, &table) {
+        Some(readme) => faults.extend(keep(root, README, &readme, snapshot)?),
+        None => faults.push(Fault::new(README, format!("has no {BEGIN} and {END}"))),
+    }
     Ok(faults)
+}
+
+/// What became of the rows of one level: done, exceptions, todo.
+#[derive(Clone, Copy, Default)]
+struct Tally([usize; 3]);
+
+impl Tally {
+    /// `done of all`, and what is missing.
+    fn text(self) -> String {
+        let [done, exceptions, todo] = self.0;
+        let todo = if todo == 0 { String::new() } else { format!(", {todo} todo") };
+        format!("{done} of {}{todo} | {exceptions}", self.0.iter().sum::<usize>())
+    }
+}
+
+/// The rows of one document by level.
+struct Counts {
+    name: String,
+    levels: [Tally; 3],
+}
+
+impl Counts {
+    fn of(name: &str, rows: &[Requirement]) -> Self {
+        let mut levels = [Tally::default(); 3];
+        for row in rows {
+            let place = match row.state {
+                State::Done => 0,
+                State::Exception => 1,
+                State::Todo => 2,
+                State::NotOurs => continue,
+            };
+            levels[row.level as usize].0[place] += 1;
+        }
+        Self { name: name.replace("rfc", "RFC "), levels }
+    }
+}
+
+/// All documents in one table, and their sum.
+fn table(counts: &[Counts]) -> String {
+    let mut text = String::from(
+        "| document | MUST done | exceptions | SHOULD done | exceptions | MAY done | exceptions |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    let mut sum = [Tally::default(); 3];
+    for of in counts {
+        let _ = writeln!(text, "| {} | {} |", of.name, of.levels.map(Tally::text).join(" | "));
+        for (all, one) in sum.iter_mut().zip(of.levels) {
+            (0..3).for_each(|i| all.0[i] += one.0[i]);
+        }
+    }
+    let _ = writeln!(text, "| all | {} |", sum.map(Tally::text).join(" | "));
+    text
+}
+
+const README: &str = "README.md";
+const BEGIN: &str = "<!-- requirements: by cargo xtask spec -->";
+const END: &str = "<!-- end of requirements -->";
+
+/// The page with `table` between its marks.
+fn between_marks(page: &str, table: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n{table}{END}{after}"))
 }
 
 fn spec_files(root: &Path) -> Result<Vec<String>> {
@@ -124,7 +198,10 @@ fn faults_of(row: &Requirement, claims: &Claims) -> Vec<String> {
         State::Done if !tested => {
             faults.push(format!("done, but no test says //= {} test", row.id))
         }
-        State::Exception | State::Todo if row.reason.as_ref().is_none_or(|r| r.is_empty()) => {
+        State::NotOurs if claimed => faults.push("not ours, but code claims it".to_owned()),
+        State::Exception | State::Todo | State::NotOurs
+            if row.reason.as_ref().is_none_or(|r| r.is_empty()) =>
+        {
             faults.push("not done, and no reason is given".to_owned());
         }
         _ => {}
@@ -132,53 +209,33 @@ fn faults_of(row: &Requirement, claims: &Claims) -> Vec<String> {
     faults
 }
 
-/// One block a document: counts by level, then the rows that are not done.
-fn summarise(report: &mut String, name: &str, rows: &[Requirement], claims: &Claims) {
+/// One block a document: its rows.
+fn list(report: &mut String, name: &str, rows: &[Requirement], claims: &Claims) {
     let _ = writeln!(report, "{name}");
-    for level in [Level::Must, Level::Should, Level::May] {
-        let of_level: Vec<_> = rows.iter().filter(|r| r.level == level).collect();
-        let count = |state| of_level.iter().filter(|r| r.state == state).count();
-        let (done, all) = (count(State::Done), of_level.len());
-        let percent = if all == 0 { 100.0 } else { 100.0 * done as f64 / all as f64 };
-        let level = format!("{level:?}").to_uppercase();
-        let (exception, todo) = (count(State::Exception), count(State::Todo));
-        let _ = writeln!(
-            report,
-            "  {level:<6} {done:>3} of {all:>3} done ({percent:.1} %), {exception} exceptions, \
-             {todo} todo"
-        );
-    }
-    let bound: Vec<_> = rows.iter().filter(|r| r.level != Level::May).collect();
-    let done = bound.iter().filter(|r| r.state == State::Done).count();
-    let percent = 100.0 * done as f64 / bound.len().max(1) as f64;
-    let _ = writeln!(report, "  MUST and SHOULD together: {percent:.1} % done and tested");
     for row in rows {
         let mark = match row.state {
             State::Done => "done",
             State::Exception => "exception",
             State::Todo => "todo",
+            State::NotOurs => "not ours",
         };
         let tests = claims.tests.get(&row.id).map_or(0, BTreeSet::len);
-        let _ = writeln!(
-            report,
-            "    {:<18} {:<6} {mark:<9} tests in {tests} files",
-            row.id,
-            format!("{:?}", row.level).to_uppercase()
-        );
+        let level = format!("{:?}", row.level).to_uppercase();
+        let _ = writeln!(report, "    {:<18} {level:<6} {mark:<9} tests in {tests} files", row.id);
     }
 }
 
-fn keep_snapshot(root: &Path, report: &str, snapshot: Snapshot) -> Result<Option<Fault>> {
-    let file = root.join("spec/coverage.txt");
-    let old = std::fs::read_to_string(&file).unwrap_or_default();
-    if old == report {
+/// Writes a file, or says that it is out of date.
+fn keep(root: &Path, name: &str, text: &str, snapshot: Snapshot) -> Result<Option<Fault>> {
+    let file = root.join(name);
+    if std::fs::read_to_string(&file).unwrap_or_default() == text {
         return Ok(None);
     }
     if snapshot == Snapshot::Write {
-        std::fs::write(&file, report).context("writing spec/coverage.txt")?;
+        std::fs::write(&file, text).with_context(|| format!("writing {name}"))?;
         return Ok(None);
     }
-    Ok(Some(Fault::new("spec/coverage.txt", "out of date; run cargo xtask spec and commit it")))
+    Ok(Some(Fault::new(name, "out of date; run cargo xtask spec and commit it")))
 }
 
 #[cfg(test)]
@@ -205,5 +262,25 @@ mod tests {
         let claims = Claims::default();
         assert_eq!(faults_of(&row(State::Todo, None), &claims).len(), 1);
         assert!(faults_of(&row(State::Exception, Some("because")), &claims).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_ours_is_neither_claimed_nor_counted() {
+        let mut claims = Claims::default();
+        let theirs = row(State::NotOurs, Some("asks the registry"));
+        assert!(faults_of(&theirs, &claims).is_empty());
+        claims.code.insert("1-1".into(), BTreeSet::new());
+        assert!(faults_of(&theirs, &claims)[0].contains("not ours"));
+        let rows = [theirs, row(State::Done, None), row(State::Exception, Some("because"))];
+        let table = table(&[Counts::of("rfc1", &rows)]);
+        assert!(table.contains("| RFC 1 | 1 of 2 | 1 | 0 of 0 | 0 |"), "{table}");
+    }
+
+    #[test]
+    fn the_table_goes_between_its_marks() {
+        let page = format!("a\n{BEGIN}\nold\n{END}\nb");
+        let new = between_marks(&page, "new\n").unwrap();
+        assert_eq!(new, format!("a\n{BEGIN}\nnew\n{END}\nb"));
+        assert_eq!(between_marks("no marks", "new"), None);
     }
 }
