@@ -10,10 +10,10 @@
 //! ```
 //!
 //! so that the window in packets per second follows the curve of a NewReno flow with RTT0. As in
-//! the kernels: `rho` follows the smallest smoothed round-trip time, the slow start after a timeout
-//! is NewReno's, and there is no estimate of the first threshold and no spacing, which the paper has
-//! beside it. The exponent is at most 16. Without the two, long paths overflow: at 200 ms `rho` is
-//! 8, and every packet acknowledged in the first slow start adds 255.
+//! the kernels: `rho` follows the smallest smoothed round-trip time, the slow start after a
+//! timeout is NewReno's, and there is no estimate of the first threshold and no spacing, which
+//! the paper has beside it. The exponent is at most 16. Without the two, long paths overflow: at
+//! 200 ms `rho` is 8, and every packet acknowledged in the first slow start adds 255.
 
 use udccp_base::{Duration, Instant};
 

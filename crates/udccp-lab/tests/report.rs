@@ -217,7 +217,8 @@ says! {
     a_figure_of_no_time_metric: "metric = [\"goodput\", \"cwnd\"]" =>
         "metric = [\"goodput\", \"loss\"]";
     one_run_and_the_mean: "mean = true" => "mean = true\nrun = 2";
-    a_figure_called_as_a_table: "[[figure]]\nid = \"against-rtt\"" => "[[figure]]\nid = \"fairness\"";
+    a_figure_called_as_a_table: "[[figure]]\nid = \"against-rtt\"" =>
+        "[[figure]]\nid = \"fairness\"";
     a_range_without_its_low_end: "low = \"nru-unfair\"" => "";
     a_curve_from_zero: "from = 1\nto = 10000" => "from = 0\nto = 10000";
     an_unknown_kind_of_figure: "kind = \"range\"" => "kind = \"rnage\"";

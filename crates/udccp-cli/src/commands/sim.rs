@@ -47,7 +47,7 @@ Examples:
   udccp sim scenarios/two-flows.toml
   udccp sim scenarios/two-flows.toml --set topology.bottleneck.rtt=\"25 ms\" --json
   udccp sim experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 2008001
-  udccp sim experiments/ecn.toml --case red --set tcp=tcp/newreno --set rtt=\"100 ms\" --set ecn=true
+  udccp sim experiments/ecn.toml --case red --set tcp=tcp/newreno --set rtt=\"25 ms\" --set ecn=true
   udccp sim scenarios/two-flows-short.toml --pcap out/";
 
 /// Runs the command.

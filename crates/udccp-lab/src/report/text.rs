@@ -31,8 +31,8 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     if off > 0 {
         let _ = writeln!(
             out,
-            "\n{off} cells differ from the published value; a run explains {explained} of them (the \
-             report says how), the others are unexplained"
+            "\n{off} cells differ from the published value; a run explains {explained} of them \
+             (the report says how), the others are unexplained"
         );
     }
     out

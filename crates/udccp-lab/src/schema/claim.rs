@@ -252,7 +252,8 @@ impl Predicate {
     }
 }
 
-/// The key that a claim follows: as written, or the one that it asks for a place on, or the first axis of the columns, then of the rows.
+/// The key that a claim follows: as written, or the one that it asks for a place on, or the first
+/// axis of the columns, then of the rows.
 fn along_key(
     node: Option<&Node>,
     place: Option<&(&Node, Filter)>,
