@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 use crate::{Fault, sources};
 
 /// Layer by layer, from the bottom. A crate may use crates of lower layers, never its own.
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("bytes", &["udccp-base", "udccp-wire"]),
     ("parts", &["udccp-cc"]),
     ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),
     ("drivers", &["udccp-lab", "udccp-emu", "udccp"]),
+    ("mappings", &["udccp-dtls", "udccp-rtp"]),
     ("faces", &["udccp-cli", "udccp-python", "udccp-preload"]),
 ];
 

@@ -149,6 +149,15 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_readable(cx)).await
     }
 
+    /// Waits until the send queue is empty: everything sent so far has gone to the network (which
+    /// may lose it), or was dropped.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub async fn flushed(&self) -> Result<(), Error> {
+        poll_fn(|cx| self.inner.poll_flushed(cx)).await
+    }
+
     /// Waits until everything sent so far has left and is accounted for: reported received by
     /// the peer, or judged lost. `stats` then tells how much of which.
     ///

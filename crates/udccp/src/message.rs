@@ -53,6 +53,18 @@ impl Outgoing {
         self
     }
 
+    /// The data.
+    pub fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// The same deadline and priority for other data, for layers that wrap or protect messages.
+    #[must_use]
+    pub fn with_payload(mut self, payload: impl Into<Bytes>) -> Self {
+        self.payload = payload.into();
+        self
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.payload.len()

@@ -426,6 +426,30 @@ impl ConnHandle {
         })
     }
 
+    /// Waits until the send queue is empty.
+    pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.shared().with(|core, io, now| {
+            // The rest of a burst may be waiting for company.
+            core.flush(io, now);
+            if core.is_flushed(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            let stopped_now = core.driver.stopped;
+            match core.conns.get_mut(&self.id) {
+                None => return Poll::Ready(Err(Error::Closed)),
+                Some(Conn { ended: Some(reason), .. }) => {
+                    return Poll::Ready(Err(Error::ended(*reason)));
+                }
+                Some(_) if stopped_now => return Poll::Ready(Err(stopped())),
+                Some(conn) => conn.flushers.add(cx.waker()),
+            }
+            if !core.flushing.contains(&self.id) {
+                core.flushing.push(self.id);
+            }
+            Poll::Pending
+        })
+    }
+
     /// Starts an orderly close.
     pub(crate) fn close(&self) {
         self.shared().with(|core, io, now| {

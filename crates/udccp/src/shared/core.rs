@@ -35,6 +35,8 @@ pub(crate) struct Core {
     last_flush: Instant,
     /// Connections with tasks that wait for everything sent to be accounted for.
     pub(crate) draining: Vec<ConnectionId>,
+    /// Connections with tasks that wait for an empty send queue.
+    pub(crate) flushing: Vec<ConnectionId>,
     /// Tasks that wait for the last connection to end.
     pub(crate) idlers: Waiters,
     /// STUN messages that arrived.
@@ -81,6 +83,7 @@ impl Core {
             burst: 0,
             last_flush: Instant::ZERO,
             draining: Vec::new(),
+            flushing: Vec::new(),
             idlers: Waiters::default(),
             stun: Inbox::default(),
             wake: Vec::new(),
@@ -234,6 +237,22 @@ impl Core {
         })
     }
 
+    /// Whether nothing is waiting to be sent.
+    pub(crate) fn is_flushed(&self, id: ConnectionId) -> bool {
+        self.endpoint.stats(id).is_none_or(|s| s.send_queue_packets == 0)
+    }
+
+    fn wake_flushed(&mut self) {
+        let flushing = std::mem::take(&mut self.flushing);
+        for id in flushing {
+            if !self.is_flushed(id) {
+                self.flushing.push(id);
+            } else if let Some(conn) = self.conns.get_mut(&id) {
+                conn.flushers.move_to(&mut self.wake);
+            }
+        }
+    }
+
     fn wake_drained(&mut self) {
         let draining = std::mem::take(&mut self.draining);
         for id in draining {
@@ -267,6 +286,9 @@ impl Core {
         let due = self.endpoint.poll_timeout();
         self.driver.armed = due;
         self.driver.wanted = false;
+        if !self.flushing.is_empty() {
+            self.wake_flushed();
+        }
         if !self.draining.is_empty() {
             self.wake_drained();
         }

@@ -40,6 +40,8 @@ pub(crate) struct Conn {
     pub(crate) readers: Waiters,
     /// Waiting for room in the send queue.
     pub(crate) writers: Waiters,
+    /// Waiting for an empty send queue.
+    pub(crate) flushers: Waiters,
     /// Waiting for everything sent to be accounted for.
     pub(crate) drainers: Waiters,
     /// Waiting for the handshake or for the end.
@@ -55,6 +57,7 @@ impl Conn {
     pub(crate) fn wake_all(&mut self, list: &mut Vec<Waker>) {
         self.readers.move_to(list);
         self.writers.move_to(list);
+        self.flushers.move_to(list);
         self.drainers.move_to(list);
         self.others.move_to(list);
     }

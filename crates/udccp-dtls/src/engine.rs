@@ -1,0 +1,233 @@
+//! The DTLS machine with its clock: bytes and time in, events out.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::options::ENGINE_QUEUE_PACKETS;
+use crate::{Alert, DtlsOptions, Error, Version, records};
+
+/// First size of the buffer that the machine writes to; it grows when a packet is larger.
+const BUFFER_BYTES: usize = 2048;
+/// Larger packets hold no records (2^14 bytes and their protection) that are worth a look.
+const LARGEST_PACKET_BYTES: usize = 18 << 10;
+/// The buffer during the handshake: a certificate does not make it grow, so it has to hold all
+/// that the machine can put together. The system backs only the part that is used.
+const HANDSHAKE_BUFFER_BYTES: usize = ENGINE_QUEUE_PACKETS * LARGEST_PACKET_BYTES;
+
+/// What the machine has to say.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Send this.
+    Packet(Bytes),
+    /// The peer's certificate, whose key the handshake verifies.
+    Certificate(Vec<u8>),
+    /// The handshake is done.
+    Connected,
+    /// A message of the peer.
+    Data(Bytes),
+    /// The peer sends no more.
+    CloseNotify,
+}
+
+/// Time as the machine sees it: it stands still while a flight waits to be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    /// How long it stood still before.
+    lag: Duration,
+    stopped: Option<Instant>,
+}
+
+impl Clock {
+    pub(crate) fn now(&self) -> Instant {
+        self.at(real_now())
+    }
+
+    /// Lets time stand still.
+    pub(crate) fn stop(&mut self) {
+        self.stop_at(real_now());
+    }
+
+    /// Lets time go on.
+    pub(crate) fn go_on(&mut self) {
+        self.go_on_at(real_now());
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    fn at(&self, real: Instant) -> Instant {
+        self.stopped.unwrap_or(real) - self.lag
+    }
+
+    fn stop_at(&mut self, real: Instant) {
+        self.stopped.get_or_insert(real);
+    }
+
+    fn go_on_at(&mut self, real: Instant) {
+        if let Some(since) = self.stopped.take() {
+            self.lag += real.saturating_duration_since(since);
+        }
+    }
+
+    /// When the machine's `at` is, if time goes on from here.
+    fn to_real(&self, at: Instant) -> Instant {
+        at + self.lag
+    }
+}
+
+fn real_now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// The DTLS machine of one end.
+pub(crate) struct Engine {
+    machine: dimpl::Dtls,
+    pub(crate) clock: Clock,
+    due: Instant,
+    buffer: Vec<u8>,
+}
+
+impl Engine {
+    /// A machine whose handshake packets have at most `packet_bytes`.
+    pub(crate) fn new(
+        options: &DtlsOptions,
+        is_client: bool,
+        packet_bytes: usize,
+    ) -> Result<Self, Error> {
+        let clock = Clock::default();
+        let now = clock.now();
+        let machine = options.machine(is_client, packet_bytes, now)?;
+        Ok(Self { machine, clock, due: now, buffer: vec![0; HANDSHAKE_BUFFER_BYTES] })
+    }
+
+    /// When [`Self::tick`] is due.
+    pub(crate) fn due(&self) -> tokio::time::Instant {
+        self.clock.to_real(self.due).into()
+    }
+
+    /// Once it is agreed.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match self.machine.protocol_version()? {
+            dimpl::ProtocolVersion::DTLS1_2 => Some(Version::Dtls12),
+            dimpl::ProtocolVersion::DTLS1_3 => Some(Version::Dtls13),
+            _ => None,
+        }
+    }
+
+    /// The time has come, or the handshake begins.
+    pub(crate) fn tick(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        let done = self.machine.handle_timeout(self.clock.now());
+        self.drain(events);
+        done.map_err(error)
+    }
+
+    /// A packet arrived. Whether it was of any use.
+    pub(crate) fn feed(&mut self, packet: &[u8], events: &mut Vec<Event>) -> Result<bool, Error> {
+        if packet.len() > LARGEST_PACKET_BYTES {
+            return Ok(false);
+        }
+        if self.machine.is_active() && self.version().is_none() {
+            if let Some(alert) = records::clear_alert(packet) {
+                return Err(Error::PeerAlert(alert));
+            }
+            if !records::tells_version(packet) {
+                // Later parts of a flight came first; the machine could not tell what they are.
+                return Ok(false);
+            }
+        }
+        self.tick(events)?;
+        let (before, due) = (events.len(), self.due);
+        let done = match self.machine.handle_packet(packet) {
+            // A packet dropped like any other.
+            Err(dimpl::Error::ReceiveQueueFull) => Ok(()),
+            other => other.map_err(error),
+        };
+        self.drain(events);
+        done.map(|()| events.len() > before || self.due != due)
+    }
+
+    /// Protects a message.
+    pub(crate) fn send(&mut self, data: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
+        let done = self.machine.send_application_data(data);
+        self.drain(events);
+        match done {
+            Ok(_) => Ok(()),
+            Err(dimpl::Error::ConnectionClosed) => Err(Error::Closed),
+            Err(e) => Err(Error::Protection(e.to_string())),
+        }
+    }
+
+    /// Says that no more is sent.
+    pub(crate) fn close(&mut self, events: &mut Vec<Event>) {
+        if self.machine.close().is_ok() {
+            self.drain(events);
+        }
+    }
+
+    fn drain(&mut self, events: &mut Vec<Event>) {
+        loop {
+            match self.machine.poll_output(&mut self.buffer) {
+                dimpl::Output::Packet(packet) => {
+                    events.push(Event::Packet(Bytes::copy_from_slice(packet)));
+                }
+                dimpl::Output::BufferTooSmall { needed } => self.buffer.resize(needed, 0),
+                dimpl::Output::Connected => {
+                    self.buffer = vec![0; BUFFER_BYTES];
+                    events.push(Event::Connected);
+                }
+                dimpl::Output::PeerCert(der) => events.push(Event::Certificate(der.to_vec())),
+                dimpl::Output::ApplicationData(data) => {
+                    events.push(Event::Data(Bytes::copy_from_slice(data)));
+                }
+                dimpl::Output::CloseNotify => events.push(Event::CloseNotify),
+                dimpl::Output::Timeout(due) => {
+                    self.due = due;
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("machine", &self.machine).finish_non_exhaustive()
+    }
+}
+
+fn error(e: dimpl::Error) -> Error {
+    match e {
+        dimpl::Error::SecurityError(dimpl::SecurityError::FatalAlert { description }) => {
+            Error::PeerAlert(Alert(description))
+        }
+        dimpl::Error::CertificateError(
+            dimpl::CertificateError::NoClientCertificateReceived
+            | dimpl::CertificateError::NoServerCertificateReceived,
+        ) => Error::NoCertificate,
+        dimpl::Error::Timeout(_) => Error::Handshake("the peer does not answer".into()),
+        other => Error::Handshake(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= 5238-3.3-1 test
+    #[test]
+    fn the_clock_stands_still_while_it_is_stopped() {
+        let start = real_now();
+        let after = |s| start + Duration::from_secs(s);
+        let mut clock = Clock::default();
+        clock.stop_at(after(1));
+        clock.stop_at(after(2));
+        assert!(clock.is_stopped());
+        assert_eq!(clock.at(after(6)), after(1));
+        clock.go_on_at(after(6));
+        assert_eq!(clock.at(after(8)), after(3));
+        assert_eq!(clock.to_real(after(3)), after(8));
+    }
+}

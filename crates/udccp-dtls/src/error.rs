@@ -1,0 +1,185 @@
+//! What can go wrong, and what to do about it.
+
+use std::fmt;
+
+use crate::Fingerprint;
+
+/// An error of a protected connection. Its text says what happened; [`Error::advice`] says what to
+/// do.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A client must say how it knows its server.
+    #[error("the client has no way to verify the server")]
+    NoVerification,
+    /// A server needs a certificate or a shared key.
+    #[error("the server has neither an identity nor a pre-shared key")]
+    NoIdentity,
+    /// Settings that exclude one another.
+    #[error("{0}")]
+    Options(&'static str),
+    /// A certificate or key cannot be read, or the two do not belong together.
+    #[error("unusable certificate or key: {0}")]
+    Identity(String),
+    /// The certificate of the peer is not the one that is expected.
+    #[error("the peer's certificate {fingerprint} is refused: {reason}")]
+    CertificateRefused {
+        /// What the peer showed.
+        fingerprint: Fingerprint,
+        /// Why it is not good enough.
+        reason: String,
+    },
+    /// The peer showed no certificate.
+    #[error("the peer showed no certificate")]
+    NoCertificate,
+    /// The peer said why it gives up.
+    #[error("the peer refused: {0}")]
+    PeerAlert(Alert),
+    /// The two ends have nothing in common, or what arrived cannot be right.
+    #[error("the DTLS handshake failed: {0}")]
+    Handshake(String),
+    /// The handshake took longer than allowed.
+    #[error("the DTLS handshake was not done within {0:?}")]
+    HandshakeTimeout(std::time::Duration),
+    /// The path carries less than a handshake needs.
+    #[error("the path carries {mps} bytes a packet, and a DTLS handshake needs {needed}")]
+    PathTooNarrow {
+        /// DCCP's maximum packet size.
+        mps: usize,
+        /// What is needed.
+        needed: usize,
+    },
+    /// The message does not fit a packet of this path, with its protection.
+    #[error("a message of {len} bytes is over the maximum of {max} bytes for this path")]
+    MessageTooLarge {
+        /// Bytes offered.
+        len: usize,
+        /// Bytes that fit, see [`crate::DtlsConnection::max_message_size`].
+        max: usize,
+    },
+    /// The DTLS connection was closed; nothing more can be sent.
+    #[error("the DTLS connection is closed")]
+    Closed,
+    /// The DCCP connection was closed without the close_notify that would vouch for it.
+    #[error("the DCCP connection was closed without DTLS's close_notify")]
+    Truncated,
+    /// The protection itself failed; the connection cannot go on.
+    #[error("DTLS failed: {0}")]
+    Protection(String),
+    /// The DCCP connection below.
+    #[error("the DCCP connection below: {0}")]
+    Dccp(std::sync::Arc<udccp::Error>),
+}
+
+impl Error {
+    /// What to do about it, as one sentence for a person.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::NoVerification => {
+                "pin the server's fingerprint, verify its certificate, or use a pre-shared key"
+            }
+            Self::NoIdentity => "give an identity, for example Identity::self_signed, or a key",
+            Self::Options(_) => "change the setting that the message names",
+            Self::Identity(_) => "check that both are ECDSA P-256 or P-384, in PEM or DER",
+            Self::CertificateRefused { .. } => {
+                "compare the fingerprint with the one the peer's owner gives; \
+                 if it is another, somebody may sit between"
+            }
+            Self::NoCertificate => "give the peer an identity",
+            Self::PeerAlert(alert) => alert.advice(),
+            Self::Handshake(_) => {
+                "look whether both ends allow the same version, and the same kind of credentials"
+            }
+            Self::HandshakeTimeout(_) => "check that the peer speaks DTLS on this service code",
+            Self::PathTooNarrow { .. } => "use a path with a larger MTU",
+            Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
+            Self::Closed => "open a new connection to send more",
+            Self::Truncated => {
+                "treat the last messages as possibly missing, and ask for them again"
+            }
+            Self::Protection(_) => "open a new connection",
+            Self::Dccp(below) => below.advice(),
+        }
+    }
+}
+
+impl From<udccp::Error> for Error {
+    fn from(e: udccp::Error) -> Self {
+        Self::Dccp(std::sync::Arc::new(e))
+    }
+}
+
+impl From<Error> for std::io::Error {
+    fn from(e: Error) -> Self {
+        use std::io::ErrorKind as Kind;
+        let kind = match &e {
+            Error::NoVerification | Error::NoIdentity | Error::Options(_) | Error::Identity(_) => {
+                Kind::InvalidInput
+            }
+            Error::CertificateRefused { .. } | Error::NoCertificate => Kind::PermissionDenied,
+            Error::PeerAlert(_) | Error::PathTooNarrow { .. } => Kind::ConnectionRefused,
+            Error::Handshake(_) | Error::Protection(_) => Kind::InvalidData,
+            Error::HandshakeTimeout(_) => Kind::TimedOut,
+            Error::MessageTooLarge { .. } => Kind::InvalidInput,
+            Error::Closed => Kind::NotConnected,
+            Error::Truncated => Kind::UnexpectedEof,
+            Error::Dccp(_) => Kind::Other,
+        };
+        Self::new(kind, e)
+    }
+}
+
+/// Why a peer gave up (RFC 8446 section 6, RFC 5246 section 7.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Alert(pub u8);
+
+impl Alert {
+    /// No common parameters.
+    pub const HANDSHAKE_FAILURE: Self = Self(40);
+    /// The certificate is refused.
+    pub const BAD_CERTIFICATE: Self = Self(42);
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            10 => "unexpected_message",
+            20 => "bad_record_mac",
+            22 => "record_overflow",
+            40 => "handshake_failure",
+            42 => "bad_certificate",
+            43 => "unsupported_certificate",
+            44 => "certificate_revoked",
+            45 => "certificate_expired",
+            46 => "certificate_unknown",
+            47 => "illegal_parameter",
+            48 => "unknown_ca",
+            49 => "access_denied",
+            50 => "decode_error",
+            51 => "decrypt_error",
+            70 => "protocol_version",
+            71 => "insufficient_security",
+            80 => "internal_error",
+            109 => "missing_extension",
+            110 => "unsupported_extension",
+            115 => "unknown_psk_identity",
+            116 => "certificate_required",
+            120 => "no_application_protocol",
+            _ => "unknown alert",
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self.0 {
+            42..=49 => "the peer does not accept our certificate: give it our fingerprint",
+            70 => "allow a version that the peer has",
+            20 | 51 | 115 => "check that both ends have the same pre-shared key and identity",
+            116 => "give an identity: the peer asks for a certificate",
+            _ => "look whether both ends allow the same version and kind of credentials",
+        }
+    }
+}
+
+impl fmt::Display for Alert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name(), self.0)
+    }
+}

@@ -1,0 +1,195 @@
+//! DTLS's handshake, after DCCP's.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use udccp::Connection;
+
+use crate::engine::{Engine, Event};
+use crate::{Alert, DtlsOptions, Error, Version, records};
+
+/// Handshake packets fit the smallest path that IPv6 allows, 1280 bytes, with the headers of IPv6,
+/// UDP and DCCP and room for DCCP's options: whatever the path is, a flight need not be cut anew.
+//= 5238-3.5-1
+const PACKET_BYTES: usize = 1100;
+/// Below this a handshake makes no sense.
+const LEAST_PACKET_BYTES: usize = 256;
+/// How long a refusal may take to reach the peer.
+const REFUSAL_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a handshake yields.
+#[derive(Debug)]
+pub(crate) struct Established {
+    pub(crate) engine: Engine,
+    pub(crate) version: Version,
+    pub(crate) certificate: Option<Vec<u8>>,
+    /// Messages that arrived with the end of the handshake.
+    pub(crate) early: Vec<Bytes>,
+    pub(crate) closed_by_peer: bool,
+    /// Packets of the handshake that we sent.
+    pub(crate) packets_sent: u64,
+}
+
+/// Runs the handshake within the time allowed. A peer that is refused is told.
+pub(crate) async fn run(
+    connection: &Connection,
+    options: &DtlsOptions,
+    is_client: bool,
+) -> Result<Established, Error> {
+    let mps = connection.max_message_size();
+    if mps < LEAST_PACKET_BYTES {
+        return Err(Error::PathTooNarrow { mps, needed: LEAST_PACKET_BYTES });
+    }
+    //= 5238-3.5-2
+    //= 5238-3.5-4
+    //= 5238-3.5-7
+    let engine = Engine::new(options, is_client, mps.min(PACKET_BYTES))?;
+    let mut handshake = Handshake {
+        connection,
+        options,
+        engine,
+        certificate: None,
+        early: Vec::new(),
+        connected: false,
+        closed_by_peer: false,
+        packets_sent: 0,
+    };
+    let allowed = options.handshake_timeout;
+    let done = match tokio::time::timeout(allowed, handshake.run()).await {
+        Ok(done) => done.and_then(|()| handshake.version()),
+        Err(_) => Err(Error::HandshakeTimeout(allowed)),
+    };
+    match done {
+        Ok(version) => Ok(Established {
+            engine: handshake.engine,
+            version,
+            certificate: handshake.certificate,
+            early: handshake.early,
+            closed_by_peer: handshake.closed_by_peer,
+            packets_sent: handshake.packets_sent,
+        }),
+        Err(e) => {
+            handshake.refuse(&e).await;
+            Err(e)
+        }
+    }
+}
+
+struct Handshake<'a> {
+    connection: &'a Connection,
+    options: &'a DtlsOptions,
+    engine: Engine,
+    certificate: Option<Vec<u8>>,
+    early: Vec<Bytes>,
+    connected: bool,
+    closed_by_peer: bool,
+    packets_sent: u64,
+}
+
+impl Handshake<'_> {
+    async fn run(&mut self) -> Result<(), Error> {
+        let mut events = Vec::new();
+        // The machine's time starts here, when DCCP's handshake is over.
+        //= 5238-3.2-4
+        //= 5238-3.2-5
+        let mut done = self.engine.tick(&mut events);
+        loop {
+            // Even a machine that failed may have an alert to send.
+            self.take(&mut events).await?;
+            done?;
+            if self.connected {
+                return Ok(());
+            }
+            done = self.wait(&mut events).await;
+        }
+    }
+
+    /// Waits for the next packet or for the machine's time.
+    async fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        let due = self.engine.due();
+        tokio::select! {
+            received = self.connection.recv() => match received? {
+                Some(packet) => self.engine.feed(&packet, events).map(drop),
+                None => Err(Error::Handshake("the peer closed the DCCP connection".into())),
+            },
+            flushed = self.connection.flushed(), if self.engine.clock.is_stopped() => {
+                flushed?;
+                self.engine.clock.go_on();
+                Ok(())
+            }
+            () = tokio::time::sleep_until(due), if !self.engine.clock.is_stopped() => {
+                self.engine.tick(events)
+            }
+        }
+    }
+
+    async fn take(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        for event in events.drain(..) {
+            match event {
+                Event::Packet(packet) => {
+                    self.packets_sent += 1;
+                    transmit(self.connection, packet).await?;
+                }
+                Event::Certificate(der) => {
+                    self.options.judge(&der)?;
+                    self.certificate = Some(der);
+                }
+                Event::Connected => self.connected = true,
+                Event::Data(message) => self.early.push(message),
+                Event::CloseNotify => self.closed_by_peer = true,
+            }
+        }
+        // A flight that waits for congestion control is not lost: its timer must not run.
+        //= 5238-3.3-1
+        let waiting = self.connection.stats().is_some_and(|s| s.send_queue_packets > 0);
+        match waiting {
+            true => self.engine.clock.stop(),
+            false => self.engine.clock.go_on(),
+        }
+        Ok(())
+    }
+
+    /// The version agreed on, if the peer has shown all that it has to.
+    fn version(&self) -> Result<Version, Error> {
+        if self.options.needs_certificate() && self.certificate.is_none() {
+            return Err(Error::NoCertificate);
+        }
+        self.engine.version().ok_or_else(|| Error::Handshake("no version was agreed on".into()))
+    }
+
+    /// Tells the peer that this comes to nothing: by an alert where there are no keys yet, and by
+    /// a DCCP-Reset in any case.
+    async fn refuse(&self, error: &Error) {
+        let alert = match error {
+            Error::Dccp(_) | Error::PeerAlert(_) => None,
+            Error::CertificateRefused { .. } => Some(Alert::BAD_CERTIFICATE),
+            _ => Some(Alert::HANDSHAKE_FAILURE),
+        };
+        // With DTLS 1.3 the peer has keys by then and ignores alerts in the clear.
+        if let Some(alert) = alert.filter(|_| self.engine.version() != Some(Version::Dtls13)) {
+            let told = async {
+                self.connection.send(records::alert(alert)).await?;
+                self.connection.drained().await
+            };
+            let _ = tokio::time::timeout(REFUSAL_WITHIN, told).await;
+        }
+        self.connection.abort();
+    }
+}
+
+/// Sends a packet of the engine; in several, at the ends of records, if the path has become
+/// narrower.
+//= 5238-3-1
+//= 5238-3-2
+//= 5238-3-3
+//= 5238-3.5-7
+pub(crate) async fn transmit(connection: &Connection, packet: Bytes) -> Result<(), udccp::Error> {
+    let mps = connection.max_message_size();
+    if packet.len() <= mps {
+        return connection.send(packet).await;
+    }
+    for packet in records::repack(packet, mps) {
+        connection.send(packet).await?;
+    }
+    Ok(())
+}

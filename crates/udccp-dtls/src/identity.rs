@@ -1,0 +1,275 @@
+//! Who we are: a certificate with its key, and the fingerprint that others pin.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use p256::ecdsa::{DerSignature, SigningKey};
+use p256::elliptic_curve::Generate;
+use p256::pkcs8::{EncodePrivateKey, LineEnding};
+use sha2::{Digest, Sha256};
+use x509_cert::builder::profile::BuilderProfile;
+use x509_cert::builder::{Builder, CertificateBuilder};
+use x509_cert::der::asn1::Ia5String;
+use x509_cert::der::{Decode, DecodePem, Encode, EncodePem, pem};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::{Extension, ToExtension};
+use x509_cert::name::Name;
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::{SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef};
+use x509_cert::time::Validity;
+use x509_cert::{Certificate, TbsCertificate};
+
+use crate::Error;
+
+/// A self-signed certificate is good for this long.
+const VALID_FOR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// A certificate and the private key that belongs to it (ECDSA, P-256 or P-384).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    certificate_der: Vec<u8>,
+    key_der: Vec<u8>,
+}
+
+impl Identity {
+    /// A new P-256 key with a certificate for `name` that it signs itself, good for ten years. The
+    /// peer knows it by its [`Self::fingerprint`].
+    ///
+    /// # Errors
+    /// [`Error::Identity`] for a name that is no host name.
+    pub fn self_signed(name: &str) -> Result<Self, Error> {
+        Self::self_signed_for([name])
+    }
+
+    /// The same for several names.
+    ///
+    /// # Errors
+    /// As [`Self::self_signed`].
+    pub fn self_signed_for(
+        names: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, Error> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let key = SigningKey::generate();
+        let text = |e: &dyn fmt::Display| Error::Identity(e.to_string());
+        let profile = SelfSigned::new(&names).map_err(|e| text(&e))?;
+        let public =
+            SubjectPublicKeyInfoOwned::from_key(key.verifying_key()).map_err(|e| text(&e))?;
+        // 16 bytes of a fresh public key are as unique as the key.
+        let serial = &public.subject_public_key.raw_bytes()[1..17];
+        let serial = SerialNumber::new(serial).map_err(|e| text(&e))?;
+        let validity = Validity::from_now(VALID_FOR).map_err(|e| text(&e))?;
+        let builder =
+            CertificateBuilder::new(profile, serial, validity, public).map_err(|e| text(&e))?;
+        let certificate = builder.build::<_, DerSignature>(&key).map_err(|e| text(&e))?;
+        Ok(Self {
+            certificate_der: certificate.to_der().map_err(|e| text(&e))?,
+            key_der: key.to_pkcs8_der().map_err(|e| text(&e))?.as_bytes().to_vec(),
+        })
+    }
+
+    /// From DER: an X.509 certificate, and its key in PKCS #8 or SEC 1 form.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if the certificate cannot be read. A key that is of no use is found by
+    /// the handshake.
+    pub fn from_der(
+        certificate: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Result<Self, Error> {
+        let certificate_der = certificate.into();
+        Certificate::from_der(&certificate_der).map_err(|e| Error::Identity(e.to_string()))?;
+        Ok(Self { certificate_der, key_der: key.into() })
+    }
+
+    /// From PEM: the first certificate of `certificate`, and `key` as `PRIVATE KEY` (PKCS #8) or
+    /// `EC PRIVATE KEY` (SEC 1). Of a chain the first certificate is used and sent.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if either cannot be read.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Self, Error> {
+        let certificate = Certificate::from_pem(first_block(certificate, "CERTIFICATE"))
+            .map_err(|e| Error::Identity(format!("certificate: {e}")))?;
+        let block = first_block(key, "PRIVATE KEY");
+        let (_, key_der) = pem::decode_vec(block.as_bytes())
+            .map_err(|e| Error::Identity(format!("private key: {e}")))?;
+        let der = certificate.to_der().map_err(|e| Error::Identity(e.to_string()))?;
+        Self::from_der(der, key_der)
+    }
+
+    /// The certificate in DER.
+    pub fn certificate_der(&self) -> &[u8] {
+        &self.certificate_der
+    }
+
+    /// The private key in DER (PKCS #8 where it was made here). Keep it secret.
+    pub fn key_der(&self) -> &[u8] {
+        &self.key_der
+    }
+
+    /// The certificate in PEM.
+    pub fn certificate_pem(&self) -> String {
+        Certificate::from_der(&self.certificate_der)
+            .and_then(|c| c.to_pem(LineEnding::LF))
+            .unwrap_or_default()
+    }
+
+    /// The private key in PEM, as `PRIVATE KEY`. Keep it secret.
+    pub fn key_pem(&self) -> String {
+        pem::encode_string("PRIVATE KEY", LineEnding::LF, &self.key_der).unwrap_or_default()
+    }
+
+    /// What others pin.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.certificate_der)
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("fingerprint", &self.fingerprint()).finish_non_exhaustive()
+    }
+}
+
+/// From the first `BEGIN` line that ends in `what` to its `END` line; the whole text without one.
+fn first_block<'a>(text: &'a str, what: &str) -> &'a str {
+    let mut from = 0;
+    for line in text.split_inclusive('\n') {
+        let is_begin = line.starts_with("-----BEGIN ") && line.trim_end().ends_with("-----");
+        if is_begin && line.trim_end().trim_end_matches('-').ends_with(what) {
+            let rest = &text[from..];
+            let end = rest.find("-----END ").and_then(|at| Some(at + rest[at..].find('\n')? + 1));
+            return &rest[..end.unwrap_or(rest.len())];
+        }
+        from += line.len();
+    }
+    text
+}
+
+struct SelfSigned {
+    name: Name,
+    hosts: Vec<GeneralName>,
+}
+
+impl SelfSigned {
+    fn new(hosts: &[String]) -> Result<Self, x509_cert::der::Error> {
+        let name = Name::from_str(&format!("CN={}", hosts.first().map_or("", String::as_str)))?;
+        let general = |host: &String| Ia5String::new(host).map(GeneralName::DnsName);
+        Ok(Self { name, hosts: hosts.iter().map(general).collect::<Result<_, _>>()? })
+    }
+}
+
+impl BuilderProfile for SelfSigned {
+    fn get_issuer(&self, subject: &Name) -> Name {
+        subject.clone()
+    }
+
+    fn get_subject(&self) -> Name {
+        self.name.clone()
+    }
+
+    fn build_extensions(
+        &self,
+        _: SubjectPublicKeyInfoRef<'_>,
+        _: SubjectPublicKeyInfoRef<'_>,
+        tbs: &TbsCertificate,
+    ) -> x509_cert::builder::Result<Vec<Extension>> {
+        let names = SubjectAltName(self.hosts.clone());
+        Ok(vec![names.to_extension(tbs.subject(), &[])?])
+    }
+}
+
+/// The SHA-256 of a certificate in DER, written as `AB:CD:...` or as 64 hex digits.
+///
+/// ```
+/// let identity = udccp_dtls::Identity::self_signed("host.example")?;
+/// let text = identity.fingerprint().to_string();
+/// assert_eq!(text.parse(), Ok(identity.fingerprint()));
+/// # Ok::<_, udccp_dtls::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl Fingerprint {
+    /// Of a certificate in DER.
+    pub fn of(certificate_der: &[u8]) -> Self {
+        Self(Sha256::digest(certificate_der).into())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02X}", if i > 0 { ":" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A text is no fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a SHA-256 fingerprint has 64 hex digits, with or without colons; this has {digits}")]
+pub struct ParseFingerprintError {
+    /// Hex digits found.
+    pub digits: usize,
+}
+
+impl FromStr for Fingerprint {
+    type Err = ParseFingerprintError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let nibble = |c: char| c.to_digit(16).map(|d| d as u8);
+        let digits: Vec<u8> = text.chars().filter_map(nibble).collect();
+        let other = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != ':').count();
+        if digits.len() != 64 || other > 0 {
+            return Err(ParseFingerprintError { digits: digits.len() });
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = pair[0] << 4 | pair[1];
+        }
+        Ok(Self(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_survives_pem() {
+        let identity = Identity::self_signed("a.example").unwrap();
+        let (certificate, key) = (identity.certificate_pem(), identity.key_pem());
+        assert_eq!(Identity::from_pem(&certificate, &key).unwrap(), identity);
+        let both = format!("text before\n{key}{certificate}");
+        assert_eq!(Identity::from_pem(&both, &both).unwrap(), identity);
+    }
+
+    #[test]
+    fn two_identities_differ() {
+        let new = || Identity::self_signed("a.example").unwrap().fingerprint();
+        assert_ne!(new(), new());
+    }
+
+    #[test]
+    fn text_that_is_no_certificate_is_refused() {
+        let identity = Identity::self_signed("a.example").unwrap();
+        assert!(matches!(Identity::from_pem("", &identity.key_pem()), Err(Error::Identity(_))));
+        assert!(matches!(Identity::from_der(*b"x", *b"y"), Err(Error::Identity(_))));
+    }
+
+    #[test]
+    fn a_fingerprint_needs_all_its_digits() {
+        assert_eq!("AB:CD".parse::<Fingerprint>().unwrap_err().digits, 4);
+        assert!("zz".repeat(32).parse::<Fingerprint>().is_err());
+        let lower = "ab".repeat(32).parse::<Fingerprint>().unwrap();
+        assert_eq!(lower, Fingerprint([0xab; 32]));
+    }
+}

@@ -1,0 +1,73 @@
+//! DTLS over DCCP (RFC 5238): datagrams that are congestion-controlled, confidential and
+//! authenticated.
+//!
+//! A [`DtlsConnection`] is made from a [`udccp::Connection`] and consumes it: what is sent and
+//! received from then on is protected, and nothing in the clear can get between.
+//!
+//! ```no_run
+//! use udccp::{Connection, Listener, ServiceCode};
+//! use udccp_dtls::{DtlsConnection, DtlsOptions, Identity};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! // RFC 5238 section 3.6: a code of its own for the protected use of a service.
+//! let service: ServiceCode = "SC:tsts".parse()?;
+//! let identity = Identity::self_signed("sensor.example")?;
+//! let pin = identity.fingerprint();
+//!
+//! let listener = Listener::bind("127.0.0.1:5004".parse()?, service)?;
+//! tokio::spawn(async move {
+//!     let options = DtlsOptions::new().identity(identity);
+//!     let connection = DtlsConnection::server(listener.accept().await?, &options).await?;
+//!     while let Some(message) = connection.recv().await? {
+//!         connection.send(message).await?;
+//!     }
+//!     connection.close().await
+//! });
+//!
+//! let connection = Connection::connect(([127, 0, 0, 1], 5004), service).await?;
+//! let options = DtlsOptions::new().pin(pin);
+//! let connection = DtlsConnection::client(connection, &options).await?;
+//! connection.send("hello").await?;
+//! assert_eq!(connection.recv().await?.as_deref(), Some(&b"hello"[..]));
+//! connection.close().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Who is the peer?
+//! A client says how it knows its server: by a pinned certificate ([`DtlsOptions::pin`]), by a
+//! check of its own ([`DtlsOptions::verify`]), or by a shared key ([`DtlsOptions::psk`]). There is
+//! no default; [`DtlsOptions::dangerous_accept_any`] is the explicit way to check nothing. A server
+//! that says one of them asks its clients for a certificate.
+//!
+//! # Service codes
+//! An application that runs with and without DTLS has a service code for each, so that middleboxes
+//! can tell them apart (RFC 5238 section 3.6); one [`udccp::Listener`] may serve both. A new
+//! version of DTLS needs no new code (section 3.7).
+//!
+//! # Messages
+//! One message is one record in one DCCP packet. It arrives whole and unchanged or not at all;
+//! copies and forgeries are dropped and counted ([`DtlsStats`]).
+
+#![forbid(unsafe_code)]
+
+//= 5238-3.6-1
+//= 5238-3.6-2
+mod connection;
+mod engine;
+mod error;
+mod handshake;
+mod identity;
+mod options;
+mod pump;
+mod records;
+
+pub use connection::{DtlsConnection, DtlsStats};
+pub use error::{Alert, Error};
+pub use identity::{Fingerprint, Identity, ParseFingerprintError};
+pub use options::{DtlsOptions, Version};
+
+/// Compiles the code of the guide, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/secure-and-media.md")]
+struct SecureAndMediaGuide;

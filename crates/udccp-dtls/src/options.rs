@@ -1,0 +1,331 @@
+//! Settings of a protected connection.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dimpl::crypto::{Dtls12CipherSuite, Dtls13CipherSuite};
+
+use crate::{Error, Fingerprint, Identity};
+
+/// Longest time of a handshake, unless set otherwise.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// RFC 6347 section 4.2.4.1 and RFC 9147 section 5.8.2: first timeout of a flight.
+const FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Sends of one flight, at most; the handshake timeout is what counts.
+const FLIGHT_RETRIES: usize = 32;
+/// Packets that the engine may hold: more than any handshake of sane certificates needs.
+pub(crate) const ENGINE_QUEUE_PACKETS: usize = 256;
+/// The library keeps 12 records of a DTLS 1.3 flight; five are ServerHello, EncryptedExtensions,
+/// CertificateRequest, CertificateVerify and Finished, and a certificate may begin in the rest of
+/// a packet.
+const LARGEST_CERTIFICATE_RECORDS_13: usize = 6;
+/// Headers of a record and of a handshake fragment, and protection.
+const RECORD_ROOM_BYTES: usize = 64;
+
+/// A version of DTLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// DTLS 1.2 (RFC 6347).
+    Dtls12,
+    /// DTLS 1.3 (RFC 9147).
+    Dtls13,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dtls12 => "DTLS 1.2",
+            Self::Dtls13 => "DTLS 1.3",
+        })
+    }
+}
+
+type Check = dyn Fn(&[u8]) -> Result<(), String> + Send + Sync;
+type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+
+/// How the peer's certificate is judged.
+#[derive(Clone)]
+enum Judge {
+    Pins(Vec<Fingerprint>),
+    Check(Arc<Check>),
+    AcceptAny,
+}
+
+/// A pre-shared key, or many by their identities.
+#[derive(Clone)]
+struct Psk {
+    identity: Vec<u8>,
+    lookup: Arc<Lookup>,
+}
+
+/// Settings of a protected connection.
+///
+/// ```
+/// use std::time::Duration;
+/// use udccp_dtls::{DtlsOptions, Identity, Version};
+///
+/// let server = Identity::self_signed("server.example")?;
+/// let client = DtlsOptions::new()
+///     .pin(server.fingerprint())
+///     .versions(Version::Dtls13..=Version::Dtls13)
+///     .handshake_timeout(Duration::from_secs(5));
+/// # Ok::<_, udccp_dtls::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct DtlsOptions {
+    identity: Option<Identity>,
+    judge: Option<Judge>,
+    psk: Option<Psk>,
+    oldest: Version,
+    newest: Version,
+    cookie_exchange: bool,
+    flight_timeout: Duration,
+    pub(crate) handshake_timeout: Duration,
+}
+
+impl Default for DtlsOptions {
+    fn default() -> Self {
+        Self {
+            identity: None,
+            judge: None,
+            psk: None,
+            oldest: Version::Dtls12,
+            newest: Version::Dtls13,
+            cookie_exchange: false,
+            flight_timeout: FLIGHT_TIMEOUT,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+        }
+    }
+}
+
+impl DtlsOptions {
+    /// The default settings: both versions, no identity, nothing that says who the peer may be.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Our certificate and key. A client without one shows a new self-signed certificate to a
+    /// server that asks.
+    #[must_use]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Accept the peer with this certificate; may be called for several. This replaces a check.
+    #[must_use]
+    pub fn pin(mut self, fingerprint: Fingerprint) -> Self {
+        match &mut self.judge {
+            Some(Judge::Pins(pins)) => pins.push(fingerprint),
+            _ => self.judge = Some(Judge::Pins(vec![fingerprint])),
+        }
+        self
+    }
+
+    /// Judge the peer's certificate (DER) by a function: a reason refuses it. That the peer has
+    /// the key to the certificate is verified in any case.
+    #[must_use]
+    pub fn verify(
+        mut self,
+        check: impl Fn(&[u8]) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.judge = Some(Judge::Check(Arc::new(check)));
+        self
+    }
+
+    /// Accept any certificate: somebody between the two ends can then read and change everything.
+    #[must_use]
+    pub fn dangerous_accept_any(mut self) -> Self {
+        self.judge = Some(Judge::AcceptAny);
+        self
+    }
+
+    /// A key that both ends have, and its name; instead of certificates, with DTLS 1.2
+    /// (`TLS_PSK_WITH_AES_128_CCM_8`).
+    #[must_use]
+    pub fn psk(mut self, identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        let (identity, key) = (identity.into(), key.into());
+        let known = identity.clone();
+        let lookup = move |asked: &[u8]| (asked == known).then(|| key.clone());
+        self.psk = Some(Psk { identity, lookup: Arc::new(lookup) });
+        self
+    }
+
+    /// Servers: pre-shared keys by their identity.
+    #[must_use]
+    pub fn psk_lookup(
+        mut self,
+        lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> Self {
+        self.psk = Some(Psk { identity: Vec::new(), lookup: Arc::new(lookup) });
+        self
+    }
+
+    /// The versions allowed (default: both).
+    #[must_use]
+    pub fn versions(mut self, versions: std::ops::RangeInclusive<Version>) -> Self {
+        (self.oldest, self.newest) = versions.into_inner();
+        self
+    }
+
+    /// Longest time of the whole handshake (default 30 s).
+    #[must_use]
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    /// First retransmission timeout of a flight of the handshake; it doubles (default 1 s, as
+    /// RFC 5238 section 3.2 has it). It does not run while the flight waits in DCCP's send queue.
+    #[must_use]
+    pub fn flight_timeout(mut self, timeout: Duration) -> Self {
+        self.flight_timeout = timeout;
+        self
+    }
+
+    /// Servers: have the client return a cookie first. It costs a round trip and proves the
+    /// client's address, which DCCP's handshake has proved already (default false).
+    #[must_use]
+    pub fn cookie_exchange(mut self, cookie_exchange: bool) -> Self {
+        self.cookie_exchange = cookie_exchange;
+        self
+    }
+
+    /// Judges the certificate of a peer.
+    pub(crate) fn judge(&self, der: &[u8]) -> Result<(), Error> {
+        let judged = match &self.judge {
+            Some(Judge::Pins(pins)) if pins.contains(&Fingerprint::of(der)) => Ok(()),
+            Some(Judge::Pins(_)) => Err("it is not one of those pinned".to_owned()),
+            Some(Judge::Check(check)) => check(der),
+            // A server that does not judge has not asked for it.
+            Some(Judge::AcceptAny) | None => Ok(()),
+        };
+        let fingerprint = Fingerprint::of(der);
+        judged.map_err(|reason| Error::CertificateRefused { fingerprint, reason })
+    }
+
+    /// Whether a connection without a peer's certificate is refused.
+    pub(crate) fn needs_certificate(&self) -> bool {
+        self.psk.is_none() && self.judge.is_some()
+    }
+
+    /// The DTLS machine of one end.
+    pub(crate) fn machine(
+        &self,
+        is_client: bool,
+        packet_bytes: usize,
+        now: std::time::Instant,
+    ) -> Result<dimpl::Dtls, Error> {
+        self.check(is_client)?;
+        let mut config = dimpl::Config::builder()
+            .mtu(packet_bytes)
+            .max_queue_rx(ENGINE_QUEUE_PACKETS)
+            .max_queue_tx(ENGINE_QUEUE_PACKETS)
+            .require_client_certificate(self.judge.is_some())
+            .use_server_cookie(self.cookie_exchange)
+            .flight_start_rto(self.flight_timeout)
+            .flight_retries(FLIGHT_RETRIES)
+            // Ours ends first: the engine's stands still while the clock does.
+            .handshake_timeout(self.handshake_timeout * 2);
+        if let Some(psk) = &self.psk {
+            let keys = Arc::new(Keys(AssertUnwindSafe(Arc::clone(&psk.lookup))));
+            config = match is_client {
+                true => config.with_psk_client(psk.identity.clone(), keys),
+                false => config.with_psk_server(None, keys),
+            };
+            config = config.dtls12_cipher_suites(&[Dtls12CipherSuite::PSK_AES128_CCM_8]);
+        } else if self.newest == Version::Dtls12 {
+            config = config.dtls13_cipher_suites(&[] as &[Dtls13CipherSuite]);
+        }
+        let config = config.build().map_err(|e| Error::Handshake(e.to_string()))?;
+        let mut machine = self.machine_with(Arc::new(config), now)?;
+        machine.set_active(is_client);
+        Ok(machine)
+    }
+
+    fn machine_with(
+        &self,
+        config: Arc<dimpl::Config>,
+        now: std::time::Instant,
+    ) -> Result<dimpl::Dtls, Error> {
+        if self.psk.is_some() {
+            return Ok(dimpl::Dtls::new_12_psk(config, now));
+        }
+        let identity = match &self.identity {
+            Some(identity) => identity.clone(),
+            None => Identity::self_signed("anonymous.invalid")?,
+        };
+        let certificate = dimpl::DtlsCertificate {
+            certificate: identity.certificate_der().to_vec(),
+            private_key: identity.key_der().to_vec(),
+        };
+        let provider = config.crypto_provider().key_provider;
+        provider
+            .load_private_key(&certificate.private_key)
+            .map_err(|e| Error::Identity(format!("private key: {e}")))?;
+        let largest = LARGEST_CERTIFICATE_RECORDS_13 * (config.mtu() - RECORD_ROOM_BYTES);
+        let len = certificate.certificate.len();
+        if self.newest == Version::Dtls13 && len > largest {
+            return Err(Error::Identity(format!(
+                "a certificate of {len} bytes is over the {largest} that DTLS 1.3 carries on this \
+                 path; DTLS 1.2 alone has no such limit"
+            )));
+        }
+        //= 5238-3.7-1
+        Ok(match (self.oldest, self.newest) {
+            (_, Version::Dtls12) => dimpl::Dtls::new_12(config, certificate, now),
+            (Version::Dtls13, _) => dimpl::Dtls::new_13(config, certificate, now),
+            (Version::Dtls12, Version::Dtls13) => dimpl::Dtls::new_auto(config, certificate, now),
+        })
+    }
+
+    fn check(&self, is_client: bool) -> Result<(), Error> {
+        match &self.psk {
+            Some(_) if self.identity.is_some() || self.judge.is_some() => {
+                Err(Error::Options("pre-shared keys and certificates exclude one another"))
+            }
+            Some(_) if self.oldest > Version::Dtls12 => {
+                Err(Error::Options("pre-shared keys need DTLS 1.2, which is not allowed here"))
+            }
+            Some(psk) if is_client && psk.identity.is_empty() => {
+                Err(Error::Options("a client has one pre-shared key with its identity"))
+            }
+            Some(_) => Ok(()),
+            None if self.oldest > self.newest => {
+                Err(Error::Options("the range of versions holds none"))
+            }
+            None if is_client && self.judge.is_none() => Err(Error::NoVerification),
+            None if !is_client && self.identity.is_none() => Err(Error::NoIdentity),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for DtlsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let judge = match &self.judge {
+            None => "nobody",
+            Some(Judge::Pins(_)) => "pinned",
+            Some(Judge::Check(_)) => "by a check",
+            Some(Judge::AcceptAny) => "anybody",
+        };
+        f.debug_struct("DtlsOptions")
+            .field("identity", &self.identity)
+            .field("accepts", &judge)
+            .field("psk", &self.psk.is_some())
+            .field("versions", &(self.oldest..=self.newest))
+            .field("handshake_timeout", &self.handshake_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The library asks for types that survive a panic; a lookup that panics ends its task.
+struct Keys(AssertUnwindSafe<Arc<Lookup>>);
+
+impl dimpl::PskResolver for Keys {
+    fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
+        (self.0)(identity)
+    }
+}

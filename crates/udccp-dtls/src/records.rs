@@ -1,0 +1,134 @@
+//! Where the records of a packet begin and end (RFC 6347 section 4.1, RFC 9147 section 4).
+
+use bytes::Bytes;
+
+use crate::{Alert, Version};
+
+/// Header of a record of DTLS 1.2, and of DTLS 1.3 in the clear.
+const HEADER_BYTES: usize = 13;
+/// DTLS 1.2: that header, 8 bytes of nonce and 16 of tag (AES-GCM); the other suites need less.
+const OVERHEAD_12: usize = HEADER_BYTES + 8 + 16;
+/// DTLS 1.3: header of 5 bytes, the content type, 16 bytes of tag.
+const OVERHEAD_13: usize = 5 + 1 + 16;
+
+/// What protection adds to a message at most.
+pub(crate) fn overhead(version: Version) -> usize {
+    match version {
+        Version::Dtls12 => OVERHEAD_12,
+        Version::Dtls13 => OVERHEAD_13,
+    }
+}
+
+/// Length of the first record.
+fn first_record(packet: &[u8]) -> Option<usize> {
+    let first = *packet.first()?;
+    if first >> 5 != 0b001 {
+        let length = packet.get(11..HEADER_BYTES)?;
+        return Some(HEADER_BYTES + usize::from(u16::from_be_bytes([length[0], length[1]])));
+    }
+    // RFC 9147 section 4: 001CSLEE, here without a connection id.
+    let seq_bytes = if first & 0b1000 != 0 { 2 } else { 1 };
+    if first & 0b100 == 0 {
+        return Some(packet.len());
+    }
+    let length = packet.get(1 + seq_bytes..3 + seq_bytes)?;
+    Some(3 + seq_bytes + usize::from(u16::from_be_bytes([length[0], length[1]])))
+}
+
+/// Packets of at most `max` bytes with the records of `packet` in order. A record is never cut:
+/// one that is larger is in a packet of its own.
+pub(crate) fn repack(packet: Bytes, max: usize) -> Vec<Bytes> {
+    let mut packets = Vec::new();
+    let mut rest = packet;
+    while rest.len() > max {
+        let mut end = 0;
+        while let Some(len) = first_record(&rest[end..]).filter(|&len| len > 0) {
+            if end > 0 && end + len > max {
+                break;
+            }
+            end = (end + len).min(rest.len());
+            if end > max || end == rest.len() {
+                break;
+            }
+        }
+        if end == 0 {
+            break;
+        }
+        packets.push(rest.split_to(end));
+    }
+    if !rest.is_empty() {
+        packets.push(rest);
+    }
+    packets
+}
+
+/// Whether a packet begins with a ServerHello or a HelloVerifyRequest, the only ones that tell a
+/// client which version the server chose.
+pub(crate) fn tells_version(packet: &[u8]) -> bool {
+    packet.first() == Some(&22) && matches!(packet.get(HEADER_BYTES), Some(2 | 3))
+}
+
+/// Whether a packet begins with an alert in the clear, and which.
+pub(crate) fn clear_alert(packet: &[u8]) -> Option<Alert> {
+    let is_alert = packet.first() == Some(&21) && packet.get(3..5) == Some(&[0, 0]);
+    let fatal = packet.get(HEADER_BYTES) == Some(&2);
+    packet.get(HEADER_BYTES + 1).filter(|_| is_alert && fatal).map(|&d| Alert(d))
+}
+
+/// A fatal alert in the clear, as it is sent before there are keys. Its sequence number is
+/// beyond those of a handshake, so that it is no replay.
+pub(crate) fn alert(alert: Alert) -> Bytes {
+    let mut record = vec![21, 0xfe, 0xfd, 0, 0];
+    record.extend_from_slice(&[0, 0, 0, 0xff, 0, 0]);
+    record.extend_from_slice(&[0, 2, 2, alert.0]);
+    record.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clear(len: u16) -> Vec<u8> {
+        let mut record = vec![22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
+        record.extend_from_slice(&len.to_be_bytes());
+        record.resize(HEADER_BYTES + usize::from(len), 7);
+        record
+    }
+
+    fn ciphertext(len: u16) -> Vec<u8> {
+        let mut record = vec![0b0010_1110, 0, 1];
+        record.extend_from_slice(&len.to_be_bytes());
+        record.resize(5 + usize::from(len), 7);
+        record
+    }
+
+    //= 5238-3-2 test
+    //= 5238-3-3 test
+    #[test]
+    fn records_are_parted_between_packets_and_never_cut() {
+        let packet = Bytes::from([clear(87), clear(87), ciphertext(95), ciphertext(200)].concat());
+        let lens = |max| repack(packet.clone(), max).iter().map(Bytes::len).collect::<Vec<_>>();
+        assert_eq!(lens(1000), [505]);
+        assert_eq!(lens(300), [300, 205]);
+        assert_eq!(lens(299), [200, 100, 205]);
+        assert_eq!(lens(100), [100, 100, 100, 205], "a record that does not fit stays whole");
+        let all: Vec<u8> = repack(packet.clone(), 250).concat();
+        assert_eq!(all, packet);
+    }
+
+    #[test]
+    fn bytes_that_are_no_records_do_no_harm() {
+        for bytes in [&b""[..], b"\x16", b"\x2f\xff", b"\xff\xff\xff\xff", &[0x2c; 40]] {
+            let packets = repack(Bytes::copy_from_slice(bytes), 3);
+            assert_eq!(packets.concat(), bytes);
+            assert!(!tells_version(bytes));
+            assert_eq!(clear_alert(bytes), None);
+        }
+    }
+
+    #[test]
+    fn an_alert_reads_as_it_was_written() {
+        assert_eq!(clear_alert(&alert(Alert::BAD_CERTIFICATE)), Some(Alert::BAD_CERTIFICATE));
+        assert_eq!(clear_alert(&clear(20)), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! What the tests of protected connections share.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+pub mod relay;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use relay::{Relay, Rule};
+use udccp::{Connection, Listener, Options, ServiceCode};
+use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity};
+
+/// The service that the tests serve.
+pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
+
+/// A test that hangs fails instead.
+pub fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs")
+    })
+}
+
+pub fn localhost() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// Two ends of a DCCP connection: client, server.
+pub async fn dccp(options: &Options) -> (Connection, Connection) {
+    let listener = Listener::bind_with(localhost(), [SERVICE], options).unwrap();
+    let (connected, accepted) = tokio::join!(
+        Connection::connect_with(listener.local_addr(), SERVICE, options),
+        listener.accept()
+    );
+    (connected.unwrap(), accepted.unwrap())
+}
+
+/// The same with a relay between, which does to each packet what `rule` says.
+pub async fn dccp_over(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
+    let listener = Listener::bind_with(localhost(), [SERVICE], options).unwrap();
+    let server = listener.local_addr();
+    let relay = Relay::start(server, rule).await;
+    let address = format!("127.0.0.1:{}/{}", server.port(), relay.port);
+    let address: udccp::Address = address.parse().unwrap();
+    let (connected, accepted) =
+        tokio::join!(Connection::connect_with(address, SERVICE, options), listener.accept());
+    (connected.unwrap(), accepted.unwrap(), relay)
+}
+
+/// Both sides of the DTLS handshake at once.
+pub async fn shake(
+    (client, server): (Connection, Connection),
+    client_options: &DtlsOptions,
+    server_options: &DtlsOptions,
+) -> (Result<DtlsConnection, Error>, Result<DtlsConnection, Error>) {
+    tokio::join!(
+        DtlsConnection::client(client, client_options),
+        DtlsConnection::server(server, server_options)
+    )
+}
+
+/// A pinned server and its client, connected.
+pub async fn pair() -> (DtlsConnection, DtlsConnection) {
+    let identity = Identity::self_signed("server.example").unwrap();
+    let client = DtlsOptions::new().pin(identity.fingerprint());
+    let server = DtlsOptions::new().identity(identity);
+    let (client, server) = shake(dccp(&Options::default()).await, &client, &server).await;
+    (client.unwrap(), server.unwrap())
+}
+
+/// A message each way.
+pub async fn echo(client: &DtlsConnection, server: &DtlsConnection) {
+    client.send("ping").await.unwrap();
+    assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"ping"[..]));
+    server.send("pong").await.unwrap();
+    assert_eq!(client.recv().await.unwrap().as_deref(), Some(&b"pong"[..]));
+}

@@ -1,0 +1,413 @@
+//! Messages over a protected connection, and its end.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::relay::{Fate, by_chance};
+use common::{dccp, dccp_over, echo, pair, run, shake};
+use udccp::{Options, Outgoing};
+use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
+
+/// The number of a message, if it is whole.
+fn number_of(message: &[u8]) -> u32 {
+    let n = u32::from_be_bytes(message[..4].try_into().unwrap());
+    assert!(message[4..].iter().all(|&b| b == n as u8), "message {n} is damaged");
+    n
+}
+
+fn numbered(n: u32, len: usize) -> Vec<u8> {
+    let mut message = n.to_be_bytes().to_vec();
+    message.resize(len.max(4), n as u8);
+    message
+}
+
+//= 5238-3-2 test
+//= 5238-3.5-4 test
+//= 5238-3.5-7 test
+#[test]
+fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
+    for version in [Version::Dtls12, Version::Dtls13] {
+        run(async {
+            let identity = Identity::self_signed("server.example").unwrap();
+            let client = DtlsOptions::new().pin(identity.fingerprint()).versions(version..=version);
+            let server = DtlsOptions::new().identity(identity);
+            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let (client, server) = (both.0.unwrap(), both.1.unwrap());
+            let max = client.max_message_size();
+            let mps = client.dccp_stats().unwrap().mps_bytes;
+            let packets = || client.dccp_stats().unwrap().counters.data_packets_sent;
+            client.drained().await.unwrap();
+            let before = packets();
+            client.send(vec![7; max]).await.unwrap();
+            assert_eq!(server.recv().await.unwrap().unwrap(), vec![7; max]);
+            assert_eq!(packets() - before, 1, "one message, one packet");
+            assert!(max < mps && mps - max <= 37);
+            match client.send(vec![7; max + 1]).await {
+                Err(Error::MessageTooLarge { len, max: told }) => {
+                    assert_eq!((len, told), (max + 1, max));
+                }
+                other => panic!("{other:?}"),
+            }
+            echo(&client, &server).await;
+        });
+    }
+}
+
+#[test]
+fn nothing_readable_is_on_the_wire() {
+    run(async {
+        let secret = b"attack at dawn, attack at dawn";
+        let seen = Arc::new(AtomicBool::new(false));
+        let found = Arc::clone(&seen);
+        let watch = move |_, packet: &mut Vec<u8>| {
+            if packet.windows(secret.len()).any(|w| w == secret) {
+                found.store(true, Ordering::Relaxed);
+            }
+            Fate::Pass
+        };
+        let identity = Identity::self_signed("server.example").unwrap();
+        let client = DtlsOptions::new().pin(identity.fingerprint());
+        let server = DtlsOptions::new().identity(identity);
+        let (a, b, _relay) = dccp_over(&Options::default(), watch).await;
+        let both = shake((a, b), &client, &server).await;
+        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        client.send(&secret[..]).await.unwrap();
+        assert_eq!(server.recv().await.unwrap().as_deref(), Some(&secret[..]));
+        assert!(!seen.load(Ordering::Relaxed));
+    });
+}
+
+/// DCCP's partial checksums let damage to the data pass; DTLS does not.
+#[test]
+fn damaged_messages_are_dropped_and_counted() {
+    for version in [Version::Dtls12, Version::Dtls13] {
+        run(async {
+            let damage = Arc::new(AtomicBool::new(false));
+            let on = Arc::clone(&damage);
+            let rule = move |from_client, packet: &mut Vec<u8>| {
+                if from_client && on.load(Ordering::Relaxed) && packet.len() > 500 {
+                    let last = packet.len() - 1;
+                    packet[last] ^= 1;
+                }
+                Fate::Pass
+            };
+            let options = Options::default().send_cscov(1).min_cscov(1);
+            let identity = Identity::self_signed("server.example").unwrap();
+            let client = DtlsOptions::new().pin(identity.fingerprint()).versions(version..=version);
+            let server = DtlsOptions::new().identity(identity);
+            let (a, b, _relay) = dccp_over(&options, rule).await;
+            let both = shake((a, b), &client, &server).await;
+            let (client, server) = (both.0.unwrap(), both.1.unwrap());
+            echo(&client, &server).await;
+            let before = server.stats().packets_discarded;
+            damage.store(true, Ordering::Relaxed);
+            for n in 0..10 {
+                client.send(numbered(n, 600)).await.unwrap();
+            }
+            client.drained().await.unwrap();
+            damage.store(false, Ordering::Relaxed);
+            client.send("good").await.unwrap();
+            assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"good"[..]));
+            assert_eq!(server.stats().packets_discarded - before, 10);
+        });
+    }
+}
+
+#[test]
+fn dtls_12_withstands_loss_disorder_and_copies() {
+    rough(Version::Dtls12, 1);
+    rough(Version::Dtls12, 2);
+}
+
+#[test]
+fn dtls_13_withstands_loss_disorder_and_copies() {
+    rough(Version::Dtls13, 3);
+    rough(Version::Dtls13, 4);
+}
+
+/// A path that is hard on the handshake and gentle to the data, so that the test is short: the
+/// handshake takes longer, and of the messages some are lost and none is damaged or repeated.
+fn rough(version: Version, seed: u64) {
+    let (mut hard, mut gentle) = (by_chance(seed, 0.15, 0.2, 0.1), by_chance(seed, 0.02, 0.1, 0.1));
+    let mut count = 0;
+    let rule = move |from_client, packet: &mut Vec<u8>| {
+        count += 1;
+        if count < 50 { hard(from_client, packet) } else { gentle(from_client, packet) }
+    };
+    run(async {
+        let identity = Identity::self_signed("server.example").unwrap();
+        let quick = Duration::from_millis(60);
+        let client = DtlsOptions::new().pin(identity.fingerprint());
+        let client = client.versions(Version::Dtls12..=version).flight_timeout(quick);
+        let server = DtlsOptions::new().identity(identity).flight_timeout(quick);
+        let options = Options::default().initial_rto(Duration::from_millis(100));
+        let (a, b, _relay) = dccp_over(&options, rule).await;
+        let both = shake((a, b), &client, &server).await;
+        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        assert_eq!(client.version(), version, "seed {seed}");
+        let sending = async {
+            for n in 0..50 {
+                client.send(numbered(n, 800)).await.unwrap();
+            }
+            client.drained().await.unwrap();
+            client.close().await
+        };
+        let receiving = async {
+            let mut seen = std::collections::BTreeSet::new();
+            while let Ok(Some(message)) = server.recv().await {
+                let n = number_of(&message);
+                assert!(seen.insert(n), "message {n} came twice, seed {seed}");
+            }
+            seen.len()
+        };
+        let (closed, received) = tokio::join!(sending, receiving);
+        assert!((30..=50).contains(&received), "{received} arrived, seed {seed}: {closed:?}");
+    });
+}
+
+/// RFC 5238 section 3.2: DTLS's timer does not run while DCCP shakes hands.
+//= 5238-3.2-5 test
+#[test]
+fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
+    run(async {
+        let mut lose = 2;
+        let rule = move |from_client: bool, _: &mut Vec<u8>| {
+            if from_client && lose > 0 {
+                lose -= 1;
+                return Fate::Drop;
+            }
+            Fate::Pass
+        };
+        let identity = Identity::self_signed("server.example").unwrap();
+        let client = DtlsOptions::new().pin(identity.fingerprint());
+        let client = client.flight_timeout(Duration::from_millis(400));
+        let server = DtlsOptions::new().identity(identity);
+        let options = Options::default().initial_rto(Duration::from_millis(200));
+        let (a, b, _relay) = dccp_over(&options, rule).await;
+        assert_eq!(a.stats().unwrap().counters.requests_retransmitted, 2);
+        let both = shake((a, b), &client, &server).await;
+        let sent = both.0.unwrap().stats().handshake_packets_sent;
+        assert!(sent <= 3, "{sent}: hello, finished, and an acknowledgement of half a flight");
+    });
+}
+
+/// RFC 5238 section 3.3: flights that congestion control holds back are not sent again.
+//= 5238-3.3-1 test
+#[test]
+fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
+    run(async {
+        let identity = large_identity(300);
+        let impatient = Duration::from_millis(20);
+        let client = DtlsOptions::new()
+            .pin(identity.fingerprint())
+            .versions(Version::Dtls12..=Version::Dtls12)
+            .flight_timeout(Duration::from_secs(5));
+        let server = DtlsOptions::new()
+            .identity(identity)
+            .versions(Version::Dtls12..=Version::Dtls12)
+            .flight_timeout(impatient);
+        // Acknowledgements take long, so the first window is all that leaves for long.
+        let mut seen = 0;
+        let slow = move |from_client: bool, _: &mut Vec<u8>| {
+            seen += u32::from(from_client);
+            if from_client && seen > 3 {
+                Fate::Late(Duration::from_millis(150))
+            } else {
+                Fate::Pass
+            }
+        };
+        let (a, b, _relay) = dccp_over(&Options::default(), slow).await;
+        let both = shake((a, b), &client, &server).await;
+        let (_client, server) = (both.0.unwrap(), both.1.unwrap());
+        let sent = server.stats().handshake_packets_sent;
+        // The flight has 9 packets; a few repetitions follow once it has left.
+        assert!(sent < 9 * 5, "{sent} packets for a flight of 9");
+    });
+}
+
+/// A certificate with a long list of names: about 25 bytes each.
+fn large_identity(names: u32) -> Identity {
+    let names = (0..names).map(|n| format!("host-number-{n}.example"));
+    Identity::self_signed_for(names).unwrap()
+}
+
+//= 5238-3-1 test
+//= 5238-3-3 test
+//= 5238-3.5-1 test
+//= 5238-3.5-2 test
+#[test]
+fn a_certificate_larger_than_the_packets_is_sent_in_parts() {
+    for (version, names) in [(Version::Dtls12, 300), (Version::Dtls13, 100)] {
+        run(async {
+            let largest = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let seen = Arc::clone(&largest);
+            let rule = move |_, packet: &mut Vec<u8>| {
+                seen.fetch_max(packet.len(), Ordering::Relaxed);
+                Fate::Pass
+            };
+            let identity = large_identity(names);
+            assert!(identity.certificate_der().len() > 2500);
+            let client = DtlsOptions::new().pin(identity.fingerprint()).versions(version..=version);
+            let server = DtlsOptions::new().identity(identity.clone()).versions(version..=version);
+            // A narrow path: the handshake has to fit it too.
+            let options = Options::default().path_mtu(700);
+            let (a, b, _relay) = dccp_over(&options, rule).await;
+            let both = shake((a, b), &client, &server).await;
+            let (client, server) = (both.0.unwrap(), both.1.unwrap());
+            assert_eq!(client.peer_certificate(), Some(identity.certificate_der()));
+            echo(&client, &server).await;
+            assert!(largest.load(Ordering::Relaxed) + 28 <= 700);
+        });
+    }
+}
+
+#[test]
+fn a_certificate_that_dtls_13_cannot_carry_is_refused_at_once() {
+    run(async {
+        let identity = large_identity(400);
+        let client = DtlsOptions::new().pin(identity.fingerprint());
+        let server = DtlsOptions::new().identity(identity);
+        let both = shake(dccp(&Options::default()).await, &client, &server).await;
+        let e = both.1.unwrap_err();
+        assert!(matches!(&e, Error::Identity(why) if why.contains("DTLS 1.2")), "{e}");
+        assert!(both.0.is_err());
+    });
+}
+
+#[test]
+fn each_side_can_close_and_the_other_reads_to_the_end() {
+    for server_closes in [false, true] {
+        run(async {
+            let (client, server) = pair().await;
+            let (closer, other) = if server_closes { (server, client) } else { (client, server) };
+            for n in 0..20 {
+                closer.send(numbered(n, 100)).await.unwrap();
+            }
+            let closing = closer.close();
+            let reading = async {
+                for n in 0..20 {
+                    assert_eq!(number_of(&other.recv().await.unwrap().unwrap()), n);
+                }
+                assert_eq!(other.recv().await.unwrap(), None);
+                assert!(matches!(other.send("too late").await, Err(Error::Closed)));
+                other.close().await.unwrap();
+            };
+            let (closed, ()) = tokio::join!(closing, reading);
+            closed.unwrap();
+            assert!(matches!(closer.send("too late").await, Err(Error::Closed)));
+            assert_eq!(closer.recv().await.unwrap(), None);
+        });
+    }
+}
+
+#[test]
+fn a_dropped_connection_says_goodbye() {
+    run(async {
+        let (client, server) = pair().await;
+        client.send("last words").await.unwrap();
+        drop(client);
+        assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"last words"[..]));
+        assert_eq!(server.recv().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_lost_close_notify_is_repeated() {
+    run(async {
+        let lose = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let left = Arc::clone(&lose);
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            // Data packets only: bare acknowledgements are shorter than a record.
+            let take = from_client
+                && packet.len() > 40
+                && left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+                    .is_ok();
+            if take { Fate::Drop } else { Fate::Pass }
+        };
+        let identity = Identity::self_signed("server.example").unwrap();
+        let client = DtlsOptions::new().pin(identity.fingerprint());
+        let server = DtlsOptions::new().identity(identity);
+        let (a, b, _relay) = dccp_over(&Options::default(), rule).await;
+        let both = shake((a, b), &client, &server).await;
+        let (client, server) = (both.0.unwrap(), both.1.unwrap());
+        echo(&client, &server).await;
+        client.drained().await.unwrap();
+        lose.store(1, Ordering::Relaxed);
+        client.close().await.unwrap();
+        assert_eq!(server.recv().await.unwrap(), None, "and not Truncated");
+    });
+}
+
+#[test]
+fn deadlines_and_priorities_count_under_protection_too() {
+    run(async {
+        let (client, server) = pair().await;
+        let message = Outgoing::new("urgent").lifetime(Duration::from_secs(1)).priority(3);
+        client.send(message).await.unwrap();
+        assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"urgent"[..]));
+        client.send("").await.unwrap();
+        assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b""[..]));
+        assert_eq!(client.stats().messages_sent, 2);
+        assert_eq!(server.stats().messages_received, 2);
+    });
+}
+
+#[test]
+fn a_slow_reader_slows_the_sender_down_and_loses_nothing() {
+    run(async {
+        let (client, server) = pair().await;
+        let sending = async {
+            for n in 0..1000 {
+                client.send(numbered(n, 1000)).await.unwrap();
+            }
+            client.close().await.unwrap();
+        };
+        let receiving = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let mut next = 0;
+            while let Some(message) = server.recv().await.unwrap() {
+                assert_eq!(number_of(&message), next);
+                next += 1;
+            }
+            next
+        };
+        let ((), received) = tokio::join!(sending, receiving);
+        assert_eq!(received, 1000);
+    });
+}
+
+/// Two tasks may send and receive at once.
+#[test]
+fn both_ways_at_once() {
+    run(async {
+        let (client, server) = pair().await;
+        let both = [Arc::new(client), Arc::new(server)];
+        let send = |end: Arc<DtlsConnection>| {
+            tokio::spawn(async move {
+                for n in 0..500 {
+                    end.send(numbered(n, 700)).await.unwrap();
+                }
+            })
+        };
+        let receive = |end: Arc<DtlsConnection>| {
+            tokio::spawn(async move {
+                for n in 0..500 {
+                    let message = end.recv().await.unwrap().unwrap();
+                    assert_eq!(number_of(&message), n, "{:?} {:?}", end.stats(), end.dccp_stats());
+                }
+            })
+        };
+        let mut tasks = Vec::new();
+        for end in &both {
+            tasks.push(send(Arc::clone(end)));
+            tasks.push(receive(Arc::clone(end)));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+}

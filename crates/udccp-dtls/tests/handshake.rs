@@ -1,0 +1,228 @@
+//! Who connects with whom, and who is refused.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::{SERVICE, dccp, echo, localhost, run, shake};
+use udccp::{Connection, Endpoint, Options, ServiceCode};
+use udccp_dtls::{Alert, DtlsConnection, DtlsOptions, Error, Identity, Version};
+
+fn identity() -> Identity {
+    Identity::self_signed("server.example").unwrap()
+}
+
+//= 5238-3.2-4 test
+//= 5238-3.4-1 test
+//= 5238-3.4-2 test
+//= 5238-3.7-1 test
+#[test]
+fn both_versions_connect_on_one_service_code() {
+    use Version::{Dtls12, Dtls13};
+    // What the client allows, what the server allows, what comes out.
+    for (client, server, agreed) in [
+        (Dtls12..=Dtls12, Dtls12..=Dtls12, Dtls12),
+        (Dtls13..=Dtls13, Dtls13..=Dtls13, Dtls13),
+        (Dtls12..=Dtls13, Dtls12..=Dtls13, Dtls13),
+        (Dtls12..=Dtls13, Dtls12..=Dtls12, Dtls12),
+        (Dtls12..=Dtls12, Dtls12..=Dtls13, Dtls12),
+        (Dtls13..=Dtls13, Dtls12..=Dtls13, Dtls13),
+    ] {
+        for cookies in [false, true] {
+            run(async {
+                let me = identity();
+                let client = DtlsOptions::new().pin(me.fingerprint()).versions(client.clone());
+                let server = DtlsOptions::new()
+                    .identity(me.clone())
+                    .versions(server.clone())
+                    .cookie_exchange(cookies);
+                let both = shake(dccp(&Options::default()).await, &client, &server).await;
+                let (client, server) = (both.0.unwrap(), both.1.unwrap());
+                assert_eq!((client.version(), server.version()), (agreed, agreed));
+                assert_eq!(client.peer_certificate(), Some(me.certificate_der()));
+                assert_eq!(server.peer_certificate(), None, "nobody asked the client for one");
+                assert_eq!(client.service_code(), SERVICE);
+                echo(&client, &server).await;
+                client.close().await.unwrap();
+                assert_eq!(server.recv().await.unwrap(), None);
+            });
+        }
+    }
+}
+
+#[test]
+fn versions_that_have_nothing_in_common_end_on_both_sides() {
+    run(async {
+        let me = identity();
+        let limit = Duration::from_millis(500);
+        let client = DtlsOptions::new().pin(me.fingerprint()).handshake_timeout(limit);
+        let client = client.versions(Version::Dtls13..=Version::Dtls13);
+        let server = DtlsOptions::new().identity(me).handshake_timeout(limit);
+        let server = server.versions(Version::Dtls12..=Version::Dtls12);
+        let both = shake(dccp(&Options::default()).await, &client, &server).await;
+        assert!(both.0.is_err() && both.1.is_err());
+    });
+}
+
+#[test]
+fn a_wrong_pin_is_refused_and_the_peer_is_told() {
+    for version in [Version::Dtls12, Version::Dtls13] {
+        run(async {
+            let (me, other) = (identity(), identity());
+            let client = DtlsOptions::new().pin(other.fingerprint()).versions(version..=version);
+            let server = DtlsOptions::new().identity(me.clone());
+            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let Err(Error::CertificateRefused { fingerprint, .. }) = both.0 else {
+                panic!("{:?}", both.0);
+            };
+            assert_eq!(fingerprint, me.fingerprint(), "the error shows what to compare");
+            match (version, both.1.unwrap_err()) {
+                (Version::Dtls12, e) => {
+                    assert!(matches!(e, Error::PeerAlert(Alert::BAD_CERTIFICATE)), "{e}");
+                }
+                // An alert in the clear would not be heeded: DCCP tells.
+                (Version::Dtls13, e) => assert!(matches!(e, Error::Dccp(_)), "{e}"),
+            }
+        });
+    }
+}
+
+#[test]
+fn both_sides_can_show_and_check_certificates() {
+    for version in [Version::Dtls12, Version::Dtls13] {
+        run(async {
+            let (us, them) = (identity(), Identity::self_signed("client.example").unwrap());
+            let client = DtlsOptions::new().pin(us.fingerprint()).identity(them.clone());
+            let client = client.versions(version..=version);
+            let seen = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&seen);
+            let server = DtlsOptions::new().identity(us.clone()).verify(move |der| {
+                count.store(der.len(), Ordering::Relaxed);
+                Ok(())
+            });
+            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let (client, server) = (both.0.unwrap(), both.1.unwrap());
+            assert_eq!(server.peer_fingerprint(), Some(them.fingerprint()));
+            assert_eq!(seen.load(Ordering::Relaxed), them.certificate_der().len());
+            echo(&client, &server).await;
+        });
+    }
+}
+
+#[test]
+fn a_client_that_is_refused_hears_of_it() {
+    for version in [Version::Dtls12, Version::Dtls13] {
+        run(async {
+            let me = identity();
+            let client = DtlsOptions::new().pin(me.fingerprint()).versions(version..=version);
+            let server = DtlsOptions::new().identity(me).verify(|_| Err("not today".into()));
+            let both = shake(dccp(&Options::default()).await, &client, &server).await;
+            let refused = both.1.unwrap_err();
+            assert!(refused.to_string().contains("not today"), "{refused}");
+            // With DTLS 1.3 the client is done before the server has judged.
+            let told = match both.0 {
+                Ok(client) => client.recv().await.unwrap_err(),
+                Err(e) => e,
+            };
+            match version {
+                Version::Dtls12 => assert!(matches!(told, Error::PeerAlert(_)), "{told}"),
+                Version::Dtls13 => assert!(matches!(told, Error::Dccp(_)), "{told}"),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_shared_key_connects_and_a_wrong_one_does_not() {
+    run(async {
+        let key = |key: &str| DtlsOptions::new().psk("sensor-1", key);
+        let server = DtlsOptions::new()
+            .psk_lookup(|id| (id == b"sensor-1").then(|| b"sixteen byte key".to_vec()));
+        let dccp_pair = dccp(&Options::default()).await;
+        let both = shake(dccp_pair, &key("sixteen byte key"), &server).await;
+        let (client, server_end) = (both.0.unwrap(), both.1.unwrap());
+        assert_eq!(client.version(), Version::Dtls12);
+        assert_eq!(client.peer_certificate(), None);
+        echo(&client, &server_end).await;
+
+        let limit = Duration::from_millis(1500);
+        let (wrong, server) = (key("another").handshake_timeout(limit), server);
+        let server = server.handshake_timeout(limit);
+        let both = shake(dccp(&Options::default()).await, &wrong, &server).await;
+        assert!(both.0.is_err() && both.1.is_err());
+    });
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_at_once() {
+    run(async {
+        let (client, server) = dccp(&Options::default()).await;
+        let both = shake((client, server), &DtlsOptions::new(), &DtlsOptions::new()).await;
+        assert!(matches!(both.0, Err(Error::NoVerification)));
+        assert!(matches!(both.1, Err(Error::NoIdentity)));
+
+        let (client, server) = dccp(&Options::default()).await;
+        let mixed = DtlsOptions::new().psk("a", "b").dangerous_accept_any();
+        let damaged = Identity::from_der(identity().certificate_der(), *b"no key").unwrap();
+        let damaged = DtlsOptions::new().identity(damaged);
+        let both = shake((client, server), &mixed, &damaged).await;
+        assert!(matches!(both.0, Err(Error::Options(_))));
+        assert!(matches!(both.1, Err(Error::Identity(_))));
+    });
+}
+
+#[test]
+fn a_peer_that_does_not_speak_dtls_is_given_up() {
+    run(async {
+        let (client, server) = dccp(&Options::default()).await;
+        let limit = Duration::from_millis(300);
+        let options = DtlsOptions::new().dangerous_accept_any().handshake_timeout(limit);
+        let plain = tokio::spawn(async move {
+            while let Ok(Some(_)) = server.recv().await {
+                server.send("what is this?").await.unwrap();
+            }
+        });
+        let e = DtlsConnection::client(client, &options).await.unwrap_err();
+        assert!(matches!(e, Error::HandshakeTimeout(t) if t == limit), "{e}");
+        plain.await.unwrap();
+    });
+}
+
+/// One port serves a service with and without DTLS, told apart by the service code.
+//= 5238-3.6-1 test
+//= 5238-3.6-2 test
+#[test]
+fn plain_and_protected_use_have_service_codes_of_their_own_on_one_port() {
+    const PLAIN: ServiceCode = ServiceCode(u32::from_be_bytes(*b"tele"));
+    const SECURE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"tels"));
+    run(async {
+        let me = identity();
+        let endpoint = Endpoint::bind(localhost()).unwrap();
+        let listener = endpoint.listen(7000, [PLAIN, SECURE], &Options::default()).unwrap();
+        let options = DtlsOptions::new().identity(me.clone());
+        let serving = tokio::spawn(async move {
+            for _ in 0..2 {
+                let connection = listener.accept().await.unwrap();
+                if connection.service_code() == SECURE {
+                    let connection = DtlsConnection::server(connection, &options).await.unwrap();
+                    connection.send("protected").await.unwrap();
+                    connection.close().await.unwrap();
+                } else {
+                    connection.send("plain").await.unwrap();
+                    connection.close().await.unwrap();
+                }
+            }
+        });
+        let address = format!("127.0.0.1:7000/{}", endpoint.local_addr().port());
+        let address: udccp::Address = address.parse().unwrap();
+        let plain = Connection::connect(address, PLAIN).await.unwrap();
+        assert_eq!(plain.recv().await.unwrap().as_deref(), Some(&b"plain"[..]));
+        let secure = Connection::connect(address, SECURE).await.unwrap();
+        let options = DtlsOptions::new().pin(me.fingerprint());
+        let secure = DtlsConnection::client(secure, &options).await.unwrap();
+        assert_eq!(secure.recv().await.unwrap().as_deref(), Some(&b"protected"[..]));
+        serving.await.unwrap();
+    });
+}
