@@ -64,6 +64,8 @@ enum Says {
     Any,
     /// These bytes.
     Bytes(Vec<u8>),
+    /// What begins with these bytes.
+    Begins(Vec<u8>),
     /// These numbers.
     Numbers(Vec<Number>),
     /// Runs of an Ack Vector, newest first: the upper two bits and the length.
@@ -172,7 +174,9 @@ fn name(t: &mut Tokens) -> Result<(u8, bool), Fault> {
     }
     let word = t.word("an option type")?;
     let number = whole(&word).and_then(|n| u8::try_from(n).ok());
-    number.map(|n| (n, true)).ok_or_else(|| t.fault(format!("{word:?} is no option type, 0 to 255")))
+    number
+        .map(|n| (n, true))
+        .ok_or_else(|| t.fault(format!("{word:?} is no option type, 0 to 255")))
 }
 
 fn feature(t: &mut Tokens) -> Result<FeatureNumber, Fault> {
@@ -196,7 +200,10 @@ impl OptionTemplate {
         }
         let says = match kind {
             _ if is_raw => Says::Bytes(bytes(t)?),
-            kind::CHANGE_L..=kind::CONFIRM_R => Says::Bytes(feature_bytes(t)?),
+            kind::CHANGE_L..=kind::CONFIRM_R => {
+                let data = feature_bytes(t)?;
+                if t.take('*') { Says::Begins(data) } else { Says::Bytes(data) }
+            }
             kind::ACK_VECTOR_0 => runs(t)?,
             kind::DATA_DROPPED => Says::Bytes(blocks(t)?),
             kind::INIT_COOKIE => Says::Bytes(bytes(t)?),
@@ -209,7 +216,9 @@ impl OptionTemplate {
     /// The option as it is sent.
     pub(crate) fn value(&self, v: &Variables) -> Result<OptionValue, String> {
         Ok(match &self.says {
-            Says::Any => return Err("an option that is sent needs a value".into()),
+            Says::Any | Says::Begins(_) => {
+                return Err("an option that is sent needs a value".into());
+            }
             Says::Bytes(data) => OptionValue { kind: self.kind, data: data.clone() },
             Says::Runs { nonce, runs } => {
                 let mut cells = Vec::new();
@@ -239,6 +248,7 @@ impl OptionTemplate {
         match &self.says {
             Says::Any => true,
             Says::Bytes(data) => *data == there.data,
+            Says::Begins(data) => there.data.starts_with(data),
             Says::Runs { nonce, runs } => {
                 let echo = there.kind == kind::ACK_VECTOR_1;
                 nonce.is_none_or(|n| n == echo) && joined(&there.data) == *runs
@@ -266,7 +276,7 @@ fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
     let feature = feature(t)?;
     let info = feature.info().filter(|info| info.rule == Reconciliation::NonNegotiable);
     let mut data = vec![feature.0];
-    while t.peek() != Some(&Token::Sign(')')) {
+    while !matches!(t.peek(), Some(Token::Sign(')' | '*'))) {
         if t.take(',') {
             continue;
         }

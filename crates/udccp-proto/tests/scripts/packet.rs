@@ -18,9 +18,19 @@ const FIELDS: [&str; 18] = [
 ];
 
 const CODES: [&str; 13] = [
-    "Unspecified", "Closed", "Aborted", "NoConnection", "PacketError", "OptionError",
-    "MandatoryError", "ConnectionRefused", "BadServiceCode", "TooBusy", "BadInitCookie",
-    "AggressionPenalty", "EncapsulatedPortReuse",
+    "Unspecified",
+    "Closed",
+    "Aborted",
+    "NoConnection",
+    "PacketError",
+    "OptionError",
+    "MandatoryError",
+    "ConnectionRefused",
+    "BadServiceCode",
+    "TooBusy",
+    "BadInitCookie",
+    "AggressionPenalty",
+    "EncapsulatedPortReuse",
 ];
 
 /// Application data.
@@ -112,7 +122,9 @@ impl PacketTemplate {
             "ccval" => self.ccval = Some(number(t)?),
             "cscov" => self.cscov = Some(number(t)?),
             "short" => self.short = Some(choice(t, &["no", "yes"])? == 1),
-            "ecn" => self.ecn = Some(Ecn::from_bits(choice(t, &["no", "ECT1", "ECT0", "CE"])? as u8)),
+            "ecn" => {
+                self.ecn = Some(Ecn::from_bits(choice(t, &["no", "ECT1", "ECT0", "CE"])? as u8))
+            }
             "data" => self.data = Some(data(t)?),
             "checksum" => self.bad_checksum = choice(t, &["right", "wrong"])? == 1,
             "type" => self.type_number = Some(small(t)?),
