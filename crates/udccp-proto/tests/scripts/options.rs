@@ -247,6 +247,9 @@ impl OptionTemplate {
         }
         match &self.says {
             Says::Any => true,
+            Says::Bytes(data) if self.kind == kind::DATA_DROPPED => {
+                dropped(data) == dropped(&there.data)
+            }
             Says::Bytes(data) => *data == there.data,
             Says::Begins(data) => there.data.starts_with(data),
             Says::Runs { nonce, runs } => {
@@ -324,6 +327,22 @@ fn joined(cells: &[u8]) -> Vec<(u8, u64)> {
         match runs.last_mut() {
             Some(last) if last.0 == state => last.1 += len,
             _ => runs.push((state, len)),
+        }
+    }
+    runs
+}
+
+/// Blocks of Data Dropped, those of one code joined.
+fn dropped(blocks: &[u8]) -> Vec<(u8, u64)> {
+    let mut runs: Vec<(u8, u64)> = Vec::new();
+    for block in blocks {
+        let (code, len) = match block {
+            0..0x80 => (255, u64::from(*block) + 1),
+            _ => (block >> 4 & 7, u64::from(block & 15) + 1),
+        };
+        match runs.last_mut() {
+            Some(last) if last.0 == code => last.1 += len,
+            _ => runs.push((code, len)),
         }
     }
     runs
