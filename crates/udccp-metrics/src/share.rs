@@ -48,6 +48,22 @@ pub fn max_min_ratio(rates: &[f64], fair: &[f64]) -> Measured {
     rates.iter().zip(fair).map(|(r, f)| r / f).reduce(f64::min).ok_or(Undefined::NoSamples)
 }
 
+/// Rates over an equal share of all rates: 1 is what is fair among flows that all want more
+/// (the normalised throughput of Floyd, Handley, Padhye and Widmer, "Equation-based congestion
+/// control for unicast applications" (2000), section 4.1). `all` holds `some` too.
+///
+/// # Errors
+/// [`Undefined::Silent`] when all rates are zero, [`Undefined::NoSamples`] when there are none,
+/// [`Undefined::BadInput`].
+pub fn normalised(some: &[f64], all: &[f64]) -> Result<Vec<f64>, Undefined> {
+    check(some)?;
+    let share = mean(all)?;
+    if share == 0.0 {
+        return Err(Undefined::Silent);
+    }
+    Ok(some.iter().map(|rate| rate / share).collect())
+}
+
 /// The utility that proportional fairness maximises: `sum ln T_n` over flows with throughput
 /// `T_n` (Bhatti et al. 2008 section II.B after Kelly et al. 1998). Its value depends on the
 /// unit of the rates: compare only values of equal units and numbers of flows.
@@ -134,6 +150,15 @@ pub fn potential_delay(rates: &[f64]) -> Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn normalised_rates_of_all_have_a_mean_of_one() {
+        let all = [1.0, 3.0, 2.0, 2.0];
+        assert_eq!(normalised(&all[..2], &all), Ok(vec![0.5, 1.5]));
+        assert_eq!(mean(&normalised(&all, &all).unwrap()), Ok(1.0));
+        assert_eq!(normalised(&[0.0], &[0.0, 0.0]), Err(Undefined::Silent));
+        assert_eq!(normalised(&[], &[]), Err(Undefined::NoSamples));
+    }
 
     #[test]
     fn filling_a_link_with_small_and_greedy_flows() {

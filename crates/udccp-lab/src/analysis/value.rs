@@ -1,11 +1,11 @@
 //! The value of a metric in one run.
 
-use udccp_metrics::THRESHOLD_DB;
+use udccp_metrics::{THRESHOLD_DB, mean, normalised};
 
 use super::expected::{Convergence, Expected};
 use super::window;
 use crate::record::{FlowRecord, Record};
-use crate::schema::{Metric, Rates, Shown};
+use crate::schema::{Metric, Rates, Shown, group_of};
 
 /// The value of a metric in one run in the metric's own unit, or why there is none. `expected` is
 /// what flows get among their own kind, where a metric compares them with that.
@@ -26,7 +26,30 @@ pub(super) fn value(
     if let Some(value) = window::value(record, shown, flow) {
         return value;
     }
+    if let Some(group) = shown.group.as_deref().filter(|_| shown.metric.needs_group()) {
+        return of_group(record, shown, group);
+    }
     whole(record, shown.metric, shown.rates, flow)
+}
+
+/// The rate of a group's flows over an equal share of all.
+fn of_group(record: &Record, shown: &Shown, group: &str) -> Result<f64, String> {
+    let rate = |flow: &FlowRecord| match shown.rates {
+        Rates::Throughput => flow.throughput_mbps,
+        Rates::Goodput => flow.goodput_mbps,
+    };
+    let all: Option<Vec<(&str, f64)>> =
+        record.flows.iter().map(|f| Some((group_of(&f.name), rate(f)?))).collect();
+    let all = all.ok_or("a flow has no rate")?;
+    let rates: Vec<f64> = all.iter().map(|(_, rate)| *rate).collect();
+    let own: Vec<f64> = all.iter().filter(|(of, _)| *of == group).map(|(_, rate)| *rate).collect();
+    let normalised = normalised(&own, &rates).map_err(|why| why.to_string())?;
+    let value = match shown.metric {
+        Metric::NormalisedLeast => normalised.into_iter().reduce(f64::min),
+        Metric::NormalisedMost => normalised.into_iter().reduce(f64::max),
+        _ => mean(&normalised).ok(),
+    };
+    value.ok_or_else(|| format!("there is no flow of {group}"))
 }
 
 /// The value over the measured interval.

@@ -15,6 +15,12 @@ words! {
     Epsilon = "epsilon",
     /// Sum of the logarithms of the mean goodputs: what proportional fairness maximises.
     LogUtility = "log-utility",
+    /// Mean throughput of a group of flows over an equal share of all.
+    Normalised = "normalised",
+    /// The same of the group's slowest flow.
+    NormalisedLeast = "normalised-least",
+    /// The same of the group's fastest flow.
+    NormalisedMost = "normalised-most",
     /// Wire rate (IP bytes) delivered to the receiver.
     Throughput = "throughput",
     /// Payload rate delivered to the receiving application.
@@ -99,6 +105,9 @@ impl Metric {
             | Self::MaxMin
             | Self::Epsilon
             | Self::LogUtility
+            | Self::Normalised
+            | Self::NormalisedLeast
+            | Self::NormalisedMost
             | Self::Smoothness
             | Self::EquationRatio
             | Self::EquationRatioOfEvents
@@ -148,6 +157,9 @@ impl Metric {
             Self::MaxMin => "Least goodput against an equal share",
             Self::Epsilon => "Epsilon of epsilon-fairness",
             Self::LogUtility => "Sum of logarithms of goodput",
+            Self::Normalised => "Normalised throughput",
+            Self::NormalisedLeast => "Normalised throughput of the slowest flow",
+            Self::NormalisedMost => "Normalised throughput of the fastest flow",
             Self::Throughput => "Throughput",
             Self::Goodput => "Goodput",
             Self::RouterThroughput => "Throughput between routers",
@@ -213,6 +225,11 @@ impl Metric {
     /// Whether it can be of a stretch of a run: `from` and `to`.
     pub const fn has_stretches(self) -> bool {
         matches!(self, Self::Jain | Self::Throughput | Self::Goodput | Self::Recovery)
+    }
+
+    /// Whether it is of one group of flows: `group`.
+    pub const fn needs_group(self) -> bool {
+        matches!(self, Self::Normalised | Self::NormalisedLeast | Self::NormalisedMost)
     }
 
     /// Whether a flow is compared with runs of another case: the table says which (`weights`).

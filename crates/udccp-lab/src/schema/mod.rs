@@ -45,7 +45,7 @@ pub use metric::{Metric, Rates};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, StartWindow};
 pub use reference::{Published, Reference};
 pub use scenario::{Measure, SCHEMA, Scenario, Time};
-pub use shown::{Close, Shown, Weights, Window};
+pub use shown::{Close, Shown, Weights, Window, group_of};
 pub use table::{FLOW_KEY, METRIC_KEY, Table};
 pub use topology::{Hop, Shape, Topology};
 pub use traffic::{CodecName, Drawn, Silence, Trace, Traffic};

@@ -1,5 +1,7 @@
 //! One quantity of a table or figure: a metric, how it is computed, and how it is printed.
 
+use std::collections::BTreeSet;
+
 use udccp_base::Duration;
 
 use super::choice::choose;
@@ -31,6 +33,8 @@ pub struct Shown {
     pub epoch: Option<Duration>,
     /// The level that has to be reached: a part of the value before the change, or decibels.
     pub level: Option<f64>,
+    /// The group of flows that the value is of.
+    pub group: Option<String>,
     /// Where the weights of a normalised metric come from.
     pub weights: Option<Weights>,
 }
@@ -120,6 +124,14 @@ pub(super) fn unit_factor(from: &str, to: &str) -> Option<f64> {
     of(from, to).or_else(|| of(to, from).map(|f| 1.0 / f)).or_else(through_base)
 }
 
+/// The `[[flow]]` that a flow is of: `bulk-3` is the third of `bulk`.
+pub fn group_of(flow: &str) -> &str {
+    match flow.rsplit_once('-') {
+        Some((group, number)) if number.parse::<u32>().is_ok() => group,
+        _ => flow,
+    }
+}
+
 /// The unit at the end of a column's header: `throughput_kbps` is in kbit/s.
 pub(super) fn unit_of_header(header: &str) -> Option<&'static str> {
     Some(match header.rsplit('_').next()? {
@@ -148,6 +160,7 @@ impl Shown {
             window: None,
             epoch: None,
             level: None,
+            group: None,
             weights: None,
         }
     }
@@ -264,6 +277,7 @@ struct Settings {
     to: Option<Duration>,
     epoch: Option<Duration>,
     level: Option<f64>,
+    group: Option<String>,
     weights: Option<Weights>,
 }
 
@@ -285,6 +299,7 @@ impl Settings {
             to: reader.want("to"),
             epoch: reader.want("epoch"),
             level: reader.want("level"),
+            group: reader.want("group"),
             weights: match reader.raw("weights") {
                 Some(n) => Some(Weights::read(n, context, view)?),
                 None => None,
@@ -296,6 +311,16 @@ impl Settings {
             let at = node.get("to").map_or(&node.span, |n| &n.span);
             faults.push(Diagnostic::at(at, format!("it begins at {from} and ends at {to}")));
             return None;
+        }
+        if let Some(group) = &settings.group {
+            let groups: BTreeSet<&str> = view.flows.iter().map(|f| group_of(f)).collect();
+            if !groups.contains(group.as_str()) {
+                let at = node.get("group").map_or(&node.span, |n| &n.span);
+                let names: Vec<&str> = groups.into_iter().collect();
+                let fault = Diagnostic::at(at, format!("there is no [[flow]] \"{group}\""));
+                faults.push(fault.hint(suggestion(group, "flows", &names)));
+                return None;
+            }
         }
         if settings.digits.is_some_and(|d| d > 9) {
             let at = node.get("digits").map_or(&node.span, |n| &n.span);
@@ -317,6 +342,7 @@ impl Settings {
             to: if window { self.to } else { table.to },
             epoch: self.epoch.or(table.epoch),
             level: self.level.or(table.level),
+            group: self.group.or_else(|| table.group.clone()),
             weights: self.weights.or_else(|| table.weights.clone()),
         }
     }
@@ -360,6 +386,7 @@ impl Settings {
             window,
             epoch: self.epoch,
             level: self.level,
+            group: self.group.clone(),
             weights: self.weights.clone(),
             metric,
         })
@@ -389,6 +416,13 @@ impl Settings {
                         flows \
                         are of one protocol, and its axis that says which";
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
+            faults.push(Diagnostic::at(at, fault).hint(hint));
+            return None;
+        }
+        if metric.needs_group() && self.group.is_none() {
+            let at = node.get("metric").map_or(&node.span, |n| &n.span);
+            let fault = format!("{word} is of the flows of one [[flow]]");
+            let hint = "write group = \"name\" beside it";
             faults.push(Diagnostic::at(at, fault).hint(hint));
             return None;
         }
