@@ -1,6 +1,7 @@
 //! Settings of endpoints, listeners and connections. Defaults are the RFCs' values.
 
 use core::net::SocketAddr;
+use core::num::NonZeroU32;
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::ServiceCode;
@@ -196,6 +197,11 @@ pub struct ConnectionConfig {
     //= 4340-12.1-1
     /// Use ECN (default true, RFC 4340 section 12); `false` declares us ECN Incapable.
     pub ecn: bool,
+    /// One in so many data packets, and none within three round-trip times of the one before,
+    /// leaves with a congestion mark of our own, to see whether the peer reports it (default
+    /// `None`: never, RFC 4340 section 12.3). A reported one costs nothing. One that is not counts
+    /// as a mark of the network's, and after three in a row nothing ECN-capable is sent any more.
+    pub ecn_probe: Option<NonZeroU32>,
     /// Allow short (24-bit) sequence numbers both ways (default false, RFC 4340 section 7.6.1).
     pub short_seqnos: bool,
     /// Checksum coverage of data that we send, 0..=15 (default 0: everything, section 9.2).
@@ -259,6 +265,7 @@ impl Default for ConnectionConfig {
             recv_queue_packets: 1024,
             hold_acks_when_full: true,
             ecn: true,
+            ecn_probe: None,
             short_seqnos: false,
             send_cscov: 0,
             min_cscov: 0,

@@ -73,6 +73,10 @@ pub struct ConnectionCounters {
     pub data_packets_lost: u64,
     /// Received packets that carried a congestion mark.
     pub ecn_ce_received: u64,
+    /// Congestion marks of our own that the peer reported (`ConnectionConfig::ecn_probe`).
+    pub ecn_probes_reported: u64,
+    /// Those that it did not.
+    pub ecn_probes_hidden: u64,
     /// Sync packets sent.
     pub syncs_sent: u64,
     /// Sync packets received.

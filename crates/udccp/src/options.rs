@@ -1,5 +1,6 @@
 //! Settings of sockets and connections.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -197,6 +198,9 @@ setters! {
     hold_acks_when_full: bool = hold_acks_when_full;
     /// Use ECN (default true).
     ecn: bool = ecn;
+    /// Mark one in so many data packets ourselves, to find a receiver that hides congestion marks
+    /// (default: none).
+    ecn_probe: Option<NonZeroU32> = ecn_probe;
     /// Allow 24-bit sequence numbers (default false).
     short_seqnos: bool = short_seqnos;
     /// Checksum coverage of what we send, 0 to 15 (default 0: everything).

@@ -22,6 +22,7 @@ pub mod ccid2;
 pub mod ccid3;
 pub mod ccid4;
 pub mod experimental;
+mod probes;
 mod receiver;
 mod registry;
 mod sender;

@@ -33,7 +33,8 @@ pub struct SentInfo {
     pub has_ack: bool,
     /// Whether nothing more waits to be sent.
     pub app_limited: bool,
-    /// Its ECN codepoint.
+    /// Its ECN codepoint. CE is a mark of our own, to see whether it is reported (RFC 4340 section
+    /// 12.3): one that is means no congestion.
     pub ecn: Ecn,
 }
 
@@ -121,6 +122,10 @@ pub struct AckOutcome {
     pub data_dropped: u32,
     /// The same by Drop Code.
     pub peer_drops: PeerDrops,
+    /// Congestion marks of our own that were reported, see [`SentInfo::ecn`].
+    pub probes_reported: u32,
+    /// Those that were not: the packets are taken for marked by the network.
+    pub probes_hidden: u32,
     /// The peer's application no longer listens (Drop Code 1): send no more data (RFC 4340
     /// section 11.7.2).
     pub not_listening: bool,

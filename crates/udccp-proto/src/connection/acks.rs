@@ -113,6 +113,9 @@ impl Connection {
         let c = &mut self.counters;
         c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         c.data_packets_lost += u64::from(outcome.newly_lost);
+        c.ecn_probes_reported += u64::from(outcome.probes_reported);
+        c.ecn_probes_hidden += u64::from(outcome.probes_hidden);
+        self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
         if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt().filter(|_| outcome.newly_acked > 0))
         {
             rx.set_rtt(rtt);

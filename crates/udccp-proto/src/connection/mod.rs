@@ -13,6 +13,7 @@ mod close;
 mod context;
 mod fresh_path;
 pub(crate) mod limiter;
+mod mark_probe;
 mod options;
 mod outbox;
 mod path;
@@ -50,6 +51,7 @@ use ack_records::AckRecords;
 use agreed::Agreed;
 pub(crate) use context::Ctx;
 use limiter::Limiter;
+use mark_probe::MarkProbe;
 use outbox::Outbox;
 use path::Path;
 use path_mtu::OddReports;
@@ -149,6 +151,7 @@ pub(crate) struct Connection {
     peer_stopped_listening: bool,
     /// The peer asked us not to go faster before then.
     peer_slow_until: Option<Instant>,
+    mark_probe: MarkProbe,
     wishes: Wishes,
     /// Data of the Request, until the Response.
     request_data: Option<Payload>,
@@ -226,6 +229,7 @@ impl Connection {
             refuses_packet: false,
             peer_stopped_listening: false,
             peer_slow_until: None,
+            mark_probe: MarkProbe::default(),
             wishes: Wishes { listens: true, is_slow: false, closes: false, released: false },
             request_data: None,
             rediscovered: None,

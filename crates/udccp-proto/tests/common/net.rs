@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Duration, Instant, Machine, Payload, Rng, Seed};
+use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Payload, Rng, Seed};
 use udccp_proto::{Endpoint, EndpointConfig};
 
 use super::packet;
@@ -32,6 +32,8 @@ pub struct Net {
     pub faults: Faults,
     /// A datagram from host `.0` that this refuses is lost.
     pub filter: Option<Filter>,
+    /// Congestion marks never arrive.
+    pub clears_marks: bool,
     /// One line for each datagram sent, where wanted.
     pub trace: Option<Vec<String>>,
     pub sent: u64,
@@ -55,6 +57,7 @@ impl Net {
             spacing: Duration::ZERO,
             faults: Faults::default(),
             filter: None,
+            clears_marks: false,
             trace: None,
             sent: 0,
             last: [None, None],
@@ -76,9 +79,12 @@ impl Net {
     }
 
     /// A datagram leaves host `from`.
-    pub fn put(&mut self, from: usize, d: Datagram) {
+    pub fn put(&mut self, from: usize, mut d: Datagram) {
         self.sent += 1;
         self.last[from] = Some(d.clone());
+        if self.clears_marks && d.ecn == Ecn::Ce {
+            d.ecn = Ecn::Ect0;
+        }
         let lost = self.filter.as_mut().is_some_and(|keep| !keep(from, &d))
             || self.rng.chance(self.faults.loss);
         if let Some(trace) = &mut self.trace {

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Ecn, Instant};
 use udccp_cc::{Pacer, RttEstimator};
 use udccp_wire::{FeatureNumber, Seqno};
 
@@ -12,6 +12,7 @@ use crate::ccid::ccid2::ack_ratio::AckRatio;
 use crate::ccid::ccid2::history::{Change, History};
 use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
+use crate::ccid::probes::Probes;
 use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, ReceivedInfo, SendVerdict, SentInfo,
 };
@@ -36,6 +37,8 @@ const NEEDED: [FeatureNeed; 1] = [FeatureNeed {
 pub struct Ccid2Sender {
     number: u8,
     history: History,
+    /// Marks of our own.
+    probes: Probes,
     window: Window,
     rtt: RttEstimator,
     ack_ratio: AckRatio,
@@ -72,6 +75,7 @@ impl Ccid2Sender {
         Self {
             number,
             history: History::default(),
+            probes: Probes::default(),
             window,
             rtt: RttEstimator::new(config.rto),
             ack_ratio: AckRatio::new(config.ack_ratio, cwnd),
@@ -136,7 +140,21 @@ impl Ccid2Sender {
         let Some((cells, _)) = ack.ack_vector else { return };
         self.ack_of_ack.on_ack_vector();
         let (window, floor) = (&mut self.window, self.pipe_floor);
+        let probes = &mut self.probes;
         self.history.read_ack_vector(ack.ackno, cells, |sent, change| {
+            //= 4340-12.3-1
+            //= 4340-12.3-2
+            let change = match (change, probes.take(sent.seq)) {
+                (Change::Received, true) => {
+                    out.probes_hidden += 1;
+                    Change::Marked
+                }
+                (Change::Marked, true) => {
+                    out.probes_reported += 1;
+                    Change::Received
+                }
+                (change, _) => change,
+            };
             window.on_fate(now, sent.seq, change);
             let after_cut = window.is_after_cut(sent.seq);
             //= 4341-5-2
@@ -258,6 +276,9 @@ impl CcidSender for Ccid2Sender {
             self.pacer.on_sent(now, interval);
         }
         self.history.push(packet.seq, now);
+        if packet.ecn == Ecn::Ce {
+            self.probes.push(packet.seq);
+        }
         self.pipe += 1;
         self.sent_total += 1;
         self.window.on_sent(now, &packet, self.pipe, self.rtt.rto());

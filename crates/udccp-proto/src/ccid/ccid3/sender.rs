@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Ecn, Instant};
 use udccp_wire::{FeatureNumber, Seqno};
 
 use super::feedback::Options;
@@ -264,6 +264,7 @@ impl Ccid3Sender {
         let options = Options::read(ack);
         let Some(receive_rate) = options.receive_rate else { return };
         let Some((p, fresh)) = self.read_losses(ack, &options) else { return };
+        (out.probes_reported, out.probes_hidden) = self.verifier.take_probe_counts();
         self.loss_events += fresh;
         if fresh > 0 {
             self.size.on_loss_event();
@@ -362,6 +363,9 @@ impl CcidSender for Ccid3Sender {
             return;
         }
         self.size.on_sent(packet.size_bytes);
+        if packet.ecn == Ecn::Ce {
+            self.verifier.on_probe(packet.seq);
+        }
         if let Some((_, gate)) = &mut self.small {
             gate.on_sent(now);
         }

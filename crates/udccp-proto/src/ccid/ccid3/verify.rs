@@ -4,6 +4,7 @@ use udccp_base::Duration;
 use udccp_wire::{LossInterval, Seqno};
 
 use super::feedback::{MOST_INTERVALS, Options};
+use crate::ccid::probes::Probes;
 use crate::ccid::tfrc::{LossAverage, NDUPACK, SHORT_ROUNDS, SentLog, SmallPackets};
 
 /// Numbers before the first packet that this half sent: the handshake's.
@@ -65,6 +66,11 @@ pub(crate) struct Verifier {
     counts_losses: bool,
     /// Packets with corrupt data: each counts as marked, whatever the receiver makes of it.
     corrupt: Vec<Seqno>,
+    /// Marks of our own of which nothing is known yet, and those that were reported.
+    probes: Probes,
+    reported: Probes,
+    /// Marks that were reported, and that were not, since that was asked last.
+    probe_counts: (u32, u32),
     /// Intervals that hold more loss events than the receiver could see.
     pub(crate) split: u64,
     /// Options that were not believed.
@@ -80,6 +86,9 @@ impl Verifier {
             was_short: [false; MOST_INTERVALS],
             counts_losses,
             corrupt: Vec::new(),
+            probes: Probes::default(),
+            reported: Probes::default(),
+            probe_counts: (0, 0),
             split: 0,
             lies: 0,
         }
@@ -98,6 +107,42 @@ impl Verifier {
         self.corrupt.push(seq);
     }
 
+    /// A packet left with a mark of our own.
+    pub(crate) fn on_probe(&mut self, seq: Seqno) {
+        self.probes.push(seq);
+    }
+
+    /// Marks of our own that were reported, and that were not, since this was asked last.
+    pub(crate) fn take_probe_counts(&mut self) -> (u32, u32) {
+        core::mem::take(&mut self.probe_counts)
+    }
+
+    /// Holds our own marks against the intervals that end at `end`: each is in a lossy part, or
+    /// the receiver hides it, and it is taken for marked all the same.
+    //= 4340-12.3-1
+    //= 4340-12.3-2
+    fn judge_probes(&mut self, options: &Options, end: Seqno) {
+        while let Some(probe) = self.probes.take_before(end) {
+            let mut until = end;
+            let found = options.intervals().iter().find_map(|interval| {
+                let lossless = until.sub(u64::from(interval.lossless_length));
+                until = lossless.sub(u64::from(interval.loss_length));
+                probe.at_least(until).then(|| probe.is_before(lossless))
+            });
+            match found {
+                Some(true) => {
+                    self.probe_counts.0 += 1;
+                    self.reported.push(probe);
+                }
+                Some(false) => {
+                    self.probe_counts.1 += 1;
+                    self.on_corrupt(probe);
+                }
+                None => {}
+            }
+        }
+    }
+
     /// Takes an option; returns how many loss events are new.
     pub(crate) fn take(
         &mut self,
@@ -107,9 +152,24 @@ impl Verifier {
     ) -> Result<u64, Lie> {
         let checked = check(ackno, options, sending.log).inspect_err(|_| self.lies += 1);
         let mut end = checked?;
+        self.judge_probes(options, end);
         let mut events = Events::default();
-        for (i, interval) in options.intervals().iter().enumerate() {
-            end = self.add(&mut events, interval, options.drops(i), end, sending);
+        // What follows an event that is a mark of our own and nothing else.
+        let mut joined = LossInterval::default();
+        for (i, &interval) in options.intervals().iter().enumerate() {
+            let whole = LossInterval {
+                lossless_length: interval.lossless_length + joined.lossless_length,
+                data_length: interval.data_length + joined.data_length,
+                ..interval
+            };
+            let start = end.sub(length_of(&whole));
+            let is_last = i + 1 == options.intervals().len();
+            if whole.loss_length == 1 && !is_last && self.reported.contains(start) {
+                joined = LossInterval { lossless_length: whole.lossless_length + 1, ..whole };
+                continue;
+            }
+            end = self.add(&mut events, &whole, options.drops(i), end, sending);
+            joined = LossInterval::default();
         }
         if self.counts_losses {
             mark_short(&mut events, ackno, sending);
@@ -262,6 +322,11 @@ fn mark_short(events: &mut Events, ackno: Seqno, sending: &Sending<'_>) {
     }
 }
 
+/// Packets of an interval.
+fn length_of(interval: &LossInterval) -> u64 {
+    u64::from(interval.lossless_length) + u64::from(interval.loss_length)
+}
+
 /// The number after the newest interval, if all lengths are possible.
 fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
     let intervals = options.intervals();
@@ -272,13 +337,13 @@ fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
         return Err(Lie::SkipsTooMuch);
     }
     let end = ackno.sub(u64::from(options.skip)).next();
-    let length = |i: &LossInterval| u64::from(i.lossless_length) + u64::from(i.loss_length);
-    let total: u64 = intervals.iter().map(length).sum();
+    let total: u64 = intervals.iter().map(length_of).sum();
     let first = log.first().unwrap_or(ackno).sub(HANDSHAKE_NUMBERS);
     if end.distance_from(first) < i64::try_from(total).unwrap_or(i64::MAX) {
         return Err(Lie::BeforeFirst);
     }
-    let odd = |i: &LossInterval| i.loss_length > 0 && u64::from(i.data_length) > length(i).max(1);
+    let odd =
+        |i: &LossInterval| i.loss_length > 0 && u64::from(i.data_length) > length_of(i).max(1);
     if intervals.iter().any(odd) {
         return Err(Lie::MoreDataThanPackets);
     }

@@ -5,6 +5,7 @@ use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
 
 use super::super::received::data_checksum;
 use super::super::recv_queue::Pressure;
+use super::super::timing::DEFAULT_RTT;
 use super::super::{Connection, Ctx, State};
 use crate::ccid::{OptionSink, SentInfo};
 
@@ -68,7 +69,7 @@ impl Connection {
             kind,
         };
         if let Some(bytes) = self.plain_data(&header, &payload) {
-            let ecn = self.ecn_of(ty);
+            let ecn = self.ecn_of(ctx.now, ty);
             self.account(
                 ctx.now,
                 PacketType::Data,
@@ -97,7 +98,7 @@ impl Connection {
             // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
             let _ = self.take_activated(ctx);
         }
-        let ecn = self.ecn_of(ty);
+        let ecn = self.ecn_of(ctx.now, ty);
         self.account(ctx.now, ty, header.seq, payload.len(), ecn, told);
         self.put_out(ctx, ecn, bytes, payload);
     }
@@ -125,12 +126,20 @@ impl Connection {
 
     /// Data and acknowledgements are congestion controlled, and may be marked; ECT(0), since
     /// ECT(1) as a nonce is history (RFC 8311).
-    fn ecn_of(&self, ty: PacketType) -> Ecn {
+    fn ecn_of(&mut self, now: Instant, ty: PacketType) -> Ecn {
         let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
         //= 4340-12-1
         //= 4340-12.1-4
         let capable = self.config.ecn && !self.agreed.peer_ecn_incapable;
-        if controlled && capable { Ecn::Ect0 } else { Ecn::NotEct }
+        if !controlled || !capable || self.mark_probe.has_given_up() {
+            return Ecn::NotEct;
+        }
+        let every = self.config.ecn_probe.filter(|_| ty != PacketType::Ack);
+        let is_due = every.is_some_and(|every| {
+            let rtt = self.tx.as_ref().and_then(|tx| tx.rtt()).unwrap_or(DEFAULT_RTT);
+            self.mark_probe.is_due(now, every, rtt)
+        });
+        if is_due { Ecn::Ce } else { Ecn::Ect0 }
     }
 
     fn write_options(

@@ -167,3 +167,35 @@ fn any_bytes_leave_a_rate_between_zero_and_one() {
     }
     assert!(v.lies > 100);
 }
+
+//= 4340-12.3-1 test
+#[test]
+fn a_mark_of_our_own_that_is_reported_is_no_loss_event() {
+    let (log, mut v) = (log(10), Verifier::new(false, false));
+    v.on_probe(Seqno::new(1100));
+    assert_eq!(take(&mut v, 1109, &options(0, &[[9, 1, 10], [100, 0, 50]]), &log), Ok(0));
+    assert_eq!((v.rate(), v.take_probe_counts()), (0.0, (1, 0)));
+    // A real loss later counts, and the interval before it reaches over the mark.
+    let report = options(0, &[[9, 1, 10], [199, 1, 200], [100, 0, 50]]);
+    assert_eq!(take(&mut v, 1309, &report, &log), Ok(1));
+    assert_eq!((v.rate(), v.take_probe_counts()), (1.0 / 250.0, (0, 0)));
+    // A loss soon after a mark is in one event with it, which is real.
+    v.on_probe(Seqno::new(1400));
+    let report = options(0, &[[20, 5, 25], [89, 1, 90], [199, 1, 200], [100, 0, 50]]);
+    assert_eq!(take(&mut v, 1424, &report, &log), Ok(1));
+}
+
+//= 4340-12.3-2 test
+#[test]
+fn a_mark_of_our_own_that_is_hidden_is_a_loss_event() {
+    let (log, mut v) = (log(10), Verifier::new(false, false));
+    take(&mut v, 1109, &options(0, &[[9, 1, 10], [100, 0, 50]]), &log).unwrap();
+    v.on_probe(Seqno::new(1300));
+    // Not yet covered: the receiver may still be about to say it.
+    take(&mut v, 1299, &options(0, &[[199, 1, 200], [100, 0, 50]]), &log).unwrap();
+    assert_eq!(v.take_probe_counts(), (0, 0));
+    let report = options(0, &[[399, 1, 400], [100, 0, 50]]);
+    assert_eq!(take(&mut v, 1499, &report, &log), Ok(1));
+    assert_eq!(v.take_probe_counts(), (0, 1));
+    assert!((v.rate() - 2.0 / 400.0).abs() < 1e-9, "{}", v.rate());
+}
