@@ -1,4 +1,4 @@
-//! CCID 3 over the loopback interface.
+//! CCIDs 3 and 4 over the loopback interface.
 
 mod common;
 
@@ -38,5 +38,31 @@ fn two_that_take_both_settle_on_ccid_2() {
     run(async {
         let (client, _server) = pair(&Options::default(), &Options::default()).await;
         assert_eq!(client.stats().unwrap().tx_ccid, Some(2));
+    });
+}
+
+#[test]
+fn a_client_that_insists_on_ccid_4_has_it_at_a_hundred_messages_a_second() {
+    run(async {
+        let (client, server) = pair(&Options::default().ccid(4), &Options::default()).await;
+        let begun = std::time::Instant::now();
+        let sending = async {
+            client.send_batch((0..60).map(|n| numbered(n, 160))).await.unwrap();
+            client.drained().await.unwrap();
+            let stats = client.stats().unwrap();
+            client.close().await.unwrap();
+            stats
+        };
+        let receiving = async {
+            let (mut batch, mut received) = (Vec::new(), 0);
+            while server.recv_batch(&mut batch, 64).await.unwrap() > 0 {
+                received += batch.drain(..).len();
+            }
+            received
+        };
+        let (stats, received) = tokio::join!(sending, receiving);
+        assert_eq!((stats.tx_ccid, stats.rx_ccid, received), (Some(4), Some(4), 60));
+        let least = std::time::Duration::from_millis(550);
+        assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
     });
 }

@@ -103,7 +103,7 @@ impl Ccid3Sender {
         Self {
             ccid,
             small: small.map(|small| {
-                let gate = MinInterval::new(small.min_interval, config.granularity);
+                let gate = MinInterval::new(small.min_interval);
                 (small, gate)
             }),
             config: config.clone(),
@@ -340,6 +340,9 @@ impl CcidSender for Ccid3Sender {
         }
         if at > now {
             self.wake = Some(at);
+            if let Some((_, gate)) = &mut self.small {
+                gate.on_wait();
+            }
             return SendVerdict::At(at);
         }
         SendVerdict::Now

@@ -35,24 +35,24 @@ impl SmallPackets {
     }
 }
 
-/// Keeps packets a least interval apart. A packet that left late, by no more than the timers are
-/// coarse, moves no later one, as long as no more than three leave in three intervals.
+/// Keeps packets a least interval apart. One that waited for its time and left late, since timers
+/// are coarse, moves no later one, as long as no more than three leave in three intervals.
 //= 4828-3-10
 //= 5622-5-2
 #[derive(Clone, Debug)]
 pub(crate) struct MinInterval {
     least: Duration,
-    /// How coarsely the driver's timers fire.
-    granularity: Duration,
     /// When the next packet may leave.
     due: Instant,
+    /// Whether the next packet waits for that.
+    waits: bool,
     /// When the last ones left, newest first.
     left: [Option<Instant>; PACKETS],
 }
 
 impl MinInterval {
-    pub(crate) fn new(least: Duration, granularity: Duration) -> Self {
-        Self { least, granularity, due: Instant::ZERO, left: [None; PACKETS] }
+    pub(crate) fn new(least: Duration) -> Self {
+        Self { least, due: Instant::ZERO, waits: false, left: [None; PACKETS] }
     }
 
     /// When the next packet may leave; in the past where it may leave at once.
@@ -61,9 +61,14 @@ impl MinInterval {
         third.map_or(self.due, |at| at.max(self.due))
     }
 
+    /// A packet is there and has to wait.
+    pub(crate) fn on_wait(&mut self) {
+        self.waits = true;
+    }
+
     /// A packet left.
     pub(crate) fn on_sent(&mut self, now: Instant) {
-        let was_late = self.left[0].is_some() && now - self.due <= self.granularity;
+        let was_late = core::mem::take(&mut self.waits) && now - self.due < self.least;
         self.due = if was_late { self.due } else { now } + self.least;
         self.left.rotate_right(1);
         self.left[0] = Some(now);

@@ -144,6 +144,18 @@ fn coarse_timers_cost_little_and_three_packets_take_thirty_milliseconds() {
 }
 
 #[test]
+fn a_flow_without_data_to_wait_is_not_late() {
+    let mut line = Line::new(160);
+    line.leave();
+    line.now += ms(16);
+    line.left.clear();
+    line.leave();
+    let first = line.now;
+    line.send_until(first + ms(25), Duration::from_nanos(1));
+    assert_eq!(line.left, [first, first + ms(10), first + ms(20)]);
+}
+
+#[test]
 fn a_pause_earns_no_burst() {
     let mut line = Line::new(160);
     line.warm();
