@@ -181,7 +181,7 @@ fn a_mark_of_our_own_that_is_reported_is_no_loss_event() {
     assert_eq!((v.rate(), v.take_probe_counts()), (1.0 / 250.0, (0, 0)));
     // A loss soon after a mark is in one event with it, which is real.
     v.on_probe(Seqno::new(1400));
-    let report = options(0, &[[20, 5, 25], [89, 1, 90], [199, 1, 200], [100, 0, 50]]);
+    let report = options(0, &[[20, 5, 25], [99, 1, 100], [199, 1, 200], [100, 0, 50]]);
     assert_eq!(take(&mut v, 1424, &report, &log), Ok(1));
 }
 
