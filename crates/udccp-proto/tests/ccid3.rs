@@ -110,6 +110,7 @@ fn stream(pair: &mut Pair, span: Duration) -> usize {
 //= 4342-8.3-1 test
 //= 4342-8.6-1 test
 //= 4340-5.1-4 test
+//= 4340-5.1-3 test
 #[test]
 fn feedback_packets_have_what_they_must_and_data_has_the_counter() {
     let mut pair = connect(4, both(&[3]), both(&[3]));

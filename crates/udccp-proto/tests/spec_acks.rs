@@ -336,3 +336,31 @@ fn the_data_of_one_request_is_taken() {
     assert_eq!(hand.read(), [b"first"]);
     assert_eq!(hand.stats().counters.drops.protocol_constraints, 1);
 }
+
+//= 4340-11.4-4 test
+#[test]
+fn feedback_of_ccid_3_knows_only_packets_that_were_processed() {
+    let config = ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..plain() };
+    let mut hand = Hand::open_with(SERVER, config);
+    let seq = hand.seq;
+    // Far out of sequence: never processed, so neither acknowledged nor a sign of losses.
+    let far = hand.header_at(seq.add(5000), hand.kind(Data));
+    hand.give_header(&far, &[], b"far");
+    hand.seq = seq;
+    // Processed, though its data goes nowhere.
+    let (now, id) = (hand.pair.now, hand.pair.id(SERVER));
+    hand.pair.ends[SERVER].stop_listening(now, id);
+    let mut said = Vec::new();
+    for _ in 0..8 {
+        said.extend(hand.give(Data, &[], b"near"));
+        said.extend(hand.wait(Duration::from_millis(300)));
+    }
+    let feedback: Vec<_> =
+        said.iter().filter(|p| option(p, option_kind::LOSS_EVENT_RATE).is_some()).collect();
+    assert!(!feedback.is_empty());
+    for packet in feedback {
+        let acked = packet.header.kind.ack().unwrap();
+        assert!(acked.is_after(seq) && acked.at_most(hand.seq));
+        assert_eq!(option(packet, option_kind::LOSS_EVENT_RATE), Some(&[0xff; 4][..]), "no loss");
+    }
+}

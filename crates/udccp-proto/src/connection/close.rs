@@ -149,7 +149,6 @@ const fn error_text(code: ResetCode) -> &'static str {
     match code {
         ResetCode::OptionError => "an option is wrong; its type and first bytes are in the data",
         ResetCode::MandatoryError => "a Mandatory option could not be obeyed; it is in the data",
-        ResetCode::AggressionPenalty => "marked packets are reported as unmarked again and again",
         _ => "",
     }
 }

@@ -213,6 +213,7 @@ impl Ccid3Sender {
         Some((p, u64::from(p > self.rate.loss_event_rate())))
     }
 
+    //= 4340-11.7.1-3
     /// What the receiver's own troubles make of its receive rate (RFC 4342 section 5.2).
     //= 4342-5.2-1
     //= 4342-5.2-2
@@ -349,6 +350,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     //= 4342-8.1-2
+    //= 4340-5.1-3
     fn ccval(&mut self, now: Instant) -> u8 {
         self.stamped = self.counter.next(now, self.rate.rtt().unwrap_or(DEFAULT_RTT));
         (self.stamped % 16) as u8

@@ -67,6 +67,7 @@ impl Connection {
             self.counters.local_congestion_marks += 1;
         }
         //= 4340-11-1
+        //= 4340-11.4-4
         //= 4340-12.1-3
         let arrival = self.ackvec.on_packet(packet.seq, packet.ecn);
         if matches!(arrival, Arrival::Duplicate | Arrival::Forgotten) {

@@ -6,7 +6,7 @@ use udccp_cc::InitialWindow;
 use super::line::{Line, ms};
 use crate::ccid::ccid2::{Ccid2Config, Ccid2Sender};
 use crate::ccid::experimental::{BBR, CUBIC, WindowCcid};
-use crate::ccid::{Ccid3Config, CcidFactory, CcidRegistry, CcidSender, CcidSetup};
+use crate::ccid::{Ccid3Config, CcidRegistry, CcidSender, CcidSetup};
 
 fn line(ccid: &WindowCcid, window: u32) -> Line {
     let initial_window = InitialWindow::Packets(window);

@@ -214,6 +214,7 @@ fn old_feedback_and_feedback_for_packets_never_sent_are_ignored() {
 //= 4342-6-2 test
 //= 4342-5.2-2 test
 //= 4340-11.7.2-6 test
+//= 4340-11.7.1-3 test
 #[test]
 fn a_receiver_in_trouble_is_sent_less_for_a_round_trip_time() {
     let says = |dropped: &[u8], slow| Says {
