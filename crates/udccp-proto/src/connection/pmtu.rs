@@ -200,7 +200,7 @@ impl Search {
     /// The next size to try, or the end of the search.
     fn choose(&mut self, now: Instant) {
         (self.count, self.out, self.timer) = (0, None, None);
-        let above = self.failed.unwrap_or(self.ceiling + 1);
+        let above = self.failed.unwrap_or(self.ceiling.saturating_add(1));
         if self.failed.is_none() && self.plpmtu < self.ceiling {
             self.size = self.ceiling;
         } else if above.saturating_sub(self.plpmtu) > CLOSE_ENOUGH {
