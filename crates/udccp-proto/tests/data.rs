@@ -174,6 +174,7 @@ fn queued_messages_that_a_smaller_path_cannot_take_are_dropped_and_reported() {
     pair.ends[CLIENT].set_path_mtu(now, id, 576);
     pair.collect();
     let dropped = EventKind::MessageDropped { reason: DropReason::TooLarge, bytes: 1400 };
+    assert_eq!(pair.events[CLIENT].remove(0), EventKind::MaxPacketSize { mps_bytes: 516 });
     assert!(!pair.events[CLIENT].is_empty());
     assert!(pair.events[CLIENT].iter().all(|kind| *kind == dropped));
     let gone = pair.events[CLIENT].len();
