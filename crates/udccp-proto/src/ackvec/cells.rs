@@ -1,5 +1,7 @@
 //! Runs of cells that grow towards the front, so that they can be sent as they lie.
 
+use core::fmt;
+
 use super::AckState;
 
 /// Packets that one cell can stand for.
@@ -11,13 +13,20 @@ const SLACK: usize = 2;
 /// A vector of cells, newest first, in the middle of a larger buffer. New cells are put before the
 /// first one; where there is no room left before it, all cells move to the end of the buffer,
 /// which happens at most once in `max` new cells.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Cells {
     buf: Vec<u8>,
     head: usize,
     tail: usize,
     max: usize,
     packets: u64,
+}
+
+impl fmt::Debug for Cells {
+    /// The cells alone: what else the buffer holds means nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cells").field(&self.as_slice()).finish()
+    }
 }
 
 /// A place in the vector.

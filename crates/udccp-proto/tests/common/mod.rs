@@ -6,6 +6,7 @@ pub mod capture;
 pub mod net;
 pub mod packet;
 pub mod pair;
+pub mod scenes;
 
 pub use net::{Faults, Net};
 pub use pair::{CLIENT, Pair, SERVER, connect_options, listen_config, service};

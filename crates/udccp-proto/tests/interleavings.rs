@@ -1,0 +1,330 @@
+//! Every order of events between a client and a server, up to a depth: each packet is delivered
+//! (in any order), lost or doubled, timers end, and each application closes, at any point. The
+//! endpoints are the real ones; what is searched are their values.
+//!
+//! Two properties hold in every state that is reached:
+//!
+//! * nobody is stuck: once the network behaves, both ends come to OPEN, or both are done with the
+//!   connection, within the bound of the timers;
+//! * both ends are never in TIMEWAIT at once (RFC 4340 section 8.3: the state is to be held by one).
+//!
+//! The depth is a number of events. `UDCCP_DEPTH=9 cargo test --release -p udccp-proto --test
+//! interleavings -- --nocapture` goes deeper than the tests do.
+
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::{self, Write};
+use std::hash::Hasher;
+
+use udccp_base::{Datagram, Duration, Instant, Machine};
+use udccp_proto::{
+    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
+    ListenerId, State,
+};
+use udccp_wire::{PacketView, ServiceCode};
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+const PORT: u16 = 5001;
+const SERVICE: ServiceCode = ServiceCode(42);
+
+/// Events of the search that every run of the tests makes.
+const DEPTH: usize = 6;
+
+/// Packets that are doubled on one path.
+const COPIES: u8 = 1;
+
+/// Time until everything is settled once the network behaves: all retries of all timers.
+const BOUND: Duration = Duration::from_secs(600);
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// A packet of this end, at this place of those in flight, arrives.
+    Deliver(usize, usize),
+    Lose(usize, usize),
+    Double(usize, usize),
+    /// The next timer ends.
+    Timer,
+    /// This end's application closes.
+    Close(usize),
+}
+
+/// Two ends and what is between them.
+#[derive(Clone)]
+struct Pair {
+    now: Instant,
+    ends: [Endpoint; 2],
+    ids: [Option<ConnectionId>; 2],
+    listener: ListenerId,
+    flight: [Vec<Datagram>; 2],
+    has_closed: [bool; 2],
+    copies: u8,
+}
+
+fn config(server_timewait: bool) -> ConnectionConfig {
+    ConnectionConfig {
+        handshake_timestamps: false,
+        request_retries: 3,
+        close_retries: 3,
+        handshake_timeout: Duration::from_secs(30),
+        server_timewait,
+        ..ConnectionConfig::default()
+    }
+}
+
+impl Pair {
+    fn starting(server_timewait: bool) -> Self {
+        let end = |n| Endpoint::new(EndpointConfig::new([n; 32]));
+        let mut ends = [end(1), end(2)];
+        let connection = config(server_timewait);
+        let listen = ListenConfig { connection: connection.clone(), ..ListenConfig::new(SERVICE) };
+        let listener = ends[SERVER].listen(None, PORT, listen).unwrap();
+        let now = Instant::from_nanos(1_000_000_000);
+        let options = ConnectOptions {
+            local: "10.0.0.1:0".parse().unwrap(),
+            local_port: Some(40_000),
+            remote: "10.0.0.2:0".parse().unwrap(),
+            remote_port: PORT,
+            service: SERVICE,
+            config: connection,
+        };
+        let id = ends[CLIENT].connect(now, options).unwrap();
+        let mut pair = Self {
+            now,
+            ends,
+            ids: [Some(id), None],
+            listener,
+            flight: Default::default(),
+            has_closed: [false; 2],
+            copies: 0,
+        };
+        pair.drain();
+        pair
+    }
+
+    fn drain(&mut self) {
+        for from in [CLIENT, SERVER] {
+            while let Some(d) = self.ends[from].poll_transmit(self.now) {
+                self.flight[from].push(d);
+            }
+            while self.ends[from].poll_event().is_some() {}
+        }
+        if let Some(id) = self.ends[SERVER].accept(self.listener) {
+            self.ids[SERVER] = Some(id);
+        }
+    }
+
+    fn state(&self, end: usize) -> Option<State> {
+        self.ends[end].state(self.ids[end]?)
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.ends.iter().filter_map(|e| e.poll_timeout()).min()
+    }
+
+    fn events(&self) -> Vec<Event> {
+        let mut all = Vec::new();
+        for from in [CLIENT, SERVER] {
+            for place in 0..self.flight[from].len() {
+                all.push(Event::Deliver(from, place));
+                all.push(Event::Lose(from, place));
+                if self.copies < COPIES {
+                    all.push(Event::Double(from, place));
+                }
+            }
+            let is_live = self.state(from).is_some_and(|s| !s.is_over());
+            if is_live && !self.has_closed[from] {
+                all.push(Event::Close(from));
+            }
+        }
+        if self.next_timer().is_some() {
+            all.push(Event::Timer);
+        }
+        all
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Deliver(from, place) => {
+                let d = self.flight[from].remove(place);
+                self.ends[1 - from].handle_datagram(self.now, d);
+            }
+            Event::Lose(from, place) => drop(self.flight[from].remove(place)),
+            Event::Double(from, place) => {
+                self.copies += 1;
+                let d = self.flight[from][place].clone();
+                self.ends[1 - from].handle_datagram(self.now, d);
+            }
+            Event::Timer => {
+                self.now = self.next_timer().map_or(self.now, |at| at.max(self.now));
+                for end in &mut self.ends {
+                    end.handle_timeout(self.now);
+                }
+            }
+            Event::Close(end) => {
+                self.has_closed[end] = true;
+                if let Some(id) = self.ids[end] {
+                    self.ends[end].close(self.now, id);
+                }
+            }
+        }
+        self.drain();
+    }
+
+    /// Two values that behave alike have one fingerprint: the endpoints' own values with times
+    /// counted from now and without what is only counted, and the packets in flight.
+    fn fingerprint(&self) -> u64 {
+        let mut print = Print { hasher: DefaultHasher::new(), now: self.now };
+        for end in &self.ends {
+            write!(print, "{end:?}").unwrap();
+        }
+        write!(print, "{:?}{:?}{}", self.flight, self.has_closed, self.copies).unwrap();
+        print.hasher.finish()
+    }
+
+    /// The network behaves from here on, and nobody calls anything.
+    fn settle(&mut self) -> Result<(), String> {
+        let until = self.now + BOUND;
+        loop {
+            self.check()?;
+            for from in [CLIENT, SERVER] {
+                for d in std::mem::take(&mut self.flight[from]) {
+                    self.ends[1 - from].handle_datagram(self.now, d);
+                }
+            }
+            self.drain();
+            if self.flight.iter().any(|f| !f.is_empty()) {
+                self.now += Duration::from_millis(1);
+                continue;
+            }
+            match self.next_timer().filter(|at| *at <= until && !self.is_settled()) {
+                Some(at) => {
+                    self.now = self.now.max(at);
+                    for end in &mut self.ends {
+                        end.handle_timeout(self.now);
+                    }
+                    self.drain();
+                }
+                None => break,
+            }
+        }
+        if self.is_settled() {
+            return Ok(());
+        }
+        Err(format!("stuck: {:?} and {:?}", self.state(CLIENT), self.state(SERVER)))
+    }
+
+    /// Both in OPEN where nobody closed, or neither alive.
+    fn is_settled(&self) -> bool {
+        let states = [self.state(CLIENT), self.state(SERVER)];
+        let is_open = states.iter().all(|s| *s == Some(State::Open));
+        let is_over = states.iter().all(|s| s.is_none_or(State::is_over));
+        // A server that never got to OPEN has no id yet; what it holds counts all the same.
+        let holds =
+            self.ids[SERVER].is_none() && self.ends[SERVER].endpoint_stats().connections > 0;
+        (is_open && self.has_closed == [false; 2]) || (is_over && !holds)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let waits = |end| self.state(end) == Some(State::TimeWait);
+        if waits(CLIENT) && waits(SERVER) {
+            return Err("both ends are in TIMEWAIT".into());
+        }
+        Ok(())
+    }
+}
+
+/// Hashes a value's text: instants count from now on. Derived `Debug` writes a number in one piece.
+struct Print {
+    hasher: DefaultHasher,
+    now: Instant,
+}
+
+impl Print {
+    /// Nothing but instants are numbers as large as this, and less than for ever.
+    fn as_instant(piece: &str) -> Option<u64> {
+        let is_number = piece.len() >= 9 && piece.bytes().all(|b| b.is_ascii_digit());
+        let number = is_number.then(|| piece.parse().ok()).flatten();
+        number.filter(|n| (900_000_000..1 << 41).contains(n))
+    }
+}
+
+impl fmt::Write for Print {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        match Self::as_instant(piece) {
+            Some(n) => self.hasher.write_u64(n.wrapping_sub(self.now.as_nanos())),
+            None => self.hasher.write(piece.as_bytes()),
+        }
+        Ok(())
+    }
+}
+
+fn describe(d: &Datagram) -> String {
+    PacketView::new(&d.header, d.transport_len()).map_or("?".into(), |v| v.to_string())
+}
+
+/// What led to a state, for who has to mend it.
+fn story(server_timewait: bool, path: &[Event]) -> String {
+    let mut pair = Pair::starting(server_timewait);
+    let mut text = String::new();
+    for event in path {
+        let packet = match *event {
+            Event::Deliver(from, place) | Event::Lose(from, place) | Event::Double(from, place) => {
+                describe(&pair.flight[from][place])
+            }
+            Event::Timer | Event::Close(_) => String::new(),
+        };
+        pair.take(*event);
+        let states = [pair.state(CLIENT), pair.state(SERVER)];
+        let _ = writeln!(text, "{event:?} {packet}\n    then {states:?}");
+    }
+    text
+}
+
+/// Searches breadth first; returns the number of different states.
+fn search(server_timewait: bool, depth: usize) -> usize {
+    let first = Pair::starting(server_timewait);
+    let mut seen = HashSet::from([first.fingerprint()]);
+    let mut border: Vec<(Pair, Vec<Event>)> = vec![(first, Vec::new())];
+    for _ in 0..depth {
+        let mut next = Vec::new();
+        for (pair, path) in border {
+            for event in pair.events() {
+                let mut after = pair.clone();
+                after.take(event);
+                if !seen.insert(after.fingerprint()) {
+                    continue;
+                }
+                let mut path = path.clone();
+                path.push(event);
+                let held = after.check().and_then(|()| after.clone().settle());
+                if let Err(says) = held {
+                    panic!("{says}\n{}", story(server_timewait, &path));
+                }
+                next.push((after, path));
+            }
+        }
+        border = next;
+    }
+    seen.len()
+}
+
+#[expect(clippy::print_stderr, reason = "the reader is told how much was searched")]
+fn report(name: &str, server_timewait: bool) {
+    let depth = std::env::var("UDCCP_DEPTH").ok().and_then(|d| d.parse().ok()).unwrap_or(DEPTH);
+    let states = search(server_timewait, depth);
+    eprintln!("{name}: depth {depth}, {states} states");
+    assert!(states > 1000 || depth < 5);
+}
+
+//= 4340-8.3-3 test
+#[test]
+fn no_order_of_events_leaves_a_pair_stuck_or_both_in_timewait() {
+    report("the client holds TIMEWAIT", false);
+}
+
+#[test]
+fn nor_where_the_server_holds_timewait() {
+    report("the server holds TIMEWAIT", true);
+}
