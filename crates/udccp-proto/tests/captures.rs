@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use common::capture::{self, Captured};
@@ -12,7 +13,9 @@ use udccp_proto::{
     CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
     ListenConfig, RecvError, State,
 };
-use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno, ServiceCode};
+use udccp_wire::{
+    HeaderKind, OptionRef, Packet, PacketType, PacketView, ResetCode, Seqno, ServiceCode,
+};
 
 const CCID2: [&str; 4] =
     ["ccid2-basic.pcap", "ccid2-ipv6.pcap", "ccid2-loss2.pcap", "ccid2-serverclose.pcap"];
@@ -265,4 +268,80 @@ fn a_client_that_insists_on_ccid_3_is_refused_with_a_reason() {
     let (kind, _, _) = numbers(&stage.sent[0]);
     // The kernel asks for Mandatory features of CCID 3, which a server without it cannot have.
     assert!(matches!(kind, HeaderKind::Reset { .. } | HeaderKind::Response { .. }), "{kind:?}");
+}
+
+/// What a packet confirms: option type, feature and the value that was chosen.
+fn confirmed(packet: &Packet) -> BTreeSet<(u8, u8, Option<u8>)> {
+    let confirms = packet.options.iter().filter(|o| matches!(o.kind, 33 | 35));
+    confirms.map(|o| (o.kind, o.data[0], o.data.get(1).copied())).collect()
+}
+
+fn parsed(d: &Datagram) -> Packet {
+    let mut all = d.header.to_vec();
+    all.extend_from_slice(&d.payload.to_bytes());
+    Packet::parse(&all, None).unwrap()
+}
+
+fn settings(name: &str) -> ConnectionConfig {
+    let ccids = if name.starts_with("ccid3") { vec![3, 2] } else { vec![2, 3] };
+    let rx_ccids = ccids.clone();
+    ConnectionConfig { tx_ccids: ccids, rx_ccids, ..ConnectionConfig::default() }
+}
+
+const HANDSHAKES: [&str; 5] = [
+    "ccid2-basic.pcap",
+    "ccid2-ipv6.pcap",
+    "ccid2-loss2.pcap",
+    "ccid2-serverclose.pcap",
+    "ccid3-basic.pcap",
+];
+
+#[test]
+fn our_server_confirms_what_the_kernels_server_confirmed() {
+    for name in HANDSHAKES {
+        let packets = capture::read(name);
+        let theirs = packets.iter().find(|p| !p.from_client).expect("a Response");
+        let (stage, ..) = play_server(name, settings(name));
+        let (ours, theirs) = (confirmed(&parsed(&stage.sent[0])), confirmed(&theirs.packet));
+        assert!(!theirs.is_empty(), "{name}");
+        let missing: Vec<_> = theirs.difference(&ours).collect();
+        assert!(missing.is_empty(), "{name}: the kernel confirms {missing:?}, we {ours:?}");
+    }
+}
+
+#[test]
+fn our_client_agrees_to_what_the_kernels_client_agreed_to() {
+    for name in HANDSHAKES {
+        let packets = capture::read(name);
+        // What either client confirms until it is in OPEN.
+        let theirs: BTreeSet<_> =
+            packets.iter().filter(|p| p.from_client).flat_map(|p| confirmed(&p.packet)).collect();
+        let (stage, _) = play_client(name, settings(name));
+        let ours: BTreeSet<_> = stage.sent.iter().flat_map(|d| confirmed(&parsed(d))).collect();
+        assert!(!theirs.is_empty(), "{name}");
+        // The windows of the kernel's server follow the kernel's client, which we are not.
+        let missing: Vec<_> =
+            theirs.difference(&ours).filter(|(_, feature, _)| !matches!(feature, 3 | 5)).collect();
+        assert!(missing.is_empty(), "{name}: the kernel confirms {missing:?}, we {ours:?}");
+    }
+}
+
+#[test]
+fn both_roles_come_to_the_values_of_the_capture() {
+    for name in HANDSHAKES {
+        let ccid = if name.starts_with("ccid3") { 3 } else { 2 };
+        let (client, _) = play_client(name, settings(name));
+        let (server, id, _) = play_server(name, settings(name));
+        for (stage, id) in [(&client, client.id.unwrap()), (&server, id)] {
+            let stats = stage.end.stats(id).unwrap();
+            assert_eq!((stats.tx_ccid, stats.rx_ccid), (Some(ccid), Some(ccid)), "{name}");
+            // The kernel declares itself ECN Incapable: nothing may be sent ECN capable to it.
+            assert!(stage.sent.iter().skip(2).all(|d| d.ecn == Ecn::NotEct), "{name}");
+            let vectors = stage
+                .sent
+                .iter()
+                .filter(|d| parsed(d).options.iter().any(|o| matches!(o.kind, 38 | 39)));
+            assert!(ccid == 3 || vectors.count() > 0, "{name}: CCID 2 has Ack Vectors");
+        }
+    }
 }

@@ -289,7 +289,7 @@ fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
             continue;
         }
         let value = whole(&word).ok_or_else(|| t.fault(format!("{word:?} is no value")))?;
-        let len = info.map_or(1, |info| usize::from(info.value_len));
+        let len = info.map_or(1, |info| info.value_len);
         let all = (value as u64).to_be_bytes();
         data.extend_from_slice(&all[8 - len..]);
     }
