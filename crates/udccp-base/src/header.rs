@@ -33,6 +33,15 @@ impl HeaderBytes {
         Some(Self(Store::Short { len: header.len() as u8, bytes }))
     }
 
+    /// So few bytes, of a number known beforehand.
+    #[inline]
+    pub fn of<const N: usize>(header: [u8; N]) -> Self {
+        const { assert!(N <= Self::SHORT) };
+        let mut bytes = [0; Self::SHORT];
+        bytes[..N].copy_from_slice(&header);
+        Self(Store::Short { len: N as u8, bytes })
+    }
+
     /// Takes what was written to `arena`, which is empty then: few bytes are copied, so that the
     /// arena is used again; more are split off it.
     #[inline]
@@ -119,6 +128,9 @@ mod tests {
             let header = HeaderBytes::take_from(&mut arena);
             assert!(arena.is_empty() && header == written);
             assert_eq!(header, HeaderBytes::from(written.clone()));
+            assert!(
+                len != 38 || HeaderBytes::of::<38>(written.clone().try_into().unwrap()) == header
+            );
             assert_eq!(header.slice(len / 2..), written[len / 2..]);
             assert_eq!(len <= HeaderBytes::SHORT, arena.as_ptr() == start);
         }

@@ -19,6 +19,13 @@ pub trait Machine {
     /// The next datagram to put on the wire, or `None` when all is said.
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram>;
 
+    /// As [`Self::poll_transmit`], into `out`, which holds nothing before; returns whether it does
+    /// then. A datagram is long: a driver that keeps many has it written where it stays.
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        *out = self.poll_transmit(now);
+        out.is_some()
+    }
+
     /// When to call `handle_timeout`; `None` while nothing is pending. Valid after a drain.
     fn poll_timeout(&self) -> Option<Instant>;
 }

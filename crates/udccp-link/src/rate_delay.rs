@@ -42,13 +42,13 @@ pub struct RateDelay<P> {
     begun: usize,
     /// ... and the bytes of the rest, which wait.
     waiting_bytes: u64,
-    jitter: Option<Jitter>,
-    /// Whether anybody asks how long packets waited.
-    records_delays: bool,
+    /// Few links have it, and it is long.
+    jitter: Option<Box<Jitter>>,
     arrived: Tally,
     /// All for want of room.
     dropped: Tally,
-    queue_delay: DelayHistogram,
+    /// Where anybody asks how long packets waited.
+    queue_delay: Option<Box<DelayHistogram>>,
 }
 
 /// Delivery made later by chance, in order.
@@ -86,10 +86,9 @@ impl<P: Packet> RateDelay<P> {
             begun: 0,
             waiting_bytes: 0,
             jitter: None,
-            records_delays: true,
             arrived: Tally::default(),
             dropped: Tally::default(),
-            queue_delay: DelayHistogram::default(),
+            queue_delay: Some(Box::default()),
         }
     }
 
@@ -103,14 +102,14 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn with_jitter(mut self, below: Duration, rng: Rng) -> Self {
         let jitter = Jitter { below, rng, last: Instant::ZERO };
-        self.jitter = (!below.is_zero()).then_some(jitter);
+        self.jitter = (!below.is_zero()).then(|| Box::new(jitter));
         self
     }
 
     /// Keeps no record of queue delays: [`LinkStats::queue_delay`] stays empty.
     #[must_use]
-    pub const fn without_delay_record(mut self) -> Self {
-        self.records_delays = false;
+    pub fn without_delay_record(mut self) -> Self {
+        self.queue_delay = None;
         self
     }
 
@@ -158,7 +157,7 @@ impl<P: Packet> RateDelay<P> {
 }
 
 impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
-    #[inline]
+    #[inline(always)]
     fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
         let len = packet.wire_len();
         self.arrived.count(len);
@@ -170,8 +169,8 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
             return;
         }
         let Transmission { begin, end } = self.serializer.transmit(now, len);
-        if self.records_delays {
-            self.queue_delay.record(begin - now);
+        if let Some(delays) = &mut self.queue_delay {
+            delays.record(begin - now);
         }
         let mut deliver = end + self.config.delay;
         if let Some(jitter) = &mut self.jitter {
@@ -189,7 +188,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         self.line.push_back(held);
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_departure(&mut self, now: Instant, _drops: &mut Drops<P>) -> Option<P> {
         if self.next > now {
             return None;
@@ -232,7 +231,8 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn stats(&self, now: Instant) -> LinkStats {
-        LinkStats { queue_delay: self.queue_delay.clone(), ..self.counters(now) }
+        let queue_delay = self.queue_delay.as_deref().cloned().unwrap_or_default();
+        LinkStats { queue_delay, ..self.counters(now) }
     }
 
     fn counters(&self, now: Instant) -> LinkStats {

@@ -34,6 +34,10 @@ pub struct EndpointConfig {
     /// before with the same `secret` and another clock waits here for two minutes, the longest life
     /// of a packet; with a new random secret, numbers of before are not met again.
     pub quiet_until: Option<Instant>,
+    /// Receive checksum offload, as network cards have it: whoever hands in datagrams has verified
+    /// header checksums, or knows that no bit can be wrong, and they are not verified again
+    /// (default false). What is sent always carries the right checksum.
+    pub receive_checksum_offload: bool,
     /// The CCIDs that connections can use (default CCIDs 2 and 3).
     pub ccids: CcidRegistry,
 }
@@ -47,6 +51,7 @@ impl EndpointConfig {
             stray_resets_per_sec: 100,
             quiet_until: None,
             max_connections: 1_000_000,
+            receive_checksum_offload: false,
             ccids: CcidRegistry::default(),
         }
     }

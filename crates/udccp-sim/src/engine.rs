@@ -169,7 +169,7 @@ impl Engine {
             let now = self.now;
             let (arrival, due) = self.fabric.depart(now, index);
             let Some((to, parcel)) = arrival else {
-                self.fabric.rearm(index, due);
+                self.fabric.rearm_first(index, due, is_queued);
                 return Ok(());
             };
             if due <= now {
@@ -179,14 +179,14 @@ impl Engine {
                 Node::Router(router) => router,
                 Node::Host(host) => {
                     let is_mine = self.arrive(host, parcel);
-                    self.fabric.rearm(index, due);
+                    self.fabric.rearm_first(index, due, is_queued);
                     return if is_mine { self.drain(host as usize) } else { Ok(()) };
                 }
             };
             let link = self.fabric.forward(now, router, parcel);
             let horizon = self.next_stop.min(due);
             let next = self.fabric.schedule(link, now, horizon, is_queued);
-            self.fabric.rearm(index, due);
+            self.fabric.rearm_first(index, due, is_queued);
             if next == Instant::MAX {
                 return Ok(());
             }
@@ -334,14 +334,17 @@ impl Engine {
         let host = &mut self.hosts[index];
         let from = Sending { host: index, uplink: host.uplink, path: host.path };
         while self.at_once < LIVELOCK {
-            let said = host.transport.poll_transmit(now);
-            let Some(datagram) = &said else { break };
+            let said = self.fabric.packets.vacant();
+            if !host.transport.poll_transmit_into(now, said) {
+                break;
+            }
+            let Some(datagram) = said else { break };
             let ip = datagram.dst.ip();
             if host.last_to.0 != ip {
                 let to = self.addresses.get(&ip).copied();
                 host.last_to = (ip, to.unwrap_or(u32::MAX));
             }
-            self.fabric.send(now, from, host.last_to.1, said);
+            self.fabric.send(now, from, host.last_to.1);
             self.at_once += 1;
         }
         self.at_once > before

@@ -95,6 +95,23 @@ impl EventQueue {
         }
     }
 
+    /// As [`Self::set`] for the component whose event is the first of all.
+    #[inline]
+    pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
+        debug_assert_eq!(self.earliest(), (self.keys[component].due, component));
+        if self.keys[component].due == due {
+            return;
+        }
+        self.keys[component] = NEVER;
+        self.len -= 1;
+        if self.len == 1 {
+            self.refill();
+        }
+        if due != Instant::MAX {
+            self.insert(component, due);
+        }
+    }
+
     fn replace(&mut self, component: usize, due: Instant) {
         let old = self.keys[component];
         if old.due != Instant::MAX {
@@ -276,7 +293,12 @@ mod tests {
             let mut list: Vec<(u64, usize, usize)> = Vec::new();
             for (order, (component, due)) in changes.into_iter().enumerate() {
                 let component = component % count;
-                q.set(component, due.map_or(Instant::MAX, at));
+                let (first, due_at) = (q.earliest(), due.map_or(Instant::MAX, at));
+                if first.0 < Instant::MAX && first.1 == component {
+                    q.set_first(component, due_at);
+                } else {
+                    q.set(component, due_at);
+                }
                 if !list.iter().any(|e| e.2 == component && Some(e.0) == due) {
                     list.retain(|e| e.2 != component);
                     list.extend(due.map(|due| (due, order, component)));

@@ -1,6 +1,6 @@
 //! Everything between the hosts: links, routers, packets on their way, and who watches them.
 
-use udccp_base::{Datagram, Instant};
+use udccp_base::Instant;
 use udccp_link::{DropReason, Drops, Link};
 
 use crate::element::Element;
@@ -43,11 +43,11 @@ pub(crate) struct RunningLink {
 }
 
 impl Fabric {
-    /// A host puts the packet in `said` on its link. `to` is the number of the destination host;
-    /// no route leads to a number that no host has.
+    /// A host puts the packet that is in the vacant slot of the store on its link. `to` is the
+    /// number of the destination host; no route leads to a number that no host has.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, from: Sending, to: u32, said: Option<Datagram>) {
-        let Some(datagram) = &said else { return };
+    pub(crate) fn send(&mut self, now: Instant, from: Sending, to: u32) {
+        let Some(datagram) = self.packets.vacant() else { return };
         let len = datagram.ip_len() as u32;
         let ecn = datagram.ecn;
         let path = from.path;
@@ -56,7 +56,7 @@ impl Fabric {
         self.paths[path as usize].sent(len, has_data);
         let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
-        let slot = self.packets.insert(said, meta);
+        let slot = self.packets.keep(meta);
         let parcel = Parcel { slot, len, to, ecn, ttl: TTL };
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(slot)
@@ -148,6 +148,18 @@ impl Fabric {
     pub(crate) fn rearm(&mut self, index: usize, due: Instant) {
         if index < self.links.len() {
             self.events.set(self.first_link + index, due);
+        }
+    }
+
+    /// A link has its next event at `due`, and the one that it had was the first in the queue, or
+    /// in none.
+    #[inline(always)]
+    pub(crate) fn rearm_first(&mut self, index: usize, due: Instant, is_queued: bool) {
+        let component = self.first_link + index;
+        if is_queued {
+            self.events.set_first(component, due);
+        } else if due != Instant::MAX {
+            self.events.set(component, due);
         }
     }
 

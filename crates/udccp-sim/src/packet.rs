@@ -42,7 +42,7 @@ impl Packet for Parcel {
 }
 
 /// What the simulator knows of a packet in the network.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meta {
     /// When it left its transport.
     pub(crate) sent: Instant,
@@ -67,18 +67,25 @@ pub(crate) struct PacketStore {
 }
 
 impl PacketStore {
-    /// Keeps a datagram; returns its slot. A datagram is long: it comes in an `Option` because it
-    /// stays in one, and so is copied once.
+    /// The place where the next datagram will stay, for [`Self::keep`]. A datagram is long, so it
+    /// is written there and not handed over.
     #[inline]
-    pub(crate) fn insert(&mut self, datagram: Option<Datagram>, meta: Meta) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.datagrams[slot as usize] = datagram;
-            self.meta[slot as usize] = meta;
-            return slot;
+    pub(crate) fn vacant(&mut self) -> &mut Option<Datagram> {
+        if self.free.is_empty() {
+            self.free.push(self.meta.len() as u32);
+            self.datagrams.push(None);
+            self.meta.push(Meta::default());
         }
-        self.datagrams.push(datagram);
-        self.meta.push(meta);
-        (self.meta.len() - 1) as u32
+        let slot = self.free.last().copied().unwrap_or(0);
+        &mut self.datagrams[slot as usize]
+    }
+
+    /// Keeps the datagram that was written to [`Self::vacant`]; returns its slot.
+    #[inline]
+    pub(crate) fn keep(&mut self, meta: Meta) -> u32 {
+        let slot = self.free.pop().unwrap_or(0);
+        self.meta[slot as usize] = meta;
+        slot
     }
 
     /// The packet in a slot. A slot that holds none is a defect of the simulator.

@@ -65,6 +65,10 @@ pub struct TcpConfig {
     pub time_wait: Duration,
     /// Initial sequence number; `None` draws one (RFC 9293 section 3.4.1). Set it to see the wrap.
     pub initial_sequence: Option<u32>,
+    /// Receive checksum offload, as network cards have it: whoever hands in segments has verified
+    /// their checksums, or knows that no bit can be wrong, and they are not verified again. What is
+    /// sent always carries the right checksum.
+    pub receive_checksum_offload: bool,
 }
 
 /// When the receiver acknowledges in-order data (RFC 9293 section 3.8.6.3); data out of order,
@@ -160,6 +164,7 @@ impl TcpConfig {
             data_retries: 15,
             time_wait: Duration::from_secs(60),
             initial_sequence: None,
+            receive_checksum_offload: false,
         }
     }
 

@@ -71,6 +71,10 @@ macro_rules! an_end {
                 self.0.poll_transmit(now)
             }
             #[inline]
+            fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+                self.0.poll_transmit_into(now, out)
+            }
+            #[inline]
             fn poll_timeout(&self) -> Option<Instant> {
                 self.0.poll_timeout()
             }

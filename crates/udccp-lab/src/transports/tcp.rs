@@ -33,6 +33,8 @@ fn config(flow: &Flow) -> Result<TcpConfig, String> {
         TcpProfile::Linux2622 => TcpConfig::linux_2_6_22(algorithm),
         TcpProfile::Rfc => TcpConfig::rfc(algorithm),
     };
+    // No bit of a simulated segment is wrong: what a link corrupts, it drops.
+    config.receive_checksum_offload = true;
     config.mss = u16::try_from(flow.packet.bytes().saturating_sub(40)).unwrap_or(u16::MAX);
     match options.delayed_ack {
         Some(true) => config.delayed_ack = DelayedAck::default(),

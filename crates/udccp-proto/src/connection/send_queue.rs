@@ -88,6 +88,7 @@ impl SendQueue {
     }
 
     /// Whether a message of `size` bytes would be taken.
+    #[inline]
     pub(crate) fn fits(&self, size: usize) -> bool {
         self.packets == 0
             || (self.packets < self.max_packets && self.bytes + size <= self.max_bytes)
@@ -97,6 +98,7 @@ impl SendQueue {
     ///
     /// # Errors
     /// The queue is full; the message comes back.
+    #[inline]
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -106,13 +108,13 @@ impl SendQueue {
         let size = message.payload.len();
         if !self.fits(size) {
             self.purge_expired(now, thrown);
-        }
-        if !self.fits(size) && self.policy == QueuePolicy::DropLowest {
-            self.make_room(size, message.priority, thrown);
-        }
-        if !self.fits(size) {
-            self.was_refused = true;
-            return Err(message);
+            if !self.fits(size) && self.policy == QueuePolicy::DropLowest {
+                self.make_room(size, message.priority, thrown);
+            }
+            if !self.fits(size) {
+                self.was_refused = true;
+                return Err(message);
+            }
         }
         self.packets += 1;
         self.bytes += size;
@@ -130,6 +132,19 @@ impl SendQueue {
         let half = self.packets <= self.max_packets / 2 && self.bytes <= self.max_bytes / 2;
         self.was_refused = !half;
         half
+    }
+
+    /// Whether any message can grow too old.
+    #[inline]
+    pub(crate) fn has_deadlines(&self) -> bool {
+        self.with_deadline > 0
+    }
+
+    /// Payload length of the message that leaves next, in bytes, where none can grow too old.
+    #[inline]
+    pub(crate) fn next_len(&self) -> Option<usize> {
+        let lane = self.lanes.iter().find(|l| !l.waiting.is_empty())?;
+        lane.waiting.front().map(|waiting| waiting.payload.len())
     }
 
     /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.
@@ -151,6 +166,7 @@ impl SendQueue {
     }
 
     /// Takes the message that leaves next.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Payload> {
         let lane = self.lanes.iter_mut().find(|l| !l.waiting.is_empty())?;
         let waiting = lane.waiting.pop_front()?;
@@ -201,6 +217,7 @@ impl SendQueue {
         self.lanes = lanes;
     }
 
+    #[inline]
     fn forget(&mut self, waiting: &Waiting) {
         self.packets -= 1;
         self.bytes -= waiting.payload.len();
@@ -224,6 +241,7 @@ impl SendQueue {
         }
     }
 
+    #[inline]
     fn lane(&mut self, priority: u8) -> &mut VecDeque<Waiting> {
         let at = self.lanes.partition_point(|l| l.priority > priority);
         if self.lanes.get(at).is_none_or(|l| l.priority != priority) {

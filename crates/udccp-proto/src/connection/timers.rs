@@ -45,17 +45,23 @@ impl Timer {
 
 /// When each timer fires.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timers([Instant; COUNT]);
+pub(crate) struct Timers {
+    at: [Instant; COUNT],
+    /// The earliest of them, which is asked for after every packet.
+    earliest: Instant,
+}
 
 impl Timers {
     /// No timer runs.
     pub(crate) const fn new() -> Self {
-        Self([Instant::MAX; COUNT])
+        Self { at: [Instant::MAX; COUNT], earliest: Instant::MAX }
     }
 
     /// Starts or moves a timer.
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = at;
+        if core::mem::replace(&mut self.at[timer as usize], at) != at {
+            self.earliest = self.at.into_iter().min().unwrap_or(Instant::MAX);
+        }
     }
 
     /// Starts or moves a timer, or stops it.
@@ -75,16 +81,15 @@ impl Timers {
 
     /// The earliest; `Instant::MAX` where none runs.
     pub(crate) fn next(&self) -> Instant {
-        let mut earliest = Instant::MAX;
-        for at in self.0 {
-            earliest = earliest.min(at);
-        }
-        earliest
+        self.earliest
     }
 
     /// Takes a timer that is due.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
-        let due = Timer::ALL.into_iter().find(|&t| self.0[t as usize] <= now)?;
+        if self.earliest > now {
+            return None;
+        }
+        let due = Timer::ALL.into_iter().find(|&t| self.at[t as usize] <= now)?;
         self.stop(due);
         Some(due)
     }

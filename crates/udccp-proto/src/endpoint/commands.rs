@@ -149,6 +149,11 @@ impl Endpoint {
         self.events.pop_front()
     }
 
+    /// Forgets all events so far, for a driver that looks at the connections instead.
+    pub fn discard_events(&mut self) {
+        self.events.clear();
+    }
+
     /// Numbers of one connection.
     pub fn stats(&self, id: ConnectionId) -> Option<ConnectionStats> {
         self.slots.get(id).map(Connection::stats)

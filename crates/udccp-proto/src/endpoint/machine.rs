@@ -28,19 +28,21 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        //= 4340-7.3-1
-        if let Some(until) = self.quiet_until {
-            if now < until {
-                return None;
-            }
-            self.quiet_until = None;
-        }
-        let mut datagram = self.strays.pop_front();
-        if datagram.is_none() {
-            self.poll_connections(now, &mut datagram);
-        }
-        self.stats.datagrams_sent += u64::from(datagram.is_some());
+        let mut datagram = None;
+        self.poll_transmit_into(now, &mut datagram);
         datagram
+    }
+
+    #[inline]
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        //= 4340-7.3-1
+        if self.quiet_until.is_some() && self.is_quiet(now) {
+            return false;
+        }
+        if self.ready.is_empty() && self.strays.is_empty() {
+            return false;
+        }
+        self.next_datagram(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -58,8 +60,28 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 }
 
 impl Endpoint {
+    /// Whether the quiet time lasts. Where it is over, it is forgotten.
+    #[cold]
+    fn is_quiet(&mut self, now: Instant) -> bool {
+        self.quiet_until = self.quiet_until.filter(|until| now < *until);
+        self.quiet_until.is_some()
+    }
+
+    fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        let any = match self.strays.pop_front() {
+            None => self.poll_connections(now, out),
+            stray => {
+                *out = stray;
+                true
+            }
+        };
+        self.stats.datagrams_sent += u64::from(any);
+        any
+    }
+
     /// Serves the connections that may have something to send, in turn.
-    fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) {
+    #[inline]
+    fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         while let Some(&index) = self.ready.front() {
             if let Some((connection, ctx)) = self.connection_at(now, index)
                 && connection.poll_transmit(&mut Ctx { out, ..ctx })
@@ -69,13 +91,14 @@ impl Endpoint {
                     self.ready.rotate_left(1);
                     self.turn = 0;
                 }
-                return;
+                return true;
             }
             self.ready.pop_front();
             self.turn = 0;
             self.slots.replace_ready(index, false);
             self.settle(index);
         }
+        false
     }
 
     /// A connection has said all: sets its timer, and forgets it where it is over.

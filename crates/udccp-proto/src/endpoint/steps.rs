@@ -66,7 +66,8 @@ impl Endpoint {
         //= 6773-3.3-5
         //= 6773-3.3-7
         // Inside UDP, the UDP checksum did the work (RFC 6773 section 3.3).
-        if datagram.dst.port() == 0 && !has_right_checksum(&view, datagram) {
+        let is_verified = datagram.dst.port() != 0 || self.config.receive_checksum_offload;
+        if !is_verified && !has_right_checksum(&view, datagram) {
             //= 4340-9.1-1
             //= 4340-9.1-2
             self.stats.bad_checksum += 1;

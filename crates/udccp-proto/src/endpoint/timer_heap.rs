@@ -36,6 +36,9 @@ impl TimerHeap {
                 let place = place as usize;
                 if self.heap[place].0 != at {
                     self.heap[place].0 = at;
+                    if self.heap.len() == 1 {
+                        return;
+                    }
                     self.up(place);
                     self.down(self.place[who as usize] as usize);
                 }

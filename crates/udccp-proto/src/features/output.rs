@@ -204,10 +204,12 @@ impl Negotiator {
     /// When `take_packet_request` can next be true; `None` while nothing waits.
     //= 4340-6.6.1-1
     //= 4340-6.6.3-3
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        if !self.open || self.phase == Phase::Handshake {
-            return None;
-        }
+        if !self.open || self.phase == Phase::Handshake { None } else { self.earliest_due() }
+    }
+
+    fn earliest_due(&self) -> Option<Instant> {
         let unknown = (!self.unknown.is_empty()).then_some(Instant::ZERO);
         let indices = 0..self.entries.len();
         let earliest = indices.filter_map(|i| self.due_at(i)).chain(unknown).min()?;

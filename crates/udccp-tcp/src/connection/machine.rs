@@ -15,7 +15,8 @@ impl Connection {
 impl Machine for Connection {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         let mut header = TcpHeader::default();
-        match header.read(&datagram.header, &datagram.payload, self.pseudo_in) {
+        let check = (!self.config.receive_checksum_offload).then_some(self.pseudo_in);
+        match header.read(&datagram.header, &datagram.payload, check) {
             Ok(data) if (header.dst_port, header.src_port) == self.ports => {
                 self.on_header(now, &header, data, datagram.ecn);
             }
@@ -44,7 +45,13 @@ impl Machine for Connection {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        self.next_datagram(now)
+        let mut datagram = None;
+        self.next_datagram(now, &mut datagram);
+        datagram
+    }
+
+    fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        self.next_datagram(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

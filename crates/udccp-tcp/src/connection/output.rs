@@ -12,31 +12,37 @@ const ARENA_BYTES: usize = 16 << 10;
 
 impl Connection {
     /// The next segment, if one may leave.
-    pub(super) fn next_datagram(&mut self, now: Instant) -> Option<Datagram> {
+    pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         if let Some(control) = self.control.take() {
-            return Some(self.control_segment(now, control));
+            self.control_segment(now, control, out);
+            return true;
         }
         if !self.state.is_synchronized() {
-            return None;
+            return false;
         }
         if let Some(segment) = self.send.next_segment(now) {
-            return Some(self.data_segment(now, segment));
+            self.data_segment(now, segment, out);
+            return true;
         }
-        self.recv.ack_due(now).then(|| {
+        let is_due = self.recv.ack_due(now);
+        if is_due {
             self.recv.stats.pure_acks += 1;
-            self.pure_ack(now, self.send.nxt())
-        })
+            self.pure_ack(now, self.send.nxt(), out);
+        }
+        is_due
     }
 
-    fn pure_ack(&mut self, now: Instant, offset: u64) -> Datagram {
-        self.acknowledge(now, offset, Flags::ACK, 0, Ecn::NotEct)
+    fn pure_ack(&mut self, now: Instant, offset: u64, out: &mut Option<Datagram>) {
+        self.acknowledge(now, offset, Flags::ACK, (0, Ecn::NotEct), out);
     }
 
-    fn control_segment(&mut self, now: Instant, control: Control) -> Datagram {
+    fn control_segment(&mut self, now: Instant, control: Control, out: &mut Option<Datagram>) {
         match control {
-            Control::Ack => return self.pure_ack(now, self.send.nxt()),
+            Control::Ack => return self.pure_ack(now, self.send.nxt(), out),
             // An old number with no data: the peer must answer with its window.
-            Control::Probe => return self.pure_ack(now, self.send.una().saturating_sub(1)),
+            Control::Probe => {
+                return self.pure_ack(now, self.send.una().saturating_sub(1), out);
+            }
             Control::Syn | Control::SynAck => {}
         }
         let flags = self.syn_flags(control);
@@ -53,10 +59,10 @@ impl Connection {
             window,
             options: self.syn_options(now, control),
         };
-        self.emit(&header, 0, Ecn::NotEct)
+        self.emit(&header, 0, Ecn::NotEct, out);
     }
 
-    fn data_segment(&mut self, now: Instant, segment: Segment) -> Datagram {
+    fn data_segment(&mut self, now: Instant, segment: Segment, out: &mut Option<Datagram>) {
         let mut flags = Flags::ACK;
         if segment.push {
             flags = flags.with(Flags::PSH);
@@ -73,7 +79,7 @@ impl Connection {
             flags = flags.with(Flags::FIN);
             self.step(now, Event::FinSent);
         }
-        self.acknowledge(now, segment.range.start, flags, segment.data, ecn)
+        self.acknowledge(now, segment.range.start, flags, (segment.data, ecn), out);
     }
 
     /// Any segment of a synchronised connection: all of them acknowledge.
@@ -83,14 +89,14 @@ impl Connection {
         now: Instant,
         offset: u64,
         flags: Flags,
-        data: u32,
-        ecn: Ecn,
-    ) -> Datagram {
+        (data, ecn): (u32, Ecn),
+        out: &mut Option<Datagram>,
+    ) {
         let echo = if self.echo_congestion { Flags::ECE } else { Flags::default() };
         let timestamps = self.agreed.timestamps;
         let timestamps = timestamps.then(|| (self.timestamp(now), self.recent_timestamp));
         let expected = self.recv.nxt();
-        let mut header = TcpHeader {
+        let header = TcpHeader {
             src_port: self.ports.0,
             dst_port: self.ports.1,
             seq: seq::to_wire(self.isn, offset),
@@ -102,12 +108,23 @@ impl Connection {
         self.last_ack_sent = expected;
         if !self.agreed.sack || !self.recv.has_blocks() {
             self.recv.on_ack_sent();
-            return self.emit(&header, data, ecn);
+            return self.emit(&header, data, ecn, out);
         }
+        self.acknowledge_blocks(header, data, ecn, out);
+    }
+
+    #[inline(never)]
+    fn acknowledge_blocks(
+        &mut self,
+        mut header: TcpHeader<'_>,
+        data: u32,
+        ecn: Ecn,
+        out: &mut Option<Datagram>,
+    ) {
         let blocks = self.blocks();
         header.options.sack = blocks.blocks();
         self.recv.on_ack_sent();
-        self.emit(&header, data, ecn)
+        self.emit(&header, data, ecn, out);
     }
 
     /// What is reported beside the acknowledgement number.
@@ -120,23 +137,19 @@ impl Connection {
         sack
     }
 
-    #[inline]
-    fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn) -> Datagram {
+    #[inline(always)]
+    fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
         let header = match header.usual_bytes(self.pseudo_out, data as usize) {
-            Some(bytes) => HeaderBytes::short(&bytes).unwrap_or_default(),
+            Some(bytes) => HeaderBytes::of(bytes),
             None => self.emit_any(header, data),
         };
-        Datagram {
-            src: self.raw_ip.0,
-            dst: self.raw_ip.1,
-            protocol: Datagram::TCP,
-            ecn,
-            header,
-            payload: Payload::Zeros(data),
-        }
+        let (src, dst) = self.raw_ip;
+        let payload = Payload::Zeros(data);
+        *out = Some(Datagram { src, dst, protocol: Datagram::TCP, ecn, header, payload });
     }
 
     /// A header with other options than timestamps alone.
+    #[inline(never)]
     fn emit_any(&mut self, header: &TcpHeader<'_>, data: u32) -> HeaderBytes {
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
             self.arena.reserve(ARENA_BYTES);

@@ -107,6 +107,8 @@ pub(crate) struct SendSide {
     pace_until: Instant,
     /// Whether a segment waits for `pace_until`.
     paced: bool,
+    /// Whether new data waits for the congestion window, since the last acknowledgement or timeout.
+    blocked: bool,
     cwr_owed: bool,
     stats: SendStats,
     limits: Limits,
@@ -165,6 +167,7 @@ impl SendSide {
             last_sent: Instant::ZERO,
             pace_until: Instant::ZERO,
             paced: false,
+            blocked: false,
             cwr_owed: false,
             stats: SendStats::default(),
             limits,
@@ -181,6 +184,7 @@ impl SendSide {
         rtt: Option<Duration>,
     ) {
         self.mss = payload;
+        self.blocked = false;
         self.board.set_mss(payload);
         self.window_end = self.window_end.max(window_end);
         self.unanswered = 0;
@@ -212,6 +216,7 @@ impl SendSide {
 
     /// Ends the stream after what was written.
     pub(crate) fn close(&mut self) {
+        self.blocked = false;
         self.fin = true;
         self.board.set_fin(self.end());
     }

@@ -33,7 +33,7 @@ impl SendSide {
     #[inline]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         self.paced = now < self.pace_until;
-        if self.paced {
+        if self.paced || self.blocked {
             return None;
         }
         match self.phase {
@@ -109,6 +109,8 @@ impl SendSide {
             }
             Err(Blocked::Window) => {
                 self.cwnd_limited_below = self.board.nxt();
+                // Nothing but an acknowledgement or a timeout changes that in these phases.
+                self.blocked = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
                 return None;
             }
         };
@@ -208,6 +210,7 @@ impl SendSide {
 
     /// A timer may have expired; true when a window probe is to be sent.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
+        self.blocked = false;
         if now >= self.rto_deadline {
             self.on_rto(now);
         }

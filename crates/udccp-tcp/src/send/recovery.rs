@@ -17,6 +17,11 @@ impl SendSide {
     /// Takes in an acknowledgement with `una <= ack <= nxt`.
     pub(crate) fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>) {
         let before = self.board.una();
+        self.blocked = false;
+        if self.has_no_news(info) {
+            self.unanswered = 0;
+            return;
+        }
         let in_flight = self.times.count();
         let pipe = if self.observer.is_some() { self.board.pipe() } else { 0 };
         if info.window_end > self.window_end {
@@ -59,6 +64,17 @@ impl SendSide {
         {
             self.enter_recovery(now);
         }
+    }
+
+    /// Whether nothing is in flight that `info` could speak of, as at an end that only receives.
+    #[inline]
+    fn has_no_news(&self, info: &AckInfo<'_>) -> bool {
+        let is_idle = self.board.flight() == 0 && info.window_end <= self.window_end;
+        is_idle
+            && info.blocks.is_empty()
+            && self.dup_acks == 0
+            && self.observer.is_none()
+            && matches!(self.phase, Phase::Open)
     }
 
     /// RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or

@@ -89,12 +89,12 @@ impl<'a> TcpHeader<'a> {
         let (src, dst) = (datagram.src.ip(), datagram.dst.ip());
         let pseudo = Sum::pseudo_header(src, dst, datagram.protocol);
         let mut header = Self::default();
-        let data = header.read(&datagram.header, &datagram.payload, pseudo)?;
+        let data = header.read(&datagram.header, &datagram.payload, Some(pseudo))?;
         Ok((header, data))
     }
 
-    /// Reads a header and checks the checksum over header, rest of `bytes` and `payload`.
-    /// Returns the number of data bytes in the segment.
+    /// Reads a header and, where the sum of the pseudo-header is given, checks the checksum over
+    /// header, rest of `bytes` and `payload`. Returns the number of data bytes in the segment.
     ///
     /// The fields are written where they stay: moving the whole value costs more than reading it.
     #[inline]
@@ -102,23 +102,14 @@ impl<'a> TcpHeader<'a> {
         &mut self,
         bytes: &'a [u8],
         payload: &Payload,
-        pseudo: Sum,
+        pseudo: Option<Sum>,
     ) -> Result<usize, WireError> {
         let (fixed, rest) =
             bytes.split_first_chunk::<FIXED_HEADER>().ok_or(WireError::Truncated)?;
         let data_offset = usize::from(fixed[12] >> 4) * 4;
         let options_len = data_offset.checked_sub(FIXED_HEADER).ok_or(WireError::DataOffset)?;
         let options = rest.get(..options_len).ok_or(WireError::Truncated)?;
-        let mut sum = pseudo.add_length(bytes.len() + payload.len());
-        sum = match <&[u8; USUAL]>::try_from(bytes) {
-            // The size of nearly every segment, known to the compiler.
-            Ok(usual) => sum.add(usual),
-            Err(_) => sum.add(bytes),
-        };
-        if let Payload::Bytes(data) = payload {
-            sum = add_after(sum, bytes.len(), data);
-        }
-        if sum.finish() != 0 {
+        if pseudo.is_some_and(|pseudo| !is_intact(bytes, payload, pseudo)) {
             return Err(WireError::Checksum);
         }
         let half = |i: usize| u16::from_be_bytes([fixed[i], fixed[i + 1]]);
@@ -188,6 +179,21 @@ impl<'a> TcpHeader<'a> {
     }
 }
 
+/// Whether the checksum over pseudo-header, header and data is right.
+#[inline]
+fn is_intact(bytes: &[u8], payload: &Payload, pseudo: Sum) -> bool {
+    let mut sum = pseudo.add_length(bytes.len() + payload.len());
+    sum = match <&[u8; USUAL]>::try_from(bytes) {
+        // The size of nearly every segment, known to the compiler.
+        Ok(usual) => sum.add(usual),
+        Err(_) => sum.add(bytes),
+    };
+    if let Payload::Bytes(data) = payload {
+        sum = add_after(sum, bytes.len(), data);
+    }
+    sum.finish() == 0
+}
+
 /// Writes the fixed header with the checksum for `sum`. Eight bytes at a time: a header put
 /// together in smaller pieces elsewhere would have to wait for them on its way here.
 #[inline]
@@ -228,7 +234,7 @@ mod tests {
 
     fn parse<'a>(bytes: &'a [u8], p: &Payload) -> Result<(TcpHeader<'a>, usize), WireError> {
         let mut header = TcpHeader::default();
-        header.read(bytes, p, pseudo()).map(|data| (header, data))
+        header.read(bytes, p, Some(pseudo())).map(|data| (header, data))
     }
 
     fn example() -> TcpHeader<'static> {

@@ -222,7 +222,20 @@ struct Evidence {
 
 impl Evidence {
     /// Adds the newest of a run, `wanted` at most; returns how many are still wanted.
-    fn add_run(&mut self, newest: Seqno, oldest: Seqno, mut wanted: usize) -> usize {
+    #[inline]
+    fn add_run(&mut self, newest: Seqno, oldest: Seqno, wanted: usize) -> usize {
+        let is_newest = self.known == 0 || newest.at_least(self.newest[0]);
+        let is_long = newest.distance_from(oldest) >= NUMDUPACK as i64 - 1;
+        if is_newest && is_long && wanted == NUMDUPACK {
+            // The normal case: nothing known before counts any more.
+            self.newest = [newest, newest.sub(1), newest.sub(2)];
+            self.known = NUMDUPACK;
+            return 0;
+        }
+        self.add_each(newest, oldest, wanted)
+    }
+
+    fn add_each(&mut self, newest: Seqno, oldest: Seqno, mut wanted: usize) -> usize {
         let mut seq = newest;
         while wanted > 0 && seq.at_least(oldest) {
             self.add(seq);

@@ -52,7 +52,15 @@ impl Connection {
     }
 
     /// Length of the message that leaves next; reports those that grew too old.
+    #[inline]
     fn front_len(&mut self, ctx: &mut Ctx<'_>) -> Option<usize> {
+        match self.send_queue.has_deadlines() {
+            false => self.send_queue.next_len(),
+            true => self.front_len_in_time(ctx),
+        }
+    }
+
+    fn front_len_in_time(&mut self, ctx: &mut Ctx<'_>) -> Option<usize> {
         let mut thrown = Vec::new();
         let size = self.send_queue.front_len(ctx.now, &mut |t| thrown.push(t));
         if !thrown.is_empty() {

@@ -121,7 +121,7 @@ impl Connection {
             return None;
         }
         let bytes = header.plain_data(&self.pseudo, zeros as usize)?;
-        HeaderBytes::short(&bytes)
+        Some(HeaderBytes::of(bytes))
     }
 
     /// Data and acknowledgements are congestion controlled, and may be marked; ECT(0), since
