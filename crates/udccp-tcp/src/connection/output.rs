@@ -116,13 +116,14 @@ impl Connection {
     #[inline(never)]
     fn acknowledge_blocks(
         &mut self,
-        mut header: TcpHeader<'_>,
+        usual: TcpHeader<'_>,
         data: u32,
         ecn: Ecn,
         out: &mut Option<Datagram>,
     ) {
         let blocks = self.blocks();
-        header.options.sack = blocks.blocks();
+        let options = TcpOptions { sack: blocks.blocks(), ..usual.options };
+        let header = TcpHeader { options, ..usual };
         self.recv.on_ack_sent();
         self.emit(&header, data, ecn, out);
     }
