@@ -1,0 +1,58 @@
+//! What can go wrong, and what to do about it.
+
+use std::sync::Arc;
+
+use crate::sdp::SdpError;
+
+/// An error of an RTP session. Its text says what happened; [`Error::advice`] says what to do.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The payload type has more than 7 bits, or RTCP could not be told from it.
+    #[error("payload type {0} cannot be used here")]
+    PayloadType(u8),
+    /// A clock rate of zero.
+    #[error("the RTP clock needs a rate above zero")]
+    ClockRate,
+    /// The payload does not fit a packet of this path.
+    #[error("a payload of {len} bytes is over the maximum of {max} bytes for this path")]
+    PayloadTooLarge {
+        /// Bytes offered.
+        len: usize,
+        /// Bytes that fit.
+        max: usize,
+    },
+    /// Partial checksums and authentication exclude one another.
+    #[error("partial checksums cannot be used with the profile {0}")]
+    PartialChecksum(crate::sdp::Profile),
+    /// A session description cannot be used.
+    #[error(transparent)]
+    Sdp(#[from] SdpError),
+    /// The system gives no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(String),
+    /// The DCCP connection below.
+    #[error(transparent)]
+    Dccp(Arc<udccp::Error>),
+}
+
+impl Error {
+    /// What to do about it, as one sentence for a person.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::PayloadType(_) => "use 0 to 63 or 96 to 127 (RFC 5761 section 4)",
+            Self::ClockRate => "give the sampling rate of the payload format",
+            Self::PayloadTooLarge { .. } => "cut the frame as its payload format describes",
+            Self::PartialChecksum(_) => "use full checksums, or a profile without authentication",
+            Self::Sdp(_) => "change the line that the message names",
+            Self::Random(_) => "see what the system says",
+            Self::Dccp(below) => below.advice(),
+        }
+    }
+}
+
+impl From<udccp::Error> for Error {
+    fn from(e: udccp::Error) -> Self {
+        Self::Dccp(Arc::new(e))
+    }
+}

@@ -1,0 +1,160 @@
+//! What is known of a source that we hear: RFC 3550 appendices A.1, A.3 and A.8.
+
+/// A jump ahead of up to this is loss, beyond it the sender has started anew.
+const MAX_DROPOUT: u16 = 3000;
+/// A step back of up to this is disorder.
+const MAX_MISORDER: u16 = 100;
+const SEQUENCE_MOD: u32 = 1 << 16;
+
+/// Reception of one source.
+#[derive(Clone, Debug)]
+pub(crate) struct Reception {
+    max_seq: u16,
+    /// Shifted count of wraps of the sequence number.
+    cycles: u32,
+    base: u32,
+    /// The number after one that jumped: when it comes, the sender has started anew.
+    bad_seq: u32,
+    received: u32,
+    expected_prior: u32,
+    received_prior: u32,
+    transit: Option<i64>,
+    /// In units of 1/16 of the RTP clock.
+    jitter: u64,
+}
+
+impl Reception {
+    pub(crate) fn new(seq: u16) -> Self {
+        Self {
+            max_seq: seq.wrapping_sub(1),
+            cycles: if seq == 0 { 0_u32.wrapping_sub(SEQUENCE_MOD) } else { 0 },
+            base: u32::from(seq),
+            bad_seq: SEQUENCE_MOD + 1,
+            received: 0,
+            expected_prior: 0,
+            received_prior: 0,
+            transit: None,
+            jitter: 0,
+        }
+    }
+
+    /// Counts a packet that came at `arrival` (in units of the RTP clock). Its extended sequence
+    /// number; `None` if it is not believed.
+    pub(crate) fn packet(&mut self, seq: u16, timestamp: u32, arrival: u32) -> Option<u32> {
+        let extended = self.sequence(seq)?;
+        self.received += 1;
+        let transit = i64::from(arrival.wrapping_sub(timestamp) as i32);
+        if let Some(before) = self.transit.replace(transit) {
+            let d = (transit - before).unsigned_abs().min(u64::from(u32::MAX));
+            self.jitter = self.jitter + d - ((self.jitter + 8) >> 4);
+        }
+        Some(extended)
+    }
+
+    fn sequence(&mut self, seq: u16) -> Option<u32> {
+        let ahead = seq.wrapping_sub(self.max_seq);
+        if ahead < MAX_DROPOUT {
+            if seq < self.max_seq {
+                self.cycles = self.cycles.wrapping_add(SEQUENCE_MOD);
+            }
+            self.max_seq = seq;
+        } else if ahead <= u16::MAX - MAX_MISORDER {
+            if u32::from(seq) != self.bad_seq {
+                self.bad_seq = (u32::from(seq) + 1) & (SEQUENCE_MOD - 1);
+                return None;
+            }
+            *self = Self { transit: self.transit, jitter: self.jitter, ..Self::new(seq) };
+            return self.sequence(seq);
+        } else if seq > self.max_seq {
+            // Late, from before the last wrap.
+            return Some(self.cycles.wrapping_sub(SEQUENCE_MOD).wrapping_add(u32::from(seq)));
+        }
+        Some(self.cycles.wrapping_add(u32::from(seq)))
+    }
+
+    /// The highest sequence number with its wraps.
+    pub(crate) fn highest(&self) -> u32 {
+        self.cycles.wrapping_add(u32::from(self.max_seq))
+    }
+
+    fn expected(&self) -> u32 {
+        self.highest().wrapping_sub(self.base).wrapping_add(1)
+    }
+
+    pub(crate) fn received(&self) -> u32 {
+        self.received
+    }
+
+    /// Packets lost so far; negative when copies came.
+    pub(crate) fn lost(&self) -> i64 {
+        i64::from(self.expected()) - i64::from(self.received)
+    }
+
+    /// Mean deviation of the transit time, in units of the RTP clock.
+    pub(crate) fn jitter(&self) -> u32 {
+        u32::try_from(self.jitter >> 4).unwrap_or(u32::MAX)
+    }
+
+    /// The fraction lost since the last call, in 1/256.
+    pub(crate) fn fraction_lost(&mut self) -> u8 {
+        let expected = self.expected().wrapping_sub(self.expected_prior);
+        let received = self.received - self.received_prior;
+        (self.expected_prior, self.received_prior) = (self.expected(), self.received);
+        match expected.checked_sub(received) {
+            Some(lost) if expected > 0 => {
+                u8::try_from((u64::from(lost) << 8) / u64::from(expected)).unwrap_or(u8::MAX)
+            }
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_is_what_is_missing_below_the_highest() {
+        let mut r = Reception::new(10);
+        for seq in [10, 11, 13, 12, 16, 17, 19] {
+            r.packet(seq, 0, 0);
+        }
+        assert_eq!((r.lost(), r.received(), r.highest()), (3, 7, 19));
+        assert_eq!(r.fraction_lost(), (3 * 256 / 10) as u8);
+        assert_eq!(r.fraction_lost(), 0, "nothing was expected since");
+        r.packet(20, 0, 0);
+        assert_eq!(r.fraction_lost(), 0);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let mut r = Reception::new(65_534);
+        let seen: Vec<_> = [65_534, 65_535, 0, 1, 65_533].map(|s| r.packet(s, 0, 0)).into();
+        assert_eq!(seen, [65_534, 65_535, 65_536, 65_537, 65_533].map(Some));
+        assert_eq!(r.highest(), 65_537);
+        let mut first = Reception::new(0);
+        assert_eq!(first.packet(0, 0, 0), Some(0));
+        assert_eq!((first.highest(), first.lost()), (0, 0));
+    }
+
+    #[test]
+    fn a_jump_is_believed_the_second_time() {
+        let mut r = Reception::new(1);
+        r.packet(1, 0, 0);
+        assert_eq!(r.packet(40_000, 0, 0), None);
+        assert_eq!(r.packet(40_001, 0, 0), Some(40_001));
+        assert_eq!((r.lost(), r.received()), (0, 1));
+    }
+
+    /// RFC 3550 appendix A.8, computed by hand: J += (|D| - J) / 16.
+    #[test]
+    fn jitter_is_the_smoothed_deviation_of_transit() {
+        let mut r = Reception::new(0);
+        for (n, late) in [0, 0, 160, 0].into_iter().enumerate() {
+            let n = n as u32;
+            r.packet(n as u16, n * 160, 5000 + n * 160 + late);
+        }
+        // 160/16 = 10, then 10 + (160 - 10)/16 = 19.4.
+        assert_eq!(r.jitter(), 19);
+    }
+}

@@ -1,0 +1,319 @@
+//! RTP and RTCP packets as values: parsed from what arrives, built from what is known.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rtcp_types::prelude::*;
+use rtcp_types::{
+    Bye, Compound, Packet as Rtcp, ReceiverReport, ReportBlock, Sdes, SdesChunk, SdesItem,
+    SenderReport,
+};
+use rtp_types::{RtpPacket, RtpPacketBuilder};
+
+/// Something that arrived.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Media.
+    Packet(Packet),
+    /// What another participant says of what it sends, and of what it hears.
+    Report(Report),
+    /// A source leaves.
+    Bye {
+        /// The source.
+        ssrc: u32,
+        /// Why, if it says so.
+        reason: Option<String>,
+    },
+}
+
+/// An RTP packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The source; there may be several on one connection.
+    pub ssrc: u32,
+    /// Sequence number with its wraps counted.
+    pub sequence: u32,
+    /// In units of the RTP clock.
+    pub timestamp: u32,
+    /// What it marks depends on the payload format.
+    pub marker: bool,
+    /// Payload format.
+    pub payload_type: u8,
+    /// The sources that a mixer put together.
+    pub contributors: Vec<u32>,
+    /// The media.
+    pub payload: Bytes,
+}
+
+/// A sender or receiver report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Who reports.
+    pub ssrc: u32,
+    /// What it has sent, if it sends.
+    pub sender: Option<SenderInfo>,
+    /// What it hears, source by source.
+    pub blocks: Vec<Block>,
+}
+
+/// What a source says that it has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderInfo {
+    /// Wall clock time in the format of NTP (32 bits of seconds since 1900, 32 of fraction).
+    pub ntp: u64,
+    /// The same instant in units of the RTP clock.
+    pub rtp_timestamp: u32,
+    /// Packets since it began.
+    pub packets: u32,
+    /// Bytes of payload since it began.
+    pub octets: u32,
+}
+
+/// What a participant hears of a source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// The source.
+    pub ssrc: u32,
+    /// Lost since its last report, 0 to 1.
+    pub fraction_lost: f64,
+    /// Lost since it began; negative when copies came.
+    pub lost: i32,
+    /// Highest sequence number with its wraps.
+    pub highest_sequence: u32,
+    /// Mean deviation of the transit time, in units of the RTP clock.
+    pub jitter: u32,
+    /// Round-trip time, where the block is about us and answers a report of ours.
+    pub rtt: Option<Duration>,
+    /// Middle 32 bits of the NTP time of the last sender report.
+    pub(crate) last_report: u32,
+    /// Time since then, in 1/65536 s.
+    pub(crate) delay: u32,
+}
+
+/// Whether a packet on a shared connection is RTCP (RFC 5761 section 4).
+//= 5762-4.3-1
+pub(crate) fn is_rtcp(packet: &[u8]) -> bool {
+    packet.get(1).is_some_and(|&second| (192..=223).contains(&second))
+}
+
+/// An RTP packet with a header of 12 bytes: no extension, no contributors.
+//= 5762-4.1-2
+//= 5762-4.1-5
+pub(crate) fn rtp(
+    ssrc: u32,
+    (payload_type, marker): (u8, bool),
+    sequence: u16,
+    timestamp: u32,
+    payload: &[u8],
+) -> Bytes {
+    let builder: RtpPacketBuilder<&[u8], &[u8]> = RtpPacketBuilder::new()
+        .payload_type(payload_type)
+        .marker_bit(marker)
+        .sequence_number(sequence)
+        .timestamp(timestamp)
+        .ssrc(ssrc)
+        .payload(payload);
+    // The payload type was checked; nothing else can be wrong.
+    builder.write_vec_unchecked().into()
+}
+
+/// The packet of a source, but for the wraps of its sequence number; `None` if it is no RTP.
+pub(crate) fn parse_rtp(bytes: &Bytes) -> Option<Packet> {
+    let parsed = RtpPacket::parse(bytes).ok()?;
+    Some(Packet {
+        ssrc: parsed.ssrc(),
+        sequence: u32::from(parsed.sequence_number()),
+        timestamp: parsed.timestamp(),
+        marker: parsed.marker_bit(),
+        payload_type: parsed.payload_type(),
+        contributors: parsed.csrc().collect(),
+        payload: bytes.slice_ref(parsed.payload()),
+    })
+}
+
+/// What a compound packet says; `None` if it is no RTCP.
+pub(crate) fn parse_rtcp(bytes: &[u8]) -> Option<Vec<Heard>> {
+    let mut heard = Vec::new();
+    for packet in Compound::parse(bytes).ok()? {
+        match packet.ok()? {
+            Rtcp::Sr(sr) => heard.push(Heard::Event(Event::Report(Report {
+                ssrc: sr.ssrc(),
+                sender: Some(SenderInfo {
+                    ntp: sr.ntp_timestamp(),
+                    rtp_timestamp: sr.rtp_timestamp(),
+                    packets: sr.packet_count(),
+                    octets: sr.octet_count(),
+                }),
+                blocks: sr.report_blocks().map(|b| block(&b)).collect(),
+            }))),
+            Rtcp::Rr(rr) => heard.push(Heard::Event(Event::Report(Report {
+                ssrc: rr.ssrc(),
+                sender: None,
+                blocks: rr.report_blocks().map(|b| block(&b)).collect(),
+            }))),
+            Rtcp::Sdes(sdes) => {
+                for chunk in sdes.chunks() {
+                    let name = chunk.items().find(|item| item.type_() == SdesItem::CNAME);
+                    let name = name.and_then(|item| item.get_value_string().ok());
+                    heard.extend(name.map(|name| Heard::Name(chunk.ssrc(), name)));
+                }
+            }
+            Rtcp::Bye(bye) => {
+                let reason = bye.get_reason_string().and_then(Result::ok);
+                heard.extend(
+                    bye.ssrcs()
+                        .map(|ssrc| Heard::Event(Event::Bye { ssrc, reason: reason.clone() })),
+                );
+            }
+            // Kinds that we do not know are skipped (RFC 3550 section 6.1).
+            _ => {}
+        }
+    }
+    Some(heard)
+}
+
+/// A part of a compound packet.
+pub(crate) enum Heard {
+    Event(Event),
+    Name(u32, String),
+}
+
+fn block(b: &ReportBlock<'_>) -> Block {
+    // 24 bits with a sign.
+    let lost = (b.cumulative_lost() << 8) as i32 >> 8;
+    Block {
+        ssrc: b.ssrc(),
+        fraction_lost: f64::from(b.fraction_lost()) / 256.0,
+        lost,
+        highest_sequence: b.extended_sequence_number(),
+        jitter: b.interarrival_jitter(),
+        rtt: None,
+        last_report: b.last_sender_report_timestamp(),
+        delay: b.delay_since_last_sender_report_timestamp(),
+    }
+}
+
+/// A report block about a source that we hear.
+pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBuilder {
+    let lost = b.lost.clamp(-0x80_0000, 0x7f_ffff) as u32 & 0xff_ffff;
+    ReportBlock::builder(b.ssrc)
+        .fraction_lost(fraction)
+        .cumulative_lost(lost)
+        .extended_sequence_number(b.highest_sequence)
+        .interarrival_jitter(b.jitter)
+        .last_sender_report_timestamp(b.last_report)
+        .delay_since_last_sender_report_timestamp(b.delay)
+}
+
+/// A compound packet: the report of a sender or of a receiver, our name, and a goodbye at the end.
+/// No extended reports: DCCP's acknowledgements say as much (RFC 5762 section 4.2).
+//= 5762-4.2-3
+pub(crate) fn compound(
+    ssrc: u32,
+    sender: Option<SenderInfo>,
+    blocks: Vec<rtcp_types::ReportBlockBuilder>,
+    name: &str,
+    bye: Option<&str>,
+) -> Option<Bytes> {
+    let builder = Compound::builder();
+    let mut builder = match sender {
+        Some(s) => {
+            let sr = SenderReport::builder(ssrc)
+                .ntp_timestamp(s.ntp)
+                .rtp_timestamp(s.rtp_timestamp)
+                .packet_count(s.packets)
+                .octet_count(s.octets);
+            builder.add_packet(blocks.into_iter().fold(sr, |sr, b| sr.add_report_block(b)))
+        }
+        None => {
+            let rr = ReceiverReport::builder(ssrc);
+            builder.add_packet(blocks.into_iter().fold(rr, |rr, b| rr.add_report_block(b)))
+        }
+    };
+    let cname = SdesItem::builder(SdesItem::CNAME, name);
+    builder =
+        builder.add_packet(Sdes::builder().add_chunk(SdesChunk::builder(ssrc).add_item(cname)));
+    if let Some(reason) = bye {
+        builder = builder.add_packet(Bye::builder().add_source(ssrc).reason(reason));
+    }
+    let mut packet = vec![0; builder.calculate_size().ok()?];
+    builder.write_into(&mut packet).ok()?;
+    Some(packet.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= 5762-4.1-2 test
+    #[test]
+    fn a_packet_reads_as_it_was_written() {
+        let bytes = rtp(7, (96, true), 65_535, 1 << 31, b"media");
+        assert_eq!(bytes.len(), 12 + 5);
+        let packet = parse_rtp(&bytes).unwrap();
+        assert_eq!((packet.ssrc, packet.sequence, packet.timestamp), (7, 65_535, 1 << 31));
+        assert_eq!((packet.marker, packet.payload_type), (true, 96));
+        assert_eq!(packet.payload, &b"media"[..]);
+        assert!(packet.contributors.is_empty());
+    }
+
+    //= 5762-4.1-5 test
+    #[test]
+    fn no_extension_is_ever_sent() {
+        let bytes = rtp(7, (0, false), 1, 1, b"media");
+        assert!(RtpPacket::parse(&bytes).unwrap().extension().is_none());
+    }
+
+    //= 5762-4.3-1 test
+    //= 5762-4.2-3 test
+    #[test]
+    fn a_compound_packet_holds_report_name_and_goodbye_and_nothing_else() {
+        let info = SenderInfo { ntp: 5 << 32, rtp_timestamp: 9, packets: 3, octets: 480 };
+        let heard = Block {
+            ssrc: 4,
+            fraction_lost: 0.25,
+            lost: -2,
+            highest_sequence: 70_000,
+            jitter: 19,
+            rtt: None,
+            last_report: 1,
+            delay: 2,
+        };
+        let bytes =
+            compound(7, Some(info), vec![report_block(&heard, 64)], "me@here", Some("done"));
+        let bytes = bytes.unwrap();
+        assert!(is_rtcp(&bytes) && !is_rtcp(&rtp(7, (96, true), 1, 1, b"x")));
+        let types: Vec<u8> = Compound::parse(&bytes)
+            .unwrap()
+            .map(|p| match p.unwrap() {
+                Rtcp::Sr(_) => 200,
+                Rtcp::Rr(_) => 201,
+                Rtcp::Sdes(_) => 202,
+                Rtcp::Bye(_) => 203,
+                _ => 0,
+            })
+            .collect();
+        assert_eq!(types, [200, 202, 203]);
+        let heard_back = parse_rtcp(&bytes).unwrap();
+        let [Heard::Event(Event::Report(report)), Heard::Name(7, name), Heard::Event(bye)] =
+            &heard_back[..]
+        else {
+            panic!("{} parts", heard_back.len());
+        };
+        assert_eq!((report.sender, &report.blocks[..]), (Some(info), &[heard][..]));
+        assert_eq!(name, "me@here");
+        assert_eq!(*bye, Event::Bye { ssrc: 7, reason: Some("done".into()) });
+    }
+
+    #[test]
+    fn damaged_packets_are_no_packets() {
+        let whole = compound(7, None, Vec::new(), "me", Some("x")).unwrap();
+        for len in 0..whole.len() {
+            let _ = parse_rtcp(&whole[..len]);
+            let _ = parse_rtp(&whole.slice(..len));
+        }
+        assert!(parse_rtcp(&whole[..whole.len() - 1]).is_none());
+        assert!(parse_rtp(&Bytes::from_static(b"short")).is_none());
+    }
+}

@@ -1,0 +1,409 @@
+//! An RTP session over one DCCP connection, or over two.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use udccp::{Connection, Outgoing};
+
+use crate::Error;
+use crate::reports::{Event, is_rtcp};
+use crate::sdp::Profile;
+use crate::state::{SessionStats, Setup, State};
+
+/// Header of an RTP packet without contributors or extension.
+const HEADER_BYTES: usize = 12;
+/// RFC 5762 section 4.1: an idle connection sends something so often.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// RFC 3550 section 6.2: the recommended least interval of RTCP.
+const LEAST_INTERVAL: Duration = Duration::from_secs(5);
+/// RTP packets older than this are of no use, unless set otherwise.
+const LIFETIME: Duration = Duration::from_millis(200);
+/// G.711 with its headers, unless set otherwise.
+const BANDWIDTH_BITS_PER_SEC: u32 = 80_000;
+/// RTCP goes before media that waits.
+const RTCP_PRIORITY: u8 = 1;
+/// Checksum Coverage: DCCP's header and options, and the 3 words of the RTP header (RFC 4340
+/// section 9.2).
+const RTP_HEADER_COVERAGE: u8 = 1 + (HEADER_BYTES / 4) as u8;
+/// Seconds from NTP's epoch, 1900, to that of Unix.
+const NTP_UNIX_SECONDS: u64 = 2_208_988_800;
+
+/// Settings of a session.
+#[derive(Clone, Debug)]
+pub struct RtpOptions {
+    payload_type: u8,
+    clock_rate: u32,
+    lifetime: Duration,
+    bandwidth: u32,
+    least_interval: Duration,
+    keep_alive: Duration,
+    name: Option<String>,
+    ssrc: Option<u32>,
+}
+
+impl RtpOptions {
+    /// For a payload type (RFC 3551 section 6 has the fixed ones) and the rate of its clock.
+    pub fn new(payload_type: u8, clock_rate: u32) -> Self {
+        Self {
+            payload_type,
+            clock_rate,
+            lifetime: LIFETIME,
+            bandwidth: BANDWIDTH_BITS_PER_SEC,
+            least_interval: LEAST_INTERVAL,
+            keep_alive: KEEP_ALIVE,
+            name: None,
+            ssrc: None,
+        }
+    }
+
+    /// How long a packet may wait for congestion control before it is dropped (default 200 ms).
+    #[must_use]
+    pub fn lifetime(mut self, lifetime: Duration) -> Self {
+        self.lifetime = lifetime;
+        self
+    }
+
+    /// The session bandwidth in bits per second, headers included; RTCP takes 5 % of it
+    /// (default 80,000).
+    #[must_use]
+    pub fn bandwidth(mut self, bits_per_sec: u32) -> Self {
+        self.bandwidth = bits_per_sec;
+        self
+    }
+
+    /// The least interval of RTCP (default 5 s, RFC 3550 section 6.2; profiles with feedback
+    /// allow less). Reports are half as far apart at the beginning and vary by chance.
+    #[must_use]
+    pub fn least_interval(mut self, interval: Duration) -> Self {
+        self.least_interval = interval;
+        self
+    }
+
+    /// Idle time after which an empty packet keeps NAT bindings open (default 15 s).
+    #[must_use]
+    pub fn keep_alive(mut self, idle: Duration) -> Self {
+        self.keep_alive = idle;
+        self
+    }
+
+    /// Our canonical name, `user@host` (default: a random one, RFC 7022).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Our source identifier (default: random).
+    #[must_use]
+    pub fn ssrc(mut self, ssrc: u32) -> Self {
+        self.ssrc = Some(ssrc);
+        self
+    }
+
+    fn setup(&self) -> Result<Setup, Error> {
+        // RFC 5761 section 4: 64 to 95 look like RTCP.
+        if self.payload_type > 127 || (64..96).contains(&self.payload_type) {
+            return Err(Error::PayloadType(self.payload_type));
+        }
+        if self.clock_rate == 0 {
+            return Err(Error::ClockRate);
+        }
+        let random = || getrandom::u32().map_err(|e| Error::Random(e.to_string()));
+        let name = match &self.name {
+            Some(name) => name.chars().take(255).collect(),
+            None => format!("{:08x}{:08x}{:08x}", random()?, random()?, random()?),
+        };
+        Ok(Setup {
+            ssrc: self.ssrc.map_or_else(random, Ok)?,
+            sequence: random()? as u16,
+            timestamp_offset: random()?,
+            name,
+            payload_type: self.payload_type,
+            clock_rate: self.clock_rate,
+            bandwidth: self.bandwidth,
+            minimum: self.least_interval,
+        })
+    }
+}
+
+/// Settings of a connection whose payload format makes use of damaged data: the checksum covers
+/// the headers of DCCP and RTP only, on what we send and at least on what we accept. Both ends
+/// need it. Give it to the connection or the listener of the session.
+///
+/// # Errors
+/// [`Error::PartialChecksum`] for a profile with authentication, which damage breaks.
+//= 5762-4.1-6
+//= 5762-4.1-7
+//= 5762-4.1-8
+//= 5762-4.5-1
+//= 5762-6-1
+//= 5762-6-2
+pub fn partial_checksums(
+    options: udccp::Options,
+    profile: Profile,
+) -> Result<udccp::Options, Error> {
+    if profile.is_secure() {
+        return Err(Error::PartialChecksum(profile));
+    }
+    Ok(options.send_cscov(RTP_HEADER_COVERAGE).min_cscov(RTP_HEADER_COVERAGE))
+}
+
+/// An RTP session (RFC 3550) over DCCP (RFC 5762).
+///
+/// Every method takes `&self`, so that one task may send and another receive. Reports are sent in
+/// the background; what the others report is received like media, by [`Self::recv`]. Media counts
+/// as arrived when `recv` takes it: a task that reads late measures its own lateness as jitter.
+/// Dropping the session closes its connections in order; [`Self::close`] says BYE before.
+#[derive(Debug)]
+pub struct RtpSession {
+    shared: Arc<Shared>,
+    lifetime: Duration,
+    pending: Mutex<VecDeque<Event>>,
+    rtcp_ended: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    rtp: Connection,
+    /// `None`: RTCP goes over the connection of RTP.
+    rtcp: Option<Connection>,
+    state: Mutex<State>,
+    keep_alive: Duration,
+}
+
+impl RtpSession {
+    /// A session with RTP and RTCP on one connection, as RFC 5762 section 4.3 recommends.
+    ///
+    /// # Errors
+    /// A setting that cannot be used.
+    //= 5762-4.3-1
+    pub fn new(connection: Connection, options: &RtpOptions) -> Result<Self, Error> {
+        Self::start(connection, None, options)
+    }
+
+    /// A session with RTCP on a connection of its own, for payload types that RTCP's could be
+    /// mistaken for, or a peer that cannot share.
+    ///
+    /// # Errors
+    /// A setting that cannot be used.
+    //= 5762-5.4-3
+    pub fn with_rtcp(
+        rtp: Connection,
+        rtcp: Connection,
+        options: &RtpOptions,
+    ) -> Result<Self, Error> {
+        Self::start(rtp, Some(rtcp), options)
+    }
+
+    fn start(
+        rtp: Connection,
+        rtcp: Option<Connection>,
+        options: &RtpOptions,
+    ) -> Result<Self, Error> {
+        let state = Mutex::new(State::new(options.setup()?, Instant::now()));
+        let shared = Arc::new(Shared { rtp, rtcp, state, keep_alive: options.keep_alive });
+        tokio::spawn(reports(Arc::downgrade(&shared)));
+        tokio::spawn(keep_alive(Arc::downgrade(&shared), false));
+        if shared.rtcp.is_some() {
+            tokio::spawn(keep_alive(Arc::downgrade(&shared), true));
+        }
+        Ok(Self {
+            shared,
+            lifetime: options.lifetime,
+            pending: Mutex::default(),
+            rtcp_ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Sends a payload as one packet. `timestamp` counts in units of the clock from any start; a
+    /// random offset is added (RFC 3550 section 5.1). Waits while DCCP's send queue is full.
+    ///
+    /// # Errors
+    /// [`Error::PayloadTooLarge`]; the end of the connection.
+    //= 5762-4.1-1
+    //= 5762-4.1-4
+    pub async fn send(
+        &self,
+        timestamp: u32,
+        marker: bool,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<(), Error> {
+        let payload = payload.as_ref();
+        let (len, max) = (payload.len(), self.max_payload_size());
+        if len > max {
+            return Err(Error::PayloadTooLarge { len, max });
+        }
+        let packet = self.shared.state().packet(Instant::now(), timestamp, marker, payload);
+        let message = Outgoing::new(packet).lifetime(self.lifetime);
+        Ok(self.shared.rtp.send(message).await?)
+    }
+
+    /// The next packet or report; `None` once the peer has closed the connection and all was
+    /// read. Packets come in the order of their arrival: a buffer that puts them in the order of
+    /// their timestamps is the application's.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    /// The connection ended out of order.
+    pub async fn recv(&self) -> Result<Option<Event>, Error> {
+        loop {
+            if let Some(event) = lock(&self.pending).pop_front() {
+                return Ok(Some(event));
+            }
+            let Some((packet, from_rtcp)) = self.next_packet().await? else { return Ok(None) };
+            let now = Instant::now();
+            let mut state = self.shared.state();
+            if packet.is_empty() {
+                // Keeps bindings open.
+            } else if from_rtcp || (self.shared.rtcp.is_none() && is_rtcp(&packet)) {
+                let events = state.heard_rtcp(now, ntp_now(), &packet);
+                lock(&self.pending).extend(events);
+            } else if let Some(event) = state.heard_packet(now, &packet) {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// A packet, and whether it is from the connection of RTCP alone.
+    async fn next_packet(&self) -> Result<Option<(Bytes, bool)>, Error> {
+        let rtp = async { Ok(self.shared.rtp.recv().await?.map(|p| (p, false))) };
+        match &self.shared.rtcp {
+            Some(rtcp) if !self.rtcp_ended.load(Ordering::Relaxed) => tokio::select! {
+                packet = rtp => packet,
+                packet = rtcp.recv() => match packet {
+                    Ok(Some(packet)) => Ok(Some((packet, true))),
+                    _ => {
+                        self.rtcp_ended.store(true, Ordering::Relaxed);
+                        // Nothing to read: the next round waits for RTP alone.
+                        Ok(Some((Bytes::new(), true)))
+                    }
+                },
+            },
+            _ => rtp.await,
+        }
+    }
+
+    /// Says BYE, with the last report, and closes.
+    ///
+    /// # Errors
+    /// As [`Connection::close`].
+    pub async fn close(&self) -> Result<(), Error> {
+        let bye = self.shared.state().report(Instant::now(), ntp_now(), Some("session ends"));
+        if let Some(bye) = bye {
+            // What has ended already needs no goodbye.
+            let _ = self.shared.control().send(bye).await;
+        }
+        if let Some(rtcp) = &self.shared.rtcp {
+            let _ = rtcp.close().await;
+        }
+        Ok(self.shared.rtp.close().await?)
+    }
+
+    /// The largest payload in bytes that fits in one packet of this path now.
+    pub fn max_payload_size(&self) -> usize {
+        self.shared.rtp.max_message_size().saturating_sub(HEADER_BYTES)
+    }
+
+    /// What is known of ourselves and of the others.
+    pub fn stats(&self) -> SessionStats {
+        let stats = self.shared.state().stats();
+        let expired = self.shared.rtp.stats().map_or(0, |s| s.counters.drops.send_expired);
+        SessionStats { packets_expired: expired, ..stats }
+    }
+
+    /// The connection that carries RTP.
+    pub fn connection(&self) -> &Connection {
+        &self.shared.rtp
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// The connection that carries RTCP.
+    fn control(&self) -> &Connection {
+        self.rtcp.as_ref().unwrap_or(&self.rtp)
+    }
+
+    /// Sends the report that is due, as soon as congestion control lets it go.
+    //= 5762-4.2-1
+    async fn send_report(&self) -> Result<(), udccp::Error> {
+        let due = Instant::now();
+        let Some(report) = self.state().report(due, ntp_now(), None) else { return Ok(()) };
+        let len = report.len();
+        self.control().send(Outgoing::new(report).priority(RTCP_PRIORITY)).await?;
+        self.control().flushed().await?;
+        let left = Instant::now();
+        self.state().report_left(left, len, left - due);
+        Ok(())
+    }
+
+    /// When the next report would be due if this were drawn now.
+    fn next_report(&self) -> Instant {
+        let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / 4_294_967_296.0;
+        let state = self.state();
+        state.last_rtcp + state.interval().randomised(chance)
+    }
+}
+
+/// Sends reports until the session is gone.
+async fn reports(session: Weak<Shared>) {
+    let Some(first) = session.upgrade() else { return };
+    let mut due = first.next_report();
+    drop(first);
+    loop {
+        tokio::time::sleep_until(due).await;
+        let Some(shared) = session.upgrade() else { return };
+        // RFC 3550 section 6.3.6: what was learned since may put it off.
+        due = shared.next_report();
+        if due <= Instant::now() {
+            if shared.send_report().await.is_err() {
+                return;
+            }
+            due = shared.next_report();
+        }
+    }
+}
+
+/// Sends something when nothing else was sent for long, so that NATs keep their bindings.
+//= 5762-4.1-3
+async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
+    let (mut seen, mut since) = (0, Instant::now());
+    loop {
+        let Some(shared) = session.upgrade() else { return };
+        let connection = if rtcp { shared.control() } else { &shared.rtp };
+        let Some(stats) = connection.stats() else { return };
+        let (idle, now) = (shared.keep_alive, Instant::now());
+        if stats.counters.data_packets_sent != seen {
+            (seen, since) = (stats.counters.data_packets_sent, now);
+        } else if now - since >= idle {
+            if connection.send(Bytes::new()).await.is_err() {
+                return;
+            }
+            shared.state().counts.keep_alives_sent += 1;
+            since = now;
+        }
+        drop(shared);
+        // Often enough to be late by a small part only.
+        tokio::time::sleep(idle / 16).await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere leaves what is inside between two changes.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The wall clock in the format of NTP (RFC 3550 section 4).
+fn ntp_now() -> u64 {
+    let unix = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let fraction = (u64::from(unix.subsec_nanos()) << 32) / 1_000_000_000;
+    (unix.as_secs().wrapping_add(NTP_UNIX_SECONDS) << 32) | fraction
+}

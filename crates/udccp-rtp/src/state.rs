@@ -1,0 +1,424 @@
+//! What a session knows: what it has sent, whom it hears, when RTCP is due.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::receiver::Reception;
+use crate::reports::{self, Block, Event, Heard, SenderInfo};
+use crate::timing::{self, Interval};
+
+/// IPv6, UDP and DCCP headers below an RTCP packet, counted in RTCP's bandwidth.
+const LOWER_HEADER_BYTES: usize = 40 + 8 + 24;
+/// A source that was silent for so many intervals is gone (RFC 3550 section 6.3.5).
+const TIMEOUT_INTERVALS: u32 = 5;
+/// Blocks that one report can hold.
+const MAX_BLOCKS: usize = 31;
+
+/// What a session counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionStats {
+    /// RTP packets handed to DCCP.
+    pub packets_sent: u32,
+    /// Bytes of payload in them.
+    pub octets_sent: u32,
+    /// RTP packets that were dropped before they left, because congestion control had not let
+    /// them go within their lifetime.
+    pub packets_expired: u64,
+    /// RTCP packets sent.
+    pub reports_sent: u64,
+    /// RTCP packets received.
+    pub reports_received: u64,
+    /// How long the last RTCP packet waited for congestion control. Where this comes near the
+    /// interval of RTCP, the session bandwidth is above what the path carries: agree on less.
+    pub report_delay: Duration,
+    /// Empty packets sent while there was nothing else to send.
+    pub keep_alives_sent: u64,
+    /// Packets received that are neither RTP nor RTCP.
+    pub malformed: u64,
+    /// Whom we hear.
+    pub sources: Vec<SourceStats>,
+}
+
+/// What is known of another source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceStats {
+    /// The source.
+    pub ssrc: u32,
+    /// Its name (CNAME), once it said so.
+    pub name: Option<String>,
+    /// RTP packets received.
+    pub packets_received: u32,
+    /// RTP packets missing; negative when copies came.
+    pub lost: i64,
+    /// Mean deviation of the transit time (RFC 3550 section 6.4.1).
+    pub jitter: Duration,
+    /// What it says of what it hears of us.
+    pub hears_us: Option<Block>,
+}
+
+#[derive(Debug)]
+struct Source {
+    reception: Option<Reception>,
+    name: Option<String>,
+    last_heard: Instant,
+    last_media: Option<Instant>,
+    /// Middle 32 bits of the NTP time of its last sender report, and when that came.
+    last_report: Option<(u32, Instant)>,
+    hears_us: Option<Block>,
+    /// It said BYE: it is no member any more, but what is known of it stays for a while.
+    left: bool,
+}
+
+/// What a session is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) ssrc: u32,
+    pub(crate) sequence: u16,
+    pub(crate) timestamp_offset: u32,
+    pub(crate) name: String,
+    pub(crate) payload_type: u8,
+    pub(crate) clock_rate: u32,
+    pub(crate) bandwidth: u32,
+    pub(crate) minimum: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    setup: Setup,
+    began: Instant,
+    /// Timestamp of the last packet sent, and when that was.
+    last_sent: Option<(u32, Instant)>,
+    //= 5762-4.4-1
+    //= 5762-4.4-2
+    sources: BTreeMap<u32, Source>,
+    average_bytes: f64,
+    /// When the last RTCP packet left.
+    pub(crate) last_rtcp: Instant,
+    pub(crate) counts: SessionStats,
+}
+
+impl State {
+    pub(crate) fn new(setup: Setup, now: Instant) -> Self {
+        // RFC 3550 section 6.3.2: the likely size of the first packet.
+        let average_bytes = (LOWER_HEADER_BYTES + 28 + 12 + setup.name.len()) as f64;
+        Self {
+            setup,
+            began: now,
+            last_sent: None,
+            sources: BTreeMap::new(),
+            average_bytes,
+            last_rtcp: now,
+            counts: SessionStats::default(),
+        }
+    }
+
+    /// The next RTP packet.
+    //= 5762-4.1-1
+    pub(crate) fn packet(
+        &mut self,
+        now: Instant,
+        timestamp: u32,
+        marker: bool,
+        payload: &[u8],
+    ) -> Bytes {
+        let setup = &mut self.setup;
+        let timestamp = timestamp.wrapping_add(setup.timestamp_offset);
+        let kind = (setup.payload_type, marker);
+        let packet = reports::rtp(setup.ssrc, kind, setup.sequence, timestamp, payload);
+        setup.sequence = setup.sequence.wrapping_add(1);
+        self.last_sent = Some((timestamp, now));
+        self.counts.packets_sent = self.counts.packets_sent.wrapping_add(1);
+        self.counts.octets_sent = self.counts.octets_sent.wrapping_add(payload.len() as u32);
+        packet
+    }
+
+    fn source(&mut self, ssrc: u32, now: Instant) -> &mut Source {
+        let source = self.sources.entry(ssrc).or_insert(Source {
+            reception: None,
+            name: None,
+            last_heard: now,
+            last_media: None,
+            last_report: None,
+            hears_us: None,
+            left: false,
+        });
+        source.last_heard = now;
+        source
+    }
+
+    /// Counts an RTP packet and completes its sequence number.
+    pub(crate) fn heard_packet(&mut self, now: Instant, bytes: &Bytes) -> Option<Event> {
+        let Some(mut packet) = reports::parse_rtp(bytes) else {
+            self.counts.malformed += 1;
+            return None;
+        };
+        let arrival = self.units(now - self.began);
+        let seq = packet.sequence as u16;
+        let source = self.source(packet.ssrc, now);
+        source.last_media = Some(now);
+        let reception = source.reception.get_or_insert_with(|| Reception::new(seq));
+        packet.sequence = reception.packet(seq, packet.timestamp, arrival)?;
+        Some(Event::Packet(packet))
+    }
+
+    /// Takes in an RTCP packet.
+    pub(crate) fn heard_rtcp(&mut self, now: Instant, ntp: u64, bytes: &[u8]) -> Vec<Event> {
+        let Some(heard) = reports::parse_rtcp(bytes) else {
+            self.counts.malformed += 1;
+            return Vec::new();
+        };
+        self.counts.reports_received += 1;
+        self.average_bytes = timing::average(self.average_bytes, bytes.len() + LOWER_HEADER_BYTES);
+        let mut events = Vec::new();
+        for part in heard {
+            match part {
+                Heard::Name(ssrc, name) => self.source(ssrc, now).name = Some(name),
+                Heard::Event(mut event) => {
+                    self.heard_event(now, ntp, &mut event);
+                    events.push(event);
+                }
+            }
+        }
+        events
+    }
+
+    fn heard_event(&mut self, now: Instant, ntp: u64, event: &mut Event) {
+        let us = self.setup.ssrc;
+        match event {
+            Event::Report(report) => {
+                let source = self.source(report.ssrc, now);
+                if let Some(info) = report.sender {
+                    source.last_report = Some((middle(info.ntp), now));
+                }
+                for block in report.blocks.iter_mut().filter(|b| b.ssrc == us) {
+                    if block.last_report != 0 {
+                        // RFC 3550 section 6.4.1: A - LSR - DLSR.
+                        let units =
+                            middle(ntp).wrapping_sub(block.last_report).wrapping_sub(block.delay);
+                        // Below zero by rounding is zero.
+                        let units = (units as i32).max(0) as u32;
+                        block.rtt = Some(Duration::from_secs_f64(f64::from(units) / 65_536.0));
+                    }
+                    source.hears_us = Some(*block);
+                }
+            }
+            Event::Bye { ssrc, .. } => {
+                if let Some(source) = self.sources.get_mut(ssrc) {
+                    source.left = true;
+                }
+            }
+            Event::Packet(_) => {}
+        }
+    }
+
+    /// The compound packet that is due now.
+    pub(crate) fn report(&mut self, now: Instant, ntp: u64, bye: Option<&str>) -> Option<Bytes> {
+        self.forget_silent(now);
+        let rate = self.setup.clock_rate;
+        // Only those heard since the last report; the others come next time if they are many.
+        let since = self.last_rtcp;
+        let heard =
+            self.sources.iter_mut().filter(|(_, s)| s.last_media.is_some_and(|m| m >= since));
+        let blocks = heard.take(MAX_BLOCKS).filter_map(|(&ssrc, source)| {
+            let (last_report, at) = source.last_report.unwrap_or((0, now));
+            let reception = source.reception.as_mut()?;
+            let block = Block {
+                ssrc,
+                fraction_lost: 0.0,
+                lost: i32::try_from(reception.lost()).unwrap_or(i32::MAX),
+                highest_sequence: reception.highest(),
+                jitter: reception.jitter(),
+                rtt: None,
+                last_report,
+                delay: ((now - at).as_secs_f64() * 65_536.0) as u32,
+            };
+            Some(reports::report_block(&block, reception.fraction_lost()))
+        });
+        let blocks = blocks.collect();
+        let sender = self.last_sent.map(|(timestamp, at)| SenderInfo {
+            ntp,
+            rtp_timestamp: timestamp.wrapping_add(units(now - at, rate)),
+            packets: self.counts.packets_sent,
+            octets: self.counts.octets_sent,
+        });
+        reports::compound(self.setup.ssrc, sender, blocks, &self.setup.name, bye)
+    }
+
+    /// An RTCP packet has left `delay` after it was due.
+    //= 5762-4.2-1
+    pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, delay: Duration) {
+        self.average_bytes = timing::average(self.average_bytes, bytes + LOWER_HEADER_BYTES);
+        self.last_rtcp = now;
+        self.counts.reports_sent += 1;
+        self.counts.report_delay = delay;
+    }
+
+    /// What the next interval of RTCP depends on.
+    //= 5762-4.2-1
+    pub(crate) fn interval(&self) -> Interval {
+        let we_sent = self.last_sent.is_some();
+        let present = self.sources.values().filter(|s| !s.left);
+        let others = present.clone().filter(|s| s.last_media.is_some()).count();
+        Interval {
+            members: present.count() + 1,
+            senders: others + usize::from(we_sent),
+            we_sent,
+            bandwidth: self.setup.bandwidth,
+            average_bytes: self.average_bytes,
+            minimum: self.setup.minimum,
+            initial: self.counts.reports_sent == 0,
+        }
+    }
+
+    fn forget_silent(&mut self, now: Instant) {
+        let limit = self.interval().deterministic() * TIMEOUT_INTERVALS;
+        self.sources.retain(|_, source| now - source.last_heard <= limit);
+    }
+
+    pub(crate) fn stats(&self) -> SessionStats {
+        let rate = f64::from(self.setup.clock_rate);
+        let sources = self.sources.iter().map(|(&ssrc, source)| {
+            let r = source.reception.as_ref();
+            let jitter = r.map_or(0, Reception::jitter);
+            SourceStats {
+                ssrc,
+                name: source.name.clone(),
+                packets_received: r.map_or(0, Reception::received),
+                lost: r.map_or(0, Reception::lost),
+                jitter: Duration::from_secs_f64(f64::from(jitter) / rate),
+                hears_us: source.hears_us,
+            }
+        });
+        SessionStats { sources: sources.collect(), ..self.counts.clone() }
+    }
+
+    fn units(&self, time: Duration) -> u32 {
+        units(time, self.setup.clock_rate)
+    }
+}
+
+/// A time in units of the RTP clock, with wraps.
+fn units(time: Duration, rate: u32) -> u32 {
+    (time.as_nanos() * u128::from(rate) / 1_000_000_000) as u32
+}
+
+fn middle(ntp: u64) -> u32 {
+    (ntp >> 16) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reports::Packet;
+
+    fn state(ssrc: u32) -> State {
+        let setup = Setup {
+            ssrc,
+            sequence: 65_535,
+            timestamp_offset: 1000,
+            name: format!("{ssrc}@test"),
+            payload_type: 0,
+            clock_rate: 8000,
+            bandwidth: 64_000,
+            minimum: Duration::from_secs(5),
+        };
+        State::new(setup, Instant::now())
+    }
+
+    fn packet_of(event: Option<Event>) -> Packet {
+        match event {
+            Some(Event::Packet(packet)) => packet,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn exchange(a: &mut State, b: &mut State, at: Instant, ntp: u64) -> Vec<Event> {
+        let report = a.report(at, ntp, None).unwrap();
+        a.report_left(at, report.len(), Duration::ZERO);
+        b.heard_rtcp(at, ntp, &report)
+    }
+
+    #[test]
+    fn reports_tell_loss_and_round_trip_time() {
+        let (mut a, mut b) = (state(1), state(2));
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        for n in 0..10 {
+            let packet = a.packet(at(n * 20), n as u32 * 160, n == 0, &[0; 160]);
+            if n != 4 && n != 5 {
+                let packet = packet_of(b.heard_packet(at(n * 20 + 30), &packet));
+                assert_eq!(packet.sequence, 65_535 + n as u32);
+                assert_eq!(packet.timestamp, 1000 + n as u32 * 160);
+            }
+        }
+        // A reports; 500 ms later B answers, and that takes 40 ms both ways in all.
+        let ntp = |ms: u64| (ms << 32) / 1000;
+        let sr = a.report(at(200), ntp(200), None).unwrap();
+        let events = b.heard_rtcp(at(220), ntp(9_000), &sr);
+        let Event::Report(report) = &events[0] else { panic!("{events:?}") };
+        let info = report.sender.unwrap();
+        assert_eq!((info.packets, info.octets), (10, 1600));
+        // The last packet had 9 * 160 at 180 ms; 20 ms later it is 160 more.
+        assert_eq!(info.rtp_timestamp, 1000 + 1600);
+        let rr = b.report(at(720), ntp(9_500), None).unwrap();
+        let events = a.heard_rtcp(at(740), ntp(740), &rr);
+        let Event::Report(report) = &events[0] else { panic!("{events:?}") };
+        let block = report.blocks[0];
+        assert_eq!((block.ssrc, block.lost), (1, 2));
+        assert!((block.fraction_lost - 0.2).abs() < 0.004);
+        let rtt = block.rtt.unwrap().as_millis();
+        assert!((39..=40).contains(&rtt), "{rtt} ms");
+        assert_eq!(a.stats().sources[0].hears_us, Some(block));
+        assert_eq!(b.stats().sources[0].name.as_deref(), Some("1@test"));
+    }
+
+    //= 5762-4.4-1 test
+    //= 5762-4.4-2 test
+    #[test]
+    fn several_sources_on_one_connection_are_kept_apart() {
+        let (mut a, mut b, mut us) = (state(1), state(2), state(3));
+        let now = Instant::now();
+        for n in 0..4 {
+            let _ = us.heard_packet(now, &a.packet(now, n, false, b"a"));
+            let _ = us.heard_packet(now, &b.packet(now, n, false, b"b"));
+        }
+        let _ = us.heard_packet(now, &a.packet(now, 4, false, b"a"));
+        let received: Vec<_> =
+            us.stats().sources.iter().map(|s| (s.ssrc, s.packets_received, s.lost)).collect();
+        assert_eq!(received, [(1, 5, 0), (2, 4, 0)]);
+        let report = us.report(now, 0, None).unwrap();
+        let Event::Report(report) = &a.heard_rtcp(now, 0, &report)[0] else { panic!() };
+        assert_eq!(report.blocks.iter().map(|b| b.ssrc).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((us.interval().members, us.interval().senders), (3, 2));
+    }
+
+    #[test]
+    fn silent_sources_are_forgotten_and_leaving_ones_at_once() {
+        let (mut a, mut b, mut us) = (state(1), state(2), state(3));
+        let now = Instant::now();
+        exchange(&mut a, &mut us, now, 0);
+        exchange(&mut b, &mut us, now, 0);
+        assert_eq!(us.interval().members, 3);
+        let bye = a.report(now, 0, Some("enough")).unwrap();
+        let events = us.heard_rtcp(now, 0, &bye);
+        assert_eq!(events.last(), Some(&Event::Bye { ssrc: 1, reason: Some("enough".into()) }));
+        assert_eq!(us.interval().members, 2);
+        let later = now + Duration::from_secs(60);
+        us.report(later, 0, None).unwrap();
+        assert_eq!(us.interval().members, 1);
+    }
+
+    /// RFC 5762 section 4.2: the time that counts is the one at which the packet left.
+    //= 5762-4.2-1 test
+    #[test]
+    fn the_next_interval_starts_when_a_delayed_report_has_left() {
+        let mut us = state(1);
+        let left = Instant::now() + Duration::from_secs(9);
+        us.report_left(left, 100, Duration::from_secs(4));
+        assert_eq!(us.last_rtcp, left);
+        assert_eq!(us.stats().report_delay, Duration::from_secs(4));
+    }
+}

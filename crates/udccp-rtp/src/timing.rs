@@ -1,0 +1,98 @@
+//! When the next RTCP packet is due: RFC 3550 section 6.3 and appendix A.7.
+
+use std::time::Duration;
+
+/// RFC 3550 section 6.2: the share of the session bandwidth that is RTCP's.
+const RTCP_SHARE: f64 = 0.05;
+/// Section 6.3.1: e - 3/2 makes up for the timer reconsideration, which sends too seldom.
+const COMPENSATION: f64 = std::f64::consts::E - 1.5;
+/// Share of the senders in RTCP's bandwidth, while they are few.
+const SENDER_SHARE: f64 = 0.25;
+
+/// What the interval depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub(crate) members: usize,
+    pub(crate) senders: usize,
+    pub(crate) we_sent: bool,
+    /// Session bandwidth in bits per second.
+    pub(crate) bandwidth: u32,
+    /// Mean size of RTCP packets with their lower headers, in bytes.
+    pub(crate) average_bytes: f64,
+    pub(crate) minimum: Duration,
+    /// Nothing has been sent yet.
+    pub(crate) initial: bool,
+}
+
+impl Interval {
+    /// The deterministic interval Td (section 6.3.1, steps 1 to 4).
+    pub(crate) fn deterministic(&self) -> Duration {
+        let mut rate = f64::from(self.bandwidth) / 8.0 * RTCP_SHARE;
+        let mut n = self.members;
+        if (self.senders as f64) <= self.members as f64 * SENDER_SHARE {
+            if self.we_sent {
+                rate *= SENDER_SHARE;
+                n = self.senders;
+            } else {
+                rate *= 1.0 - SENDER_SHARE;
+                n -= self.senders;
+            }
+        }
+        let least = if self.initial { self.minimum / 2 } else { self.minimum };
+        let needed = self.average_bytes * n.max(1) as f64 / rate.max(1.0);
+        Duration::from_secs_f64(needed).max(least)
+    }
+
+    /// The interval with `chance` in `0..1` (steps 5 and 6).
+    pub(crate) fn randomised(&self, chance: f64) -> Duration {
+        self.deterministic().mul_f64((0.5 + chance) / COMPENSATION)
+    }
+}
+
+/// Mean size of RTCP packets after one of `bytes` (section 6.3.3).
+pub(crate) fn average(before: f64, bytes: usize) -> f64 {
+    before * 15.0 / 16.0 + bytes as f64 / 16.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Interval {
+        Interval {
+            members: 2,
+            senders: 1,
+            we_sent: true,
+            bandwidth: 64_000,
+            average_bytes: 100.0,
+            minimum: Duration::from_secs(5),
+            initial: false,
+        }
+    }
+
+    //= 5762-4.2-1 test
+    #[test]
+    fn the_minimum_holds_for_small_sessions() {
+        assert_eq!(two().deterministic(), Duration::from_secs(5));
+        let first = Interval { initial: true, ..two() };
+        assert_eq!(first.deterministic(), Duration::from_millis(2500));
+        // 0.5 and 1.5 times, by 1.21828.
+        let (low, high) = (two().randomised(0.0), two().randomised(1.0));
+        assert!((low.as_secs_f64() - 2.052).abs() < 0.001);
+        assert!((high.as_secs_f64() - 6.156).abs() < 0.001);
+    }
+
+    /// 64 kbit/s: RTCP has 400 bytes a second, three quarters of it for 99 receivers.
+    #[test]
+    fn a_large_session_shares_five_percent() {
+        let many = Interval { members: 100, senders: 1, we_sent: false, ..two() };
+        assert_eq!(many.deterministic(), Duration::from_secs(33));
+        let sender = Interval { we_sent: true, average_bytes: 1000.0, ..many };
+        assert_eq!(sender.deterministic(), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn the_average_moves_by_a_sixteenth() {
+        assert!((average(100.0, 260) - 110.0).abs() < 1e-9);
+    }
+}

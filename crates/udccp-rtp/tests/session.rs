@@ -1,0 +1,301 @@
+//! RTP sessions over the loopback interface.
+
+#[path = "common/relay.rs"]
+mod relay;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use relay::{Fate, Relay, Rule};
+use udccp::{Connection, Listener, Options};
+use udccp_rtp::sdp::Profile;
+use udccp_rtp::{
+    Error, Event, Packet, Report, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP,
+    partial_checksums,
+};
+
+/// A test that hangs fails instead.
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(30), test).await.expect("the test hangs")
+    })
+}
+
+/// Two ends of a DCCP connection with a relay between.
+async fn dccp(options: &Options, rule: impl Rule) -> (Connection, Connection, Relay) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let listener = Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], options).unwrap();
+    let server = listener.local_addr();
+    let relay = Relay::start(server, rule).await;
+    let address = format!("127.0.0.1:{}/{}", server.port(), relay.port);
+    let address: udccp::Address = address.parse().unwrap();
+    let (connected, accepted) =
+        tokio::join!(Connection::connect_with(address, SERVICE_AUDIO, options), listener.accept());
+    (connected.unwrap(), accepted.unwrap(), relay)
+}
+
+fn pass(_: bool, _: &mut Vec<u8>) -> Fate {
+    Fate::Pass
+}
+
+/// Whether a packet ends in 160 equal bytes, as the media of these tests do (probes of the path
+/// are padded with zeros).
+fn is_media(packet: &[u8]) -> bool {
+    let payload = &packet[packet.len().saturating_sub(160)..];
+    payload.len() == 160 && payload[0] != 0 && payload.iter().all(|&b| b == payload[0])
+}
+
+/// G.711 with reports every 200 ms or so.
+fn quick() -> RtpOptions {
+    RtpOptions::new(0, 8000).least_interval(Duration::from_millis(200)).bandwidth(8_000_000)
+}
+
+async fn next_packet(session: &RtpSession) -> Packet {
+    loop {
+        if let Event::Packet(packet) = session.recv().await.unwrap().expect("a packet") {
+            return packet;
+        }
+    }
+}
+
+async fn next_report(session: &RtpSession) -> Report {
+    loop {
+        if let Event::Report(report) = session.recv().await.unwrap().expect("a report") {
+            return report;
+        }
+    }
+}
+
+//= 5762-4.1-1 test
+//= 5762-5.2-2 test
+#[test]
+fn one_packet_is_one_datagram_and_reports_share_the_connection() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let a = RtpSession::new(a, &quick().name("a@test").ssrc(1)).unwrap();
+        let b = RtpSession::new(b, &quick().name("b@test").ssrc(2)).unwrap();
+        let (mut first, mut start) = (None, 0);
+        for n in 0..50_u32 {
+            a.send(n * 160, n == 0, [n as u8; 160]).await.unwrap();
+            let packet = next_packet(&b).await;
+            let first = *first.get_or_insert(packet.sequence);
+            start = if n == 0 { packet.timestamp } else { start };
+            assert_eq!((packet.ssrc, packet.payload_type, packet.marker), (1, 0, n == 0));
+            assert_eq!(packet.sequence - first, n);
+            assert_eq!(packet.timestamp.wrapping_sub(start), n * 160);
+            assert_eq!(packet.payload, vec![n as u8; 160]);
+        }
+        let sent = a.connection().stats().unwrap().counters.data_packets_sent;
+        let reports = a.stats().reports_sent;
+        assert_eq!(sent, 50 + reports, "media and reports, each in a packet of its own");
+        // Reports of both, by their timers.
+        let (from_b, from_a) = tokio::join!(next_report(&a), next_report(&b));
+        assert_eq!((from_a.ssrc, from_b.ssrc), (1, 2));
+        assert_eq!(from_a.sender.unwrap().octets, 50 * 160);
+        assert!(from_b.sender.is_none(), "a receiver's report");
+        assert_eq!(from_b.blocks[0].lost, 0);
+        assert_eq!(b.stats().sources[0].name.as_deref(), Some("a@test"));
+        let max = a.max_payload_size();
+        assert!(matches!(
+            a.send(0, false, vec![0; max + 1]).await,
+            Err(Error::PayloadTooLarge { .. })
+        ));
+        a.close().await.unwrap();
+        let mut last = None;
+        while let Some(event) = b.recv().await.unwrap() {
+            last = Some(event);
+        }
+        assert!(matches!(last, Some(Event::Bye { ssrc: 1, .. })), "{last:?}");
+    });
+}
+
+#[test]
+fn the_receiver_reports_what_was_lost() {
+    run(async {
+        // Every tenth packet with media is lost; of 30 there are 3.
+        let mut count = 0;
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            let media = from_client && is_media(packet);
+            count += u32::from(media);
+            if media && count % 10 == 0 { Fate::Drop } else { Fate::Pass }
+        };
+        let (a, b, _relay) = dccp(&Options::default(), rule).await;
+        let a = RtpSession::new(a, &quick().lifetime(Duration::from_secs(10))).unwrap();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        let sending = async {
+            for n in 0..35 {
+                a.send(n * 160, false, [7; 160]).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let mut report = next_report(&a).await;
+            while report.blocks.first().is_none_or(|b| b.lost < 3) {
+                report = next_report(&a).await;
+            }
+            report.blocks[0].lost
+        };
+        let receiving = async { while b.recv().await.unwrap().is_some() {} };
+        tokio::select! {
+            lost = sending => assert_eq!(lost, 3),
+            () = receiving => panic!("closed"),
+        }
+        assert_eq!(a.stats().sources[0].hears_us.unwrap().lost, 3);
+        assert_eq!(b.stats().sources[0].lost, 3);
+    });
+}
+
+//= 5762-4.1-3 test
+#[test]
+fn an_idle_session_keeps_bindings_open_from_both_ends() {
+    run(async {
+        let up = Arc::new(AtomicU32::new(0));
+        let down = Arc::new(AtomicU32::new(0));
+        let (ups, downs) = (Arc::clone(&up), Arc::clone(&down));
+        let rule = move |from_client: bool, _: &mut Vec<u8>| {
+            if from_client { &ups } else { &downs }.fetch_add(1, Ordering::Relaxed);
+            Fate::Pass
+        };
+        let (a, b, _relay) = dccp(&Options::default(), rule).await;
+        let options = RtpOptions::new(0, 8000).keep_alive(Duration::from_millis(160));
+        let a = RtpSession::new(a, &options).unwrap();
+        let b = RtpSession::new(b, &options).unwrap();
+        let (before_up, before_down) = (up.load(Ordering::Relaxed), down.load(Ordering::Relaxed));
+        let silent = tokio::time::timeout(Duration::from_millis(900), a.recv()).await;
+        assert!(silent.is_err(), "a keep-alive is no event");
+        for stats in [a.stats(), b.stats()] {
+            assert!((3..=6).contains(&stats.keep_alives_sent), "{stats:?}");
+        }
+        assert!(up.load(Ordering::Relaxed) - before_up >= 3);
+        assert!(down.load(Ordering::Relaxed) - before_down >= 3);
+    });
+}
+
+//= 5762-4.1-4 test
+//= 5762-4.2-1 test
+#[test]
+fn media_that_congestion_control_holds_back_too_long_is_dropped_and_reports_wait() {
+    run(async {
+        // No acknowledgement comes back after the handshake: the window stays shut.
+        let mut seen = 0;
+        let rule = move |from_client: bool, _: &mut Vec<u8>| {
+            seen += u32::from(!from_client);
+            if !from_client && seen > 2 {
+                Fate::Late(Duration::from_millis(800))
+            } else {
+                Fate::Pass
+            }
+        };
+        let (a, b, _relay) = dccp(&Options::default(), rule).await;
+        let a = RtpSession::new(a, &quick().lifetime(Duration::from_millis(30))).unwrap();
+        let b = RtpSession::new(b, &quick()).unwrap();
+        for n in 0..60 {
+            a.send(n * 160, false, [n as u8; 160]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        // Fresh ones go on as acknowledgements arrive.
+        let fresh = async {
+            for n in 60.. {
+                a.send(n * 160, false, [60; 160]).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            () = fresh => {}
+            () = async { while next_packet(&b).await.payload[0] != 60 {} } => {}
+        }
+        let stats = a.stats();
+        assert!(stats.packets_expired > 10, "{stats:?}");
+        let missing = b.stats().sources[0].lost;
+        assert!(missing as u64 >= stats.packets_expired, "{missing} missing, {stats:?}");
+    });
+}
+
+//= 5762-5.4-3 test
+#[test]
+fn reports_can_have_a_connection_of_their_own() {
+    run(async {
+        let at = "127.0.0.1:0".parse().unwrap();
+        let listener =
+            Listener::bind_with(at, [SERVICE_AUDIO, SERVICE_RTCP], &Options::default()).unwrap();
+        let address = listener.local_addr();
+        let connect = async {
+            let rtp = Connection::connect(address, SERVICE_AUDIO).await.unwrap();
+            let rtcp = Connection::connect(address, SERVICE_RTCP).await.unwrap();
+            RtpSession::with_rtcp(rtp, rtcp, &quick()).unwrap()
+        };
+        let accept = async {
+            let rtp = listener.accept().await.unwrap();
+            let rtcp = listener.accept().await.unwrap();
+            assert_eq!((rtp.service_code(), rtcp.service_code()), (SERVICE_AUDIO, SERVICE_RTCP));
+            RtpSession::with_rtcp(rtp, rtcp, &quick()).unwrap()
+        };
+        let (a, b) = tokio::join!(connect, accept);
+        a.send(0, true, b"media").await.unwrap();
+        assert_eq!(next_packet(&b).await.payload, &b"media"[..]);
+        assert!(next_report(&b).await.sender.is_some());
+        let sent = a.connection().stats().unwrap().counters.data_packets_sent;
+        assert_eq!(sent, 1, "no report on the connection of RTP");
+        a.close().await.unwrap();
+        while b.recv().await.unwrap().is_some() {}
+    });
+}
+
+/// The checksum of UDP covers all of a packet as well; a relay that makes it anew lets the damage
+/// be seen that DCCP's would let pass.
+//= 5762-4.1-6 test
+//= 5762-4.1-7 test
+#[test]
+fn a_partial_checksum_covers_the_headers_and_lets_damaged_media_pass() {
+    run(async {
+        let coverage = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&coverage);
+        let rule = move |from_client: bool, packet: &mut Vec<u8>| {
+            if from_client && is_media(packet) {
+                // CCVal and Checksum Coverage (RFC 4340 section 5.1).
+                seen.store(u32::from(packet[5] & 0xf), Ordering::Relaxed);
+                *packet.last_mut().unwrap() ^= 1;
+            }
+            Fate::Pass
+        };
+        let options = partial_checksums(Options::default(), Profile::Avp).unwrap();
+        let (a, b, _relay) = dccp(&options, rule).await;
+        let a = RtpSession::new(a, &RtpOptions::new(0, 8000)).unwrap();
+        let b = RtpSession::new(b, &RtpOptions::new(0, 8000)).unwrap();
+        a.send(0, false, [2; 160]).await.unwrap();
+        let damaged = next_packet(&b).await;
+        assert_eq!((damaged.payload[0], damaged.payload[159]), (2, 3));
+        let words_of_data = coverage.load(Ordering::Relaxed) - 1;
+        assert_eq!(words_of_data * 4, 12, "the RTP header, and no media");
+    });
+}
+
+//= 5762-4.1-8 test
+//= 5762-4.5-1 test
+//= 5762-6-1 test
+//= 5762-6-2 test
+#[test]
+fn partial_checksums_are_off_by_default_and_never_with_authentication() {
+    assert_eq!(Options::default().config().send_cscov, 0);
+    for profile in [Profile::Savp, Profile::Savpf] {
+        let refused = partial_checksums(Options::default(), profile);
+        assert!(matches!(refused, Err(Error::PartialChecksum(p)) if p == profile));
+    }
+}
+
+#[test]
+fn what_is_no_rtp_is_counted_and_payload_types_of_rtcp_are_refused() {
+    run(async {
+        let (a, b, _relay) = dccp(&Options::default(), pass).await;
+        let b = RtpSession::new(b, &RtpOptions::new(0, 8000)).unwrap();
+        a.send("no rtp").await.unwrap();
+        a.send(vec![0x80, 200, 0, 1]).await.unwrap();
+        a.close().await.unwrap();
+        assert_eq!(b.recv().await.unwrap(), None);
+        assert_eq!(b.stats().malformed, 2);
+        let (a, _b, _relay) = dccp(&Options::default(), pass).await;
+        let refused = RtpSession::new(a, &RtpOptions::new(72, 8000));
+        assert!(matches!(refused, Err(Error::PayloadType(72))));
+    });
+}
