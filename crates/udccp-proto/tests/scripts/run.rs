@@ -1,7 +1,9 @@
 //! A script, line by line.
 
 use udccp_base::{Duration, Ecn, Instant, Machine, Message, Payload};
-use udccp_proto::{ConnectOptions, ConnectionId, ListenConfig, PathReport, RecvError};
+use udccp_proto::{
+    ConnectOptions, ConnectionId, InviteOptions, ListenConfig, PathReport, RecvError,
+};
 use udccp_wire::ServiceCode;
 
 use crate::fault::Fault;
@@ -153,6 +155,7 @@ impl World {
             Action::Set(all) => self.set(line, all)?,
             Action::Listen { settings, error } => self.listen(line, settings, error)?,
             Action::Connect { settings, error } => self.connect(line, settings, error)?,
+            Action::Invite(settings) => self.invite(line, settings)?,
             Action::Send { data, settings, error } => self.send(line, data, settings, error)?,
             Action::Let(name, number) => {
                 let value = self.variables.value(number).map_err(fault)?;
@@ -183,6 +186,7 @@ impl World {
             Action::Abort => self.end.abort(now, id),
             Action::Release => self.end.release(now, id),
             Action::StopListening => self.end.stop_listening(now, id),
+            Action::Slow(is_slow) => self.end.set_slow(now, id, *is_slow),
             Action::Mtu(mtu) => self.end.set_path_mtu(now, id, *mtu),
             Action::Recv(wanted) => self.recv(step.line, id, wanted.as_ref())?,
             Action::RecvEnd(reason) => match self.end.recv(now, id) {
@@ -280,6 +284,8 @@ impl World {
             let v = Value { line, name: &setting.0, values: &setting.1 };
             match setting.0.as_str() {
                 "backlog" => listen.backlog = v.number()?,
+                "init_cookies" => listen.init_cookies = settings::init_cookies(&v)?,
+                "cookie_lifetime" => listen.cookie_lifetime = v.time()?,
                 "service" => {
                     let codes = setting.1.iter().filter_map(|c| c.parse().ok());
                     listen.services = codes.map(ServiceCode).collect();
@@ -292,6 +298,23 @@ impl World {
         let made = self.end.listen(None, self.ports[0], listen);
         expect_error(line, made.as_ref().err().map(ToString::to_string), error)?;
         self.listener = made.ok().or(self.listener);
+        Ok(())
+    }
+
+    fn invite(&mut self, line: usize, all: &[Setting]) -> Result<(), Fault> {
+        self.note(line, "  call invite");
+        self.set(line, all)?;
+        let options = InviteOptions {
+            local: self.addresses[0],
+            local_port: self.ports[0],
+            remote: self.addresses[1],
+            remote_port: self.ports[1],
+            service: self.service,
+            sends_listen: true,
+            config: self.config.clone(),
+        };
+        let made = self.end.invite(self.now, options);
+        self.listener = Some(made.map_err(|e| Fault::new(line, e.to_string()))?);
         Ok(())
     }
 

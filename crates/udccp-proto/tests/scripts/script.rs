@@ -4,9 +4,10 @@ use crate::fault::Fault;
 use crate::packet::{Data, PacketTemplate, choice, data, service, small};
 use crate::tokens::{Number, Token, Tokens, number, span};
 
-const COMMANDS: [&str; 20] = [
-    "open", "set", "listen", "connect", "send", "recv", "close", "abort", "release", "stop",
-    "unlisten", "mtu", "icmp", "backlog", "state", "event", "check", "let", "nothing", "raw",
+const COMMANDS: [&str; 22] = [
+    "open", "set", "invite", "slow", "listen", "connect", "send", "recv", "close", "abort",
+    "release", "stop", "unlisten", "mtu", "icmp", "backlog", "state", "event", "check", "let",
+    "nothing", "raw",
 ];
 
 const STATES: [&str; 9] = [
@@ -65,6 +66,10 @@ pub(crate) enum Action {
     Recv(Option<Data>),
     /// The application reads the end, for a reason in whose text this stands.
     RecvEnd(String),
+    /// Waits for the one peer, with Listen packets (RFC 5596).
+    Invite(Vec<Setting>),
+    /// The application says that it is slow, or no longer.
+    Slow(bool),
     Close,
     Abort,
     Release,
@@ -162,6 +167,8 @@ fn action(t: &mut Tokens) -> Result<Action, Fault> {
         }
         "set" => Action::Set(settings(t)?),
         "listen" => Action::Listen { settings: settings(t)?, error: error(t)? },
+        "invite" => Action::Invite(settings(t)?),
+        "slow" => Action::Slow(choice(t, &["off", "on"])? == 1),
         "connect" => Action::Connect { settings: settings(t)?, error: error(t)? },
         "send" => Action::Send { data: data(t)?, settings: settings(t)?, error: error(t)? },
         "recv" => recv(t)?,

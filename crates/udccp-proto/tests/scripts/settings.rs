@@ -1,13 +1,18 @@
 //! Settings of a connection by name.
 
 use udccp_base::Duration;
-use udccp_proto::{ConnectionConfig, ConnectionStats, QueuePolicy};
+use udccp_proto::{ConnectionConfig, ConnectionStats, InitCookies, PmtuProbing, QueuePolicy};
 
 use crate::fault::Fault;
 use crate::script::Setting;
 use crate::tokens::{span, whole};
 
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 39] = [
+    "ccids",
+    "init_cookies",
+    "cookie_lifetime",
+    "deliver_corrupt",
+    "pmtu_probing",
     "tx_ccids",
     "rx_ccids",
     "sequence_window",
@@ -79,6 +84,8 @@ pub(crate) fn apply(
         "send_cscov" => config.send_cscov = v.number()?,
         "min_cscov" => config.min_cscov = v.number()?,
         "data_checksum" => config.data_checksum = v.flag()?,
+        "deliver_corrupt" => config.deliver_corrupt = v.flag()?,
+        "pmtu_probing" => config.pmtu_probing = v.flag()?.then(PmtuProbing::default),
         "ndp_count" => config.ndp_count = v.flag()?,
         "handshake_timestamps" => config.handshake_timestamps = v.flag()?,
         "path_mtu" => config.path_mtu = v.number()?,
@@ -96,6 +103,19 @@ pub(crate) fn apply(
         _ => return Ok(true),
     }
     Ok(false)
+}
+
+/// When a listener uses Init Cookies.
+pub(crate) fn init_cookies(v: &Value<'_>) -> Result<InitCookies, Fault> {
+    match v.word() {
+        "never" => Ok(InitCookies::Never),
+        "under-load" => Ok(InitCookies::UnderLoad),
+        "always" => Ok(InitCookies::Always),
+        other => {
+            let known = ["never", "under-load", "always"];
+            Err(Fault::unknown(v.line, "use of Init Cookies", other, &known))
+        }
+    }
 }
 
 /// A setting that nobody knows.
