@@ -124,6 +124,8 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    /// Time to live with which packets leave a simulated host.
+    pub const TTL: u8 = 64;
     /// IP protocol number of DCCP.
     pub const DCCP: u8 = 33;
     /// IP protocol number of TCP.

@@ -2,6 +2,7 @@
 
 use crate::datagram::{Message, Payload};
 use crate::machine::Machine;
+use crate::quick_start::QuickStart;
 use crate::time::{Duration, Instant};
 
 /// What became of a message that was offered.
@@ -71,4 +72,20 @@ pub trait Transport: Machine {
 
     /// Congestion state now.
     fn probe(&self) -> Probe;
+
+    /// Whether packets of this end may have the Quick-Start option of IP. Asked once, at the start;
+    /// the two methods below are called where the answer is yes.
+    fn uses_quick_start(&self) -> bool {
+        false
+    }
+
+    /// The Quick-Start option of the datagram that `poll_transmit` gave last.
+    fn poll_quick_start(&mut self) -> Option<QuickStart> {
+        None
+    }
+
+    /// The next datagram that is handed in came with this option, and with this time to live.
+    fn handle_quick_start(&mut self, option: QuickStart, ttl: u8) {
+        let _ = (option, ttl);
+    }
 }

@@ -21,6 +21,7 @@ const MAX_TRANSFERS: usize = 50_000;
 /// Flow settings that contradict each other.
 pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Row, RunError> {
     let mut row = Row::new(hops(scenario));
+    row.set_quick_start(scenario.flows.iter().any(|flow| flow.dccp.quick_start.is_some()));
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
         match flow.traffic {

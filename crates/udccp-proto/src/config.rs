@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{DataRate, Duration, Instant};
 use udccp_wire::ServiceCode;
 
 use crate::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
@@ -168,6 +168,15 @@ pub enum QueuePolicy {
     DropLowest,
 }
 
+/// Quick-Start (RFC 5634): off unless set. It needs IP options, which sockets over UDP cannot send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuickStartConfig {
+    /// A client's rate to ask for with its Request, headers included; asked for once.
+    pub request: Option<DataRate>,
+    /// The greatest rate that is allowed to a peer that asks; usually that of the access link.
+    pub accept: Option<DataRate>,
+}
+
 /// Settings of a connection. `Default` is what the RFCs say, or, where they say nothing, what
 /// the field's text says.
 #[derive(Clone, Debug)]
@@ -182,6 +191,8 @@ pub struct ConnectionConfig {
     pub ccid3: Ccid3Config,
     /// Settings of CCID 4.
     pub ccid4: Ccid4Config,
+    /// Quick-Start (default: neither asked for nor allowed).
+    pub quick_start: QuickStartConfig,
     /// First Sequence Window in packets, 32..2^46 (default 100, RFC 4340 section 7.5.2). It is
     /// raised as the congestion window needs it.
     pub sequence_window: u64,
@@ -262,6 +273,7 @@ impl Default for ConnectionConfig {
             ccid2: Ccid2Config::default(),
             ccid3: Ccid3Config::default(),
             ccid4: Ccid4Config::default(),
+            quick_start: QuickStartConfig::default(),
             sequence_window: 100,
             send_queue_packets: 128,
             send_queue_bytes: 256 << 10,

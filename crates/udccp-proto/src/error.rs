@@ -83,6 +83,9 @@ pub enum ConfigError {
     /// The path MTU leaves no room for data.
     #[error("a path MTU of {0} bytes leaves no room for data")]
     PathMtu(u16),
+    /// Quick-Start needs options in the IP header, and a UDP socket sends none.
+    #[error("Quick-Start needs IP options, which DCCP inside UDP cannot send")]
+    QuickStartOverUdp,
     /// A queue that can hold nothing.
     #[error("a queue limit of zero can hold nothing")]
     EmptyQueue,

@@ -31,6 +31,7 @@ pub use ackvec::DropCode;
 pub use config::{
     ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, InviteOptions, ListenConfig,
     ListenerId, MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, PmtuProbing, QueuePolicy,
+    QuickStartConfig,
 };
 pub use connection::State;
 pub use connection::recv_queue::Delivery;

@@ -51,6 +51,8 @@ pub struct ConnectionStats {
 /// What a connection counts; see [`ConnectionStats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {
+    /// Quick-Start requests that were approved and made use of (RFC 5634).
+    pub quick_starts: u64,
     /// Packets sent, of every type.
     pub packets_sent: u64,
     /// Packets received and found valid, of every type.

@@ -238,6 +238,11 @@ impl Engine {
             return false;
         }
         let transport = self.hosts[host as usize].transport.as_mut();
+        if !self.fabric.packets.options.is_empty()
+            && let Some(option) = self.fabric.packets.options.remove(&parcel.slot)
+        {
+            transport.handle_quick_start(option, parcel.ttl);
+        }
         if let Some(mut datagram) = self.fabric.packets.take(parcel.slot) {
             datagram.ecn = parcel.ecn;
             transport.handle_datagram(self.now, datagram);
@@ -343,6 +348,9 @@ impl Engine {
             if host.last_to.0 != ip {
                 let to = self.addresses.get(&ip).copied();
                 host.last_to = (ip, to.unwrap_or(u32::MAX));
+            }
+            if host.uses_quick_start {
+                self.fabric.packets.next_option = host.transport.poll_quick_start();
             }
             self.fabric.send(now, from, host.last_to.1);
             self.at_once += 1;

@@ -1,19 +1,17 @@
 //! Everything between the hosts: links, routers, packets on their way, and who watches them.
 
-use udccp_base::Instant;
+use udccp_base::{Datagram, Instant};
 use udccp_link::{DropReason, Drops, Link};
 
 use crate::element::Element;
 use crate::events::EventQueue;
 use crate::hash::{EventHash, Kind};
-use crate::network::Node;
+use crate::network::{Network, Node};
 use crate::observe::Observer;
 use crate::packet::{Meta, PacketStore, Parcel};
+use crate::quick_start::QuickStartLink;
 use crate::record::{Crossings, PathRecorder};
 use crate::result::Cost;
-
-/// Initial time to live of a packet.
-const TTL: u8 = 64;
 
 /// The network as it runs.
 pub(crate) struct Fabric {
@@ -40,6 +38,8 @@ pub(crate) struct RunningLink {
     pub(crate) is_bottleneck: bool,
     /// The copies that it has made so far, where it makes any.
     pub(crate) copies: Option<u64>,
+    /// The router at its near end takes part in Quick-Start.
+    pub(crate) quick_start: Option<Box<QuickStartLink>>,
 }
 
 impl Fabric {
@@ -57,7 +57,7 @@ impl Fabric {
         let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
         let slot = self.packets.keep(meta);
-        let parcel = Parcel { slot, len, to, ecn, ttl: TTL };
+        let parcel = Parcel { slot, len, to, ecn, ttl: Datagram::TTL };
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(slot)
         {
@@ -77,6 +77,9 @@ impl Fabric {
         };
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
+        if let Some(quick_start) = &mut link.quick_start {
+            quick_start.on_packet(now, parcel.len);
+        }
         let mut times = 1;
         if let Some(before) = &mut link.copies {
             let copies = element.duplicated() - core::mem::replace(before, element.duplicated());
@@ -102,8 +105,21 @@ impl Fabric {
         parcel.ttl = parcel.ttl.saturating_sub(1);
         let table = &self.routes[router as usize];
         let link = table.get(parcel.to as usize).copied().unwrap_or(u32::MAX);
+        if !self.packets.options.is_empty() {
+            self.consider_option(now, link as usize, parcel.slot);
+        }
         self.enter(now, link as usize, parcel);
         link as usize
+    }
+
+    /// A router that takes part in Quick-Start looks at the option of a packet, if it has one.
+    #[cold]
+    fn consider_option(&mut self, now: Instant, index: usize, slot: u32) {
+        let option = self.packets.options.get_mut(&slot);
+        let link = self.links.get_mut(index).and_then(|link| link.quick_start.as_mut());
+        if let (Some(option), Some(link)) = (option, link) {
+            link.on_option(now, option);
+        }
     }
 
     /// The next packet that reaches the far end of a link at `now`, and when the link has its next
@@ -134,6 +150,15 @@ impl Fabric {
             observer.departed(now, index, parcel, packet);
         }
         (Some((to, parcel)), due)
+    }
+
+    /// All routers take part in Quick-Start from here on.
+    pub(crate) fn start_quick_start(&mut self, network: &Network) {
+        for (link, spec) in self.links.iter_mut().zip(&network.links) {
+            if matches!(spec.from, Node::Router(_)) {
+                link.quick_start = Some(Box::new(QuickStartLink::new(spec.config.rate)));
+            }
+        }
     }
 
     /// When a link has its next event; [`Instant::MAX`] for never, and where there is no such link.

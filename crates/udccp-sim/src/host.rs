@@ -33,6 +33,8 @@ pub(crate) struct Host {
     pub(crate) last_to: (IpAddr, u32),
     /// The source of the pair wants to know what is delivered here.
     pub(crate) is_heard: bool,
+    /// Its packets may have the Quick-Start option.
+    pub(crate) uses_quick_start: bool,
     /// Application bytes that arrived, and when the last of them did.
     pub(crate) delivered_bytes: u64,
     pub(crate) last_delivery: Instant,

@@ -32,6 +32,7 @@ mod host;
 mod network;
 mod observe;
 mod packet;
+mod quick_start;
 mod record;
 mod result;
 mod row;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use udccp_base::{Datagram, Ecn, Instant};
+use udccp_base::{Datagram, Ecn, Instant, QuickStart};
 use udccp_link::Packet;
 
 /// What links carry: a handle, and what a link or router needs to know.
@@ -64,6 +64,10 @@ pub(crate) struct PacketStore {
     /// Slots whose packet is in the network more than once, and how many times more. A slot is free
     /// when the last copy has left.
     shared: BTreeMap<u32, u32>,
+    /// Quick-Start options, of the few packets that have one.
+    pub(crate) options: BTreeMap<u32, QuickStart>,
+    /// The option of the next packet that is kept.
+    pub(crate) next_option: Option<QuickStart>,
 }
 
 impl PacketStore {
@@ -85,6 +89,9 @@ impl PacketStore {
     pub(crate) fn keep(&mut self, meta: Meta) -> u32 {
         let slot = self.free.pop().unwrap_or(0);
         self.meta[slot as usize] = meta;
+        if let Some(option) = self.next_option.take() {
+            self.options.insert(slot, option);
+        }
         slot
     }
 
@@ -105,6 +112,9 @@ impl PacketStore {
     pub(crate) fn take(&mut self, slot: u32) -> Option<Datagram> {
         if !self.shared.is_empty() && self.take_copy(slot) {
             return self.datagrams[slot as usize].clone();
+        }
+        if !self.options.is_empty() {
+            self.options.remove(&slot);
         }
         self.free.push(slot);
         self.datagrams[slot as usize].take()

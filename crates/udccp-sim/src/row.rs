@@ -19,6 +19,7 @@ pub struct Row {
     pub(crate) hops: Vec<HopConfig>,
     pub(crate) pairs: Vec<PairConfig>,
     pub(crate) flows: Vec<FlowOf>,
+    pub(crate) quick_start: bool,
 }
 
 /// Which pairs make up a flow.
@@ -32,7 +33,7 @@ pub(crate) struct FlowOf {
 impl Row {
     /// `hops.len() + 1` routers without pairs; hop 1 leads from router 0 to router 1.
     pub const fn new(hops: Vec<HopConfig>) -> Self {
-        Self { hops, pairs: Vec::new(), flows: Vec::new() }
+        Self { hops, pairs: Vec::new(), flows: Vec::new(), quick_start: false }
     }
 
     /// The addresses that the next pair must have been built with.
@@ -51,6 +52,13 @@ impl Row {
         let first = self.pairs.len();
         self.flows.push(FlowOf { name: name.into(), first, pairs: pairs.len() });
         self.pairs.extend(pairs);
+        self
+    }
+
+    /// Whether the routers take part in Quick-Start (RFC 4782; default no): they approve what is
+    /// left of 90 % of their links' rates by traffic and by the approvals of the last half second.
+    pub const fn set_quick_start(&mut self, takes_part: bool) -> &mut Self {
+        self.quick_start = takes_part;
         self
     }
 

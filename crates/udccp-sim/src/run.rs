@@ -36,11 +36,15 @@ pub(crate) fn run(row: Row, mut run: RunConfig<'_>) -> Result<RunResult, SimErro
     let points = observed(&row);
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
     let ways: Vec<Way> = row.flows.iter().map(|flow| Way::of(&row, flow)).collect();
+    let quick_start = row.quick_start;
     let Row { pairs, flows, .. } = row;
     let flows: Vec<FlowPlan> =
         flows.into_iter().zip(ways).map(|(of, way)| FlowPlan { of, way }).collect();
     let hosts = hosts(&network, pairs, &plans, &flows);
-    let fabric = fabric(&network, &flows, run.seed, observer);
+    let mut fabric = fabric(&network, &flows, run.seed, observer);
+    if quick_start {
+        fabric.start_quick_start(&network);
+    }
     let sampled = flows.iter().map(FlowPlan::sampled).collect();
     let mut engine = Engine::new(Parts { hosts, fabric, names, flows: sampled }, &run);
     let end = Instant::ZERO + run.duration;
@@ -89,6 +93,7 @@ fn hosts(
             [(pair.sender, Some(app), addresses.sender), (pair.receiver, None, addresses.receiver)];
         for (side, (transport, app, address)) in ends.into_iter().enumerate() {
             let number = network::sender_of(i) + side;
+            let uses_quick_start = transport.uses_quick_start();
             hosts.push(Host {
                 transport,
                 app,
@@ -97,6 +102,7 @@ fn hosts(
                 path: (2 * flow + side) as u32,
                 last_to: (address, number as u32),
                 is_heard,
+                uses_quick_start,
                 delivered_bytes: 0,
                 last_delivery: Instant::ZERO,
             });
@@ -116,6 +122,7 @@ fn fabric(
         to: spec.to,
         is_bottleneck: spec.is_bottleneck,
         copies: spec.duplicates().then_some(0),
+        quick_start: None,
     };
     let path = |path: usize| match path % 2 {
         0 => PathRecorder::with_times(),

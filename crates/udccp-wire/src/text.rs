@@ -120,6 +120,9 @@ impl Display for OptionRef<'_> {
             }
             Self::ElapsedTime(n) => write_elapsed(n, f),
             Self::DataChecksum(n) => write!(f, " {n:#010x}"),
+            Self::QuickStartResponse { rate, ttl_diff, nonce } => {
+                write!(f, " rate {rate} ttl {ttl_diff} nonce {nonce:#x}")
+            }
             Self::LossEventRate(u32::MAX) => f.write_str(" none"),
             Self::LossEventRate(n) => write!(f, " 1/{n}"),
             Self::ReceiveRate(n) => write!(f, " {n} B/s"),

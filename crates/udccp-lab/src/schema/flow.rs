@@ -1,7 +1,7 @@
 //! A flow: protocol, start, traffic, and the options of its protocol family.
 
 use serde::Serialize;
-use udccp_base::{DataSize, Duration};
+use udccp_base::{DataRate, DataSize, Duration};
 
 use super::choice::words;
 use super::link::Link;
@@ -98,6 +98,9 @@ pub struct DccpOptions {
     /// Which hosts are behind a NAT (RFC 5597) that filters by address and port; none where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nat: Option<NatPlace>,
+    /// Rate asked for by Quick-Start (RFC 5634); then all routers take part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_start: Option<DataRate>,
     /// The receiver invites the sender (RFC 5596) instead of waiting for anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invite: Option<bool>,
@@ -326,6 +329,7 @@ impl FromNode for DccpOptions {
             send_queue: reader.want("send_queue"),
             service: reader.want("service"),
             nat: reader.want("nat"),
+            quick_start: reader.want("quick_start"),
             invite: reader.want("invite"),
         };
         if options.timer_tick.is_some_and(Duration::is_zero) {

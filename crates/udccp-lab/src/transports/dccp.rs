@@ -1,14 +1,15 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
 use udccp_base::{
-    Datagram, Duration, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+    DataRate, Datagram, Duration, Instant, Machine, Message, Payload, Probe, QuickStart, Seed,
+    SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_proto::ccid::{Ccid3Config, CcidRegistry, ccid2, ccid3, ccid4, experimental};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InviteOptions,
-    ListenConfig, ListenerId, SendError, State,
+    ListenConfig, ListenerId, QuickStartConfig, SendError, State,
 };
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
@@ -40,6 +41,7 @@ struct DccpEnd {
     /// Timers fire at multiples of this.
     tick: Duration,
     opened: bool,
+    uses_quick_start: bool,
 }
 
 pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
@@ -104,6 +106,10 @@ fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
     }
     let ccid = ccid_of(flow.protocol.name);
     (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
+    if options.quick_start.is_some() {
+        let accept = Some(DataRate::from_bits_per_sec(u64::MAX));
+        config.quick_start = QuickStartConfig { request: options.quick_start, accept };
+    }
     ccid2_options(&mut config, options);
     tfrc_options(&mut config.ccid3, options);
     tfrc_options(&mut config.ccid4.tfrc, options);
@@ -162,7 +168,8 @@ impl DccpEnd {
     fn new(endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
         let tick = flow.dccp.timer_tick.unwrap_or(Duration::from_nanos(1));
         let path_mtu = flow.packet.bytes() as usize;
-        Self { endpoint, role, id: None, path_mtu, tick, opened: false }
+        let uses_quick_start = flow.dccp.quick_start.is_some();
+        Self { endpoint, role, id: None, path_mtu, tick, opened: false, uses_quick_start }
     }
 
     /// Invites the client when it is time.
@@ -260,6 +267,18 @@ impl Transport for DccpEnd {
         let mps = self.id.and_then(|id| self.endpoint.mps(id));
         // Before the connection exists: IPv4 header and the longest generic header with an ack.
         mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24))
+    }
+
+    fn uses_quick_start(&self) -> bool {
+        self.uses_quick_start
+    }
+
+    fn poll_quick_start(&mut self) -> Option<QuickStart> {
+        self.endpoint.poll_quick_start()
+    }
+
+    fn handle_quick_start(&mut self, option: QuickStart, ttl: u8) {
+        self.endpoint.handle_quick_start(option, ttl);
     }
 
     fn probe(&self) -> Probe {

@@ -35,5 +35,6 @@ pub use ccid4::Ccid4Config;
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub use sender::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PeerDrops, SendVerdict, SentInfo,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PeerDrops, QuickStartStep,
+    SendVerdict, SentInfo,
 };

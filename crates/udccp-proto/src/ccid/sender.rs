@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{DataRate, Duration, Ecn, Instant};
 use udccp_wire::{FeatureNumber, Seqno};
 
 use crate::ackvec::DropCode;
@@ -182,6 +182,19 @@ pub struct CcidMetrics {
     pub packets_marked: u64,
 }
 
+/// What happens to a sender in Quick-Start (RFC 5634 section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuickStartStep {
+    /// This rate was approved; the round-trip time is known.
+    Approved(DataRate),
+    /// All packets sent at that rate arrived, or the time to see that is over.
+    Validated,
+    /// A packet sent at that rate was lost or marked.
+    Congested,
+    /// No feedback came in all that time.
+    Silent,
+}
+
 /// The sender half of a CCID; it derives `Clone`.
 pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// The CCID's number.
@@ -206,6 +219,13 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// acknowledgements were lost or marked.
     fn on_peer_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
         let _ = (now, packet);
+    }
+
+    /// Quick-Start (RFC 5634 section 3) came to this point. Returns whether the sender makes use of
+    /// it; one that does not know Quick-Start never does.
+    fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+        let _ = (now, step);
+        false
     }
 
     /// The handshake measured a round-trip time.

@@ -120,6 +120,9 @@ impl Connection {
         {
             rx.set_rtt(rtt);
         }
+        if self.quick_start.is_some() {
+            self.quick_start_ack(ctx.now, info.ackno, &outcome);
+        }
         if outcome.newly_lost > 0 && self.pmtu.is_some() {
             self.doubt_mtu(ctx);
         }

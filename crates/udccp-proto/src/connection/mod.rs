@@ -20,6 +20,7 @@ mod path;
 mod path_mtu;
 mod pmtu;
 mod preferences;
+mod quick_start;
 mod received;
 pub(crate) mod recv_queue;
 mod report;
@@ -57,6 +58,8 @@ use path::Path;
 use path_mtu::OddReports;
 use pmtu::Search;
 pub(crate) use preferences::preferences;
+pub(crate) use quick_start::HEADER_BYTES;
+use quick_start::QuickStartState;
 pub(crate) use received::Received;
 use recv_queue::RecvQueue;
 use send_queue::SendQueue;
@@ -129,6 +132,8 @@ pub(crate) struct Connection {
     sync_limit: Limiter,
     /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
     cookies: Vec<Vec<u8>>,
+    /// Where Quick-Start is asked for or allowed.
+    quick_start: Option<Box<QuickStartState>>,
     /// Until then the Init Cookie that made the connection could make another.
     cookie_until: Option<Instant>,
     /// Non-data packets sent since the last data packet.
@@ -215,6 +220,7 @@ impl Connection {
             timing: Timing::new(now),
             sync_limit: Limiter::new(c.sync_interval),
             cookies: Vec::new(),
+            quick_start: QuickStartState::of(&c.quick_start),
             cookie_until: None,
             ndp_run: 0,
             retries: 0,

@@ -159,6 +159,9 @@ impl Connection {
                 self.features.on_option(option, mandatory)?;
             }
             OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
+            OptionRef::QuickStartResponse { rate, ttl_diff, nonce } => {
+                self.take_quick_start_response(rate, ttl_diff, nonce);
+            }
             //= 4340-5.8-4
             //= 4340-15-1
             //= 4340-15-2

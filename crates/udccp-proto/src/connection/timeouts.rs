@@ -72,6 +72,7 @@ impl Connection {
             Timer::Linger => self.finish_close(ctx),
             Timer::Close => self.on_close_timeout(ctx),
             Timer::TimeWait => self.end_timewait(),
+            Timer::QuickStart => self.on_quick_start_timer(ctx.now),
             Timer::Pmtu => self.on_pmtu_timeout(ctx),
         }
     }

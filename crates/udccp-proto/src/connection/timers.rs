@@ -24,9 +24,11 @@ pub(crate) enum Timer {
     TimeWait,
     /// A probe of the path's MTU was not answered, or another is due.
     Pmtu,
+    /// The Quick-Start Mode, or its validation, ends.
+    QuickStart,
 }
 
-const COUNT: usize = 9;
+const COUNT: usize = 10;
 
 impl Timer {
     /// All timers, in the order in which they fire at one instant.
@@ -40,6 +42,7 @@ impl Timer {
         Self::Close,
         Self::TimeWait,
         Self::Pmtu,
+        Self::QuickStart,
     ];
 }
 

@@ -87,6 +87,7 @@ impl Endpoint {
                 && connection.poll_transmit(&mut Ctx { out, ..ctx })
             {
                 self.turn += 1;
+                self.last_sender = index;
                 if self.turn >= PACKETS_PER_TURN {
                     self.ready.rotate_left(1);
                     self.turn = 0;

@@ -9,6 +9,7 @@ mod machine;
 mod numbers;
 mod open;
 mod path_report;
+mod quick_start;
 mod slots;
 mod stateless;
 mod steps;
@@ -20,7 +21,7 @@ mod tuple;
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Instant};
+use udccp_base::{Datagram, Instant, QuickStart};
 
 use crate::config::EndpointConfig;
 use crate::connection::limiter::TokenBucket;
@@ -72,6 +73,10 @@ pub struct Endpoint {
     quiet_until: Option<Instant>,
     outside: Pressure,
     arena: BytesMut,
+    /// The Quick-Start option that came with the next datagram, and its time to live.
+    arrived_option: Option<(QuickStart, u8)>,
+    /// Who sent the last packet.
+    last_sender: u32,
     /// Where a connection would put a packet while it is asked for none.
     no_packet: Option<Datagram>,
     stats: EndpointStats,
@@ -95,6 +100,8 @@ impl Endpoint {
             last_words: LastWords::default(),
             quiet_until: config.quiet_until,
             outside: Pressure::None,
+            arrived_option: None,
+            last_sender: 0,
             arena: BytesMut::with_capacity(ARENA_BYTES),
             no_packet: None,
             stats: EndpointStats::default(),

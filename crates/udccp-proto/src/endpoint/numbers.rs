@@ -88,6 +88,16 @@ impl Secrets {
         halves(h.finish128())
     }
 
+    /// QS Nonce and QS TTL of a connection, which neither routers nor the peer can guess.
+    pub(super) fn quick_start(&self, now: Instant, tuple: &FourTuple) -> (u32, u8) {
+        let mut h = SipHasher24::new_with_key(&self.sequence);
+        h.write(b"quick-start");
+        h.write(&now.as_nanos().to_be_bytes());
+        tuple.hash(&mut h);
+        let bits = h.finish();
+        ((bits >> 34) as u32, bits as u8)
+    }
+
     /// The next ephemeral port towards the peer in `tuple` (whose local port does not matter):
     /// RFC 6056, algorithm 4, "double-hash". `None` where all in `range` are taken.
     pub(super) fn ephemeral_port(

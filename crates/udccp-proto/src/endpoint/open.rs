@@ -96,6 +96,9 @@ impl Endpoint {
         options.config.check()?;
         self.check_registered(&options.config.tx_ccids)?;
         self.check_registered(&options.config.rx_ccids)?;
+        if options.config.quick_start.request.is_some() && options.remote.port() != 0 {
+            return Err(ConfigError::QuickStartOverUdp.into());
+        }
         if self.is_full() {
             return Err(ConnectError::TooManyConnections);
         }
@@ -107,6 +110,9 @@ impl Endpoint {
         let iss = self.secrets.initial_seqno(now, &tuple);
         let config = Arc::new(options.config);
         let mut connection = Connection::new(who, config, features, iss, now);
+        if connection.wants_quick_start() {
+            connection.set_quick_start_numbers(self.secrets.quick_start(now, &tuple));
+        }
         if !data.is_empty() {
             let (len, max) = (data.len(), connection.request_data_max());
             if len > max {

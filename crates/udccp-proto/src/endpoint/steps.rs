@@ -18,6 +18,7 @@ pub(super) enum Route {
 
 impl Endpoint {
     pub(super) fn run_steps(&mut self, now: Instant, datagram: &Datagram) {
+        let option = self.arrived_option.take();
         let Some(mut packet) = self.step_1_check_header(datagram) else { return };
         if packet.ty == PacketType::Listen {
             return self.take_listen(now, &packet);
@@ -32,6 +33,9 @@ impl Endpoint {
             None => return,
         };
         connection.set_outside_pressure(outside);
+        if let Some((option, ttl)) = option {
+            connection.note_quick_start(option, ttl);
+        }
         let refuses = connection.handle_packet(&mut ctx, &mut packet);
         let accepted = connection.take_accept_ready().then_some(connection.who.listener).flatten();
         let id = connection.who.id;

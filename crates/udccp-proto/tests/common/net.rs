@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Payload, Rng, Seed};
+use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Payload, QuickStart, Rng, Seed};
 use udccp_proto::{Endpoint, EndpointConfig};
 
 use super::packet;
@@ -40,6 +40,10 @@ pub struct Net {
     /// The latest datagram that each host sent, lost or not.
     pub last: [Option<Datagram>; 2],
     travelling: BTreeMap<(Instant, u64), (usize, Datagram)>,
+    /// Quick-Start options, by the serial numbers of their packets; routers leave them alone.
+    options: BTreeMap<u64, QuickStart>,
+    /// The last such option that was sent.
+    pub last_option: Option<QuickStart>,
     serial: u64,
     wire_free: [Instant; 2],
     rng: Rng,
@@ -62,6 +66,8 @@ impl Net {
             sent: 0,
             last: [None, None],
             travelling: BTreeMap::new(),
+            options: BTreeMap::new(),
+            last_option: None,
             serial: 0,
             wire_free: [Instant::ZERO; 2],
             rng: Seed(seed).stream("network"),
@@ -73,6 +79,10 @@ impl Net {
     pub fn drain(&mut self) {
         for from in 0..2 {
             while let Some(d) = self.ends[from].poll_transmit(self.now) {
+                if let Some(option) = self.ends[from].poll_quick_start() {
+                    self.options.insert(self.serial + 1, option);
+                    self.last_option = Some(option);
+                }
                 self.put(from, d);
             }
         }
@@ -135,7 +145,11 @@ impl Net {
         let Some(at) = self.next().filter(|at| *at <= until) else { return false };
         self.now = self.now.max(at);
         while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now) {
+            let option = self.options.remove(&first.key().1);
             let (to, d) = first.remove();
+            if let Some(option) = option {
+                self.ends[to].handle_quick_start(option, Datagram::TTL);
+            }
             self.ends[to].handle_datagram(self.now, d);
         }
         for end in &mut self.ends {

@@ -41,6 +41,7 @@ impl OptionRef<'_> {
             | Self::DataChecksum(_)
             | Self::LossEventRate(_)
             | Self::ReceiveRate(_) => 6,
+            Self::QuickStartResponse { .. } => 8,
             //= 4340-13.3-4
             Self::TimestampEcho { elapsed: None, .. } => 6,
             Self::TimestampEcho { elapsed: Some(0..=0xffff), .. } => 8,
@@ -90,6 +91,10 @@ impl OptionRef<'_> {
             | Self::LossEventRate(n)
             | Self::ReceiveRate(n)
             | Self::ElapsedTime(n) => put_number(out, [kind, len], n.into()),
+            Self::QuickStartResponse { rate, ttl_diff, nonce } => {
+                let [a, b, c, d] = (nonce << 2).to_be_bytes();
+                out.put([kind, len, rate & 15, ttl_diff], &[a, b, c, d]);
+            }
             // As in SCTP, whose CRC this is: least significant byte first.
             Self::DataChecksum(n) => out.put([kind, len], &n.to_le_bytes()),
             Self::TimestampEcho { timestamp, elapsed } => {

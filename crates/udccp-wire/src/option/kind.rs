@@ -32,6 +32,8 @@ pub const TIMESTAMP_ECHO: u8 = 42;
 pub const ELAPSED_TIME: u8 = 43;
 /// Data Checksum.
 pub const DATA_CHECKSUM: u8 = 44;
+/// Quick-Start Response (RFC 5634).
+pub const QUICK_START_RESPONSE: u8 = 45;
 /// Loss Event Rate, of CCIDs 3 and 4.
 pub const LOSS_EVENT_RATE: u8 = 192;
 /// Loss Intervals, of CCIDs 3 and 4.
@@ -60,6 +62,7 @@ pub const fn name(kind: u8) -> &'static str {
         TIMESTAMP_ECHO => "Timestamp Echo",
         ELAPSED_TIME => "Elapsed Time",
         DATA_CHECKSUM => "Data Checksum",
+        QUICK_START_RESPONSE => "Quick-Start Response",
         LOSS_EVENT_RATE => "Loss Event Rate",
         LOSS_INTERVALS => "Loss Intervals",
         RECEIVE_RATE => "Receive Rate",

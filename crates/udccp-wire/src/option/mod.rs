@@ -91,6 +91,15 @@ pub enum OptionRef<'a> {
     ElapsedTime(u32),
     /// CRC-32c of the application data, as [`crate::crc32c::crc32c`] returns it.
     DataChecksum(u32),
+    /// Answer to a Quick-Start Request of the IP header (RFC 5634 section 2.2.1).
+    QuickStartResponse {
+        /// Rate Request that is allowed, 0 to 15.
+        rate: u8,
+        /// Difference of the TTL and the QS TTL that arrived.
+        ttl_diff: u8,
+        /// QS Nonce that arrived, 30 bits.
+        nonce: u32,
+    },
     /// Inverse of the loss event rate, rounded up: data packets for each loss event; `u32::MAX`
     /// before any loss (RFC 4342 section 8.5).
     LossEventRate(u32),
@@ -136,6 +145,16 @@ impl<'a> OptionRef<'a> {
             kind::CHANGE_L..=kind::CONFIRM_R => return Self::feature_option(raw),
             kind::INIT_COOKIE => Self::InitCookie(data),
             kind::DATA_DROPPED => Self::DataDropped(data),
+            //= 5634-2.2.1-1
+            //= 5634-2.2.1-2
+            kind::QUICK_START_RESPONSE => match *data {
+                [rate, ttl_diff, a, b, c, d] => Self::QuickStartResponse {
+                    rate: rate & 15,
+                    ttl_diff,
+                    nonce: u32::from_be_bytes([a, b, c, d]) >> 2,
+                },
+                _ => return Err(raw.invalid_length()),
+            },
             kind::NDP_COUNT | kind::TIMESTAMP..=kind::DATA_CHECKSUM => return Self::number(raw),
             kind::LOSS_EVENT_RATE..=kind::DROPPED_PACKETS => Self::tfrc(raw),
             128.. => Self::CcidSpecific { kind, data },
@@ -225,6 +244,7 @@ impl<'a> OptionRef<'a> {
             Self::TimestampEcho { .. } => kind::TIMESTAMP_ECHO,
             Self::ElapsedTime(_) => kind::ELAPSED_TIME,
             Self::DataChecksum(_) => kind::DATA_CHECKSUM,
+            Self::QuickStartResponse { .. } => kind::QUICK_START_RESPONSE,
             Self::LossEventRate(_) => kind::LOSS_EVENT_RATE,
             Self::LossIntervals { .. } => kind::LOSS_INTERVALS,
             Self::ReceiveRate(_) => kind::RECEIVE_RATE,

@@ -12,6 +12,7 @@ mod config;
 mod history;
 mod observer;
 mod peer_log;
+mod quick_start;
 mod receiver;
 mod sender;
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, ReceivedInfo, SendVerdict, SentInfo,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, QuickStartStep, ReceivedInfo,
+    SendVerdict, SentInfo,
 };
 use crate::features::Location;
 
@@ -39,15 +40,19 @@ pub struct Ccid2Sender {
     history: History,
     /// Marks of our own.
     probes: Probes,
-    window: Window,
-    rtt: RttEstimator,
-    ack_ratio: AckRatio,
+    pub(super) window: Window,
+    pub(super) rtt: RttEstimator,
+    pub(super) ack_ratio: AckRatio,
     ack_of_ack: AckOfAck,
     pacer: Pacer,
     pacing: Pacing,
+    /// Size of a whole packet of data, without headers.
+    pub(super) packet_size_bytes: u32,
+    /// In Quick-Start: time between packets, and the window before.
+    pub(super) quick_start: Option<(Duration, u32)>,
     peer_ack_delay: Duration,
     /// Data packets believed to be in the network.
-    pipe: u32,
+    pub(super) pipe: u32,
     /// Packets before this one left the pipe all at once, by a timeout.
     pipe_floor: Option<Seqno>,
     last_sent: Option<Seqno>,
@@ -82,6 +87,8 @@ impl Ccid2Sender {
             ack_of_ack: AckOfAck::default(),
             pacer: Pacer::new(cwnd),
             pacing: config.pacing,
+            packet_size_bytes,
+            quick_start: None,
             peer_ack_delay: config.delayed_ack,
             pipe: 0,
             pipe_floor: None,
@@ -215,6 +222,10 @@ impl Ccid2Sender {
 
     /// Time between packets where they are paced now.
     fn pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
+        //= 5634-3.1.3-3
+        if let Some((interval, _)) = self.quick_start {
+            return Some(interval);
+        }
         if let Some(rate) = self.window.algorithm().pacing_rate() {
             return Some(rate.time_for(u64::from(size_bytes)));
         }
@@ -329,6 +340,10 @@ impl CcidSender for Ccid2Sender {
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.rtt.sample(rtt);
         self.window.on_handshake_rtt(now, rtt);
+    }
+
+    fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+        self.take_quick_start(now, step)
     }
 
     fn wants_ack_of_ack(&self) -> bool {

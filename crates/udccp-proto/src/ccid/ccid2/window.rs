@@ -101,6 +101,12 @@ impl Window {
         self.validation.is_non_validated()
     }
 
+    /// Sets the window from outside, and leaves slow start where `ends_slow_start`.
+    pub(super) fn set_window(&mut self, now: Instant, cwnd: u32, ends_slow_start: bool) {
+        let ssthresh = if ends_slow_start { cwnd } else { self.cc.ssthresh() };
+        self.cc.set_window(now, cwnd, ssthresh);
+    }
+
     /// Whether `seq` was sent after the last cut.
     pub(super) fn is_after_cut(&self, seq: Seqno) -> bool {
         self.recover.is_none_or(|recover| seq.at_least(recover))

@@ -14,8 +14,10 @@ use crate::ccid::tfrc::{
     SentLog, SmallPackets, WindowCounter, equation,
 };
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, SendVerdict, SentInfo,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, QuickStartStep, SendVerdict,
+    SentInfo,
 };
+use crate::connection::HEADER_BYTES;
 use crate::features::Location;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
@@ -80,6 +82,8 @@ pub struct Ccid3Sender {
     owes_ack: bool,
     ack_sent: Option<Instant>,
     no_feedback: Option<Instant>,
+    /// In Quick-Start: the rate before, and the rate that was approved.
+    quick_start: Option<(Rate, Rate)>,
     sent_since_set: bool,
     wake: Option<Instant>,
     loss_events: u64,
@@ -127,6 +131,7 @@ impl Ccid3Sender {
             owes_ack: false,
             ack_sent: None,
             no_feedback: None,
+            quick_start: None,
             sent_since_set: false,
             wake: None,
             loss_events: 0,
@@ -331,6 +336,9 @@ impl CcidSender for Ccid3Sender {
             self.size.expect(size_bytes);
             let s = self.segment();
             self.rate.on_first_segment(s);
+            if let Some((_, approved)) = self.quick_start {
+                self.rate.raise(approved);
+            }
         }
         if self.in_flight() >= self.in_flight_limit {
             return SendVerdict::Blocked;
@@ -347,6 +355,37 @@ impl CcidSender for Ccid3Sender {
             return SendVerdict::At(at);
         }
         SendVerdict::Now
+    }
+
+    fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+        let s = self.segment();
+        match step {
+            QuickStartStep::Approved(rate) => {
+                //= 5634-3.2.3-2
+                let all = Rate::from_bytes_per_sec(rate.bytes_per_sec());
+                let data = f64::from(s.bytes) / (f64::from(s.bytes) + HEADER_BYTES as f64);
+                let approved = all.scaled(data);
+                let before = self.rate.allowed(s);
+                if approved <= before || self.loss_events > 0 {
+                    return false;
+                }
+                //= 5634-3.2.3-3
+                //= 5634-3.2.3-4
+                self.quick_start = Some((before, approved));
+                self.rate.raise(approved);
+                self.fastest = self.fastest.max(approved);
+            }
+            //= 5634-3.2.4-3
+            QuickStartStep::Validated | QuickStartStep::Congested => self.quick_start = None,
+            //= 5634-3.2.4-4
+            QuickStartStep::Silent => {
+                if let Some((before, approved)) = self.quick_start.take() {
+                    self.rate.lower(before.min(approved.halved()));
+                    self.set_no_feedback_timer(now);
+                }
+            }
+        }
+        true
     }
 
     //= 4342-8.1-2

@@ -144,6 +144,16 @@ impl RateControl {
         }
     }
 
+    /// Quick-Start: X is not less than this.
+    pub(crate) fn raise(&mut self, rate: Rate) {
+        self.x = self.x.map(|x| x.max(rate));
+    }
+
+    /// Quick-Start failed in silence: X is not more than this.
+    pub(crate) fn lower(&mut self, rate: Rate) {
+        self.x = self.x.map(|x| x.min(rate));
+    }
+
     /// The first data packet left: from here on Infinity grows old.
     pub(crate) fn on_data_sent(&mut self, now: Instant) {
         self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));

@@ -16,6 +16,9 @@ impl Connection {
         packet: &mut Received<'_>,
     ) -> Flow {
         self.note_valid(ctx, packet);
+        if self.quick_start.is_some() {
+            self.owe_quick_start_response();
+        }
         if packet.ty == PacketType::Data && packet.view.option_bytes().is_empty() {
             // The normal case, for the price of what it needs.
             self.mark_acknowledgeable(ctx, packet, 0);

@@ -40,6 +40,7 @@ impl Connection {
         match self.state {
             State::Request => {
                 self.start_request_timer(ctx.now);
+                self.ask_for_quick_start();
                 //= 4340-8.1.1-2
                 let data = self.request_data.clone().unwrap_or(Payload::EMPTY);
                 self.write_packet(ctx, HeaderKind::Request { service }, data);

@@ -185,6 +185,9 @@ impl Connection {
         ty: PacketType,
         sink: &mut Bounded<'_, '_>,
     ) {
+        if self.quick_start.is_some() {
+            self.write_quick_start_response(ty, sink);
+        }
         if let Some((timestamp, elapsed)) = self.timing.take_echo(now) {
             let elapsed = (elapsed > 0).then_some(elapsed);
             sink.option(&OptionRef::TimestampEcho { timestamp, elapsed });
@@ -285,6 +288,9 @@ impl Connection {
             c.data_packets_sent += 1;
             c.data_bytes_sent += size as u64;
             self.timing.unanswered_since.get_or_insert(now);
+        }
+        if let Some(quick_start) = &mut self.quick_start {
+            quick_start.on_sent(seq, is_data);
         }
         self.ndp_run = if ty.is_data_packet() { 0 } else { self.ndp_run + 1 };
         let acknowledges = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);

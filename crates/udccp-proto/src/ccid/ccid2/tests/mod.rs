@@ -7,6 +7,7 @@ mod history;
 mod idle;
 mod law;
 mod line;
+mod quick_start;
 mod receiver;
 mod timing;
 mod window;

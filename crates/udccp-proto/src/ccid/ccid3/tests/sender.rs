@@ -1,11 +1,11 @@
 //! The sender half: pacing, feedback, timers, and what else an acknowledgement may say.
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{DataRate, Duration, Ecn, Instant};
 use udccp_wire::{LossInterval, Seqno};
 
 use super::{at, ms};
 use crate::ccid::ccid3::{Ccid3Config, Ccid3Sender, SegmentSizeRule};
-use crate::ccid::{AckInfo, AckOutcome, CcidSender, SendVerdict, SentInfo};
+use crate::ccid::{AckInfo, AckOutcome, CcidSender, QuickStartStep, SendVerdict, SentInfo};
 
 const SIZE: u32 = 1000;
 const RTT: Duration = Duration::from_millis(100);
@@ -351,4 +351,69 @@ fn the_sequence_window_holds_five_round_trip_times() {
         line.fine(line.arrived(), 500_000);
     }
     assert_eq!(line.sender.seq_window_needed(), 500);
+}
+
+const FAST: QuickStartStep = QuickStartStep::Approved(DataRate::from_bytes_per_sec(103_200));
+
+//= 5634-2.3.1-1 test
+//= 5634-3.2.3-2 test
+//= 5634-3.2.3-3 test
+#[test]
+fn quick_start_sends_at_the_approved_rate_without_headers() {
+    let mut line = Line::open();
+    assert!(line.sender.quick_start(line.now, FAST));
+    // 103.2 kB/s with 32 bytes of headers on each 1000 are 100 kB/s: a packet each 10 ms.
+    let sent = line.send_until(at(1099)).len();
+    assert!((10..=11).contains(&sent), "{sent}");
+    let slow = QuickStartStep::Approved(DataRate::from_bytes_per_sec(20_000));
+    assert!(!line.sender.quick_start(line.now, slow), "not more than there is");
+}
+
+//= 5634-3.2.4-3 test
+#[test]
+fn after_validation_the_usual_rules_go_on_from_there() {
+    let mut line = Line::open();
+    line.sender.quick_start(line.now, FAST);
+    line.send_until(at(1150));
+    line.fine(line.arrived(), 100_000);
+    line.sender.quick_start(line.now, QuickStartStep::Validated);
+    let x = line.x();
+    assert!((99_000.0..=205_000.0).contains(&x), "at most twice what arrives: {x}");
+    for i in 2..8 {
+        line.send_until(at(1050 + 100 * i));
+        line.fine(line.arrived(), 30_000);
+    }
+    assert!(line.x() <= 60_000.0, "{}", line.x());
+}
+
+//= 5634-3.2.3-4 test
+//= 5634-3.2.4-4 test
+#[test]
+fn silence_takes_the_rate_back() {
+    let mut line = Line::open();
+    line.send_until(at(1001));
+    let before = line.x();
+    line.sender.quick_start(line.now, FAST);
+    line.send_until(at(1290));
+    line.sender.quick_start(line.now, QuickStartStep::Silent);
+    assert_eq!(line.x(), before.min(50_000.0));
+    // The nofeedback timer starts anew: nothing is cut before four round-trip times are over.
+    line.now += RTT * 3;
+    line.sender.handle_timeout(line.now);
+    assert_eq!(line.x(), before.min(50_000.0));
+}
+
+//= 5634-3.2.4-1 test
+//= 5634-3.2.5-1 test
+#[test]
+fn a_loss_makes_the_equation_decide() {
+    let mut line = Line::open();
+    line.sender.quick_start(line.now, FAST);
+    line.send_until(at(1150));
+    let ackno = line.arrived();
+    let intervals = vec![[0, 1, 1], [ackno as u32 - 1, 0, ackno as u32 - 1]];
+    line.acked(ackno, &Says { rate: Some(40_000), intervals, ..Says::default() });
+    line.sender.quick_start(line.now, QuickStartStep::Congested);
+    assert!(line.x() <= 80_000.0, "X_calc, and no more than twice what arrives: {}", line.x());
+    assert!(line.sender.metrics().loss_event_rate.unwrap() > 0.0);
 }

@@ -1,0 +1,278 @@
+//! RFC 5634: Quick-Start, with the routers and the other end played by hand.
+
+mod common;
+mod spec_support;
+
+use common::{CLIENT, Net, Pair, SERVER, connect_options};
+use spec_support::{Hand, option, plain, types};
+use udccp_base::{DataRate, Datagram, Duration, Instant, QuickStart, QuickStartFunction};
+use udccp_proto::{
+    ConfigError, ConnectError, ConnectOptions, ConnectionConfig, Endpoint, EndpointConfig,
+    QuickStartConfig,
+};
+use udccp_wire::PacketType::{Ack, Request, Response};
+use udccp_wire::{OptionRef, Packet, option_kind};
+
+fn asking(bits_per_sec: u64, ccid: u8) -> ConnectionConfig {
+    let request = Some(DataRate::from_bits_per_sec(bits_per_sec));
+    ConnectionConfig {
+        quick_start: QuickStartConfig { request, accept: None },
+        tx_ccids: vec![ccid],
+        ..ConnectionConfig::default()
+    }
+}
+
+fn allowing(bits_per_sec: u64) -> ConnectionConfig {
+    let accept = Some(DataRate::from_bits_per_sec(bits_per_sec));
+    ConnectionConfig { quick_start: QuickStartConfig { request: None, accept }, ..plain() }
+}
+
+/// A client that asks for 5 Mbit/s, its Request, and the option of that.
+fn request(ccid: u8) -> (Hand, Packet, QuickStart) {
+    let (mut hand, request) = Hand::requesting(asking(5_000_000, ccid));
+    let option = hand.pair.last_option.take().expect("the first Request asks");
+    (hand, request, option)
+}
+
+/// The Response 100 ms later, with this answer. Returns what leaves, with the option of its last.
+fn respond(
+    hand: &mut Hand,
+    request: &Packet,
+    answer: Option<OptionRef<'_>>,
+) -> (Vec<Packet>, Option<QuickStart>) {
+    hand.wait(Duration::from_millis(100));
+    let stamp = option(request, option_kind::TIMESTAMP).unwrap();
+    let timestamp = u32::from_be_bytes(stamp.try_into().unwrap());
+    let mut options = vec![OptionRef::TimestampEcho { timestamp, elapsed: None }];
+    options.extend(answer);
+    let said = hand.give(Response, &options, &[]);
+    let report = hand.pair.ends[CLIENT].poll_quick_start();
+    (said, report)
+}
+
+/// The answer of an honest receiver behind routers that all took part.
+fn honest(asked: QuickStart, rate: u8) -> OptionRef<'static> {
+    let mut seen = asked;
+    seen.lower_to(rate);
+    let ttl_diff = Datagram::TTL.wrapping_sub(seen.ttl);
+    OptionRef::QuickStartResponse { rate, ttl_diff, nonce: seen.nonce }
+}
+
+fn quick_starts(hand: &Hand) -> u64 {
+    hand.stats().counters.quick_starts
+}
+
+//= 5634-2.1-1 test
+//= 5634-2.1-3 test
+//= 5634-2.7-1 test
+//= 5634-2.8-1 test
+//= 5634-3.1.1-1 test
+//= 5634-3.2.1-1 test
+#[test]
+fn the_first_request_asks_and_no_other_packet_does() {
+    for ccid in [2, 3] {
+        let (mut hand, first, asked) = request(ccid);
+        assert_eq!(first.header.packet_type(), Request);
+        assert_eq!((asked.function, asked.rate), (QuickStartFunction::Request, 6 + 1));
+        for _ in 0..3 {
+            assert_eq!(types(&hand.wait(Duration::from_secs(5))).first(), Some(&Request));
+            assert_eq!(hand.pair.ends[CLIENT].poll_quick_start(), None, "without, when repeated");
+        }
+    }
+    let (mut hand, _) = Hand::requesting(plain());
+    assert_eq!(hand.pair.last_option.take(), None, "off by default");
+}
+
+//= 5634-3.3.1-1 test
+#[test]
+fn ccid_4_asks_for_no_more_than_100_packets_a_second() {
+    let (_, _, asked) = request(4);
+    // 100 packets of 1500 bytes are 1.2 Mbit/s; 640 kbit/s is the next rate below.
+    assert_eq!(asked.rate, 4);
+}
+
+//= 5634-2.2-1 test
+//= 5634-2.2-2 test
+//= 5634-2.2-3 test
+//= 5634-2.2-4 test
+//= 5634-2.2.1-1 test
+//= 5634-2.2.1-2 test
+#[test]
+fn a_request_is_answered_once_with_what_the_receiver_allows() {
+    let function = QuickStartFunction::Request;
+    let asked = QuickStart { function, rate: 9, ttl: 250, nonce: 0x2bcd_ef01 };
+    for (allowed_bps, rate) in [(100_000_000, 9), (5_120_000, 7)] {
+        let mut hand = Hand::listening(allowing(allowed_bps));
+        hand.pair.ends[SERVER].handle_quick_start(asked, 61);
+        let said = hand.give(Request, &[], &[]);
+        assert_eq!(types(&said), [Response]);
+        let answer = option(&said[0], option_kind::QUICK_START_RESPONSE).unwrap();
+        let [a, b, c, d] = (asked.nonce << 2).to_be_bytes();
+        assert_eq!(answer, [rate, 61_u8.wrapping_sub(250), a, b, c, d], "6 bytes of data");
+        let again = hand.give(Request, &[], &[]);
+        assert_eq!(option(&again[0], option_kind::QUICK_START_RESPONSE), None);
+    }
+    // Rate 0, a report, and a receiver that allows nothing.
+    let zero = QuickStart { rate: 0, ..asked };
+    let report = QuickStart { function: QuickStartFunction::Report, ..asked };
+    let cases = [(zero, allowing(1 << 30)), (report, allowing(1 << 30)), (asked, plain())];
+    for (option_in, config) in cases {
+        let mut hand = Hand::listening(config);
+        hand.pair.ends[SERVER].handle_quick_start(option_in, 61);
+        let said = hand.give(Request, &[], &[]);
+        assert_eq!(option(&said[0], option_kind::QUICK_START_RESPONSE), None);
+    }
+}
+
+/// On an open connection, too, the answer does not wait for the Ack Ratio.
+//= 5634-3.1.2-1 test
+#[test]
+fn a_request_on_a_data_packet_is_answered_at_once() {
+    let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
+    let function = QuickStartFunction::Request;
+    let asked = QuickStart { function, rate: 5, ttl: 60, nonce: 1 };
+    hand.pair.ends[SERVER].handle_quick_start(asked, 60);
+    let said = hand.give(udccp_wire::PacketType::Data, &[], b"data");
+    assert_eq!(types(&said), [Ack]);
+    assert!(option(&said[0], option_kind::QUICK_START_RESPONSE).is_some());
+}
+
+//= 5634-2.3-1 test
+//= 5634-3.1.3-1 test
+//= 5634-3.2.3-1 test
+#[test]
+fn an_approved_rate_is_used_and_reported_with_the_nonce() {
+    for ccid in [2, 3] {
+        let (mut hand, first, asked) = request(ccid);
+        let (said, report) = respond(&mut hand, &first, Some(honest(asked, 6)));
+        assert_eq!(types(&said), [Ack]);
+        let report = report.expect("the first packet reports");
+        assert_eq!(report, QuickStart { function: QuickStartFunction::Report, rate: 6, ..asked });
+        assert_eq!(quick_starts(&hand), 1, "CCID {ccid}");
+        hand.send(b"data");
+        assert_eq!(hand.pair.ends[CLIENT].poll_quick_start(), None, "reported once");
+    }
+}
+
+//= 5634-2.4-1 test
+#[test]
+fn what_is_not_vouched_for_changes_nothing() {
+    for case in 0..6 {
+        let (mut hand, first, asked) = request(2);
+        let OptionRef::QuickStartResponse { rate, ttl_diff, nonce } = honest(asked, 6) else {
+            unreachable!()
+        };
+        let answer =
+            |rate, ttl_diff, nonce| Some(OptionRef::QuickStartResponse { rate, ttl_diff, nonce });
+        let answer = match case {
+            0 => None,
+            1 => answer(rate, ttl_diff.wrapping_add(1), nonce), // a router took no part
+            2 => answer(7, ttl_diff, nonce),                    // a receiver that says too much
+            3 => answer(rate, ttl_diff, nonce ^ 1),
+            4 => answer(0, ttl_diff, nonce),
+            _ => answer(8, ttl_diff, asked.nonce),
+        };
+        let (_, report) = respond(&mut hand, &first, answer);
+        assert_eq!((report, quick_starts(&hand)), (None, 0), "case {case}");
+    }
+}
+
+#[test]
+fn a_rate_below_what_slow_start_has_is_reported_and_not_used() {
+    let (mut hand, first, asked) = request(2);
+    let (_, report) = respond(&mut hand, &first, Some(honest(asked, 1)));
+    assert_eq!((report.map(|r| r.rate), quick_starts(&hand)), (Some(1), 0));
+}
+
+#[test]
+fn inside_udp_there_is_no_quick_start_and_it_is_said() {
+    let mut end = Endpoint::new(EndpointConfig::new([1; 32]));
+    let options = ConnectOptions {
+        local: "10.0.0.1:40000".parse().unwrap(),
+        remote: "10.0.0.2:6511".parse().unwrap(),
+        ..connect_options(asking(1_000_000, 2))
+    };
+    let refused = end.connect(Instant::ZERO, options);
+    assert_eq!(refused, Err(ConnectError::Config(ConfigError::QuickStartOverUdp)));
+}
+
+/// A connection whose client was allowed 2.6 Mbit/s over 100 ms, and has data to send.
+fn in_mode(ccid: u8) -> Pair {
+    let client = asking(2_560_000, ccid);
+    let accept = client.quick_start.request;
+    let quick_start = QuickStartConfig { request: None, accept };
+    let server = ConnectionConfig { quick_start, rx_ccids: vec![ccid], ..plain() };
+    let mut net = Net::new(5634);
+    net.delay = Duration::from_millis(50);
+    let mut pair = Pair::starting(net, client, server);
+    for _ in 0..100 {
+        pair.send(CLIENT, &[0; 1000]);
+    }
+    // The Response is here, the first data is not there yet.
+    pair.pass(Duration::from_millis(101));
+    assert_eq!(pair.stats(CLIENT).counters.quick_starts, 1);
+    pair
+}
+
+fn cwnd(pair: &Pair) -> u32 {
+    pair.stats(CLIENT).cwnd_packets.unwrap()
+}
+
+fn x(pair: &Pair) -> f64 {
+    pair.stats(CLIENT).x_bytes_per_sec.unwrap()
+}
+
+/// One round-trip time of mode, one (CCID 2) or two (CCID 3) of validation.
+//= 5634-2.3.2-1 test
+//= 5634-3.2.4-2 test
+//= 5634-3.2.4-4 test
+#[test]
+fn silence_is_noticed_after_two_or_three_round_trip_times() {
+    let mut two = in_mode(2);
+    two.mute(SERVER);
+    let fast = cwnd(&two);
+    assert!(fast > 15, "{fast}");
+    two.pass(Duration::from_millis(195));
+    assert_eq!(cwnd(&two), fast);
+    two.pass(Duration::from_millis(10));
+    assert!(cwnd(&two) < 3, "half of the first window: {}", cwnd(&two));
+    let mut three = in_mode(3);
+    three.mute(SERVER);
+    let fast = x(&three);
+    assert!(fast > 250_000.0, "{fast}");
+    three.pass(Duration::from_millis(295));
+    assert_eq!(x(&three), fast);
+    three.pass(Duration::from_millis(10));
+    assert!(x(&three) < fast / 2.0 + 1.0, "{}", x(&three));
+}
+
+/// All packets acknowledged: the mode and its validation are over, and the rate stays.
+//= 5634-3.2.4-2 test
+#[test]
+fn a_path_that_bears_the_rate_keeps_it() {
+    for ccid in [2, 3] {
+        let mut pair = in_mode(ccid);
+        pair.pass(Duration::from_millis(500));
+        let counters = pair.stats(CLIENT).counters;
+        assert!(counters.data_packets_acked > 60, "CCID {ccid}: {counters:?}");
+        assert_eq!(counters.data_packets_lost, 0);
+    }
+}
+
+//= 5634-3.1.5-1 test
+//= 5634-3.2.5-1 test
+#[test]
+fn a_loss_ends_it_at_once() {
+    for ccid in [2, 3] {
+        let mut pair = in_mode(ccid);
+        let mut data = 0;
+        pair.filter = Some(Box::new(move |from, d| {
+            data += u32::from(from == CLIENT && d.transport_len() > 1000);
+            data != 3
+        }));
+        let fast = if ccid == 2 { f64::from(cwnd(&pair)) } else { x(&pair) };
+        pair.pass(Duration::from_millis(170));
+        let now = if ccid == 2 { f64::from(cwnd(&pair)) } else { x(&pair) };
+        assert!(now < fast * 0.9, "CCID {ccid}: {fast} to {now}");
+    }
+}
