@@ -119,13 +119,11 @@ fn damaged_messages_are_dropped_and_counted() {
 #[test]
 fn dtls_12_withstands_loss_disorder_and_copies() {
     rough(Version::Dtls12, 1);
-    rough(Version::Dtls12, 2);
 }
 
 #[test]
 fn dtls_13_withstands_loss_disorder_and_copies() {
     rough(Version::Dtls13, 3);
-    rough(Version::Dtls13, 4);
 }
 
 /// A path that is hard on the handshake and gentle to the data, so that the test is short: the
@@ -149,7 +147,7 @@ fn rough(version: Version, seed: u64) {
         let (client, server) = (both.0.unwrap(), both.1.unwrap());
         assert_eq!(client.version(), version, "seed {seed}");
         let sending = async {
-            for n in 0..50 {
+            for n in 0..30 {
                 client.send(numbered(n, 800)).await.unwrap();
             }
             client.drained().await.unwrap();
@@ -164,7 +162,7 @@ fn rough(version: Version, seed: u64) {
             seen.len()
         };
         let (closed, received) = tokio::join!(sending, receiving);
-        assert!((30..=50).contains(&received), "{received} arrived, seed {seed}: {closed:?}");
+        assert!((18..=30).contains(&received), "{received} arrived, seed {seed}: {closed:?}");
     });
 }
 
@@ -214,7 +212,7 @@ fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
         let slow = move |from_client: bool, _: &mut Vec<u8>| {
             seen += u32::from(from_client);
             if from_client && seen > 3 {
-                Fate::Late(Duration::from_millis(150))
+                Fate::Late(Duration::from_millis(400))
             } else {
                 Fate::Pass
             }
@@ -223,8 +221,9 @@ fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
         let both = shake((a, b), &client, &server).await;
         let (_client, server) = (both.0.unwrap(), both.1.unwrap());
         let sent = server.stats().handshake_packets_sent;
-        // The flight has 9 packets; a few repetitions follow once it has left.
-        assert!(sent < 9 * 5, "{sent} packets for a flight of 9");
+        // The flight has 9 packets, of which the last leave when the first are acknowledged. With
+        // the timer running it would have been repeated five times by then.
+        assert!(sent <= 9 * 3, "{sent} packets for a flight of 9");
     });
 }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::sdp::SdpError;
-
 /// An error of an RTP session. Its text says what happened; [`Error::advice`] says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -55,4 +53,25 @@ impl From<udccp::Error> for Error {
     fn from(e: udccp::Error) -> Self {
         Self::Dccp(Arc::new(e))
     }
+}
+
+/// What is wrong with a session description.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SdpError {
+    /// There is no `m=` line with DCCP.
+    #[error("no m= line has a protocol of DCCP")]
+    NoMedia,
+    /// The protocol is not RTP over DCCP.
+    #[error("protocol {0}: RTP over DCCP is one of DCCP/RTP/AVP, SAVP, AVPF and SAVPF")]
+    Protocol(String),
+    /// The `m=` line names no payload type.
+    #[error("the m= line names no payload type")]
+    NoFormat,
+    /// A dynamic payload type without its format.
+    #[error("payload type {0} is dynamic and needs an a=rtpmap line")]
+    NoMap(u8),
+    /// A line cannot be read.
+    #[error("cannot read the line \"{0}\"")]
+    Line(String),
 }

@@ -15,6 +15,7 @@ use std::str::FromStr;
 
 use udccp::ServiceCode;
 
+pub use crate::error::SdpError;
 use crate::{RTP_PORT, SERVICE_AUDIO, SERVICE_OTHER, SERVICE_TEXT, SERVICE_VIDEO};
 
 /// RFC 4145 section 4.1: the port of a side that calls and does not listen.
@@ -367,27 +368,6 @@ impl FromStr for Setup {
             _ => Err(()),
         }
     }
-}
-
-/// What is wrong with a session description.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SdpError {
-    /// There is no `m=` line with DCCP.
-    #[error("no m= line has a protocol of DCCP")]
-    NoMedia,
-    /// The protocol is not RTP over DCCP.
-    #[error("protocol {0}: RTP over DCCP is one of DCCP/RTP/AVP, SAVP, AVPF and SAVPF")]
-    Protocol(String),
-    /// The `m=` line names no payload type.
-    #[error("the m= line names no payload type")]
-    NoFormat,
-    /// A dynamic payload type without its format.
-    #[error("payload type {0} is dynamic and needs an a=rtpmap line")]
-    NoMap(u8),
-    /// A line cannot be read.
-    #[error("cannot read the line \"{0}\"")]
-    Line(String),
 }
 
 #[cfg(test)]
