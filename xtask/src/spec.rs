@@ -51,6 +51,9 @@ enum State {
     Todo,
     /// Asks something of others: registries, authors of profiles, link layers. Not counted.
     NotOurs,
+    /// What it speaks of cannot happen here: it goes with a choice that was made otherwise, or with
+    /// something optional that is not offered. Counted apart.
+    NotArising,
 }
 
 /// Where the sources name a requirement.
@@ -114,38 +117,46 @@ impl Tally {
 struct Counts {
     name: String,
     levels: [Tally; 3],
+    /// MUST and SHOULD that cannot arise.
+    not_arising: usize,
 }
 
 impl Counts {
     fn of(name: &str, rows: &[Requirement]) -> Self {
-        let mut levels = [Tally::default(); 3];
+        let (mut levels, mut not_arising) = ([Tally::default(); 3], 0);
         for row in rows {
             let place = match row.state {
                 State::Done => 0,
                 State::Exception => 1,
                 State::Todo => 2,
                 State::NotOurs => continue,
+                State::NotArising => {
+                    not_arising += usize::from(row.level != Level::May);
+                    continue;
+                }
             };
             levels[row.level as usize].0[place] += 1;
         }
-        Self { name: name.replace("rfc", "RFC "), levels }
+        Self { name: name.replace("rfc", "RFC "), levels, not_arising }
     }
 }
 
 /// All documents in one table, and their sum.
 fn table(counts: &[Counts]) -> String {
     let mut text = String::from(
-        "| document | MUST done | exceptions | SHOULD done | exceptions | MAY done | exceptions |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| document | MUST done | exceptions | SHOULD done | exceptions | MAY done | exceptions | \
+         cannot arise |\n|---|---|---|---|---|---|---|---|\n",
     );
     let mut sum = [Tally::default(); 3];
     for of in counts {
-        let _ = writeln!(text, "| {} | {} |", of.name, of.levels.map(Tally::text).join(" | "));
+        let levels = of.levels.map(Tally::text).join(" | ");
+        let _ = writeln!(text, "| {} | {levels} | {} |", of.name, of.not_arising);
         for (all, one) in sum.iter_mut().zip(of.levels) {
             (0..3).for_each(|i| all.0[i] += one.0[i]);
         }
     }
-    let _ = writeln!(text, "| all | {} |", sum.map(Tally::text).join(" | "));
+    let not_arising: usize = counts.iter().map(|of| of.not_arising).sum();
+    let _ = writeln!(text, "| all | {} | {not_arising} |", sum.map(Tally::text).join(" | "));
     text
 }
 
@@ -199,7 +210,10 @@ fn faults_of(row: &Requirement, claims: &Claims) -> Vec<String> {
             faults.push(format!("done, but no test says //= {} test", row.id))
         }
         State::NotOurs if claimed => faults.push("not ours, but code claims it".to_owned()),
-        State::Exception | State::Todo | State::NotOurs
+        State::NotArising if claimed => {
+            faults.push("cannot arise, but code claims it".to_owned());
+        }
+        State::Exception | State::Todo | State::NotOurs | State::NotArising
             if row.reason.as_ref().is_none_or(|r| r.is_empty()) =>
         {
             faults.push("not done, and no reason is given".to_owned());
@@ -218,10 +232,11 @@ fn list(report: &mut String, name: &str, rows: &[Requirement], claims: &Claims) 
             State::Exception => "exception",
             State::Todo => "todo",
             State::NotOurs => "not ours",
+            State::NotArising => "cannot arise",
         };
         let tests = claims.tests.get(&row.id).map_or(0, BTreeSet::len);
         let level = format!("{:?}", row.level).to_uppercase();
-        let _ = writeln!(report, "    {:<18} {level:<6} {mark:<9} tests in {tests} files", row.id);
+        let _ = writeln!(report, "    {:<18} {level:<6} {mark:<12} tests in {tests} files", row.id);
     }
 }
 
@@ -271,9 +286,12 @@ mod tests {
         assert!(faults_of(&theirs, &claims).is_empty());
         claims.code.insert("1-1".into(), BTreeSet::new());
         assert!(faults_of(&theirs, &claims)[0].contains("not ours"));
-        let rows = [theirs, row(State::Done, None), row(State::Exception, Some("because"))];
+        let elsewhere = row(State::NotArising, Some("the other method is used"));
+        assert!(faults_of(&elsewhere, &claims)[0].contains("cannot arise"));
+        let rest = [row(State::Done, None), row(State::Exception, Some("because"))];
+        let rows: Vec<_> = [theirs, elsewhere].into_iter().chain(rest).collect();
         let table = table(&[Counts::of("rfc1", &rows)]);
-        assert!(table.contains("| RFC 1 | 1 of 2 | 1 | 0 of 0 | 0 |"), "{table}");
+        assert!(table.contains("| RFC 1 | 1 of 2 | 1 | 0 of 0 | 0 | 0 of 0 | 0 | 1 |"), "{table}");
     }
 
     #[test]
