@@ -229,11 +229,13 @@ impl Core {
     }
 
     /// Whether every message that was queued has left, and the peer has reported it or it was
-    /// judged lost.
+    /// judged lost: by later ones, or, where there are none, by the transmit timer, which empties
+    /// the pipe.
     pub(crate) fn is_drained(&self, id: ConnectionId) -> bool {
         self.endpoint.stats(id).is_none_or(|s| {
             let settled = s.counters.data_packets_acked + s.counters.data_packets_lost;
-            s.send_queue_packets == 0 && settled >= s.counters.data_packets_sent
+            let known = settled >= s.counters.data_packets_sent || s.pipe_packets == Some(0);
+            s.send_queue_packets == 0 && known
         })
     }
 
