@@ -53,7 +53,7 @@ fn header(data_len: usize) -> impl Strategy<Value = Header> {
 
 /// Every option, from raw numbers and bytes.
 fn option() -> impl Strategy<Value = OptionValue> {
-    let parts = (0..24_u8, any::<u8>(), any::<u64>(), any::<u32>(), vec(any::<u8>(), 0..64));
+    let parts = (0..25_u8, any::<u8>(), any::<u64>(), any::<u32>(), vec(any::<u8>(), 0..64));
     parts
         .prop_map(|(which, byte, wide, number, data)| make_option(which, byte, wide, number, &data))
 }
@@ -88,7 +88,11 @@ fn make_option(which: u8, byte: u8, wide: u64, number: u32, value: &[u8]) -> Opt
         20 => OptionRef::ReceiveRate(number),
         21 => OptionRef::DroppedPackets(whole(3)),
         22 => OptionRef::CcidSpecific { kind: byte | 0x80, data: value },
-        _ => OptionRef::Unknown { kind: 45 + byte % 83, data: value },
+        23 => {
+            let (rate, ttl_diff) = (byte & 15, wide as u8);
+            OptionRef::QuickStartResponse { rate, ttl_diff, nonce: number >> 2 }
+        }
+        _ => OptionRef::Unknown { kind: 46 + byte % 82, data: value },
     };
     let owned = OptionValue::from(option);
     // The law of single options, here where every option passes by.
