@@ -1,40 +1,13 @@
 //! CCID 3 over simulated paths: it fills a link, shares one, keeps to the equation, and is smooth.
 
-use std::path::Path;
+mod common;
 
+use common::bulk_flows as run;
 use udccp_base::Duration;
-use udccp_lab::schema::Experiment;
-use udccp_lab::{Record, RunOptions, document};
 use udccp_proto::ccid::tfrc::equation;
 
 /// Data bytes of a packet of 1500: IPv4 header, DCCP-Data header.
 const SEGMENT: u32 = 1464;
-
-fn run(bottleneck: &str, seconds: u64, protocols: &[&str]) -> Record {
-    let mut text = format!(
-        r#"schema = 1
-id = "ccid3"
-asks = "Does CCID 3 do what its documents say?"
-[topology]
-shape = "dumbbell"
-access = {{ rate = "1 Gbit/s", jitter = "100 us" }}
-bottleneck = {{ {bottleneck} }}
-[time]
-duration = "{seconds} s"
-phase = "1 s"
-measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
-"#
-    );
-    for (i, protocol) in protocols.iter().enumerate() {
-        text += &format!("[[flow]]\nname = \"f{i}\"\nprotocol = \"{protocol}\"\n");
-        text += "traffic = \"bulk\"\n";
-    }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/ccid3.toml");
-    let root = document::parse("ccid3.toml", text).expect("TOML");
-    let experiment = Experiment::from_node(root, &path).unwrap_or_else(|f| panic!("{f}"));
-    let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|f| panic!("{f}"));
-    udccp_lab::run("ccid3", &scenario, 7, RunOptions::default()).expect("a run")
-}
 
 #[test]
 fn alone_it_fills_a_link_and_does_not_swing() {

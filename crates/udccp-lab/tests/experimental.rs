@@ -1,35 +1,8 @@
 //! The experimental CCIDs over simulated paths: they fill a link, and behave as their kind does.
 
-use std::path::Path;
+mod common;
 
-use udccp_lab::schema::Experiment;
-use udccp_lab::{Record, RunOptions, document};
-
-fn run(bottleneck: &str, seconds: u64, protocols: &[&str]) -> Record {
-    let mut text = format!(
-        r#"schema = 1
-id = "experimental"
-asks = "Do the experimental CCIDs do what their kind does?"
-[topology]
-shape = "dumbbell"
-access = {{ rate = "1 Gbit/s", jitter = "100 us" }}
-bottleneck = {{ {bottleneck} }}
-[time]
-duration = "{seconds} s"
-phase = "1 s"
-measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
-"#
-    );
-    for (i, protocol) in protocols.iter().enumerate() {
-        text += &format!("[[flow]]\nname = \"f{i}\"\nprotocol = \"{protocol}\"\n");
-        text += "traffic = \"bulk\"\n";
-    }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/experimental.toml");
-    let root = document::parse("experimental.toml", text).expect("TOML");
-    let experiment = Experiment::from_node(root, &path).unwrap_or_else(|f| panic!("{f}"));
-    let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|f| panic!("{f}"));
-    udccp_lab::run("experimental", &scenario, 7, RunOptions::default()).expect("a run")
-}
+use common::bulk_flows as run;
 
 const PATH: &str = r#"rate = "20 Mbit/s", rtt = "100 ms", limit = "2.0 bdp""#;
 

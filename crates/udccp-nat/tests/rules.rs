@@ -22,20 +22,7 @@ fn secs(n: u64) -> Instant {
 }
 
 fn kind(ty: PacketType) -> HeaderKind {
-    let (ack, service) = (Seqno::new(7), SERVICE);
-    match ty {
-        PacketType::Request => HeaderKind::Request { service },
-        PacketType::Response => HeaderKind::Response { ack, service },
-        PacketType::Listen => HeaderKind::Listen { service },
-        PacketType::Data => HeaderKind::Data,
-        PacketType::Ack => HeaderKind::Ack { ack },
-        PacketType::DataAck => HeaderKind::DataAck { ack },
-        PacketType::CloseReq => HeaderKind::CloseReq { ack },
-        PacketType::Close => HeaderKind::Close { ack },
-        PacketType::Reset => HeaderKind::Reset { ack, code: ResetCode::Closed, data: [0; 3] },
-        PacketType::Sync => HeaderKind::Sync { ack },
-        PacketType::SyncAck => HeaderKind::SyncAck { ack },
-    }
+    HeaderKind::of(ty, Seqno::new(7), SERVICE).with_reset(ResetCode::Closed, [0; 3])
 }
 
 fn packet_with(src: &str, dst: &str, ty: PacketType, cscov: u8, data: &[u8]) -> Datagram {

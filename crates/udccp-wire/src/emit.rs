@@ -112,6 +112,33 @@ impl fmt::Display for HeaderFull {
 impl core::error::Error for HeaderFull {}
 
 impl HeaderKind {
+    /// A packet of type `ty` with those of the fields that it has. A Reset is without data; see
+    /// [`HeaderKind::with_reset`].
+    pub const fn of(ty: PacketType, ack: Seqno, service: ServiceCode) -> Self {
+        match ty {
+            PacketType::Request => Self::Request { service },
+            PacketType::Response => Self::Response { ack, service },
+            PacketType::Data => Self::Data,
+            PacketType::Ack => Self::Ack { ack },
+            PacketType::DataAck => Self::DataAck { ack },
+            PacketType::CloseReq => Self::CloseReq { ack },
+            PacketType::Close => Self::Close { ack },
+            PacketType::Reset => Self::Reset { ack, code: ResetCode::Unspecified, data: [0; 3] },
+            PacketType::Sync => Self::Sync { ack },
+            PacketType::SyncAck => Self::SyncAck { ack },
+            PacketType::Listen => Self::Listen { service },
+        }
+    }
+
+    /// The same, with this code and data if it is a Reset.
+    #[must_use]
+    pub const fn with_reset(self, code: ResetCode, data: [u8; 3]) -> Self {
+        match self {
+            Self::Reset { ack, .. } => Self::Reset { ack, code, data },
+            other => other,
+        }
+    }
+
     /// The packet type.
     #[inline]
     pub const fn packet_type(&self) -> PacketType {

@@ -301,21 +301,8 @@ impl<'a> PacketView<'a> {
         let ack = Seqno::new(self.ack);
         let service = ServiceCode(self.word);
         let [code, d1, d2, d3] = self.word.to_be_bytes();
-        let kind = match self.packet_type {
-            PacketType::Request => HeaderKind::Request { service },
-            PacketType::Response => HeaderKind::Response { ack, service },
-            PacketType::Data => HeaderKind::Data,
-            PacketType::Ack => HeaderKind::Ack { ack },
-            PacketType::DataAck => HeaderKind::DataAck { ack },
-            PacketType::CloseReq => HeaderKind::CloseReq { ack },
-            PacketType::Close => HeaderKind::Close { ack },
-            PacketType::Reset => {
-                HeaderKind::Reset { ack, code: ResetCode::from_number(code), data: [d1, d2, d3] }
-            }
-            PacketType::Sync => HeaderKind::Sync { ack },
-            PacketType::SyncAck => HeaderKind::SyncAck { ack },
-            PacketType::Listen => HeaderKind::Listen { service },
-        };
+        let kind = HeaderKind::of(self.packet_type, ack, service)
+            .with_reset(ResetCode::from_number(code), [d1, d2, d3]);
         Header {
             src_port: self.src_port,
             dst_port: self.dst_port,

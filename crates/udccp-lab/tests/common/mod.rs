@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use udccp_lab::document;
 use udccp_lab::schema::Experiment;
+use udccp_lab::{Record, RunOptions, document};
 
 /// Two flows over 5 Mbit/s for eight seconds.
 pub(crate) const SMALL: &str = r#"schema = 1
@@ -111,4 +111,31 @@ pub(crate) fn small() -> Experiment {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/small.toml");
     let root = document::parse("small.toml", SMALL.to_owned()).expect("TOML");
     Experiment::from_node(root, &path).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// One bulk flow of each of `protocols` for so many seconds, measured from the tenth on.
+pub(crate) fn bulk_flows(bottleneck: &str, seconds: u64, protocols: &[&str]) -> Record {
+    let mut text = format!(
+        r#"schema = 1
+id = "bulk-flows"
+asks = "What do these protocols make of this path?"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "1 Gbit/s", jitter = "100 us" }}
+bottleneck = {{ {bottleneck} }}
+[time]
+duration = "{seconds} s"
+phase = "1 s"
+measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
+"#
+    );
+    for (i, protocol) in protocols.iter().enumerate() {
+        text += &format!("[[flow]]\nname = \"f{i}\"\nprotocol = \"{protocol}\"\n");
+        text += "traffic = \"bulk\"\n";
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bulk-flows.toml");
+    let root = document::parse("bulk-flows.toml", text).expect("TOML");
+    let experiment = Experiment::from_node(root, &path).unwrap_or_else(|f| panic!("{f}"));
+    let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|f| panic!("{f}"));
+    udccp_lab::run("bulk-flows", &scenario, 7, RunOptions::default()).expect("a run")
 }

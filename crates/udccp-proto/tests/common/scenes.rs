@@ -94,20 +94,7 @@ pub fn scenes() -> Vec<Scene> {
 }
 
 pub fn kind_of(ty: PacketType, ack: Seqno) -> HeaderKind {
-    let service = service();
-    match ty {
-        PacketType::Request => HeaderKind::Request { service },
-        PacketType::Response => HeaderKind::Response { ack, service },
-        PacketType::Data => HeaderKind::Data,
-        PacketType::Ack => HeaderKind::Ack { ack },
-        PacketType::DataAck => HeaderKind::DataAck { ack },
-        PacketType::CloseReq => HeaderKind::CloseReq { ack },
-        PacketType::Close => HeaderKind::Close { ack },
-        PacketType::Reset => HeaderKind::Reset { ack, code: ResetCode::Closed, data: [0; 3] },
-        PacketType::Sync => HeaderKind::Sync { ack },
-        PacketType::SyncAck => HeaderKind::SyncAck { ack },
-        PacketType::Listen => HeaderKind::Listen { service },
-    }
+    HeaderKind::of(ty, ack, service()).with_reset(ResetCode::Closed, [0; 3])
 }
 
 /// The next packet of type `ty` that the peer of `target` would send.

@@ -1,9 +1,7 @@
 //! Packets as written against packets as sent: writing the peer's, reading the endpoint's.
 
 use udccp_base::{Datagram, Ecn, Payload};
-use udccp_wire::{
-    Header, HeaderKind, Packet, PacketType, PacketView, PseudoHeader, ResetCode, Seqno,
-};
+use udccp_wire::{Header, HeaderKind, Packet, PacketView, PseudoHeader, ResetCode, Seqno};
 
 use crate::packet::{Data, PacketTemplate};
 use crate::tokens::Number;
@@ -36,7 +34,7 @@ impl World {
             cscov: small(self.number(&p.cscov)?),
             x: !p.short.unwrap_or(false),
             seq: Seqno::new(wrapped(seq)),
-            kind: kind(p.ty, Seqno::new(wrapped(ack)), service, code, data),
+            kind: HeaderKind::of(p.ty, Seqno::new(wrapped(ack)), service).with_reset(code, data),
         };
         if !p.forged {
             self.advance_peer(wrapped(seq));
@@ -201,26 +199,4 @@ fn rest_mismatch(p: &PacketTemplate, packet: &Packet, d: &Datagram) -> Option<St
     let ports = [(p.sport, packet.header.src_port), (p.dport, packet.header.dst_port)];
     let wrong = ports.iter().find(|(wanted, is)| wanted.is_some_and(|w| w != *is));
     wrong.map(|(_, is)| format!("a port is {is}"))
-}
-
-fn kind(
-    ty: PacketType,
-    ack: Seqno,
-    service: udccp_wire::ServiceCode,
-    code: ResetCode,
-    data: [u8; 3],
-) -> HeaderKind {
-    match ty {
-        PacketType::Request => HeaderKind::Request { service },
-        PacketType::Response => HeaderKind::Response { ack, service },
-        PacketType::Data => HeaderKind::Data,
-        PacketType::Ack => HeaderKind::Ack { ack },
-        PacketType::DataAck => HeaderKind::DataAck { ack },
-        PacketType::CloseReq => HeaderKind::CloseReq { ack },
-        PacketType::Close => HeaderKind::Close { ack },
-        PacketType::Reset => HeaderKind::Reset { ack, code, data },
-        PacketType::Sync => HeaderKind::Sync { ack },
-        PacketType::SyncAck => HeaderKind::SyncAck { ack },
-        PacketType::Listen => HeaderKind::Listen { service },
-    }
 }

@@ -75,20 +75,7 @@ impl Hand {
 
     /// What the peer would write to acknowledge everything.
     pub fn kind(&self, ty: PacketType) -> HeaderKind {
-        let (ack, service) = (self.gss, service());
-        match ty {
-            PacketType::Request => HeaderKind::Request { service },
-            PacketType::Response => HeaderKind::Response { ack, service },
-            PacketType::Data => HeaderKind::Data,
-            PacketType::Ack => HeaderKind::Ack { ack },
-            PacketType::DataAck => HeaderKind::DataAck { ack },
-            PacketType::CloseReq => HeaderKind::CloseReq { ack },
-            PacketType::Close => HeaderKind::Close { ack },
-            PacketType::Reset => HeaderKind::Reset { ack, code: ResetCode::Aborted, data: [0; 3] },
-            PacketType::Sync => HeaderKind::Sync { ack },
-            PacketType::SyncAck => HeaderKind::SyncAck { ack },
-            PacketType::Listen => HeaderKind::Listen { service },
-        }
+        HeaderKind::of(ty, self.gss, service()).with_reset(ResetCode::Aborted, [0; 3])
     }
 
     /// The header of the peer's next packet.

@@ -355,21 +355,7 @@ fn near(number: Seqno, step: u8) -> Seqno {
 
 fn kind_of(ty: PacketType, ack: Seqno, flags: u8) -> HeaderKind {
     let service = if flags & 128 == 0 { SERVICE } else { ServiceCode(7) };
-    match ty {
-        PacketType::Request => HeaderKind::Request { service },
-        PacketType::Response => HeaderKind::Response { ack, service },
-        PacketType::Data => HeaderKind::Data,
-        PacketType::Ack => HeaderKind::Ack { ack },
-        PacketType::DataAck => HeaderKind::DataAck { ack },
-        PacketType::CloseReq => HeaderKind::CloseReq { ack },
-        PacketType::Close => HeaderKind::Close { ack },
-        PacketType::Reset => {
-            HeaderKind::Reset { ack, code: ResetCode::from_number(flags & 15), data: [0; 3] }
-        }
-        PacketType::Sync => HeaderKind::Sync { ack },
-        PacketType::SyncAck => HeaderKind::SyncAck { ack },
-        PacketType::Listen => HeaderKind::Listen { service },
-    }
+    HeaderKind::of(ty, ack, service).with_reset(ResetCode::from_number(flags & 15), [0; 3])
 }
 
 /// Mostly the types that exist.
