@@ -142,6 +142,7 @@ fn a_published_value_that_is_no_number_is_told_with_its_place() {
     }
     insta::assert_snapshot!(read("0.75*").unwrap_err());
     insta::assert_snapshot!(read("n/a").unwrap_err());
+    insta::assert_snapshot!(read("0.8\nnewreno,25,0.7").unwrap_err());
 }
 
 #[test]

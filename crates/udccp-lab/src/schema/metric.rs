@@ -1,6 +1,7 @@
 //! What a table or figure shows of a run.
 
 use super::choice::words;
+use super::shown::Close;
 
 words! {
     /// What a table shows. Definitions are in `udccp-metrics` and `docs/reference/metrics.md`.
@@ -264,15 +265,17 @@ impl Metric {
     }
 
     /// How far from the published value still counts as agreement, where a file does not say.
-    pub const fn default_close(self) -> f64 {
+    pub const fn default_close(self) -> Close {
         match self {
-            Self::NruStability => 0.5,
-            Self::LossEvents => 0.1,
+            Self::NruStability => Close::Within(0.5),
+            Self::Loss | Self::LossEvents => Close::Within(0.1),
             _ => match self.kind() {
-                Kind::Index => 0.05,
-                Kind::Decibels => 0.5,
-                Kind::Rate | Kind::Percent | Kind::Time => 5.0,
-                Kind::Seconds => 15.0,
+                Kind::Index => Close::Within(0.05),
+                Kind::Decibels => Close::Within(0.5),
+                // Paths differ too much in rate and length for one distance.
+                Kind::Rate | Kind::Time => Close::Part(0.05),
+                Kind::Percent => Close::Within(5.0),
+                Kind::Seconds => Close::Within(15.0),
             },
         }
     }

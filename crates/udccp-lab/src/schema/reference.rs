@@ -1,5 +1,6 @@
 //! Published numbers: a CSV file, and which of its columns mean what.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
@@ -140,6 +141,7 @@ impl Reference {
             }
         }
         reference.check_numbers(&csv, file_span, faults)?;
+        reference.check_doubles(&csv, file_span, faults)?;
         reference.rows = csv.rows;
         reference.check_names(context, table, file_span);
         Some(reference)
@@ -174,12 +176,34 @@ impl Reference {
         let mut is_fine = true;
         for (row, line) in csv.rows.iter().zip(&csv.lines) {
             for (cell, column) in columns().map(|c| (&row[c], &csv.headers[c])) {
-                if cell.parse::<f64>().is_ok_and(f64::is_finite) || is_dash(cell) {
+                let is_number = cell.parse::<f64>().is_ok_and(f64::is_finite);
+                if cell.is_empty() || is_number || is_dash(cell) {
                     continue;
                 }
                 let fault =
                     format!("{}:{line}: column `{column}` has \"{cell}\", no number", csv.name);
-                let hint = "a published \"no value\" is written as an empty field, \"-\" or \"–\"";
+                let hint = "a published \"no value\" is \"-\" or \"–\"; \
+                            what is not in print is an empty field";
+                faults.push(Diagnostic::at(span, fault).hint(hint));
+                is_fine = false;
+            }
+        }
+        is_fine.then_some(())
+    }
+
+    /// Of two lines for one cell only the first would ever be read.
+    fn check_doubles(&self, csv: &Csv, span: &Span, faults: &Faults) -> Option<()> {
+        let key = |row: &[String]| {
+            self.matches.iter().map(|(_, column, _)| row[*column].clone()).collect::<Vec<_>>()
+        };
+        let mut seen = BTreeMap::new();
+        let mut is_fine = true;
+        for (row, &line) in csv.rows.iter().zip(&csv.lines) {
+            let key = key(row);
+            let what = key.join(", ");
+            if let Some(first) = seen.insert(key, line) {
+                let fault = format!("{}:{line} is for the same cell as line {first}", csv.name);
+                let hint = format!("take one of them out ({what}), or tell them apart in `match`");
                 faults.push(Diagnostic::at(span, fault).hint(hint));
                 is_fine = false;
             }
@@ -226,9 +250,9 @@ fn check_key(context: &Context<'_>, table: &Table, entry: &Entry) {
     }
 }
 
-/// A published "no value".
+/// A published "no value". An empty field is a number that is not in print.
 fn is_dash(cell: &str) -> bool {
-    matches!(cell, "" | "-" | "\u{2013}" | "\u{2014}")
+    matches!(cell, "-" | "\u{2013}" | "\u{2014}")
 }
 
 /// An axis value as a number in the unit that a column's header ends with (`rtt_ms`).

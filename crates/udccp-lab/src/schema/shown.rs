@@ -75,6 +75,14 @@ impl Close {
         }
     }
 
+    /// The same in a unit that has so many to the one that it is in.
+    fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Within(distance) => Self::Within(distance * factor),
+            Self::Part(_) => self,
+        }
+    }
+
     /// In words: `0.05`, `5 Mbit/s`, `5 %`.
     pub fn words(self, unit: &str) -> String {
         match self {
@@ -156,7 +164,7 @@ impl Shown {
             unit: metric.unit().to_owned(),
             factor: 1.0,
             digits: metric.digits(),
-            close: Close::Within(metric.default_close()),
+            close: metric.default_close(),
             window: None,
             epoch: None,
             level: None,
@@ -379,7 +387,7 @@ impl Settings {
         Some(Shown {
             name: name.unwrap_or(plain.name),
             rates: self.rates.unwrap_or(plain.rates),
-            close: self.close.unwrap_or(Close::Within(metric.default_close() * factor)),
+            close: self.close.unwrap_or(metric.default_close().scaled(factor)),
             digits: self.digits.map_or(plain.digits, |d| d as usize),
             unit,
             factor,

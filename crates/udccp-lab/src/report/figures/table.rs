@@ -151,6 +151,9 @@ fn y_scale(lines: &[Line], shapes: &[Shape], shown: &Shown) -> Option<Scale> {
         let (low, high) = s.interval.unwrap_or((s.low, s.high));
         [s.low, s.high, low, high]
     });
+    let marks = lines.iter().flat_map(|l| &l.points).map(|p| p.y);
+    let is_never_negative =
+        marks.chain(shapes.iter().flat_map(|s| [s.low, s.high])).all(|v| v >= 0.0);
     let all: Vec<f64> = of_lines.chain(of_shapes).filter(|v| v.is_finite()).collect();
     let low = all.iter().copied().fold(f64::INFINITY, f64::min);
     let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -162,6 +165,8 @@ fn y_scale(lines: &[Line], shapes: &[Shape], shown: &Shown) -> Option<Scale> {
         Metric::Jain | Metric::JainOfMeans if shapes.is_empty() => {
             Scale::new(((low.max(0.0) * 10.0 - 0.2).floor() / 10.0).max(0.0), 1.0)
         }
+        // The interval of a few runs reaches below zero, where no value can lie.
+        _ if is_never_negative => Scale::rounded(0.0, high.max(0.0), 6),
         _ => Scale::rounded(low.min(0.0), high.max(0.0), 6),
     })
 }

@@ -85,6 +85,8 @@ struct Frame {
 const LABELLED: usize = 8;
 /// Height of a label.
 const LABEL_PX: f64 = 14.0;
+/// Height of the name of a panel.
+const PANEL_NAME_PX: f64 = 20.0;
 /// Most events whose words are written.
 const WORDED: usize = 8;
 
@@ -95,7 +97,7 @@ impl Size {
             Self::Narrow => (360.0, 280.0),
             Self::Panel => (370.0, 250.0),
         };
-        let top = if self == Self::Panel { 46.0 } else { 26.0 };
+        let top = if self == Self::Panel { 26.0 + PANEL_NAME_PX } else { 26.0 };
         Frame { width, height, left: 50.0, right: width - 12.0, top, bottom: height - 42.0 }
     }
 
@@ -118,6 +120,10 @@ impl Chart {
     /// The figure as an `<svg>` element.
     pub(crate) fn draw(&self, size: Size) -> String {
         let mut frame = size.frame();
+        if self.panel.is_some() && size != Size::Panel {
+            // A panel that stands alone is drawn like a figure without panels, below its name.
+            frame.top += PANEL_NAME_PX;
+        }
         let is_labelled = size == Size::Wide && self.labels_ends();
         if is_labelled {
             frame.right -= self.label_width();
