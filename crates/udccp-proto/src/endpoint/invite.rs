@@ -2,10 +2,10 @@
 
 use core::net::SocketAddr;
 
-use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Instant, Payload};
-use udccp_wire::{Emitter, Header, HeaderKind, PacketType, PseudoHeader, Seqno, ServiceCode};
+use udccp_base::{Datagram, Duration, Instant};
+use udccp_wire::{Header, HeaderKind, PacketType, Seqno, ServiceCode};
 
-use super::{Endpoint, FourTuple};
+use super::{Endpoint, FourTuple, stray};
 use crate::config::{InitCookies, InviteOptions, ListenConfig, ListenerId};
 use crate::connection::Received;
 use crate::error::ListenError;
@@ -169,16 +169,7 @@ fn listen_packet(invitation: &Invitation) -> Listen {
 
 impl Listen {
     fn finish(self, arena: &mut bytes::BytesMut) -> Datagram {
-        let Self { header, src, dst } = self;
-        let emitter = Emitter::new(arena, &header);
-        if dst.port() == 0 {
-            emitter.finish(&PseudoHeader::new(src.ip(), dst.ip()), &[], 0);
-        } else {
-            emitter.finish_encapsulated(0);
-        }
-        let header = HeaderBytes::take_from(arena);
-        let (ecn, payload) = (Ecn::NotEct, Payload::EMPTY);
-        Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
+        stray::alone(&self.header, self.src, self.dst, arena)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Answers to packets that belong to no connection (RFC 4340 section 8.3.1).
 
+use core::net::SocketAddr;
+
 use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, HeaderBytes, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, PseudoHeader, RawSeq, ResetCode, Seqno};
@@ -30,8 +32,17 @@ pub(super) fn reset_for(
         seq,
         kind: HeaderKind::Reset { ack, code, data },
     };
-    let (src, dst) = (packet.datagram.dst, packet.datagram.src);
-    let emitter = Emitter::new(arena, &header);
+    alone(&header, packet.datagram.dst, packet.datagram.src, arena)
+}
+
+/// A packet without options or data that belongs to no connection.
+pub(super) fn alone(
+    header: &Header,
+    src: SocketAddr,
+    dst: SocketAddr,
+    arena: &mut BytesMut,
+) -> Datagram {
+    let emitter = Emitter::new(arena, header);
     if dst.port() == 0 {
         emitter.finish(&PseudoHeader::new(src.ip(), dst.ip()), &[], 0);
     } else {

@@ -133,7 +133,6 @@ impl UdpIo {
         }
     }
 
-    /// `addr` in the family of the socket (an IPv6 socket reaches IPv4 by mapped addresses).
     /// Sends a datagram that is no DCCP; one that the socket has no room for is lost.
     pub(crate) fn send_aside(&self, payload: &[u8], to: SocketAddr) -> io::Result<()> {
         match self.socket.send_to(payload, self.in_family(to)) {
@@ -142,6 +141,7 @@ impl UdpIo {
         }
     }
 
+    /// `addr` in the family of the socket (an IPv6 socket reaches IPv4 by mapped addresses).
     fn in_family(&self, addr: SocketAddr) -> SocketAddr {
         match (self.local, addr.ip()) {
             (SocketAddr::V6(_), IpAddr::V4(v4)) => {

@@ -360,25 +360,31 @@ impl ConnHandle {
         Poll::Pending
     }
 
+    /// Has a task wait for something that only a living connection brings.
+    fn wait_for(&self, core: &mut Core, add: impl FnOnce(&mut Conn)) -> Poll<Result<(), Error>> {
+        let stopped_now = core.driver.stopped;
+        match core.conns.get_mut(&self.id) {
+            None => return Poll::Ready(Err(Error::Closed)),
+            Some(Conn { ended: Some(reason), .. }) => {
+                return Poll::Ready(Err(Error::ended(*reason)));
+            }
+            Some(_) if stopped_now => return Poll::Ready(Err(stopped())),
+            Some(conn) => add(conn),
+        }
+        Poll::Pending
+    }
+
     /// Waits until everything that was queued is accounted for.
     pub(crate) fn poll_drained(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.shared().with(|core, _, _| {
             if core.is_drained(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let stopped_now = core.driver.stopped;
-            match core.conns.get_mut(&self.id) {
-                None => return Poll::Ready(Err(Error::Closed)),
-                Some(Conn { ended: Some(reason), .. }) => {
-                    return Poll::Ready(Err(Error::ended(*reason)));
-                }
-                Some(_) if stopped_now => return Poll::Ready(Err(stopped())),
-                Some(conn) => conn.drainers.add(cx.waker()),
-            }
-            if !core.draining.contains(&self.id) {
+            let added = self.wait_for(core, |conn| conn.drainers.add(cx.waker()));
+            if added.is_pending() && !core.draining.contains(&self.id) {
                 core.draining.push(self.id);
             }
-            Poll::Pending
+            added
         })
     }
 
@@ -434,19 +440,11 @@ impl ConnHandle {
             if core.is_flushed(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let stopped_now = core.driver.stopped;
-            match core.conns.get_mut(&self.id) {
-                None => return Poll::Ready(Err(Error::Closed)),
-                Some(Conn { ended: Some(reason), .. }) => {
-                    return Poll::Ready(Err(Error::ended(*reason)));
-                }
-                Some(_) if stopped_now => return Poll::Ready(Err(stopped())),
-                Some(conn) => conn.flushers.add(cx.waker()),
-            }
-            if !core.flushing.contains(&self.id) {
+            let added = self.wait_for(core, |conn| conn.flushers.add(cx.waker()));
+            if added.is_pending() && !core.flushing.contains(&self.id) {
                 core.flushing.push(self.id);
             }
-            Poll::Pending
+            added
         })
     }
 
