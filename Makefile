@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench fuzz spec clean
+.PHONY: help demo test lint doc bench fuzz spec linux interop clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,15 @@ fuzz: ## each fuzz target for a minute (needs the nightly toolchain)
 
 spec: ## requirement trace: rewrites spec/coverage.txt
 	$(CARGO) xtask spec
+
+linux: ## set up `udccp linux`: a Linux kernel with DCCP that runs scenarios in virtual time
+	@scripts/setup.sh linux
+	$(CARGO) build --release --locked -p udccp-cli
+	"$(TARGET)/release/udccp" linux --setup
+
+interop: linux ## our DCCP against that of the Linux kernel, in every combination: docs/reference/interop.md
+	@scripts/setup.sh interop
+	"$(TARGET)/release/udccp" interop -o docs/reference/interop.md
 
 clean: ## remove what was built and measured
 	$(CARGO) clean

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo
+# Usage: scripts/setup.sh test|lint|demo|linux|interop
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -38,7 +38,7 @@ need_venv() {
 }
 
 case "${1:-}" in
-demo)
+demo|linux)
     need_cargo
     need_compiler
     ;;
@@ -50,6 +50,15 @@ test)
         echo "setup: no tshark and no right to install it; the checks that use it will skip" >&2
     need_venv
     ;;
+interop)
+    for tool in "tshark tshark" "nft nftables" "traceroute traceroute"; do
+        read -r command package <<<"$tool"
+        apt_install "$command" "$package" "the interoperability matrix uses it" || {
+            echo "setup: no $command; install $package (Debian: apt-get install $package)" >&2
+            exit 1
+        }
+    done
+    ;;
 lint)
     need_cargo
     need_compiler
@@ -60,7 +69,7 @@ lint)
     need_venv
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|linux|interop" >&2
     exit 2
     ;;
 esac

@@ -7,13 +7,16 @@ use anyhow::{Context, Result};
 use crate::{Fault, sources};
 
 /// Layer by layer, from the bottom. A crate may use crates of lower layers, never its own.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("bytes", &["udccp-base", "udccp-wire"]),
     ("parts", &["udccp-cc"]),
     ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),
-    ("drivers", &["udccp-lab", "udccp-emu", "udccp"]),
+    ("drivers", &["udccp-lab", "udccp"]),
     ("mappings", &["udccp-dtls", "udccp-rtp"]),
+    ("agents", &["udccp-agent", "udccp-interop"]),
+    ("testbeds", &["udccp-testbed"]),
+    ("backends", &["udccp-emu", "udccp-linux"]),
     ("faces", &["udccp-cli", "udccp-python", "udccp-preload"]),
 ];
 

@@ -14,8 +14,11 @@
 //! | up to `W_max + (B - 1) S_max` | `(W - W_max) / (B - 1)` (max probing) |
 //! | beyond | `S_max` |
 //!
-//! and a congestion event leaves `beta W`. Divisions are whole numbers as in the kernels; growth
-//! counts packets, which is what the kernels' correction for delayed acknowledgements amounts to.
+//! and a congestion event leaves `beta W`. Divisions are whole numbers as in the kernels. These
+//! multiply growth by their estimate of the packets that an acknowledgement covers. Until 3.17 they
+//! counted acknowledgements, so that packets counted in the end, as here by default. Since 3.18
+//! they count packets and multiply all the same, which doubles the growth of the table
+//! ([`BicConfig::linux_6_1`]).
 
 use udccp_base::Instant;
 
@@ -42,6 +45,9 @@ pub struct BicConfig {
     /// Before the first congestion event, and after a timeout, the window grows by at least one
     /// packet for this many acknowledged (5 % a round trip).
     pub unknown_count: u32,
+    /// Multiply growth by the packets that an acknowledgement covers: a moving average of weight
+    /// 1/16 that begins at 2, in whole sixteenths (kernels since 3.18).
+    pub times_ack_ratio: bool,
 }
 
 impl BicConfig {
@@ -55,7 +61,13 @@ impl BicConfig {
             cut: Cut { keep_permille: 800 },
             fast_convergence: true,
             unknown_count: 20,
+            times_ack_ratio: false,
         }
+    }
+
+    /// Out of the box in Linux 6.1, as in all since 3.18.
+    pub const fn linux_6_1() -> Self {
+        Self { times_ack_ratio: true, ..Self::linux_2_6() }
     }
 }
 
@@ -65,17 +77,26 @@ impl Default for BicConfig {
     }
 }
 
+/// The unit and the memory of the ratio of acknowledgements.
+const SIXTEENTHS: u32 = 16;
+
 /// The state of BIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Bic {
     config: BicConfig,
     /// The window at the last congestion event, or less with fast convergence; 0 before the first.
     w_max: u32,
+    /// Packets that an acknowledgement covers, in sixteenths.
+    ack_ratio: u32,
 }
 
 impl Bic {
     pub(crate) fn new(config: BicConfig) -> Self {
-        Self { config, w_max: 0 }
+        Self { config, w_max: 0, ack_ratio: 2 * SIXTEENTHS }
+    }
+
+    fn follow(&mut self, ack: &AckSample) {
+        self.ack_ratio = self.ack_ratio + ack.newly_acked - self.ack_ratio / SIXTEENTHS;
     }
 
     /// Packets to be acknowledged for one packet of growth.
@@ -106,8 +127,18 @@ impl Bic {
 impl Law for Bic {
     const NAME: &'static str = "bic";
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
-        window.grow(f64::from(acked) / f64::from(self.count(window.cwnd())));
+    fn slow_start(&mut self, window: &mut Window, ack: &AckSample, acked: u32) -> u32 {
+        self.follow(ack);
+        window.slow_start(acked)
+    }
+
+    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
+        self.follow(ack);
+        let mut count = self.count(window.cwnd());
+        if self.config.times_ack_ratio {
+            count = (count.saturating_mul(SIXTEENTHS) / self.ack_ratio.max(1)).max(1);
+        }
+        window.grow(f64::from(acked) / f64::from(count));
     }
 
     fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
@@ -119,7 +150,7 @@ impl Law for Bic {
         cut.apply(cwnd).max(2)
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         self.w_max = 0;
     }
 }

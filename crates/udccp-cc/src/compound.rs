@@ -99,7 +99,7 @@ impl Law for Compound {
         (cwnd + self.dwnd) as u32
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         self.dwnd = 0.0;
         self.delay.restart();
     }

@@ -29,6 +29,9 @@ pub struct Delivery {
     pub now: Instant,
     /// Packets newly acknowledged in order.
     pub acked: u32,
+    /// Packets that the cumulative acknowledgement moved over, reported before or not; 0 where
+    /// there is none (DCCP).
+    pub advanced: u32,
     /// Packets newly reported to have arrived, in order or not.
     pub delivered: u32,
     /// Packets newly found lost.
@@ -49,8 +52,8 @@ pub struct Delivery {
     pub in_flight: u32,
     /// A loss recovery is under way.
     pub in_recovery: bool,
-    /// All packets are acknowledged that had been sent when the last round began, outside of
-    /// recovery: a round trip is over.
+    /// All packets are acknowledged that had been sent when the last round began, and one sent
+    /// later, outside of recovery: a round trip is over, and the gap behind its packets too.
     pub round_start: bool,
     /// Whether the acknowledged packets filled the window.
     pub cwnd_limited: bool,

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The kernels take `a` and `b` from the table of the RFC's appendix B, where `a` is the next whole
-//! number; here they are continuous.
+//! number ([`HighSpeedConfig::linux_6_1`]); here `b` is always continuous.
 
 use udccp_base::Instant;
 
@@ -31,12 +31,28 @@ pub struct HighSpeedConfig {
     pub high_p: f64,
     /// The share cut away at `high_window` (`High_Decrease`, B).
     pub high_decrease: f64,
+    /// Growth per round trip is rounded up to a whole number, as in the table of appendix B.
+    pub whole_increase: bool,
+}
+
+impl HighSpeedConfig {
+    /// As in Linux 6.1, whose growth is that of the table.
+    pub fn linux_6_1() -> Self {
+        Self { whole_increase: true, ..Self::default() }
+    }
 }
 
 impl Default for HighSpeedConfig {
     fn default() -> Self {
         let (low_p, high_p) = (1e-3, 1e-7);
-        Self { low_window: 38.0, low_p, high_window: 83_000.0, high_p, high_decrease: 0.1 }
+        Self {
+            low_window: 38.0,
+            low_p,
+            high_window: 83_000.0,
+            high_p,
+            high_decrease: 0.1,
+            whole_increase: false,
+        }
     }
 }
 
@@ -70,7 +86,8 @@ impl HighSpeed {
         let HighSpeedConfig { low_p, high_p, .. } = self.config;
         let p = libm::exp(libm::log(low_p) + self.position(w) * libm::log(high_p / low_p));
         let b = self.decrease(w);
-        w * w * p * 2.0 * b / (2.0 - b)
+        let increase = w * w * p * 2.0 * b / (2.0 - b);
+        if self.config.whole_increase { libm::ceil(increase) } else { increase }
     }
 }
 

@@ -1,7 +1,8 @@
 //! H-TCP: growth rises with the time since the last congestion event, the cut follows the queue.
 //!
 //! D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004, and
-//! draft-leith-tcp-htcp-06. With `D` the seconds since the last congestion event,
+//! draft-leith-tcp-htcp-06. With `D` the seconds since the last congestion event was recovered
+//! from,
 //!
 //! ```text
 //! alpha(D) = 1                                        D <= D_L
@@ -13,8 +14,10 @@
 //!        one before it differ by more than a fifth
 //! ```
 //!
-//! The scaled alpha is at least 1, and as in the kernels the memory of `RTT_max` fades by 5 % of
-//! the queue's share at every event and rises by at most 20 ms a sample.
+//! As in the kernels, alpha before and after it is scaled is a whole number of at least 1, found
+//! anew at each step of the window; a step takes `W / alpha` packets and the acknowledgement that
+//! makes it; and the memory of `RTT_max` fades by 5 % of the queue's share at every event and
+//! rises by at most 20 ms a sample.
 
 use udccp_base::{Duration, Instant};
 
@@ -56,8 +59,13 @@ pub(crate) struct Htcp {
     /// The cut may follow the queue: the last event found a steady throughput.
     adaptive: bool,
     last_event: Instant,
+    /// The last event is being recovered from.
+    recovering: bool,
     rtt: Option<Rtt>,
     throughput: Throughput,
+    /// Growth per round trip since the last step, and packets acknowledged since.
+    growth: f64,
+    counted: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +92,11 @@ impl Htcp {
             config,
             adaptive: false,
             last_event: Instant::ZERO,
+            recovering: false,
             rtt: None,
             throughput: Throughput::default(),
+            growth: 1.0,
+            counted: 0,
         }
     }
 
@@ -94,10 +105,11 @@ impl Htcp {
         let beyond = (now - self.last_event).as_secs_f64() - self.config.delta_l_s;
         let mut alpha = 1.0;
         if beyond > 0.0 {
-            alpha += 10.0 * beyond + beyond * beyond / 4.0;
+            alpha += libm::floor(10.0 * beyond + beyond * beyond / 4.0);
         }
         if let Some(rtt) = self.rtt.filter(|_| self.config.rtt_scaling) {
-            alpha = (alpha * (rtt.min.as_secs_f64() / 0.1).clamp(0.1, 2.0)).max(1.0);
+            let scaled = alpha * (rtt.min.as_secs_f64() / 0.1).clamp(0.1, 2.0);
+            alpha = libm::floor(scaled).max(1.0);
         }
         2.0 * (1.0 - self.beta) * alpha
     }
@@ -156,11 +168,19 @@ impl Law for Htcp {
                 known.max = rtt;
             }
         }
+        if self.recovering && !delivery.in_recovery {
+            (self.recovering, self.last_event) = (false, delivery.now);
+        }
         self.measure(window, delivery);
     }
 
     fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
-        window.add_per_window(acked, self.alpha(ack.now));
+        if f64::from(self.counted) * self.growth < f64::from(window.cwnd()) {
+            self.counted += acked;
+            return;
+        }
+        window.grow(1.0);
+        (self.counted, self.growth) = (0, self.alpha(ack.now));
     }
 
     fn ssthresh(&mut self, window: &Window, now: Instant) -> u32 {
@@ -168,7 +188,8 @@ impl Law for Htcp {
         if let Some(rtt) = &mut self.rtt {
             rtt.max = rtt.min + (rtt.max - rtt.min) * 95 / 100;
         }
-        self.last_event = now;
+        self.growth = self.alpha(now);
+        (self.last_event, self.recovering, self.counted) = (now, true, 0);
         (f64::from(window.cwnd()) * self.beta) as u32
     }
 }

@@ -84,7 +84,7 @@ impl Law for Hybla {
         Cut::HALF.apply(window.cwnd())
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         self.after_timeout = true;
     }
 

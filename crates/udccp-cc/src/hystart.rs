@@ -7,8 +7,11 @@
 //! ```text
 //! delay    the smallest of the first 8 round-trip times exceeds RTT_min by
 //!          clamp(RTT_min / 8, 4 ms, 16 ms)
-//! train    acknowledgements no more than 2 ms apart have arrived for RTT_min / 2
+//! train    acknowledgements no more than 2 ms apart have arrived for (RTT_min + d) / 2
 //! ```
+//!
+//! with `d` the time that four of the largest bursts take at twice the window's rate, at most 1 ms
+//! (kernels since 5.5, for paths of less than some milliseconds; below 2 Gbit/s it is 1 ms).
 //!
 //! RFC 9406 (HyStart++) compares the round's smallest round-trip time with that of the round
 //! before, and first slows down to a quarter for five rounds (conservative slow start, CSS), from
@@ -37,6 +40,9 @@ const MOST_RISE: Duration = Duration::from_millis(16);
 const RISE_DIVISOR: u64 = 8;
 /// Acknowledgements of one train are no further apart (classic).
 const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Bytes of four bursts of segmentation offload, and the most that is allowed for them (classic).
+const BURSTS_BYTES: u64 = 4 << 16;
+const MOST_FOR_BURSTS: Duration = Duration::from_millis(1);
 /// Rounds of conservative slow start (`CSS_ROUNDS`), and the divisor of its growth.
 const CSS_ROUNDS: u32 = 5;
 const CSS_DIVISOR: u32 = 4;
@@ -58,6 +64,8 @@ pub(crate) struct Watch {
     kind: HyStart,
     round_began: Instant,
     last_ack: Instant,
+    /// The smallest round-trip time of all packets (classic).
+    min_rtt: Duration,
     /// The smallest round-trip time of the round, of its first samples, and how many there were.
     smallest: Duration,
     samples: u32,
@@ -79,6 +87,7 @@ impl Watch {
             kind,
             round_began: Instant::ZERO,
             last_ack: Instant::ZERO,
+            min_rtt: Duration::MAX,
             smallest: Duration::MAX,
             samples: 0,
             before: Duration::MAX,
@@ -91,9 +100,10 @@ impl Watch {
         if delivery.round_start {
             self.begin_round(delivery.now);
         }
+        self.min_rtt = delivery.rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
         match self.kind {
             HyStart::Classic if cwnd < LOW_WINDOW => Pace::Full,
-            HyStart::Classic => self.classic(delivery),
+            HyStart::Classic => self.classic(cwnd, delivery),
             HyStart::PlusPlus => self.plus_plus(delivery),
         }
     }
@@ -112,11 +122,15 @@ impl Watch {
         self.samples += 1;
     }
 
-    fn classic(&mut self, delivery: &Delivery) -> Pace {
-        let Some(min_rtt) = delivery.min_rtt else { return Pace::Full };
+    fn classic(&mut self, cwnd: u32, delivery: &Delivery) -> Pace {
+        let min_rtt = self.min_rtt;
+        if min_rtt == Duration::MAX {
+            return Pace::Full;
+        }
         if delivery.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = delivery.now;
-            if delivery.now - self.round_began > min_rtt / 2 {
+            let enough = (min_rtt + for_bursts(cwnd, delivery)) / 2;
+            if delivery.now - self.round_began > enough {
                 return Pace::Over;
             }
         }
@@ -151,6 +165,13 @@ impl Watch {
             Some(_) => Pace::Divided(CSS_DIVISOR),
         }
     }
+}
+
+/// What bursts may add to the length of a train.
+fn for_bursts(cwnd: u32, delivery: &Delivery) -> Duration {
+    let window_bytes = u64::from(cwnd) * u64::from(delivery.packet_bytes);
+    let srtt = delivery.srtt.unwrap_or_default();
+    (srtt * BURSTS_BYTES / (2 * window_bytes).max(1)).min(MOST_FOR_BURSTS)
 }
 
 /// The rise over `rtt` that ends slow start.

@@ -15,6 +15,10 @@
 //!
 //! Below `win_thresh` packets alpha is 1 and beta 0.5. After the delay has once passed `d_1`,
 //! alpha returns to its maximum only after `theta` rounds below.
+//!
+//! Kernels since 4.6 let the acknowledgement that ends a recovery count for growth, and Illinois
+//! takes it for all packets that it moves over: about a round trip's growth at once
+//! ([`IllinoisConfig::linux_6_1`]).
 
 use udccp_base::{Duration, Instant};
 
@@ -37,6 +41,15 @@ pub struct IllinoisConfig {
     pub win_thresh: u32,
     /// Rounds of low delay before growth is the largest again.
     pub theta: u32,
+    /// The acknowledgement that ends a recovery grows the window by all that it moves over.
+    pub grows_after_recovery: bool,
+}
+
+impl IllinoisConfig {
+    /// As in Linux 6.1.
+    pub fn linux_6_1() -> Self {
+        Self { grows_after_recovery: true, ..Self::default() }
+    }
 }
 
 impl Default for IllinoisConfig {
@@ -48,6 +61,7 @@ impl Default for IllinoisConfig {
             beta_max: 0.5,
             win_thresh: 15,
             theta: 5,
+            grows_after_recovery: false,
         }
     }
 }
@@ -66,6 +80,7 @@ pub(crate) struct Illinois {
     /// The delay has passed `d_1`; so many rounds were below since.
     above: bool,
     low_rounds: u32,
+    in_recovery: bool,
 }
 
 impl Illinois {
@@ -80,6 +95,7 @@ impl Illinois {
             samples: 0,
             above: false,
             low_rounds: 0,
+            in_recovery: false,
         }
     }
 
@@ -143,6 +159,11 @@ impl Law for Illinois {
         if delivery.round_start {
             self.update(window.cwnd());
         }
+        let recovered = core::mem::replace(&mut self.in_recovery, delivery.in_recovery);
+        if self.config.grows_after_recovery && recovered && !self.in_recovery {
+            let cwnd = f64::from(window.cwnd());
+            window.grow(libm::floor(f64::from(delivery.advanced) * self.alpha / cwnd));
+        }
     }
 
     fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
@@ -153,7 +174,7 @@ impl Law for Illinois {
         (f64::from(window.cwnd()) * (1.0 - self.beta)) as u32
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         (self.alpha, self.beta) = (1.0, self.config.beta_max);
         (self.above, self.low_rounds) = (false, 0);
         (self.sum, self.samples) = (Duration::ZERO, 0);

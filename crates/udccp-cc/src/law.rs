@@ -112,8 +112,8 @@ pub(crate) trait Law: Send + fmt::Debug {
     /// [`Law::on_timeout`] too, where it becomes the threshold only.
     fn ssthresh(&mut self, window: &Window, now: Instant) -> u32;
 
-    /// The timer expired; the threshold was asked for.
-    fn on_timeout(&mut self) {}
+    /// The timer expired; the threshold was asked for, and the window is one packet.
+    fn on_timeout(&mut self, _window: &mut Window) {}
 
     /// The window was set from outside.
     fn on_set(&mut self) {}
@@ -177,7 +177,7 @@ impl<L: Law + Clone + 'static> CongestionControl for Governed<L> {
     fn on_rto(&mut self, now: Instant, _in_flight: u32) {
         let ssthresh = self.law.ssthresh(&self.window, now);
         self.window.set(1, ssthresh);
-        self.law.on_timeout();
+        self.law.on_timeout(&mut self.window);
     }
 
     fn set_window(&mut self, _now: Instant, cwnd: u32, ssthresh: u32) {

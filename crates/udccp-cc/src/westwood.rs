@@ -7,12 +7,14 @@
 //! ```text
 //! once in max(RTT, 50 ms)   b = packets delivered / time
 //!                           f1 = 7/8 f1 + 1/8 b;  BWE = 7/8 BWE + 1/8 f1
-//! congestion event          ssthresh = W = max(BWE RTT_min, 2)
+//! congestion event          ssthresh = W = W / 2 while it is recovered from, and then
+//!                           ssthresh = W = max(BWE RTT_min, 2)
 //! timeout                   ssthresh = max(BWE RTT_min, 2), W = 1
 //! ```
 //!
-//! The filter of two equal stages, the 50 ms and the new `RTT_min` after a timeout are those of
-//! the kernels (the paper of Westwood+ has a filter of variable coefficients).
+//! The filter of two equal stages, the 50 ms, the new `RTT_min` after a timeout and the window that
+//! is set at the end of a recovery are those of the kernels (the paper of Westwood+ has a filter of
+//! variable coefficients, and sets the window where the recovery begins).
 
 use udccp_base::{Duration, Instant};
 
@@ -47,11 +49,27 @@ pub(crate) struct Westwood {
     filtered: Option<(f64, f64)>,
     rtt: Option<Duration>,
     min_rtt: Option<Duration>,
+    /// A recovery is under way at whose end the window is set.
+    recovering: bool,
 }
 
 impl Westwood {
     pub(crate) fn new(config: WestwoodConfig) -> Self {
-        Self { config, packets: 0, since: None, filtered: None, rtt: None, min_rtt: None }
+        Self {
+            config,
+            packets: 0,
+            since: None,
+            filtered: None,
+            rtt: None,
+            min_rtt: None,
+            recovering: false,
+        }
+    }
+
+    /// The window that the measured bandwidth fills, once there is a measurement.
+    fn filled(&self) -> Option<u32> {
+        let ((_, bandwidth), min_rtt) = self.filtered.zip(self.min_rtt)?;
+        Some((bandwidth * min_rtt.as_secs_f64()) as u32)
     }
 
     fn filter(&mut self, sample: f64) {
@@ -74,7 +92,7 @@ impl Law for Westwood {
         Needs::DELIVERIES
     }
 
-    fn on_delivery(&mut self, _window: &mut Window, delivery: &Delivery) {
+    fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
         if let Some(rtt) = delivery.rtt {
             self.rtt = Some(rtt);
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
@@ -86,6 +104,12 @@ impl Law for Westwood {
             (self.packets, self.since) = (0, Some(delivery.now));
         }
         self.packets += delivery.delivered;
+        if self.recovering && !delivery.in_recovery {
+            self.recovering = false;
+            let filled = self.filled().unwrap_or(window.ssthresh());
+            window.set_ssthresh(filled);
+            window.set_packets(f64::from(window.ssthresh()));
+        }
     }
 
     fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
@@ -93,13 +117,15 @@ impl Law for Westwood {
     }
 
     fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
-        match self.filtered.zip(self.min_rtt) {
-            Some(((_, bandwidth), min_rtt)) => (bandwidth * min_rtt.as_secs_f64()) as u32,
-            None => Cut::HALF.apply(window.cwnd()),
-        }
+        self.recovering = true;
+        Cut::HALF.apply(window.cwnd())
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, window: &mut Window) {
+        self.recovering = false;
+        if let Some(filled) = self.filled() {
+            window.set_ssthresh(filled);
+        }
         self.min_rtt = None;
     }
 }

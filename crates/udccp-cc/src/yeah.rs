@@ -135,7 +135,8 @@ impl Law for Yeah {
         };
         self.fast_rounds = 0;
         self.reno_count = (self.reno_count / 2).max(2);
-        (cwnd - less).max(0.0) as u32
+        // Whole packets, as in the kernels: an eighth of 15 is one.
+        (cwnd - libm::floor(less)).max(2.0) as u32
     }
 
     fn on_set(&mut self) {

@@ -55,6 +55,22 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
+
+    /// The exit code that a part of the program names by its number.
+    pub(crate) fn of_code(code: u8) -> Self {
+        let all = [
+            Self::Usage,
+            Self::MessagesLost,
+            Self::BadInput,
+            Self::Unreachable,
+            Self::Refused,
+            Self::AddressInUse,
+            Self::ConnectionLost,
+            Self::CheckFailed,
+            Self::Unsupported,
+        ];
+        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failure)
+    }
 }
 
 /// Why a command did not do what it was asked, and what to do about it.
@@ -112,12 +128,14 @@ impl From<udccp::Error> for Failure {
         let exit = match &e {
             E::PortInUse { .. }
             | E::ServiceInUse { .. }
+            | E::DccpPortInUse { .. }
             | E::BindDenied { .. }
             | E::AddressNotLocal { .. } => Exit::AddressInUse,
             E::Refused { .. } | E::BadServiceCode { .. } | E::TooBusy { .. } => Exit::Refused,
             E::Unreachable { .. } | E::NoAnswer { .. } => Exit::Unreachable,
             E::Lost(_) | E::Closed | E::Unsent { .. } => Exit::ConnectionLost,
             E::NoService | E::Connect(_) | E::Config(_) | E::MessageTooLarge { .. } => Exit::Usage,
+            E::RawDenied => Exit::Unsupported,
             _ => Exit::Failure,
         };
         Self::new(exit, e.to_string()).hint(e.advice())

@@ -32,9 +32,22 @@ fn dispatch(command: Command) -> Outcome<Exit> {
     match command {
         Command::Lab(args) => commands::lab::run(args),
         Command::Sim(args) => commands::sim::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Emu(args) => commands::emu::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Linux(args) => commands::linux::run(args),
         Command::Perf(args) => commands::perf::run(args),
         Command::Cat(args) => commands::cat::run(args),
         Command::Decode(args) => commands::decode::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Agent(args) => commands::agent::run(args),
+        #[cfg(target_os = "linux")]
+        Command::LinuxInit(args) => commands::linux::init(&args),
+        #[cfg(target_os = "linux")]
+        Command::Interop(args) => commands::interop::run(args),
+        #[cfg(target_os = "linux")]
+        Command::InteropInit(args) => commands::interop::init(&args),
+        #[cfg(target_os = "linux")]
+        Command::LinuxBoot(args) => commands::linux::boot(args),
     }
 }

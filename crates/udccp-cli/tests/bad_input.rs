@@ -41,7 +41,7 @@ fn a_closed_udp_port_is_unreachable_at_once() {
     for args in
         [["cat", "127.0.0.1", &port].as_slice(), &["perf", "client", "127.0.0.1", "-p", &port]]
     {
-        fails(args, 5, &["unreachable", &port, "hint: check host and UDP port"]);
+        fails(args, 5, &["unreachable", &port, "hint: check host and port"]);
     }
 }
 

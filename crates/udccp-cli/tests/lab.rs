@@ -135,6 +135,12 @@ fn a_campaign_runs_resumes_reports_and_exports() {
     let json = lab.run("export", "s.sqlite", &["small"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json.as_array().map(Vec::len), Some(8));
+    let set = ["small", "--set", "rtt=20 ms"];
+    let words: Vec<&str> = set.into_iter().chain(["--markdown"]).collect();
+    let markdown = lab.run("report", "s.sqlite", &words);
+    assert!(markdown.contains("| 20 ms |") && !markdown.contains("40 ms"), "{markdown}");
+    let plan = lab.run("plan", "s.sqlite", &set);
+    assert!(plan.contains("rtt 20 ms") && !plan.contains("rtt 40 ms"), "{plan}");
     let index = lab.run("report", "s.sqlite", &["-o", &lab.path("report")]);
     assert!(Path::new(index.trim()).exists(), "{index}");
     let page =

@@ -206,10 +206,10 @@ fn perf_measures_every_direction_on_one_server() {
 fn perf_runs_over_an_experimental_ccid() {
     for (name, number) in [("cubic", 249), ("bbr", 250)] {
         let (_server, port) = perf_server(&["--ccid", name]);
-        let result = perf(&port, &["-t", "0.5", "--ccid", name, "-b", "20M"]);
+        let result = perf(&port, &["-t", "0.5", "--ccid", name, "-b", "5M"]);
         assert_eq!(result["start"]["test"]["ccid"], number, "{result}");
         let rate = result["end"]["forward"]["mbit_per_s"].as_f64().unwrap();
-        assert!((10.0..30.0).contains(&rate), "{name}: {rate} Mbit/s");
+        assert!((2.5..7.5).contains(&rate), "{name}: {rate} Mbit/s");
     }
 }
 

@@ -213,29 +213,29 @@ impl DtlsConnection {
         }
     }
 
-    /// Says close_notify, and again if DCCP reports it lost; then closes the DCCP connection.
-    /// What was sent before is still delivered. Ready when the peer has confirmed.
+    /// Says close_notify, and some times again until DCCP reports it received; then closes the
+    /// DCCP connection. What was sent before is still delivered. Ready when the peer has confirmed.
     ///
     /// # Errors
     /// As [`Connection::close`].
     pub async fn close(&self) -> Result<(), Error> {
         let connection = &self.shared.connection;
         let notify = self.shared.close_notify();
+        let acked = || connection.stats().map_or(0, |s| s.counters.data_packets_acked);
         for _ in 0..CLOSE_NOTIFIES {
-            let lost = || connection.stats().map_or(0, |s| s.counters.data_packets_lost);
-            let before = lost();
             let told = async {
+                // What was sent before is settled, so that what is acknowledged then is this.
+                connection.drained().await?;
+                let before = acked();
                 for packet in &notify {
                     transmit(connection, packet.clone()).await?;
                 }
-                connection.drained().await
+                connection.drained().await?;
+                Ok::<_, udccp::Error>(acked() >= before + notify.len() as u64)
             };
-            let told = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, told).await;
-            match told {
-                // The connection has ended, or nothing was lost.
-                Ok(Err(_)) => break,
-                Ok(Ok(())) if notify.is_empty() || lost() == before => break,
-                _ => {}
+            // The connection has ended, or the peer has all of it.
+            if let Ok(Err(_) | Ok(true)) = tokio::time::timeout(CLOSE_NOTIFY_WITHIN, told).await {
+                break;
             }
         }
         Ok(connection.close().await?)

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::plan::Task;
+use crate::backend::{Backend, BackendError, SIM};
+use crate::plan::{Task, key_of, key_of_invalid};
 use crate::record::Record;
-use crate::run::{self, RunError, RunOptions};
 use crate::store::{Packed, Store, StoreError};
 
 /// Why a campaign stopped.
@@ -36,7 +36,7 @@ pub struct FailedRun {
     /// Which run, in words.
     pub label: String,
     /// Why.
-    pub error: RunError,
+    pub error: BackendError,
 }
 
 /// How a campaign begins.
@@ -65,7 +65,7 @@ pub trait Progress: Sync {
 }
 
 /// What a campaign did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// Runs done now.
     pub ran: usize,
@@ -73,10 +73,15 @@ pub struct Outcome {
     pub stored: usize,
     /// Runs that another campaign on the same store did meanwhile.
     pub found: usize,
+    /// Runs whose scenario the backend cannot play.
+    pub unplayable: Vec<FailedRun>,
+    /// Runs that did not keep time, and so are no measurements.
+    pub invalid: usize,
 }
 
-/// Runs every task that the store does not have, on `jobs` worker threads, and stores each as it
-/// ends. The results are the same for any number of workers and in any order.
+/// Runs every task of which the store has no result of this backend, on `jobs` worker threads (at
+/// most as many as the backend can use), and stores each as it ends. The results of the simulator
+/// are the same for any number of workers and in any order.
 ///
 /// The longest tasks come first, so that the last one does not keep one core busy alone. Where
 /// another campaign is at work on the same store, this one begins at the other end.
@@ -86,19 +91,22 @@ pub struct Outcome {
 pub fn campaign(
     tasks: &[Task],
     store: Store,
+    backend: &dyn Backend,
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<Outcome, CampaignError> {
     let mark = store.mark()?;
-    let costs = store.costs()?;
+    let costs = store.costs(backend.id())?;
     let mut keys = BTreeSet::new();
     let mut open: Vec<(&Task, f64)> = Vec::new();
     for task in tasks {
         // Two variants, or two experiments, may be the same run at some point: it is done once.
-        if keys.insert(&task.key) && !store.has(&task.key)? {
-            open.push((task, costs.expected_s(task)));
+        if keys.insert(&task.key) && !store.has(&key_of(task, backend))? {
+            let known = backend.expected_s(&task.scenario);
+            open.push((task, known.unwrap_or_else(|| costs.expected_s(task))));
         }
     }
+    let jobs = backend.jobs().map_or(jobs, |most| jobs.min(most)).max(1);
     open.sort_by(|a, b| b.1.total_cmp(&a.1));
     if mark.is_none() {
         open.reverse();
@@ -112,9 +120,11 @@ pub fn campaign(
         .map_err(|e| CampaignError::Workers { jobs, why: e.to_string() })?;
     let work = Work {
         store: Mutex::new(store),
+        backend,
         progress,
         ran: AtomicUsize::new(0),
         found: AtomicUsize::new(0),
+        invalid: AtomicUsize::new(0),
         failed: Mutex::new(Vec::new()),
     };
     // A bridge hands tasks out one by one in their order; halving a list would not.
@@ -122,19 +132,23 @@ pub fn campaign(
         open.iter().par_bridge().try_for_each(|(task, expected_s)| work.finish(task, *expected_s))
     })?;
     let failed = work.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (unplayable, failed): (Vec<_>, Vec<_>) =
+        failed.into_iter().partition(|run| run.error.is_of_scenario && backend.id() != SIM);
     if !failed.is_empty() {
         return Err(CampaignError::Runs(failed));
     }
     let (ran, found) = (work.ran.into_inner(), work.found.into_inner());
-    Ok(Outcome { ran, stored, found })
+    Ok(Outcome { ran, stored, found, unplayable, invalid: work.invalid.into_inner() })
 }
 
 /// What the workers share.
 struct Work<'a> {
     store: Mutex<Store>,
+    backend: &'a dyn Backend,
     progress: &'a dyn Progress,
     ran: AtomicUsize,
     found: AtomicUsize,
+    invalid: AtomicUsize,
     failed: Mutex<Vec<FailedRun>>,
 }
 
@@ -142,22 +156,28 @@ impl Work<'_> {
     fn finish(&self, task: &Task, expected_s: f64) -> Result<(), StoreError> {
         // A worker that panicked holds no half-written row: each is one transaction.
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        if store().has(&task.key)? {
+        let mut key = key_of(task, self.backend);
+        if store().has(&key)? {
             self.found.fetch_add(1, Ordering::Relaxed);
             self.progress.found(expected_s);
             return Ok(());
         }
-        let options = RunOptions::default();
-        let record = match run::run(&task.experiment, &task.scenario, task.seed, options) {
+        let record = match self.backend.run(&task.experiment, &task.scenario, task.seed) {
             Ok(record) => record,
             Err(error) => {
                 let failed = FailedRun { label: label(task), error };
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
+                self.progress.found(expected_s);
                 return Ok(());
             }
         };
+        let record = Record { backend: self.backend.id().to_owned(), ..record };
+        if !record.is_valid() {
+            self.invalid.fetch_add(1, Ordering::Relaxed);
+            key = key_of_invalid(&key);
+        }
         let packed = Packed::of(task, &record).map_err(|e| store().damaged(&task.key, e))?;
-        store().put_packed(task, &record, &packed)?;
+        store().put_packed(&key, task, &record, &packed)?;
         self.ran.fetch_add(1, Ordering::Relaxed);
         self.progress.done(task, &record, expected_s);
         Ok(())

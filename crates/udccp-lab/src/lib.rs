@@ -7,12 +7,14 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+mod backend;
 mod campaign;
 mod diagnostic;
 pub mod document;
 mod expected;
 pub mod export;
 mod measure;
+mod narrow;
 mod network;
 mod outcome;
 mod plan;
@@ -27,14 +29,24 @@ mod template;
 mod transports;
 mod version;
 
+pub use backend::{BACKENDS, Backend, BackendError, SIM, Simulator, backend_title};
 pub use campaign::{CampaignError, FailedRun, Outcome, Progress, Start, campaign, label};
 pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
+pub use measure::record_of;
+pub use narrow::Narrowing;
+pub use network::{
+    HostPair, Hosts, MAX_TRANSFERS, access_links, hop_configs, network, routers_of, source,
+};
 pub use outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord};
-pub use plan::{PlanOptions, Task, key, plan, run_seed};
+pub use plan::{PlanOptions, Task, key, key_of, plan, run_seed};
 pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
-pub use record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};
-pub use run::{RunError, RunOptions, run};
+pub use record::{
+    CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord, TimingRecord,
+};
+pub use run::{RunError, RunOptions, run, run_config};
+pub use schema::hop_name;
 pub use store::{Costs, Store, StoreError};
 pub use task::{TaskError, TaskFile, TaskResult};
 pub use template::{NewError, new_experiment};
+pub use transports::{SERVICE, dccp_config};
 pub use version::VERSION;

@@ -9,13 +9,15 @@ use udccp_metrics::{
 };
 use udccp_sim::{FlowResult, FlowSample, RunResult};
 
+use crate::backend::SIM;
 use crate::outcome;
 use crate::record::{CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord};
 use crate::schema::{Flow, Measure, SCHEMA, Scenario};
 use crate::version::VERSION;
 
-/// The record of a run.
-pub(crate) fn record(
+/// The record of a run: what was seen of the flows and links, by the definitions of all metrics.
+/// `result` is the simulator's, or another backend's in the same form.
+pub fn record_of(
     name: &str,
     scenario: &Scenario,
     seed: u64,
@@ -28,6 +30,7 @@ pub(crate) fn record(
         scenario: name.to_owned(),
         seed,
         version: VERSION.to_owned(),
+        backend: SIM.to_owned(),
         measured_s: [measure.from.as_secs_f64(), measure.to.as_secs_f64()],
         event_hash: format!("{:016x}", result.hash),
         ..Record::default()

@@ -1,9 +1,10 @@
 //! From a scenario to the network that the simulator runs.
 
-use udccp_base::{Duration, Rng, Seed};
+use udccp_base::{Duration, Rng, Seed, Transport};
 use udccp_sim::{
-    Bulk, Codec, ConstantRate, Dialogue, Frames, HopConfig, LinkConfig, OnOff, PairAddresses,
-    PairConfig, RequestResponse, Row, Source, Speech, Transfer, Video, Voip, poisson,
+    Bulk, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig, OnOff,
+    PairAddresses, PairConfig, RequestResponse, Row, Source, Speech, Transfer, Video, Voip,
+    poisson,
 };
 
 use crate::run::RunError;
@@ -13,33 +14,81 @@ use crate::schema::{
 use crate::transports;
 
 /// Most transfers that one flow may stand for.
-const MAX_TRANSFERS: usize = 50_000;
+pub const MAX_TRANSFERS: usize = 50_000;
 
-/// The network of a scenario with all of its flows.
+/// Makes the hosts of a network: machines of the simulation, or doors to programs elsewhere.
+pub trait Hosts {
+    /// Both hosts of a flow, or of one of its transfers, with these addresses; `seed` is their own.
+    ///
+    /// # Errors
+    /// Settings of the flow that cannot be, in words.
+    fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String>;
+
+    /// Whether one pair plays all transfers of a flow whose transfers come by chance. Machines
+    /// have one connection in their life, so that each transfer has hosts of its own.
+    fn play_many(&self) -> bool {
+        false
+    }
+
+    /// Which addresses the hosts have.
+    fn ip(&self) -> IpVersion {
+        IpVersion::V4
+    }
+}
+
+/// The two hosts of a pair.
+pub struct HostPair {
+    /// The active end.
+    pub sender: Box<dyn Transport>,
+    /// The passive end.
+    pub receiver: Box<dyn Transport>,
+    /// Who feeds the sender, where that is not the traffic of the flow.
+    pub source: Option<Box<dyn Source>>,
+}
+
+impl core::fmt::Debug for HostPair {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("HostPair").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// Hosts that are machines, each with the transport that its flow names.
+pub(crate) struct Simulated;
+
+impl Hosts for Simulated {
+    fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String> {
+        let transports::Ends { sender, receiver } = transports::build(flow, at, seed)?;
+        Ok(HostPair { sender, receiver, source: None })
+    }
+}
+
+/// The network of a scenario with all of its flows, between hosts of any kind.
 ///
 /// # Errors
 /// Flow settings that contradict each other.
-pub(crate) fn network(scenario: &Scenario, seed: Seed) -> Result<Row, RunError> {
-    let mut row = Row::new(hops(scenario));
+pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result<Row, RunError> {
+    let mut row = Row::new(hop_configs(scenario));
+    row.set_ip(hosts.ip());
     row.set_quick_start(scenario.flows.iter().any(|flow| flow.dccp.quick_start.is_some()));
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
         match flow.traffic {
-            Traffic::Poisson { every, size } => {
-                let pairs = transfers(scenario, flow, (every, size), own, row.pairs())?;
+            Traffic::Poisson { every, size } if !hosts.play_many() => {
+                let pairs = transfers(scenario, flow, (every, size), own, row.pairs(), hosts)?;
                 row.add_flow(&flow.name, pairs);
             }
             _ => {
                 let source = source(&flow.traffic, own.stream("source"));
                 let at = row.next_addresses();
-                row.add_pair(pair(scenario, flow, &flow.name, at, own, source)?);
+                row.add_pair(pair(scenario, flow, &flow.name, (at, own), source, hosts)?);
             }
         }
     }
     Ok(row)
 }
 
-fn hops(scenario: &Scenario) -> Vec<HopConfig> {
+/// The links between the routers of a scenario, from left to right, with what changes about them.
+pub fn hop_configs(scenario: &Scenario) -> Vec<HopConfig> {
     let topology = &scenario.topology;
     let (rtt, others) = (topology.rtt(), topology.access_delays());
     let config = |link: &Link| LinkConfig {
@@ -61,39 +110,50 @@ fn hops(scenario: &Scenario) -> Vec<HopConfig> {
     hops
 }
 
+/// The access links of a flow's sender and receiver, with what changes about them.
+pub fn access_links(scenario: &Scenario, flow: &Flow) -> [LinkConfig; 2] {
+    let topology = &scenario.topology;
+    let access = |own: &Option<Link>, end: &str| LinkConfig {
+        changes: of_link(&scenario.changes, &format!("{} {end}", flow.name)),
+        ..own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt())
+    };
+    [access(&flow.access, "sender"), access(&flow.receiver_access, "receiver")]
+}
+
+/// The routers of a flow's sender and receiver, counted from 0 at the left. A flow in reverse
+/// enters at the right.
+pub fn routers_of(scenario: &Scenario, flow: &Flow) -> (usize, usize) {
+    let router = |number: Option<u64>, end: usize| number.map_or(end, |n| n as usize - 1);
+    let left = router(flow.enters, 0);
+    let right = router(flow.leaves, scenario.topology.routers() - 1);
+    match flow.direction {
+        Direction::Forward => (left, right),
+        Direction::Reverse => (right, left),
+    }
+}
+
 /// Both hosts of a flow, or of one of its transfers; `own` is the seed of that.
 fn pair(
     scenario: &Scenario,
     flow: &Flow,
     name: &str,
-    at: PairAddresses,
-    own: Seed,
+    (at, own): (PairAddresses, Seed),
     source: Box<dyn Source>,
+    hosts: &mut dyn Hosts,
 ) -> Result<PairConfig, RunError> {
-    let topology = &scenario.topology;
-    let ends = transports::build(flow, at, own)
-        .map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
-    let access = |own: &Option<Link>, end: &str| LinkConfig {
-        changes: of_link(&scenario.changes, &format!("{} {end}", flow.name)),
-        ..own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt())
-    };
-    // The simulator counts routers from 0, and a flow in reverse enters at the right.
-    let router = |number: Option<u64>, end: usize| number.map_or(end, |n| n as usize - 1);
-    let left = router(flow.enters, 0);
-    let right = router(flow.leaves, topology.routers() - 1);
-    let (enters, leaves) = match flow.direction {
-        Direction::Forward => (left, right),
-        Direction::Reverse => (right, left),
-    };
+    let ends =
+        hosts.pair(flow, at, own).map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
+    let [sender_access, receiver_access] = access_links(scenario, flow);
+    let (enters, leaves) = routers_of(scenario, flow);
     Ok(PairConfig {
-        sender_access: access(&flow.access, "sender"),
-        receiver_access: access(&flow.receiver_access, "receiver"),
+        sender_access,
+        receiver_access,
         enters: Some(enters),
         leaves: Some(leaves),
         start: flow.start,
         start_jitter: scenario.time.phase,
         stop: flow.stop,
-        ..PairConfig::new(name, ends.sender, ends.receiver, source)
+        ..PairConfig::new(name, ends.sender, ends.receiver, ends.source.unwrap_or(source))
     })
 }
 
@@ -105,6 +165,7 @@ fn transfers(
     (every, size): (Duration, Drawn<udccp_base::DataSize>),
     own: Seed,
     first: usize,
+    hosts: &mut dyn Hosts,
 ) -> Result<Vec<PairConfig>, RunError> {
     let end = flow.stop.unwrap_or(scenario.time.duration);
     let mut rng = own.stream("arrivals");
@@ -117,17 +178,20 @@ fn transfers(
         };
         return Err(RunError::Flow { flow: flow.name.clone(), why });
     }
+    let ip = hosts.ip();
     let one = |(i, arrival): (usize, &udccp_sim::Arrival)| {
         let name = format!("{}/{}", flow.name, i + 1);
-        let at = PairAddresses::of(first + i);
+        let at = PairAddresses::of(first + i, ip);
         let source = Box::new(Transfer::new(arrival.bytes));
-        let pair = pair(scenario, flow, &name, at, own.derive(&name), source)?;
+        let pair = pair(scenario, flow, &name, (at, own.derive(&name)), source, hosts)?;
         Ok(PairConfig { start: arrival.at, start_jitter: Duration::ZERO, stop: None, ..pair })
     };
     arrivals.iter().enumerate().map(one).collect()
 }
 
-fn source(traffic: &Traffic, rng: Rng) -> Box<dyn Source> {
+/// The application that offers this traffic, drawing from `rng`. Poisson arrivals are many
+/// transfers, each with an application of its own: for them this is one without end.
+pub fn source(traffic: &Traffic, rng: Rng) -> Box<dyn Source> {
     let bytes = |size: udccp_base::DataSize| u32::try_from(size.bytes()).unwrap_or(u32::MAX);
     match *traffic {
         // Poisson arrivals are made of transfers; see `transfers`.

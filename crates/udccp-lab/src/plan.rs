@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::backend::{Backend, SIM};
 use crate::diagnostic::Diagnostics;
 use crate::schema::{Case, Experiment, Point, SCHEMA, Scenario, Variant};
 use crate::version::VERSION;
@@ -130,6 +131,19 @@ pub fn key(scenario: &Scenario, seed: u64) -> String {
     let identity = Identity { schema: SCHEMA, version: VERSION, seed, scenario };
     // A scenario is texts and numbers: it always has a JSON form.
     digest(&serde_json::to_string(&identity).unwrap_or_default())
+}
+
+/// The key of a task's result by a backend. That of the simulator is the task's own.
+pub fn key_of(task: &Task, backend: &dyn Backend) -> String {
+    match backend.id() {
+        SIM => task.key.clone(),
+        id => digest(&format!("{}\n{id}\n{}", task.key, backend.version())),
+    }
+}
+
+/// The key of a result that is kept to say that it is none: the run may be done again.
+pub(crate) fn key_of_invalid(key: &str) -> String {
+    digest(&format!("{key}\ninvalid"))
 }
 
 /// Half of a SHA-256 in hexadecimal.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use udccp_metrics::Measured;
 
+use crate::backend::SIM;
 use crate::outcome::{CompletionRecord, CrossingRecord, LinkRecord};
 
 /// One run.
@@ -35,6 +36,12 @@ pub struct Record {
     pub cost: CostRecord,
     /// Hash over the log of all events: equal for equal runs.
     pub event_hash: String,
+    /// How well a run in real time kept time; absent where time is virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<TimingRecord>,
+    /// Which backend made it: `sim`, or the id of another.
+    #[serde(default = "sim")]
+    pub backend: String,
     /// Why a value is null, by its path (`flows.first.jitter_ms`).
     #[serde(default)]
     pub undefined: BTreeMap<String, String>,
@@ -184,10 +191,45 @@ pub struct CostRecord {
     pub packets: u64,
 }
 
+/// How well a run in real time kept time. A run that did not is no measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimingRecord {
+    /// Scheduling delay (from the time when the network meant a host to get a packet to the time
+    /// when it got it): median, in milliseconds. Nobody knows it of a path by the kernel.
+    pub delay_p50_ms: Option<f64>,
+    /// The same, 99th percentile.
+    pub delay_p99_ms: Option<f64>,
+    /// The same, the longest.
+    pub delay_max_ms: Option<f64>,
+    /// Service by the clock against service as configured, over stretches of a second: 99th
+    /// percentile of the difference, in percent.
+    pub rate_error_percent: Option<f64>,
+    /// Packets given to hosts; with a path by the kernel, those that were recorded.
+    pub packets: u64,
+    /// A packet that is later than this is late, in milliseconds.
+    pub deadline_ms: Option<f64>,
+    /// Packets that were late.
+    pub late: Option<u64>,
+    /// Whether the run is a measurement.
+    pub valid: bool,
+    /// Why it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+fn sim() -> String {
+    SIM.to_owned()
+}
+
 impl Record {
     /// Keeps a value, or notes why there is none.
     pub(crate) fn keep(&mut self, path: String, value: Measured) -> Option<f64> {
         value.map_err(|why| self.undefined.insert(path, why.to_string())).ok()
+    }
+
+    /// Whether it is a measurement: a run in real time may not have kept time.
+    pub fn is_valid(&self) -> bool {
+        self.timing.as_ref().is_none_or(|timing| timing.valid)
     }
 
     /// The flow of this name.

@@ -6,8 +6,8 @@ use std::path::Path;
 use udccp_base::Seed;
 use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
 
-use crate::measure::record;
-use crate::network::network;
+use crate::measure::record_of;
+use crate::network::{Simulated, network};
 use crate::record::Record;
 use crate::schema::Scenario;
 
@@ -60,20 +60,32 @@ pub fn run(
     seed: u64,
     options: RunOptions<'_>,
 ) -> Result<Record, RunError> {
-    let network = network(scenario, Seed(seed))?;
+    let network = network(scenario, Seed(seed), &mut Simulated)?;
+    let config = run_config(scenario, seed, options)?;
+    let begun = cpu_time::ThreadTime::now();
+    let result = network.run(config)?;
+    let cpu_s = begun.elapsed().as_secs_f64();
+    Ok(record_of(name, scenario, seed, &result, cpu_s))
+}
+
+/// What the network of a scenario is run with, whoever runs it.
+///
+/// # Errors
+/// A folder for captures that cannot be made.
+pub fn run_config<'a>(
+    scenario: &Scenario,
+    seed: u64,
+    options: RunOptions<'a>,
+) -> Result<RunConfig<'a>, RunError> {
     let measure = &scenario.time.measure;
-    let config = RunConfig {
+    Ok(RunConfig {
         duration: scenario.time.duration,
         measure: measure.from..measure.to,
         interval: measure.every,
         seed: Seed(seed),
         check: options.check,
         capture: options.pcap.map(|folder| capture(folder, options.snaplen)).transpose()?,
-    };
-    let begun = cpu_time::ThreadTime::now();
-    let result = network.run(config)?;
-    let cpu_s = begun.elapsed().as_secs_f64();
-    Ok(record(name, scenario, seed, &result, cpu_s))
+    })
 }
 
 fn capture(folder: &Path, snaplen: Option<u32>) -> Result<Capture<'_>, RunError> {

@@ -50,7 +50,7 @@ fn results(experiment: &Experiment, keep: impl Fn(&Task) -> bool) -> Results {
         let record = record(&t);
         (t, record)
     });
-    Results { runs: runs.collect(), planned }
+    Results { runs: runs.collect(), planned, ..Results::default() }
 }
 
 #[test]

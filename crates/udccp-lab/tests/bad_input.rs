@@ -117,6 +117,11 @@ says! {
     missing_reference: "_ccid2_first.csv" => "_ccid2_frist.csv";
     missing_reference_column: "value = \"jfi\"" => "value = \"jain\"";
     unknown_name_in_a_reference: "\"tcp/cubic\" = \"cubic\"" => "\"tcp/cubic\" = \"qubic\"";
+    a_name_that_maps_nothing: "\"tcp/cubic\" = \"cubic\"" =>
+        "\"tcp/cubic\" = \"cubic\", \"tcp/kubic\" = \"cubic\"";
+    published_numbers_of_another_axis: "rtt = [\"25 ms\", \"50 ms\"]" =>
+        "rtt = [\"26 ms\", \"51 ms\"]";
+    a_trend_that_is_none: "every = { above = 0.9 }" => "trend = \"raises\"";
     measuring_after_the_end: "to = \"60 s\"" => "to = \"90 s\"";
     a_flow_after_the_end: "start = \"5 s\"" => "start = \"2 min\"";
     two_flows_of_one_name: "name = \"second\"" => "name = \"first\"";

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    PlanOptions, Progress, Record, Start, Store, Task, campaign, export, plan, report,
+    PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, export, plan, report,
 };
 
 /// Counts what it is told.
@@ -30,7 +30,7 @@ impl Progress for Count {
 fn run(tasks: &[Task], store: &Path, jobs: usize) -> (usize, usize) {
     let count = Count::default();
     let store = Store::open(store).expect("a store in a temporary folder");
-    let outcome = campaign(tasks, store, jobs, &count).expect("runs that end well");
+    let outcome = campaign(tasks, store, &Simulator, jobs, &count).expect("runs that end well");
     assert_eq!(outcome.ran, count.0.into_inner());
     (outcome.ran, outcome.stored)
 }
@@ -71,10 +71,12 @@ fn a_second_campaign_on_a_store_is_told_so() {
     let mark = first.mark().expect("a file").expect("the first mark");
     let tasks = plan(&common::small(), PlanOptions::default()).expect("a plan");
     let count = Count::default();
-    campaign(&tasks[..1], Store::open(&path).expect("the store"), 1, &count).expect("a run");
+    campaign(&tasks[..1], Store::open(&path).expect("the store"), &Simulator, 1, &count)
+        .expect("a run");
     assert!(count.1.load(Ordering::Relaxed));
     drop(mark);
-    campaign(&tasks[..1], Store::open(&path).expect("the store"), 1, &count).expect("no run");
+    campaign(&tasks[..1], Store::open(&path).expect("the store"), &Simulator, 1, &count)
+        .expect("no run");
     assert!(!count.1.load(Ordering::Relaxed), "the mark goes with the process that holds it");
 }
 
@@ -98,6 +100,27 @@ fn a_store_of_an_older_program_is_brought_up_to_date() {
     let store = Store::open(&old).expect("a store");
     assert_eq!(store.get(&tasks[0].key).expect("a record"), record);
     assert_eq!(store.count().expect("a number"), (0, 1), "it is of another version");
+}
+
+#[test]
+fn a_store_that_knew_the_simulator_alone_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("store");
+    let experiment = common::small();
+    let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
+    run(&tasks[..2], &path, 1);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    let sql = "DROP INDEX records_by_task; DROP INDEX records_by_scenario;
+        ALTER TABLE records DROP COLUMN task; ALTER TABLE records DROP COLUMN backend;
+        CREATE INDEX records_by_scenario ON records (scenario, cpu_s);
+        PRAGMA user_version = 2;";
+    database.execute_batch(sql).expect("the tables of version 2");
+    drop(database);
+    let store = Store::open(&path).expect("a store");
+    assert_eq!(store.count_by_backend().expect("numbers"), [("sim".to_owned(), 2)]);
+    let results = Results::load(&experiment, &store, PlanOptions::default()).expect("results");
+    assert_eq!((results.runs.len(), results.others.len()), (2, 0));
+    assert_eq!(run(&tasks[..3], &path, 1), (1, 2), "nothing is done twice");
 }
 
 #[test]

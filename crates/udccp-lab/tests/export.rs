@@ -8,7 +8,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use udccp_lab::analysis::Results;
 use udccp_lab::export::{self, Frame};
-use udccp_lab::{PlanOptions, Progress, Record, Start, Store, Task, campaign, plan};
+use udccp_lab::{PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, plan};
 
 struct Quiet;
 
@@ -23,7 +23,8 @@ fn results(store: &Path) -> Results {
     let experiment = common::small();
     let options = PlanOptions { quick: false, runs: Some(1) };
     let tasks = plan(&experiment, options).expect("a plan");
-    campaign(&tasks, Store::open(store).expect("a store"), 2, &Quiet).expect("runs that end well");
+    campaign(&tasks, Store::open(store).expect("a store"), &Simulator, 2, &Quiet)
+        .expect("runs that end well");
     let store = Store::open(store).expect("the store");
     Results::load(&experiment, &store, options).expect("results")
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use udccp_lab::analysis::{Agreement, Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, document, plan, report,
+    FlowRecord, Narrowing, PlanOptions, Record, SeriesRecord, SystemRecord, Task, document, plan,
+    report,
 };
 
 const FILE: &str = include_str!("report.toml");
@@ -90,12 +91,41 @@ fn analysis(experiment: &Experiment) -> Analysis<'_> {
         let record = record(&t);
         (t, record)
     });
-    Analysis::of(experiment, Results { runs: runs.collect(), planned })
+    Analysis::of(experiment, Results { runs: runs.collect(), planned, ..Results::default() })
 }
 
 #[test]
 fn the_text_parts() {
     insta::assert_snapshot!(report::text(&analysis(&good())));
+}
+
+/// The same runs by other backends, whose flows get a little less.
+fn by_others(experiment: &Experiment, backends: &[(&str, f64)]) -> Results {
+    let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
+    let of = |backend: &str, factor: f64| {
+        let runs = tasks.iter().map(|task| {
+            let mut record = record(task);
+            for flow in &mut record.flows {
+                flow.goodput_mbps = flow.goodput_mbps.map(|rate| rate * factor);
+            }
+            record.system.jain_goodput = record.system.jain_goodput.map(|jain| jain * factor);
+            (task.clone(), record)
+        });
+        let backend = backend.to_owned();
+        Results { runs: runs.collect(), planned: tasks.len(), backend, ..Results::default() }
+    };
+    let others = backends.iter().map(|(backend, factor)| of(backend, *factor)).collect();
+    Results { others, ..of("", 1.0) }
+}
+
+#[test]
+fn markdown_has_a_line_for_each_value_and_a_column_for_each_source() {
+    let mut experiment = good();
+    let tables = ["fairness", "own"].map(str::to_owned).to_vec();
+    let asked = Narrowing { tables, set: vec!["rtt=50 ms".to_owned()] };
+    experiment.narrow(&asked).unwrap_or_else(|faults| panic!("{faults}"));
+    let results = by_others(&experiment, &[("linux", 0.9), ("linux-udccp", 0.96)]);
+    insta::assert_snapshot!(report::markdown(&Analysis::of(&experiment, results)));
 }
 
 #[test]

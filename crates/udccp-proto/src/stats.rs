@@ -1,6 +1,6 @@
 //! Counters and gauges of connections and of the endpoint.
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Probe};
 
 use crate::ccid::PeerDrops;
 use crate::connection::State;
@@ -46,6 +46,24 @@ pub struct ConnectionStats {
     pub recv_queue_bytes: usize,
     /// What was counted.
     pub counters: ConnectionCounters,
+}
+
+impl ConnectionStats {
+    /// The sender's congestion state as a recorder samples it. DCCP never retransmits data.
+    pub fn probe(&self) -> Probe {
+        Probe {
+            cwnd_packets: self.cwnd_packets.map(f64::from),
+            ssthresh_packets: self.ssthresh_packets.map(f64::from),
+            pipe_packets: self.pipe_packets.map(u64::from),
+            srtt: self.srtt,
+            rto: self.rto,
+            x_bytes_per_sec: self.x_bytes_per_sec,
+            loss_event_rate: self.loss_event_rate,
+            congestion_events: self.congestion_events,
+            timeouts: self.timeouts,
+            retransmits: 0,
+        }
+    }
 }
 
 /// What a connection counts; see [`ConnectionStats`].

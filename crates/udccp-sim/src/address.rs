@@ -1,10 +1,20 @@
 //! Which host has which address.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Which addresses hosts have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IpVersion {
+    /// 10.1.0.1 and so on.
+    #[default]
+    V4,
+    /// fd00:1::1 and so on (RFC 4193), whose packets are 20 bytes longer.
+    V6,
+}
 
 /// The addresses of the two hosts of a pair. They are known before the hosts are, because a
 /// transport is built with its addresses: senders are 10.1.0.1, 10.1.0.2 and so on, the receivers
-/// 10.2.0.1 and so on, in the order in which pairs are added.
+/// 10.2.0.1 and so on, in the order in which pairs are added; with IPv6 fd00:1::1 and fd00:2::1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairAddresses {
     /// The active side.
@@ -22,13 +32,29 @@ impl PairAddresses {
 
     /// The addresses of the pair with this number, counted from 0; numbers from
     /// [`Self::MAX_PAIRS`] on begin again.
-    pub const fn of(pair: usize) -> Self {
+    pub const fn of(pair: usize, ip: IpVersion) -> Self {
+        match ip {
+            IpVersion::V4 => Self::v4(pair),
+            IpVersion::V6 => Self::v6(pair),
+        }
+    }
+
+    const fn v4(pair: usize) -> Self {
         let net = (pair / PER_NET % 127) as u8;
         let host = pair % PER_NET;
         let (high, low) = ((host / 254) as u8, (host % 254 + 1) as u8);
         Self {
             sender: IpAddr::V4(Ipv4Addr::new(10, 1 + 2 * net, high, low)),
             receiver: IpAddr::V4(Ipv4Addr::new(10, 2 + 2 * net, high, low)),
+        }
+    }
+
+    const fn v6(pair: usize) -> Self {
+        let number = (pair % Self::MAX_PAIRS + 1) as u32;
+        let (high, low) = ((number >> 16) as u16, number as u16);
+        Self {
+            sender: IpAddr::V6(Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, high, low)),
+            receiver: IpAddr::V6(Ipv6Addr::new(0xfd00, 2, 0, 0, 0, 0, high, low)),
         }
     }
 }
@@ -39,15 +65,23 @@ mod tests {
 
     use super::*;
 
+    fn pair(number: usize, ip: IpVersion) -> [String; 2] {
+        let PairAddresses { sender, receiver } = PairAddresses::of(number, ip);
+        [sender.to_string(), receiver.to_string()]
+    }
+
     #[test]
     fn the_first_addresses_are_easy_to_read_and_all_differ() {
-        assert_eq!(PairAddresses::of(0).sender.to_string(), "10.1.0.1");
-        assert_eq!(PairAddresses::of(1).receiver.to_string(), "10.2.0.2");
-        assert_eq!(PairAddresses::of(254).sender.to_string(), "10.1.1.1");
-        assert_eq!(PairAddresses::of(PER_NET).sender.to_string(), "10.3.0.1");
-        let all: BTreeSet<IpAddr> = (0..200_000)
-            .flat_map(|i| [PairAddresses::of(i).sender, PairAddresses::of(i).receiver])
-            .collect();
-        assert_eq!(all.len(), 400_000);
+        assert_eq!(pair(0, IpVersion::V4), ["10.1.0.1", "10.2.0.1"]);
+        assert_eq!(pair(1, IpVersion::V4), ["10.1.0.2", "10.2.0.2"]);
+        assert_eq!(pair(254, IpVersion::V4)[0], "10.1.1.1");
+        assert_eq!(pair(PER_NET, IpVersion::V4)[0], "10.3.0.1");
+        assert_eq!(pair(0, IpVersion::V6), ["fd00:1::1", "fd00:2::1"]);
+        assert_eq!(pair(0xffff, IpVersion::V6)[1], "fd00:2::1:0");
+        for ip in [IpVersion::V4, IpVersion::V6] {
+            let both = |i| [PairAddresses::of(i, ip).sender, PairAddresses::of(i, ip).receiver];
+            let all: BTreeSet<IpAddr> = (0..200_000).flat_map(both).collect();
+            assert_eq!(all.len(), 400_000);
+        }
     }
 }

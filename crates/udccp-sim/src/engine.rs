@@ -1,5 +1,7 @@
 //! The event loop.
 
+mod paced;
+
 use std::collections::BTreeMap;
 
 use core::net::IpAddr;
@@ -93,6 +95,10 @@ impl Engine {
     /// Lets everything happen that is due before `end`.
     pub(crate) fn run(&mut self, end: Instant) -> Result<(), SimError> {
         self.go(end).map_err(|stop| *stop)?;
+        self.finish(end)
+    }
+
+    fn finish(&mut self, end: Instant) -> Result<(), SimError> {
         self.pass_marks(end);
         self.now = end;
         self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())

@@ -30,6 +30,12 @@ pub enum SimError {
         /// What should not be.
         what: String,
     },
+    /// The owner of the clock of a paced run ended it.
+    #[error("stopped at {at}")]
+    Stopped {
+        /// When.
+        at: Instant,
+    },
     /// A capture could not be written.
     #[error("cannot write the capture \"{point}\": {error}")]
     Capture {

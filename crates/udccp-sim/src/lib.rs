@@ -31,6 +31,7 @@ mod hash;
 mod host;
 mod network;
 mod observe;
+mod pace;
 mod packet;
 mod quick_start;
 mod record;
@@ -41,21 +42,24 @@ mod source;
 mod validate;
 mod way;
 
-pub use address::PairAddresses;
+pub use address::{IpVersion, PairAddresses};
 pub use capture::{Capture, CaptureFile};
 pub use config::{
     AccessConfig, BottleneckConfig, DumbbellConfig, HopConfig, PairConfig, RunConfig,
 };
 pub use dumbbell::Dumbbell;
 pub use error::SimError;
+pub use pace::{Pace, Turn};
+pub use record::{Interval, Mark, PathRecorder, Schedule, Totals, sample_flow};
 pub use result::{
     Completions, Cost, Crossing, FlowResult, FlowSample, HopResult, Jitter, LinkResult, LinkSample,
     PathCounts, PathWindow, RunResult, SystemResult,
 };
 pub use row::Row;
 pub use source::{
-    Arrival, Bulk, Codec, ConstantRate, Dialogue, Distribution, End, Frames, OnOff, Outcome,
-    RequestResponse, Source, SourceStats, Speech, Times, Transfer, Video, Voip, poisson,
+    Arrival, Bulk, Codec, ConstantRate, Dialogue, DialogueSizes, Distribution, End, Frames, OnOff,
+    Outcome, RequestResponse, Responder, Source, SourceStats, Speech, Times, Transfer, Video, Voip,
+    poisson,
 };
 pub use udccp_link::{
     Adaptive, Backlog, Change, CoDelConfig, DelayHistogram, DropReason, FqCoDelConfig,

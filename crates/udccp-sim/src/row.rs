@@ -1,8 +1,9 @@
 //! Routers in a row: chains and parking lots.
 
-use crate::address::PairAddresses;
+use crate::address::{IpVersion, PairAddresses};
 use crate::config::{HopConfig, PairConfig, RunConfig};
 use crate::error::SimError;
+use crate::pace::Pace;
 use crate::result::RunResult;
 
 /// Any number of pairs over routers in a row. Each pair enters at a router and leaves at another,
@@ -20,6 +21,7 @@ pub struct Row {
     pub(crate) pairs: Vec<PairConfig>,
     pub(crate) flows: Vec<FlowOf>,
     pub(crate) quick_start: bool,
+    pub(crate) ip: IpVersion,
 }
 
 /// Which pairs make up a flow.
@@ -33,12 +35,12 @@ pub(crate) struct FlowOf {
 impl Row {
     /// `hops.len() + 1` routers without pairs; hop 1 leads from router 0 to router 1.
     pub const fn new(hops: Vec<HopConfig>) -> Self {
-        Self { hops, pairs: Vec::new(), flows: Vec::new(), quick_start: false }
+        Self { hops, pairs: Vec::new(), flows: Vec::new(), quick_start: false, ip: IpVersion::V4 }
     }
 
     /// The addresses that the next pair must have been built with.
     pub const fn next_addresses(&self) -> PairAddresses {
-        PairAddresses::of(self.pairs.len())
+        PairAddresses::of(self.pairs.len(), self.ip)
     }
 
     /// Adds a flow. Its transports use [`Self::next_addresses`], asked for before the call.
@@ -62,6 +64,12 @@ impl Row {
         self
     }
 
+    /// Which addresses hosts have (default IPv4). To be set before the first pair is built.
+    pub const fn set_ip(&mut self, ip: IpVersion) -> &mut Self {
+        self.ip = ip;
+        self
+    }
+
     /// Pairs added so far.
     pub const fn pairs(&self) -> usize {
         self.pairs.len()
@@ -73,7 +81,16 @@ impl Row {
     /// [`SimError`]: the configuration makes no sense, time stands still, a capture cannot be
     /// written, or an invariant does not hold.
     pub fn run(self, run: RunConfig<'_>) -> Result<RunResult, SimError> {
-        crate::run::run(self, run)
+        crate::run::run(self, run, None)
+    }
+
+    /// Runs to the end in step with a clock. With transports that are no machines of the
+    /// simulation but doors to other hosts, this is an emulator.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; and [`SimError::Stopped`].
+    pub fn run_paced(self, run: RunConfig<'_>, pace: &mut dyn Pace) -> Result<RunResult, SimError> {
+        crate::run::run(self, run, Some(pace))
     }
 
     /// The routers where a pair enters and leaves.

@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Instant, Seed};
 use udccp_link::Link;
 
-use crate::address::PairAddresses;
+use crate::address::{IpVersion, PairAddresses};
 use crate::config::{PairConfig, RunConfig};
 use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
@@ -14,6 +14,7 @@ use crate::hash::EventHash;
 use crate::host::{App, Host};
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
+use crate::pace::Pace;
 use crate::packet::PacketStore;
 use crate::record::{Crossings, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
@@ -27,8 +28,12 @@ pub(crate) struct PairPlan {
     pub(crate) stop: Option<Duration>,
 }
 
-/// Builds, runs, and reports.
-pub(crate) fn run(row: Row, mut run: RunConfig<'_>) -> Result<RunResult, SimError> {
+/// Builds, runs (in step with a clock, if there is one), and reports.
+pub(crate) fn run(
+    row: Row,
+    mut run: RunConfig<'_>,
+    pace: Option<&mut dyn Pace>,
+) -> Result<RunResult, SimError> {
     validate(&row, &run)?;
     let network = Network::row(&row);
     let plans = plan(&row.pairs, run.seed);
@@ -36,11 +41,11 @@ pub(crate) fn run(row: Row, mut run: RunConfig<'_>) -> Result<RunResult, SimErro
     let points = observed(&row);
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
     let ways: Vec<Way> = row.flows.iter().map(|flow| Way::of(&row, flow)).collect();
-    let quick_start = row.quick_start;
+    let (quick_start, ip) = (row.quick_start, row.ip);
     let Row { pairs, flows, .. } = row;
     let flows: Vec<FlowPlan> =
         flows.into_iter().zip(ways).map(|(of, way)| FlowPlan { of, way }).collect();
-    let hosts = hosts(&network, pairs, &plans, &flows);
+    let hosts = hosts(&network, pairs, &plans, &flows, ip);
     let mut fabric = fabric(&network, &flows, run.seed, observer);
     if quick_start {
         fabric.start_quick_start(&network);
@@ -48,7 +53,10 @@ pub(crate) fn run(row: Row, mut run: RunConfig<'_>) -> Result<RunResult, SimErro
     let sampled = flows.iter().map(FlowPlan::sampled).collect();
     let mut engine = Engine::new(Parts { hosts, fabric, names, flows: sampled }, &run);
     let end = Instant::ZERO + run.duration;
-    engine.run(end)?;
+    match pace {
+        None => engine.run(end)?,
+        Some(pace) => engine.run_paced(end, pace)?,
+    }
     report(engine, &flows, &plans, &network, &run)
 }
 
@@ -78,13 +86,14 @@ fn hosts(
     pairs: Vec<PairConfig>,
     plans: &[PairPlan],
     flows: &[FlowPlan],
+    ip: IpVersion,
 ) -> Vec<Host> {
     let uplinks = network.uplinks();
     let flow_of = |(i, flow): (usize, &FlowPlan)| core::iter::repeat_n(i, flow.of.pairs);
     let flow_of = flows.iter().enumerate().flat_map(flow_of);
     let mut hosts = Vec::with_capacity(network.hosts);
     for (i, ((pair, plan), flow)) in pairs.into_iter().zip(plans).zip(flow_of).enumerate() {
-        let addresses = PairAddresses::of(i);
+        let addresses = PairAddresses::of(i, ip);
         let start = Instant::ZERO + plan.start;
         let stop = plan.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
         let is_heard = pair.source.hears();

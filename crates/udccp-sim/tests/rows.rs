@@ -5,8 +5,8 @@ mod toy;
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{DataRate, Duration, Seed};
 use udccp_sim::{
-    BottleneckConfig, Bulk, ConstantRate, HopConfig, PairAddresses, PairConfig, QueueLimit, Row,
-    RunConfig, RunResult,
+    BottleneckConfig, Bulk, ConstantRate, HopConfig, IpVersion, PairAddresses, PairConfig,
+    QueueLimit, Row, RunConfig, RunResult,
 };
 
 fn ms(n: u64) -> Duration {
@@ -111,7 +111,7 @@ fn pairs_that_make_up_a_flow_are_counted_together() {
         let mut row = Row::new(vec![hop()]);
         let pairs = (0..3).map(|i| PairConfig {
             start: ms(1_000 * i),
-            ..cbr(PairAddresses::of(i as usize), &format!("part {i}"), 10, (0, 1))
+            ..cbr(PairAddresses::of(i as usize, IpVersion::V4), &format!("part {i}"), 10, (0, 1))
         });
         if grouped {
             row.add_flow("parts", pairs.collect());

@@ -87,7 +87,7 @@ pub struct DelayedAck {
 /// How many segments of growth one acknowledgement is worth to the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckCounting {
-    /// As many as it acknowledges (kernels since 3.18).
+    /// As many as it acknowledges (kernels since 3.18, with most algorithms).
     Segments,
     /// As many as it acknowledges, at most this many (RFC 3465's L; RFC 5681's slow start is 1).
     AtMost(u32),
@@ -97,6 +97,20 @@ pub enum AckCounting {
     /// One in slow start, the segments it acknowledges in congestion avoidance: the same kernels
     /// with an algorithm that makes up for delayed acknowledgements itself.
     OneInSlowStart,
+    /// The segments it acknowledges in slow start, one in congestion avoidance (HighSpeed TCP in
+    /// kernels since 3.18).
+    OneInAvoidance,
+}
+
+impl AckCounting {
+    /// What kernels since 3.18 count for `algorithm`: segments, but for two that were left alone.
+    fn today(algorithm: &Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Hybla(_) => Self::OnePerAck,
+            Algorithm::HighSpeed(_) => Self::OneInAvoidance,
+            _ => Self::Segments,
+        }
+    }
 }
 
 /// Which acknowledgements give a round-trip time sample.
@@ -134,14 +148,15 @@ impl Default for DelayedAck {
 
 impl TcpConfig {
     /// A current host with the given congestion control: windows never limited by buffers on
-    /// paths below 1 Gbit/s and 100 ms, proportional rate reduction, segments counted.
+    /// paths below 1 Gbit/s and 100 ms, proportional rate reduction, acknowledgements counted as
+    /// kernels since 3.18 do.
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
             mss: 1460,
+            ack_counting: AckCounting::today(&algorithm),
             algorithm,
             initial_window: InitialWindow::Rfc6928,
             max_cwnd: None,
-            ack_counting: AckCounting::Segments,
             window_reduction: WindowReduction::Proportional,
             recv_buffer_bytes: 16 << 20,
             send_buffer_bytes: 64 << 20,

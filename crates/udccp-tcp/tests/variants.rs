@@ -75,11 +75,13 @@ fn each_fills_a_path_with_a_queue_as_long_as_it() {
     }
 }
 
-/// Vegas keeps 2 to 4 packets of 1.2 ms queued, and loses nothing.
+/// Vegas keeps 2 to 4 packets of 1.2 ms queued, and loses nothing. The smoothed round-trip time has
+/// the packet's own 1.2 ms too, and of the older of two packets the wait for the other: 4.8 to 7.2
+/// ms, and up to a packet more, as whole packets are compared.
 #[test]
 fn vegas_keeps_a_short_queue() {
     let found = run(Algorithm::Vegas(VegasConfig::default()), 20);
-    assert!((1.0..7.0).contains(&found.queue_ms), "{found:?}");
+    assert!((4.8..8.4).contains(&found.queue_ms), "{found:?}");
     assert_eq!(found.dropped, 0, "{found:?}");
 }
 

@@ -3,27 +3,31 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::num::NonZeroU16;
 use std::str::FromStr;
 
 /// An IP address with the two port numbers of encapsulated DCCP (RFC 6773): the UDP port that
-/// the packets travel to, and the DCCP port inside them.
+/// the packets travel to, and the DCCP port inside them. UDP port 0 means that there is no UDP.
 ///
 /// By default one number serves as both, so that `192.0.2.1:5004` means what it means for any
 /// other protocol, several servers share a host without a daemon, and a firewall rule for the
 /// UDP port covers the service. Where the two differ, the UDP port follows a slash:
 /// `192.0.2.1:5004/6511` is DCCP port 5004 over UDP port 6511 (the port registered for a host-wide
 /// DCCP-UDP service; RFC 6773 section 3.8 asks applications not to listen there themselves).
+/// `192.0.2.1:5004/raw` is DCCP port 5004 over raw IP.
 ///
 /// ```
 /// let same: udccp::Address = "192.0.2.1:5004".parse()?;
 /// assert_eq!((same.port, same.udp.port()), (5004, 5004));
 /// let other: udccp::Address = "[2001:db8::1]:5004/6511".parse()?;
 /// assert_eq!((other.port, other.udp.port()), (5004, 6511));
+/// let raw: udccp::Address = "192.0.2.1:5004/raw".parse()?;
+/// assert!(raw.is_raw());
 /// # Ok::<(), udccp::AddressError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
-    /// IP address and UDP encapsulation port.
+    /// IP address and UDP encapsulation port, 0 over raw IP.
     pub udp: SocketAddr,
     /// DCCP port.
     pub port: u16,
@@ -36,6 +40,24 @@ impl Address {
     /// DCCP port `port` at `ip`, over the UDP port of the same number.
     pub const fn new(ip: IpAddr, port: u16) -> Self {
         Self { udp: SocketAddr::new(ip, port), port }
+    }
+
+    /// DCCP port `port` at `ip`, over raw IP.
+    pub const fn raw(ip: IpAddr, port: u16) -> Self {
+        Self { udp: SocketAddr::new(ip, 0), port }
+    }
+
+    /// Whether packets go over raw IP.
+    pub const fn is_raw(&self) -> bool {
+        self.udp.port() == 0
+    }
+
+    /// What the network sees of packets to this address.
+    pub(crate) fn envelope(&self) -> String {
+        match self.udp.port() {
+            0 => "IP protocol 33 (DCCP)".into(),
+            port => format!("UDP port {port}"),
+        }
     }
 
     /// The same service over another UDP port.
@@ -81,10 +103,11 @@ impl fmt::Display for Address {
         let mut shown = self.udp;
         shown.set_port(self.port);
         write!(f, "{shown}")?;
-        if self.udp.port() != self.port {
-            write!(f, "/{}", self.udp.port())?;
+        match self.udp.port() {
+            0 => f.write_str("/raw"),
+            udp if udp == self.port => Ok(()),
+            udp => write!(f, "/{udp}"),
         }
-        Ok(())
     }
 }
 
@@ -92,7 +115,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is no DCCP address; write 192.0.2.1:5004, [2001:db8::1]:5004, \
-     or 192.0.2.1:5004/6511 for DCCP port 5004 over UDP port 6511"
+     192.0.2.1:5004/6511 for DCCP port 5004 over UDP port 6511, or 192.0.2.1:5004/raw without UDP"
 )]
 pub struct AddressError(String);
 
@@ -102,7 +125,11 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let fail = || AddressError(text.to_owned());
         let (host, udp_port) = match text.split_once('/') {
-            Some((host, udp)) => (host, Some(udp.parse().map_err(|_| fail())?)),
+            Some((host, "raw")) => (host, Some(0)),
+            Some((host, udp)) => {
+                let port: NonZeroU16 = udp.parse().map_err(|_| fail())?;
+                (host, Some(port.get()))
+            }
             None => (text, None),
         };
         let mut udp: SocketAddr = host.parse().map_err(|_| fail())?;
@@ -120,14 +147,15 @@ mod tests {
 
     #[test]
     fn addresses_print_as_they_parse() {
-        for text in ["192.0.2.1:5004", "[2001:db8::1]:5004", "192.0.2.1:5004/6511"] {
+        let texts = ["192.0.2.1:5004", "[2001:db8::1]:5004", "192.0.2.1:5004/6511"];
+        for text in texts.into_iter().chain(["192.0.2.1:5004/raw", "[2001:db8::1]:5004/raw"]) {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn a_wrong_address_is_refused_with_right_ones() {
-        for text in ["localhost", "192.0.2.1", "192.0.2.1:5004/", "192.0.2.1:5004/70000"] {
+        for text in ["localhost", "192.0.2.1", "192.0.2.1:5004/", "192.0.2.1:5004/0"] {
             let e = text.parse::<Address>().unwrap_err().to_string();
             assert!(e.contains(text) && e.contains("[2001:db8::1]:5004"), "{e}");
         }

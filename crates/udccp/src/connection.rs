@@ -11,7 +11,8 @@ use udccp_wire::ServiceCode;
 
 use crate::shared::ConnHandle;
 use crate::{
-    Address, Endpoint, Error, Incoming, Notice, Options, Outgoing, TryRecvError, TrySendError,
+    Address, Endpoint, EndpointOptions, Error, Incoming, Notice, Options, Outgoing, TryRecvError,
+    TrySendError,
 };
 
 /// A DCCP connection.
@@ -27,7 +28,8 @@ pub struct Connection {
 
 impl Connection {
     /// Connects over a UDP port of its own (RFC 6773 section 3.8 recommends one for each
-    /// connection). `peer` is a [`SocketAddr`] or an [`Address`].
+    /// connection), or over a raw socket of its own to an [`Address::raw`]. `peer` is a
+    /// [`SocketAddr`] or an [`Address`].
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -47,7 +49,9 @@ impl Connection {
         options: &Options,
     ) -> Result<Self, Error> {
         let peer = peer.into();
-        Endpoint::bind(any_port(peer.udp))?.connect(peer, service, options).await
+        Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
+            .connect(peer, service, options)
+            .await
     }
 
     pub(crate) fn new(handle: ConnHandle) -> Self {

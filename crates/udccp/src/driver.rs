@@ -9,18 +9,19 @@ use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
 use crate::Error;
-use crate::io::{Receiver, UdpIo};
+use crate::io::{Io, Receiver};
 use crate::shared::{Running, Shared, Turn};
 
 /// Prepares the driver on the current runtime.
 pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
-    let io_error = |source| Error::Io { what: "cannot drive the UDP socket", source };
+    let io_error = |source| Error::Io { what: "cannot drive the socket", source };
     let runtime = tokio::runtime::Handle::try_current()
         .map_err(|e| io_error(io::Error::other(e.to_string())))?;
     // The runtime waits on a second handle of the same socket; all reading and writing happens on
     // the first, so that any thread may write.
     let socket = shared.io.socket().try_clone().map_err(io_error)?;
-    let socket = UdpSocket::from_std(socket).map_err(io_error)?;
+    // To wait on, a raw socket is as good as one of UDP.
+    let socket = UdpSocket::from_std(socket.into()).map_err(io_error)?;
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
     shared.set_starter(move |shared| {
@@ -70,7 +71,7 @@ async fn drive(shared: Arc<Shared>, socket: UdpSocket, bell: Arc<Bell>) {
 
 /// Reads once. A read that leaves buffers unused has emptied the socket, so tokio need not be told
 /// by another read that finds nothing; what arrives from here on is an event of its own.
-fn read(socket: &UdpSocket, rx: &mut Receiver, io: &UdpIo) -> io::Result<usize> {
+fn read(socket: &UdpSocket, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
     let mut last = 0;
     let result = socket.try_io(Interest::READABLE, || {
         let count = rx.read(io)?;

@@ -1,4 +1,4 @@
-//! One UDP socket that carries any number of connections.
+//! One socket that carries any number of connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use udccp_wire::ServiceCode;
 use crate::shared::{Handle, Shared};
 use crate::{Address, Connection, EndpointOptions, Error, Listener, Options, driver};
 
-/// A UDP socket that carries any number of DCCP connections, outgoing and incoming.
+/// A UDP socket, or a raw one ([`EndpointOptions::raw_ip`]), that carries any number of DCCP
+/// connections, outgoing and incoming.
 ///
 /// [`Connection::connect`] and [`Listener::bind`] open one for themselves; an endpoint of one's
 /// own shares a port among many. Clones are handles of the same endpoint. It lives until the last
@@ -40,7 +41,7 @@ impl Endpoint {
         Ok(Self { handle })
     }
 
-    /// The bound UDP address.
+    /// The bound UDP address; over raw IP the port is 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.shared().io.local_addr()
     }
@@ -63,7 +64,8 @@ impl Endpoint {
         Ok(Connection::new(conn))
     }
 
-    /// Serves one or more service codes on DCCP port `port` of this UDP socket.
+    /// Serves one or more service codes on DCCP port `port` of this socket. Over raw IP, port 0
+    /// picks one that no program of this host has.
     ///
     /// # Errors
     /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.
@@ -132,7 +134,7 @@ impl Endpoint {
     }
 }
 
-/// What the system grants a UDP socket.
+/// What the system grants a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoInfo {
     /// Datagrams that one write can carry (1: no segmentation offload).

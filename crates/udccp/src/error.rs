@@ -32,6 +32,15 @@ pub enum Error {
         /// The address that was to be bound.
         addr: SocketAddr,
     },
+    /// Another program of this host has the DCCP port, over raw IP.
+    #[error("DCCP port {port} belongs to another program of this host")]
+    DccpPortInUse {
+        /// The DCCP port.
+        port: u16,
+    },
+    /// The system does not let this user open raw sockets.
+    #[error("no permission to send and receive DCCP over raw IP (CAP_NET_RAW)")]
+    RawDenied,
     /// The IP address is not one of this machine's.
     #[error("{} is not an address of this machine", addr.ip())]
     AddressNotLocal {
@@ -68,7 +77,7 @@ pub enum Error {
         peer: Address,
     },
     /// The network reported that the peer's host or UDP port cannot be reached.
-    #[error("{peer} is unreachable: the network or the host rejects UDP port {}", peer.udp.port())]
+    #[error("{peer} is unreachable: the network or the host rejects {}", peer.envelope())]
     Unreachable {
         /// The peer.
         peer: Address,
@@ -119,6 +128,11 @@ impl Error {
             Self::PortInUse { .. } => "choose another port, or stop the program that holds it",
             Self::ServiceInUse { .. } => "use another DCCP port or service code, or one listener",
             Self::BindDenied { .. } => "ports below 1024 need privilege: choose a higher one",
+            Self::DccpPortInUse { .. } => "choose another port, or stop the program that has it",
+            Self::RawDenied => {
+                "run as root, or once as root: setcap cap_net_raw+ep PROGRAM; or in a network of \
+                 your own: unshare --user --map-root-user --net PROGRAM; or go over UDP"
+            }
             Self::AddressNotLocal { .. } => {
                 "bind to 0.0.0.0, to [::], or to an address of your own"
             }
@@ -128,10 +142,11 @@ impl Error {
             Self::BadServiceCode { .. } => "give both sides the same service code",
             Self::TooBusy { .. } => "try again later, or raise the server's backlog",
             Self::Unreachable { .. } => {
-                "check host and UDP port, that the server runs, and the firewalls between"
+                "check host and port, that the server runs and goes over UDP or raw IP as you do, \
+                 and the firewalls between"
             }
             Self::NoAnswer { .. } => {
-                "check the address; a firewall may drop UDP to this port without a word"
+                "check the address; a firewall may drop UDP, or what is not UDP, without a word"
             }
             Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
             Self::Closed => "open a new connection to send more",
@@ -147,11 +162,13 @@ impl Error {
         matches!(self, Self::Refused { .. } | Self::BadServiceCode { .. } | Self::TooBusy { .. })
     }
 
-    pub(crate) fn bind(addr: SocketAddr, source: io::Error) -> Self {
+    pub(crate) fn open(addr: SocketAddr, is_raw: bool, source: io::Error) -> Self {
         match source.kind() {
+            io::ErrorKind::PermissionDenied if is_raw => Self::RawDenied,
             io::ErrorKind::AddrInUse => Self::PortInUse { addr },
             io::ErrorKind::PermissionDenied => Self::BindDenied { addr },
             io::ErrorKind::AddrNotAvailable => Self::AddressNotLocal { addr },
+            _ if is_raw => Self::Io { what: "cannot open a raw socket", source },
             _ => Self::Io { what: "cannot open a UDP socket", source },
         }
     }
@@ -199,8 +216,10 @@ impl From<Error> for io::Error {
     fn from(e: Error) -> Self {
         use io::ErrorKind as Kind;
         let kind = match &e {
-            Error::PortInUse { .. } | Error::ServiceInUse { .. } => Kind::AddrInUse,
-            Error::BindDenied { .. } => Kind::PermissionDenied,
+            Error::PortInUse { .. } | Error::ServiceInUse { .. } | Error::DccpPortInUse { .. } => {
+                Kind::AddrInUse
+            }
+            Error::BindDenied { .. } | Error::RawDenied => Kind::PermissionDenied,
             Error::AddressNotLocal { .. } => Kind::AddrNotAvailable,
             Error::NoService | Error::Connect(_) | Error::Config(_) => Kind::InvalidInput,
             Error::Refused { .. } | Error::BadServiceCode { .. } | Error::TooBusy { .. } => {

@@ -1,5 +1,5 @@
 //! DCCP sockets in userspace: congestion-controlled datagrams with message boundaries, over UDP
-//! (RFC 6773), for programs on any kernel.
+//! (RFC 6773) or raw IP, for programs on any kernel.
 //!
 //! ```no_run
 //! use udccp::{Connection, Listener, ServiceCode};
@@ -33,7 +33,7 @@
 //!
 //! # Addresses
 //! One port number names both the UDP port and the DCCP port unless they are told apart; see
-//! [`Address`].
+//! [`Address`], which can name a service over raw IP, too: a connection to it goes without UDP.
 
 #![forbid(unsafe_code)]
 
@@ -56,11 +56,11 @@ pub use address::{Address, AddressError, DCCP_UDP_PORT};
 pub use connection::{Connection, RecvHalf, SendHalf};
 pub use endpoint::{Endpoint, IoInfo};
 pub use error::{Error, TryRecvError, TrySendError};
-pub use io::probe_ecn;
+pub use io::{kernel_has_dccp, probe_ecn};
 pub use listener::Listener;
 pub use message::{Incoming, Outgoing};
 pub use notice::Notice;
-pub use options::{EndpointOptions, Options};
+pub use options::{AnswerForHost, EndpointOptions, Options};
 pub use stun::is_stun;
 /// Congestion control plug-ins: registries, settings, and what an own CCID implements.
 pub use udccp_proto::ccid;
@@ -70,7 +70,10 @@ pub use udccp_proto::{
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
 
-/// Compiles the code of the guide, so that the page stays true.
+/// Compiles the code of the guides, so that the pages stay true.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/sockets.md")]
 struct SocketsGuide;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/raw-ip.md")]
+struct RawIpGuide;

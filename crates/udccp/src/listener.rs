@@ -55,9 +55,9 @@ impl Listener {
         self.handle.poll_accept(cx).map_ok(Connection::new)
     }
 
-    /// The bound UDP address.
+    /// The bound UDP address; over raw IP, the IP address with the DCCP port.
     pub fn local_addr(&self) -> SocketAddr {
-        self.handle.handle.shared().io.local_addr()
+        self.handle.local_addr()
     }
 
     /// The DCCP port.

@@ -4,9 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use bytes::Bytes;
+use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
 use udccp_proto::{ConnectionConfig, InitCookies, PmtuProbing, QueuePolicy};
 
+use crate::Address;
 use crate::io::RECV_BUFFER_BYTES;
 
 /// The nofeedback timer of CCIDs 3 and 4 is not shorter, unless set otherwise.
@@ -15,7 +17,21 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long an Init Cookie may be used, unless set otherwise.
 const COOKIE_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Settings of the UDP socket below, and of the endpoint on it.
+/// Who answers packets to DCCP ports that no program of this host has, over raw IP. Such an answer
+/// is a Reset; where nobody gives it, a client waits in vain instead of being refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnswerForHost {
+    /// This endpoint, if it listens, no other one does so already, and the kernel has no DCCP of
+    /// its own.
+    #[default]
+    IfAlone,
+    /// Others, or nobody.
+    Never,
+    /// This endpoint, whatever others do. Ports that other endpoints have claimed are still theirs.
+    Always,
+}
+
+/// Settings of the socket below, and of the endpoint on it.
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
     pub(crate) recv_buffer: usize,
@@ -27,6 +43,10 @@ pub struct EndpointOptions {
     pub(crate) quiet_time: Duration,
     pub(crate) ccids: CcidRegistry,
     pub(crate) offload: bool,
+    pub(crate) raw_ip: bool,
+    pub(crate) answer_for_host: AnswerForHost,
+    pub(crate) ttl: Option<u8>,
+    pub(crate) mark: Option<u32>,
 }
 
 impl Default for EndpointOptions {
@@ -41,6 +61,10 @@ impl Default for EndpointOptions {
             quiet_time: Duration::ZERO,
             ccids: CcidRegistry::default(),
             offload: true,
+            raw_ip: false,
+            answer_for_host: AnswerForHost::default(),
+            ttl: None,
+            mark: None,
         }
     }
 }
@@ -49,6 +73,11 @@ impl EndpointOptions {
     /// The default settings.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The default settings, over what the address says.
+    pub(crate) fn for_peer(peer: &Address) -> Self {
+        Self::new().raw_ip(peer.is_raw())
     }
 
     /// Kernel receive buffer in bytes (default 4 MiB; the kernel allows `net.core.rmem_max`).
@@ -78,6 +107,38 @@ impl EndpointOptions {
     #[must_use]
     pub fn offload(mut self, offload: bool) -> Self {
         self.offload = offload;
+        self
+    }
+
+    /// Send DCCP as IP protocol 33 through a raw socket, without UDP around it (default false).
+    /// Needs Linux and the right to open raw sockets (CAP_NET_RAW); one endpoint serves either IPv4
+    /// or IPv6. DCCP ports are then shared with all other programs of the host: see the guide on
+    /// raw IP.
+    #[must_use]
+    pub fn raw_ip(mut self, raw_ip: bool) -> Self {
+        self.raw_ip = raw_ip;
+        self
+    }
+
+    /// Raw IP only: who answers packets to ports that nobody has.
+    #[must_use]
+    pub fn answer_for_host(mut self, answers: AnswerForHost) -> Self {
+        self.answer_for_host = answers;
+        self
+    }
+
+    /// Time to live, or hop limit, of packets, 1 to 255 (default: the system's, mostly 64).
+    #[must_use]
+    pub fn ttl(mut self, ttl: u8) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Firewall mark of packets, for rules of routing and filtering (Linux; needs CAP_NET_ADMIN;
+    /// default: none).
+    #[must_use]
+    pub fn mark(mut self, mark: u32) -> Self {
+        self.mark = Some(mark);
         self
     }
 
@@ -153,6 +214,12 @@ impl Default for Options {
             // way.
             tx_ccids: vec![2, 3, 4],
             rx_ccids: vec![2, 3, 4],
+            // Linux has no timer for acknowledgements, only a count: with a ratio of two and a
+            // window of one, it would answer every second transmit timeout.
+            ccid2: Ccid2Config {
+                ack_ratio: AckRatioConfig::Adaptive { min: 1 },
+                ..Ccid2Config::default()
+            },
             ccid3: tfrc.clone(),
             ccid4: Ccid4Config { tfrc, ..Ccid4Config::default() },
             pmtu_probing: Some(PmtuProbing::default()),

@@ -1,7 +1,7 @@
 //! BIC: every stretch of its window curve.
 
 use udccp_base::Instant;
-use udccp_cc::{Algorithm, BicConfig};
+use udccp_cc::{AckSample, Algorithm, BicConfig};
 
 use crate::path::{Path, near};
 
@@ -59,6 +59,26 @@ fn a_cut_below_the_last_maximum_makes_room() {
     // (720 - 640) / 4 = 20 > 16: additive for one round, then the search.
     near(path.rounds(1), 656.0, 1.0);
     near(path.rounds(2), 720.0 - 64.0 * libm::exp(-0.5), 2.0);
+}
+
+/// Every second packet is acknowledged: 32 packets a round trip where 16 are additive. Where each
+/// is, the average of whole sixteenths stays at 31 of them: 100 * 16 / 31 = 51 packets for one.
+#[test]
+fn since_3_18_growth_is_doubled() {
+    for (covers, grown) in [(2, 32.0), (1, 1600.0 / 51.0)] {
+        let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(2000);
+        cc.on_congestion_event(Instant::ZERO, 2000);
+        // A round trip for the average, from which the window is taken back.
+        for round in 0..2 {
+            if round == 1 {
+                cc.set_window(Instant::ZERO, 1600, 1600);
+            }
+            for _ in 0..1600 / covers {
+                cc.on_ack(&AckSample::full_window(Instant::ZERO, covers));
+            }
+        }
+        near(cc.cwnd(), 1600.0 + grown, 1.0);
+    }
 }
 
 #[test]

@@ -21,13 +21,14 @@ fn a_rise_of_an_eighth_ends_slow_start() {
         assert_eq!(path.cc.in_slow_start(), !ends, "{rtt_ms} ms");
     }
     let mut path = Path::new(&cubic(HyStart::Classic), 16, 80);
+    path.ack(path.now, true);
     path.rtt = Duration::from_millis(92);
     path.rounds(1);
     // Seven acknowledgements grew it before the eighth sample.
-    near(path.cc.ssthresh(), 23.0, 0.0);
+    near(path.cc.ssthresh(), 24.0, 0.0);
 }
 
-/// A window of 64 in 100 ms: acknowledgements 1.6 ms apart, for longer than 50 ms.
+/// A window of 64 in 100 ms: acknowledgements 1.6 ms apart, for longer than 50.5 ms.
 #[test]
 fn a_train_of_half_the_round_trip_ends_slow_start() {
     let mut path = Path::new(&cubic(HyStart::Classic), 32, 100);
@@ -37,6 +38,14 @@ fn a_train_of_half_the_round_trip_ends_slow_start() {
     assert!(!path.cc.in_slow_start());
     // Half of 64 have arrived then.
     near(path.cc.ssthresh(), 96.0, 2.0);
+}
+
+/// A window of 200 in 10 ms: (10 + 1) / 2 = 5.5 ms have passed after 111 of them.
+#[test]
+fn a_short_path_allows_a_millisecond_for_bursts() {
+    let mut path = Path::new(&cubic(HyStart::Classic), 200, 10);
+    path.rounds(1);
+    near(path.cc.ssthresh(), 200.0 + 111.0, 1.0);
 }
 
 /// 100 then 115 ms are more than 100 / 8 apart: a quarter of the growth for five rounds.

@@ -1,7 +1,7 @@
 //! TCP-Illinois: alpha and beta over the mean queueing delay.
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::{Algorithm, IllinoisConfig};
+use udccp_cc::{Algorithm, Delivery, IllinoisConfig};
 
 use crate::path::{Path, near};
 
@@ -63,6 +63,23 @@ fn small_windows_are_newreno() {
     assert_eq!(path.rounds(2), 12);
     path.lose();
     assert_eq!(path.cc.cwnd(), 6);
+}
+
+/// A cumulative acknowledgement of 900 packets ends a recovery at a window of 875: alpha 10 times
+/// 900 / 875 in whole packets.
+#[test]
+fn since_4_6_the_end_of_a_recovery_is_a_round_trip_of_growth() {
+    for (config, grown) in [(IllinoisConfig::linux_6_1(), 10), (IllinoisConfig::default(), 0)] {
+        let mut cc = Algorithm::Illinois(config).build(875);
+        cc.set_window(Instant::ZERO, 875, 875);
+        let ack = |in_recovery, advanced| Delivery { in_recovery, advanced, ..Delivery::default() };
+        cc.on_delivery(&ack(true, 1));
+        assert_eq!(cc.cwnd(), 875);
+        cc.on_delivery(&ack(false, 900));
+        assert_eq!(cc.cwnd(), 875 + grown);
+        cc.on_delivery(&ack(false, 900));
+        assert_eq!(cc.cwnd(), 875 + grown, "once");
+    }
 }
 
 /// After a timeout: one packet, alpha 1, beta 1/2.

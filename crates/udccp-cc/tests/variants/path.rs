@@ -60,7 +60,8 @@ impl Path {
         self.cc.cwnd()
     }
 
-    fn ack(&mut self, now: Instant, round_start: bool) {
+    /// One packet is acknowledged.
+    pub(crate) fn ack(&mut self, now: Instant, round_start: bool) {
         let (rtt, srtt, min_rtt) = (Some(self.rtt), Some(self.rtt), Some(self.min_rtt));
         let in_flight = self.cc.cwnd();
         if self.cc.needs().deliveries {

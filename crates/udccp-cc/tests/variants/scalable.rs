@@ -27,3 +27,12 @@ fn below_a_hundred_packets_growth_is_newreno() {
     let mut path = Path::cut_at(&Algorithm::Scalable(ScalableConfig::default()), 48, 100);
     assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45]);
 }
+
+/// An eighth of 35 packets is 4: what is cut away is rounded down, as in the kernels.
+#[test]
+fn the_cut_is_rounded_down() {
+    for (cwnd, kept) in [(35, 31), (40, 35), (16, 14), (15, 14)] {
+        let path = Path::cut_at(&Algorithm::Scalable(ScalableConfig::default()), cwnd, 100);
+        assert_eq!(path.cc.cwnd(), kept, "{cwnd}");
+    }
+}

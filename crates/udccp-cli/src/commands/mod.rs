@@ -1,9 +1,17 @@
 //! One module a command: its flags, its help, its work.
 
+pub(crate) mod agent;
 pub(crate) mod cat;
 pub(crate) mod decode;
 pub(crate) mod doctor;
+#[cfg(target_os = "linux")]
+pub(crate) mod emu;
+#[cfg(target_os = "linux")]
+pub(crate) mod interop;
 pub(crate) mod lab;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
 pub(crate) mod net;
 pub(crate) mod perf;
+pub(crate) mod scenario;
 pub(crate) mod sim;

@@ -17,6 +17,10 @@ pub(crate) struct NetArgs {
     /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
     #[arg(long, value_name = "PORT")]
     pub(crate) udp_port: Option<u16>,
+    /// DCCP as IP protocol 33, without UDP around it: needs the right to open raw sockets. A
+    /// listener serves IPv4, or IPv6 with `--bind ::`
+    #[arg(long, conflicts_with = "udp_port")]
+    pub(crate) raw: bool,
     /// Congestion control for the data of both sides: a CCID number, or one of the experiments
     /// `cubic` and `bbr`, which both ends must name [default: 2; a listener takes 3 and 4 too, if
     /// asked for]
@@ -25,6 +29,9 @@ pub(crate) struct NetArgs {
     /// Local IP address [default: every address]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
+    /// Time to live (hop limit) of packets [default: the system's, mostly 64]
+    #[arg(long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) ttl: Option<u8>,
     /// Do not mark packets as ECN-capable
     #[arg(long)]
     pub(crate) no_ecn: bool,
@@ -43,17 +50,30 @@ impl NetArgs {
         }
     }
 
-    /// Settings of UDP sockets.
+    /// Settings of sockets.
     pub(crate) fn endpoint_options(&self) -> EndpointOptions {
-        EndpointOptions::new().offload(!self.no_offload).ccids(CcidRegistry::with_experiments())
+        let options = EndpointOptions::new()
+            .raw_ip(self.raw)
+            .offload(!self.no_offload)
+            .ccids(CcidRegistry::with_experiments());
+        match self.ttl {
+            Some(ttl) => options.ttl(ttl),
+            None => options,
+        }
     }
 
-    /// The UDP addresses to try to listen at, best first. IPv6 serves IPv4 too, where the system
-    /// has it.
+    /// What packets travel over, for a person.
+    pub(crate) fn carrier(&self, local: SocketAddr) -> String {
+        if self.raw { format!("raw IP at {}", local.ip()) } else { format!("UDP {local}") }
+    }
+
+    /// The addresses to try to listen at, best first. Over UDP, IPv6 serves IPv4 too, where the
+    /// system has it.
     pub(crate) fn listen_at(&self, port: u16) -> Vec<SocketAddr> {
         let udp_port = self.udp_port.unwrap_or(port);
         match self.bind {
             Some(ip) => vec![(ip, udp_port).into()],
+            None if self.raw => vec![(Ipv4Addr::UNSPECIFIED, 0).into()],
             None => vec![
                 (Ipv6Addr::UNSPECIFIED, udp_port).into(),
                 (Ipv4Addr::UNSPECIFIED, udp_port).into(),
@@ -76,7 +96,8 @@ impl NetArgs {
             Failure::new(Exit::Unreachable, format!("cannot find host \"{host}\": {e}"))
                 .hint("check the spelling, or give an IP address")
         })?;
-        Ok(all)
+        let over = |at: Address| if self.raw { Address::raw(at.ip(), at.port) } else { at };
+        Ok(all.into_iter().map(over).collect())
     }
 }
 

@@ -66,11 +66,14 @@ impl Whose {
 
 /// Judges a claim; `None` where its table does not exist.
 pub fn judge<'a>(claim: &'a Claim, tables: &[TableResult<'_>]) -> Option<JudgedClaim<'a>> {
-    tables.iter().find(|t| t.table.id == claim.table)?;
+    let table = tables.iter().find(|t| t.table.id == claim.table)?;
+    // What a table is held against is no paper's.
+    let is_papers = table.table.against.is_none();
+    let published = if is_papers { checks(claim, tables, Whose::Published) } else { Vec::new() };
     Some(JudgedClaim {
         claim,
         ours: verdict(&checks(claim, tables, Whose::Ours)),
-        published: verdict(&checks(claim, tables, Whose::Published)),
+        published: verdict(&published),
     })
 }
 

@@ -15,6 +15,7 @@ pub use results::Results;
 pub(crate) use table::in_words;
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
 
+use crate::backend::{SIM, backend_title};
 use crate::schema::{Experiment, Table};
 
 /// Everything that a report says about an experiment.
@@ -26,25 +27,95 @@ pub struct Analysis<'a> {
     pub tables: Vec<TableResult<'a>>,
     /// Its claims, in the order of the file.
     pub claims: Vec<JudgedClaim<'a>>,
-    /// The stored runs.
+    /// The stored runs of the simulator.
+    pub results: Results,
+    /// The same of every other backend that has runs.
+    pub others: Vec<Other<'a>>,
+}
+
+/// What another backend than the simulator found.
+#[derive(Debug)]
+pub struct Other<'a> {
+    /// What its numbers are called.
+    pub title: String,
+    /// The tables, in the order of the file.
+    pub tables: Vec<TableResult<'a>>,
+    /// The claims, in the order of the file.
+    pub claims: Vec<JudgedClaim<'a>>,
+    /// Its stored runs.
     pub results: Results,
 }
 
 impl<'a> Analysis<'a> {
     /// Analyses the runs that are there.
-    pub fn of(experiment: &'a Experiment, results: Results) -> Self {
-        let fill = |t: &'a Table| tabulate(experiment, t, &results, t.variant.as_deref());
-        let mut tables: Vec<TableResult<'a>> = experiment.tables.iter().map(fill).collect();
+    pub fn of(experiment: &'a Experiment, mut results: Results) -> Self {
+        let filled = |results: &Results| {
+            let fill = |t: &'a Table| tabulate(experiment, t, results, t.variant.as_deref());
+            experiment.tables.iter().map(fill).collect::<Vec<_>>()
+        };
+        let others = core::mem::take(&mut results.others);
+        let mut all: Vec<(&str, Vec<TableResult<'a>>)> = vec![(SIM, filled(&results))];
+        all.extend(others.iter().map(|o| (o.backend.as_str(), filled(o))));
+        compare(&mut all);
+        let mut all = all.into_iter().map(|(_, tables)| tables);
+        let mut tables = all.next().unwrap_or_default();
         for table in tables.iter_mut().filter(|t| t.table.variant.is_none()) {
             explain(experiment, table, &results);
         }
-        let claims = experiment.claims.iter().filter_map(|c| judge(c, &tables)).collect();
-        Self { experiment, tables, claims, results }
+        let judged = |tables: &[TableResult<'a>]| {
+            experiment.claims.iter().filter_map(|c| judge(c, tables)).collect::<Vec<_>>()
+        };
+        let claims = judged(&tables);
+        let of: Vec<Vec<TableResult<'a>>> = all.collect();
+        let others = others.into_iter().zip(of).map(|(results, tables)| Other {
+            title: backend_title(&results.backend).to_owned(),
+            claims: judged(&tables),
+            tables,
+            results,
+        });
+        let others = others.collect();
+        Self { experiment, tables, claims, results, others }
     }
 
     /// The cells of the experiment as it stands, which are to be compared with the published.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
-        let plain = self.tables.iter().filter(|t| t.table.variant.is_none() && t.table.is_printed);
-        plain.flat_map(TableResult::cells)
+        compared(&self.tables)
+    }
+
+    /// What is to be called the simulator's: `ours`, where nothing else is.
+    pub fn ours(&self) -> &'static str {
+        if self.others.is_empty() { "ours" } else { "simulated" }
+    }
+
+    /// The other backends that have runs of a table, by its place in the file.
+    pub(crate) fn others_of(&self, table: usize) -> Vec<(&str, &TableResult<'a>)> {
+        let others =
+            self.others.iter().filter_map(|o| Some((o.title.as_str(), o.tables.get(table)?)));
+        others.filter(|(_, table)| table.cells().any(|c| c.runs() > 0)).collect()
+    }
+}
+
+impl Other<'_> {
+    /// As [`Analysis::cells`].
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        compared(&self.tables)
+    }
+}
+
+fn compared<'c>(tables: &'c [TableResult<'_>]) -> impl Iterator<Item = &'c Cell> {
+    let plain = tables.iter().filter(|t| t.table.variant.is_none() && t.table.is_printed);
+    plain.flat_map(TableResult::cells)
+}
+
+/// Where a table is held against a backend, the others are compared with what that one found.
+fn compare(all: &mut [(&str, Vec<TableResult<'_>>)]) {
+    let tables = all.first().map_or(0, |(_, tables)| tables.len());
+    for i in 0..tables {
+        let Some(against) = all[0].1[i].table.against.clone() else { continue };
+        let found = all.iter().find(|(id, _)| *id == against);
+        let Some(measure) = found.map(|(_, tables)| tables[i].means()) else { continue };
+        for (_, tables) in all.iter_mut().filter(|(id, _)| *id != against) {
+            tables[i].hold_against(&measure);
+        }
     }
 }

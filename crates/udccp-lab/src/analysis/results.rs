@@ -1,5 +1,8 @@
 //! The stored runs of one experiment, found by variant and grid point.
 
+use std::collections::BTreeMap;
+
+use crate::backend::rank;
 use crate::diagnostic::Diagnostics;
 use crate::plan::{PlanOptions, Task, plan};
 use crate::record::Record;
@@ -13,6 +16,12 @@ pub struct Results {
     pub runs: Vec<(Task, Record)>,
     /// How many runs the file asks for.
     pub planned: usize,
+    /// The backend that made them; empty is the simulator.
+    pub backend: String,
+    /// Runs that are not among them, since they did not keep time.
+    pub invalid: usize,
+    /// The runs of other backends, where there are any (each without others of its own).
+    pub others: Vec<Results>,
 }
 
 /// Why results cannot be loaded.
@@ -46,9 +55,36 @@ fn stored<'a>(
     Ok(runs)
 }
 
+/// What other backends did of these tasks, added to what they did so far.
+fn of_others<'a>(
+    tasks: impl Iterator<Item = &'a Task>,
+    store: &Store,
+    others: &mut BTreeMap<String, Results>,
+) -> Result<(), StoreError> {
+    for task in tasks {
+        let found = store.by_others(&task.key)?;
+        let mut names: Vec<&str> = found.iter().map(|r| r.backend.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let other = others.entry(name.to_owned()).or_default();
+            let own = || found.iter().filter(|r| r.backend == name);
+            match own().find(|r| r.is_valid()) {
+                Some(record) => {
+                    let scenario = task.experiment.clone();
+                    other.runs.push((task.clone(), Record { scenario, ..record.clone() }));
+                }
+                None => other.invalid += 1,
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Results {
     /// Every run of the experiment that the store has, of this version of the program. Where it
-    /// has no full run of a point, the shortened ones of a first look stand in.
+    /// has no full run of a point, the shortened ones of a first look stand in. Of another backend
+    /// the newest result of each run counts, whatever kernel made it.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -60,15 +96,36 @@ impl Results {
         let tasks = plan(experiment, options)?;
         let quick = plan(experiment, PlanOptions { quick: true, ..options })?;
         let mut results = Self { planned: tasks.len(), ..Self::default() };
+        let mut others = BTreeMap::new();
         for of_point in tasks.chunk_by(same_point) {
+            let short = |t: &&Task| t.shortened && same_point(t, &of_point[0]);
             let mut found = stored(of_point.iter(), store)?;
             if found.is_empty() {
-                let short = |t: &&Task| t.shortened && same_point(t, &of_point[0]);
                 found = stored(quick.iter().filter(short), store)?;
             }
             results.runs.extend(found);
+            let mut here = BTreeMap::new();
+            of_others(of_point.iter(), store, &mut here)?;
+            if here.is_empty() {
+                of_others(quick.iter().filter(short), store, &mut here)?;
+            }
+            for (backend, found) in here {
+                let all: &mut Self = others.entry(backend).or_default();
+                all.runs.extend(found.runs);
+                all.invalid += found.invalid;
+            }
         }
+        let planned = results.planned;
+        results.others =
+            others.into_iter().map(|(backend, found)| Self { backend, planned, ..found }).collect();
+        results.others.sort_by(|a, b| rank(&a.backend).cmp(&rank(&b.backend)));
         Ok(results)
+    }
+
+    /// The runs of all backends, the simulator's first.
+    pub fn all(&self) -> impl Iterator<Item = (&Task, &Record)> {
+        let others = self.others.iter().flat_map(|other| &other.runs);
+        self.runs.iter().chain(others).map(|(task, record)| (task, record))
     }
 
     /// The records at a grid point of a case (`None`: the file as it stands), in the order of

@@ -133,6 +133,24 @@ impl TableResult<'_> {
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.rows.iter().flat_map(Row::filled)
     }
+
+    /// The mean of each cell, as something to compare others with; `None` where it was not run.
+    pub(super) fn means(&self) -> Vec<(Point, Option<Published>)> {
+        let mean = |cell: &Cell| {
+            let value = cell.ours.mean.ok();
+            (cell.runs() > 0).then_some(Published { value, stddev: None })
+        };
+        self.cells().map(|cell| (cell.labels.clone(), mean(cell))).collect()
+    }
+
+    /// Compares every cell with what another backend found there.
+    pub(super) fn hold_against(&mut self, measure: &[(Point, Option<Published>)]) {
+        for cell in self.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
+            let found = measure.iter().find(|(labels, _)| *labels == cell.labels);
+            cell.published = found.and_then(|(_, published)| *published);
+            cell.agreement = agreement(&cell.ours, cell.without, cell.published, &cell.shown);
+        }
+    }
 }
 
 /// Fills a table with the runs of a variant (`None` is the experiment as it stands).

@@ -27,7 +27,7 @@ pub fn csv(results: &Results) -> String {
 /// # Errors
 /// A record that has no JSON form.
 pub fn json(results: &Results) -> serde_json::Result<String> {
-    let exported = |(task, record): &(Task, Record)| -> serde_json::Result<String> {
+    let exported = |(task, record): (&Task, &Record)| -> serde_json::Result<String> {
         let mut value = Map::new();
         value.insert("key".to_owned(), task.key.clone().into());
         value.insert("experiment".to_owned(), task.experiment.clone().into());
@@ -41,7 +41,7 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
         }
         serde_json::to_string(&value)
     };
-    let runs: serde_json::Result<Vec<String>> = results.runs.iter().map(exported).collect();
+    let runs: serde_json::Result<Vec<String>> = results.all().map(exported).collect();
     Ok(format!("[{}]", runs?.join(",\n")))
 }
 

@@ -6,22 +6,24 @@ use super::frame::{Cell, Frame};
 use super::plain;
 use crate::analysis::Results;
 use crate::plan::Task;
+use crate::record::Record;
 
 /// A row for each flow of each run. The columns: experiment, case, variant, one for each axis, run,
-/// seed, flow, every value of the flow, every value of the whole system (`system_…`), and what
-/// tells the run from all others.
+/// backend, seed, flow, every value of the flow, every value of the whole system (`system_…`), and
+/// what tells the run from all others.
 pub fn runs(results: &Results) -> Frame {
     let mut frame = Frame::default();
     let place = Place::new(&mut frame, results);
     let (seed, flow) = (frame.column("seed"), frame.column("flow"));
-    for (task, record) in &results.runs {
+    for (task, record) in results.all() {
         // A record is numbers and texts: it always has this form.
         let Ok(value) = plain(record) else { continue };
-        let mut common = place.cells(task);
+        let mut common = place.cells(task, record);
         common.push((seed, Cell::Integer(record.seed as i64)));
         let mut of_run = Vec::new();
         flatten(&value["system"], "system_", &mut of_run);
         flatten(&value["cost"], "cost_", &mut of_run);
+        flatten(&value["timing"], "timing_", &mut of_run);
         for (name, text) in [("event_hash", &record.event_hash), ("version", &record.version)] {
             of_run.push((name.to_owned(), Cell::Text(text.as_str().into())));
         }
@@ -47,9 +49,9 @@ pub fn series(results: &Results) -> Frame {
     let mut frame = Frame::default();
     let place = Place::new(&mut frame, results);
     let (flow, time) = (frame.column("flow"), frame.column("t_s"));
-    for (task, record) in &results.runs {
+    for (task, record) in results.all() {
         let Ok(value) = plain(record) else { continue };
-        let common = place.cells(task);
+        let common = place.cells(task, record);
         for (i, found) in record.flows.iter().enumerate() {
             let mut cells = common.clone();
             cells.push((flow, Cell::Text(found.name.as_str().into())));
@@ -65,22 +67,24 @@ struct Place {
     fixed: [usize; 3],
     axes: Vec<(String, usize)>,
     run: usize,
+    backend: usize,
 }
 
 impl Place {
     fn new(frame: &mut Frame, results: &Results) -> Self {
         let fixed = ["experiment", "case", "variant"].map(|name| frame.column(name));
         let mut axes: Vec<(String, usize)> = Vec::new();
-        for (axis, _) in results.runs.iter().flat_map(|(task, _)| &task.point) {
+        for (axis, _) in results.all().flat_map(|(task, _)| &task.point) {
             // Cases have axes of their own, which other cases leave empty.
             if !axes.iter().any(|(name, _)| name == axis) {
                 axes.push((axis.clone(), frame.column(axis)));
             }
         }
-        Self { fixed, axes, run: frame.column("run") }
+        let (run, backend) = (frame.column("run"), frame.column("backend"));
+        Self { fixed, axes, run, backend }
     }
 
-    fn cells(&self, task: &Task) -> Vec<(usize, Cell)> {
+    fn cells(&self, task: &Task, record: &Record) -> Vec<(usize, Cell)> {
         let text = |text: &str| Cell::Text(text.into());
         let names = [Some(&task.experiment), task.case.as_ref(), task.variant.as_ref()];
         let names = names.map(|name| name.map_or(Cell::None, |n| text(n)));
@@ -91,6 +95,7 @@ impl Place {
             }
         }
         cells.push((self.run, Cell::Integer(task.run as i64)));
+        cells.push((self.backend, text(&record.backend)));
         cells
     }
 }

@@ -62,6 +62,15 @@ fn cells(result: &TableResult<'_>) -> Vec<Range<usize>> {
 
 /// The `<thead>` of a block.
 pub(super) fn head(result: &TableResult<'_>, block: &[Range<usize>]) -> String {
+    head_with(result, block, None)
+}
+
+/// The same with a column of this class between the labels of rows and the cells.
+pub(super) fn head_with(
+    result: &TableResult<'_>,
+    block: &[Range<usize>],
+    between: Option<&str>,
+) -> String {
     let table = result.table;
     let keys: Vec<&String> =
         table.columns.iter().filter(|k| !(table.tuple && *k == METRIC_KEY)).collect();
@@ -79,6 +88,9 @@ pub(super) fn head(result: &TableResult<'_>, block: &[Range<usize>]) -> String {
     if table.rows.is_empty() {
         // Rows without a label still have their cell for one.
         let _ = write!(out, "<td rowspan=\"{height}\"></td>");
+    }
+    if let Some(class) = between {
+        let _ = write!(out, "<td class=\"{class}\" rowspan=\"{height}\"></td>");
     }
     if keys.is_empty() {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(table.shown[0].title()));
@@ -125,8 +137,9 @@ fn column_label(result: &TableResult<'_>, (key, label): &(String, String)) -> St
     in_words(key, label)
 }
 
-/// The `<th>`s of a row: a label that goes on from the row above is not said again.
-pub(super) fn row_heads(result: &TableResult<'_>, index: usize) -> String {
+/// The `<th>`s of a row of `height` lines: a label that goes on from the row above is not said
+/// again.
+pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -> String {
     let row = &result.rows[index];
     let last = row.labels.len().saturating_sub(1);
     let mut out = String::new();
@@ -137,7 +150,7 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize) -> String {
         }
         let goes_on = |i: &usize| labels(*i) == labels(index);
         let span = (index..result.rows.len()).take_while(goes_on).count();
-        let span = if level < last { span } else { 1 };
+        let span = height * if level < last { span } else { 1 };
         let look = if level == last { row.protocol } else { protocol::find(label) };
         let dot = look.map_or_else(String::new, |p| {
             format!("<span class=\"dot\" style=\"background:{}\"></span>", p.colour)
@@ -153,7 +166,7 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize) -> String {
         let _ = write!(out, "<th scope=\"row\" rowspan=\"{span}\">{dot}{words}</th>");
     }
     if row.labels.is_empty() {
-        out.push_str("<th scope=\"row\"></th>");
+        let _ = write!(out, "<th scope=\"row\" rowspan=\"{height}\"></th>");
     }
     out
 }

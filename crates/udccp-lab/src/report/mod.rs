@@ -5,7 +5,9 @@ mod figures;
 mod head;
 mod html;
 mod index;
+mod markdown;
 mod page;
+mod sources;
 mod svg;
 mod tables;
 mod tally;
@@ -34,6 +36,11 @@ pub fn page(analysis: &Analysis<'_>) -> String {
 /// Tables and verdicts as plain text, for a terminal.
 pub fn text(analysis: &Analysis<'_>) -> String {
     text::text(analysis)
+}
+
+/// Tables as Markdown, a column for each source of numbers.
+pub fn markdown(analysis: &Analysis<'_>) -> String {
+    markdown::markdown(analysis)
 }
 
 /// Writes `index.html` and a page for each experiment into a folder, and returns the index page's

@@ -7,7 +7,7 @@ use super::head::axis_name;
 use super::html::{counted, document, escape, grouped};
 use super::tables::{table, under_variants};
 use super::tally::Tally;
-use crate::analysis::{Analysis, Judgement};
+use crate::analysis::{Agreement, Analysis, Judgement};
 use crate::protocol::title_of;
 use crate::version::VERSION;
 
@@ -18,9 +18,9 @@ pub(super) fn page(analysis: &Analysis<'_>) -> String {
     body.push_str("<main>\n");
     body.push_str(&in_short(analysis));
     body.push_str("<h2>Tables</h2>\n");
-    let printed = analysis.tables.iter().filter(|t| t.table.is_printed);
-    for (i, result) in printed.enumerate() {
-        body.push_str(&table(result, i + 1));
+    let printed = analysis.tables.iter().enumerate().filter(|(_, t)| t.table.is_printed);
+    for (i, (place, result)) in printed.enumerate() {
+        body.push_str(&table(result, &analysis.others_of(place), i + 1));
     }
     if !experiment.figures.is_empty() {
         body.push_str("<h2>Figures</h2>\n");
@@ -60,19 +60,36 @@ fn in_short(analysis: &Analysis<'_>) -> String {
     let tally = Tally::of(analysis);
     let Tally { compared, close, off, explained, claims, .. } = tally;
     let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
+    let several = !analysis.others.is_empty();
     let mut out = String::from("<section class=\"short\">\n");
     let mut tile = |value: String, says: String| {
         let _ = writeln!(out, "<div class=\"tile\"><b>{value}</b><span>{says}</span></div>");
     };
     if compared > 0 {
-        tile(format!("{close} of {compared}"), "cells agree with the published value".to_owned());
+        let of = if several { " of the simulation" } else { "" };
+        let says = format!("cells{of} agree with {}", tally.measure);
+        tile(format!("{close} of {compared}"), says);
+    }
+    for other in &analysis.others {
+        let compared = other.cells().filter(|c| c.is_compared()).count();
+        let close = other.cells().filter(|c| c.agreement == Agreement::Close).count();
+        if compared > 0 {
+            tile(
+                format!("{close} of {compared}"),
+                format!("cells of {} agree with it", other.title),
+            );
+        }
     }
     if off > 0 {
         let says = "cells that differ are explained by a run; the rest is said to be unexplained";
         tile(format!("{explained} of {off}"), says.to_owned());
     }
     if claims > 0 {
-        tile(format!("{} of {claims}", tally.hold), "claims hold on our numbers".to_owned());
+        tile(
+            format!("{} of {claims}", tally.hold),
+            (if several { "claims hold in the simulation" } else { "claims hold on our numbers" })
+                .to_owned(),
+        );
     }
     if tally.judged_on_paper > 0 {
         let (judged, hold) = (tally.judged_on_paper, tally.hold_on_paper);
@@ -86,7 +103,40 @@ fn in_short(analysis: &Analysis<'_>) -> String {
         format!("{done} of {planned}"),
         format!("runs, {} packets simulated", grouped(analysis.results.packets())),
     );
+    for other in &analysis.others {
+        let done = other.results.runs.len();
+        tile(format!("{done} of {planned}"), format!("runs: {}", other.title));
+    }
     out.push_str("</section>\n");
+    out.push_str(&warnings(analysis));
+    out
+}
+
+/// What a reader has to know of the runs before the numbers.
+fn warnings(analysis: &Analysis<'_>) -> String {
+    let mut out = String::new();
+    let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
+    for other in analysis.others.iter().filter(|o| o.results.invalid > 0) {
+        let _ = writeln!(
+            out,
+            "<p class=\"warn\">{} of {} did not keep time and {} left out of every number: \
+             <code>udccp lab run {} --backend {}</code> tries again.</p>",
+            counted(other.results.invalid, "run"),
+            escape(&other.title),
+            if other.results.invalid == 1 { "is" } else { "are" },
+            escape(&analysis.experiment.id),
+            escape(&other.results.backend)
+        );
+    }
+    let narrowed = &analysis.experiment.narrowed;
+    if !narrowed.is_empty() {
+        let _ = writeln!(
+            out,
+            "<p class=\"warn\">Not the file as it stands, but what is left of it by \
+             <code>{}</code>.</p>",
+            escape(narrowed.words().trim())
+        );
+    }
     let shortened = analysis.results.shortened();
     if shortened > 0 {
         let _ = writeln!(
@@ -119,12 +169,22 @@ fn claims(analysis: &Analysis<'_>) -> String {
         (false, true) => ("; the paper gives no numbers for these.", ""),
         (false, false) => (".", ""),
     };
+    let others = analysis.others.iter();
+    let others: String =
+        others.map(|o| format!("<th scope=\"col\">{}</th>", escape(&o.title))).collect();
+    let ours = analysis.ours();
     let mut out = format!(
         "<h2>Claims</h2>\n<p class=\"what\">Each sentence is judged on our numbers{how}</p>\n\
          <div class=\"scroll\"><table class=\"claims\">\n<thead><tr>\
-         <th scope=\"col\">claim</th><th scope=\"col\">ours</th>{column}</tr></thead>\n<tbody>\n",
+         <th scope=\"col\">claim</th><th scope=\"col\">{ours}</th>{others}{column}</tr></thead>\n\
+         <tbody>\n",
     );
-    for judged in &analysis.claims {
+    for (i, judged) in analysis.claims.iter().enumerate() {
+        let others: String = analysis
+            .others
+            .iter()
+            .map(|o| o.claims.get(i).map_or("<td></td>".into(), |c| verdict(&o.title, &c.ours)))
+            .collect();
         let source = &judged.claim.source;
         let source = if source.is_empty() {
             String::new()
@@ -138,9 +198,9 @@ fn claims(analysis: &Analysis<'_>) -> String {
         };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}{source}</th>{}{paper}</tr>",
+            "<tr><th scope=\"row\">{}{source}</th>{}{others}{paper}</tr>",
             escape(&judged.claim.says),
-            verdict("ours", &judged.ours),
+            verdict(ours, &judged.ours),
         );
     }
     out.push_str("</tbody></table></div>\n");
@@ -260,15 +320,27 @@ fn again(analysis: &Analysis<'_>) -> String {
     let flows = analysis.results.runs.first().map(|(_, r)| &r.flows);
     let packets: u64 = analysis.results.packets();
     let events = analysis.results.events();
+    let words = experiment.narrowed.words();
     let mut out = String::from("<h2>Do it again</h2>\n");
     let _ = writeln!(
         out,
-        "<pre class=\"cmd\">udccp lab run {id}\nudccp lab report {id}</pre>\n\
+        "<pre class=\"cmd\">udccp lab run {id}{words}\n{others}udccp lab report {id}{words}</pre>\n\
          <p>Seed {seed}; run <i>n</i> of every cell has seed {seed} × 1000 + <i>n</i>, which draws \
          the starting phases of its flows. The same seed gives the same packets at the same \
          nanosecond, on any number of cores. Version <code>{VERSION}</code>. These runs had \
          {packets} packets in {events} events.</p>",
         id = escape(&experiment.id),
+        words = escape(&words),
+        others = analysis
+            .others
+            .iter()
+            .map(|o| format!(
+                "udccp lab run {}{} --backend {}\n",
+                escape(&experiment.id),
+                escape(&words),
+                escape(&o.results.backend)
+            ))
+            .collect::<String>(),
         seed = experiment.grid.seed,
         packets = grouped(packets),
         events = grouped(events),

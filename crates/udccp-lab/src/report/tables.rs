@@ -4,28 +4,39 @@ use core::fmt::Write as _;
 
 use super::head::{axis_name, blocks, head, row_heads};
 use super::html::{counted, escape, signed};
+use super::sources;
 use crate::analysis::{Agreement, Analysis, Cell, Reason, Row, Support, TableResult, tabulate};
-use crate::schema::Shown;
+use crate::backend::{SIM, backend_title};
+use crate::schema::{Shown, Table};
 
-/// A table with its colours explained and its differences accounted for.
-pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
+/// A table with its colours explained and its differences accounted for; `others` are the same of
+/// other backends.
+pub(super) fn table(
+    result: &TableResult<'_>,
+    others: &[(&str, &TableResult<'_>)],
+    number: usize,
+) -> String {
     let definition = result.table;
     let mut out = format!(
         "<section class=\"table\" id=\"{}\">\n<h3>{}</h3>\n<p class=\"what\">{}</p>\n",
         escape(&definition.id),
         escape(&definition.title),
-        escape(&what(result)),
+        escape(&what(result, !others.is_empty())),
     );
     if let Some(says) = &definition.says {
         let _ = writeln!(out, "<p>{}</p>", escape(says));
     }
     let mut notes: Vec<&Cell> = Vec::new();
-    for block in blocks(result) {
+    if !others.is_empty() {
+        out.push_str(&sources::body(result, others, number, &mut notes));
+    }
+    let alone = if others.is_empty() { blocks(result) } else { Vec::new() };
+    for block in alone {
         let _ = writeln!(out, "<div class=\"scroll\"><table class=\"{}\">", class_of(block.len()));
         out.push_str(&head(result, &block));
         out.push_str("<tbody>\n");
         for (i, row) in result.rows.iter().enumerate() {
-            let _ = write!(out, "<tr>{}", row_heads(result, i));
+            let _ = write!(out, "<tr>{}", row_heads(result, i, 1));
             for group in &block {
                 let cells: Vec<&Cell> =
                     group.clone().filter_map(|c| row.cells[c].as_ref()).collect();
@@ -38,22 +49,30 @@ pub(super) fn table(result: &TableResult<'_>, number: usize) -> String {
         out.push_str("</tbody></table></div>\n");
     }
     out.push_str(&key(result));
-    out.push_str(&reasons(number, &notes));
+    out.push_str(&reasons(result, number, &notes));
     out.push_str("</section>\n");
     out
 }
 
 /// Many columns get smaller cells.
-fn class_of(columns: usize) -> &'static str {
+pub(super) fn class_of(columns: usize) -> &'static str {
     if columns > 6 { "results wide" } else { "results" }
 }
 
 /// What the cells hold.
-fn what(result: &TableResult<'_>) -> String {
+fn what(result: &TableResult<'_>, is_several: bool) -> String {
     let table = result.table;
     let metrics: Vec<String> = table.shown.iter().map(Shown::title_and_unit).collect();
     let metrics =
         if table.tuple { format!("⟨{}⟩", metrics.join("; ")) } else { metrics.join("; ") };
+    if is_several {
+        let compared = match (&table.against, &table.reference) {
+            (Some(_), _) => format!(", and the difference from {}", measure(table)),
+            (None, Some(_)) => ", and the difference from the published value".to_owned(),
+            (None, None) => String::new(),
+        };
+        return format!("{metrics}: mean ± half the 95 % interval{compared}.");
+    }
     let compared =
         if table.reference.is_some() { ", the published value, and the difference" } else { "" };
     format!("{metrics}: our mean ± half the 95 % interval{compared}.")
@@ -73,10 +92,9 @@ fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: us
         let mut note = notes;
         let differences = cells.iter().map(|cell| {
             note += usize::from(needs_reason(result, cell));
-            let link = if needs_reason(result, cell) {
-                format!("<a class=\"note\" href=\"#why-{number}-{note}\">{note}</a>")
-            } else {
-                String::new()
+            let link = match needs_reason(result, cell) {
+                true => note_link(number, note),
+                false => String::new(),
             };
             let (_, sign) = look(cell.agreement);
             format!("{sign} {}{link}", difference(cell))
@@ -88,13 +106,18 @@ fn cell_html(result: &TableResult<'_>, cells: &[&Cell], number: usize, notes: us
     out
 }
 
+/// A link to why a cell is off.
+pub(super) fn note_link(number: usize, note: usize) -> String {
+    format!("<a class=\"note\" href=\"#why-{number}-{note}\">{note}</a>")
+}
+
 /// Values one after the other; a tuple in its brackets.
-fn joined(values: impl Iterator<Item = String>, is_tuple: bool) -> String {
+pub(super) fn joined(values: impl Iterator<Item = String>, is_tuple: bool) -> String {
     let values: Vec<String> = values.collect();
     if is_tuple { format!("⟨{}⟩", values.join(", ")) } else { values.join(", ") }
 }
 
-fn ours(cells: &[&Cell]) -> String {
+pub(super) fn ours(cells: &[&Cell]) -> String {
     if let [cell] = cells
         && cell.ours.mean.is_err()
     {
@@ -126,7 +149,7 @@ fn ours(cells: &[&Cell]) -> String {
     out
 }
 
-fn published(cell: &Cell) -> String {
+pub(super) fn published(cell: &Cell) -> String {
     let Some(published) = cell.published else { return "–".to_owned() };
     let Some(value) = published.value else { return "–".to_owned() };
     let stddev =
@@ -153,7 +176,7 @@ fn difference(cell: &Cell) -> String {
     }
 }
 
-fn severity(agreement: Agreement) -> u8 {
+pub(super) fn severity(agreement: Agreement) -> u8 {
     match agreement {
         Agreement::Alone => 0,
         Agreement::Close => 1,
@@ -174,8 +197,19 @@ pub(super) fn look(agreement: Agreement) -> (&'static str, &'static str) {
 }
 
 /// A table of a variant asks "what if": its differences are its point.
-fn needs_reason(result: &TableResult<'_>, cell: &Cell) -> bool {
-    result.table.variant.is_none() && cell.needs_reason()
+pub(super) fn needs_reason(result: &TableResult<'_>, cell: &Cell) -> bool {
+    let table = result.table;
+    table.variant.is_none() && cell.needs_reason()
+}
+
+/// What the values of a table are compared with.
+pub(super) fn measure(table: &Table) -> &str {
+    match table.against.as_deref() {
+        None => "the published value",
+        Some(SIM) => "the simulation",
+        Some("emu") => "the emulation",
+        Some(id) => backend_title(id),
+    }
 }
 
 /// What the colours and signs mean, with how often each occurs.
@@ -187,16 +221,14 @@ fn key(result: &TableResult<'_>) -> String {
             distances.push(words);
         }
     }
-    let further = match result.table.variant {
+    let measure = measure(result.table);
+    let further = match &result.table.variant {
         None => "further away: explained below by a run, or said to be unexplained",
         Some(_) => "further away",
     };
     let meanings = [
-        (Agreement::Close, format!("within {} of the published value", distances.join(" or "))),
-        (
-            Agreement::InInterval,
-            "further away, with the published value inside our 95 % interval".to_owned(),
-        ),
+        (Agreement::Close, format!("within {} of {measure}", distances.join(" or "))),
+        (Agreement::InInterval, format!("further away, with {measure} inside our 95 % interval")),
         (Agreement::Differs, further.to_owned()),
         (Agreement::Missing, "not run yet".to_owned()),
     ];
@@ -227,11 +259,15 @@ fn key(result: &TableResult<'_>) -> String {
 }
 
 /// Why each cell that is off is off: by reason, then what no run explains.
-fn reasons(number: usize, notes: &[&Cell]) -> String {
+fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let mut out = String::from("<h4>Where ours and the published differ</h4>\n");
+    let title = match &result.table.against {
+        None => "Where ours and the published differ".to_owned(),
+        Some(_) => format!("Where the simulation and {} differ", measure(result.table)),
+    };
+    let mut out = format!("<h4>{}</h4>\n", escape(&title));
     let mut given: Vec<&Reason> = Vec::new();
     for reason in notes.iter().flat_map(|c| &c.reasons) {
         if !given.iter().any(|r| same(r, reason)) {
@@ -240,13 +276,13 @@ fn reasons(number: usize, notes: &[&Cell]) -> String {
     }
     let mut placed = Vec::new();
     for reason in given {
-        out.push_str(&group(number, notes, reason, &mut placed));
+        out.push_str(&group(result, number, notes, reason, &mut placed));
     }
     let open: Vec<usize> = (0..notes.len()).filter(|i| !notes[*i].is_explained()).collect();
     if !open.is_empty() {
         out.push_str("<p><strong class=\"open\">Unexplained</strong></p>\n<ol class=\"why\">\n");
         for i in open {
-            out.push_str(&item(number, notes, i, "", &mut placed));
+            out.push_str(&item(result, number, notes, i, "", &mut placed));
         }
         out.push_str("</ol>\n");
     }
@@ -262,7 +298,13 @@ fn find<'c>(cell: &'c Cell, reason: &Reason) -> Option<&'c Reason> {
 }
 
 /// One reason with the cells that its runs explain, and those that they do not.
-fn group(number: usize, notes: &[&Cell], reason: &Reason, placed: &mut Vec<usize>) -> String {
+fn group(
+    result: &TableResult<'_>,
+    number: usize,
+    notes: &[&Cell],
+    reason: &Reason,
+    placed: &mut Vec<usize>,
+) -> String {
     let with = |i: &usize| find(notes[*i], reason).map(|r| (*i, r));
     let all: Vec<(usize, &Reason)> = (0..notes.len()).filter_map(|i| with(&i)).collect();
     let counts = |r: &Reason| r.support.is_some_and(Support::counts);
@@ -274,7 +316,7 @@ fn group(number: usize, notes: &[&Cell], reason: &Reason, placed: &mut Vec<usize
     for (i, reason) in all.iter().filter(|(_, r)| counts(r)) {
         let part = if reason.support == Some(Support::Part) { ", in part" } else { "" };
         let found = format!(", with the variant {}{part}", value(reason, &notes[*i].shown));
-        out.push_str(&item(number, notes, *i, &found, placed));
+        out.push_str(&item(result, number, notes, *i, &found, placed));
     }
     out.push_str("</ol>\n");
     let others: Vec<String> = all
@@ -303,6 +345,7 @@ fn value(reason: &Reason, shown: &Shown) -> String {
 
 /// One cell of a list, under the number that its table gives it.
 fn item(
+    result: &TableResult<'_>,
     number: usize,
     notes: &[&Cell],
     index: usize,
@@ -318,8 +361,12 @@ fn item(
     let ours = cell.ours.mean.map_or("no value".to_owned(), |m| cell.shown.print(m));
     let published = cell.published.and_then(|p| p.value);
     let published = published.map_or("no value".to_owned(), |v| as_published(v, &cell.shown));
+    let [theirs, mine] = match result.table.against.as_deref() {
+        None => ["published", "ours"],
+        Some(id) => [backend_title(id), backend_title(SIM)],
+    };
     format!(
-        "<li value=\"{n}\"{id}><b>{}</b>: published {published}, ours {ours}{found}</li>\n",
+        "<li value=\"{n}\"{id}><b>{}</b>: {theirs} {published}, {mine} {ours}{found}</li>\n",
         escape(&cell.title()),
     )
 }

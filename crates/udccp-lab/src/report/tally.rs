@@ -1,10 +1,13 @@
 //! A result in numbers: how many cells agree, how many claims hold.
 
+use super::tables::measure;
 use crate::analysis::{Agreement, Analysis, Judgement};
 
 /// What is counted of an experiment.
 pub(super) struct Tally {
-    /// Cells that have a published value and one of ours.
+    /// What cells are compared with.
+    pub measure: String,
+    /// Cells that have something to be compared with and a value of ours.
     pub compared: usize,
     /// Those of them that agree.
     pub close: usize,
@@ -28,7 +31,13 @@ impl Tally {
         let off = || cells().filter(|c| c.needs_reason());
         let holds = |verdict: &Judgement| verdict.holds == Some(true);
         let claims = || analysis.claims.iter();
+        let compared = analysis.tables.iter().map(|t| t.table);
+        let compared = compared.filter(|t| t.reference.is_some() || t.against.is_some());
+        let mut measures = compared.map(measure);
+        let first = measures.next();
+        let measure = first.filter(|first| measures.all(|m| m == *first));
         Self {
+            measure: measure.unwrap_or("the published value").to_owned(),
             compared: cells().filter(|c| c.is_compared()).count(),
             close: cells().filter(|c| c.agreement == Agreement::Close).count(),
             off: off().count(),
@@ -45,7 +54,8 @@ impl Tally {
         let mut parts = Vec::new();
         if self.compared > 0 {
             let (close, compared) = (self.close, self.compared);
-            parts.push(format!("{close} of {compared} cells agree with the published value"));
+            let measure = &self.measure;
+            parts.push(format!("{close} of {compared} cells agree with {measure}"));
         }
         if self.claims > 0 {
             parts.push(format!("{} of {} claims hold", self.hold, self.claims));

@@ -4,7 +4,9 @@ use core::fmt::Write as _;
 
 use super::html::signed;
 use super::tally::Tally;
-use crate::analysis::{Agreement, Analysis, Cell, Judgement, Row, TableResult, in_words};
+use crate::analysis::{
+    Agreement, Analysis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
+};
 use crate::schema::Shown;
 
 /// Width of the first column.
@@ -15,23 +17,32 @@ const CELL_WIDTH: usize = 15;
 /// Tables, claims, and what is open.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
-    for table in analysis.tables.iter().filter(|t| t.table.is_printed) {
-        out.push_str(&table_text(table));
+    let tables = analysis.tables.iter().enumerate();
+    for (i, table) in tables.filter(|(_, t)| t.table.is_printed) {
+        out.push_str(&table_text(table, &analysis.others_of(i)));
         out.push('\n');
     }
-    for judged in &analysis.claims {
+    for (i, judged) in analysis.claims.iter().enumerate() {
         let _ = writeln!(out, "claim: {}", judged.claim.says);
-        let _ = writeln!(out, "  ours {} ({})", word(&judged.ours), judged.ours.evidence);
+        let (ours, evidence) = (word(&judged.ours), &judged.ours.evidence);
+        let _ = writeln!(out, "  {} {ours} ({evidence})", analysis.ours());
+        for other in &analysis.others {
+            if let Some(JudgedClaim { ours, .. }) = other.claims.get(i)
+                && ours.holds.is_some()
+            {
+                let _ = writeln!(out, "  {} {} ({})", other.title, word(ours), ours.evidence);
+            }
+        }
         if judged.published.holds.is_some() {
             let (theirs, evidence) = (word(&judged.published), &judged.published.evidence);
             let _ = writeln!(out, "  paper's own numbers {theirs} ({evidence})");
         }
     }
-    let Tally { off, explained, .. } = Tally::of(analysis);
+    let Tally { off, explained, measure, .. } = Tally::of(analysis);
     if off > 0 {
         let _ = writeln!(
             out,
-            "\n{off} cells differ from the published value; a run explains {explained} of them \
+            "\n{off} cells differ from {measure}; a run explains {explained} of them \
              (the report says how), the others are unexplained"
         );
     }
@@ -46,12 +57,12 @@ fn word(judgement: &Judgement) -> &'static str {
     }
 }
 
-fn table_text(result: &TableResult<'_>) -> String {
+fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
     let metrics: Vec<String> = result.table.shown.iter().map(Shown::title_and_unit).collect();
     let mut out = format!("{} ({})\n", result.table.title, metrics.join("; "));
     let longest = result.rows.iter().map(|r| r.title().chars().count()).max().unwrap_or(0);
     let width = NAME_WIDTH.max(longest + 2);
-    let widths = widths(result);
+    let widths = widths(result, others);
     for level in 0..result.table.columns.len() {
         let _ = write!(out, "{:width$}", "");
         for (column, cell_width) in result.columns.iter().zip(&widths) {
@@ -62,18 +73,31 @@ fn table_text(result: &TableResult<'_>) -> String {
     }
     for row in &result.rows {
         out.push_str(&line(&format!("{:width$}", row.title()), &widths, row, ours));
-        if row.filled().any(|c| c.published.is_some()) {
-            out.push_str(&line(&format!("{:width$}", "  published"), &widths, row, published));
+        let is_compared = row.filled().any(|c| c.published.is_some());
+        if is_compared {
+            if result.table.against.is_none() {
+                out.push_str(&line(&format!("{:width$}", "  published"), &widths, row, published));
+            }
             out.push_str(&line(&format!("{:width$}", "  difference"), &widths, row, difference));
+        }
+        for (title, other) in others {
+            let Some(row) = other.rows.iter().find(|r| r.labels == row.labels) else { continue };
+            let title = format!("  {title}");
+            out.push_str(&line(&format!("{title:width$}"), &widths, row, ours));
+            if row.filled().any(Cell::is_compared) {
+                let name = format!("{:width$}", "  difference");
+                out.push_str(&line(&name, &widths, row, difference));
+            }
         }
     }
     out
 }
 
 /// Wide enough for the longest of each column.
-fn widths(result: &TableResult<'_>) -> Vec<usize> {
+fn widths(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> Vec<usize> {
     let of = |i: usize| {
-        let cells = result.rows.iter().filter_map(|r| r.cells[i].as_ref());
+        let all = core::iter::once(result).chain(others.iter().map(|(_, other)| *other));
+        let cells = all.flat_map(|t| &t.rows).filter_map(|r| r.cells.get(i)?.as_ref());
         let texts = cells.flat_map(|c| [ours(c), published(c), difference(c)]);
         let labels = result.columns[i].iter().map(|(key, label)| in_words(key, label));
         texts.chain(labels).map(|t| t.chars().count() + 2).max().unwrap_or(0).max(CELL_WIDTH)

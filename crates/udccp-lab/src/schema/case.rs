@@ -142,6 +142,15 @@ impl Case {
         Ok(root)
     }
 
+    /// Changes a key of every run, the short ones too.
+    ///
+    /// # Errors
+    /// A path that enters what is no table.
+    pub(crate) fn change(&mut self, change: &Override) -> Result<(), Diagnostics> {
+        self.quick.retain(|quick| quick.path != change.path);
+        document::set(&mut self.template, change)
+    }
+
     /// The axes that nothing in the scenario, and none of these changes, makes use of.
     pub(super) fn unused_axes(&self, changes: &[Override]) -> Vec<&Axis> {
         let used = |axis: &Axis| {

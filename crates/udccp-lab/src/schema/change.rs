@@ -33,7 +33,7 @@ pub(crate) fn of_link(changes: &[LinkChange], link: &str) -> Vec<(Instant, Chang
 }
 
 /// The name of a hop: the only one is the bottleneck, others are numbered from 1.
-pub(crate) fn hop_name(index: usize, hops: usize) -> String {
+pub fn hop_name(index: usize, hops: usize) -> String {
     if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
 }
 

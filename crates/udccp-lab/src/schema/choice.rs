@@ -20,7 +20,7 @@ pub(crate) fn choose<T: Copy>(
     found
 }
 
-/// An enum whose values are words in files: reading, printing and serialising by one table.
+/// An enum whose values are words in files: reading, printing and (de)serialising by one table.
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -55,6 +55,16 @@ macro_rules! words {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.serialize_str(self.word())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let word = String::deserialize(d)?;
+                let found = Self::WORDS.iter().find(|(name, _)| *name == word);
+                found.map(|(_, value)| *value).ok_or_else(|| {
+                    serde::de::Error::custom(format!("\"{word}\" is no {}", $what))
+                })
             }
         }
     };

@@ -5,7 +5,7 @@ use super::grid::Filter;
 use super::shown::Close;
 use super::table::Table;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
 
 /// A sentence about a table that is judged on our numbers and on the published ones.
@@ -205,6 +205,7 @@ impl Predicate {
             wrong(&format!("`{key}` says nothing in a claim of this form"), FORMS);
             return None;
         }
+        check_trend(trend.as_deref(), node, context)?;
         let side = |n| Side::read(n, table, context);
         if let Some(node) = every {
             return Bound::read(node, context.faults).map(Self::Every);
@@ -250,6 +251,17 @@ impl Predicate {
             _ => None,
         }
     }
+}
+
+/// A value rises or falls along a key.
+fn check_trend(word: Option<&str>, node: &Node, context: &Context<'_>) -> Option<()> {
+    let Some(word) = word.filter(|word| !["rises", "falls"].contains(word)) else {
+        return Some(());
+    };
+    let at = node.get("trend").map_or(&node.span, |n| &n.span);
+    let fault = Diagnostic::at(at, format!("there is no trend \"{word}\""));
+    context.faults.push(fault.hint(suggestion(word, "trends", &["rises", "falls"])));
+    None
 }
 
 /// The key that a claim follows: as written, or the one that it asks for a place on, or the first

@@ -1,6 +1,6 @@
 //! Sizes and times that are constant or drawn from a distribution.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use udccp_base::{DataSize, Duration};
 use udccp_sim::Distribution;
 
@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
 
 /// A quantity by itself, or `{ kind = "exponential", mean = ... }` and the like.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Drawn<T> {
     /// Always this.

@@ -11,6 +11,7 @@ use super::scenario::{SCHEMA, Scenario};
 use super::table::Table;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value};
+use crate::narrow::Narrowing;
 
 /// One experiment (or a bare scenario, whose grid is one point).
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Experiment {
     pub explanations: Vec<Explanation>,
     /// What the study leaves open.
     pub assumptions: Vec<Assumption>,
+    /// What a command line left of the file.
+    pub narrowed: Narrowing,
     root: Node,
 }
 
@@ -160,6 +163,7 @@ impl Experiment {
             claims,
             explanations,
             assumptions,
+            narrowed: Narrowing::default(),
             root,
         })
     }
@@ -191,6 +195,13 @@ impl Experiment {
                 faults.push(Diagnostic::at(&first.span, fault).hint(hint));
             }
         }
+    }
+
+    /// Every fault of a scenario after a change.
+    pub(crate) fn recheck(&self) -> Vec<Diagnostic> {
+        let faults = Faults::default();
+        self.check_points(&faults);
+        faults.finish(Some(())).err().map(|found| found.0).unwrap_or_default()
     }
 
     /// The part of this name; `None` names the file as it stands.

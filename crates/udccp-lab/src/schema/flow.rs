@@ -1,6 +1,6 @@
 //! A flow: protocol, start, traffic, and the options of its protocol family.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, DataSize, Duration};
 
 use super::choice::words;
@@ -68,7 +68,8 @@ impl Direction {
 const MAX_COUNT: u64 = 10_000;
 
 /// Options of a DCCP flow. What is absent keeps the protocol's default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DccpOptions {
     /// Acknowledge every this many packets; adapted by RFC 4341 section 6.1 where absent.
     pub ack_ratio: Option<u64>,
@@ -139,6 +140,8 @@ words! {
     OnePerAck = "one-per-ack",
     /// One in slow start, as many as it acknowledges in congestion avoidance.
     OneInSlowStart = "one-in-slow-start",
+    /// One an acknowledgement in congestion avoidance, the segments it acknowledges in slow start.
+    OneInAvoidance = "one-in-avoidance",
 }
 
 words! {

@@ -144,6 +144,7 @@ impl Reference {
         reference.check_doubles(&csv, file_span, faults)?;
         reference.rows = csv.rows;
         reference.check_names(context, table, file_span);
+        reference.check_mapping(context, table, names);
         Some(reference)
     }
 
@@ -214,17 +215,21 @@ impl Reference {
     /// A value of a named axis that the file never mentions is a slip, not a missing number.
     fn check_names(&self, context: &Context<'_>, table: &Table, span: &Span) {
         for (key, column, header) in &self.matches {
-            for label in table.labels(key) {
-                if in_unit_of(&label, header).is_some() {
+            let labels = table.labels(key);
+            let cells: Vec<&str> = self.rows.iter().map(|r| r[*column].as_str()).collect();
+            let is_told = |label: &String| cells.iter().any(|cell| self.same(label, cell, header));
+            for label in labels.iter().filter(|label| !is_told(label)) {
+                // A study may have published a part of an axis of numbers, but not nothing of it.
+                if in_unit_of(label, header).is_some() && labels.iter().any(is_told) {
                     continue;
                 }
-                let name = self.name_of(&label);
-                let cells: Vec<&str> = self.rows.iter().map(|r| r[*column].as_str()).collect();
-                if cells.contains(&name) {
-                    continue;
+                let mut known: Vec<&str> = Vec::new();
+                for cell in &cells {
+                    if !known.contains(cell) {
+                        known.push(cell);
+                    }
                 }
-                let mut known = cells.clone();
-                known.dedup();
+                let name = self.name_of(label);
                 let fault = format!("column `{header}` of {} has no \"{name}\"", self.file);
                 let hint = format!(
                     "{}; `names` maps an axis value to the file's word for it",
@@ -232,6 +237,15 @@ impl Reference {
                 );
                 context.faults.push(Diagnostic::at(span, fault).hint(hint));
             }
+        }
+    }
+
+    /// A key of `names` that is no label of a matched key maps nothing.
+    fn check_mapping(&self, context: &Context<'_>, table: &Table, names: &[Entry]) {
+        let keys = self.matches.iter().map(|(key, _, _)| key);
+        let labels: Vec<String> = keys.flat_map(|key| table.all_labels(key)).collect();
+        for entry in names {
+            context.check_name(&entry.key, "value", &labels, &entry.key_span);
         }
     }
 

@@ -1,9 +1,11 @@
 //! Tables: metrics laid out over axes, beside the published values.
 
+use super::choice::choose;
 use super::context::{CASE_AXIS, Context, View};
 use super::grid::{Filter, Point};
 use super::reference::Reference;
 use super::shown::Shown;
+use crate::backend::BACKENDS;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, Node, Reader, Value};
 
@@ -34,6 +36,8 @@ pub struct Table {
     pub filter: Filter,
     /// The published values.
     pub reference: Option<Reference>,
+    /// The backend whose numbers the others are compared with, instead of published values.
+    pub against: Option<String>,
     /// The variant whose runs it shows: a table that asks "what if", whose differences need no
     /// reason. `None` is the experiment as it stands.
     pub variant: Option<String>,
@@ -46,16 +50,20 @@ pub struct Table {
 impl Table {
     /// The labels of a key: values of an axis, flows, or metrics.
     pub fn labels(&self, key: &str) -> Vec<String> {
-        let all = match key {
+        let meant = |label: &String| self.filter.allows(key, label);
+        self.all_labels(key).into_iter().filter(meant).collect()
+    }
+
+    /// The labels of a key, those that `where` leaves out with them.
+    pub(super) fn all_labels(&self, key: &str) -> Vec<String> {
+        match key {
             METRIC_KEY => self.shown.iter().map(|s| s.name.clone()).collect(),
             _ => match self.view.grid.axis(key) {
                 Some(axis) => axis.labels(),
                 None if key == FLOW_KEY => self.view.flows.clone(),
                 None => Vec::new(),
             },
-        };
-        let meant = |label: &String| self.filter.allows(key, label);
-        all.into_iter().filter(meant).collect()
+        }
     }
 
     /// Every combination of the labels of some keys; the last key changes fastest.
@@ -119,7 +127,12 @@ impl Table {
         let says = reader.want("says");
         let is_printed = reader.or("print", true);
         let reference = reader.raw("reference");
+        let against = reader.raw("against").map(|n| (read_against(n, faults), n));
         reader.finish();
+        if let (Some((_, at)), Some(_)) = (&against, reference) {
+            let fault = "a table is held against published values or against a backend";
+            faults.push(Diagnostic::at(&at.span, fault).hint("keep one of the two"));
+        }
         let (view, shown) = (view?, shown?);
         let title = title.unwrap_or_else(|| shown[0].metric.title().to_owned());
         let mut table = Self {
@@ -132,6 +145,7 @@ impl Table {
             tuple,
             filter: Filter::default(),
             reference: None,
+            against: against.and_then(|(id, _)| id),
             variant,
             says,
             is_printed,
@@ -224,6 +238,12 @@ impl Table {
         }
         is_fine.then_some(())
     }
+}
+
+/// Reads `against = "linux"`.
+fn read_against(node: &Node, faults: &Faults) -> Option<String> {
+    let ids = BACKENDS.map(|(id, _)| (id, id));
+    choose(node, faults, "backend", &ids).map(str::to_owned)
 }
 
 /// Reads `rows = "key"` or `rows = ["outer", "inner"]`; none where it is absent.

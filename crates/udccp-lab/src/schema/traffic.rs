@@ -1,6 +1,6 @@
 //! What the application of a flow sends.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, DataSize, Duration};
 
 use super::choice::words;
@@ -12,7 +12,7 @@ use crate::document::{Faults, FromNode, Node, Reader, Value};
 use crate::protocol::{Family, Protocol};
 
 /// What an application sends.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Traffic {
     /// As much as the flow takes.
@@ -103,7 +103,7 @@ words! {
 }
 
 /// What a codec does in silence: `"none"` sends on, `"p59"` and `{ talk, pause }` send nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Silence {
     /// Nothing is suppressed.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
+use crate::backend::rank;
 use crate::expected;
 use crate::plan::{Task, digest};
 use crate::record::Record;
@@ -123,24 +124,26 @@ impl Store {
         }
     }
 
-    /// Keeps a result, if the store does not have it yet.
+    /// Keeps a result of the simulator, if the store does not have it yet.
     ///
     /// # Errors
     /// The database cannot be written.
     pub fn put(&self, task: &Task, record: &Record) -> Result<(), StoreError> {
         let packed = Packed::of(task, record).map_err(|e| self.damaged(&task.key, e))?;
-        self.put_packed(task, record, &packed)
+        self.put_packed(&task.key, task, record, &packed)
     }
 
-    /// [`Store::put`] with the packing done.
+    /// [`Store::put`] under a key, with the packing done.
     pub(crate) fn put_packed(
         &self,
+        key: &str,
         task: &Task,
         record: &Record,
         packed: &Packed,
     ) -> Result<(), StoreError> {
         let Packed { hash, scenario, record: bytes } = packed;
         let work = expected::packets(&task.scenario);
+        let of_task = (key != task.key).then_some(&task.key);
         let write = || -> rusqlite::Result<()> {
             let transaction = self.database.unchecked_transaction()?;
             transaction
@@ -149,17 +152,19 @@ impl Store {
             transaction
                 .prepare_cached(
                     "INSERT OR IGNORE INTO records
-                     (key, version, seed, scenario, cpu_s, work, record)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                     (key, version, seed, scenario, cpu_s, work, record, backend, task)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 )?
                 .execute(params![
-                    task.key,
+                    key,
                     record.version,
                     record.seed as i64,
                     hash,
                     record.cost.cpu_s,
                     work,
-                    bytes
+                    bytes,
+                    record.backend,
+                    of_task
                 ])?;
             transaction.commit()
         };
@@ -177,6 +182,52 @@ impl Store {
             .and_then(|mut s| s.query_row([key], |row| row.get(0)).optional())
             .map_err(|e| self.error(e))?;
         packed.map(|p| codec::unpack(&p).map_err(|e| self.damaged(key, e))).transpose()
+    }
+
+    /// The results of a task by other backends than the simulator, the newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a record in it does not read.
+    pub(crate) fn by_others(&self, task: &str) -> Result<Vec<Record>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<Vec<u8>>> {
+            self.database
+                .prepare_cached("SELECT record FROM records WHERE task = ?1 ORDER BY rowid DESC")?
+                .query_map([task], |row| row.get(0))?
+                .collect()
+        };
+        let packed = read().map_err(|e| self.error(e))?;
+        packed.iter().map(|p| codec::unpack(p).map_err(|e| self.damaged(task, e))).collect()
+    }
+
+    /// Which other backends than the simulator did a task.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn others_of(&self, task: &str) -> Result<Vec<String>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            self.database
+                .prepare_cached("SELECT DISTINCT backend FROM records WHERE task = ?1")?
+                .query_map([task], |row| row.get(0))?
+                .collect()
+        };
+        read().map_err(|e| self.error(e))
+    }
+
+    /// How many results of this version of the program each backend has.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn count_by_backend(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<(String, u64)>> {
+            let query = "SELECT backend, count(*) FROM records WHERE version = ?1 GROUP BY backend";
+            self.database
+                .prepare(query)?
+                .query_map([VERSION], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?
+                .collect()
+        };
+        let mut counts = read().map_err(|e| self.error(e))?;
+        counts.sort_by(|a, b| rank(&a.0).cmp(&rank(&b.0)));
+        Ok(counts)
     }
 
     /// Whether a task was run.
@@ -202,22 +253,23 @@ impl Store {
             .map_err(|e| self.error(e))
     }
 
-    /// What the runs in the store took, those of other versions of the program too.
+    /// What the runs of a backend in the store took, those of other versions of the program too.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn costs(&self) -> Result<Costs, StoreError> {
+    pub fn costs(&self, backend: &str) -> Result<Costs, StoreError> {
         let read = || -> rusqlite::Result<Costs> {
-            let mut by_scenario = self
-                .database
-                .prepare("SELECT scenario, avg(cpu_s) FROM records GROUP BY scenario")?;
+            let mut by_scenario = self.database.prepare(
+                "SELECT scenario, avg(cpu_s) FROM records WHERE backend = ?1 GROUP BY scenario",
+            )?;
             let scenarios = by_scenario
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map([backend], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
             let speed = self.database.query_row(
                 "SELECT sum(cpu_s) / nullif(sum(work), 0) FROM
-                 (SELECT cpu_s, work FROM records WHERE work > 0 ORDER BY rowid DESC LIMIT 500)",
-                [],
+                 (SELECT cpu_s, work FROM records WHERE work > 0 AND backend = ?1
+                  ORDER BY rowid DESC LIMIT 500)",
+                [backend],
                 |row| row.get(0),
             )?;
             Ok(Costs { scenarios, speed })

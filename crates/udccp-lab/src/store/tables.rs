@@ -9,9 +9,10 @@ use super::error::StoreError;
 use crate::plan::digest;
 
 /// Version of the tables, in the database's `user_version`.
-pub(super) const TABLES: i64 = 2;
+pub(super) const TABLES: i64 = 3;
 
-/// Version 2: records and scenarios are compressed, a scenario is kept once for all its runs.
+/// Version 3: results of several backends. `task` is the key of the task, where that is not the
+/// result's own.
 const CREATE: &str = "
 CREATE TABLE records (
     key TEXT NOT NULL UNIQUE,
@@ -20,14 +21,26 @@ CREATE TABLE records (
     scenario TEXT NOT NULL,
     cpu_s REAL NOT NULL,
     work REAL NOT NULL,
-    record BLOB NOT NULL
+    record BLOB NOT NULL,
+    backend TEXT NOT NULL DEFAULT 'sim',
+    task TEXT
 );
-CREATE INDEX records_by_scenario ON records (scenario, cpu_s);
+CREATE INDEX records_by_scenario ON records (scenario, backend, cpu_s);
+CREATE INDEX records_by_task ON records (task) WHERE task IS NOT NULL;
 CREATE TABLE scenarios (
     hash TEXT NOT NULL PRIMARY KEY,
     scenario BLOB NOT NULL
 ) WITHOUT ROWID;
-PRAGMA user_version = 2;";
+PRAGMA user_version = 3;";
+
+/// Version 2 knew the simulator alone.
+const FROM_2: &str = "
+ALTER TABLE records ADD COLUMN backend TEXT NOT NULL DEFAULT 'sim';
+ALTER TABLE records ADD COLUMN task TEXT;
+DROP INDEX records_by_scenario;
+CREATE INDEX records_by_scenario ON records (scenario, backend, cpu_s);
+CREATE INDEX records_by_task ON records (task) WHERE task IS NOT NULL;
+PRAGMA user_version = 3;";
 
 /// Makes the tables, or brings those of an older program up to date.
 ///
@@ -45,6 +58,7 @@ pub(super) fn prepare(database: &Connection, path: &Path) -> Result<(), StoreErr
     match version(&transaction).map_err(failed)? {
         0 => transaction.execute_batch(CREATE).map_err(failed)?,
         1 => upgrade(&transaction).map_err(failed)?,
+        2 => transaction.execute_batch(FROM_2).map_err(failed)?,
         TABLES => {}
         found => return Err(StoreError::Newer { path: path.to_owned(), found }),
     }

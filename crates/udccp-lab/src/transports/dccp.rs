@@ -1,8 +1,8 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
 use udccp_base::{
-    DataRate, Datagram, Duration, Instant, Machine, Message, Payload, Probe, QuickStart, Seed,
-    SendOutcome, Transport,
+    DataRate, DataSize, Datagram, Duration, Instant, Machine, Message, Payload, Probe, QuickStart,
+    Seed, SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
@@ -18,7 +18,7 @@ use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
 use crate::schema::{DccpOptions, Flow, Percent};
 
 /// The service code of measurements: `SC:PERF`.
-const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
+pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 
 /// Which end a host is.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct DccpEnd {
 }
 
 pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
-    let config = connection_config(flow)?;
+    let config = dccp_config(flow.protocol.name, flow.packet, &flow.dccp)?;
     let secret = |name: &str| EndpointConfig {
         ccids: CcidRegistry::with_experiments(),
         // No bit of a simulated packet is wrong: what a link corrupts, it drops.
@@ -87,13 +87,19 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
     Ok(place.ends(Box::new(sender), Box::new(receiver)))
 }
 
-/// The connection settings that a flow's options ask for.
-fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
+/// The connection settings of a flow: its protocol (`dccp/...`), its IP packets and its options.
+///
+/// # Errors
+/// Settings that contradict each other, in words.
+pub fn dccp_config(
+    protocol: &str,
+    packet: DataSize,
+    options: &DccpOptions,
+) -> Result<ConnectionConfig, String> {
     let mut config = ConnectionConfig {
-        path_mtu: u16::try_from(flow.packet.bytes()).unwrap_or(u16::MAX),
+        path_mtu: u16::try_from(packet.bytes()).unwrap_or(u16::MAX),
         ..ConnectionConfig::default()
     };
-    let options = &flow.dccp;
     if let Some(window) = options.sequence_window {
         config.sequence_window = window;
     }
@@ -104,7 +110,7 @@ fn connection_config(flow: &Flow) -> Result<ConnectionConfig, String> {
         config.send_queue_packets = queue.0 as usize;
         config.send_queue_bytes = queue.0 as usize * config.path_mtu as usize;
     }
-    let ccid = ccid_of(flow.protocol.name);
+    let ccid = ccid_of(protocol);
     (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
     if options.quick_start.is_some() {
         let accept = Some(DataRate::from_bits_per_sec(u64::MAX));
@@ -285,17 +291,6 @@ impl Transport for DccpEnd {
         let Some(stats) = self.id.and_then(|id| self.endpoint.stats(id)) else {
             return Probe::default();
         };
-        Probe {
-            cwnd_packets: stats.cwnd_packets.map(f64::from),
-            ssthresh_packets: stats.ssthresh_packets.map(f64::from),
-            pipe_packets: stats.pipe_packets.map(u64::from),
-            srtt: stats.srtt,
-            rto: stats.rto,
-            x_bytes_per_sec: stats.x_bytes_per_sec,
-            loss_event_rate: stats.loss_event_rate,
-            congestion_events: stats.congestion_events,
-            timeouts: stats.timeouts,
-            retransmits: 0,
-        }
+        stats.probe()
     }
 }

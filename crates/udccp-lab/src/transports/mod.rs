@@ -13,6 +13,8 @@ use udccp_sim::PairAddresses;
 use crate::protocol::Family;
 use crate::schema::Flow;
 
+pub use dccp::{SERVICE, dccp_config};
+
 /// The port that receivers serve.
 const SERVER_PORT: u16 = 5001;
 /// The port that senders use.

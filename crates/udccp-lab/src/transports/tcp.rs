@@ -47,6 +47,7 @@ fn config(flow: &Flow) -> Result<TcpConfig, String> {
             schema::AckCounting::AtMostTwo => AckCounting::AtMost(2),
             schema::AckCounting::OnePerAck => AckCounting::OnePerAck,
             schema::AckCounting::OneInSlowStart => AckCounting::OneInSlowStart,
+            schema::AckCounting::OneInAvoidance => AckCounting::OneInAvoidance,
         };
     }
     if let Some(reduction) = options.window_reduction {
@@ -89,14 +90,18 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
             _ => Err(format!("window_cut is for tcp/newreno; {name} has a cut of its own")),
         };
     }
+    let is_modern = options.profile == TcpProfile::Modern;
     Ok(match name {
         "tcp/newreno" => Algorithm::NEW_RENO,
+        "tcp/bic" if is_modern => Algorithm::Bic(BicConfig::linux_6_1()),
         "tcp/bic" => Algorithm::Bic(BicConfig::linux_2_6()),
         "tcp/cubic" => Algorithm::Cubic(CubicConfig::linux_2_6()),
         "tcp/cubic-rfc9438" => Algorithm::Cubic(CubicConfig::with_hystart(HyStart::Classic)),
+        "tcp/highspeed" if is_modern => Algorithm::HighSpeed(HighSpeedConfig::linux_6_1()),
         "tcp/highspeed" => Algorithm::HighSpeed(HighSpeedConfig::default()),
         "tcp/htcp" => Algorithm::Htcp(HtcpConfig::default()),
         "tcp/hybla" => Algorithm::Hybla(HyblaConfig::default()),
+        "tcp/illinois" if is_modern => Algorithm::Illinois(IllinoisConfig::linux_6_1()),
         "tcp/illinois" => Algorithm::Illinois(IllinoisConfig::default()),
         "tcp/lp" => Algorithm::Lp(LpConfig::default()),
         "tcp/scalable" => Algorithm::Scalable(ScalableConfig::default()),

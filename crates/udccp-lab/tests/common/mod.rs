@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Record, RunOptions, document};
@@ -108,9 +108,18 @@ reason = "the MTU is given"
 
 /// The experiment, as if its file stood in `experiments/` of this repository.
 pub(crate) fn small() -> Experiment {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/small.toml");
-    let root = document::parse("small.toml", SMALL.to_owned()).expect("TOML");
-    Experiment::from_node(root, &path).unwrap_or_else(|faults| panic!("{faults}"))
+    read(SMALL)
+}
+
+/// The same with another text.
+pub(crate) fn read(text: &str) -> Experiment {
+    let root = document::parse("small.toml", text.to_owned()).expect("TOML");
+    Experiment::from_node(root, &path()).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// Where its file would stand.
+pub(crate) fn path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/small.toml")
 }
 
 /// One bulk flow of each of `protocols` for so many seconds, measured from the tenth on.

@@ -24,6 +24,7 @@ impl Connection {
         let earliest = |a: Option<Instant>, at: Instant| a.map_or(at, |a| a.min(at));
         if !self.state.is_over() {
             at = earliest(self.tx.as_ref().and_then(|tx| tx.poll_timeout()), at);
+            at = earliest(self.silent_until(), at);
         }
         // Before and after, no acknowledgement can leave, whoever owes one.
         if self.state.transfers() {
@@ -79,8 +80,12 @@ impl Connection {
 
     /// Whether data has left for too long without a sign of life.
     fn is_unanswered(&self, now: Instant) -> bool {
-        let since = self.timing.unanswered_since;
-        since.is_some_and(|t| now.saturating_since(t) >= self.config.silence_timeout)
+        self.silent_until().is_some_and(|until| until <= now)
+    }
+
+    /// How long the peer may stay silent after what has left.
+    fn silent_until(&self) -> Option<Instant> {
+        self.timing.unanswered_since.map(|t| t + self.config.silence_timeout)
     }
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {

@@ -179,6 +179,11 @@ impl Endpoint {
         self.slots.get(id).and_then(Connection::reset_text)
     }
 
+    /// Whether a connection has these addresses and ports, or had them until lately (TIMEWAIT).
+    pub fn is_in_use(&self, tuple: &FourTuple) -> bool {
+        self.table.is_taken(tuple)
+    }
+
     /// Addresses and ports of a connection.
     pub fn tuple(&self, id: ConnectionId) -> Option<FourTuple> {
         self.slots.get(id).map(|c| *c.tuple())

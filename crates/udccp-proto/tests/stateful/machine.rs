@@ -418,8 +418,8 @@ fn beginnings() -> Vec<Story> {
 }
 
 /// Tells the story that the bytes say, to its end (which takes long) or to the end of the bytes.
-/// The first byte is where it begins. Returns the number of steps.
-pub(crate) fn tell(bytes: &[u8], to_the_end: bool) -> usize {
+/// The first byte is where it begins. Returns the number of steps, and how things stand then.
+pub(crate) fn tell(bytes: &[u8], to_the_end: bool) -> (usize, Story) {
     let mut input = Input(bytes);
     let first = input.byte();
     let mut story = BEGINNINGS.with(|b| b[usize::from(first) % b.len()].clone());
@@ -431,5 +431,5 @@ pub(crate) fn tell(bytes: &[u8], to_the_end: bool) -> usize {
     if to_the_end {
         story.finish();
     }
-    steps
+    (steps, story)
 }

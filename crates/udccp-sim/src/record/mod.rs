@@ -6,8 +6,8 @@ mod path;
 mod schedule;
 
 pub(crate) use crossing::Crossings;
-pub(crate) use path::PathRecorder;
-pub(crate) use schedule::{Mark, Schedule};
+pub use path::{PathRecorder, Totals};
+pub use schedule::{Mark, Schedule};
 
 use udccp_base::{Duration, Instant, Probe};
 use udccp_link::{Link, LinkStats, Tally};
@@ -17,13 +17,16 @@ use crate::result::{FlowSample, LinkResult, LinkSample};
 
 /// A span between two marks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Interval {
-    pub(crate) end: Duration,
-    pub(crate) span: Duration,
+pub struct Interval {
+    /// Its end, since the start of the run.
+    pub end: Duration,
+    /// Its length.
+    pub span: Duration,
 }
 
-/// Adds the sample of one interval to a flow's series.
-pub(crate) fn sample_flow(
+/// Adds the sample of one interval to a flow's series. `crossed` is what left the first hop on its
+/// way since the last sample: towards the receiver, and towards the sender.
+pub fn sample_flow(
     series: &mut Vec<FlowSample>,
     forward: &mut PathRecorder,
     interval: Interval,

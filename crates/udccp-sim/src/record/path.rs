@@ -6,9 +6,10 @@ use udccp_link::{DelayHistogram, DropReason};
 use super::jitter::JitterMeter;
 use crate::result::{PathCounts, PathWindow};
 
-/// Counts one direction of one flow; delays and jitter only where asked for.
+/// Counts one direction of one flow; delays and jitter only where asked for. What happens is told
+/// in the order of time.
 #[derive(Debug, Default)]
-pub(crate) struct PathRecorder {
+pub struct PathRecorder {
     now: Totals,
     at_last: Totals,
     at_from: Totals,
@@ -26,15 +27,17 @@ struct Times {
 
 /// Everything that is counted upwards.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) counts: PathCounts,
-    pub(crate) goodput_bytes: u64,
+pub struct Totals {
+    /// Packets (those in the network are not counted here).
+    pub counts: PathCounts,
+    /// Application bytes.
+    pub goodput_bytes: u64,
     delay_sum_ns: u64,
 }
 
 impl Totals {
     /// Mean one-way delay of the data packets counted.
-    pub(crate) fn mean_delay(&self) -> Option<Duration> {
+    pub fn mean_delay(&self) -> Option<Duration> {
         self.delay_sum_ns.checked_div(self.counts.delivered_data).map(Duration::from_nanos)
     }
 
@@ -62,18 +65,20 @@ impl Totals {
 
 impl PathRecorder {
     /// A recorder that also keeps delays and jitter.
-    pub(crate) fn with_times() -> Self {
+    pub fn with_times() -> Self {
         Self { times: Some(Box::default()), ..Self::default() }
     }
 
+    /// A host put a packet on its access link.
     #[inline]
-    pub(crate) fn sent(&mut self, len: u32, has_data: bool) {
+    pub fn sent(&mut self, len: u32, has_data: bool) {
         self.now.counts.sent.count(len);
         self.now.counts.sent_data += u64::from(has_data);
     }
 
+    /// A packet that had left at `sent` reached the other host.
     #[inline]
-    pub(crate) fn delivered(&mut self, sent: Instant, now: Instant, len: u32, has_data: bool) {
+    pub fn delivered(&mut self, sent: Instant, now: Instant, len: u32, has_data: bool) {
         self.now.counts.delivered.count(len);
         if !has_data {
             return;
@@ -88,32 +93,37 @@ impl PathRecorder {
         }
     }
 
-    pub(crate) fn duplicated(&mut self, copies: u64) {
+    /// A link made copies.
+    pub fn duplicated(&mut self, copies: u64) {
         self.now.counts.duplicated += copies;
     }
 
-    pub(crate) fn dropped(&mut self, reason: DropReason) {
+    /// A packet was dropped.
+    pub fn dropped(&mut self, reason: DropReason) {
         self.now.counts.dropped[reason as usize] += 1;
     }
 
+    /// The receiving application got data.
     #[inline]
-    pub(crate) fn goodput(&mut self, bytes: u64) {
+    pub fn goodput(&mut self, bytes: u64) {
         self.now.goodput_bytes += bytes;
     }
 
     /// What happened since the last call.
-    pub(crate) fn step(&mut self) -> Totals {
+    pub fn step(&mut self) -> Totals {
         let step = self.now.since(&self.at_last);
         self.at_last = self.now;
         step
     }
 
-    pub(crate) fn window_begins(&mut self) {
+    /// The measured window begins.
+    pub fn window_begins(&mut self) {
         self.at_from = self.now;
         self.measuring = true;
     }
 
-    pub(crate) fn window_ends(&mut self, span: Duration) {
+    /// The measured window ends, after this time.
+    pub fn window_ends(&mut self, span: Duration) {
         let step = self.now.since(&self.at_from);
         self.measuring = false;
         let times = self.times.take().map(|t| *t).unwrap_or_default();
@@ -129,7 +139,7 @@ impl PathRecorder {
     }
 
     /// Whole-run counts, goodput bytes, and the measured window.
-    pub(crate) fn finish(self, in_flight: u64) -> (PathCounts, u64, PathWindow) {
+    pub fn finish(self, in_flight: u64) -> (PathCounts, u64, PathWindow) {
         (PathCounts { in_flight, ..self.now.counts }, self.now.goodput_bytes, self.window)
     }
 }

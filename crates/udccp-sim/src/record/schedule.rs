@@ -8,7 +8,7 @@ use super::Interval;
 
 /// Something that recorders do at a set time, before the events of that instant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// An interval of the series ends.
     Sample(Interval),
     /// The measured window begins.
@@ -19,7 +19,7 @@ pub(crate) enum Mark {
 
 /// All marks of a run in order.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     duration: Duration,
     interval: Duration,
     last_sample: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// Intervals up to `duration` (the last may be short), and the window.
-    pub(crate) fn new(duration: Duration, interval: Duration, window: &Range<Duration>) -> Self {
+    pub fn new(duration: Duration, interval: Duration, window: &Range<Duration>) -> Self {
         Self {
             duration,
             interval,
@@ -41,14 +41,14 @@ impl Schedule {
     }
 
     /// When the next mark is; [`Instant::MAX`] after the last.
-    pub(crate) fn next(&self) -> Instant {
+    pub fn next(&self) -> Instant {
         let sample = self.next_sample().unwrap_or(Duration::MAX);
         let window = self.next_window().map_or(Duration::MAX, |(at, _)| at);
         Instant::ZERO + sample.min(window)
     }
 
     /// Takes the next mark.
-    pub(crate) fn take(&mut self) -> Option<Mark> {
+    pub fn take(&mut self) -> Option<Mark> {
         let sample = self.next_sample();
         match self.next_window() {
             Some((at, mark)) if sample.is_none_or(|s| at <= s) => {

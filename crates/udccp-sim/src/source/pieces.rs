@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 use udccp_base::{Duration, Instant, Message, Payload, SendOutcome, Transport};
 
 /// Bytes by which a piece is known again: message, time, number of the piece, number of pieces.
-const MARK: usize = 16;
+pub(super) const MARK: usize = 16;
 /// Messages of which pieces are awaited at once; older ones are given up at the receiver.
 const AWAITED: usize = 512;
 

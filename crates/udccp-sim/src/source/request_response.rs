@@ -69,7 +69,7 @@ impl RequestResponse {
     }
 
     fn draw(&mut self, of: Distribution) -> u32 {
-        (of.sample(&mut self.rng) + 0.5) as u32
+        whole_bytes(of.sample(&mut self.rng))
     }
 
     fn think(&mut self, now: Instant) {
@@ -93,6 +93,11 @@ impl RequestResponse {
         self.asked = None;
         self.think(now);
     }
+}
+
+/// A drawn size in bytes.
+pub(super) fn whole_bytes(drawn: f64) -> u32 {
+    (drawn + 0.5) as u32
 }
 
 impl Source for RequestResponse {

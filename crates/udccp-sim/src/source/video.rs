@@ -28,6 +28,12 @@ impl Frames {
         Self(sizes.collect())
     }
 
+    /// The size of a frame, counted from 0, in bytes; 0 where there are no frames.
+    pub fn size(&self, frame: u32) -> u32 {
+        let at = frame as usize % self.0.len().max(1);
+        self.0.get(at).copied().unwrap_or(0)
+    }
+
     /// The mean size in bytes.
     pub fn mean(&self) -> f64 {
         self.0.iter().map(|&bytes| f64::from(bytes)).sum::<f64>() / self.0.len().max(1) as f64

@@ -65,6 +65,11 @@ pub struct Voip {
 }
 
 impl Voip {
+    /// Bytes of a message: speech of `every`, and the header of RTP.
+    pub fn packet_bytes(codec: Codec, every: Duration) -> u32 {
+        RTP_HEADER + codec.bytes_for(every)
+    }
+
     /// A call with packets of `every` (20 ms is usual). `speech` is `None` for a codec that sends
     /// in silence too; a packet that waits for longer than `patience` is dropped. `rng` should be
     /// a stream that nothing else draws from.
@@ -80,7 +85,7 @@ impl Voip {
         let always = (Distribution::Constant(f64::MAX), Distribution::Constant(0.0));
         let (on, off) = speech.map_or(always, |s| (exponential(s.talk), exponential(s.pause)));
         Self {
-            packet_bytes: RTP_HEADER + codec.bytes_for(every),
+            packet_bytes: Self::packet_bytes(codec, every),
             every,
             periods: Periods::new(on, off, rng),
             next: None,

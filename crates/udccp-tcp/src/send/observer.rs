@@ -12,7 +12,7 @@ use crate::send::times::Acked;
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
     one_way: bool,
-    /// The round is over when this is acknowledged.
+    /// The round is over when more than this is acknowledged.
     round_end: u64,
     pub(super) rates: Option<RateSampler>,
 }
@@ -33,9 +33,11 @@ pub(super) struct Before {
 }
 
 impl SendSide {
-    /// The round-trip time of the handshake is known.
+    /// The round-trip time of the handshake is known. As in kernels, only those hear of it that
+    /// look at rates: a SYN is short, and a delay that is held against its own would have the time
+    /// in it that a full segment takes to be sent.
     pub(super) fn observe_handshake(&mut self, now: Instant) {
-        if self.observer.is_some() {
+        if self.observer.as_ref().is_some_and(|o| o.rates.is_some()) {
             let srtt = self.rtt.srtt();
             let packet_bytes = self.mss;
             let known = Delivery { now, rtt: srtt, srtt, min_rtt: srtt, ..Delivery::default() };
@@ -56,7 +58,7 @@ impl SendSide {
         let Some(observer) = self.observer.as_mut() else { return };
         let in_recovery = matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
         let (una, mss) = (self.board.una(), u64::from(self.mss));
-        let round_start = !in_recovery && una > before.una && una >= observer.round_end;
+        let round_start = !in_recovery && una > before.una && una > observer.round_end;
         if in_recovery || round_start {
             observer.round_end = self.board.nxt();
         }
@@ -74,6 +76,7 @@ impl SendSide {
         self.cc.on_delivery(&Delivery {
             now,
             acked: acked.segments,
+            advanced: (una - before.una).div_ceil(mss) as u32,
             delivered: delivered.div_ceil(mss) as u32,
             lost: lost.div_ceil(mss) as u32,
             rtt,

@@ -134,7 +134,8 @@ impl SendSide {
             AckCounting::AtMost(limit) => acked.segments.min(limit),
             AckCounting::OnePerAck => 1,
             AckCounting::OneInSlowStart if self.cc.in_slow_start() => 1,
-            AckCounting::OneInSlowStart => acked.segments,
+            AckCounting::OneInAvoidance if !self.cc.in_slow_start() => 1,
+            AckCounting::OneInSlowStart | AckCounting::OneInAvoidance => acked.segments,
         };
         self.cc.on_ack(&AckSample {
             now,

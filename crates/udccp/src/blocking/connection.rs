@@ -12,7 +12,10 @@ use super::Endpoint;
 use super::park::wait;
 use crate::connection::{any_port, gather};
 use crate::shared::ConnHandle;
-use crate::{Address, Error, Incoming, Notice, Options, Outgoing, TryRecvError, TrySendError};
+use crate::{
+    Address, EndpointOptions, Error, Incoming, Notice, Options, Outgoing, TryRecvError,
+    TrySendError,
+};
 
 /// A DCCP connection whose calls block; see [`crate::Connection`].
 ///
@@ -45,7 +48,8 @@ impl Connection {
         timeout: Option<Duration>,
     ) -> Result<Self, Error> {
         let peer = peer.into();
-        Endpoint::bind(any_port(peer.udp))?.connect(peer, service, options, timeout)
+        let endpoint = Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?;
+        endpoint.connect(peer, service, options, timeout)
     }
 
     pub(super) fn new(handle: ConnHandle) -> Self {

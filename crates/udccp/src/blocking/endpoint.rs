@@ -13,7 +13,7 @@ use super::{Connection, driver};
 use crate::shared::{Handle, ListenHandle, Shared};
 use crate::{Address, EndpointOptions, Error, IoInfo, Options};
 
-/// A UDP socket that carries any number of DCCP connections; see [`crate::Endpoint`].
+/// A UDP or raw socket that carries any number of DCCP connections; see [`crate::Endpoint`].
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     handle: Handle,
@@ -39,7 +39,7 @@ impl Endpoint {
         Ok(Self { handle })
     }
 
-    /// The bound UDP address.
+    /// The bound UDP address; over raw IP the port is 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.shared().io.local_addr()
     }
@@ -60,7 +60,8 @@ impl Endpoint {
         Ok(Connection::new(conn))
     }
 
-    /// Serves one or more service codes on DCCP port `port` of this UDP socket.
+    /// Serves one or more service codes on DCCP port `port` of this socket. Over raw IP, port 0
+    /// picks one that no program of this host has.
     ///
     /// # Errors
     /// [`Error::ServiceInUse`], [`Error::NoService`], or a setting that cannot be used.
@@ -185,9 +186,9 @@ impl Listener {
         }
     }
 
-    /// The bound UDP address.
+    /// The bound UDP address; over raw IP, the IP address with the DCCP port.
     pub fn local_addr(&self) -> SocketAddr {
-        self.handle.handle.shared().io.local_addr()
+        self.handle.local_addr()
     }
 
     /// The DCCP port.

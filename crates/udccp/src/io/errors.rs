@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use super::UdpIo;
+use super::Io;
 
 /// More than any DCCP header without options; the ports and sequence numbers are all in there.
 #[cfg(target_os = "linux")]
@@ -14,13 +14,13 @@ const QUOTE_BYTES: usize = 128;
 pub(crate) struct Report {
     /// Where the packet was going.
     pub(crate) remote: SocketAddr,
-    /// The beginning of its UDP payload, as the message quotes it.
+    /// The beginning of its DCCP packet, as the message quotes it.
     pub(crate) quoted: Vec<u8>,
     /// The MTU of the path, where the packet was too big; otherwise it could not be delivered.
     pub(crate) mtu: Option<u16>,
 }
 
-impl UdpIo {
+impl Io {
     /// The next queued report.
     #[cfg(target_os = "linux")]
     pub(crate) fn take_report(&self) -> Option<Report> {
@@ -85,7 +85,10 @@ fn verdict(e: &nix::libc::sock_extended_err) -> Option<Option<u16>> {
         // RFC 4443 packet too big.
         (ICMP6, 2, _) => mtu(),
         (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => mtu(),
-        (ICMP, 3, _) | (ICMP6, 1, _) => Some(None),
+        // Not reachable, or not in as many hops as the packet was given.
+        (ICMP, 3, _) | (ICMP6, 1, _) | (ICMP, 11, 0) | (ICMP6, 3, 0) => Some(None),
+        // RFC 4443 unrecognized Next Header: over IPv6, the host does not know the protocol.
+        (ICMP6, 4, 1) => Some(None),
         _ => None,
     }
 }
@@ -103,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_closed_port_is_reported_with_address_and_quote() {
-        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         // A port that was just free again is closed.
         let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut tx = Transmitter::default();

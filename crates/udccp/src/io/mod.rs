@@ -1,7 +1,10 @@
-//! The UDP socket below the protocol: batched reads and writes, ECN both ways, ICMP reports.
-//! Nothing here knows DCCP.
+//! The socket below the protocol, UDP or raw IP: batched reads and writes, ECN both ways, ICMP
+//! reports. Nothing here knows DCCP, but for its ports over raw IP.
 
+mod claims;
 mod errors;
+mod filter;
+mod raw;
 mod receive;
 mod transmit;
 
@@ -9,11 +12,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use quinn_udp::{UdpSockRef, UdpSocketState};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use udccp_base::Ecn;
 
-use crate::EndpointOptions;
+use crate::{EndpointOptions, Error};
 
+pub(crate) use claims::Claims;
+pub use claims::kernel_has_dccp;
 pub(crate) use errors::Report;
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
@@ -22,15 +27,29 @@ pub(crate) use transmit::{Failure, Flushed, Transmitter};
 /// the driver runs; the kernel cuts the wish down to `net.core.rmem_max`.
 pub(crate) const RECV_BUFFER_BYTES: usize = 4 << 20;
 
-/// One bound UDP socket.
+/// What carries DCCP packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// UDP (RFC 6773): the kernel tells endpoints apart by UDP ports.
+    Udp,
+    /// IP, as protocol 33: every endpoint of the host sees every packet.
+    RawIp,
+}
+
+/// One bound socket.
 #[derive(Debug)]
-pub(crate) struct UdpIo {
-    socket: UdpSocket,
+pub(crate) struct Io {
+    socket: Socket,
+    /// Reads and writes with control messages; made for UDP, and as good at reading raw IP.
     state: UdpSocketState,
+    carrier: Carrier,
+    /// The port is 0 over raw IP.
     local: SocketAddr,
     recv_buffer_bytes: usize,
     /// Many datagrams a call, where the kernel can.
     offload: bool,
+    /// Firewall mark of what is sent.
+    mark: Option<u32>,
 }
 
 /// How packets to an address leave.
@@ -43,31 +62,79 @@ pub(crate) struct Route {
     pub(crate) mtu: Option<u16>,
 }
 
-impl UdpIo {
-    /// Binds; an IPv6 wildcard address serves IPv4 too.
+impl Io {
+    /// Opens the socket that the options ask for.
+    pub(crate) fn open(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
+        if options.raw_ip { Self::raw(addr, options) } else { Self::bind(addr, options) }
+    }
+
+    /// A UDP socket; an IPv6 wildcard address serves IPv4 too.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         if addr.is_ipv6() {
             socket.set_only_v6(!addr.ip().is_unspecified())?;
         }
         socket.bind(&addr.into())?;
+        Self::set_up(socket, Carrier::Udp, options)
+    }
+
+    /// A raw socket of protocol 33, for the family of the address; its port says nothing.
+    fn raw(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
+        Self::set_up(raw::open(addr)?, Carrier::RawIp, options)
+    }
+
+    fn set_up(socket: Socket, carrier: Carrier, options: &EndpointOptions) -> io::Result<Self> {
         set_recv_buffer(&socket, options.recv_buffer);
         if let Some(bytes) = options.send_buffer {
             let _ = socket.set_send_buffer_size(bytes);
         }
         let recv_buffer_bytes = socket.recv_buffer_size()?;
-        let socket = UdpSocket::from(socket);
         // Sets Don't Fragment, too.
         //= 4340-14.2-1
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        state.enable_transport_errors(UdpSockRef::from(&socket))?;
         stop_timestamps(&socket);
-        if !options.offload {
+        let mut local = bound_to(&socket)?;
+        match carrier {
+            Carrier::Udp => state.enable_transport_errors(UdpSockRef::from(&socket))?,
+            Carrier::RawIp => {
+                raw::hear_errors(&socket, local)?;
+                // The system shows the protocol there.
+                local.set_port(0);
+            }
+        }
+        if !options.offload && carrier == Carrier::Udp {
             stop_merging(&socket);
         }
-        let local = socket.local_addr()?;
-        let offload = options.offload;
-        Ok(Self { socket, state, local, recv_buffer_bytes, offload })
+        let (offload, mark) = (options.offload, options.mark);
+        let io = Self { socket, state, carrier, local, recv_buffer_bytes, offload, mark };
+        io.set_ttl(options.ttl)?;
+        set_mark(&io.socket, mark)?;
+        Ok(io)
+    }
+
+    /// Time to live, or hop limit, of what is sent.
+    fn set_ttl(&self, ttl: Option<u8>) -> io::Result<()> {
+        let Some(ttl) = ttl.map(u32::from) else { return Ok(()) };
+        if self.local.is_ipv4() {
+            return self.socket.set_ttl_v4(ttl);
+        }
+        self.socket.set_unicast_hops_v6(ttl)?;
+        if self.carrier == Carrier::Udp && self.local.ip().is_unspecified() {
+            // It reaches IPv4 as well.
+            self.socket.set_ttl_v4(ttl)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the kernel which packets are worth a copy (raw IP).
+    pub(crate) fn want_packets_of(&self, claims: &Claims) -> Result<(), Error> {
+        let attached = claims.with_wanted(|wanted| filter::attach(&self.socket, wanted));
+        attached.map_err(|source| Error::Io { what: "cannot filter DCCP packets", source })
+    }
+
+    /// Whether DCCP goes without UDP.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.carrier == Carrier::RawIp
     }
 
     /// The bound address.
@@ -81,13 +148,14 @@ impl UdpIo {
     }
 
     /// The socket itself, to wait on.
-    pub(crate) fn socket(&self) -> &UdpSocket {
+    pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }
 
     /// Whether the system may cut packets to pieces.
     pub(crate) fn may_fragment(&self) -> bool {
-        self.state.may_fragment()
+        // Over IPv6, raw sockets have no setting for IPv4, which is then missed.
+        self.state.may_fragment() && !self.is_raw()
     }
 
     /// Writes packets that routers may cut to pieces. The system knows that of a whole socket only,
@@ -102,12 +170,16 @@ impl UdpIo {
 
     /// Datagrams that one read can merge.
     pub(crate) fn gro_segments(&self) -> usize {
-        if self.offload { self.state.gro_segments() } else { 1 }
+        if self.offload && !self.is_raw() { self.state.gro_segments() } else { 1 }
     }
 
     /// Datagrams that one write can carry.
     pub(crate) fn max_gso_segments(&self) -> usize {
-        if self.offload { self.state.max_gso_segments() } else { 1 }
+        match (self.offload, self.carrier) {
+            (false, _) => 1,
+            (true, Carrier::Udp) => self.state.max_gso_segments(),
+            (true, Carrier::RawIp) => raw::MAX_MESSAGES,
+        }
     }
 
     /// How packets to `remote` leave, by the routing table.
@@ -120,7 +192,12 @@ impl UdpIo {
         let from = if self.local.ip().is_unspecified() { any } else { bound };
         // Connecting a UDP socket sends nothing; it asks the routing table.
         let probe = UdpSocket::bind((from, 0))?;
-        probe.connect(remote)?;
+        set_mark(&SockRef::from(&probe), self.mark)?;
+        // Port 0, which raw IP has, is no port to connect to.
+        let port = if remote.port() == 0 { DISCARD } else { remote.port() };
+        let mut at = remote;
+        at.set_port(port);
+        probe.connect(at)?;
         let source = SocketAddr::new(probe.local_addr()?.ip(), self.local.port());
         Ok(Route { source, mtu: mtu_of(&probe, remote) })
     }
@@ -135,7 +212,7 @@ impl UdpIo {
 
     /// Sends a datagram that is no DCCP; one that the socket has no room for is lost.
     pub(crate) fn send_aside(&self, payload: &[u8], to: SocketAddr) -> io::Result<()> {
-        match self.socket.send_to(payload, self.in_family(to)) {
+        match self.socket.send_to(payload, &self.in_family(to).into()) {
             Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
             _ => Ok(()),
         }
@@ -157,7 +234,7 @@ impl UdpIo {
 /// # Errors
 /// What the system says to UDP on this address.
 pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
-    let io = UdpIo::bind(addr, &EndpointOptions::default())?;
+    let io = Io::bind(addr, &EndpointOptions::default())?;
     let transmit = quinn_udp::Transmit {
         destination: io.local,
         ecn: Some(quinn_udp::EcnCodepoint::Ect0),
@@ -172,6 +249,24 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     let mut seen = false;
     rx.deliver(&io, count, |d| seen |= d.ecn == Ecn::Ect0);
     Ok(seen)
+}
+
+/// Any UDP port serves to ask for a route: nothing is sent.
+const DISCARD: u16 = 9;
+
+fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {
+    let local = socket.local_addr()?.as_socket();
+    local.ok_or_else(|| io::Error::other("the socket is bound to no IP address"))
+}
+
+/// Has packets carry a firewall mark, by which rules of routing and filtering know them.
+fn set_mark(socket: &Socket, mark: Option<u32>) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if let Some(mark) = mark {
+        return socket.set_mark(mark);
+    }
+    let _ = (socket, mark);
+    Ok(())
 }
 
 /// The MTU towards the peer of a connected socket: that of the interface, or less where the
@@ -194,7 +289,7 @@ fn mtu_of(socket: &UdpSocket, remote: SocketAddr) -> Option<u16> {
 
 /// Sends what follows without Don't Fragment (over IPv6: in fragments of the interface's size), or
 /// with it again. A socket for both families has a setting for each.
-fn allow_fragments(socket: &UdpSocket, allow: bool) {
+fn allow_fragments(socket: &Socket, allow: bool) {
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt::{
@@ -222,7 +317,7 @@ fn set_recv_buffer(socket: &Socket, bytes: usize) {
 /// quinn-udp asks for receive timestamps, and its room for control messages does not hold
 /// timestamp, segment size, address and ECN together: ECN would be cut off wherever the kernel
 /// merged datagrams.
-fn stop_timestamps(socket: &UdpSocket) {
+fn stop_timestamps(socket: &Socket) {
     #[cfg(target_os = "linux")]
     let _ =
         nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false);
@@ -230,7 +325,7 @@ fn stop_timestamps(socket: &UdpSocket) {
 }
 
 /// Has the kernel give out datagrams one by one.
-fn stop_merging(socket: &UdpSocket) {
+fn stop_merging(socket: &Socket) {
     #[cfg(target_os = "linux")]
     let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGroSegment, &false);
     let _ = socket;
@@ -258,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_socket_names_the_address_that_routing_picks() {
-        let io = UdpIo::bind("0.0.0.0:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let io = Io::bind("0.0.0.0:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         let route = io.route_to("127.0.0.1:9".parse().unwrap()).unwrap();
         let expected = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port());
         assert_eq!(route.source, expected);
@@ -277,8 +372,7 @@ mod tests {
         use rustix::net::sockopt::{
             Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, ip_mtu_discover, ipv6_mtu_discover,
         };
-        let bind =
-            |at: &str| UdpIo::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let bind = |at: &str| Io::bind(at.parse().unwrap(), &EndpointOptions::default()).unwrap();
         let v4 = bind("127.0.0.1:0");
         assert_eq!(ip_mtu_discover(&v4.socket), Ok(Ipv4PathMtuDiscovery::PROBE));
         let v6 = bind("[::1]:0");
@@ -292,7 +386,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn what_may_be_fragmented_leaves_so_and_nothing_after_it() {
         use rustix::net::sockopt::{Ipv4PathMtuDiscovery, ip_mtu_discover};
-        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         let inside = io.while_fragmenting(|| ip_mtu_discover(&io.socket));
         assert_eq!(inside, Ok(Ipv4PathMtuDiscovery::DONT));
         assert_eq!(ip_mtu_discover(&io.socket), Ok(Ipv4PathMtuDiscovery::PROBE));
@@ -300,8 +394,8 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_refused_by_the_system() {
-        let io = UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
-        let again = UdpIo::bind(io.local_addr(), &EndpointOptions::default());
+        let io = Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+        let again = Io::bind(io.local_addr(), &EndpointOptions::default());
         assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef};
 use udccp_base::{Datagram, Payload};
 
-use super::{UdpIo, canonical, ecn_from};
+use super::{Io, canonical, ecn_from, raw};
 
 /// The largest run of datagrams that the kernel merges into one buffer (GRO).
 const GRO_BYTES: usize = 65_536;
@@ -34,9 +34,9 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Buffers for one call: 32 of 64 KiB where the kernel merges datagrams.
-    pub(crate) fn new(io: &UdpIo) -> Self {
-        let merges = io.gro_segments() > 1;
-        let slot_bytes = if merges { GRO_BYTES } else { 16_384 };
+    pub(crate) fn new(io: &Io) -> Self {
+        // Raw IP has packets as large as merged ones where the interface has (loopback).
+        let slot_bytes = if io.gro_segments() > 1 || io.is_raw() { GRO_BYTES } else { 16_384 };
         Self {
             slots: (0..BATCH_SIZE).map(|_| BytesMut::zeroed(slot_bytes)).collect(),
             metas: [RecvMeta::default(); BATCH_SIZE],
@@ -55,7 +55,7 @@ impl Receiver {
     ///
     /// # Errors
     /// `WouldBlock` where nothing is there; otherwise what the system says.
-    pub(crate) fn read(&mut self, io: &UdpIo) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, io: &Io) -> io::Result<usize> {
         let mut next = self.slots.iter_mut();
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| {
             IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
@@ -69,7 +69,7 @@ impl Receiver {
     }
 
     /// Gives each datagram of the last read to `deliver`, in order of arrival.
-    pub(crate) fn deliver(&mut self, io: &UdpIo, count: usize, mut deliver: impl FnMut(Datagram)) {
+    pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(Datagram)) {
         for i in 0..count {
             let meta = self.metas[i];
             if meta.len > 0 {
@@ -116,7 +116,10 @@ impl Receiver {
 }
 
 /// Cuts what one buffer holds into its datagrams.
-fn deliver_each(io: &UdpIo, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(Datagram)) {
+fn deliver_each(io: &Io, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(Datagram)) {
+    if io.is_raw() {
+        return raw::unwrap(meta, bytes).into_iter().for_each(deliver);
+    }
     let (src, dst) = (canonical(meta.addr), io.arrived_at(meta.dst_ip));
     //= 6773-3.5-1
     let ecn = ecn_from(meta.ecn);
@@ -133,11 +136,11 @@ mod tests {
     use super::*;
     use crate::EndpointOptions;
 
-    fn bound() -> UdpIo {
-        UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap()
+    fn bound() -> Io {
+        Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap()
     }
 
-    fn receive_one(rx: &mut Receiver, io: &UdpIo) -> Datagram {
+    fn receive_one(rx: &mut Receiver, io: &Io) -> Datagram {
         let mut got = None;
         let count = rx.read(io).unwrap();
         rx.deliver(io, count, |d| got = Some(d));
@@ -156,15 +159,15 @@ mod tests {
     fn a_large_buffer_is_handed_over_and_comes_back() {
         let (a, b) = (bound(), bound());
         let mut rx = Receiver::new(&b);
-        a.socket.send_to(&[7; 9000], b.local).unwrap();
+        a.socket.send_to(&[7; 9000], &b.local.into()).unwrap();
         let first = receive_one(&mut rx, &b);
         assert_eq!(first.header, vec![7; 9000]);
         let at = first.header.as_ptr();
-        a.socket.send_to(&[8; 9000], b.local).unwrap();
+        a.socket.send_to(&[8; 9000], &b.local.into()).unwrap();
         let second = receive_one(&mut rx, &b);
         assert_ne!(second.header.as_ptr(), at, "still being read");
         drop(first);
-        a.socket.send_to(&[9; 9000], b.local).unwrap();
+        a.socket.send_to(&[9; 9000], &b.local.into()).unwrap();
         drop(receive_one(&mut rx, &b));
         assert!(rx.slots.iter().any(|s| s.as_ptr() == at), "the first buffer is a slot again");
         assert_eq!(second.header, vec![8; 9000]);
@@ -174,9 +177,9 @@ mod tests {
     fn small_datagrams_do_not_hold_large_buffers() {
         let (a, b) = (bound(), bound());
         let mut rx = Receiver::new(&b);
-        a.socket.send_to(&[1; 100], b.local).unwrap();
+        a.socket.send_to(&[1; 100], &b.local.into()).unwrap();
         let first = receive_one(&mut rx, &b);
-        a.socket.send_to(&[2; 100], b.local).unwrap();
+        a.socket.send_to(&[2; 100], &b.local.into()).unwrap();
         let second = receive_one(&mut rx, &b);
         assert!(rx.lent.is_empty());
         let distance = second.header.as_ptr() as usize - first.header.as_ptr() as usize;

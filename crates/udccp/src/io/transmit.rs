@@ -1,4 +1,5 @@
-//! Gathering datagrams into writes that the kernel segments (GSO).
+//! Gathering datagrams into writes: over UDP one that the kernel segments (GSO), over raw IP one
+//! that takes many packets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,10 +7,12 @@ use std::net::{IpAddr, SocketAddr};
 use quinn_udp::{Transmit, UdpSockRef};
 use udccp_base::{Datagram, Ecn, Payload};
 
-use super::{UdpIo, ecn_into};
+use super::{Io, ecn_into, raw};
 
 /// One write holds at most this much: the largest UDP payload over IPv4.
 const BATCH_BYTES: usize = 65_507;
+/// The same over raw IP, where packets of a batch need not be of one size.
+const TRAIN_BYTES: usize = 128 << 10;
 /// Destinations gathered for at once, so that connections served in turn still leave in batches.
 const MAX_BATCHES: usize = 8;
 
@@ -23,7 +26,8 @@ pub(crate) enum Flushed {
     Done,
     /// The socket takes no more now; what is left stays gathered.
     Blocked,
-    /// The system refused a destination. Its batch is gone; the rest is still gathered.
+    /// The system refused a destination. Over UDP its batch is gone, over raw IP the packet; the
+    /// rest is still gathered.
     Failed(Failure),
 }
 
@@ -48,9 +52,11 @@ pub(crate) struct Transmitter {
     last: usize,
     /// Which datagrams routers may cut to pieces; none where it is missing.
     fragmentable: Option<fn(&Datagram) -> bool>,
+    /// Raw IP: a batch may have packets of many sizes.
+    trains: bool,
 }
 
-/// Datagrams of one size (the last may be shorter) for one destination.
+/// Datagrams for one destination: over UDP of one size, but that the last may be shorter.
 #[derive(Debug)]
 struct Batch {
     dst: SocketAddr,
@@ -59,18 +65,21 @@ struct Batch {
     /// Routers may cut its datagrams to pieces.
     fragmentable: bool,
     segment: usize,
-    count: usize,
+    /// Where each datagram ends.
+    ends: Vec<usize>,
     /// A shorter datagram went in: nothing may follow it.
     sealed: bool,
     bytes: Vec<u8>,
     /// How much was written already, where segments had to go one by one.
     sent: usize,
+    /// How many packets were written already over raw IP.
+    sent_packets: usize,
 }
 
 impl Transmitter {
     /// Nothing gathered; routers may cut the datagrams to pieces that `fragmentable` says.
-    pub(crate) fn new(fragmentable: fn(&Datagram) -> bool) -> Self {
-        Self { fragmentable: Some(fragmentable), ..Self::default() }
+    pub(crate) fn new(fragmentable: fn(&Datagram) -> bool, is_raw: bool) -> Self {
+        Self { fragmentable: Some(fragmentable), trains: is_raw, ..Self::default() }
     }
 
     /// Whether nothing is gathered.
@@ -91,7 +100,7 @@ impl Transmitter {
         match found {
             Some(i) => {
                 self.last = i;
-                self.batches[i].append(datagram, max_segments)
+                self.batches[i].append(datagram, max_segments, self.trains)
             }
             None if self.live < MAX_BATCHES => {
                 if self.batches.len() == self.live {
@@ -107,7 +116,7 @@ impl Transmitter {
     }
 
     /// Writes everything gathered.
-    pub(crate) fn flush(&mut self, io: &UdpIo) -> Flushed {
+    pub(crate) fn flush(&mut self, io: &Io) -> Flushed {
         for i in 0..self.live {
             match self.batches[i].write(io) {
                 Ok(()) => {}
@@ -116,12 +125,9 @@ impl Transmitter {
                     return Flushed::Blocked;
                 }
                 Err(error) => {
-                    let failed = &self.batches[i];
-                    let from = failed.sent.min(failed.bytes.len());
-                    let to = (from + QUOTE_BYTES).min(failed.bytes.len());
-                    let quoted = failed.bytes[from..to].to_vec();
-                    let failure = Failure { dst: failed.dst, quoted, error };
-                    self.forget(i + 1);
+                    let failure = self.batches[i].failed(error);
+                    let more = self.batches[i].skip_packet(self.trains);
+                    self.forget(if more { i } else { i + 1 });
                     return Flushed::Failed(failure);
                 }
             }
@@ -145,10 +151,11 @@ impl Batch {
             ecn: Ecn::NotEct,
             fragmentable: false,
             segment: 0,
-            count: 0,
+            ends: Vec::with_capacity(raw::MAX_MESSAGES),
             sealed: false,
             bytes: Vec::with_capacity(BATCH_BYTES),
             sent: 0,
+            sent_packets: 0,
         }
     }
 
@@ -165,21 +172,22 @@ impl Batch {
         self.src = d.src.ip();
         self.ecn = d.ecn;
         self.segment = d.transport_len();
-        self.count = 0;
+        self.ends.clear();
         self.sealed = false;
         self.bytes.clear();
-        self.sent = 0;
+        (self.sent, self.sent_packets) = (0, 0);
         self.put(&d);
     }
 
-    /// Adds a datagram of the right size, or gives it back.
-    fn append(&mut self, d: Datagram, max_segments: usize) -> Option<Datagram> {
+    /// Adds a datagram of the right size, or of any in a train, or gives it back.
+    fn append(&mut self, d: Datagram, max_segments: usize, is_train: bool) -> Option<Datagram> {
         let len = d.transport_len();
-        let full = self.count >= max_segments || self.bytes.len() + len > BATCH_BYTES;
-        if self.sealed || full || len > self.segment {
+        let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
+        let full = self.ends.len() >= max_segments || self.bytes.len() + len > max_bytes;
+        if self.sealed || full || (len > self.segment && !is_train) {
             return Some(d);
         }
-        self.sealed = len < self.segment;
+        self.sealed = len < self.segment && !is_train;
         self.put(&d);
         None
     }
@@ -190,21 +198,38 @@ impl Batch {
             Payload::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
             Payload::Zeros(n) => self.bytes.resize(self.bytes.len() + *n as usize, 0),
         }
-        self.count += 1;
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Leaves out the packet that was refused; whether more of a train is left.
+    fn skip_packet(&mut self, is_train: bool) -> bool {
+        self.sent_packets += 1;
+        is_train && self.sent_packets < self.ends.len()
+    }
+
+    /// What the system refused.
+    fn failed(&self, error: io::Error) -> Failure {
+        let first = self.sent_packets.checked_sub(1).map_or(self.sent, |n| self.ends[n]);
+        let from = first.min(self.bytes.len());
+        let to = (from + QUOTE_BYTES).min(self.bytes.len());
+        Failure { dst: self.dst, quoted: self.bytes[from..to].to_vec(), error }
     }
 
     /// One write, or, where the system refuses to segment, one for each datagram.
-    fn write(&mut self, io: &UdpIo) -> io::Result<()> {
+    fn write(&mut self, io: &Io) -> io::Result<()> {
         if self.fragmentable {
             return io.while_fragmenting(|| self.write_all(io));
         }
         self.write_all(io)
     }
 
-    fn write_all(&mut self, io: &UdpIo) -> io::Result<()> {
-        if self.sent == 0 && self.count <= io.max_gso_segments().max(1) {
+    fn write_all(&mut self, io: &Io) -> io::Result<()> {
+        if io.is_raw() {
+            return self.write_train(io);
+        }
+        if self.sent == 0 && self.ends.len() <= io.max_gso_segments().max(1) {
             match self.write_range(io, 0, self.bytes.len()) {
-                Err(e) if self.count > 1 && segmentation_refused(&e) => {}
+                Err(e) if self.ends.len() > 1 && segmentation_refused(&e) => {}
                 done => return done,
             }
         }
@@ -216,9 +241,25 @@ impl Batch {
         Ok(())
     }
 
+    /// As many packets a call as the system takes.
+    fn write_train(&mut self, io: &Io) -> io::Result<()> {
+        let (src, dst, ecn) = (self.src, self.dst, self.ecn);
+        let mut failures = 0;
+        while self.sent_packets < self.ends.len() {
+            let train = raw::Train { src, dst, ecn, bytes: &self.bytes, ends: &self.ends };
+            match raw::send(&io.socket, train, self.sent_packets) {
+                Ok(count) => self.sent_packets += count.max(1),
+                // As in `write_range`.
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock && failures < 2 => failures += 1,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
     /// A report about an earlier packet makes the next write fail once without sending; so a
     /// failure counts only when it stays.
-    fn write_range(&self, io: &UdpIo, from: usize, to: usize) -> io::Result<()> {
+    fn write_range(&self, io: &Io, from: usize, to: usize) -> io::Result<()> {
         for _ in 0..2 {
             match self.write_once(io, from, to) {
                 Err(e) if e.kind() != io::ErrorKind::WouldBlock && !segmentation_refused(&e) => {}
@@ -228,7 +269,7 @@ impl Batch {
         self.write_once(io, from, to)
     }
 
-    fn write_once(&self, io: &UdpIo, from: usize, to: usize) -> io::Result<()> {
+    fn write_once(&self, io: &Io, from: usize, to: usize) -> io::Result<()> {
         let bound_to_wildcard = io.local.ip().is_unspecified();
         let transmit = Transmit {
             destination: io.in_family(self.dst),
@@ -256,13 +297,13 @@ mod tests {
     use crate::EndpointOptions;
     use crate::io::Receiver;
 
-    fn pair() -> (UdpIo, UdpIo) {
+    fn pair() -> (Io, Io) {
         let bind =
-            || UdpIo::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
+            || Io::bind("127.0.0.1:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
         (bind(), bind())
     }
 
-    fn datagram(from: &UdpIo, to: &UdpIo, fill: u8, len: usize) -> Datagram {
+    fn datagram(from: &Io, to: &Io, fill: u8, len: usize) -> Datagram {
         Datagram {
             src: from.local_addr(),
             dst: to.local_addr(),
@@ -273,7 +314,7 @@ mod tests {
         }
     }
 
-    fn receive_all(io: &UdpIo) -> Vec<(Vec<u8>, Ecn)> {
+    fn receive_all(io: &Io) -> Vec<(Vec<u8>, Ecn)> {
         let mut rx = Receiver::new(io);
         let mut got = Vec::new();
         while let Ok(count) = rx.read(io) {

@@ -13,7 +13,7 @@ use udccp_wire::ServiceCode;
 use super::core::Core;
 use super::handle::{ConnHandle, Handle, ListenHandle};
 use super::waiters::{Conn, Waiters};
-use crate::io::{KERNEL_OVERHEAD_BYTES, UdpIo};
+use crate::io::{Io, KERNEL_OVERHEAD_BYTES};
 use crate::{Address, Error, Incoming, Notice, Options, Outgoing};
 
 impl Handle {
@@ -24,17 +24,15 @@ impl Handle {
         service: ServiceCode,
         options: &Options,
     ) -> Result<ConnHandle, Error> {
-        if peer.udp.port() == 0 {
-            return Err(Error::Connect(proto::ConnectError::BadAddress));
-        }
         let shared = self.shared();
+        let peer = shared.peer(peer)?;
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_system(&mut config, &shared.io);
         //= 4340-14.1-2
         config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
         let data = Payload::Bytes(options.request_data.clone());
-        let options = proto::ConnectOptions {
+        let mut options = proto::ConnectOptions {
             local: route.source,
             local_port: options.local_port,
             remote: peer.udp,
@@ -43,6 +41,7 @@ impl Handle {
             config,
         };
         let (id, tuple) = shared.with(|core, io, now| {
+            core.claim_to_connect(io, &mut options)?;
             let id = core.endpoint.connect_with_data(now, options, data);
             let id = id.map_err(Error::connect)?;
             core.conns.insert(id, Conn::default());
@@ -72,10 +71,11 @@ impl Handle {
             cookie_lifetime: options.cookie_lifetime,
             connection,
         };
-        let id = self.shared().with(|core, _, _| {
+        let (id, port) = self.shared().with(|core, io, _| {
+            let port = core.claim_to_listen(io, port)?;
             let id = core.endpoint.listen(None, port, config)?;
             core.listeners.insert(id, Waiters::default());
-            Ok::<_, Error>(id)
+            Ok::<_, Error>((id, port))
         })?;
         let listener = ListenHandle { handle: self.clone(), id, port, path_mtu };
         self.start()?;
@@ -222,7 +222,7 @@ impl ConnHandle {
     fn offer(
         &self,
         core: &mut Core,
-        io: &UdpIo,
+        io: &Io,
         now: Instant,
         message: Outgoing,
     ) -> Result<(), Refused> {
@@ -550,7 +550,7 @@ pub(super) fn unroutable(source: io::Error, peer: Address) -> Error {
 /// Leaves out what the system cannot do, and keeps the receive queue, and with it the peer's
 /// window, below what the kernel holds while the driver does not run: a burst of a full window must
 /// find room there.
-pub(super) fn fit_to_system(config: &mut proto::ConnectionConfig, io: &UdpIo) {
+pub(super) fn fit_to_system(config: &mut proto::ConnectionConfig, io: &Io) {
     let room = io.recv_buffer_bytes() / 2;
     if io.may_fragment() {
         // Probes that arrive in pieces say nothing of the path.

@@ -10,7 +10,7 @@ use udccp_wire::PacketType;
 
 use super::waiters::{Conn, Waiters};
 use crate::Notice;
-use crate::io::{Failure, Flushed, Report, Transmitter, UdpIo};
+use crate::io::{Claims, Failure, Flushed, Io, Report, Transmitter};
 use crate::stun::Inbox;
 
 /// A message that follows the last flush within this time is one of a burst: it waits until the
@@ -39,6 +39,9 @@ pub(crate) struct Core {
     pub(crate) flushing: Vec<ConnectionId>,
     /// Tasks that wait for the last connection to end.
     pub(crate) idlers: Waiters,
+    /// Over raw IP: the DCCP ports that are ours.
+    pub(super) claims: Option<Claims>,
+    pub(super) ephemeral_ports: (u16, u16),
     /// STUN messages that arrived.
     pub(crate) stun: Inbox,
     /// Tasks to wake once the lock is free.
@@ -72,12 +75,16 @@ fn may_be_fragmented(datagram: &Datagram) -> bool {
 }
 
 impl Core {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        claims: Option<Claims>,
+        ephemeral_ports: (u16, u16),
+    ) -> Self {
         Self {
             endpoint,
             conns: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            tx: Transmitter::new(may_be_fragmented),
+            tx: Transmitter::new(may_be_fragmented, claims.is_some()),
             spare: None,
             blocked: false,
             burst: 0,
@@ -85,6 +92,8 @@ impl Core {
             draining: Vec::new(),
             flushing: Vec::new(),
             idlers: Waiters::default(),
+            claims,
+            ephemeral_ports,
             stun: Inbox::default(),
             wake: Vec::new(),
             driver: Driver::default(),
@@ -147,7 +156,7 @@ impl Core {
     }
 
     /// A message was queued: sends it, or lets it wait for the rest of its burst.
-    pub(crate) fn flush_burst(&mut self, io: &UdpIo, now: Instant) {
+    pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
         let first = self.burst == 1 && now - self.last_flush > BURST_GAP;
         if first || self.burst >= BURST_MESSAGES {
@@ -159,7 +168,7 @@ impl Core {
     }
 
     /// Puts on the wire everything that may leave now.
-    pub(crate) fn flush(&mut self, io: &UdpIo, now: Instant) {
+    pub(crate) fn flush(&mut self, io: &Io, now: Instant) {
         self.burst = 0;
         while !self.blocked {
             let more = self.gather(io, now);
@@ -178,7 +187,7 @@ impl Core {
     }
 
     /// Fills the batches; whether more is waiting.
-    fn gather(&mut self, io: &UdpIo, now: Instant) -> bool {
+    fn gather(&mut self, io: &Io, now: Instant) -> bool {
         let max_segments = io.max_gso_segments();
         loop {
             let next = self.spare.take().or_else(|| self.endpoint.poll_transmit(now));
@@ -190,7 +199,7 @@ impl Core {
         }
     }
 
-    fn sending_failed(&mut self, io: &UdpIo, now: Instant, failure: &Failure) {
+    fn sending_failed(&mut self, io: &Io, now: Instant, failure: &Failure) {
         self.take_reports(io, now);
         tracing::debug!("sending to {} failed: {}", failure.dst, failure.error);
         let report = match failure.error.raw_os_error() {
@@ -207,7 +216,7 @@ impl Core {
     }
 
     /// Tells the endpoint what the network said about packets that were sent.
-    pub(crate) fn take_reports(&mut self, io: &UdpIo, now: Instant) {
+    pub(crate) fn take_reports(&mut self, io: &Io, now: Instant) {
         while let Some(Report { remote, quoted, mtu }) = io.take_report() {
             let report = mtu.map_or(PathReport::Unreachable, PathReport::PathMtu);
             self.report(io, now, remote, &quoted, report);
@@ -216,7 +225,7 @@ impl Core {
 
     fn report(
         &mut self,
-        io: &UdpIo,
+        io: &Io,
         now: Instant,
         remote: SocketAddr,
         quoted: &[u8],
@@ -268,7 +277,7 @@ impl Core {
 
     /// Tells the endpoint how full the kernel's receive buffer was: what is read in one turn was
     /// waiting there.
-    pub(crate) fn note_backlog(&mut self, io: &UdpIo, bytes: usize) {
+    pub(crate) fn note_backlog(&mut self, io: &Io, bytes: usize) {
         let permille = bytes.saturating_mul(1000) / io.recv_buffer_bytes().max(1);
         self.endpoint.set_receive_backlog(u16::try_from(permille).unwrap_or(u16::MAX));
     }

@@ -1,5 +1,6 @@
 //! What users hold. Dropping a handle lets go of what it stands for.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use udccp_proto::{ConnectionId, FourTuple, ListenerId};
@@ -86,6 +87,18 @@ pub(crate) struct ListenHandle {
     pub(crate) port: u16,
     /// Path MTU of accepted connections, before the way back is known.
     pub(crate) path_mtu: u16,
+}
+
+impl ListenHandle {
+    /// The address bound, with the port to call.
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        let io = &self.handle.shared().io;
+        let mut local = io.local_addr();
+        if io.is_raw() {
+            local.set_port(self.port);
+        }
+        local
+    }
 }
 
 impl Drop for ListenHandle {

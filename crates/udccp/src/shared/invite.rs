@@ -17,10 +17,8 @@ impl Handle {
         service: ServiceCode,
         options: &Options,
     ) -> Result<ListenHandle, Error> {
-        if peer.udp.port() == 0 {
-            return Err(Error::Connect(udccp_proto::ConnectError::BadAddress));
-        }
         let shared = self.shared();
+        let peer = shared.peer(peer)?;
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_system(&mut config, &shared.io);
@@ -35,6 +33,7 @@ impl Handle {
             config,
         };
         let id = shared.with(|core, io, now| {
+            core.claim_to_listen(io, port)?;
             let id = core.endpoint.invite(now, invite)?;
             core.listeners.insert(id, Waiters::default());
             core.flush(io, now);

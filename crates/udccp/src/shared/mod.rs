@@ -6,6 +6,7 @@ mod clock;
 mod core;
 mod handle;
 mod invite;
+mod raw;
 mod stun;
 mod waiters;
 
@@ -22,15 +23,15 @@ pub(crate) use self::clock::Clock;
 use self::core::Core;
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::Waiters;
-use crate::io::{Receiver, UdpIo};
+use crate::io::{Claims, Io, Receiver};
 use crate::{EndpointOptions, Error};
 
 /// Reads of 32 buffers in one turn, at most: acknowledgements and other work come round in time.
 const READS_PER_TURN: usize = 4;
 
-/// One UDP socket and the endpoint on it.
+/// One socket and the endpoint on it.
 pub(crate) struct Shared {
-    pub(crate) io: UdpIo,
+    pub(crate) io: Io,
     pub(crate) clock: Clock,
     core: Mutex<Core>,
     starter: Mutex<Option<Starter>>,
@@ -59,9 +60,9 @@ pub(crate) struct Turn {
 }
 
 impl Shared {
-    /// Binds the UDP socket. A driver has to be started next.
+    /// Opens the socket. A driver has to be started next.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
-        let io = UdpIo::bind(addr, options).map_err(|e| Error::bind(addr, e))?;
+        let io = Io::open(addr, options).map_err(|e| Error::open(addr, options.raw_ip, e))?;
         let mut secret = [0; 32];
         match options.secret {
             Some(given) => secret = given,
@@ -78,7 +79,10 @@ impl Shared {
         config.stray_resets_per_sec = options.stray_resets_per_sec;
         let quiet_ends = udccp_base::Instant::ZERO + options.quiet_time.into();
         config.quiet_until = (!options.quiet_time.is_zero()).then_some(quiet_ends);
-        let core = Mutex::new(Core::new(Endpoint::new(config)));
+        let claims = || Claims::new(io.local_addr().is_ipv4(), options.answer_for_host);
+        let claims = io.is_raw().then(claims);
+        let core = Core::new(Endpoint::new(config), claims, options.ephemeral_ports);
+        let core = Mutex::new(core);
         Ok(Self { io, clock: Clock::start(), core, starter: Mutex::new(None) })
     }
 
@@ -108,7 +112,7 @@ impl Shared {
     }
 
     /// One change to the endpoint. Tasks are woken when the lock is free again.
-    fn with<R>(&self, change: impl FnOnce(&mut Core, &UdpIo, Instant) -> R) -> R {
+    fn with<R>(&self, change: impl FnOnce(&mut Core, &Io, Instant) -> R) -> R {
         let mut core = self.lock();
         // Read under the lock, so that time never goes backwards for the endpoint.
         let now = self.clock.now();
@@ -124,7 +128,7 @@ impl Shared {
     pub(crate) fn turn(
         &self,
         rx: &mut Receiver,
-        mut read: impl FnMut(&mut Receiver, &UdpIo) -> io::Result<usize>,
+        mut read: impl FnMut(&mut Receiver, &Io) -> io::Result<usize>,
         check_errors: bool,
     ) -> Turn {
         let mut arrived = read(rx, &self.io);

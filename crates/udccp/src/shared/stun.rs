@@ -15,10 +15,12 @@ use crate::stun::is_stun;
 impl Core {
     /// A datagram arrived: to the endpoint with it, unless it is a STUN message.
     pub(super) fn take_datagram(&mut self, now: Instant, datagram: Datagram) {
-        if is_stun(&datagram.header) {
+        if self.claims.is_none() && is_stun(&datagram.header) {
             return self.take_stun(&datagram);
         }
-        self.endpoint.handle_datagram(now, datagram);
+        if self.is_ours(now, &datagram) {
+            self.endpoint.handle_datagram(now, datagram);
+        }
     }
 
     #[cold]
@@ -49,9 +51,9 @@ impl Handle {
 
     /// Sends a STUN message from the UDP port of the endpoint.
     pub(crate) fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
-        if !is_stun(message) {
+        if !is_stun(message) || self.shared().io.is_raw() {
             let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
-            return Err(Error::Io { what: "only STUN messages go beside DCCP", source });
+            return Err(Error::Io { what: "only STUN messages over UDP go beside DCCP", source });
         }
         let sent = self.shared().io.send_aside(message, to);
         sent.map_err(|source| Error::Io { what: "cannot send a STUN message", source })

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{IoInfo, Options, ServiceCode};
+use udccp::{Address, EndpointOptions, IoInfo, Options, ServiceCode};
 
 use super::Check;
 
@@ -26,8 +26,11 @@ pub(super) fn all() -> Vec<Check> {
         raw_socket(),
         kernel_dccp(),
         namespaces(),
+        user_namespaces(),
         tun(),
         netem(),
+        guest_tools(),
+        guest_kernel(),
         tcp_congestion_controls(),
         tool("tshark", "looking at packets with a second opinion", "tshark"),
         tool("tcpdump", "capturing packets", "tcpdump"),
@@ -127,11 +130,29 @@ fn receive_memory() -> Check {
 
 /// Raw sockets carry DCCP without UDP.
 fn raw_socket() -> Check {
-    let check = Check::new("raw IP sockets", "DCCP as IP protocol 33, without UDP around it");
-    match Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(DCCP))) {
-        Ok(_) => check.ok("allowed"),
-        Err(e) => check.missing(e.to_string(), "run as root, or grant CAP_NET_RAW with setcap"),
+    let check = Check::new("DCCP over raw IP", "peers that have DCCP without UDP around it");
+    if udccp::kernel_has_dccp() {
+        return check.limited(
+            "this kernel's own DCCP resets connections that it does not know",
+            "rmmod dccp_ipv6 dccp_ipv4 dccp, or see docs/guides/raw-ip.md",
+        );
     }
+    match connect_over_raw_ip() {
+        Ok(()) => check.ok("a connection over loopback opens"),
+        Err(e @ udccp::Error::RawDenied) => check.missing(e.to_string(), e.advice()),
+        Err(e) => check.missing(e.to_string(), "look for a firewall rule against protocol 33"),
+    }
+}
+
+fn connect_over_raw_ip() -> Result<(), udccp::Error> {
+    let raw = EndpointOptions::new().raw_ip(true);
+    let service = ServiceCode(u32::from_be_bytes(*b"doct"));
+    let listener =
+        Endpoint::bind_with(localhost(false), &raw)?.listen(0, [service], &Options::default())?;
+    let peer = Address::raw(localhost(false).ip(), listener.port());
+    let limit = Some(Duration::from_secs(3));
+    Connection::connect_with(peer, service, &Options::default(), limit)?.abort();
+    Ok(())
 }
 
 /// `socket(AF_INET, SOCK_DCCP, IPPROTO_DCCP)`.
@@ -148,15 +169,14 @@ fn kernel_dccp() -> Check {
 }
 
 fn namespaces() -> Check {
-    let check = Check::new("network namespaces", "emulated networks on this machine");
+    let check = Check::new("network namespaces", "emulated networks (udccp emu)");
     let mine = Path::new("/proc/self/ns/net").exists();
-    let users = number("/proc/sys/user/max_net_namespaces").unwrap_or(0);
-    let root = is_root();
-    match (mine && users > 0, root) {
-        (true, true) => check.ok("allowed"),
+    let most = number("/proc/sys/user/max_net_namespaces").unwrap_or(0);
+    match (mine && most > 0, is_root()) {
+        (true, true) => check.ok(format!("allowed, {most} of them")),
         (true, false) => check.limited(
-            "there, for root and for user namespaces",
-            "run as root, or under: unshare --user --map-root-user --net",
+            "there, for root and in user namespaces",
+            "nothing to do where user namespaces are allowed; else run as root",
         ),
         (false, _) => check.missing(
             "not in this kernel, or set to none",
@@ -165,20 +185,50 @@ fn namespaces() -> Check {
     }
 }
 
+/// What lets a user be root over a network of their own.
+fn user_namespaces() -> Check {
+    let check = Check::new("user namespaces", "emulated networks without root");
+    if number("/proc/sys/user/max_user_namespaces").unwrap_or(0) == 0 {
+        return check.missing(
+            "not in this kernel, or set to none",
+            "sysctl -w user.max_user_namespaces=1000, or run as root",
+        );
+    }
+    let denied = [
+        ("kernel.unprivileged_userns_clone", "/proc/sys/kernel/unprivileged_userns_clone", 0),
+        (
+            "kernel.apparmor_restrict_unprivileged_userns",
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            1,
+        ),
+    ];
+    match denied.into_iter().find(|(_, file, closed)| number(file) == Some(*closed)) {
+        Some((name, _, closed)) => check.limited(
+            format!("for root alone ({name} = {closed})"),
+            format!("sysctl -w {name}={}, or run as root", 1 - closed),
+        ),
+        None => check.ok("allowed"),
+    }
+}
+
 fn tun() -> Check {
-    let check = Check::new("TUN devices", "emulated links with real programs");
+    let check = Check::new("TUN devices", "emulated networks (udccp emu)");
     match fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => check.ok("/dev/net/tun opens"),
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => check.missing(
+            format!("/dev/net/tun: {e}"),
+            "run as root, or chmod 0666 /dev/net/tun (as most distributions have it)",
+        ),
         Err(e) => check.missing(
             format!("/dev/net/tun: {e}"),
-            "modprobe tun, and run as root or with CAP_NET_ADMIN",
+            "modprobe tun; a container needs --device /dev/net/tun and --cap-add NET_ADMIN",
         ),
     }
 }
 
 /// The kernel's own emulator is not needed: the project has its own links.
 fn netem() -> Check {
-    let check = Check::new("kernel netem", "comparing our links with the kernel's");
+    let check = Check::new("kernel netem", "the kernel as the path (udccp emu --path netem)");
     let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     let module = format!("/lib/modules/{release}/kernel/net/sched/sch_netem.ko");
     let there = [module.clone(), format!("{module}.xz"), format!("{module}.zst")]
@@ -188,7 +238,46 @@ fn netem() -> Check {
     if there {
         return check.ok("the module is installed");
     }
-    check.missing("no sch_netem module", "not needed by udccp; install your kernel's extra modules")
+    check.missing(
+        "no sch_netem module",
+        "only --path netem needs it, for delay and loss; install your kernel's extra modules",
+    )
+}
+
+/// `udccp linux` uses these programs of the host in its guest.
+#[cfg(target_os = "linux")]
+fn guest_tools() -> Check {
+    let check = Check::new("guest's tools", "scenarios in a Linux kernel with DCCP (udccp linux)");
+    let missing = udccp_linux::missing_tools(false);
+    let Some((_, package)) = missing.first() else {
+        return check.ok("ip and tc are there");
+    };
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    check.missing(format!("no {}", names.join(", ")), format!("apt-get install {package}"))
+}
+
+/// The guest's kernel is built once.
+#[cfg(target_os = "linux")]
+fn guest_kernel() -> Check {
+    let check = Check::new("guest's kernel", "scenarios in a Linux kernel with DCCP (udccp linux)");
+    let found = udccp_linux::cache_folder().and_then(|cache| udccp_linux::Kernel::find(&cache));
+    match found {
+        Ok(kernel) => check.ok(format!("Linux {}", kernel.version)),
+        Err(error) => {
+            let hint = "udccp linux --setup (or make linux): three minutes, once";
+            check.missing(error.to_string(), hint)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn guest_tools() -> Check {
+    Check::new("guest's tools", "scenarios in a Linux kernel").missing("no", "this needs Linux")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn guest_kernel() -> Check {
+    Check::new("guest's kernel", "scenarios in a Linux kernel").missing("no", "this needs Linux")
 }
 
 fn tcp_congestion_controls() -> Check {

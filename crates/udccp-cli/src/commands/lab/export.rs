@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use udccp_lab::analysis::Results;
 use udccp_lab::{PlanOptions, export};
 
-use super::place::{Amount, Place};
+use super::place::{Amount, Part, Place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
@@ -26,6 +26,8 @@ pub(super) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     amount: Amount,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     place: Place,
 }
@@ -53,7 +55,7 @@ Examples:
 
 /// Writes what was asked for.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.place.experiments(&args.names)?;
+    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
     if args.output.is_none() && experiments.len() > 1 {
         let message = "several experiments do not fit into one table";
         return Err(Failure::new(Exit::Usage, message).hint("name one, or a folder: -o DIR"));

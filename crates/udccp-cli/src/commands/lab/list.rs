@@ -1,14 +1,17 @@
 //! `udccp lab list` and `udccp lab status`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+use std::fmt::Write as _;
 
 use serde::Serialize;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Costs, PlanOptions, Store, plan};
+use udccp_lab::{Costs, PlanOptions, SIM, Store, plan};
 
 use super::place::{Amount, Place, store_failure};
 use super::progress::{cores, time};
-use crate::commands::sim::bad_input;
+use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
@@ -36,12 +39,15 @@ struct Listed {
     missing: usize,
     /// Processor seconds that the missing runs are expected to take.
     expected_s: f64,
+    /// Runs that other backends than the simulator have done.
+    others: BTreeMap<String, usize>,
 }
 
 /// Lists every experiment; a file that does not load is told and does not hide the others.
 pub(super) fn run(args: &Args, status: bool) -> Outcome<Exit> {
     let store = args.place.open_if_there()?;
-    let costs = store.as_ref().map_or(Ok(Costs::default()), Store::costs).map_err(store_failure)?;
+    let costs =
+        store.as_ref().map_or(Ok(Costs::default()), |s| s.costs(SIM)).map_err(store_failure)?;
     let (mut all, mut faulty) = (Vec::new(), 0);
     for path in args.place.files()? {
         match listed(path, args.amount.into(), store.as_ref(), &costs) {
@@ -79,30 +85,46 @@ fn listed(
     let experiment = Experiment::load(&path).map_err(bad_input)?;
     let tasks = plan(&experiment, options).map_err(bad_input)?;
     let (mut stored, mut expected_s) = (0, 0.0);
+    let mut others = BTreeMap::new();
     for task in &tasks {
         let has = store.map_or(Ok(false), |s| s.has(&task.key)).map_err(store_failure)?;
         stored += usize::from(has);
+        for backend in
+            store.map_or(Ok(Vec::new()), |s| s.others_of(&task.key)).map_err(store_failure)?
+        {
+            *others.entry(backend).or_default() += 1;
+        }
         expected_s += if has { 0.0 } else { costs.expected_s(task) };
     }
     let points = tasks.iter().filter(|t| t.run == 1).count();
     let (runs, missing) = (tasks.len(), tasks.len() - stored);
     let Experiment { id, asks, .. } = experiment;
-    Ok(Listed { id, asks, path, points, runs, stored, missing, expected_s })
+    Ok(Listed { id, asks, path, points, runs, stored, missing, expected_s, others })
 }
 
 fn text(all: &[Listed], status: bool) -> Result<(), Failure> {
     let cores = cores() as f64;
     let asks = if status { "" } else { "  asks" };
     let last = "time left";
-    output::line(&format!(
-        "{:24} {:>6} {:>6} {:>6}  {last:>10}{asks}",
-        "experiment", "points", "runs", "done"
-    ))?;
+    let mut backends: Vec<&String> = all.iter().flat_map(|l| l.others.keys()).collect();
+    backends.sort_unstable();
+    backends.dedup();
+    let mut head = format!("{:24} {:>6} {:>6} {:>6}", "experiment", "points", "runs", "done");
+    for backend in &backends {
+        let _ = write!(head, " {backend:>6}");
+    }
+    output::line(&format!("{head}  {last:>10}{asks}"))?;
     for listed in all {
         let Listed { id, asks, points, runs, stored, missing, expected_s, .. } = listed;
         let left = if *missing == 0 { "–".to_owned() } else { time(expected_s / cores) };
         let asks = if status { String::new() } else { format!("  {asks}") };
-        output::line(&format!("{id:24} {points:>6} {runs:>6} {stored:>6}  {left:>10}{asks}"))?;
+        let mut line = format!("{id:24} {points:>6} {runs:>6} {stored:>6}");
+        for backend in &backends {
+            let done = listed.others.get(*backend).copied().unwrap_or(0);
+            let width = backend.len().max(6);
+            let _ = write!(line, " {done:>width$}");
+        }
+        output::line(&format!("{line}  {left:>10}{asks}"))?;
     }
     Ok(())
 }

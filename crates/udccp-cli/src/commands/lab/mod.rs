@@ -1,5 +1,6 @@
 //! `udccp lab`: experiments as campaigns, stored results, reports.
 
+mod backend;
 mod export;
 mod import;
 mod list;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use udccp_lab::analysis::Results;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{PlanOptions, Store, StoreError, suggest};
+use udccp_lab::{Narrowing, PlanOptions, Store, StoreError, suggest};
 
-use crate::commands::sim::bad_input;
+use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 
 /// Where things are.
@@ -29,6 +29,34 @@ pub(super) struct Amount {
     /// This many runs of each point
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) runs: Option<u64>,
+}
+
+/// Which part of each experiment is meant.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Part {
+    /// Only this table, with the runs that it needs; may be given several times
+    #[arg(long = "table", value_name = "ID")]
+    tables: Vec<String>,
+    /// Change a key of every run (time.duration="60 s"), or keep one value of an axis (rtt="50 ms";
+    /// several times: several values)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl Part {
+    /// What is left of an experiment.
+    fn of(&self, mut experiment: Experiment) -> Outcome<Experiment> {
+        let asked = Narrowing { tables: self.tables.clone(), set: self.set.clone() };
+        if !asked.is_empty() {
+            experiment.narrow(&asked).map_err(bad_input)?;
+        }
+        Ok(experiment)
+    }
+
+    /// What is left of several.
+    pub(super) fn of_all(&self, experiments: Vec<Experiment>) -> Outcome<Vec<Experiment>> {
+        experiments.into_iter().map(|experiment| self.of(experiment)).collect()
+    }
 }
 
 impl From<Amount> for PlanOptions {

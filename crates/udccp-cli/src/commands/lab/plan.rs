@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Costs, PlanOptions, Store, Task, TaskFile, label, plan};
+use udccp_lab::{Costs, PlanOptions, SIM, Store, Task, TaskFile, label, plan};
 
-use super::place::{Amount, Place, store_failure};
+use super::place::{Amount, Part, Place, store_failure};
 use super::progress::time;
-use crate::commands::sim::bad_input;
+use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
@@ -26,6 +26,8 @@ pub(super) struct Args {
     #[command(flatten)]
     amount: Amount,
     #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
     place: Place,
 }
 
@@ -41,9 +43,10 @@ type Planned = (Task, usize, f64);
 
 /// Prints the tasks.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.place.experiments(&args.names)?;
+    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
     let store = args.place.open_if_there()?;
-    let costs = store.as_ref().map_or(Ok(Costs::default()), Store::costs).map_err(store_failure)?;
+    let costs =
+        store.as_ref().map_or(Ok(Costs::default()), |s| s.costs(SIM)).map_err(store_failure)?;
     let mut tasks: Vec<Planned> = Vec::new();
     for (i, experiment) in experiments.iter().enumerate() {
         for task in plan(experiment, PlanOptions::from(args.amount)).map_err(bad_input)? {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use udccp_lab::analysis::Analysis;
 use udccp_lab::{PlanOptions, report};
 
-use super::place::{Amount, Place};
+use super::place::{Amount, Part, Place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
@@ -19,13 +19,18 @@ pub(super) struct Args {
     output: PathBuf,
     #[command(flatten)]
     amount: Amount,
+    /// Print the tables as Markdown, and write no pages
+    #[arg(long, conflicts_with = "output")]
+    markdown: bool,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     place: Place,
 }
 
 /// Writes the pages and prints the path of the index.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.place.experiments(&args.names)?;
+    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
     let mut analyses = Vec::new();
     for experiment in &experiments {
         let results = args.place.results(experiment, PlanOptions::from(args.amount))?;
@@ -36,6 +41,10 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
             ));
         }
         analyses.push(Analysis::of(experiment, results));
+    }
+    if args.markdown {
+        let texts: Vec<String> = analyses.iter().map(report::markdown).collect();
+        return output::line(texts.concat().trim_end()).map(|()| Exit::Success);
     }
     let index = report::write(&args.output, &analyses).map_err(|e| {
         Failure::new(Exit::Failure, e.to_string()).hint("-o names another folder to write to")

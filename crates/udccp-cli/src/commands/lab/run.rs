@@ -2,11 +2,12 @@
 
 use udccp_lab::analysis::Analysis;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{CampaignError, PlanOptions, Task, campaign, plan, report};
+use udccp_lab::{CampaignError, Outcome as Done, PlanOptions, SIM, Task, campaign, plan, report};
 
-use super::place::{Amount, Place, store_failure};
+use super::backend;
+use super::place::{Amount, Part, Place, store_failure};
 use super::progress::{Bars, cores};
-use crate::commands::sim::bad_input;
+use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{interrupt, output};
 
@@ -20,6 +21,13 @@ pub(super) struct Args {
     all: bool,
     #[command(flatten)]
     amount: Amount,
+    #[command(flatten)]
+    part: Part,
+    /// What runs the scenarios: sim, emu (this machine's kernel, in real time), emu-netem (its
+    /// queues as the path, too), linux (a Linux with DCCP, in virtual time) or linux-udccp (our
+    /// DCCP in it)
+    #[arg(long, value_name = "ID", default_value = SIM)]
+    backend: String,
     /// Worker threads; all cores where absent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
@@ -29,7 +37,9 @@ pub(super) struct Args {
 
 /// Runs what is missing, and prints the tables.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.place.experiments(&args.names)?;
+    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
+    // Some backends have to begin before there are threads.
+    let backend = backend::ready(&args.backend)?;
     let options = PlanOptions::from(args.amount);
     let mut tasks: Vec<Task> = Vec::new();
     for experiment in &experiments {
@@ -39,8 +49,12 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
     let store = args.place.open()?;
     let ids: Vec<&str> = experiments.iter().map(|e| e.id.as_str()).collect();
     let bars = Bars::new(&experiments, &args.place, options, jobs);
-    interrupt::on_interrupt(bars.leave())?;
-    let outcome = campaign(&tasks, store, jobs, &bars);
+    let leave = bars.leave();
+    interrupt::on_interrupt(move || {
+        leave();
+        udccp_linux::stop_all();
+    })?;
+    let outcome = campaign(&tasks, store, backend.as_ref(), jobs, &bars);
     bars.end();
     let outcome = outcome.map_err(failure)?;
     let found = match outcome.found {
@@ -54,10 +68,34 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         outcome.stored,
         args.place.store.display()
     ));
+    left_out(&outcome, backend.id());
     for experiment in &experiments {
         tables(experiment, &args.place, options, experiments.len() > 1)?;
     }
     Ok(Exit::Success)
+}
+
+/// What the backend did not do, and what of its runs is no measurement.
+fn left_out(outcome: &Done, backend: &str) {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    let words: Vec<String> = outcome.unplayable.iter().map(|r| r.error.to_string()).collect();
+    for word in &words {
+        match reasons.iter_mut().find(|(reason, _)| reason == word) {
+            Some((_, n)) => *n += 1,
+            None => reasons.push((word, 1)),
+        }
+    }
+    for (reason, n) in reasons {
+        let runs = if n == 1 { "run is" } else { "runs are" };
+        output::note(&format!("{n} {runs} not for {backend}: {reason}"));
+    }
+    if outcome.invalid > 0 {
+        let n = outcome.invalid;
+        let runs = if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
+        output::note(&format!(
+            "{runs} did not keep time and count for nothing; the same command tries again"
+        ));
+    }
 }
 
 fn tables(
@@ -79,8 +117,12 @@ fn failure(error: CampaignError) -> Failure {
         CampaignError::Runs(runs) => {
             let shown = runs.iter().take(10).map(|r| format!("\n  {}: {}", r.label, r.error));
             let message = format!("{} runs failed:{}", runs.len(), shown.collect::<String>());
-            Failure::new(Exit::Failure, message)
-                .hint("all other runs are done and stored; the same command tries these again")
+            let hint = runs.iter().find_map(|r| r.error.hint.clone());
+            let failure = Failure::new(Exit::Failure, message);
+            if let Some(hint) = hint {
+                return failure.hint(hint);
+            }
+            failure.hint("all other runs are done and stored; the same command tries these again")
         }
         CampaignError::Workers { .. } => {
             Failure::new(Exit::Failure, error.to_string()).hint("ask for fewer: --jobs N")

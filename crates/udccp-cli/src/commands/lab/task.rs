@@ -6,7 +6,7 @@ use std::path::Path;
 use udccp_lab::{PlanOptions, TaskError, TaskFile, plan};
 
 use super::place::Place;
-use crate::commands::sim::bad_input;
+use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 

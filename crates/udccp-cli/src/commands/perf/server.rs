@@ -54,9 +54,9 @@ pub(super) async fn run(args: &ServerArgs) -> Outcome<Exit> {
         )
     })?;
     output::note(&format!(
-        "listening on DCCP port {} over UDP {}",
+        "listening on DCCP port {} over {}",
         args.port,
-        listener.local_addr()
+        args.net.carrier(listener.local_addr())
     ));
     let tests = Tests::default();
     let json = args.json;

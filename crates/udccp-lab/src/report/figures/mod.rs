@@ -11,7 +11,7 @@ mod time;
 use core::fmt::Write as _;
 
 use super::html::escape;
-use super::svg::{Chart, Line, Size, marker};
+use super::svg::{Chart, Line, Scale, Size, marker};
 use crate::analysis::Analysis;
 use crate::schema::{Figure, FigureKind};
 
@@ -42,6 +42,25 @@ pub(super) fn figure(analysis: &Analysis<'_>, figure: &Figure) -> String {
     }
     out.push_str("</figure>\n");
     out
+}
+
+/// One scale for all panels of a quantity, so that heights compare.
+fn share_scale(charts: &mut [Chart]) {
+    let all: Vec<(String, Scale)> = charts.iter().map(|c| (c.y_name.clone(), c.y)).collect();
+    for chart in charts {
+        let same = || all.iter().filter(|(name, _)| *name == chart.y_name).map(|(_, y)| y);
+        let low = same().map(|y| y.min).fold(f64::INFINITY, f64::min);
+        let high = same().map(|y| y.max).fold(f64::NEG_INFINITY, f64::max);
+        chart.y = Scale::new(low, high);
+    }
+}
+
+/// Says whose numbers a panel shows.
+fn name_panel(chart: &mut Chart, backend: Option<&str>) {
+    if let Some(title) = backend {
+        let words = chart.panel.take().map(|panel| format!("{panel}, {title}"));
+        chart.panel = Some(words.unwrap_or_else(|| title.to_owned()));
+    }
 }
 
 fn body(charts: &[Chart]) -> String {

@@ -4,10 +4,11 @@ use core::fmt::Write as _;
 
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
-use super::Drawn;
 use super::look::{Look, looks};
 use super::place::{axis_title, places, ticks};
+use super::{Drawn, name_panel, share_scale};
 use crate::analysis::{Analysis, Cell, TableResult, in_words};
+use crate::backend::{SIM, backend_title};
 use crate::schema::{FLOW_KEY, METRIC_KEY, Metric, Point, Shown, TableFigure, TableForm};
 
 /// Cells that differ in nothing but the key across (and the metric of a range).
@@ -17,7 +18,9 @@ struct Group<'c> {
 }
 
 pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Drawn> {
-    let table = analysis.tables.iter().find(|t| t.table.id == figure.table)?;
+    let place = analysis.tables.iter().position(|t| t.table.id == figure.table)?;
+    let table = &analysis.tables[place];
+    let others = analysis.others_of(place);
     let several = table.table.shown.len() > 1 && figure.form != TableForm::Ranges;
     let drawn = table.table.shown.iter().filter(|s| figure.filter.allows(METRIC_KEY, &s.name));
     let key = figure.panels.clone().or_else(|| {
@@ -27,15 +30,27 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Draw
         Some(key) => table.table.labels(key).into_iter().map(|l| Some((key.clone(), l))).collect(),
         None => vec![None],
     };
-    let charts: Vec<Chart> =
-        panels.iter().filter_map(|p| chart(table, figure, p.as_ref())).collect();
+    let mut all = vec![((!others.is_empty()).then(|| backend_title(SIM)), table)];
+    all.extend(others.into_iter().map(|(title, table)| (Some(title), table)));
+    let mut charts: Vec<Chart> = Vec::new();
+    for panel in &panels {
+        for (title, table) in &all {
+            let Some(mut chart) = chart(table, figure, panel.as_ref()) else { continue };
+            name_panel(&mut chart, *title);
+            charts.push(chart);
+        }
+    }
+    if all.len() > 1 {
+        share_scale(&mut charts);
+    }
     (!charts.is_empty()).then(|| Drawn { charts, caption: caption(table, figure) })
 }
 
 fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
     let runs = table.cells().map(Cell::runs).max().unwrap_or(0);
     let ours = counted(runs, "run");
-    let has_published = table.cells().any(|c| c.published.is_some());
+    let has_published =
+        table.table.against.is_none() && table.cells().any(|c| c.published.is_some());
     let mut caption = match figure.form {
         TableForm::Lines => format!("Filled marks and bars: mean of {ours} and its 95 % interval."),
         TableForm::Bars => format!("Bars: mean of {ours}; whiskers: its 95 % interval."),
@@ -87,11 +102,14 @@ fn chart(
     let mut places: Vec<(f64, String)> = places;
     places.sort_by(|a, b| a.0.total_cmp(&b.0));
     let shown = groups.iter().flat_map(|g| &g.cells).map(|c| &c.shown).next()?;
+    let several = groups.iter().flat_map(|g| &g.cells).any(|c| c.shown.name != shown.name);
     let protocols: Vec<_> = groups.iter().map(Group::protocol).collect();
     let looks = looks(&protocols);
     let names: Vec<String> = groups.iter().map(|g| g.name(&groups)).collect();
     let (mut lines, mut shapes) = (Vec::new(), Vec::new());
-    for published in [false, true] {
+    // What a table is held against has a panel of its own.
+    let both: &[bool] = if table.table.against.is_some() { &[false] } else { &[false, true] };
+    for &published in both {
         for (i, (group, look)) in groups.iter().zip(&looks).enumerate() {
             let slot = Slot { index: i, of: groups.len(), published, name: &names[i], look };
             match figure.form {
@@ -120,8 +138,9 @@ fn chart(
         panel: panel.map(|(key, l)| panel_name(table, key, l)),
         x_name: axis_title(&figure.x, &places),
         y_name: match figure.form {
-            TableForm::Ranges if shown.unit.is_empty() => table.table.title.clone(),
-            TableForm::Ranges => format!("{}, {}", table.table.title, shown.unit),
+            TableForm::Ranges => with_unit(&table.table.title, &shown.unit),
+            // Lines of several metrics share the axis; the table's title is that of them all.
+            _ if several => with_unit(&table.table.title, &shown.unit),
             _ => shown.title_and_unit(),
         },
         x: Scale::new(first - margin, last + margin),
@@ -134,6 +153,10 @@ fn chart(
         lines,
         shapes,
     })
+}
+
+fn with_unit(title: &str, unit: &str) -> String {
+    if unit.is_empty() { title.to_owned() } else { format!("{title}, {unit}") }
 }
 
 fn panel_name(table: &TableResult<'_>, key: &str, label: &str) -> String {

@@ -3,14 +3,18 @@
 use udccp_metrics::{Summary, jain};
 
 use super::super::html::counted;
-use super::super::svg::{Chart, Line, LinePoint, Scale};
+use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
 use super::look::{Look, looks};
-use super::{Drawn, change};
-use crate::analysis::{Analysis, in_words};
+use super::{Drawn, change, name_panel, share_scale};
+use crate::analysis::{Analysis, Results, in_words};
+use crate::backend::{SIM, backend_title};
 use crate::plan::Task;
 use crate::protocol::{self, Protocol};
 use crate::record::Record;
 use crate::schema::{CASE_AXIS, FLOW_KEY, METRIC_KEY, Point, Rates, TimeFigure, TimeMetric};
+
+/// Colours of backends, in their order.
+const BACKEND_COLOURS: [&str; 4] = ["#0072b2", "#d55e00", "#117733", "#aa4499"];
 
 /// One line before it is drawn.
 struct Series {
@@ -27,22 +31,73 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawn
     };
     let mut charts = Vec::new();
     let mut first = None;
+    let backends = backends(analysis, figure);
     for panel in &panels {
-        let runs = runs(analysis, figure, panel.as_ref());
-        first = first.or_else(|| runs.first().copied());
-        if let Some(chart) = chart(figure, panel.as_ref(), &runs) {
-            charts.push(chart);
+        let mut here: Vec<(Option<&str>, Chart)> = Vec::new();
+        for (title, results) in &backends {
+            let runs = runs(results, figure, panel.as_ref());
+            first = first.or_else(|| runs.first().copied());
+            here.extend(chart(figure, panel.as_ref(), &runs).map(|chart| (*title, chart)));
         }
+        charts.extend(together(here));
     }
     let (task, _) = first?;
     if charts.is_empty() {
         return None;
     }
-    if figure.panels.as_deref() != Some(METRIC_KEY) {
-        share_scale(&mut charts);
-    }
+    share_scale(&mut charts);
     let n = analysis.results.runs.iter().filter(|(t, _)| is_run(figure, t)).count();
     Some(Drawn { charts, caption: caption(figure, task, n) })
+}
+
+/// Charts of several backends: as one where each has one line, else a panel each.
+fn together(charts: Vec<(Option<&str>, Chart)>) -> Vec<Chart> {
+    let is_one_each = charts.len() > 1 && charts.iter().all(|(_, c)| c.lines.len() == 1);
+    if !is_one_each {
+        let named = charts.into_iter().map(|(title, mut chart)| {
+            name_panel(&mut chart, title);
+            chart
+        });
+        return named.collect();
+    }
+    let mut charts = charts.into_iter();
+    let Some((title, mut all)) = charts.next() else { return Vec::new() };
+    if all.panel.is_none() {
+        all.panel = all.lines.first().map(|line| line.label.clone());
+    }
+    name_line(&mut all, title, 0);
+    for (i, (title, mut other)) in charts.enumerate() {
+        name_line(&mut other, title, i + 1);
+        all.y = Scale::new(all.y.min.min(other.y.min), all.y.max.max(other.y.max));
+        all.x = Scale::new(all.x.min.min(other.x.min), all.x.max.max(other.x.max));
+        all.lines.append(&mut other.lines);
+    }
+    vec![all]
+}
+
+/// Calls a line by its backend, which then has one look in all panels.
+fn name_line(chart: &mut Chart, title: Option<&str>, index: usize) {
+    for line in &mut chart.lines {
+        line.label = title.unwrap_or_default().to_owned();
+        line.colour = BACKEND_COLOURS[index % BACKEND_COLOURS.len()].to_owned();
+        line.dash = index % DASHES.len();
+    }
+}
+
+/// The backends that have runs to draw, each with what it is called where there are several.
+fn backends<'a>(
+    analysis: &'a Analysis<'_>,
+    figure: &TimeFigure,
+) -> Vec<(Option<&'a str>, &'a Results)> {
+    let is_there = |results: &Results| results.runs.iter().any(|(t, _)| is_run(figure, t));
+    let others = analysis.others.iter().filter(|o| is_there(&o.results));
+    let others: Vec<_> = others.map(|o| (Some(o.title.as_str()), &o.results)).collect();
+    if others.is_empty() {
+        return vec![(None, &analysis.results)];
+    }
+    let mut all = vec![(Some(backend_title(SIM)), &analysis.results)];
+    all.extend(others);
+    all
 }
 
 fn caption(figure: &TimeFigure, task: &Task, drawn: usize) -> String {
@@ -56,15 +111,6 @@ fn caption(figure: &TimeFigure, task: &Task, drawn: usize) -> String {
     };
     let shortened = if task.shortened { " The run is shortened for a first look." } else { "" };
     format!("{of}, means over intervals of {every}. The shaded time is measured.{shortened}")
-}
-
-/// One scale for all panels, so that heights compare.
-fn share_scale(charts: &mut [Chart]) {
-    let low = charts.iter().map(|c| c.y.min).fold(f64::INFINITY, f64::min);
-    let high = charts.iter().map(|c| c.y.max).fold(f64::NEG_INFINITY, f64::max);
-    for chart in charts {
-        chart.y = Scale::new(low, high);
-    }
 }
 
 fn is_run(figure: &TimeFigure, task: &Task) -> bool {
@@ -85,7 +131,7 @@ fn labels(figure: &TimeFigure, task: &Task) -> Point {
 
 /// The runs of a panel.
 fn runs<'a>(
-    analysis: &'a Analysis<'_>,
+    results: &'a Results,
     figure: &TimeFigure,
     panel: Option<&(String, String)>,
 ) -> Vec<(&'a Task, &'a Record)> {
@@ -94,7 +140,7 @@ fn runs<'a>(
         let told = |(key, _): &&(String, String)| key != FLOW_KEY && key != METRIC_KEY;
         is_run(figure, task) && panel.filter(told).is_none_or(|p| labels.contains(p))
     };
-    analysis.results.runs.iter().filter(|(t, _)| here(t)).map(|(t, r)| (t, r)).collect()
+    results.runs.iter().filter(|(t, _)| here(t)).map(|(t, r)| (t, r)).collect()
 }
 
 fn chart(

@@ -70,6 +70,7 @@ impl Observer {
         Delivery {
             now: at.now,
             acked: tally.received,
+            advanced: 0,
             delivered: tally.received,
             lost: tally.lost,
             rtt: at.sample,

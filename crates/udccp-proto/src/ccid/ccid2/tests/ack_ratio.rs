@@ -107,6 +107,25 @@ fn a_cut_brings_the_ratio_within_half_the_new_window() {
     assert_eq!((line.cwnd(), line.sender.wanted_ack_ratio()), (1, Some(2)));
 }
 
+/// A receiver that counts and has no timer (Linux) would answer a window of one after two transmit
+/// timeouts.
+#[test]
+fn by_choice_a_window_of_one_has_each_packet_acknowledged() {
+    let config = Ccid2Config {
+        initial_window: InitialWindow::Packets(1),
+        ack_ratio: AckRatioConfig::Adaptive { min: 1 },
+        ..Ccid2Config::default()
+    };
+    let mut ratio = super::super::ack_ratio::AckRatio::new(config.ack_ratio, 1);
+    let at = |n| udccp_wire::Seqno::new(n);
+    assert_eq!(ratio.wanted(), 2);
+    ratio.on_ack(at(1), at(2), 1);
+    ratio.on_ack(at(2), at(3), 1);
+    assert_eq!(ratio.wanted(), 1, "after a window in which no acknowledgement was lost");
+    ratio.on_ack(at(3), at(4), 4);
+    assert_eq!(ratio.wanted(), 2, "a window of four is large enough for two");
+}
+
 #[test]
 fn ratio_one_is_for_small_windows_only_and_by_choice() {
     let wanted = |packets, ratio| {

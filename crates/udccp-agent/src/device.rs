@@ -1,0 +1,149 @@
+//! What went over a host's network device, and what its TCP counts: files of `/proc/self/net`,
+//! which are those of the network namespace.
+
+use std::net::IpAddr;
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+
+/// Length of an Ethernet header, which devices of that kind count.
+const ETHERNET: u64 = 14;
+/// Hardware type of such devices in Linux.
+const ARPHRD_ETHER: u16 = 1;
+
+/// The device of a host.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    name: String,
+    /// Bytes of each packet that are not of the IP packet.
+    header: u64,
+}
+
+/// Counters of a device since it was made, in IP bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) in_bytes: u64,
+    pub(crate) in_packets: u64,
+    pub(crate) out_bytes: u64,
+    pub(crate) out_packets: u64,
+}
+
+/// What the TCP of a namespace counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TcpCounters {
+    pub(crate) timeouts: u64,
+    /// Recoveries that were begun.
+    pub(crate) recoveries: u64,
+}
+
+impl Device {
+    /// The device that has this address; a loopback address is that of the loopback device.
+    pub(crate) fn of(address: IpAddr) -> Option<Self> {
+        let all: Vec<_> = getifaddrs().ok()?.collect();
+        let has = |a: &nix::ifaddrs::InterfaceAddress| {
+            let found = a.address.as_ref();
+            let v4 = || found?.as_sockaddr_in().map(|s| IpAddr::V4(s.ip()));
+            let v6 = || found?.as_sockaddr_in6().map(|s| IpAddr::V6(s.ip()));
+            v4().or_else(v6) == Some(address)
+        };
+        let is_loopback = |a: &nix::ifaddrs::InterfaceAddress| {
+            address.is_loopback() && a.flags.contains(InterfaceFlags::IFF_LOOPBACK)
+        };
+        let found = all.iter().find(|a| has(a)).or_else(|| all.iter().find(|a| is_loopback(a)))?;
+        let name = found.interface_name.clone();
+        let link = all.iter().filter(|a| a.interface_name == name);
+        // A TUN device has no address of the link layer, and no header of it.
+        let hatype = link.filter_map(|a| a.address.as_ref()?.as_link_addr()).map(|a| a.hatype());
+        let is_ethernet = hatype.into_iter().any(|hatype| hatype == ARPHRD_ETHER);
+        Some(Self { name, header: if is_ethernet { ETHERNET } else { 0 } })
+    }
+
+    /// Its counters now; zero where they cannot be read.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let text = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+        self.parse(&text).unwrap_or_default()
+    }
+
+    fn parse(&self, text: &str) -> Option<Traffic> {
+        let named = |line: &str| {
+            let (name, counts) = line.split_once(':')?;
+            (name.trim() == self.name).then(|| counts.to_owned())
+        };
+        let counts = text.lines().find_map(named)?;
+        let counts: Vec<u64> = counts.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        let &[in_bytes, in_packets, .., out_bytes, out_packets, _, _, _, _, _, _] =
+            counts.as_slice()
+        else {
+            return None;
+        };
+        let ip = |bytes: u64, packets: u64| bytes.saturating_sub(self.header * packets);
+        Some(Traffic {
+            in_bytes: ip(in_bytes, in_packets),
+            in_packets,
+            out_bytes: ip(out_bytes, out_packets),
+            out_packets,
+        })
+    }
+}
+
+impl Traffic {
+    /// What went since an earlier look.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            in_bytes: self.in_bytes.saturating_sub(earlier.in_bytes),
+            in_packets: self.in_packets.saturating_sub(earlier.in_packets),
+            out_bytes: self.out_bytes.saturating_sub(earlier.out_bytes),
+            out_packets: self.out_packets.saturating_sub(earlier.out_packets),
+        }
+    }
+}
+
+impl TcpCounters {
+    /// Those of this namespace now; zero where they cannot be read.
+    pub(crate) fn read() -> Self {
+        Self::parse(&std::fs::read_to_string("/proc/self/net/netstat").unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut lines = text.lines().filter_map(|l| l.strip_prefix("TcpExt:"));
+        let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+        let mut counters = Self::default();
+        for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
+            let value: u64 = value.parse().unwrap_or(0);
+            match name {
+                "TCPTimeouts" => counters.timeouts = value,
+                "TCPRenoRecovery" | "TCPSackRecovery" => counters.recoveries += value,
+                _ => {}
+            }
+        }
+        counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_of_ip_packets() {
+        let device = Device { name: "v0".to_owned(), header: ETHERNET };
+        let text = "Inter-| Receive | Transmit\n face |bytes\n\
+                    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+                    v0: 15140 10 0 0 0 0 0 0 330 5 0 0 0 0 0 0\n";
+        let found = device.parse(text).unwrap();
+        assert_eq!((found.in_bytes, found.in_packets), (15_000, 10));
+        assert_eq!((found.out_bytes, found.out_packets), (260, 5));
+    }
+
+    #[test]
+    fn timeouts_and_recoveries_are_found_by_their_names() {
+        let text = "TcpExt: A TCPTimeouts TCPSackRecovery TCPRenoRecovery\nTcpExt: 1 2 3 4\n";
+        assert_eq!(TcpCounters::parse(text), TcpCounters { timeouts: 2, recoveries: 7 });
+    }
+
+    #[test]
+    fn the_loopback_device_is_found_by_any_of_its_addresses() {
+        let device = Device::of("127.0.0.3".parse().unwrap()).expect("a loopback device");
+        assert_eq!((device.name.as_str(), device.header), ("lo", 0));
+    }
+}

@@ -1,0 +1,206 @@
+//! Why an agent could not play, and what to do about it.
+
+use std::io;
+use std::net::SocketAddr;
+
+/// A fault of an agent. Its text says what happened, [`AgentError::hint`] what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// What it was told makes no sense.
+    #[error("the agent's orders cannot be used: {why}")]
+    Spec {
+        /// What is wrong.
+        why: String,
+    },
+    /// A part of the scenario that only a simulation has.
+    #[error("{what}: only a simulation can play that")]
+    Unplayable {
+        /// The part.
+        what: String,
+    },
+    /// A protocol that no Linux has.
+    #[error("no Linux kernel has {protocol}")]
+    NotInLinux {
+        /// The protocol as scenarios name it.
+        protocol: String,
+    },
+    /// A congestion control that this kernel lacks.
+    #[error("this kernel has no TCP congestion control \"{name}\"")]
+    NoCongestion {
+        /// Its name.
+        name: String,
+        /// What the kernel has.
+        available: Vec<String>,
+    },
+    /// A congestion control that this user may not choose.
+    #[error("this user may not choose the TCP congestion control \"{name}\"")]
+    CongestionDenied {
+        /// Its name.
+        name: String,
+    },
+    /// The kernel has no DCCP.
+    #[error("this kernel has no DCCP sockets: {source}")]
+    NoDccp {
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+    /// The user may not do something.
+    #[error("no permission: {what}")]
+    Denied {
+        /// What was tried.
+        what: String,
+    },
+    /// The port is taken.
+    #[error("port {} on {} is in use", .address.port(), .address.ip())]
+    PortInUse {
+        /// The address that was to be bound.
+        address: SocketAddr,
+    },
+    /// The address is not one of this host's.
+    #[error("{} is not an address of this host", .address.ip())]
+    AddressNotLocal {
+        /// The address that was to be bound.
+        address: SocketAddr,
+    },
+    /// The other end does not serve the port.
+    #[error("{peer} refused the connection")]
+    Refused {
+        /// The other end.
+        peer: SocketAddr,
+    },
+    /// There is no way to the other end.
+    #[error("{peer} cannot be reached: {source}")]
+    Unreachable {
+        /// The other end.
+        peer: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Our DCCP said no.
+    #[error(transparent)]
+    Dccp(#[from] udccp::Error),
+    /// Whoever started the agent is gone.
+    #[error("whoever started this agent is gone")]
+    Orphaned,
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl AgentError {
+    /// The kind of fault as one word; it never changes its meaning.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Spec { .. } => "spec",
+            Self::Unplayable { .. } => "unplayable",
+            Self::NotInLinux { .. } => "not-in-linux",
+            Self::NoCongestion { .. } => "no-congestion-control",
+            Self::CongestionDenied { .. } => "congestion-control-denied",
+            Self::NoDccp { .. } => "no-dccp",
+            Self::Denied { .. } => "denied",
+            Self::PortInUse { .. } => "port-in-use",
+            Self::AddressNotLocal { .. } => "address-not-local",
+            Self::Refused { .. } => "refused",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Dccp(_) => "dccp",
+            Self::Orphaned => "orphaned",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// The exit code of the agent's process, by the table of `udccp --help`.
+    pub const fn exit_code(&self) -> u8 {
+        use udccp::Error as E;
+        match self {
+            Self::Orphaned | Self::Io { .. } => 1,
+            Self::Spec { .. } | Self::Unplayable { .. } => 4,
+            Self::Unreachable { .. } => 5,
+            Self::Refused { .. } => 6,
+            Self::PortInUse { .. } | Self::AddressNotLocal { .. } => 7,
+            Self::NotInLinux { .. }
+            | Self::NoCongestion { .. }
+            | Self::CongestionDenied { .. }
+            | Self::NoDccp { .. }
+            | Self::Denied { .. } => 10,
+            Self::Dccp(e) => match e {
+                E::PortInUse { .. }
+                | E::ServiceInUse { .. }
+                | E::BindDenied { .. }
+                | E::AddressNotLocal { .. } => 7,
+                E::RawDenied => 10,
+                E::Refused { .. } | E::BadServiceCode { .. } | E::TooBusy { .. } => 6,
+                E::Unreachable { .. } | E::NoAnswer { .. } => 5,
+                E::Lost(_) | E::Closed => 8,
+                E::Connect(_) | E::Config(_) => 4,
+                _ => 1,
+            },
+        }
+    }
+
+    /// What to do about it, as one sentence.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Spec { .. } => "agents are started by `udccp emu` and `udccp linux`".to_owned(),
+            Self::Unplayable { .. } => "run it with `udccp sim`, or take it out".to_owned(),
+            Self::NotInLinux { .. } => {
+                "run it with `udccp sim`, or choose another protocol".to_owned()
+            }
+            Self::NoCongestion { name, available } => {
+                let have = if available.is_empty() {
+                    String::new()
+                } else {
+                    format!("; it has {}", available.join(", "))
+                };
+                format!(
+                    "load it as root (modprobe tcp_{name}), or run `udccp linux`, whose kernel has \
+                     all{have}"
+                )
+            }
+            Self::CongestionDenied { name } => format!(
+                "as root: sysctl net.ipv4.tcp_allowed_congestion_control=\"reno cubic {name}\""
+            ),
+            Self::NoDccp { .. } => {
+                "Linux has DCCP up to 6.15, if built so (modprobe dccp_ipv4): run `udccp linux`"
+                    .to_owned()
+            }
+            Self::Denied { .. } => "run it as root; `udccp doctor` says what else works".to_owned(),
+            Self::PortInUse { .. } => "stop the program that holds it".to_owned(),
+            Self::AddressNotLocal { .. } => "give the host the address first".to_owned(),
+            Self::Refused { .. } => "start the receiver before the sender goes".to_owned(),
+            Self::Unreachable { .. } => "check addresses and routes of both hosts".to_owned(),
+            Self::Dccp(e) => e.advice().to_owned(),
+            Self::Orphaned => "start it again".to_owned(),
+            Self::Io { .. } => "see what the system says".to_owned(),
+        }
+    }
+
+    /// A socket that could not be bound.
+    pub(crate) fn bind(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::PortInUse { address },
+            io::ErrorKind::AddrNotAvailable => Self::AddressNotLocal { address },
+            io::ErrorKind::PermissionDenied => Self::Denied { what: format!("bind {address}") },
+            _ => Self::Io { what: "cannot bind a socket", source },
+        }
+    }
+
+    /// A connection that was not made.
+    pub(crate) fn connect(peer: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refused { peer },
+            io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::TimedOut => Self::Unreachable { peer, source },
+            _ => Self::Io { what: "cannot connect", source },
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The orchestrator's side: a process that plays one end of a flow.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use crate::report::{AgentReport, Event, Order};
+use crate::spec::{AgentSpec, Role};
+
+/// Why a host did not play.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The process could not be started.
+    #[error("cannot start the {of}: {source}")]
+    Spawn {
+        /// Which end of which flow.
+        of: String,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The agent said why.
+    #[error("{of}: {message}")]
+    Agent {
+        /// Which end of which flow.
+        of: String,
+        /// What kind of fault, as [`crate::AgentError::kind`] has it.
+        kind: String,
+        /// What went wrong.
+        message: String,
+        /// What to do about it.
+        hint: String,
+        /// The exit code that says it.
+        code: u8,
+    },
+    /// The process ended without a word.
+    #[error("{of}: its process ended ({status}) before it had {what}")]
+    Ended {
+        /// Which end of which flow.
+        of: String,
+        /// How it ended.
+        status: String,
+        /// What was waited for.
+        what: &'static str,
+    },
+    /// The process did not say anything in time.
+    #[error("{of}: nothing was heard for {waited:?}; it should have {what}")]
+    Silent {
+        /// Which end of which flow.
+        of: String,
+        /// What was waited for.
+        what: &'static str,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The process said something else.
+    #[error("{of}: said {line:?} where it should have {what}")]
+    Odd {
+        /// Which end of which flow.
+        of: String,
+        /// What was waited for.
+        what: &'static str,
+        /// What came.
+        line: String,
+    },
+}
+
+impl HostError {
+    /// What to do about it, where anything is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Agent { hint, .. } => Some(hint),
+            Self::Silent { .. } => Some("the machine may be too busy for this scenario"),
+            _ => None,
+        }
+    }
+
+    /// The exit code for a program that failed for it, by the table of `udccp --help`.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Agent { code, .. } => *code,
+            _ => 1,
+        }
+    }
+}
+
+/// A process that plays one end of a flow. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Host {
+    of: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Host {
+    /// Starts an agent with a command that the caller has prepared (`udccp agent`, in the namespace
+    /// of its host, dying with its parent). Standard error is left as the command has it.
+    ///
+    /// # Errors
+    /// [`HostError::Spawn`].
+    pub fn spawn(mut command: Command, spec: &AgentSpec) -> Result<Self, HostError> {
+        let of = name(spec.role, &spec.flow);
+        let failed = |source| HostError::Spawn { of: of.clone(), source };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (tell, lines) = channel();
+        let listen = move || {
+            if let Some(output) = output {
+                pass_on(BufReader::new(output), &tell);
+            }
+        };
+        let thread = std::thread::Builder::new().name("agent".to_owned());
+        if let Err(source) = thread.spawn(listen) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(failed(source));
+        }
+        let mut host = Self { of, child, input, lines };
+        host.say(&serde_json::to_string(spec).unwrap_or_default());
+        Ok(host)
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until its sockets are bound.
+    ///
+    /// # Errors
+    /// What the agent says; that it says nothing in `time`.
+    pub fn wait_ready(&mut self, time: Duration) -> Result<(), HostError> {
+        const WHAT: &str = "said that it is ready";
+        match self.next(time, WHAT)? {
+            Event::Ready => Ok(()),
+            other => Err(self.odd(&other, WHAT)),
+        }
+    }
+
+    /// Tells it time zero of the scenario, on [`crate::monotonic_ns`]'s clock.
+    pub fn go(&mut self, t0_ns: u64) {
+        self.say(&serde_json::to_string(&Order::Go { t0_ns }).unwrap_or_default());
+    }
+
+    /// Waits for its report, for at most `time`, and for its end.
+    ///
+    /// # Errors
+    /// What the agent says; that it says nothing in `time`.
+    pub fn report(&mut self, time: Duration) -> Result<AgentReport, HostError> {
+        const WHAT: &str = "reported";
+        match self.next(time, WHAT)? {
+            Event::Report(report) => {
+                self.input = None;
+                let _ = self.child.wait();
+                Ok(*report)
+            }
+            other => Err(self.odd(&other, WHAT)),
+        }
+    }
+
+    /// Whether it has ended, and not well.
+    pub fn has_failed(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(status)) if !status.success())
+    }
+
+    /// Ends it at once, and reaps it.
+    pub fn kill(&mut self) {
+        self.input = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Who is gone does not hear; it is found out where its answer is waited for.
+    fn say(&mut self, line: &str) {
+        if let Some(input) = &mut self.input {
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+        }
+    }
+
+    fn next(&mut self, time: Duration, what: &'static str) -> Result<Event, HostError> {
+        let of = self.of.clone();
+        let line = match self.lines.recv_timeout(time) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(HostError::Silent { of, what, waited: time });
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = self.child.wait().map_or("unknown".to_owned(), |s| s.to_string());
+                return Err(HostError::Ended { of, status, what });
+            }
+        };
+        match serde_json::from_str(&line) {
+            Ok(Event::Error { kind, message, hint }) => {
+                let code = self.child.wait().ok().as_ref().and_then(ExitStatus::code);
+                let code = code.and_then(|c| u8::try_from(c).ok()).filter(|c| *c > 0).unwrap_or(1);
+                Err(HostError::Agent { of, kind, message, hint, code })
+            }
+            Ok(event) => Ok(event),
+            Err(_) => Err(HostError::Odd { of, what, line }),
+        }
+    }
+
+    fn odd(&self, event: &Event, what: &'static str) -> HostError {
+        let line = serde_json::to_string(event).unwrap_or_default();
+        HostError::Odd { of: self.of.clone(), what, line }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn name(role: Role, flow: &str) -> String {
+    format!("{} of flow \"{flow}\"", role.word())
+}
+
+/// Hands lines on until there are no more, or nobody wants them.
+fn pass_on(output: impl BufRead, tell: &Sender<String>) {
+    for line in output.lines() {
+        let Ok(line) = line else { return };
+        if tell.send(line).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Both ends of a flow as the one result that the laboratory knows.
+
+use udccp_base::{Duration, Instant, Probe};
+use udccp_lab::schema::{Flow, Measure, Scenario};
+use udccp_link::Tally;
+use udccp_sim::{Completions, FlowResult, FlowSample, PathCounts, PathWindow, SourceStats};
+
+use crate::report::{AgentReport, AgentSample, TimesReport};
+
+/// Puts what the ends of a flow saw into a result whose network was seen by somebody else (the
+/// emulator's links): goodput, congestion state, messages and transfers. What the network saw
+/// stays.
+pub fn both_ends(
+    flow: &mut FlowResult,
+    measure: &Measure,
+    sender: &AgentReport,
+    receiver: &AgentReport,
+) {
+    for (i, sample) in flow.series.iter_mut().enumerate() {
+        let at = |report: &AgentReport| report.samples.get(i).copied().unwrap_or_default();
+        sample.goodput_bytes = at(receiver).app_bytes;
+        sample.probe = probe(&at(sender));
+    }
+    flow.goodput_bytes = receiver.app_bytes_in;
+    flow.measured.goodput_bytes = sum(receiver, measure, |s| s.app_bytes);
+    flow.source = SourceStats {
+        accepted: sender.offered.accepted,
+        accepted_bytes: sender.offered.accepted_bytes,
+        refused: sender.offered.refused,
+    };
+    flow.last_probe = sender.samples.last().map(probe).unwrap_or_default();
+    flow.messages = times(measure, sender.messages.as_ref(), receiver.messages.as_ref());
+    flow.responses = times(measure, sender.responses.as_ref(), None);
+    flow.transfers = transfers(sender, receiver);
+}
+
+/// The result of a flow of which nothing is known but what its ends saw: wire rates are those of
+/// the hosts' devices, and what the receiver did not get is lost. There are no delays and no
+/// crossings.
+///
+/// Rates in the measured part are those of the samples that end in it.
+pub fn from_ends(
+    scenario: &Scenario,
+    flow: &Flow,
+    start: Duration,
+    sender: &AgentReport,
+    receiver: &AgentReport,
+) -> FlowResult {
+    let measure = &scenario.time.measure;
+    let mut result = FlowResult {
+        name: flow.name.clone(),
+        start,
+        stop: flow.stop,
+        forward: way(sender, receiver),
+        reverse: way(receiver, sender),
+        measured: window(measure, sender, receiver),
+        measured_reverse: window(measure, receiver, sender),
+        goodput_bytes: 0,
+        source: SourceStats::default(),
+        messages: None,
+        responses: None,
+        transfers: None,
+        crossings: Vec::new(),
+        series: Vec::new(),
+        last_probe: Probe::default(),
+    };
+    let mut begin = Duration::ZERO;
+    for (there, here) in sender.samples.iter().zip(&receiver.samples) {
+        let end = Duration::from_nanos(here.end_ns);
+        result.series.push(FlowSample {
+            end,
+            span: end - begin,
+            wire_bytes: here.wire_bytes,
+            sent: there.sent_packets,
+            delivered: here.wire_packets,
+            ..FlowSample::default()
+        });
+        begin = end;
+    }
+    both_ends(&mut result, measure, sender, receiver);
+    result
+}
+
+/// The whole run in one direction.
+fn way(from: &AgentReport, to: &AgentReport) -> PathCounts {
+    let sum =
+        |report: &AgentReport, of: fn(&AgentSample) -> u64| report.samples.iter().map(of).sum();
+    let sent: u64 = sum(from, |s| s.sent_packets);
+    let delivered: u64 = sum(to, |s| s.wire_packets);
+    PathCounts {
+        sent: Tally { packets: sent, bytes: sum(from, |s| s.sent_bytes) },
+        sent_data: sent,
+        delivered: Tally { packets: delivered, bytes: sum(to, |s| s.wire_bytes) },
+        delivered_data: delivered,
+        ..PathCounts::default()
+    }
+}
+
+/// The measured part of it.
+fn window(measure: &Measure, from: &AgentReport, to: &AgentReport) -> PathWindow {
+    let sent = Tally {
+        packets: sum(from, measure, |s| s.sent_packets),
+        bytes: sum(from, measure, |s| s.sent_bytes),
+    };
+    let delivered = Tally {
+        packets: sum(to, measure, |s| s.wire_packets),
+        bytes: sum(to, measure, |s| s.wire_bytes),
+    };
+    PathWindow {
+        span: measure.to - measure.from,
+        sent,
+        delivered,
+        dropped: sent.packets.saturating_sub(delivered.packets),
+        goodput_bytes: sum(to, measure, |s| s.app_bytes),
+        ..PathWindow::default()
+    }
+}
+
+/// Of the samples that end in the measured part.
+fn sum(report: &AgentReport, measure: &Measure, of: fn(&AgentSample) -> u64) -> u64 {
+    let (from, to) = (measure.from.as_nanos(), measure.to.as_nanos());
+    report.samples.iter().filter(|s| s.end_ns > from && s.end_ns <= to).map(of).sum()
+}
+
+fn probe(sample: &AgentSample) -> Probe {
+    Probe {
+        cwnd_packets: sample.cwnd_packets,
+        ssthresh_packets: sample.ssthresh_packets,
+        pipe_packets: None,
+        srtt: sample.srtt_ns.map(Duration::from_nanos),
+        rto: None,
+        x_bytes_per_sec: sample.x_bytes_per_sec,
+        loss_event_rate: sample.loss_event_rate,
+        congestion_events: sample.congestion_events,
+        timeouts: sample.timeouts,
+        retransmits: sample.retransmits,
+    }
+}
+
+/// What began at one end and what ended at one of them.
+fn times(
+    measure: &Measure,
+    sender: Option<&TimesReport>,
+    receiver: Option<&TimesReport>,
+) -> Option<Completions> {
+    let sender = sender?;
+    let done = receiver.map_or(&sender.done, |r| &r.done);
+    let inside = measure.from.as_nanos()..measure.to.as_nanos();
+    let times = done.iter().filter(|[at, _]| inside.contains(at));
+    let mut times: Vec<Duration> = times.map(|[_, took]| Duration::from_nanos(*took)).collect();
+    times.sort_unstable();
+    Some(Completions {
+        begun: sender.begun,
+        completed: done.len() as u64,
+        given_up: sender.given_up,
+        times,
+    })
+}
+
+/// Transfers, of which the ends are known for each other by the sender's port.
+fn transfers(sender: &AgentReport, receiver: &AgentReport) -> Option<Completions> {
+    let has_end = sender.connections.iter().any(|c| c.is_offered.is_some());
+    if !has_end {
+        return None;
+    }
+    let mut all = Completions::default();
+    for begun in &sender.connections {
+        all.begun += 1;
+        let end = receiver.connections.iter().find(|c| c.port == begun.port);
+        let Some(end) = end.filter(|_| begun.is_offered == Some(true)) else { continue };
+        let is_whole = end.bytes >= begun.bytes;
+        if !is_whole && !begun.is_closed {
+            continue;
+        }
+        let last = Instant::from_nanos(end.last_ns.unwrap_or(end.opened_ns));
+        all.completed += 1;
+        all.given_up += u64::from(!is_whole);
+        all.times.push(last.saturating_since(Instant::from_nanos(begun.opened_ns)));
+    }
+    all.times.sort_unstable();
+    Some(all)
+}

@@ -1,0 +1,102 @@
+//! What the kernel has.
+
+use udccp_lab::schema::{Flow, TcpOptions, TcpProfile};
+
+use crate::error::AgentError;
+
+/// The kernel's name of the congestion control of a TCP; `None` where Linux has none that fits.
+/// CUBIC is one in the kernel: today's (RFC 9438 with HyStart), whichever is asked for.
+pub fn kernel_congestion(protocol: &str) -> Option<&'static str> {
+    Some(match protocol {
+        "tcp/newreno" => "reno",
+        "tcp/bic" => "bic",
+        "tcp/cubic" | "tcp/cubic-rfc9438" => "cubic",
+        "tcp/highspeed" => "highspeed",
+        "tcp/htcp" => "htcp",
+        "tcp/hybla" => "hybla",
+        "tcp/illinois" => "illinois",
+        "tcp/lp" => "lp",
+        "tcp/scalable" => "scalable",
+        "tcp/vegas" => "vegas",
+        "tcp/veno" => "veno",
+        "tcp/westwood" => "westwood",
+        "tcp/yeah" => "yeah",
+        "tcp/bbr" => "bbr",
+        _ => return None,
+    })
+}
+
+/// The congestion controls that this kernel has ready, as it calls them.
+pub fn available_congestion() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Tries whether sockets may have this congestion control here.
+///
+/// # Errors
+/// What [`crate::serve`] would say.
+pub fn check_congestion(name: &str) -> Result<(), AgentError> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
+        .map_err(|source| AgentError::Io { what: "cannot open a TCP socket", source })?;
+    set_congestion(&socket, name)
+}
+
+pub(crate) fn set_congestion(socket: &socket2::Socket, name: &str) -> Result<(), AgentError> {
+    socket.set_tcp_congestion(name.as_bytes()).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOENT) => {
+            AgentError::NoCongestion { name: name.to_owned(), available: available_congestion() }
+        }
+        Some(libc::EPERM) => AgentError::CongestionDenied { name: name.to_owned() },
+        _ => AgentError::Io { what: "cannot choose a congestion control", source },
+    })
+}
+
+/// Whether this kernel has DCCP sockets.
+pub fn has_dccp() -> bool {
+    crate::line::linux::socket(core::net::Ipv4Addr::LOCALHOST.into()).is_ok()
+}
+
+/// What a scenario asks of a TCP flow and a kernel's socket does not take; each as a sentence.
+pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
+    let TcpOptions {
+        profile,
+        delayed_ack,
+        ack_counting,
+        window_reduction,
+        initial_window,
+        window_cut,
+        max_window,
+        min_rto,
+        ecn,
+        receive_buffer: _,
+        send_buffer: _,
+    } = &flow.tcp;
+    let keys = [
+        ("profile", *profile != TcpProfile::Modern),
+        ("delayed_ack", delayed_ack.is_some()),
+        ("ack_counting", ack_counting.is_some()),
+        ("window_reduction", window_reduction.is_some()),
+        ("initial_window", initial_window.is_some()),
+        ("window_cut", window_cut.is_some()),
+        ("max_window", max_window.is_some()),
+        ("min_rto", min_rto.is_some()),
+        ("ecn", ecn.is_some()),
+    ];
+    let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+    set.map(|(key, _)| format!("tcp.{key} is the kernel's own")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tcp_of_a_scenario_but_compound_is_in_linux() {
+        let tcp = udccp_lab::PROTOCOLS.iter().filter(|p| p.family == udccp_lab::Family::Tcp);
+        let absent: Vec<&str> =
+            tcp.map(|p| p.name).filter(|name| kernel_congestion(name).is_none()).collect();
+        assert_eq!(absent, ["tcp/compound"]);
+    }
+}

@@ -1,0 +1,347 @@
+//! The DCCP of a Linux kernel before 6.16.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+use bytes::Bytes;
+use nix::errno::Errno;
+use nix::poll::PollFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use udccp_base::{Duration, Instant, Message, Payload, Probe, SendOutcome};
+
+use super::connected::{self, State};
+use super::many::Many;
+use super::{BATCH, Delivered, Inbox, Interest, Line, Listen, PAUSE, SHORT_PAUSE};
+use crate::error::AgentError;
+use crate::sys::tfrc_info;
+
+/// Socket type of DCCP (`SOCK_DCCP`).
+const SOCK_DCCP: i32 = 6;
+/// Room for what bulk traffic has ready while nobody looks.
+const SEND_BUFFER: usize = 1 << 20;
+/// Messages that wait here for the kernel.
+const AHEAD: usize = BATCH;
+/// IPv4 header and what the kernel sets aside for its headers and options, at most.
+const HEADERS: u64 = 20 + 16 + 48;
+
+/// Room that the kernel's MPS does not leave for Changes of Ack Ratio and Sequence Window, which
+/// CCID 2 puts on data packets, and for their Confirms. A packet that becomes too long by them is
+/// counted as sent and dropped (`EMSGSIZE` inside of the kernel), and nothing leaves any more.
+const CHANGES: usize = 32;
+
+/// How sockets are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinuxSettings {
+    pub(crate) ccid: u8,
+    pub(crate) tx_queue: Option<u32>,
+    pub(crate) service: u32,
+    /// As much as goes, instead of messages at times of their own.
+    pub(crate) is_bulk: bool,
+    pub(crate) follows: bool,
+    pub(crate) packet_bytes: u64,
+}
+
+/// A socket, if the kernel has such.
+pub(crate) fn socket(address: IpAddr) -> Result<Socket, AgentError> {
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    Socket::new(domain, Type::from(SOCK_DCCP), Some(Protocol::DCCP))
+        .map_err(|source| AgentError::NoDccp { source })
+}
+
+impl LinuxSettings {
+    fn socket(self, local: SocketAddr) -> Result<Socket, AgentError> {
+        let io = |what| move |source| AgentError::Io { what, source };
+        let socket = socket(local.ip())?;
+        socket.set_nonblocking(true).map_err(io("cannot prepare a DCCP socket"))?;
+        socket.set_reuse_address(true).map_err(io("cannot prepare a DCCP socket"))?;
+        socket.set_dccp_ccid(self.ccid).map_err(io("the kernel's DCCP has not this CCID"))?;
+        socket.set_dccp_service(self.service.to_be()).map_err(io("cannot set a service code"))?;
+        if self.is_bulk {
+            let _ = socket.set_send_buffer_size(SEND_BUFFER);
+        }
+        // Without a bound of its own the queue is bounded by the send buffer.
+        let queue = if self.is_bulk { Some(0) } else { self.tx_queue };
+        if let Some(packets) = queue {
+            socket.set_dccp_qpolicy_txqlen(packets).map_err(io("cannot set the send queue"))?;
+        }
+        socket.bind(&local.into()).map_err(|e| AgentError::bind(local, e))?;
+        Ok(socket)
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Linux {
+    settings: LinuxSettings,
+    socket: Socket,
+    peer: SocketAddr,
+    accepted: bool,
+    hears: bool,
+    state: State,
+    /// The kernel took no more.
+    is_full: bool,
+    read_some: bool,
+    max_payload: usize,
+    queue: VecDeque<Payload>,
+    many: Many,
+    inbox: Inbox,
+    probe: Probe,
+    cut: u64,
+    faults: Vec<String>,
+}
+
+impl Linux {
+    /// The sender's end.
+    pub(crate) fn sender(
+        settings: LinuxSettings,
+        [local, remote]: [IpAddr; 2],
+        port: u16,
+        hears: bool,
+    ) -> Result<Self, AgentError> {
+        let socket = settings.socket(SocketAddr::new(local, 0))?;
+        Ok(Self::new(settings, socket, SocketAddr::new(remote, port), hears))
+    }
+
+    fn new(settings: LinuxSettings, socket: Socket, peer: SocketAddr, hears: bool) -> Self {
+        Self {
+            settings,
+            socket,
+            peer,
+            accepted: false,
+            hears,
+            state: State::Idle,
+            is_full: false,
+            read_some: false,
+            max_payload: (settings.packet_bytes.saturating_sub(HEADERS) as usize)
+                .saturating_sub(CHANGES)
+                .max(1),
+            queue: VecDeque::new(),
+            many: Many::new(),
+            inbox: Inbox::default(),
+            probe: Probe::default(),
+            cut: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    fn ask_mps(&mut self) {
+        if let Ok(mps) = self.socket.dccp_cur_mps() {
+            self.max_payload = (mps as usize).saturating_sub(CHANGES).max(1);
+        }
+    }
+
+    fn lost(&mut self, why: &str) {
+        self.faults.push(format!("the kernel's DCCP connection ended: {why}"));
+        self.state = State::Over;
+        self.queue.clear();
+    }
+
+    fn write(&mut self) {
+        self.is_full = false;
+        while !self.queue.is_empty() {
+            let count = self.queue.len().min(BATCH);
+            match self.many.send(self.socket.as_fd(), &self.queue) {
+                Ok(taken) => {
+                    self.queue.drain(..taken.min(count));
+                    if taken < count {
+                        self.is_full = true;
+                        return;
+                    }
+                }
+                Err(Errno::EAGAIN) => {
+                    self.is_full = true;
+                    return;
+                }
+                Err(Errno::EMSGSIZE) => self.cut_to_fit(),
+                Err(e) => return self.lost(e.desc()),
+            }
+        }
+    }
+
+    /// A packet is smaller than it was: zeros are cut, what has a mark is given up.
+    fn cut_to_fit(&mut self) {
+        let before = self.max_payload;
+        self.ask_mps();
+        let most = self.max_payload;
+        for payload in &mut self.queue {
+            if let Payload::Zeros(n) = payload
+                && *n as usize > most
+            {
+                *n = most as u32;
+                self.cut += 1;
+            }
+        }
+        self.queue.retain(|payload| payload.len() <= most);
+        if most >= before {
+            // It cannot be the size then; whatever it is, it goes with its message.
+            self.queue.pop_front();
+        }
+    }
+
+    fn read(&mut self) {
+        self.read_some = false;
+        loop {
+            let (inbox, follows) = (&mut self.inbox, self.settings.follows);
+            let mut ended = false;
+            let found = self.many.receive(self.socket.as_fd(), |length, head| {
+                inbox.bytes += length as u64;
+                ended |= length == 0;
+                if follows && length > 0 {
+                    inbox.marks.push_back(Bytes::copy_from_slice(head));
+                }
+            });
+            match found {
+                Ok(n) => {
+                    self.read_some |= n > 0;
+                    if ended {
+                        self.state = State::Over;
+                    }
+                    if n < BATCH || ended {
+                        return;
+                    }
+                }
+                Err(Errno::EAGAIN) => return,
+                Err(e) => return self.lost(e.desc()),
+            }
+        }
+    }
+}
+
+impl Line for Linux {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if self.accepted {
+            return Ok(());
+        }
+        self.state = State::Connecting;
+        connected::connect(&self.socket, self.peer)
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
+            self.state = State::Open;
+            self.ask_mps();
+        }
+        if self.state == State::Open {
+            self.write();
+            if self.hears && self.state == State::Open {
+                self.read();
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
+        match self.state {
+            State::Idle | State::Over => SendOutcome::Closed(message),
+            _ if self.queue.len() >= AHEAD || self.is_full => SendOutcome::Full(message),
+            _ => {
+                self.queue.push_back(message.payload);
+                SendOutcome::Accepted
+            }
+        }
+    }
+
+    fn is_writable(&self) -> bool {
+        self.state == State::Open && !self.is_full && self.queue.len() < AHEAD
+    }
+
+    fn close(&mut self, _now: Instant) {
+        // What the kernel has queued is dropped by its close, unless it may linger for it.
+        let _ = self.socket.set_linger(None);
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        self.state = State::Over;
+    }
+
+    fn poll_delivered(&mut self) -> Option<Delivered> {
+        self.inbox.take()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state == State::Over
+    }
+
+    fn max_payload(&self) -> usize {
+        self.max_payload
+    }
+
+    fn probe(&mut self) -> Probe {
+        if self.settings.ccid == 3
+            && !self.accepted
+            && self.state == State::Open
+            && let Ok(info) = tfrc_info(&self.socket)
+        {
+            self.probe = Probe {
+                srtt: (info.rtt > 0).then(|| Duration::from_micros(info.rtt.into())),
+                rto: Some(Duration::from_micros(info.rto.into())),
+                x_bytes_per_sec: Some(info.x as f64 / 64.0),
+                loss_event_rate: Some(f64::from(info.p) / 1e6),
+                ..Probe::default()
+            };
+        }
+        self.probe
+    }
+
+    fn interest(&self) -> Interest<'_> {
+        let socket = |flags| Interest { socket: Some((self.socket.as_fd(), flags)), within: None };
+        match self.state {
+            State::Idle | State::Over => Interest::default(),
+            State::Connecting => socket(PollFlags::POLLOUT),
+            // The kernel calls a socket writable whose queue is full: only time tells.
+            State::Open if !self.queue.is_empty() || self.is_full => {
+                let pause = if self.settings.is_bulk { PAUSE } else { SHORT_PAUSE };
+                Interest { socket: None, within: Some(pause) }
+            }
+            State::Open if self.hears && self.read_some && !self.settings.follows => {
+                Interest { socket: None, within: Some(PAUSE) }
+            }
+            State::Open if self.hears => socket(PollFlags::POLLIN),
+            State::Open => Interest::default(),
+        }
+    }
+
+    fn port(&self) -> u16 {
+        if self.accepted {
+            return self.peer.port();
+        }
+        connected::local_port(&self.socket)
+    }
+
+    fn take_faults(&mut self) -> Vec<String> {
+        if self.cut > 0 {
+            let cut = std::mem::take(&mut self.cut);
+            self.faults.push(format!("{cut} messages were cut to the kernel's packet size"));
+        }
+        std::mem::take(&mut self.faults)
+    }
+}
+
+/// A socket that waits for connections.
+pub(crate) struct LinuxListener {
+    socket: Socket,
+    settings: LinuxSettings,
+}
+
+impl LinuxListener {
+    pub(crate) fn bind(settings: LinuxSettings, local: SocketAddr) -> Result<Self, AgentError> {
+        let socket = settings.socket(local)?;
+        socket.listen(1024).map_err(|e| AgentError::bind(local, e))?;
+        Ok(Self { socket, settings })
+    }
+}
+
+impl Listen for LinuxListener {
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
+        let what = ["cannot accept a DCCP connection", "cannot prepare a DCCP socket"];
+        let Some((socket, peer)) = connected::accept(&self.socket, what)? else { return Ok(None) };
+        let mut line = Linux::new(self.settings, socket, peer, true);
+        line.accepted = true;
+        line.state = State::Open;
+        line.ask_mps();
+        Ok(Some(Box::new(line)))
+    }
+
+    fn interest(&self) -> Interest<'_> {
+        Interest { socket: Some((self.socket.as_fd(), PollFlags::POLLIN)), within: None }
+    }
+}

@@ -1,0 +1,367 @@
+//! The kernel's TCP.
+
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+use nix::poll::PollFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use udccp_base::{Duration, Instant, Message, Probe, SendOutcome};
+
+use super::connected::{self, State};
+use super::stream::{Cutter, Outgoing, SizeOf};
+use super::{Delivered, Inbox, Interest, Line, Listen, PAUSE};
+use crate::error::AgentError;
+use crate::kernel::set_congestion;
+use crate::sys::{set_receive_low_water, tcp_info};
+
+/// What may wait here for room in the kernel's buffer.
+const AHEAD: u64 = 128 << 10;
+/// What is offered at once where nothing is followed.
+const CHUNK: usize = 64 << 10;
+/// What is read at once.
+const READ: usize = 256 << 10;
+/// Unread data below this do not keep the kernel from acknowledging at once: it takes them for
+/// what its reader waits for, and not for a reader that is late. A default receive buffer holds
+/// twice as much.
+const LOW_WATER: i32 = 64 << 10;
+/// IP and TCP headers without options (RFC 9293 section 3.7.1).
+const HEADERS_V4: u64 = 40;
+const HEADERS_V6: u64 = 60;
+
+/// How TCP sockets are made.
+#[derive(Clone, Debug)]
+pub(crate) struct TcpSettings {
+    pub(crate) congestion: String,
+    pub(crate) send_buffer: Option<u64>,
+    pub(crate) receive_buffer: Option<u64>,
+    pub(crate) packet_bytes: u64,
+    /// Data do not wait to be read.
+    pub(crate) prompt: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    socket: Socket,
+    peer: SocketAddr,
+    state: State,
+    out: Outgoing,
+    /// Of a flow whose messages are followed.
+    cutter: Option<Cutter>,
+    follows: bool,
+    /// This end reads.
+    hears: bool,
+    /// This is the passive end.
+    accepted: bool,
+    prompt: bool,
+    closing: bool,
+    inbox: Inbox,
+    buffer: Vec<u8>,
+    probe: Probe,
+    faults: Vec<String>,
+}
+
+impl TcpSettings {
+    /// A socket with everything that has to be set before it connects or listens.
+    fn socket(&self, local: SocketAddr, faults: &mut Vec<String>) -> Result<Socket, AgentError> {
+        let io = |what| move |source| AgentError::Io { what, source };
+        let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))
+            .map_err(io("cannot open a TCP socket"))?;
+        socket.set_nonblocking(true).map_err(io("cannot prepare a TCP socket"))?;
+        socket.set_reuse_address(true).map_err(io("cannot prepare a TCP socket"))?;
+        set_congestion(&socket, &self.congestion)?;
+        if let Some(bytes) = self.send_buffer {
+            let granted = |s: &Socket| s.send_buffer_size();
+            buffer(&socket, "send", bytes, Socket::set_send_buffer_size, granted, faults);
+        }
+        if let Some(bytes) = self.receive_buffer {
+            let granted = |s: &Socket| s.recv_buffer_size();
+            buffer(&socket, "receive", bytes, Socket::set_recv_buffer_size, granted, faults);
+        }
+        let headers = if local.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
+        // Larger ones than the option takes are those of the device.
+        if let Ok(mss) = u16::try_from(self.packet_bytes.saturating_sub(headers))
+            && mss <= 32_767
+            && socket.set_tcp_mss(mss.into()).is_err()
+        {
+            faults.push(format!("the kernel does not take segments of {mss} bytes"));
+        }
+        socket.bind(&local.into()).map_err(|e| AgentError::bind(local, e))?;
+        Ok(socket)
+    }
+}
+
+/// Sets a buffer; the kernel doubles what is asked for, and says so.
+fn buffer(
+    socket: &Socket,
+    which: &str,
+    bytes: u64,
+    set: impl Fn(&Socket, usize) -> std::io::Result<()>,
+    granted: impl Fn(&Socket) -> std::io::Result<usize>,
+    faults: &mut Vec<String>,
+) {
+    let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(i32::MAX as usize / 2);
+    let _ = set(socket, wanted);
+    let got = granted(socket).unwrap_or(0) / 2;
+    if got < wanted {
+        let sysctl = if which == "send" { "net.core.wmem_max" } else { "net.core.rmem_max" };
+        faults.push(format!(
+            "the kernel allows a {which} buffer of {got} bytes, not {wanted} ({sysctl})"
+        ));
+    }
+}
+
+impl Tcp {
+    /// The sender's end, bound to its address. `size_of` is given where responses are followed,
+    /// `follows` says whether messages are.
+    pub(crate) fn sender(
+        settings: &TcpSettings,
+        [local, remote]: [IpAddr; 2],
+        port: u16,
+        follows: bool,
+        size_of: Option<SizeOf>,
+    ) -> Result<Self, AgentError> {
+        let mut faults = Vec::new();
+        let socket = settings.socket(SocketAddr::new(local, 0), &mut faults)?;
+        let peer = SocketAddr::new(remote, port);
+        let hears = size_of.is_some();
+        let mut line = Self::new(socket, peer, State::Idle, follows, size_of, hears);
+        line.faults = faults;
+        line.prompt = settings.prompt;
+        Ok(line)
+    }
+
+    fn new(
+        socket: Socket,
+        peer: SocketAddr,
+        state: State,
+        follows: bool,
+        size_of: Option<SizeOf>,
+        hears: bool,
+    ) -> Self {
+        Self {
+            socket,
+            peer,
+            state,
+            out: Outgoing::default(),
+            cutter: size_of.map(Cutter::new),
+            follows,
+            hears,
+            accepted: false,
+            prompt: false,
+            closing: false,
+            inbox: Inbox::default(),
+            buffer: if hears { vec![0; READ] } else { Vec::new() },
+            probe: Probe::default(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Whether data may wait for a while before they are read.
+    fn may_pause(&self) -> bool {
+        self.accepted && self.hears && !self.follows && !self.prompt
+    }
+
+    fn lost(&mut self, source: &std::io::Error) {
+        self.faults.push(format!("the TCP connection ended: {source}"));
+        self.state = State::Over;
+    }
+
+    fn write(&mut self) {
+        while self.out.len() > 0 {
+            let slices = self.out.slices();
+            let offered: usize = slices.iter().map(|s| s.len()).sum();
+            match self.socket.send_vectored_with_flags(&slices, libc::MSG_NOSIGNAL) {
+                Ok(taken) => {
+                    self.out.advance(taken);
+                    if taken < offered {
+                        return;
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) => return self.lost(&e),
+            }
+        }
+        if self.closing {
+            let _ = self.socket.shutdown(std::net::Shutdown::Write);
+            self.closing = false;
+        }
+    }
+
+    fn read(&mut self) {
+        loop {
+            match (&self.socket).read(&mut self.buffer) {
+                Ok(0) => {
+                    self.state = State::Over;
+                    return;
+                }
+                Ok(n) => {
+                    self.inbox.bytes += n as u64;
+                    if let Some(cutter) = &mut self.cutter {
+                        let marks = &mut self.inbox.marks;
+                        cutter.take(&self.buffer[..n], |mark| marks.push_back(mark));
+                    }
+                    if n < self.buffer.len() {
+                        return;
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) => return self.lost(&e),
+            }
+        }
+    }
+}
+
+impl Line for Tcp {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        self.state = State::Connecting;
+        connected::connect(&self.socket, self.peer)
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
+            self.state = State::Open;
+        }
+        if self.state == State::Open {
+            self.write();
+            if self.hears && self.state == State::Open {
+                self.read();
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
+        match self.state {
+            State::Idle | State::Over => SendOutcome::Closed(message),
+            State::Connecting | State::Open if !self.is_writable() => SendOutcome::Full(message),
+            State::Connecting | State::Open => {
+                self.out.push(message.payload);
+                SendOutcome::Accepted
+            }
+        }
+    }
+
+    fn is_writable(&self) -> bool {
+        let room = if self.follows { self.out.len() == 0 } else { self.out.len() < AHEAD };
+        self.state == State::Open && !self.closing && room
+    }
+
+    fn close(&mut self, _now: Instant) {
+        self.closing = true;
+        if self.state == State::Idle {
+            self.state = State::Over;
+        }
+    }
+
+    fn poll_delivered(&mut self) -> Option<Delivered> {
+        self.inbox.take()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state == State::Over
+    }
+
+    fn max_payload(&self) -> usize {
+        // A followed message is one piece, so that it begins with its mark and nothing else does.
+        if self.follows { i32::MAX as usize } else { CHUNK }
+    }
+
+    fn probe(&mut self) -> Probe {
+        if self.state != State::Open || self.accepted {
+            return self.probe;
+        }
+        if let Ok(info) = tcp_info(&self.socket) {
+            let known = info.tcpi_rtt > 0;
+            let infinite = info.tcpi_snd_ssthresh >= i32::MAX as u32;
+            self.probe = Probe {
+                cwnd_packets: Some(f64::from(info.tcpi_snd_cwnd)),
+                ssthresh_packets: (!infinite).then(|| f64::from(info.tcpi_snd_ssthresh)),
+                srtt: known.then(|| Duration::from_micros(info.tcpi_rtt.into())),
+                rto: Some(Duration::from_micros(info.tcpi_rto.into())),
+                retransmits: info.tcpi_total_retrans.into(),
+                ..Probe::default()
+            };
+        }
+        self.probe
+    }
+
+    fn interest(&self) -> Interest<'_> {
+        let mut flags = PollFlags::empty();
+        match self.state {
+            State::Idle | State::Over => return Interest::default(),
+            State::Connecting => flags |= PollFlags::POLLOUT,
+            State::Open => {
+                if self.out.len() > 0 {
+                    flags |= PollFlags::POLLOUT;
+                }
+                if self.may_pause() && self.out.len() == 0 {
+                    return Interest { socket: None, within: Some(PAUSE) };
+                }
+                if self.hears {
+                    flags |= PollFlags::POLLIN;
+                }
+            }
+        }
+        // Without a wish an error would be told again and again, and nobody would look.
+        let wanted = !flags.is_empty();
+        Interest { socket: wanted.then(|| (self.socket.as_fd(), flags)), within: None }
+    }
+
+    fn port(&self) -> u16 {
+        if self.accepted {
+            return self.peer.port();
+        }
+        connected::local_port(&self.socket)
+    }
+
+    fn take_faults(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.faults)
+    }
+}
+
+/// A socket that waits for connections.
+pub(crate) struct TcpListener {
+    socket: Socket,
+    follows: bool,
+    /// Where messages end in what arrives, for each connection anew.
+    size_of: Option<Box<dyn Fn() -> SizeOf>>,
+    prompt: bool,
+    faults: Vec<String>,
+}
+
+impl TcpListener {
+    pub(crate) fn bind(
+        settings: &TcpSettings,
+        local: SocketAddr,
+        follows: bool,
+        size_of: Option<Box<dyn Fn() -> SizeOf>>,
+    ) -> Result<Self, AgentError> {
+        let mut faults = Vec::new();
+        let socket = settings.socket(local, &mut faults)?;
+        socket.listen(1024).map_err(|e| AgentError::bind(local, e))?;
+        Ok(Self { socket, follows, size_of, prompt: settings.prompt, faults })
+    }
+}
+
+impl Listen for TcpListener {
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
+        let what = ["cannot accept a TCP connection", "cannot prepare a TCP socket"];
+        let Some((socket, peer)) = connected::accept(&self.socket, what)? else { return Ok(None) };
+        let size_of = self.size_of.as_ref().map(|make| make());
+        let mut line = Tcp::new(socket, peer, State::Open, self.follows, size_of, true);
+        line.faults = std::mem::take(&mut self.faults);
+        line.accepted = true;
+        if line.may_pause() {
+            set_receive_low_water(&line.socket, LOW_WATER)
+                .map_err(|source| AgentError::Io { what: what[1], source })?;
+        }
+        line.prompt = self.prompt;
+        Ok(Some(Box::new(line)))
+    }
+
+    fn interest(&self) -> Interest<'_> {
+        Interest { socket: Some((self.socket.as_fd(), PollFlags::POLLIN)), within: None }
+    }
+}

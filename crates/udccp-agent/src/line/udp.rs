@@ -1,0 +1,206 @@
+//! The kernel's UDP.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+use bytes::Bytes;
+use nix::errno::Errno;
+use nix::poll::PollFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use udccp_base::{Instant, Message, Payload, Probe, SendOutcome};
+
+use super::many::Many;
+use super::{BATCH, Delivered, Inbox, Interest, Line, Listen, PAUSE};
+use crate::error::AgentError;
+
+/// IP and UDP headers.
+const HEADERS_V4: u64 = 28;
+const HEADERS_V6: u64 = 48;
+/// What the kernel may keep for a receiver that pauses.
+const RECEIVE_BUFFER: usize = 8 << 20;
+
+/// A pair of ports.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    socket: Socket,
+    peer: Option<SocketAddr>,
+    max_payload: usize,
+    follows: bool,
+    is_open: bool,
+    read_some: bool,
+    queue: VecDeque<Payload>,
+    many: Many,
+    inbox: Inbox,
+    /// Messages that the kernel would not have, by its reason.
+    refused: Option<(u64, Errno)>,
+}
+
+impl Udp {
+    fn bound(local: SocketAddr, packet_bytes: u64, follows: bool) -> Result<Self, AgentError> {
+        let io = |what| move |source| AgentError::Io { what, source };
+        let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
+            .map_err(io("cannot open a UDP socket"))?;
+        socket.set_nonblocking(true).map_err(io("cannot prepare a UDP socket"))?;
+        // What is allowed is less; it is enough for most.
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+        socket.bind(&local.into()).map_err(|e| AgentError::bind(local, e))?;
+        let headers = if local.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
+        Ok(Self {
+            socket,
+            peer: None,
+            max_payload: packet_bytes.saturating_sub(headers).clamp(1, 65_507) as usize,
+            follows,
+            is_open: false,
+            read_some: false,
+            queue: VecDeque::new(),
+            many: Many::new(),
+            inbox: Inbox::default(),
+            refused: None,
+        })
+    }
+
+    /// The sender's end.
+    pub(crate) fn sender(
+        [local, remote]: [IpAddr; 2],
+        port: u16,
+        packet_bytes: u64,
+        follows: bool,
+    ) -> Result<Self, AgentError> {
+        let mut line = Self::bound(SocketAddr::new(local, 0), packet_bytes, follows)?;
+        line.peer = Some(SocketAddr::new(remote, port));
+        Ok(line)
+    }
+
+    fn write(&mut self) {
+        while !self.queue.is_empty() {
+            let taken = match self.many.send(self.socket.as_fd(), &self.queue) {
+                Ok(taken) => taken.max(1),
+                // Nobody holds UDP back: what finds no room is lost, as in a full queue.
+                Err(reason) => {
+                    let (count, _) = self.refused.unwrap_or((0, reason));
+                    self.refused = Some((count + 1, reason));
+                    1
+                }
+            };
+            self.queue.drain(..taken.min(self.queue.len()));
+        }
+    }
+
+    fn read(&mut self) {
+        self.read_some = false;
+        loop {
+            let (inbox, follows) = (&mut self.inbox, self.follows);
+            let found = self.many.receive(self.socket.as_fd(), |length, head| {
+                inbox.bytes += length as u64;
+                if follows {
+                    inbox.marks.push_back(Bytes::copy_from_slice(head));
+                }
+            });
+            match found {
+                Ok(n) => {
+                    self.read_some |= n > 0;
+                    if n < BATCH {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Line for Udp {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if let Some(peer) = self.peer {
+            self.socket.connect(&peer.into()).map_err(|e| AgentError::connect(peer, e))?;
+            self.is_open = true;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        match self.peer {
+            Some(_) => self.write(),
+            None => self.read(),
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
+        if !self.is_open {
+            return SendOutcome::Closed(message);
+        }
+        self.queue.push_back(message.payload);
+        SendOutcome::Accepted
+    }
+
+    fn is_writable(&self) -> bool {
+        self.is_open
+    }
+
+    fn close(&mut self, _now: Instant) {
+        self.is_open = false;
+    }
+
+    fn poll_delivered(&mut self) -> Option<Delivered> {
+        self.inbox.take()
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn max_payload(&self) -> usize {
+        self.max_payload
+    }
+
+    fn probe(&mut self) -> Probe {
+        Probe::default()
+    }
+
+    fn interest(&self) -> Interest<'_> {
+        if self.peer.is_some() {
+            return Interest::default();
+        }
+        if self.read_some && !self.follows {
+            return Interest { socket: None, within: Some(PAUSE) };
+        }
+        Interest { socket: Some((self.socket.as_fd(), PollFlags::POLLIN)), within: None }
+    }
+
+    fn port(&self) -> u16 {
+        0
+    }
+
+    fn take_faults(&mut self) -> Vec<String> {
+        let refused = self.refused.take();
+        refused
+            .map(|(n, why)| format!("the kernel would not send {n} UDP datagrams: {}", why.desc()))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// The receiver's end, which is there from the beginning.
+pub(crate) struct UdpListener(Option<Udp>);
+
+impl UdpListener {
+    pub(crate) fn bind(
+        local: SocketAddr,
+        packet_bytes: u64,
+        follows: bool,
+    ) -> Result<Self, AgentError> {
+        Udp::bound(local, packet_bytes, follows).map(|line| Self(Some(line)))
+    }
+}
+
+impl Listen for UdpListener {
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
+        Ok(self.0.take().map(|line| Box::new(line) as Box<dyn Line>))
+    }
+
+    fn interest(&self) -> Interest<'_> {
+        Interest::default()
+    }
+}

@@ -1,0 +1,138 @@
+//! Playing one end of one flow.
+
+mod lane;
+mod make;
+mod sample;
+
+use nix::poll::{PollFd, ppoll};
+use nix::sys::time::TimeSpec;
+use udccp_base::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::error::AgentError;
+use crate::line::{Interest, Listen};
+use crate::report::{AgentReport, OfferedReport};
+use crate::spec::{AgentProtocol, AgentSpec, DccpStack, Role};
+use lane::Lane;
+use make::Maker;
+use sample::Sampler;
+
+/// Everything bound, nothing begun.
+pub(crate) struct Play {
+    spec: AgentSpec,
+    listener: Option<Box<dyn Listen>>,
+    maker: Maker,
+    lanes: Vec<Lane>,
+}
+
+impl Play {
+    /// Binds the sockets of this end.
+    ///
+    /// # Errors
+    /// What the system or the kernel does not have, or does not allow.
+    pub(crate) fn prepare(spec: AgentSpec) -> Result<Self, AgentError> {
+        let mut maker = Maker::new(&spec)?;
+        let (mut listener, mut lanes) = (None, Vec::new());
+        match spec.role {
+            Role::Receiver => listener = Some(maker.listener()?),
+            Role::Sender => lanes = maker.senders()?,
+        }
+        Ok(Self { spec, listener, maker, lanes })
+    }
+
+    /// Plays until the end of the run.
+    ///
+    /// # Errors
+    /// A connection that cannot be made. One that is lost later is noted in the report.
+    pub(crate) fn run(mut self, clock: Clock) -> Result<AgentReport, AgentError> {
+        let before = clock.before_zero();
+        if !before.is_zero() {
+            wait_for(&mut [], before)?;
+        }
+        let end = Instant::from_nanos(self.spec.duration_ns);
+        let mut sampler = Sampler::new(&self.spec);
+        loop {
+            let now = clock.now();
+            self.accept(now)?;
+            let mut taken = false;
+            for lane in &mut self.lanes {
+                taken |= lane.turn(now, &mut self.maker)?;
+            }
+            while sampler.due() <= now {
+                sampler.take(&mut self.lanes);
+            }
+            if now >= end {
+                return Ok(self.report(sampler));
+            }
+            if !taken {
+                self.wait(now, sampler.due())?;
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Instant) -> Result<(), AgentError> {
+        if let Some(listener) = &mut self.listener {
+            while let Some(line) = listener.accept(now)? {
+                self.lanes.push(Lane::accepted(now, line, self.maker.ear()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a socket, or for the first of all times.
+    fn wait(&self, now: Instant, sample: Instant) -> Result<(), AgentError> {
+        let mut until = self.lanes.iter().map(Lane::poll_timeout).fold(sample, Instant::min);
+        let mut fds = Vec::new();
+        let listening = self.listener.as_ref().map(|l| l.interest());
+        let interests = self.lanes.iter().map(Lane::interest).chain(listening);
+        for Interest { socket, within } in interests {
+            fds.extend(socket.map(|(fd, flags)| PollFd::new(fd, flags)));
+            until = within.map_or(until, |within| until.min(now + within));
+        }
+        wait_for(&mut fds, until.saturating_since(now))
+    }
+
+    fn report(mut self, sampler: Sampler) -> AgentReport {
+        let mut report = AgentReport {
+            flow: self.spec.flow.clone(),
+            role: self.spec.role,
+            samples: Vec::new(),
+            app_bytes_out: 0,
+            app_bytes_in: 0,
+            offered: OfferedReport::default(),
+            messages: None,
+            responses: None,
+            connections: Vec::new(),
+            unknown: unknown(&self.spec.protocol),
+            faults: Vec::new(),
+        };
+        for lane in &mut self.lanes {
+            lane.add_to(&mut report);
+        }
+        sampler.add_to(&mut report);
+        report.faults.sort();
+        report.faults.dedup();
+        report
+    }
+}
+
+/// Values of samples that a protocol does not tell.
+fn unknown(protocol: &AgentProtocol) -> Vec<String> {
+    let names: &[&str] = match protocol {
+        AgentProtocol::Tcp { .. } | AgentProtocol::Dccp { stack: DccpStack::Ours { .. } } => &[],
+        AgentProtocol::Udp => &["cwnd_packets", "srtt_ns"],
+        AgentProtocol::Dccp { stack: DccpStack::Linux { ccid: 3, .. } } => {
+            &["cwnd_packets", "timeouts", "congestion_events"]
+        }
+        AgentProtocol::Dccp { .. } => &["cwnd_packets", "srtt_ns", "timeouts", "congestion_events"],
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// Waits for one of these, for at most this time.
+fn wait_for(fds: &mut [PollFd<'_>], time: Duration) -> Result<(), AgentError> {
+    match ppoll(fds, Some(TimeSpec::from_duration(time.to_std())), None) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(e) => Err(AgentError::Io { what: "cannot wait for sockets", source: e.into() }),
+    }
+}

@@ -1,0 +1,96 @@
+//! What is looked at every so often.
+
+use udccp_base::{Duration, Instant, Probe};
+
+use super::lane::Lane;
+use crate::device::{Device, TcpCounters, Traffic};
+use crate::report::{AgentReport, AgentSample};
+use crate::spec::{AgentProtocol, AgentSpec};
+
+/// Samples of a run.
+pub(super) struct Sampler {
+    every: Duration,
+    end: Instant,
+    due: Instant,
+    device: Option<Device>,
+    seen: Traffic,
+    /// Counters of the host's TCP at the start, where it plays.
+    tcp: Option<TcpCounters>,
+    samples: Vec<AgentSample>,
+}
+
+impl Sampler {
+    pub(super) fn new(spec: &AgentSpec) -> Self {
+        let device = Device::of(spec.local);
+        let every = Duration::from_nanos(spec.every_ns);
+        let end = Instant::from_nanos(spec.duration_ns);
+        let is_tcp = matches!(spec.protocol, AgentProtocol::Tcp { .. });
+        Self {
+            every,
+            end,
+            due: (Instant::ZERO + every).min(end),
+            seen: device.as_ref().map(Device::traffic).unwrap_or_default(),
+            device,
+            tcp: is_tcp.then(TcpCounters::read),
+            samples: Vec::new(),
+        }
+    }
+
+    /// When to look next; never after the end.
+    pub(super) const fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Looks at everything.
+    pub(super) fn take(&mut self, lanes: &mut [Lane]) {
+        let traffic = self.device.as_ref().map(Device::traffic).unwrap_or_default();
+        let went = traffic.since(self.seen);
+        self.seen = traffic;
+        let probe = probe(lanes);
+        let mut sample = AgentSample {
+            end_ns: self.due.as_nanos(),
+            app_bytes: lanes.iter_mut().map(|l| std::mem::take(&mut l.fresh_bytes)).sum(),
+            wire_bytes: went.in_bytes,
+            wire_packets: went.in_packets,
+            sent_bytes: went.out_bytes,
+            sent_packets: went.out_packets,
+            cwnd_packets: probe.cwnd_packets,
+            ssthresh_packets: probe.ssthresh_packets,
+            srtt_ns: probe.srtt.map(Duration::as_nanos),
+            x_bytes_per_sec: probe.x_bytes_per_sec,
+            loss_event_rate: probe.loss_event_rate,
+            retransmits: probe.retransmits,
+            timeouts: probe.timeouts,
+            congestion_events: probe.congestion_events,
+        };
+        if let Some(begun) = self.tcp {
+            let now = TcpCounters::read();
+            sample.timeouts = now.timeouts.saturating_sub(begun.timeouts);
+            sample.congestion_events = now.recoveries.saturating_sub(begun.recoveries);
+        }
+        self.samples.push(sample);
+        self.due =
+            if self.due >= self.end { Instant::MAX } else { (self.due + self.every).min(self.end) };
+    }
+
+    pub(super) fn add_to(self, report: &mut AgentReport) {
+        report.samples = self.samples;
+        if self.device.is_none() {
+            report.faults.push("no network device has this host's address".to_owned());
+        }
+    }
+}
+
+/// The state of the one connection; of several only what adds up.
+fn probe(lanes: &mut [Lane]) -> Probe {
+    if let [lane] = lanes {
+        return lane.probe().unwrap_or_default();
+    }
+    let mut all = Probe::default();
+    for probe in lanes.iter_mut().filter_map(Lane::probe) {
+        all.congestion_events += probe.congestion_events;
+        all.timeouts += probe.timeouts;
+        all.retransmits += probe.retransmits;
+    }
+    all
+}

@@ -1,0 +1,84 @@
+//! The agent's side of the lines.
+
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{Receiver, channel};
+
+use crate::clock::Clock;
+use crate::error::AgentError;
+use crate::play::Play;
+use crate::report::{Event, Order};
+use crate::spec::AgentSpec;
+
+/// Plays one end of one flow: reads its orders from `input`, and writes what it has to say to
+/// `output`. `orphaned` is called where `input` ends before the report is out; it should end the
+/// process.
+///
+/// # Errors
+/// What could not be done; it has been written to `output` already.
+pub fn serve(
+    input: impl BufRead + Send + 'static,
+    mut output: impl Write,
+    orphaned: impl FnOnce() + Send + 'static,
+) -> Result<(), AgentError> {
+    let result = play(input, &mut output, orphaned);
+    if let Err(error) = &result {
+        let event = Event::Error {
+            kind: error.kind().to_owned(),
+            message: error.to_string(),
+            hint: error.hint(),
+        };
+        say(&mut output, &event)?;
+    }
+    result
+}
+
+fn play(
+    mut input: impl BufRead + Send + 'static,
+    output: &mut impl Write,
+    orphaned: impl FnOnce() + Send + 'static,
+) -> Result<(), AgentError> {
+    let mut line = String::new();
+    let read = |source| AgentError::Io { what: "cannot read orders", source };
+    if input.read_line(&mut line).map_err(read)? == 0 {
+        return Err(AgentError::Spec { why: "there are none on standard input".to_owned() });
+    }
+    let spec = AgentSpec::parse(&line)?;
+    let play = Play::prepare(spec)?;
+    say(output, &Event::Ready)?;
+    let orders = listen(input, orphaned)?;
+    let Order::Go { t0_ns } = orders.recv().map_err(|_| AgentError::Orphaned)??;
+    let report = play.run(Clock { t0_ns })?;
+    say(output, &Event::Report(Box::new(report)))
+}
+
+/// Reads the one order in a thread of its own, which then waits for the end of the input.
+fn listen(
+    mut input: impl BufRead + Send + 'static,
+    orphaned: impl FnOnce() + Send + 'static,
+) -> Result<Receiver<Result<Order, AgentError>>, AgentError> {
+    let (tell, orders) = channel();
+    let hear = move || {
+        let mut line = String::new();
+        if matches!(input.read_line(&mut line), Ok(n) if n > 0) {
+            let order = serde_json::from_str(&line);
+            let _ = tell.send(order.map_err(|e| AgentError::Spec { why: e.to_string() }));
+            line.clear();
+            while matches!(input.read_line(&mut line), Ok(n) if n > 0) {
+                line.clear();
+            }
+        }
+        drop(tell);
+        orphaned();
+    };
+    std::thread::Builder::new()
+        .name("orders".to_owned())
+        .spawn(hear)
+        .map_err(|source| AgentError::Io { what: "cannot start a thread", source })?;
+    Ok(orders)
+}
+
+fn say(output: &mut impl Write, event: &Event) -> Result<(), AgentError> {
+    let failed = |source| AgentError::Io { what: "cannot write to standard output", source };
+    let line = serde_json::to_string(event).map_err(|e| failed(e.into()))?;
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(failed)
+}

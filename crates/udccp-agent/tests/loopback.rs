@@ -1,0 +1,360 @@
+//! Both ends of a flow on the loopback device, each told by lines what to play.
+
+#![expect(clippy::print_stderr, reason = "a test that skips says so")]
+
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write, pipe};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::thread::JoinHandle;
+
+use udccp_agent::{
+    AgentProtocol, AgentReport, AgentSpec, DccpStack, DccpTransport, Event, Order, Role, SCHEMA,
+    has_dccp, monotonic_ns, serve,
+};
+use udccp_base::{DataRate, DataSize, Duration};
+use udccp_lab::schema::{CodecName, Drawn, Silence, Traffic};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// An agent in a thread.
+struct Agent {
+    orders: PipeWriter,
+    said: BufReader<PipeReader>,
+    _thread: JoinHandle<()>,
+}
+
+impl Agent {
+    fn start(spec: &AgentSpec) -> Self {
+        let ((input, orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
+        let play = move || {
+            let _ = serve(BufReader::new(input), output, || {});
+        };
+        #[expect(clippy::disallowed_methods, reason = "a process in the test's place")]
+        let thread = std::thread::spawn(play);
+        let mut agent = Self { orders, said: BufReader::new(said), _thread: thread };
+        writeln!(agent.orders, "{}", serde_json::to_string(spec).unwrap()).unwrap();
+        agent
+    }
+
+    fn says(&mut self) -> Event {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
+    }
+
+    fn go(&mut self, t0_ns: u64) {
+        writeln!(self.orders, "{}", serde_json::to_string(&Order::Go { t0_ns }).unwrap()).unwrap();
+    }
+}
+
+/// Plays both ends for a second and a half; the sender closes after one.
+fn play(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
+    let specs = specs(protocol, traffic);
+    let [mut sender, mut receiver] = specs.each_ref().map(Agent::start);
+    assert_eq!(receiver.says(), Event::Ready);
+    assert_eq!(sender.says(), Event::Ready);
+    let t0_ns = monotonic_ns() + SECOND / 20;
+    for agent in [&mut receiver, &mut sender] {
+        agent.go(t0_ns);
+    }
+    [sender, receiver].map(|mut agent| match agent.says() {
+        Event::Report(report) => *report,
+        other => panic!("{other:?}"),
+    })
+}
+
+fn specs(protocol: AgentProtocol, traffic: Traffic) -> [AgentSpec; 2] {
+    let (local, remote) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
+    let port = free_port(remote.into());
+    let protocol = match protocol {
+        AgentProtocol::Dccp {
+            stack:
+                DccpStack::Ours {
+                    transport: DccpTransport::UdpEncap { .. },
+                    protocol,
+                    options,
+                    offload,
+                },
+        } => {
+            let transport = DccpTransport::UdpEncap { port };
+            let stack = DccpStack::Ours { transport, protocol, options, offload };
+            AgentProtocol::Dccp { stack }
+        }
+        other => other,
+    };
+    let sender = AgentSpec {
+        schema: SCHEMA,
+        flow: "first".to_owned(),
+        role: Role::Sender,
+        protocol,
+        local: local.into(),
+        remote: remote.into(),
+        port,
+        traffic,
+        frames: Vec::new(),
+        packet_bytes: 1500,
+        prompt: false,
+        source_seed: 7,
+        start_ns: SECOND / 10,
+        stop_ns: Some(SECOND),
+        duration_ns: 3 * SECOND / 2,
+        every_ns: SECOND / 4,
+    };
+    let receiver = AgentSpec {
+        role: Role::Receiver,
+        local: remote.into(),
+        remote: local.into(),
+        ..sender.clone()
+    };
+    [sender, receiver]
+}
+
+fn free_port(ip: IpAddr) -> u16 {
+    loop {
+        let port = UdpSocket::bind((ip, 0)).unwrap().local_addr().unwrap().port();
+        if TcpListener::bind((ip, port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn tcp() -> AgentProtocol {
+    let congestion = "reno".to_owned();
+    AgentProtocol::Tcp { congestion, send_buffer: None, receive_buffer: None }
+}
+
+fn ours(protocol: &str) -> AgentProtocol {
+    AgentProtocol::Dccp {
+        stack: DccpStack::Ours {
+            transport: DccpTransport::UdpEncap { port: 0 },
+            protocol: protocol.to_owned(),
+            options: Box::default(),
+            offload: false,
+        },
+    }
+}
+
+fn constant_rate() -> Traffic {
+    let (rate, size) = (DataRate::from_mbps(8), DataSize::from_bytes(1000));
+    Traffic::ConstantRate { rate, size }
+}
+
+fn voice() -> Traffic {
+    Traffic::Voip {
+        codec: CodecName::G711,
+        packet: Duration::from_millis(20),
+        silence: Silence::None,
+        patience: Duration::from_millis(150),
+    }
+}
+
+fn video() -> Traffic {
+    Traffic::Video {
+        rate: DataRate::from_mbps(4),
+        every: Duration::from_millis(40),
+        group: 5,
+        ratio: 3.0,
+        patience: Duration::from_millis(400),
+    }
+}
+
+fn dialogue() -> Traffic {
+    let size = |n| Drawn::Exponential { mean: DataSize::from_bytes(n) };
+    Traffic::RequestResponse {
+        request: size(400),
+        response: size(9_000),
+        think: Drawn::Constant { value: Duration::from_millis(20) },
+        timeout: Duration::from_secs(5),
+    }
+}
+
+/// Everything that every pair of ends has to fulfil where nothing is lost.
+fn assert_delivered([sender, receiver]: &[AgentReport; 2]) {
+    assert_eq!((sender.role, receiver.role), (Role::Sender, Role::Receiver));
+    assert_eq!(sender.samples.len(), 6);
+    assert_eq!(receiver.samples.len(), 6);
+    assert!(sender.app_bytes_out > 0, "{sender:?}");
+    assert_eq!(receiver.app_bytes_in, sender.app_bytes_out, "{receiver:?}");
+    let sampled: u64 = receiver.samples.iter().map(|s| s.app_bytes).sum();
+    assert_eq!(sampled, receiver.app_bytes_in);
+    let device: u64 = receiver.samples.iter().map(|s| s.wire_bytes).sum();
+    assert!(device >= receiver.app_bytes_in, "the device counts all of it: {device}");
+}
+
+#[test]
+fn bulk_over_kernel_tcp_arrives_and_says_its_window() {
+    let reports = play(tcp(), Traffic::Bulk);
+    assert_delivered(&reports);
+    let [sender, receiver] = reports;
+    let second = sender.samples[1];
+    assert!(second.cwnd_packets.is_some_and(|w| w >= 10.0), "{second:?}");
+    assert!(second.srtt_ns.is_some_and(|ns| ns > 0), "{second:?}");
+    assert!(receiver.samples.iter().all(|s| s.cwnd_packets.is_none()));
+    assert!(receiver.app_bytes_in > 10 << 20, "{}", receiver.app_bytes_in);
+}
+
+#[test]
+fn udp_at_a_constant_rate_keeps_it() {
+    let reports = play(AgentProtocol::Udp, constant_rate());
+    assert_delivered(&reports);
+    // 0.9 s at a message a millisecond, the first at once.
+    assert_eq!(reports[0].offered.accepted, 900);
+}
+
+#[test]
+fn our_dccp_carries_bulk_and_says_its_window() {
+    let reports = play(ours("dccp/ccid2"), Traffic::Bulk);
+    let [sender, receiver] = &reports;
+    assert!(sender.samples[2].cwnd_packets.is_some(), "{:?}", sender.samples[2]);
+    assert!(sender.samples[2].srtt_ns.is_some());
+    assert!(receiver.app_bytes_in > 100_000, "{}", receiver.app_bytes_in);
+    assert!(receiver.app_bytes_in <= sender.app_bytes_out);
+}
+
+#[test]
+fn our_dccp_carries_bulk_over_raw_ip_where_that_is_allowed() {
+    let AgentProtocol::Dccp { stack: DccpStack::Ours { protocol, options, offload, .. } } =
+        ours("dccp/ccid2")
+    else {
+        unreachable!("it is ours");
+    };
+    let transport = DccpTransport::Raw;
+    let stack = DccpStack::Ours { transport, protocol, options, offload };
+    let [_, receiver] = specs(AgentProtocol::Dccp { stack: stack.clone() }, Traffic::Bulk);
+    if let Event::Error { message, .. } = Agent::start(&receiver).says() {
+        eprintln!("skipped: {message}");
+        return;
+    }
+    let [_, receiver] = play(AgentProtocol::Dccp { stack }, Traffic::Bulk);
+    assert!(receiver.app_bytes_in > 100_000, "{}", receiver.app_bytes_in);
+}
+
+#[test]
+fn our_dccp_by_ccid_3_says_its_rate() {
+    let [sender, receiver] = play(ours("dccp/ccid3"), constant_rate());
+    assert!(sender.samples[2].x_bytes_per_sec.is_some_and(|x| x > 0.0));
+    assert!(receiver.app_bytes_in > 100_000, "{}", receiver.app_bytes_in);
+}
+
+#[test]
+fn messages_of_live_media_are_followed_over_every_protocol() {
+    for protocol in [tcp(), AgentProtocol::Udp, ours("dccp/ccid2")] {
+        for (traffic, begun) in [(voice(), 45), (video(), 23)] {
+            let name = format!("{protocol:?} {traffic:?}");
+            let reports = play(protocol.clone(), traffic);
+            assert_delivered(&reports);
+            let [sender, receiver] = reports.map(|r| r.messages.expect("messages are followed"));
+            assert!(sender.begun.abs_diff(begun) <= 1, "{name}: {}", sender.begun);
+            assert!(receiver.done.len() as u64 >= sender.begun - sender.given_up - 1, "{name}");
+            // The slowest says how busy the machine is.
+            let mut took: Vec<u64> = receiver.done.iter().map(|[_, took]| *took).collect();
+            took.sort_unstable();
+            let median = took[took.len() / 2];
+            assert!(median < SECOND / 4, "{name}: {median} ns");
+        }
+    }
+}
+
+#[test]
+fn requests_are_answered_over_kernel_tcp_and_our_dccp() {
+    for protocol in [tcp(), ours("dccp/ccid2")] {
+        let [sender, receiver] = play(protocol.clone(), dialogue());
+        let times = sender.responses.expect("responses are followed");
+        assert!(times.done.len() >= 4, "{protocol:?}: {times:?}");
+        assert!(times.begun - times.done.len() as u64 <= 1, "{protocol:?}: {times:?}");
+        assert!(receiver.app_bytes_in > 0 && receiver.faults.is_empty(), "{receiver:?}");
+    }
+}
+
+#[test]
+fn transfers_are_known_again_at_the_other_end() {
+    let size = DataSize::from_bytes(300_000);
+    let every = Duration::from_millis(100);
+    let some = Drawn::Constant { value: DataSize::from_bytes(20_000) };
+    for protocol in [tcp(), ours("dccp/ccid2")] {
+        for traffic in [Traffic::Transfer { size }, Traffic::Poisson { every, size: some }] {
+            let [sender, receiver] = play(protocol.clone(), traffic);
+            let (last, others) = sender.connections.split_last().expect("there are some");
+            for sent in &sender.connections {
+                assert_eq!(sent.is_offered, Some(true));
+                let got = receiver.connections.iter().find(|c| c.port == sent.port);
+                let got =
+                    got.unwrap_or_else(|| panic!("port {} is not at the receiver", sent.port));
+                assert!(got.bytes <= sent.bytes);
+                assert!(got.last_ns.is_some_and(|at| at >= sent.opened_ns));
+                // The end may come before the last is over.
+                assert!(got.bytes == sent.bytes || !others.is_empty() && sent.port == last.port);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_dccp_of_a_kernel_that_has_it_carries_bulk() {
+    if !has_dccp() {
+        eprintln!("skipped: this kernel has no DCCP sockets");
+        return;
+    }
+    for ccid in [2, 3] {
+        let stack = DccpStack::Linux { ccid, tx_queue: None, service: 1 };
+        let [_, receiver] = play(AgentProtocol::Dccp { stack }, Traffic::Bulk);
+        assert!(receiver.app_bytes_in > 100_000, "CCID {ccid}: {receiver:?}");
+    }
+}
+
+#[test]
+fn what_the_kernel_lacks_is_said_before_anything_starts() {
+    let congestion = "nonesuch".to_owned();
+    let protocol = AgentProtocol::Tcp { congestion, send_buffer: None, receive_buffer: None };
+    let [sender, _] = specs(protocol, Traffic::Bulk);
+    match Agent::start(&sender).says() {
+        Event::Error { kind, message, hint } => {
+            assert!(["no-congestion-control", "congestion-control-denied"].contains(&&*kind));
+            assert!(message.contains("nonesuch"), "{message}");
+            assert!(!hint.is_empty());
+        }
+        other => panic!("{other:?}"),
+    }
+    if !has_dccp() {
+        let stack = DccpStack::Linux { ccid: 2, tx_queue: None, service: 1 };
+        let [sender, _] = specs(AgentProtocol::Dccp { stack }, Traffic::Bulk);
+        let said = Agent::start(&sender).says();
+        assert!(matches!(&said, Event::Error { kind, .. } if kind == "no-dccp"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_said() {
+    for protocol in [tcp(), AgentProtocol::Udp, ours("dccp/ccid2")] {
+        let [_, receiver] = specs(protocol, constant_rate());
+        let address = SocketAddr::new(receiver.local, receiver.port);
+        let _holders = (TcpListener::bind(address).unwrap(), UdpSocket::bind(address).unwrap());
+        match Agent::start(&receiver).says() {
+            Event::Error { message, .. } => assert!(message.contains("in use"), "{message}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn orders_that_make_no_sense_are_refused() {
+    let ((input, mut orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
+    writeln!(orders, "{{\"schema\": 1, \"flew\": \"first\"}}").unwrap();
+    let error = serve(BufReader::new(input), output, || {}).unwrap_err();
+    assert_eq!((error.kind(), error.exit_code()), ("spec", 4));
+    let mut line = String::new();
+    BufReader::new(said).read_line(&mut line).unwrap();
+    assert!(line.contains("flew"), "{line}");
+}
+
+#[test]
+fn an_agent_whose_orchestrator_dies_is_told() {
+    let [sender, _] = specs(tcp(), Traffic::Bulk);
+    let ((input, mut orders), (said, output)) = (pipe().unwrap(), pipe().unwrap());
+    writeln!(orders, "{}", serde_json::to_string(&sender).unwrap()).unwrap();
+    drop(orders);
+    let (tell, told) = std::sync::mpsc::channel();
+    let error = serve(BufReader::new(input), output, move || tell.send(()).unwrap()).unwrap_err();
+    assert_eq!(error.kind(), "orphaned");
+    assert!(told.recv().is_ok());
+    drop(said);
+}

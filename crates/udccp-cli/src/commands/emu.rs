@@ -1,0 +1,149 @@
+//! `udccp emu`: one scenario file in real time, between programs on hosts of their own.
+
+use std::path::PathBuf;
+
+use udccp_agent::OurTransport;
+use udccp_emu::{EmuError, EmuOptions, Emulation, Emulator, Fault, IpVersion, Path};
+use udccp_lab::{RunError, RunOptions};
+
+use super::scenario::{self, Choice};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::on_interrupt;
+use crate::output;
+
+/// Flags of `udccp emu`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    choice: Choice,
+    /// How packets of our DCCP travel
+    #[arg(long, value_enum, default_value_t = Carrier::Udp)]
+    dccp: Carrier,
+    /// Give hosts IPv6 addresses, whose packets have headers of 40 bytes instead of 20
+    #[arg(long)]
+    ipv6: bool,
+    /// What makes the path
+    #[arg(long, value_enum, default_value_t = Route::Own)]
+    path: Route,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Write a capture of every observation point (pcap, raw IP) to this folder
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// Keep this many bytes of each captured packet; all of it where absent
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    snaplen: Option<u32>,
+}
+
+/// How packets of our DCCP travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Carrier {
+    /// In UDP datagrams (RFC 6773)
+    Udp,
+    /// As IP protocol 33, as in simulation
+    Raw,
+}
+
+/// What makes the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Route {
+    /// The simulator's links, in step with the clock
+    Own,
+    /// This machine's kernel: tbf, netem and its queues between namespaces, to compare
+    Netem,
+}
+
+const EXAMPLES: &str = "\
+The network of the scenario runs in real time between network namespaces with TUN devices. TCP is
+that of this machine's kernel, DCCP is this program's, each in a process of its own.
+
+Examples:
+  udccp emu scenarios/emulated.toml
+  udccp emu scenarios/emulated.toml --set flow.second.protocol=tcp/newreno --json
+  udccp emu scenarios/emulated.toml --ipv6 --dccp raw --pcap out/
+
+A run whose timing was not exact enough is printed, marked as invalid, and ends with exit code 9.
+It needs root, or user namespaces and a /dev/net/tun that may be opened: see udccp doctor.";
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let path = match args.path {
+        Route::Own => Path::Own,
+        Route::Netem => Path::Netem,
+    };
+    let flags = [("--ipv6", args.ipv6), ("--pcap", args.pcap.is_some())];
+    if let (Path::Netem, Some((flag, _))) = (path, flags.into_iter().find(|(_, is_set)| *is_set)) {
+        return Err(Failure::new(Exit::Usage, format!("{flag} is not there with --path netem"))
+            .hint(format!("leave one of {flag} and --path netem out")));
+    }
+    let chosen = args.choice.load()?;
+    // Before there are threads.
+    acquire(path)?;
+    on_interrupt(|| output::note("interrupted; nothing of it is left"))?;
+    let options = EmuOptions {
+        run: RunOptions { check: false, pcap: args.pcap.as_deref(), snaplen: args.snaplen },
+        program: std::env::current_exe()?,
+        dccp: match args.dccp {
+            Carrier::Udp => OurTransport::UdpEncap,
+            Carrier::Raw => OurTransport::Raw,
+        },
+        path,
+        ip: if args.ipv6 { IpVersion::V6 } else { IpVersion::V4 },
+    };
+    let emulation =
+        udccp_emu::emulate(&chosen.experiment.id, &chosen.scenario, chosen.seed, &options)
+            .map_err(failure)?;
+    emulation.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    if args.json {
+        output::json(&emulation.record)?;
+    } else {
+        output::line(scenario::summary(&chosen, &emulation.record).trim_end())?;
+    }
+    verdict(&emulation)
+}
+
+/// A run that did not keep time says so on standard error too.
+fn verdict(emulation: &Emulation) -> Outcome<Exit> {
+    match &emulation.invalid {
+        None => Ok(Exit::Success),
+        Some(why) => {
+            Err(Failure::new(Exit::CheckFailed, format!("the run is no measurement: {why}"))
+                .hint("nothing else should run on this machine; a lower rate is easier to keep"))
+        }
+    }
+}
+
+/// Gets the rights that this kind of path needs.
+fn acquire(path: Path) -> Outcome<()> {
+    let done = match path {
+        Path::Own => udccp_emu::acquire(),
+        Path::Netem => udccp_emu::acquire_namespaces(),
+    };
+    done.map(drop).map_err(failure)
+}
+
+/// The backend of this name for campaigns.
+pub(super) fn backend(path: Path) -> Outcome<Emulator> {
+    // Before there are threads.
+    acquire(path)?;
+    Ok(Emulator::new(std::env::current_exe()?, path))
+}
+
+/// A fault of the emulator.
+pub(super) fn failure(error: EmuError) -> Failure {
+    let exit = match &error {
+        error if let Some(code) = error.agent_code() => Exit::of_code(code),
+        EmuError::Testbed(Fault::Holes(_)) => Exit::CheckFailed,
+        error if error.is_of_machine() => Exit::Unsupported,
+        error if error.is_of_scenario() => Exit::BadInput,
+        EmuError::Run(RunError::Flow { .. }) => Exit::BadInput,
+        _ => Exit::Failure,
+    };
+    let failure = Failure::new(exit, error.to_string());
+    match error.advice() {
+        Some(advice) => failure.hint(advice),
+        None => failure,
+    }
+}

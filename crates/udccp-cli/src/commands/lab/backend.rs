@@ -1,0 +1,30 @@
+//! What runs the scenarios of a campaign.
+
+use udccp_lab::{BACKENDS, Backend, SIM, Simulator, suggest};
+
+use crate::commands::{emu, linux};
+use crate::exit::{Exit, Failure, Outcome};
+
+/// The backend of this name, ready to run.
+pub(super) fn ready(id: &str) -> Outcome<Box<dyn Backend>> {
+    match id {
+        SIM => Ok(Box::new(Simulator)),
+        udccp_emu::ID => Ok(Box::new(emu::backend(udccp_emu::Path::Own)?)),
+        udccp_emu::NETEM_ID => Ok(Box::new(emu::backend(udccp_emu::Path::Netem)?)),
+        id if udccp_linux::IDS.contains(&id) => Ok(Box::new(linux::backend(id)?)),
+        _ => {
+            let ids = BACKENDS.map(|(id, _)| id);
+            let known = ids.contains(&id);
+            let message = match known {
+                true => format!("this program was built without the backend \"{id}\""),
+                false => format!("there is no backend \"{id}\""),
+            };
+            let hint = match known {
+                true => "udccp doctor says what this machine can do".to_owned(),
+                false => suggest(id, "there are", &ids),
+            };
+            Err(Failure::new(if known { Exit::Unsupported } else { Exit::Usage }, message)
+                .hint(hint))
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `udccp linux`: one scenario file, one run in a real Linux kernel.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use udccp_linux::{DccpStack, Kernel, Linux, LinuxError, Setup, cache_folder, check_kernel};
+
+use super::scenario::{self, Choice};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{interrupt, output};
+
+/// Flags of `udccp linux`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    choice: Option<Choice>,
+    /// Build the guest's kernel, boot it, and do nothing else
+    #[arg(long, conflicts_with = "scenario")]
+    setup: bool,
+    /// What plays DCCP: the guest's kernel, or this program in UDP datagrams or over raw IP
+    #[arg(long, value_enum, default_value_t, value_name = "STACK")]
+    dccp: Dccp,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Kill a guest that has not ended after this many seconds of the wall clock
+    #[arg(long, value_name = "SECONDS")]
+    deadline: Option<u64>,
+    /// A further word of the kernel's command line, such as tcp_cubic.hystart=0
+    #[arg(long, value_name = "WORD")]
+    kernel_arg: Vec<String>,
+    /// Copy plan, answer, recorded packets and console of the guest to this folder
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Where the kernel is kept ($XDG_CACHE_HOME/udccp/linux where absent)
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// With --setup: a tar file with the source of Linux 6.1, instead of Debian's package
+    #[arg(long, value_name = "FILE", requires = "setup")]
+    source: Option<PathBuf>,
+    /// With --setup: compile with this many processes; as many as processors where absent
+    #[arg(long, value_name = "N", requires = "setup")]
+    jobs: Option<usize>,
+    /// With --setup: install no packages, say which are missing
+    #[arg(long, requires = "setup")]
+    no_install: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp linux --setup
+  udccp linux scenarios/two-flows-short.toml
+  udccp linux scenarios/two-flows-short.toml --dccp udccp --json
+  udccp linux experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 7";
+
+/// What plays the DCCP flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Dccp {
+    /// The DCCP of the guest's kernel (CCID 2 and 3)
+    #[default]
+    Linux,
+    /// The sockets of this program, in UDP datagrams
+    Udccp,
+    /// The same as IP protocol 33
+    UdccpRaw,
+}
+
+impl Dccp {
+    const fn stack(self) -> DccpStack {
+        match self {
+            Self::Linux => DccpStack::Linux,
+            Self::Udccp => DccpStack::OursUdp,
+            Self::UdccpRaw => DccpStack::OursRaw,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let cache = match &args.cache {
+        Some(cache) => cache.clone(),
+        None => cache_folder().map_err(failure)?,
+    };
+    let program = env::current_exe()?;
+    interrupt::on_interrupt(udccp_linux::stop_all)?;
+    for folder in udccp_linux::sweep() {
+        output::note(&format!("removed {}, which a killed run had left", folder.display()));
+    }
+    if args.setup {
+        return set_up(args, &cache, program);
+    }
+    let Some(choice) = &args.choice else {
+        return Err(Failure::new(Exit::Usage, "which scenario?").hint("or --setup"));
+    };
+    let chosen = choice.load()?;
+    // What can be said without a guest is said first.
+    udccp_linux::fits(&chosen.scenario, chosen.seed, args.dccp.stack()).map_err(failure)?;
+    let kernel = Kernel::find(&cache).map_err(failure)?;
+    let deadline = args.deadline.map(Duration::from_secs);
+    let linux = Linux {
+        kernel,
+        program,
+        dccp: args.dccp.stack(),
+        deadline,
+        arguments: args.kernel_arg,
+        keep: args.keep,
+    };
+    let outcome =
+        linux.run(&chosen.experiment.id, &chosen.scenario, chosen.seed).map_err(failure)?;
+    for departure in &outcome.departures {
+        output::note(&format!("note: {departure}"));
+    }
+    if args.json {
+        output::json(&outcome.record)?;
+        return Ok(Exit::Success);
+    }
+    output::line(scenario::summary(&chosen, &outcome.record).trim_end())?;
+    let wall = outcome.wall.as_secs_f64();
+    let release = &outcome.release;
+    output::line(&format!("Linux {release} in virtual time; {wall:.1} s of the wall clock"))?;
+    Ok(Exit::Success)
+}
+
+/// The backend of this name for campaigns.
+pub(crate) fn backend(id: &str) -> Outcome<Linux> {
+    let kernel = cache_folder().and_then(|cache| Kernel::find(&cache)).map_err(failure)?;
+    for folder in udccp_linux::sweep() {
+        output::note(&format!("removed {}, which a killed run had left", folder.display()));
+    }
+    let stacks = [DccpStack::Linux, DccpStack::OursUdp];
+    Ok(Linux {
+        kernel,
+        program: env::current_exe()?,
+        dccp: stacks.into_iter().find(|stack| udccp_linux::id(*stack) == id).unwrap_or_default(),
+        deadline: None,
+        arguments: Vec::new(),
+        keep: None,
+    })
+}
+
+fn set_up(args: Args, cache: &Path, program: PathBuf) -> Outcome<Exit> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let setup = Setup {
+        cache: cache.to_owned(),
+        program: program.clone(),
+        source: args.source,
+        jobs: args.jobs.unwrap_or(processors),
+        install: !args.no_install,
+    };
+    let check = |kernel: &Kernel| check_kernel(kernel, program.clone()).map(drop);
+    let kernel = setup.run(&output::note, &check).map_err(failure)?;
+    let path = kernel.binary.display();
+    output::line(&format!("Linux {} is ready: {path}", kernel.version))?;
+    Ok(Exit::Success)
+}
+
+/// What a failure of the guest means for the shell.
+pub(super) fn failure(error: LinuxError) -> Failure {
+    let exit = match error {
+        LinuxError::Missing { .. } => Exit::Unsupported,
+        LinuxError::Scenario(_) => Exit::BadInput,
+        _ => Exit::Failure,
+    };
+    let failure = Failure::new(exit, error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// `udccp linux-init FOLDER`: the first program of a guest.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Init {
+    /// The folder that the guest shares with its host, by its path there
+    folder: String,
+    /// What the kernel adds of its own (`console=tty0`)
+    rest: Vec<String>,
+}
+
+/// Runs the hidden command. It ends with the guest.
+pub(crate) fn init(args: &Init) -> Outcome<Exit> {
+    udccp_linux::init(&args.folder);
+    Ok(Exit::Failure)
+}
+
+/// `udccp linux-boot KERNEL ARGUMENTS...`: becomes the guest.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Boot {
+    /// The kernel and its command line
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    line: Vec<OsString>,
+}
+
+/// Runs the hidden command.
+pub(crate) fn boot(args: Boot) -> Outcome<Exit> {
+    Err(Failure::new(Exit::Failure, udccp_linux::boot(args.line).to_string()))
+}

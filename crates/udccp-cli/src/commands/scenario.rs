@@ -1,0 +1,244 @@
+//! One run of a scenario file, whatever plays it: which run is meant, and its record as text.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use udccp_lab::document::Override;
+use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario, Variant};
+use udccp_lab::{Record, TimingRecord};
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags that choose a run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Choice {
+    /// The scenario (or experiment) file
+    scenario: PathBuf,
+    /// Seed of all chance in the run; the file's own where absent
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose a grid axis's value
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Run a case of an experiment file
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
+    /// Run a variant of an experiment file (of its case, if it has one)
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+}
+
+/// The run that was chosen.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The file.
+    pub(crate) experiment: Experiment,
+    /// What to run.
+    pub(crate) scenario: Scenario,
+    /// With which seed.
+    pub(crate) seed: u64,
+}
+
+impl Choice {
+    /// Reads the file and finds the run in it.
+    pub(crate) fn load(&self) -> Outcome<Chosen> {
+        let experiment = Experiment::load(&self.scenario).map_err(bad_input)?;
+        let variant = variant(&experiment, self.variant.as_deref())?;
+        let part = part(&experiment, self.case.as_deref(), variant)?;
+        let (point, set) = choose(&part.grid, &self.set)?;
+        let mut changes = variant.map(|v| v.changes.clone()).unwrap_or_default();
+        changes.extend(set);
+        let scenario = part.scenario(&point, &changes).map_err(bad_input)?;
+        let seed = self.seed.unwrap_or(part.grid.seed);
+        Ok(Chosen { scenario, seed, experiment })
+    }
+}
+
+/// A fault in a file; its hints are part of its text.
+pub(crate) fn bad_input(faults: udccp_lab::Diagnostics) -> Failure {
+    Failure::new(Exit::BadInput, faults.to_string())
+}
+
+/// The case that was asked for, or that of the variant, or the file as it stands.
+fn part<'a>(
+    experiment: &'a Experiment,
+    case: Option<&str>,
+    variant: Option<&Variant>,
+) -> Outcome<&'a Case> {
+    if let Some(variant) = variant
+        && let (Some(asked), of) = (case, variant.case.as_deref())
+        && of != Some(asked)
+    {
+        let of = of.map_or("the file as it stands".to_owned(), |id| format!("case \"{id}\""));
+        let message = format!("variant \"{}\" is one of {of}, not of \"{asked}\"", variant.id);
+        return Err(Failure::new(Exit::BadInput, message).hint("leave --case out"));
+    }
+    let wanted = case.or_else(|| variant.and_then(|v| v.case.as_deref()));
+    experiment.part(wanted).ok_or_else(|| {
+        let known: Vec<&str> = experiment.parts.iter().filter_map(|p| p.id.as_deref()).collect();
+        let message = match wanted {
+            Some(id) => format!("there is no case \"{id}\""),
+            None => "this file has cases only".to_owned(),
+        };
+        let hint = match (wanted, known.as_slice()) {
+            (_, []) => "this file has no cases: leave --case out".to_owned(),
+            (Some(id), _) => udccp_lab::suggest(id, "there are", &known),
+            (None, [first, ..]) => format!("--case {first} (there are: {})", known.join(", ")),
+        };
+        Failure::new(Exit::BadInput, message).hint(hint)
+    })
+}
+
+/// A variant of the experiment.
+fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> Outcome<Option<&'a Variant>> {
+    let Some(name) = name else { return Ok(None) };
+    let found = experiment.variants.iter().find(|v| v.id == name);
+    found.map(Some).ok_or_else(|| {
+        let known: Vec<&str> = experiment.variants.iter().map(|v| v.id.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Failure::new(Exit::BadInput, format!("there is no variant \"{name}\""))
+            .hint(format!("there are: {known}"))
+    })
+}
+
+/// The grid point and the changes that the `--set` flags ask for.
+fn choose(grid: &Grid, set: &[String]) -> Outcome<(Point, Vec<Override>)> {
+    let mut changes = Vec::new();
+    let mut point = Point::new();
+    for text in set {
+        let change = Override::parse(text).map_err(|fault| bad_input(fault.into()))?;
+        match grid.axis(&change.path) {
+            Some(axis) => {
+                let label = change.node.label();
+                let labels = axis.labels();
+                if !labels.contains(&label) {
+                    let message = format!("axis `{}` has no value \"{label}\"", axis.name);
+                    let hint = format!("it has: {}", labels.join(", "));
+                    return Err(Failure::new(Exit::BadInput, message).hint(hint));
+                }
+                point.push((axis.name.clone(), label));
+            }
+            None => changes.push(change),
+        }
+    }
+    for axis in &grid.axes {
+        let labels = axis.labels();
+        if point.iter().any(|(name, _)| *name == axis.name) {
+            continue;
+        }
+        let [only] = labels.as_slice() else {
+            let message = format!("the grid has an axis `{}`: choose one value", axis.name);
+            let first = labels.first().map(String::as_str).unwrap_or_default();
+            let hint =
+                format!("--set {}=\"{first}\" (there are: {})", axis.name, labels.join(", "));
+            return Err(Failure::new(Exit::BadInput, message).hint(hint));
+        };
+        point.push((axis.name.clone(), only.clone()));
+    }
+    Ok((point, changes))
+}
+
+/// The record as a reader wants it.
+pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
+    let Chosen { experiment, scenario, .. } = chosen;
+    let mut out = format!("{}: {}\n", experiment.id, experiment.asks);
+    let bottleneck = &scenario.topology.bottleneck;
+    let time = &scenario.time;
+    let _ = writeln!(
+        out,
+        "{}, RTT {}, queue {}; {}, measured from {} to {}; seed {}\n",
+        bottleneck.rate,
+        scenario.topology.rtt(),
+        bottleneck.limit,
+        time.duration,
+        time.measure.from,
+        time.measure.to,
+        record.seed
+    );
+    flow_lines(&mut out, record);
+    let system = &record.system;
+    let queue = &system.queue_delay_ms;
+    let _ = writeln!(
+        out,
+        "\nJain index {} (of mean rates {}); bottleneck busy {} %; queueing delay p50 {}, p95 {}, \
+         p99 {} ms",
+        number(system.jain, 3),
+        number(system.jain_of_means, 3),
+        number(system.utilisation_percent, 1),
+        number(queue.p50, 1),
+        number(queue.p95, 1),
+        number(queue.p99, 1)
+    );
+    for (path, why) in &record.undefined {
+        let _ = writeln!(out, "no {path}: {why}");
+    }
+    let cost = &record.cost;
+    let _ = write!(
+        out,
+        "{} packets, {} events in {:.2} s of processor time",
+        cost.packets, cost.events, cost.cpu_s
+    );
+    match &record.timing {
+        // Only what happens in virtual time can happen again.
+        None => {
+            let _ = writeln!(out, "; event hash {}", record.event_hash);
+        }
+        Some(timing) => {
+            let _ = writeln!(out, "\n{}", kept_time(timing));
+        }
+    }
+    out
+}
+
+/// A table of the flows.
+fn flow_lines(out: &mut String, record: &Record) {
+    let _ = writeln!(
+        out,
+        "{:10} {:18} {:>10} {:>10} {:>8} {:>9} {:>9} {:>11}",
+        "flow", "protocol", "throughput", "goodput", "loss", "delay", "jitter", "delivered"
+    );
+    let _ = writeln!(
+        out,
+        "{:10} {:18} {:>10} {:>10} {:>8} {:>9} {:>9} {:>11}",
+        "", "", "Mbit/s", "Mbit/s", "%", "ms", "ms", "packets"
+    );
+    for flow in &record.flows {
+        let _ = writeln!(
+            out,
+            "{:10} {:18} {:>10} {:>10} {:>8} {:>9} {:>9} {:>11}",
+            flow.name,
+            flow.protocol,
+            number(flow.throughput_mbps, 2),
+            number(flow.goodput_mbps, 2),
+            number(flow.loss_percent, 3),
+            number(flow.delay_ms, 2),
+            number(flow.jitter_ms, 3),
+            flow.packets_delivered
+        );
+    }
+}
+
+/// A number, or a dash where there is none.
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "–".to_owned(), |v| format!("{v:.digits$}"))
+}
+
+/// How well a run in real time kept time.
+fn kept_time(timing: &TimingRecord) -> String {
+    let verdict = match &timing.why {
+        None => "valid".to_owned(),
+        Some(why) => format!("INVALID: {why}"),
+    };
+    let delay = match (timing.late, timing.deadline_ms) {
+        (Some(late), Some(deadline)) => format!(
+            "scheduling delay p50 {}, p99 {}, max {} ms; {late} of {} packets more than \
+             {deadline} ms late; ",
+            number(timing.delay_p50_ms, 3),
+            number(timing.delay_p99_ms, 3),
+            number(timing.delay_max_ms, 3),
+            timing.packets
+        ),
+        _ => "path by the kernel, whose scheduling delay is not known; ".to_owned(),
+    };
+    format!("{delay}rate error {} %: {verdict}", number(timing.rate_error_percent, 3))
+}

@@ -1,0 +1,295 @@
+//! The code that is simulated is the code that is deployed: one scenario through the simulator, the
+//! async sockets, the blocking sockets and raw IP.
+//!
+//! A client sends 1.5 MB over a path of 4 Mbit/s, 40 ms and 20 packets of queue, and closes. The
+//! simulator runs it in virtual time. Sockets run it in real time, through the same links, in a
+//! relay on the loopback interface. What is compared is what an observer on the path sees: the
+//! types of the packets, in the phases of a connection, and the rate at which data arrives.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::print_stderr, reason = "a skipped check says so")]
+
+#[path = "../../udccp/tests/namespace/mod.rs"]
+mod namespace;
+#[path = "parity/relay.rs"]
+mod relay;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use relay::{CLIENT, FRONT, Relay, Report, SERVER};
+use udccp::blocking;
+use udccp::{Address, ConnectionConfig, Endpoint, EndpointOptions, Options, ServiceCode};
+use udccp_base::{DataRate, Instant};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{RunOptions, document::Override};
+use udccp_link::{LinkConfig, QueueLimit};
+use udccp_wire::ip::{Envelope, LinkType};
+use udccp_wire::{PacketType, PacketView, ResetCode};
+
+const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
+const PORT: u16 = 5004;
+const BYTES: usize = 1_500_000;
+/// IP packets of data.
+const PACKET_BYTES: u16 = 1040;
+
+const SCENARIO: &str = r#"
+schema = 1
+id = "parity"
+asks = "Do simulation and sockets put the same packets on the wire?"
+
+[topology]
+shape = "dumbbell"
+access = { rate = "10 Gbit/s", delay = "0 ms" }
+bottleneck = { rate = "4 Mbit/s", rtt = "40 ms", queue = "drop-tail", limit = "20 packets" }
+
+[time]
+duration = "10 s"
+measure = { from = "0 s", to = "10 s", every = "1 s" }
+
+[[flow]]
+name = "one"
+protocol = "dccp/ccid2"
+packet = "1040 B"
+traffic = { kind = "transfer", size = "1500 kB" }
+dccp = { ecn = false }
+"#;
+
+/// A packet as an observer sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    at: Instant,
+    is_clients: bool,
+    ty: PacketType,
+    reset: Option<ResetCode>,
+    data_len: usize,
+}
+
+impl Passed {
+    fn read(at: Instant, is_clients: bool, dccp: &[u8]) -> Option<Self> {
+        Some(Self::of(at, is_clients, &PacketView::new(dccp, dccp.len()).ok()?))
+    }
+
+    fn of(at: Instant, is_clients: bool, view: &PacketView<'_>) -> Self {
+        let (ty, reset) = (view.packet_type(), view.reset_code());
+        Self { at, is_clients, ty, reset, data_len: view.data_len() }
+    }
+
+    fn name(&self) -> String {
+        let side = if self.is_clients { "client" } else { "server" };
+        let reset = self.reset.map_or(String::new(), |code| format!(" {code:?}"));
+        format!("{side} {:?}{reset}", self.ty)
+    }
+}
+
+/// What is the same in every run of the scenario, whatever the timing.
+#[derive(Debug, PartialEq, Eq)]
+struct Story {
+    /// Every packet before the first with data, in order. The client may confirm the Response by
+    /// its first data.
+    opening: Vec<String>,
+    /// Types of packet from the first data to the last. The client's own acknowledgements, of the
+    /// server's, travel with data, unless the window is shut just then.
+    middle: BTreeSet<String>,
+    /// Every packet after the last data but acknowledgements that were still on their way.
+    closing: Vec<String>,
+    /// Data packets sent, and bytes in them.
+    data: (usize, usize),
+}
+
+impl Story {
+    fn of(passed: &[Passed]) -> Self {
+        let is_data = |p: &Passed| p.data_len > 0;
+        let first = passed.iter().position(is_data).expect("there is data");
+        let last = passed.iter().rposition(is_data).expect("there is data");
+        let ack = "client Ack".to_owned();
+        let mut opening: Vec<String> = passed[..first].iter().map(Passed::name).collect();
+        opening.retain(|name| *name != ack);
+        let mut closing: Vec<String> = passed[last + 1..].iter().map(Passed::name).collect();
+        closing.retain(|name| name != "server Ack");
+        let mut middle: BTreeSet<_> = passed[first..=last].iter().map(Passed::name).collect();
+        middle.remove(&ack);
+        let data = passed.iter().filter(|p| is_data(p));
+        Self {
+            opening,
+            middle,
+            closing,
+            data: (data.clone().count(), data.map(|p| p.data_len).sum()),
+        }
+    }
+}
+
+/// Rate of the data that arrived, between the first and the last packet of it, in Mbit/s.
+fn goodput(delivered: &[Passed]) -> f64 {
+    let data: Vec<_> = delivered.iter().filter(|p| p.is_clients && p.data_len > 0).collect();
+    let (first, last) = (data[0], data[data.len() - 1]);
+    let bytes: usize = data[1..].iter().map(|p| p.data_len).sum();
+    bytes as f64 * 8e3 / (last.at - first.at).as_nanos() as f64
+}
+
+/// The settings of both sides, which are those of the simulated ones. Messages over UDP are as long
+/// as over raw IP where packets are longer by a UDP header.
+fn options(is_raw: bool) -> Options {
+    let path_mtu = if is_raw { PACKET_BYTES } else { PACKET_BYTES + 8 };
+    let mut options = Options::new();
+    *options.config_mut() =
+        ConnectionConfig { path_mtu, ecn: false, ..ConnectionConfig::default() };
+    options
+}
+
+/// One direction of the path. The return path of the dumbbell is as fast.
+fn link() -> LinkConfig {
+    LinkConfig {
+        rate: Some(DataRate::from_bits_per_sec(4_000_000)),
+        delay: udccp_base::Duration::from_millis(20),
+        limit: QueueLimit::Packets(20),
+        ..LinkConfig::default()
+    }
+}
+
+/// The simulator, and what its hosts saw: the sender of what passed, the receiver of what arrived.
+fn simulated() -> (Vec<Passed>, Vec<Passed>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parity.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    let experiment = Experiment::load(&file).unwrap_or_else(|faults| panic!("{faults}"));
+    let changes: [Override; 0] = [];
+    let scenario = experiment.scenario_with(&Vec::new(), &changes).unwrap();
+    let options = RunOptions { pcap: Some(folder.path()), ..RunOptions::default() };
+    udccp_lab::run("parity", &scenario, 1, options).expect("a run");
+    ["sender", "receiver"]
+        .map(|host| captured(&folder.path().join(format!("one-{host}.pcap"))))
+        .into()
+}
+
+/// Classic pcap in nanoseconds, raw IP, of this machine's byte order.
+fn captured(file: &Path) -> Vec<Passed> {
+    let bytes = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut passed) = (24, Vec::new());
+    while at < bytes.len() {
+        let time = u64::from(word(at)) * 1_000_000_000 + u64::from(word(at + 4));
+        let frame = &bytes[at + 16..at + 16 + word(at + 8) as usize];
+        let envelope = Envelope::parse(LinkType::RawIp, frame, &[]).unwrap();
+        let view = envelope.packet().unwrap();
+        let is_clients = view.dst_port() < view.src_port();
+        passed.push(Passed::of(Instant::from_nanos(time), is_clients, &view));
+        at += 16 + frame.len();
+    }
+    passed
+}
+
+/// Sizes of the messages that 1.5 MB are sent in.
+fn pieces(max: usize) -> impl Iterator<Item = Vec<u8>> {
+    (0..BYTES).step_by(max).map(move |from| vec![0; max.min(BYTES - from)])
+}
+
+fn over_blocking_sockets(client: SocketAddr, server: &blocking::Listener, relay: Address) {
+    let limit = Some(Duration::from_secs(30));
+    let raw = EndpointOptions::new().raw_ip(relay.is_raw());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let server = server.accept_within(limit).unwrap();
+            while server.recv().unwrap().is_some() {}
+        });
+        let endpoint = blocking::Endpoint::bind_with(client, &raw).unwrap();
+        let client = endpoint.connect(relay, SERVICE, &options(relay.is_raw()), limit).unwrap();
+        pieces(client.max_message_size()).for_each(|piece| client.send(piece).unwrap());
+        client.close().unwrap();
+    });
+}
+
+fn over_async_sockets() -> Report {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = endpoint.listen(PORT, [SERVICE], &options(false)).unwrap();
+        let relay = Relay::udp(&link(), listener.local_addr());
+        let peer = Address { udp: relay.front, port: PORT };
+        let sending = async {
+            let client = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            let client = client.connect(peer, SERVICE, &options(false)).await.unwrap();
+            for piece in pieces(client.max_message_size()) {
+                client.send(piece).await.unwrap();
+            }
+            client.close().await.unwrap();
+        };
+        let receiving = async {
+            let server = listener.accept().await.unwrap();
+            while server.recv().await.unwrap().is_some() {}
+        };
+        let both = async { tokio::join!(sending, receiving) };
+        tokio::time::timeout(Duration::from_secs(30), both).await.expect("it hangs");
+        relay.finish()
+    })
+}
+
+fn over_blocking_udp() -> Report {
+    let endpoint = blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = endpoint.listen(PORT, [SERVICE], &options(false)).unwrap();
+    let relay = Relay::udp(&link(), listener.local_addr());
+    let peer = Address { udp: relay.front, port: PORT };
+    over_blocking_sockets("127.0.0.1:0".parse().unwrap(), &listener, peer);
+    relay.finish()
+}
+
+fn over_raw_ip() -> Report {
+    let raw = EndpointOptions::new().raw_ip(true);
+    let endpoint = blocking::Endpoint::bind_with((SERVER, 0).into(), &raw).unwrap();
+    let listener = endpoint.listen(PORT, [SERVICE], &options(true)).unwrap();
+    let relay = Relay::raw(&link());
+    over_blocking_sockets((CLIENT, 0).into(), &listener, Address::raw(FRONT.into(), PORT));
+    relay.finish()
+}
+
+/// The packets have to be the simulation's, and the rate within 10 % of it. Where this machine is
+/// too slow for its relay to be a path of 40 ms, three times over, only the data counts: timers may
+/// have run out.
+fn compare(what: &str, run: impl Fn() -> Report) {
+    let (passed, arrived) = simulated();
+    let story = Story::of(&passed);
+    let mut worst = Duration::ZERO;
+    for _ in 0..3 {
+        let report = run();
+        worst = report.worst_delay;
+        let told = Story::of(&report.passed);
+        if worst > Duration::from_millis(10) {
+            assert!(told.data >= story.data, "{what}: {:?} of {:?}", told.data, story.data);
+            continue;
+        }
+        assert_eq!(told, story, "{what}");
+        let (theirs, ours) = (goodput(&arrived), goodput(&report.delivered));
+        assert!((ours / theirs - 1.0).abs() < 0.1, "{what}: {ours} Mbit/s, simulated {theirs}");
+        return;
+    }
+    eprintln!("skipped: {what}: the relay was {worst:?} late");
+}
+
+#[test]
+fn the_story_is_the_one_that_rfc_4340_tells() {
+    let (passed, arrived) = simulated();
+    let story = Story::of(&passed);
+    assert_eq!(story.opening, ["client Request", "server Response"]);
+    assert_eq!(story.closing, ["client Close", "server Reset Closed"]);
+    let rate = goodput(&arrived);
+    assert!((3.4..4.0).contains(&rate), "{rate} Mbit/s");
+}
+
+#[test]
+fn async_sockets_do_what_is_simulated() {
+    compare("async sockets", over_async_sockets);
+}
+
+#[test]
+fn blocking_sockets_do_what_is_simulated() {
+    compare("blocking sockets", over_blocking_udp);
+}
+
+#[test]
+fn raw_ip_does_what_is_simulated() {
+    if namespace::inside("raw_ip_does_what_is_simulated") {
+        compare("raw IP", over_raw_ip);
+    }
+}

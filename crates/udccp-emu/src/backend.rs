@@ -1,0 +1,76 @@
+//! The emulator as a backend of campaigns.
+
+use std::path::PathBuf;
+
+use udccp_agent::OurTransport;
+use udccp_lab::schema::Scenario;
+use udccp_lab::{Backend, BackendError, Record, RunOptions};
+use udccp_sim::IpVersion;
+
+use crate::emulate::{EmuOptions, Path, emulate};
+use crate::error::EmuError;
+use crate::kernel::release;
+
+/// The emulator's name among the backends.
+pub const ID: &str = "emu";
+/// The same with [`Path::Netem`].
+pub const NETEM_ID: &str = "emu-netem";
+
+/// The emulator, one run at a time. Its maker has [acquired](crate::acquire) the right to it.
+#[derive(Clone, Debug)]
+pub struct Emulator {
+    program: PathBuf,
+    path: Path,
+}
+
+impl Emulator {
+    /// Agents are processes of this program, which is `udccp`.
+    pub const fn new(program: PathBuf, path: Path) -> Self {
+        Self { program, path }
+    }
+}
+
+impl Backend for Emulator {
+    fn id(&self) -> &str {
+        match self.path {
+            Path::Own => ID,
+            Path::Netem => NETEM_ID,
+        }
+    }
+
+    /// The kernel, whose TCP plays, and the code that has it play.
+    fn version(&self) -> String {
+        format!("{} {}", release(), udccp_agent::CODE)
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn expected_s(&self, scenario: &Scenario) -> Option<f64> {
+        Some(scenario.time.duration.as_secs_f64())
+    }
+
+    fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Record, BackendError> {
+        let options = EmuOptions {
+            run: RunOptions::default(),
+            program: self.program.clone(),
+            dccp: OurTransport::UdpEncap,
+            ip: IpVersion::V4,
+            path: self.path,
+        };
+        let emulation = emulate(name, scenario, seed, &options).map_err(|error| {
+            // Other scenarios of a campaign may well be for this machine.
+            let is_of_scenario = error.is_of_scenario()
+                || matches!(
+                    error,
+                    EmuError::CongestionControl { .. }
+                        | EmuError::TooFast { .. }
+                        | EmuError::KernelLacks { .. }
+                );
+            let hint = error.advice();
+            BackendError { message: error.to_string(), hint, is_of_scenario }
+        })?;
+        Ok(emulation.record)
+    }
+}

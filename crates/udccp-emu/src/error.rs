@@ -1,0 +1,265 @@
+//! Why a scenario could not be emulated.
+
+use std::io;
+
+use udccp_lab::RunError;
+use udccp_testbed::Fault;
+
+/// Why a scenario could not be emulated. Nothing of it is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmuError {
+    /// There is no device to make TUN devices from, or it is not ours to open.
+    #[error("cannot open {}: {error}", crate::tun::DEVICE)]
+    Tun {
+        /// What the system said.
+        error: io::Error,
+    },
+    /// No right to make network namespaces, and no user namespaces.
+    #[error("this user cannot make network namespaces, and no user namespace either: {error}")]
+    UserNamespace {
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The kernel has no network namespaces, or no more of them.
+    #[error("cannot make a network namespace: {error}")]
+    Namespaces {
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A host could not be set up.
+    #[error("cannot set up the {role} of flow \"{flow}\": {error}")]
+    Host {
+        /// The flow.
+        flow: String,
+        /// Sender or receiver.
+        role: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The kernel lacks the congestion control of a flow.
+    #[error("flow \"{flow}\": this kernel has no congestion control {wanted} (for {protocol})")]
+    CongestionControl {
+        /// The flow.
+        flow: String,
+        /// The protocol that it names.
+        protocol: &'static str,
+        /// What the kernel would call it.
+        wanted: String,
+        /// Those that the kernel has.
+        there: Vec<String>,
+    },
+    /// A flow that real programs cannot play.
+    #[error("flow \"{flow}\" cannot be emulated: {why}")]
+    Flow {
+        /// The flow.
+        flow: String,
+        /// Why.
+        why: String,
+    },
+    /// The kernel has no IPv6.
+    #[error("this kernel has no IPv6")]
+    NoIpv6,
+    /// Packets of a flow are shorter than what every device of IPv6 has to carry.
+    #[error(
+        "flow \"{flow}\" has packets of at most {bytes} B; devices with IPv6 carry at least {} B",
+        crate::lan::IPV6_MTU
+    )]
+    ShortPackets {
+        /// The flow.
+        flow: String,
+        /// Its largest packet.
+        bytes: u64,
+    },
+    /// More hosts than namespaces.
+    #[error("the scenario has {hosts} hosts; the emulator has room for {limit}")]
+    TooManyHosts {
+        /// Hosts of the scenario.
+        hosts: usize,
+        /// Most there can be.
+        limit: usize,
+    },
+    /// More packets than this machine moves.
+    #[error(
+        "the scenario moves {wanted} packets a second over its links, this machine about {}",
+        rounded(*able)
+    )]
+    TooFast {
+        /// Packets a second at the configured rates.
+        wanted: u64,
+        /// Packets a second that this machine moves.
+        able: u64,
+    },
+    /// The kernel's traffic control has no means for the scenario; each a clause.
+    #[error("traffic control cannot make the path of this scenario: {}", .0.join("; "))]
+    NotForTc(Vec<String>),
+    /// The kernel has not all that the path needs.
+    #[error("Linux {release} has no {}", words(lacks))]
+    KernelLacks {
+        /// Release of the kernel.
+        release: String,
+        /// What it has not, and what that is for.
+        lacks: Vec<(&'static str, &'static str)>,
+    },
+    /// The scenario was not played in the kernel.
+    #[error(transparent)]
+    Testbed(Fault),
+    /// A program that plays an end of a flow failed.
+    #[error("the {role} of flow \"{flow}\": {message}")]
+    Agent {
+        /// The flow.
+        flow: String,
+        /// Sender or receiver.
+        role: &'static str,
+        /// What it said.
+        message: String,
+        /// Its advice.
+        hint: Option<String>,
+        /// Its exit code.
+        code: u8,
+    },
+    /// A run that was ended before its time.
+    #[error("the run was ended before its time")]
+    Stopped,
+    /// The network could not be made or run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Something of the system failed.
+    #[error("{what}: {error}")]
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl EmuError {
+    /// Whether the machine lacks something, and the scenario would run on another.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Tun { .. }
+                | Self::UserNamespace { .. }
+                | Self::Namespaces { .. }
+                | Self::CongestionControl { .. }
+                | Self::NoIpv6
+                | Self::KernelLacks { .. }
+                | Self::Testbed(Fault::Program(_))
+                | Self::TooFast { .. }
+        )
+    }
+
+    /// Whether the scenario asks for what cannot be.
+    pub fn is_of_scenario(&self) -> bool {
+        matches!(
+            self,
+            Self::Flow { .. }
+                | Self::ShortPackets { .. }
+                | Self::NotForTc(_)
+                | Self::TooManyHosts { .. }
+                | Self::Run(RunError::Flow { .. })
+        )
+    }
+
+    /// The exit code of the program that failed, where one did.
+    pub const fn agent_code(&self) -> Option<u8> {
+        match self {
+            Self::Agent { code, .. } => Some(*code),
+            Self::Testbed(Fault::Agent(error)) => Some(error.exit_code()),
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Option<String> {
+        Some(match self {
+            Self::Tun { error } if error.kind() == io::ErrorKind::PermissionDenied => {
+                "run as root, or: sudo chmod 0666 /dev/net/tun (as most distributions have it)"
+                    .to_owned()
+            }
+            Self::Tun { .. } => "sudo modprobe tun; in a container, give it --device /dev/net/tun \
+                                 and --cap-add NET_ADMIN"
+                .to_owned(),
+            Self::UserNamespace { error } if error.kind() == io::ErrorKind::InvalidInput => {
+                "run as root; a program that has threads cannot enter a user namespace".to_owned()
+            }
+            Self::UserNamespace { .. } => "run as root, or allow user namespaces: sudo sysctl -w \
+                 user.max_user_namespaces=1000 (and kernel.unprivileged_userns_clone=1, \
+                 kernel.apparmor_restrict_unprivileged_userns=0 where these exist)"
+                .to_owned(),
+            Self::Namespaces { .. } => {
+                "sudo sysctl -w user.max_net_namespaces=1000, or a kernel with CONFIG_NET_NS"
+                    .to_owned()
+            }
+            Self::CongestionControl { wanted, there, .. } => {
+                format!("there are: {}; sudo modprobe tcp_{wanted} may add it", there.join(", "))
+            }
+            Self::NoIpv6 => "boot without ipv6.disable=1, or run it without --ipv6".to_owned(),
+            Self::ShortPackets { .. } => {
+                format!("packet = \"{} B\" or more, or IPv4", crate::lan::IPV6_MTU)
+            }
+            Self::TooManyHosts { .. } => {
+                "fewer flows (each has two hosts), or udccp sim".to_owned()
+            }
+            Self::TooFast { .. } => {
+                "a lower rate, larger packets, a faster machine, or udccp sim".to_owned()
+            }
+            Self::NotForTc(_) => "without --path the emulator's own links have it".to_owned(),
+            Self::KernelLacks { lacks, .. } => lacks_advice(lacks),
+            Self::Testbed(fault) => return fault.hint().map(str::to_owned),
+            Self::Agent { hint, .. } => return hint.clone(),
+            Self::Flow { .. } => "udccp sim runs it in simulation".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+/// To two digits: what was measured differs from time to time.
+fn rounded(n: u64) -> u64 {
+    let unit = 10_u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    n / unit * unit
+}
+
+/// What is lacking, as words.
+fn words(lacks: &[(&str, &str)]) -> String {
+    let one = |(name, serves): &(&str, &str)| format!("{name} (for: {serves})");
+    lacks.iter().map(one).collect::<Vec<_>>().join(", no ")
+}
+
+/// Modules of the kernel are called after what they are, queues with a prefix.
+fn lacks_advice(lacks: &[(&str, &str)]) -> String {
+    let module = |name: &str| match name {
+        "veth" | "ifb" => name.to_owned(),
+        "matchall" => format!("cls_{name}"),
+        "mirred" => format!("act_{name}"),
+        "pfifo" | "bfifo" | "pfifo_head_drop" => "sch_fifo".to_owned(),
+        _ => format!("sch_{name}"),
+    };
+    let modules: Vec<String> = lacks.iter().map(|(name, _)| module(name)).collect();
+    format!(
+        "sudo modprobe -a {}, if the kernel has modules for it; without --path the emulator's own \
+         links need nothing of it, and udccp linux brings a kernel that has all",
+        modules.join(" ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_moves_is_told_to_two_digits() {
+        assert_eq!([0, 7, 42, 105_272, 99_858].map(rounded), [0, 7, 42, 100_000, 99_000]);
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_told_with_its_modules() {
+        let lacks = vec![("netem", "delay"), ("ifb", "reordering")];
+        let error = EmuError::KernelLacks { release: "6.18".to_owned(), lacks };
+        let text = error.to_string();
+        assert_eq!(text, "Linux 6.18 has no netem (for: delay), no ifb (for: reordering)");
+        assert!(error.advice().unwrap().starts_with("sudo modprobe -a sch_netem ifb, "));
+        assert!(error.is_of_machine() && !error.is_of_scenario());
+    }
+}

@@ -1,0 +1,131 @@
+//! The path made by this machine's kernel instead of the emulator's own links: `tbf`, `netem` and
+//! queues between namespaces, as the testbeds of the studies had it, to compare.
+
+use std::fs;
+use std::thread;
+
+use udccp_agent::OurTransport;
+use udccp_lab::schema::Scenario;
+use udccp_lab::{Record, TimingRecord, record_of};
+use udccp_testbed::{Built, DccpStack, Fault, Means, PlanOptions, Played};
+
+use crate::emulate::{EmuOptions, Emulation};
+use crate::error::EmuError;
+use crate::sys;
+use crate::timing::RATE_ERROR_PERCENT;
+
+/// A run in which one program used more than this of a processor, or all together of all, only
+/// shows how fast this machine is.
+const BUSY_PERCENT: f64 = 80.0;
+
+/// Plays a scenario over the kernel's own queues.
+pub(crate) fn emulate(
+    name: &str,
+    scenario: &Scenario,
+    seed: u64,
+    options: &EmuOptions<'_>,
+) -> Result<Emulation, EmuError> {
+    let dccp = match options.dccp {
+        OurTransport::UdpEncap => DccpStack::OursUdp,
+        OurTransport::Raw => DccpStack::OursRaw,
+    };
+    let plan_options = PlanOptions { dccp, real_time: true };
+    let built = udccp_testbed::plan(scenario, seed, plan_options).map_err(EmuError::NotForTc)?;
+    let begun = cpu_time::ProcessTime::now();
+    let (played, packets) = in_a_thread(|| play(&built, options))?;
+    let result = udccp_testbed::result(scenario, seed, &built.links, &played, &packets[..])?;
+    let timing = timing(&played, &built, (packets.len() / 32) as u64);
+    let invalid = timing.why.clone();
+    let cpu_s = begun.elapsed().as_secs_f64();
+    let backend = crate::NETEM_ID.to_owned();
+    let record = record_of(name, scenario, seed, &result, cpu_s);
+    let record = Record { timing: Some(timing), backend, ..record };
+    let mut notes = built.departures;
+    let faults = played.agents.iter().flat_map(|agent| {
+        agent.faults.iter().map(|fault| format!("flow \"{}\": {fault}", agent.flow))
+    });
+    notes.extend(faults);
+    notes.dedup();
+    Ok(Emulation { record, invalid, notes })
+}
+
+/// Goes from namespace to namespace in a thread that ends with it.
+fn in_a_thread<T: Send>(job: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
+    let gone = || EmuError::System {
+        what: "cannot play in a thread",
+        error: std::io::Error::other("it came to no end"),
+    };
+    thread::scope(|scope| scope.spawn(job).join()).map_err(|_| gone())?
+}
+
+fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Played, Vec<u8>), EmuError> {
+    udccp_testbed::leave()?;
+    let lacks = udccp_testbed::lacks(&built.plan)?;
+    if !lacks.is_empty() {
+        return Err(EmuError::KernelLacks { release: release(), lacks });
+    }
+    let mut packets = Vec::new();
+    let mut say = |_: &str| ();
+    // As over the emulator's own links: a host that waits for programs of this machine is none.
+    let _ = sys::run_first(1);
+    let means = Means {
+        program: &options.program,
+        owns_kernel: false,
+        events: &mut packets,
+        say: &mut say,
+    };
+    let played = udccp_testbed::play(&built.plan, means)?;
+    Ok((played, packets))
+}
+
+/// Nobody watches when the kernel hands packets on; how fast its links were is known.
+fn timing(played: &Played, built: &Built, packets: u64) -> TimingRecord {
+    let error = played.rate_error_percent(&built.links);
+    let too_slow = error.filter(|error| *error > RATE_ERROR_PERCENT).map(|error| {
+        format!("the rate error is {error:.2} % (at most {RATE_ERROR_PERCENT} % may be)")
+    });
+    let lost = played.backlog_drops;
+    let lost = (lost > 0).then(|| format!("the kernel lost {lost} packets between its devices"));
+    let why = too_slow.or(lost).or_else(|| too_busy(&played.busy_percent));
+    TimingRecord {
+        rate_error_percent: error,
+        packets,
+        valid: why.is_none(),
+        why,
+        ..TimingRecord::default()
+    }
+}
+
+/// Programs without a rest would send more on a faster machine; the kernel forwards in their time.
+fn too_busy(agents: &[f64]) -> Option<String> {
+    let most = agents.iter().copied().fold(0.0, f64::max);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let all = agents.iter().sum::<f64>() / processors as f64;
+    let busy = most.max(all);
+    (busy > BUSY_PERCENT).then(|| {
+        format!("the programs used {busy:.0} % of a processor (at most {BUSY_PERCENT} % may be)")
+    })
+}
+
+pub(crate) fn release() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
+}
+
+impl From<Fault> for EmuError {
+    fn from(fault: Fault) -> Self {
+        Self::Testbed(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_without_rest_are_no_measurement() {
+        assert_eq!(too_busy(&[3.0, 79.0]), None);
+        assert!(too_busy(&[3.0, 97.0]).unwrap().contains("used 97 % of a processor"));
+        assert!(too_busy(&vec![70.0; 200]).is_some(), "no machine has as many processors");
+    }
+}

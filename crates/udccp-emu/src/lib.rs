@@ -1,0 +1,46 @@
+//! Real-time network emulator: the network of the simulator, between hosts that are real.
+//!
+//! A host is an anonymous network namespace with a TUN device: what programs in it send goes as
+//! real packets into the network of the scenario, the very links, queues and recorders of
+//! `udccp sim`, and what comes out goes back to the kernel of the other host. The network is the
+//! simulator's engine in step with `CLOCK_MONOTONIC` ([`udccp_sim::Row::run_paced`]).
+//!
+//! Or this machine's kernel makes the path ([`Path::Netem`]).
+//!
+//! Nothing has a name outside of this process: namespaces belong to its threads, devices to its
+//! open files, and programs on hosts end with it. However it ends, the kernel takes all away.
+//!
+//! Linux only; on other systems the crate is empty.
+
+#![cfg(target_os = "linux")]
+#![deny(unsafe_code)]
+
+mod backend;
+mod clock;
+mod demand;
+mod emulate;
+mod error;
+mod host;
+mod kernel;
+mod lan;
+mod namespace;
+mod netlink;
+mod pacer;
+mod packet;
+mod privileges;
+mod site;
+mod stolen;
+#[expect(unsafe_code, reason = "two system calls that no library wraps")]
+mod sys;
+mod timing;
+mod tun;
+
+pub use backend::{Emulator, ID, NETEM_ID};
+pub use clock::Clock;
+pub use emulate::{EmuOptions, Emulation, Path, emulate};
+pub use error::EmuError;
+pub use lan::{Lan, MAX_HOSTS, PORT};
+pub use privileges::{Privileges, acquire, acquire_namespaces};
+pub use timing::{DEADLINE, LATE_PERCENT, RATE_ERROR_PERCENT, Timing};
+pub use udccp_sim::IpVersion;
+pub use udccp_testbed::Fault;

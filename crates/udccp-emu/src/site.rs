@@ -1,0 +1,111 @@
+//! A host: a namespace with a TUN device in it, set up for one end of a flow.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use netlink_packet_route::route::RouteMetric;
+use udccp_lab::schema::{Flow, TcpOptions, TcpProfile};
+
+use crate::namespace::Namespace;
+use crate::tun::{Card, NAME, Tun};
+
+/// Buffers that TCP may grow to where a flow does not say: twice the largest path of 1 Gbit/s and
+/// 200 ms. The kernel's own limit (4 to 6 MB) would be felt on long fast paths.
+const TCP_BUFFER: u64 = 64 << 20;
+
+/// A host of the network.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) space: Namespace,
+    pub(crate) tun: Arc<Tun>,
+}
+
+impl Site {
+    /// One end of a flow, at this address.
+    pub(crate) fn new(flow: &Flow, address: IpAddr) -> io::Result<Self> {
+        let card = card(flow, address)?;
+        let space = Namespace::new()?;
+        let tun = Arc::new(space.run(move || Tun::open(&card))?);
+        Ok(Self { space, tun })
+    }
+
+    /// Packets that the kernel dropped because the emulator did not read them in time.
+    pub(crate) fn unread(&self) -> io::Result<u64> {
+        Tun::dropped(&self.space.read_net("dev")?)
+    }
+}
+
+fn card(flow: &Flow, address: IpAddr) -> io::Result<Card> {
+    let mtu = u32::try_from(flow.packet.bytes()).map_err(io::Error::other)?;
+    // Headers of IP and TCP.
+    let segment = mtu.saturating_sub(if address.is_ipv4() { 40 } else { 60 });
+    let metrics = metrics(&flow.tcp, segment);
+    let mut settings = settings(&flow.tcp);
+    settings.extend(ipv6_settings(address.is_ipv6()));
+    Ok(Card { address, mtu, metrics, settings })
+}
+
+/// What a scenario says of a TCP that a route can say too.
+fn metrics(tcp: &TcpOptions, segment: u32) -> Vec<RouteMetric> {
+    let mut metrics = Vec::new();
+    if let Some(window) = tcp.initial_window {
+        metrics.push(RouteMetric::InitCwnd(window.0.packets(segment)));
+    }
+    if tcp.delayed_ack == Some(false) {
+        metrics.push(RouteMetric::QuickAck(1));
+    }
+    if let Some(least) = tcp.min_rto {
+        metrics.push(RouteMetric::RtoMin(u32::try_from(least.as_millis()).unwrap_or(u32::MAX)));
+    }
+    if let Some(most) = tcp.max_window {
+        // Only a locked window is a limit.
+        metrics.push(RouteMetric::Lock(1 << 7));
+        metrics.push(RouteMetric::Cwnd(most.0));
+    }
+    metrics
+}
+
+/// Settings of a host. Its namespace is new, so that nothing else is changed by them, and nothing
+/// was learnt from earlier connections.
+fn settings(tcp: &TcpOptions) -> Vec<(String, String)> {
+    let most = |own: Option<udccp_base::DataSize>| own.map_or(TCP_BUFFER, |size| size.bytes());
+    let range = |most: u64| format!("4096 {} {most}", most.min(131_072));
+    // They are those of TCP over IPv6 too.
+    vec![
+        ("ipv4/tcp_rmem".to_owned(), range(most(tcp.receive_buffer))),
+        ("ipv4/tcp_wmem".to_owned(), range(most(tcp.send_buffer))),
+        ("ipv4/tcp_ecn".to_owned(), u8::from(tcp.ecn == Some(true)).to_string()),
+    ]
+}
+
+/// Nothing but the traffic of flows is to be on the way: no router is looked for, and no address is
+/// made up that its neighbours would hear of.
+fn ipv6_settings(is_used: bool) -> Vec<(String, String)> {
+    let of = |device: &str, key: &str, value: u8| {
+        (format!("ipv6/conf/{device}/{key}"), value.to_string())
+    };
+    if !is_used {
+        return vec![of("all", "disable_ipv6", 1)];
+    }
+    vec![
+        of("all", "disable_ipv6", 0),
+        of(NAME, "accept_ra", 0),
+        of(NAME, "router_solicitations", 0),
+        // None.
+        of(NAME, "addr_gen_mode", 1),
+    ]
+}
+
+/// What a scenario asks of a flow's TCP and a kernel cannot be told; each as a sentence.
+pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
+    let TcpOptions { profile, ack_counting, window_reduction, window_cut, .. } = &flow.tcp;
+    let keys = [
+        ("profile", *profile != TcpProfile::Modern),
+        ("ack_counting", ack_counting.is_some()),
+        ("window_reduction", window_reduction.is_some()),
+        ("window_cut", window_cut.is_some()),
+    ];
+    let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+    set.map(|(key, _)| format!("flow \"{}\": tcp.{key} is the kernel's own", flow.name)).collect()
+}

@@ -1,0 +1,58 @@
+//! Processor time that the host of a virtual machine kept for others: nothing that runs inside
+//! shows it, and no deadline is met without it.
+
+use std::fs;
+
+/// From this share of all processors' time on, in percent, it is worth a word.
+const NOTABLE_PERCENT: f64 = 1.0;
+
+/// What all processors had to give so far, in ticks (proc(5), `/proc/stat`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Processors {
+    stolen: u64,
+    all: u64,
+}
+
+impl Processors {
+    /// Until now; zero where the kernel does not tell.
+    pub(crate) fn now() -> Self {
+        Self::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    /// The first line: a name; user, nice, system, idle, iowait, irq, softirq, steal; then times
+    /// that are part of others.
+    fn read(stat: &str) -> Self {
+        let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+        let ticks: Vec<u64> = fields.take(8).filter_map(|field| field.parse().ok()).collect();
+        Self { stolen: ticks.get(7).copied().unwrap_or_default(), all: ticks.iter().sum() }
+    }
+
+    /// A word on what was stolen between then and `now`, where it was much.
+    pub(crate) fn stolen_until(self, now: Self) -> Option<String> {
+        let (stolen, all) =
+            (now.stolen.saturating_sub(self.stolen), now.all.saturating_sub(self.all));
+        let percent = 100.0 * stolen as f64 / all.max(1) as f64;
+        (percent >= NOTABLE_PERCENT).then(|| {
+            format!(
+                "this is a virtual machine, whose host kept {percent:.0} % of the processors' time \
+                 for others meanwhile (steal)"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_keeps_is_a_share_of_all_time() {
+        let before = Processors::read("cpu  100 0 50 1000 0 0 0 10 5 0\ncpu0 1 1 1 1\n");
+        assert_eq!(before, Processors { stolen: 10, all: 1_160 });
+        let after = Processors::read("cpu  130 0 60 1040 0 0 0 30 5 0\n");
+        let said = before.stolen_until(after).unwrap();
+        assert!(said.contains("kept 20 % of"), "{said}");
+        assert_eq!(before.stolen_until(before), None);
+        assert_eq!(Processors::read("").stolen_until(Processors::read("nonsense")), None);
+    }
+}

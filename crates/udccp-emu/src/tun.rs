@@ -1,0 +1,105 @@
+//! TUN devices: where packets leave the kernel and come back.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use netlink_packet_route::link::LinkAttribute;
+use netlink_packet_route::route::RouteMetric;
+
+use crate::netlink::{LOOPBACK, Tables};
+use crate::sys;
+
+/// Where TUN devices come from.
+pub(crate) const DEVICE: &str = "/dev/net/tun";
+
+/// The name of the one interface of a host.
+pub(crate) const NAME: &str = "udccp0";
+
+/// Packets that wait for the emulator before the kernel drops: a second of 1 Gbit/s and more.
+const QUEUE: u32 = 100_000;
+
+/// All hosts are in one of these networks; see [`udccp_sim::PairAddresses`].
+const NETWORKS: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
+    (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 8),
+];
+
+/// The network card of a host.
+#[derive(Clone, Debug)]
+pub(crate) struct Card {
+    pub(crate) address: IpAddr,
+    /// Largest IP packet.
+    pub(crate) mtu: u32,
+    /// What TCP is told about the way to all others.
+    pub(crate) metrics: Vec<RouteMetric>,
+    /// Settings of the namespace, by their path below `/proc/sys/net`.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// An open TUN device. Packets are read and written one at a time and whole; reading never waits.
+#[derive(Debug)]
+pub(crate) struct Tun {
+    file: fs::File,
+}
+
+impl Tun {
+    /// A new device in the calling thread's namespace, up and with its address. Packets are as they
+    /// are on a wire: the kernel cuts them to the MTU and fills in all checksums.
+    pub(crate) fn open(card: &Card) -> io::Result<Self> {
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(DEVICE)?;
+        sys::attach_tun(file.as_fd(), NAME)?;
+        for (path, value) in &card.settings {
+            match fs::write(format!("/proc/sys/net/{path}"), value) {
+                // A kernel without IPv6 need not be told to leave it out.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                done => done?,
+            }
+        }
+        let index = nix::net::if_::if_nametoindex(NAME)?;
+        let tables = Tables::open()?;
+        tables.link_up(LOOPBACK, Vec::new())?;
+        let link = vec![LinkAttribute::Mtu(card.mtu), LinkAttribute::TxQueueLen(QUEUE)];
+        tables.link_up(index, link)?;
+        tables.add_address(index, card.address)?;
+        let of_host = |(network, _): &&(IpAddr, u8)| network.is_ipv4() == card.address.is_ipv4();
+        let network = NETWORKS.iter().find(of_host).copied().ok_or(io::ErrorKind::Unsupported)?;
+        tables.add_route(network, index, card.metrics.clone())?;
+        Ok(Self { file })
+    }
+
+    /// Reads one packet; `None` where none waits.
+    #[inline]
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.file, buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes one packet, of these parts.
+    #[inline]
+    pub(crate) fn write(&self, parts: [&[u8]; 3]) -> io::Result<()> {
+        (&self.file).write_vectored(&parts.map(IoSlice::new)).map(|_| ())
+    }
+
+    /// Packets that the kernel dropped before the emulator read them, by the device's line in
+    /// `/proc/net/dev`.
+    pub(crate) fn dropped(table: &str) -> io::Result<u64> {
+        let line = table.lines().find_map(|l| l.trim().strip_prefix(NAME)?.strip_prefix(':'));
+        // Received: bytes, packets, errs, drop, fifo, frame, compressed, multicast; then sent.
+        let dropped = line.and_then(|l| l.split_whitespace().nth(11)?.parse().ok());
+        dropped.ok_or_else(|| io::Error::other(format!("{NAME} is not in /proc/net/dev")))
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

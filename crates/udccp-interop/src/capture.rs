@@ -1,0 +1,85 @@
+//! What passes the client's interface, as a pcap file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::hosts::Host;
+
+/// ETH_P_ALL, in network order, as packet sockets want it.
+const EVERYTHING: i32 = 0x0003_u16.to_be() as i32;
+const ETHERNET: u32 = 1;
+const BUFFER_BYTES: usize = 32 << 20;
+
+/// A capture that goes on.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Capture {
+    /// Begins, and keeps at most `snaplen` bytes of each packet.
+    pub(crate) fn start(host: &Host, file: &Path, snaplen: usize) -> io::Result<Self> {
+        let file = BufWriter::new(File::create(file)?);
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let (tell, hear) = std::sync::mpsc::channel();
+        let thread = host.start(move || {
+            let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(EVERYTHING)))?;
+            socket.set_read_timeout(Some(Duration::from_millis(20)))?;
+            let _ = socket.set_recv_buffer_size(BUFFER_BYTES);
+            let _ = tell.send(());
+            record(&socket, file, snaplen, &told)
+        })?;
+        let _ = hear.recv();
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| io::Error::other("a capture panicked"))?
+    }
+}
+
+fn record(
+    mut socket: &Socket,
+    mut file: BufWriter<File>,
+    snaplen: usize,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    // Magic number (nanoseconds), version 2.4, no zone, no accuracy, snap length, link type.
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, ETHERNET] {
+        file.write_all(&word.to_le_bytes())?;
+    }
+    let mut frame = vec![0; 65_536];
+    loop {
+        match socket.read(&mut frame) {
+            Ok(len) => write(&mut file, &frame[..len], snaplen)?,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                if stop.load(Ordering::Relaxed) {
+                    return file.flush();
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a capture has the time of each packet")]
+fn write(file: &mut impl Write, frame: &[u8], snaplen: usize) -> io::Result<()> {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let kept = &frame[..frame.len().min(snaplen)];
+    let (seconds, len) = (at.as_secs() as u32, frame.len() as u32);
+    for word in [seconds, at.subsec_nanos(), kept.len() as u32, len] {
+        file.write_all(&word.to_le_bytes())?;
+    }
+    file.write_all(kept)
+}

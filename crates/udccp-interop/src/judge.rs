@@ -1,0 +1,359 @@
+//! What a cell has to show: in the capture, as tshark reads it, and in the words of both programs.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use udccp_wire::{PacketType, ResetCode};
+
+use crate::hosts::{addresses, gateway};
+use crate::plan::{Cell, Condition, Stack, Story};
+use crate::run::{Played, capture_file, report_file};
+
+/// A cell with its verdict.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// What happened.
+    pub played: Played,
+    /// What should not have happened; none in a good cell.
+    pub faults: Vec<String>,
+    /// Packets of each side by type, client first.
+    pub packets: [BTreeMap<u8, u64>; 2],
+}
+
+/// A packet as tshark reads it.
+struct Seen {
+    is_clients: bool,
+    ty: Option<PacketType>,
+    reset: Option<u8>,
+    is_wrong: bool,
+    /// Types of its options.
+    options: Vec<u8>,
+}
+
+/// Reads what cells left in `folder`, and judges it. Cells that were not run are left out.
+///
+/// # Errors
+/// tshark is missing or fails, a report cannot be read.
+pub fn judge(cells: &[Cell], folder: &Path) -> io::Result<Vec<Judged>> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = cells.len().div_ceil(workers).max(1);
+    let judged = std::thread::scope(|scope| {
+        let judges = cells
+            .chunks(share)
+            .map(|some| scope.spawn(move || some.iter().filter_map(|c| one(c, folder)).collect()));
+        let judges: Vec<_> = judges.collect();
+        let panicked = |_| Err(io::Error::other("a judge panicked"));
+        let ended = judges.into_iter().map(|judge| judge.join().unwrap_or_else(panicked));
+        ended.collect::<io::Result<Vec<Vec<Judged>>>>()
+    });
+    let mut all = judged?.concat();
+    compare_goodputs(&mut all);
+    Ok(all)
+}
+
+/// A cell, if it was run.
+fn one(cell: &Cell, folder: &Path) -> Option<io::Result<Judged>> {
+    let text = std::fs::read(folder.join(report_file(cell))).ok()?;
+    let judged = || {
+        let played: Played = serde_json::from_slice(&text)?;
+        Ok(verdict(played, &tshark(&folder.join(capture_file(cell)))?))
+    };
+    Some(judged())
+}
+
+fn tshark(capture: &Path) -> io::Result<Vec<Seen>> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(capture).args(["-Y", "dccp", "-T", "fields", "-E", "occurrence=a"]);
+    command.args(["-o", "dccp.check_checksum:TRUE"]);
+    let fields = ["dccp.srcport", "dccp.type", "dccp.reset_code", "dccp.checksum.status"];
+    for field in fields.into_iter().chain(["_ws.malformed", "dccp.option_type"]) {
+        command.args(["-e", field]);
+    }
+    let output = command.output().map_err(|e| io::Error::new(e.kind(), format!("tshark: {e}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("tshark: {}", said.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(Seen::read).collect())
+}
+
+impl Seen {
+    fn read(line: &str) -> Self {
+        let mut fields = line.split('\t');
+        // A packet inside an ICMP error may follow.
+        let first = |field: &str| field.split(',').next().and_then(|f| f.parse::<u32>().ok());
+        let mut number = || fields.next().and_then(first);
+        let (port, ty, reset, checksum) = (number(), number(), number(), number());
+        let is_malformed = fields.next().is_some_and(|f| !f.is_empty());
+        let options = fields.next().unwrap_or_default().split(',');
+        Self {
+            is_clients: port.is_some_and(|port| port > 10_000),
+            ty: ty.and_then(|ty| PacketType::from_number(ty as u8)),
+            reset: reset.map(|code| code as u8),
+            // 0 is "bad"; what was not captured whole is "unverified".
+            is_wrong: is_malformed || checksum == Some(0),
+            options: options.filter_map(|o| o.parse().ok()).collect(),
+        }
+    }
+}
+
+/// Collects faults.
+struct Bench<'a> {
+    played: &'a Played,
+    packets: &'a [Seen],
+    faults: Vec<String>,
+}
+
+fn verdict(played: Played, packets: &[Seen]) -> Judged {
+    let mut bench = Bench { played: &played, packets, faults: Vec::new() };
+    bench.well_formed();
+    match played.cell.story {
+        Story::BadService | Story::Refused | Story::NoCommonCcid => bench.refusal(),
+        Story::Traceroute => bench.traceroute(),
+        story => {
+            bench.handshake();
+            bench.data();
+            bench.ccid();
+            match story {
+                Story::ServerClose => bench.server_closes(),
+                Story::Abort => bench.aborts(),
+                _ => bench.client_closes(),
+            }
+        }
+    }
+    let faults = bench.faults;
+    let mut counts = [BTreeMap::new(), BTreeMap::new()];
+    for seen in packets {
+        if let Some(ty) = seen.ty {
+            *counts[usize::from(!seen.is_clients)].entry(ty.number()).or_default() += 1;
+        }
+    }
+    Judged { played, faults, packets: counts }
+}
+
+impl Bench<'_> {
+    fn expect(&mut self, holds: bool, fault: impl Into<String>) {
+        if !holds {
+            self.faults.push(fault.into());
+        }
+    }
+
+    fn is_clean(&self) -> bool {
+        self.played.cell.condition == Condition::Clean
+    }
+
+    fn has(&self, is_clients: bool, ty: PacketType) -> bool {
+        self.packets.iter().any(|p| p.is_clients == is_clients && p.ty == Some(ty))
+    }
+
+    fn well_formed(&mut self) {
+        let wrong = self.packets.iter().filter(|p| p.is_wrong || p.ty.is_none()).count();
+        self.expect(wrong == 0, format!("{wrong} packets malformed or with a wrong checksum"));
+    }
+
+    fn handshake(&mut self) {
+        let (client, server) = (&self.played.client, &self.played.server);
+        let refusal = client.refusal.clone().unwrap_or_default();
+        let both = client.connected && server.connected;
+        self.expect(both, format!("no connection: {refusal}"));
+        if self.is_clean() {
+            let first: Vec<_> = self.packets.iter().take(3).map(|p| p.ty).collect();
+            let confirms =
+                matches!(first.get(2), Some(Some(PacketType::Ack | PacketType::DataAck)));
+            let opens = first.starts_with(&[Some(PacketType::Request), Some(PacketType::Response)]);
+            self.expect(opens && confirms, "the handshake is not Request, Response, Ack");
+        }
+    }
+
+    /// What was sent arrives, but for what the path loses. The kernel delivers copies twice.
+    fn data(&mut self) {
+        let Played { cell, client, server } = self.played;
+        let least = match cell.condition {
+            // What is queued at an abort is dropped.
+            _ if cell.story == Story::Abort => 0.1,
+            // Slow start may overflow the queue.
+            Condition::Clean => 0.94,
+            Condition::Lossy => 0.92,
+            Condition::Rough => 0.85,
+        };
+        let mut directions = vec![(client, server)];
+        if cell.story == Story::BothWays {
+            directions.push((server, client));
+        }
+        for (from, to) in directions {
+            let sent = from.sent;
+            let enough = sent > 0 && to.received as f64 >= least * sent as f64;
+            self.expect(enough, format!("{} of {sent} messages arrived", to.received));
+            self.expect(to.damaged == 0, format!("{} messages damaged", to.damaged));
+        }
+    }
+
+    /// Acknowledgements are those of the CCID that was asked for (RFC 4341 section 6, RFC 4342
+    /// section 8). CCID 2 needs Ack Vectors; CCID 3 may have them too, and its own options.
+    fn ccid(&mut self) {
+        const ACK_VECTORS: [u8; 2] = [38, 39];
+        const LOSS_EVENT_RATE: u8 = 192;
+        let ccid = self.played.cell.ccid;
+        let both = self.played.cell.story == Story::BothWays;
+        for (is_clients, side) in [(false, "server"), (true, "client")] {
+            if is_clients && !both {
+                continue;
+            }
+            let of_side = self.packets.iter().filter(|p| p.is_clients == is_clients);
+            let options: Vec<u8> = of_side.flat_map(|p| p.options.iter().copied()).collect();
+            let vectors = options.iter().any(|o| ACK_VECTORS.contains(o));
+            let rates = options.contains(&LOSS_EVENT_RATE);
+            let as_asked = if ccid == 2 { vectors && !rates } else { rates };
+            self.expect(as_asked, format!("the {side} does not acknowledge as CCID {ccid} does"));
+        }
+    }
+
+    /// The router answers, then the server: traceroute's own service code is not served.
+    fn traceroute(&mut self) {
+        let Played { cell, client, .. } = self.played;
+        let [_, server] = addresses(cell.v6);
+        let way = format!("{} {server}", gateway(cell.v6));
+        let found = client.refusal.clone().unwrap_or_else(|| client.end.clone());
+        self.expect(found == way, format!("traceroute finds {found}, not {way}"));
+        self.resets(false, &[ResetCode::BadServiceCode]);
+    }
+
+    /// Every Reset of a side has one of these codes, and, over a clean path, there is one.
+    fn resets(&mut self, is_clients: bool, codes: &[ResetCode]) {
+        self.no_other_resets(is_clients, codes);
+        if !codes.is_empty() && self.is_clean() {
+            let side = if is_clients { "client" } else { "server" };
+            self.expect(self.any_reset(is_clients), format!("no Reset of the {side}"));
+        }
+    }
+
+    fn no_other_resets(&mut self, is_clients: bool, codes: &[ResetCode]) {
+        let of_side = self.packets.iter().filter(|p| p.is_clients == is_clients);
+        let found: Vec<u8> = of_side.filter_map(|p| p.reset).collect();
+        let side = if is_clients { "client" } else { "server" };
+        let allowed = |code: &u8| codes.iter().any(|c| c.number() == *code);
+        for code in found.iter().filter(|code| !allowed(code)) {
+            let name = ResetCode::from_number(*code);
+            self.faults.push(format!("the {side} sends Reset {code} ({name})"));
+        }
+    }
+
+    fn client_closes(&mut self) {
+        let said = (self.played.client.end.clone(), self.played.server.end.clone());
+        self.expect(said.0 == "closed", format!("the client's end: {}", said.0));
+        self.expect(said.1 == "closed", format!("the server's end: {}", said.1));
+        self.expect(self.has(true, PacketType::Close), "no Close of the client");
+        self.answers_to_close();
+        self.resets(true, &[]);
+    }
+
+    /// Resets of a server that answered the Close: that answer, and those to what was still on its
+    /// way, or to a Close that came again.
+    fn answers_to_close(&mut self) {
+        let mut resets = self.packets.iter().filter(|p| !p.is_clients).filter_map(|p| p.reset);
+        let first = resets.next();
+        let is_closed = first == Some(ResetCode::Closed.number());
+        if self.is_clean() {
+            self.expect(is_closed, format!("the first Reset of the server: {first:?}"));
+        }
+        self.resets(false, &[ResetCode::Closed, ResetCode::NoConnection]);
+    }
+
+    fn server_closes(&mut self) {
+        let said = self.played.server.end.clone();
+        self.expect(said == "closed", format!("the server's end: {said}"));
+        let told = self.played.client.end.clone();
+        self.expect(
+            ["closed", "EPIPE"].contains(&told.as_str()),
+            format!("the client's end: {told}"),
+        );
+        if self.is_clean() {
+            self.expect(self.has(false, PacketType::CloseReq), "no CloseReq of the server");
+        }
+        self.expect(self.has(true, PacketType::Close), "no Close of the client");
+        self.answers_to_close();
+        // Linux forgets a connection when it has answered CloseReq, where RFC 4340 section 8.3 has
+        // it wait in CLOSING; what comes before the Reset is then answered so.
+        let forgets: &[_] = match self.played.cell.client {
+            Stack::Linux => &[ResetCode::NoConnection],
+            Stack::Ours => &[],
+        };
+        self.no_other_resets(true, forgets);
+    }
+
+    fn aborts(&mut self) {
+        let said = self.played.server.end.clone();
+        self.expect(said != "closed", "the server takes the end for an orderly one");
+        self.resets(true, &[ResetCode::Aborted]);
+        self.resets(false, &[]);
+    }
+
+    fn refusal(&mut self) {
+        let Played { cell, client, .. } = self.played;
+        self.expect(!client.connected, "the connection is made");
+        let says = client.refusal.clone().unwrap_or_default();
+        let (codes, words): (&[ResetCode], &[&str]) = match (cell.story, cell.server) {
+            (Story::BadService, _) => (&[ResetCode::BadServiceCode], &["service code", "EBADRQC"]),
+            (Story::Refused, Stack::Ours) => {
+                (&[ResetCode::ConnectionRefused], &["refused", "ECONNREFUSED"])
+            }
+            (Story::Refused, Stack::Linux) => {
+                (&[ResetCode::NoConnection], &["refused", "ECONNREFUSED"])
+            }
+            _ => self.nothing_in_common(),
+        };
+        let tells = words.iter().any(|word| says.contains(word));
+        self.expect(tells, format!("the client says: {says}"));
+        // Either side may be the one that finds no CCID in common.
+        let by_client = cell.story == Story::NoCommonCcid && self.any_reset(true);
+        self.resets(by_client, codes);
+        if !by_client {
+            self.resets(true, &[]);
+        }
+    }
+
+    /// What RFC 4340 section 6.6.9 has the side send that finds no CCID in common, and the words of
+    /// the client's sockets for it.
+    fn nothing_in_common(&self) -> (&'static [ResetCode], &'static [&'static str]) {
+        let cell = self.played.cell;
+        let by_client = self.any_reset(true);
+        let finder = if by_client { cell.client } else { cell.server };
+        let codes: &[ResetCode] = match finder {
+            Stack::Ours => &[ResetCode::OptionError, ResetCode::MandatoryError],
+            // A server of Linux gives up before it has looked at the reason.
+            Stack::Linux => {
+                &[ResetCode::OptionError, ResetCode::MandatoryError, ResetCode::TooBusy]
+            }
+        };
+        let words: &[&str] = match (cell.client, by_client) {
+            (Stack::Ours, _) => &["OptionError", "Mandatory", "TooBusy"],
+            // It resets the connection and does not tell its program, which waits in vain.
+            (Stack::Linux, true) => &["EINPROGRESS"],
+            (Stack::Linux, false) => &["EILSEQ", "EOPNOTSUPP", "ECOMM", "EUSERS"],
+        };
+        (codes, words)
+    }
+
+    fn any_reset(&self, is_clients: bool) -> bool {
+        self.packets.iter().any(|p| p.is_clients == is_clients && p.reset.is_some())
+    }
+}
+
+/// Long transfers: within 10 % of Linux to Linux, or faster.
+fn compare_goodputs(all: &mut [Judged]) {
+    let rate = |j: &Judged| j.played.server.goodput;
+    let base: BTreeMap<u8, f64> = all
+        .iter()
+        .filter(|j| j.played.cell.client == Stack::Linux && j.played.cell.server == Stack::Linux)
+        .filter_map(|j| Some((j.played.cell.ccid, rate(j)?)))
+        .collect();
+    for judged in all.iter_mut().filter(|j| j.played.cell.story == Story::Bulk) {
+        let Some(linux) = base.get(&judged.played.cell.ccid) else { continue };
+        let ratio = rate(judged).unwrap_or(0.0) / linux;
+        if ratio < 0.9 {
+            judged.faults.push(format!("goodput is {:.0} % of Linux to Linux", ratio * 100.0));
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Interoperability with the DCCP that Linux had until 6.15: a matrix of cells, each a connection
+//! between our stack over raw IP and the kernel's, judged by the programs at both ends and by
+//! tshark from what passed.
+//!
+//! [`play`] runs cells on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] looks at what
+//! they left behind, anywhere; [`page`] makes the table of it.
+
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod capture;
+mod guest;
+mod hosts;
+mod judge;
+mod page;
+mod peer;
+mod plan;
+mod run;
+
+pub use guest::{CELLS, FAILED, serve};
+pub use judge::{Judged, judge};
+pub use page::page;
+pub use peer::Report;
+pub use plan::{Cell, Condition, Stack, Story, matrix};
+pub use run::{Played, play};

@@ -1,0 +1,189 @@
+//! The matrix: who talks to whom, over what, and what happens.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Whose DCCP a host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stack {
+    /// Crate `udccp`, over a raw socket.
+    Ours,
+    /// The kernel.
+    Linux,
+}
+
+/// What the path between client and server does. Both ways 10 Mbit/s and 20 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// Nothing more.
+    Clean,
+    /// 1 % of packets are lost each way.
+    Lossy,
+    /// 5 % are lost, 5 % overtake others, 2 % come twice.
+    Rough,
+}
+
+/// What client and server do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Story {
+    /// The client sends and closes.
+    ClientClose,
+    /// The client sends, the server closes.
+    ServerClose,
+    /// The client sends and ends the connection at once.
+    Abort,
+    /// The client asks for a service that is not served.
+    BadService,
+    /// The client asks at a port where nobody listens.
+    Refused,
+    /// The client has one CCID and the server another.
+    NoCommonCcid,
+    /// As `ClientClose`; the client's checksums cover headers and eight bytes of data.
+    PartialChecksum,
+    /// Both send; the client closes.
+    BothWays,
+    /// The client sends for 60 s as fast as it may.
+    Bulk,
+    /// `traceroute -D` asks the way to the server.
+    Traceroute,
+}
+
+/// One cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cell {
+    /// Whose DCCP the client has.
+    pub client: Stack,
+    /// Whose DCCP the server has.
+    pub server: Stack,
+    /// CCID of both directions.
+    pub ccid: u8,
+    /// IPv6 instead of IPv4.
+    pub v6: bool,
+    /// The path.
+    pub condition: Condition,
+    /// What happens.
+    pub story: Story,
+}
+
+impl Story {
+    /// Stories that go with every condition.
+    pub const EVERYWHERE: [Self; 6] = [
+        Self::ClientClose,
+        Self::ServerClose,
+        Self::Abort,
+        Self::BadService,
+        Self::Refused,
+        Self::NoCommonCcid,
+    ];
+
+    /// Its name for a person.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ClientClose => "client closes",
+            Self::ServerClose => "server closes",
+            Self::Abort => "client aborts",
+            Self::BadService => "bad service code",
+            Self::Refused => "refused",
+            Self::NoCommonCcid => "no common CCID",
+            Self::PartialChecksum => "partial checksum",
+            Self::BothWays => "data both ways",
+            Self::Bulk => "60 s as fast as it goes",
+            Self::Traceroute => "traceroute -D",
+        }
+    }
+}
+
+impl Condition {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Clean, Self::Lossy, Self::Rough];
+
+    /// Its name for a person.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Lossy => "1 % loss",
+            Self::Rough => "5 % loss, reordering, copies",
+        }
+    }
+
+    /// What `tc` is told, after `netem`.
+    pub(crate) const fn netem(self) -> &'static str {
+        match self {
+            Self::Clean => "delay 20ms rate 10mbit limit 120",
+            Self::Lossy => "delay 20ms rate 10mbit limit 120 loss 1%",
+            Self::Rough => "delay 20ms rate 10mbit limit 120 loss 5% reorder 5% duplicate 2%",
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |text: String| text.trim_matches('"').to_owned();
+        let word = |value: Result<String, serde_json::Error>| name(value.unwrap_or_default());
+        write!(
+            f,
+            "{}-{}-ccid{}-{}-{}-{}",
+            word(serde_json::to_string(&self.client)),
+            word(serde_json::to_string(&self.server)),
+            self.ccid,
+            if self.v6 { "ipv6" } else { "ipv4" },
+            word(serde_json::to_string(&self.condition)),
+            word(serde_json::to_string(&self.story)),
+        )
+    }
+}
+
+/// Every cell, in the order in which they are run.
+pub fn matrix() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (client, server) in [(Stack::Ours, Stack::Linux), (Stack::Linux, Stack::Ours)] {
+        for ccid in [2, 3] {
+            for v6 in [false, true] {
+                let cell = |condition, story| Cell { client, server, ccid, v6, condition, story };
+                for condition in Condition::ALL {
+                    cells.extend(Story::EVERYWHERE.map(|story| cell(condition, story)));
+                }
+                cells.push(cell(Condition::Clean, Story::PartialChecksum));
+                cells.push(cell(Condition::Clean, Story::BothWays));
+            }
+        }
+    }
+    for ccid in [2, 3] {
+        for client in [Stack::Linux, Stack::Ours] {
+            for server in [Stack::Linux, Stack::Ours] {
+                let (condition, story) = (Condition::Clean, Story::Bulk);
+                cells.push(Cell { client, server, ccid, v6: false, condition, story });
+            }
+        }
+    }
+    // It needs SOCK_DCCP where it runs.
+    cells.extend([false, true].map(|v6| Cell {
+        client: Stack::Linux,
+        server: Stack::Ours,
+        ccid: 2,
+        v6,
+        condition: Condition::Clean,
+        story: Story::Traceroute,
+    }));
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_matrix_has_every_cell_once() {
+        let cells = matrix();
+        let mut names: Vec<String> = cells.iter().map(Cell::to_string).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), cells.len());
+        assert_eq!(cells.len(), 2 * 2 * 2 * (3 * 6 + 2) + 2 * 4 + 2);
+        assert!(names.contains(&"ours-linux-ccid2-ipv6-rough-server-close".to_owned()));
+    }
+}

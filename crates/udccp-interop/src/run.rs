@@ -1,0 +1,88 @@
+//! Runs cells on a kernel that has DCCP.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capture::Capture;
+use crate::hosts::{Network, addresses};
+use crate::peer::{self, Report, Side};
+use crate::plan::{Cell, Story};
+
+/// What happened in a cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Played {
+    /// The cell.
+    pub cell: Cell,
+    /// What the client did and saw.
+    pub client: Report,
+    /// What the server did and saw.
+    pub server: Report,
+}
+
+impl Cell {
+    /// Names of the files that the cell leaves: its reports, and its packets.
+    pub fn files(&self) -> [String; 2] {
+        [report_file(self), capture_file(self)]
+    }
+}
+
+/// Name of the file with the reports of a cell.
+pub(crate) fn report_file(cell: &Cell) -> String {
+    format!("{cell}.json")
+}
+
+/// Name of the file with the packets of a cell.
+pub(crate) fn capture_file(cell: &Cell) -> String {
+    format!("{cell}.pcap")
+}
+
+/// Runs cells one after the other; leaves a capture and a report of each in `folder`. `said` is
+/// told of each.
+///
+/// # Errors
+/// The network cannot be made, or the folder cannot be written.
+pub fn play(cells: &[Cell], folder: &Path, mut said: impl FnMut(&Played)) -> io::Result<()> {
+    for cell in cells {
+        let file = folder.join(capture_file(cell));
+        let played =
+            one(cell, &file).map_err(|e| io::Error::new(e.kind(), format!("cell {cell}: {e}")))?;
+        std::fs::write(folder.join(report_file(cell)), serde_json::to_vec_pretty(&played)?)?;
+        said(&played);
+    }
+    Ok(())
+}
+
+fn one(cell: &Cell, file: &Path) -> io::Result<Played> {
+    let network = Network::of(cell)?;
+    let [client, server] = Side::of(cell, addresses(cell.v6));
+    let (story, cell) = (cell.story, *cell);
+    // A long transfer is looked at for its packets' types only.
+    let snaplen = if story == Story::Bulk { 128 } else { 65_535 };
+    let capture = Capture::start(&network.client, file, snaplen)?;
+    let (tell, hear) = std::sync::mpsc::channel();
+    let serving = network.server.start(move || {
+        let listener = server.listen(cell.server);
+        let listening = tell.send(listener.as_ref().map(drop).map_err(Clone::clone));
+        let never_accepts = matches!(story, Story::BadService | Story::Refused | Story::Traceroute);
+        match listener {
+            Ok(listener) if listening.is_ok() && !never_accepts => {
+                (peer::server(story, &*listener), Some(listener))
+            }
+            Ok(listener) => (Report::default(), Some(listener)),
+            Err(_) => (Report::default(), None),
+        }
+    })?;
+    let ready = hear.recv().map_err(|_| io::Error::other("the server is gone"))?;
+    ready.map_err(|why| io::Error::other(format!("the server cannot listen: {why}")))?;
+    let calling = network.client.start(move || peer::client(story, cell.client, &client))?;
+    let client = calling.join().map_err(|_| io::Error::other("the client panicked"))?;
+    // The listener stays until the client has its answer.
+    let (server, listener) = serving.join().map_err(|_| io::Error::other("the server panicked"))?;
+    // The last words may still be on their way.
+    peer::wait(std::time::Duration::from_millis(500));
+    drop(listener);
+    capture.finish()?;
+    Ok(Played { cell, client, server })
+}

@@ -1,0 +1,112 @@
+//! What runs a scenario: the simulator, or something that gives the same kind of record.
+
+use crate::record::Record;
+use crate::run::{RunError, RunOptions, run};
+use crate::schema::Scenario;
+
+/// The id of the simulator.
+pub const SIM: &str = "sim";
+
+/// Backends that are known by name, with what a report calls their numbers. A store may hold
+/// others; they are called by their ids.
+pub const BACKENDS: [(&str, &str); 5] = [
+    (SIM, "simulated"),
+    ("emu", "emulated"),
+    ("emu-netem", "real time, netem"),
+    ("linux", "Linux"),
+    ("linux-udccp", "ours in Linux"),
+];
+
+/// What runs a scenario.
+pub trait Backend: Send + Sync {
+    /// Its name in stores, exports and on the command line.
+    fn id(&self) -> &str;
+
+    /// What its results depend on beside the scenario, the seed and the code of this program: the
+    /// kernel that plays, and how it was built. Nothing for the simulator.
+    fn version(&self) -> String;
+
+    /// How many runs it can do at a time; `None` where only the cores of the machine bound it.
+    fn jobs(&self) -> Option<usize> {
+        None
+    }
+
+    /// How long a run takes in seconds, where that can be said beforehand.
+    fn expected_s(&self, _scenario: &Scenario) -> Option<f64> {
+        None
+    }
+
+    /// Runs a scenario; `name` is what the record calls it.
+    ///
+    /// # Errors
+    /// The backend cannot play the scenario, or not on this machine.
+    fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Record, BackendError>;
+}
+
+/// Why a backend did not run a scenario.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct BackendError {
+    /// What went wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Whether the scenario is the reason, so that other scenarios may run here.
+    pub is_of_scenario: bool,
+}
+
+impl BackendError {
+    /// A fault of this machine or of the backend.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, is_of_scenario: false }
+    }
+
+    /// A part of the scenario that the backend does not have.
+    pub fn of_scenario(message: impl Into<String>) -> Self {
+        Self { is_of_scenario: true, ..Self::new(message) }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<RunError> for BackendError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Flow { .. } => Self::of_scenario(error.to_string()),
+            _ => Self::new(error.to_string()),
+        }
+    }
+}
+
+/// The simulator: all code of this project, in virtual time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulator;
+
+impl Backend for Simulator {
+    fn id(&self) -> &str {
+        SIM
+    }
+
+    fn version(&self) -> String {
+        String::new()
+    }
+
+    fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Record, BackendError> {
+        Ok(run(name, scenario, seed, RunOptions::default())?)
+    }
+}
+
+/// What a report calls the numbers of a backend.
+pub fn backend_title(id: &str) -> &str {
+    BACKENDS.iter().find(|(known, _)| *known == id).map_or(id, |(_, title)| title)
+}
+
+/// Where a backend stands among others: the known ones in their order, then by name.
+pub(crate) fn rank(id: &str) -> (usize, &str) {
+    (BACKENDS.iter().position(|(known, _)| *known == id).unwrap_or(BACKENDS.len()), id)
+}

@@ -1,0 +1,118 @@
+//! A part of an experiment, or all of it with something changed, as a command line asks.
+
+use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
+use crate::document::Override;
+use crate::schema::{Axis, Experiment, PARTS};
+
+/// What is asked for instead of a whole file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Narrowing {
+    /// Only these tables, with the runs that they need; empty is everything.
+    pub tables: Vec<String>,
+    /// `KEY=VALUE`: a key of every run, or the values of an axis that are meant.
+    pub set: Vec<String>,
+}
+
+impl Narrowing {
+    /// Whether the file is meant as it stands.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.set.is_empty()
+    }
+
+    /// The words of a command line that ask for it, each with a blank before it.
+    pub fn words(&self) -> String {
+        let tables = self.tables.iter().map(|id| format!(" --table {id}"));
+        let set = self.set.iter().map(|change| match change.split_once('=') {
+            Some((key, value)) if !value.contains(' ') => format!(" --set {key}={value}"),
+            Some((key, value)) => format!(" --set {key}=\"{}\"", value.trim_matches('"')),
+            None => format!(" --set {change}"),
+        });
+        tables.chain(set).collect()
+    }
+}
+
+impl Experiment {
+    /// Leaves what is asked for. Results are found by what was run: a run that the whole file has
+    /// too is the same run.
+    ///
+    /// # Errors
+    /// A table or a key that the file does not have, a value that does not fit.
+    pub fn narrow(&mut self, asked: &Narrowing) -> Result<(), Diagnostics> {
+        if !asked.tables.is_empty() {
+            self.only_tables(&asked.tables)?;
+        }
+        let mut kept: Vec<Axis> = Vec::new();
+        for text in &asked.set {
+            let change = Override::parse(text)?;
+            let axes = self.parts.iter().filter_map(|p| p.grid.axis(&change.path));
+            let axes: Vec<&Axis> = axes.collect();
+            if axes.is_empty() {
+                self.change(&change)?;
+                continue;
+            }
+            check_value(&axes, &change)?;
+            match kept.iter_mut().find(|axis| axis.name == change.path) {
+                Some(axis) => axis.values.push(change.node),
+                None => kept.push(Axis { name: change.path, values: vec![change.node] }),
+            }
+        }
+        for axis in self.parts.iter_mut().flat_map(|part| &mut part.grid.axes) {
+            let Some(meant) = kept.iter().find(|kept| kept.name == axis.name) else { continue };
+            axis.values.retain(|value| meant.labels().contains(&value.label()));
+        }
+        if let Some(fault) = self.recheck().into_iter().next() {
+            return Err(fault.into());
+        }
+        self.narrowed = asked.clone();
+        Ok(())
+    }
+
+    fn only_tables(&mut self, ids: &[String]) -> Result<(), Diagnostics> {
+        if let Some(id) = ids.iter().find(|id| self.table(id).is_none()) {
+            let known: Vec<&str> = self.tables.iter().map(|t| t.id.as_str()).collect();
+            let fault = Diagnostic::whole(format!("{} has no table \"{id}\"", self.id));
+            return Err(fault.hint(suggestion(id, "tables", &known)).into());
+        }
+        self.tables.retain(|table| ids.contains(&table.id));
+        let shown = self.tables.iter().flat_map(|t| &t.shown);
+        let weighing = shown.filter_map(|s| s.weights.as_ref().map(|w| Some(w.case.clone())));
+        let cases = self.tables.iter().flat_map(|t| t.view.cases.iter().cloned());
+        let cases: Vec<Option<String>> = cases.chain(weighing).collect();
+        self.parts.retain(|part| cases.contains(&part.id));
+        let variants: Vec<&String> =
+            self.tables.iter().filter_map(|t| t.variant.as_ref()).collect();
+        self.variants.retain(|variant| variants.contains(&&variant.id));
+        self.claims.retain(|claim| ids.contains(&claim.table));
+        // What needs runs that no table has.
+        self.figures.clear();
+        self.explanations.clear();
+        Ok(())
+    }
+
+    /// Changes a key of every run.
+    fn change(&mut self, change: &Override) -> Result<(), Diagnostics> {
+        let head = change.path.split('.').next().unwrap_or_default();
+        if !PARTS.contains(&head) {
+            let mut known: Vec<&str> = PARTS.to_vec();
+            known.extend(self.parts.iter().flat_map(|part| part.grid.names()));
+            known.sort_unstable();
+            known.dedup();
+            let fault = format!("`{}` is neither an axis nor a key of a run", change.path);
+            let hint = suggestion(head, "axes and beginnings of keys", &known);
+            return Err(Diagnostic::at(&change.span, fault).hint(hint).into());
+        }
+        self.parts.iter_mut().try_for_each(|part| part.change(change))
+    }
+}
+
+fn check_value(axes: &[&Axis], change: &Override) -> Result<(), Diagnostic> {
+    let label = change.node.label();
+    let mut known: Vec<String> = axes.iter().flat_map(|axis| axis.labels()).collect();
+    if known.contains(&label) {
+        return Ok(());
+    }
+    known.dedup();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let fault = format!("axis `{}` has no value \"{label}\"", change.path);
+    Err(Diagnostic::at(&change.node.span, fault).hint(suggestion(&label, "values", &known)))
+}

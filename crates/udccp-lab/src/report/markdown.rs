@@ -1,0 +1,153 @@
+//! The tables of an experiment as Markdown: a line for each value, a column for each source.
+
+use core::fmt::Write as _;
+
+use super::head::axis_name;
+use super::html::{counted, signed};
+use super::tables::{measure, published};
+use crate::analysis::{Agreement, Analysis, Cell, Row, TableResult, in_words};
+use crate::backend::{SIM, backend_title};
+use crate::schema::{Point, Shown};
+
+/// The backend that plays the simulator's protocol code, so that the two should agree.
+const OURS: &str = "linux-udccp";
+/// How near the two should be, in percent.
+const NEAR_PERCENT: f64 = 5.0;
+
+/// Whose numbers a column has: the id of a backend, and what it found.
+type Source<'t, 'a> = (&'t str, &'t TableResult<'a>);
+
+/// Every table that is printed.
+pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
+    let mut out = String::new();
+    for (i, table) in analysis.tables.iter().enumerate().filter(|(_, t)| t.table.is_printed) {
+        let others = analysis.others.iter().filter_map(|other| {
+            let table = other.tables.get(i)?;
+            let is_run = table.cells().any(|c| c.runs() > 0);
+            is_run.then_some((other.results.backend.as_str(), table))
+        });
+        let sources: Vec<Source<'_, '_>> = others.chain([(SIM, table)]).collect();
+        out.push_str(&section(table, &sources));
+    }
+    out
+}
+
+fn section(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
+    let metrics: Vec<String> = table.table.shown.iter().map(Shown::title_and_unit).collect();
+    let mut out = format!("### {}\n\n{}.", table.table.title, metrics.join("; "));
+    let runs = sources.iter().flat_map(|(_, t)| t.cells()).map(Cell::runs).max().unwrap_or(0);
+    out.push_str(match runs {
+        0 | 1 => " One run each.\n\n",
+        _ => " Mean ± half the 95 % interval.\n\n",
+    });
+    let mut lines = String::new();
+    for row in &table.rows {
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
+            if let Some(cell) = cell {
+                lines.push_str(&line(table, sources, row, column, cell));
+            }
+        }
+    }
+    if lines.is_empty() {
+        out.push_str("No runs yet.\n\n");
+        return out;
+    }
+    out.push_str(&head(table, sources));
+    out.push_str(&lines);
+    out.push_str(&agreements(table, sources));
+    out
+}
+
+fn head(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
+    let keys = table.table.rows.iter().chain(&table.table.columns);
+    let mut words: Vec<&str> = keys.map(|key| axis_name(key)).collect();
+    let keys = words.len();
+    words.extend(table.table.reference.is_some().then_some("published"));
+    words.extend(sources.iter().map(|(id, _)| backend_title(id)));
+    words.extend(pair(sources).map(|_| "in Linux − simulated"));
+    let rules = (0..words.len()).map(|i| if i < keys { "---" } else { "---:" });
+    format!("| {} |\n|{}|\n", words.join(" | "), rules.collect::<Vec<_>>().join("|"))
+}
+
+/// One value of all sources; nothing where none has a run.
+fn line(
+    table: &TableResult<'_>,
+    sources: &[Source<'_, '_>],
+    row: &Row,
+    column: &Point,
+    cell: &Cell,
+) -> String {
+    let cells: Vec<Option<&Cell>> = sources.iter().map(|(_, t)| find(t, cell)).collect();
+    if cells.iter().flatten().all(|c| c.runs() == 0) {
+        return String::new();
+    }
+    let labels = row.labels.iter().chain(column);
+    let mut words: Vec<String> = labels.map(|(key, label)| in_words(key, label)).collect();
+    words.extend(table.table.reference.as_ref().map(|_| published(cell)));
+    words.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), value)));
+    if let Some((real, simulated)) = pair(sources) {
+        let found = find(real, cell).zip(find(simulated, cell));
+        let apart = found.and_then(|(real, simulated)| apart(real, simulated));
+        words.push(apart.map_or_else(|| "–".to_owned(), |(text, _)| text));
+    }
+    format!("| {} |\n", words.join(" | "))
+}
+
+/// Our protocol code in Linux and in simulation, where both have runs.
+fn pair<'t, 'a>(sources: &[Source<'t, 'a>]) -> Option<(&'t TableResult<'a>, &'t TableResult<'a>)> {
+    let of = |id| sources.iter().find(|(found, _)| *found == id).map(|(_, table)| *table);
+    of(OURS).zip(of(SIM))
+}
+
+/// What a source found at the place of a cell.
+fn find<'t>(table: &'t TableResult<'_>, cell: &Cell) -> Option<&'t Cell> {
+    table.cells().find(|c| c.labels == cell.labels)
+}
+
+fn value(cell: &Cell) -> String {
+    let Ok(mean) = cell.ours.mean else { return "–".to_owned() };
+    let mean = cell.shown.print(mean);
+    match cell.ours.ci95 {
+        Ok(half) => format!("{mean} ± {}", cell.shown.print(half)),
+        Err(_) => mean,
+    }
+}
+
+/// How far one is from the other: as printed, and in percent of it.
+fn apart(real: &Cell, simulated: &Cell) -> Option<(String, f64)> {
+    let (real, other) = (real.ours.mean.ok()?, simulated.ours.mean.ok()?);
+    let percent = 100.0 * (real - other) / other.abs();
+    let text = match simulated.shown.unit.is_empty() || !percent.is_finite() {
+        true => signed(real - other, simulated.shown.digits),
+        false => format!("{} %", signed(percent, 1)),
+    };
+    Some((text, percent.abs()))
+}
+
+/// How often each source agrees with what the table is held against, and ours with ours.
+fn agreements(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
+    let words: Vec<String> = sources
+        .iter()
+        .filter_map(|(id, table)| {
+            let compared = table.cells().filter(|c| c.is_compared()).count();
+            let close = table.cells().filter(|c| c.agreement == Agreement::Close).count();
+            (compared > 0).then(|| format!("{} {close} of {compared}", backend_title(id)))
+        })
+        .collect();
+    let mut out = String::from("\n");
+    if !words.is_empty() {
+        let _ = writeln!(out, "Agree with {}: {}.", measure(table.table), words.join("; "));
+    }
+    if let Some((real, simulated)) = pair(sources) {
+        let both = real.cells().filter_map(|cell| apart(cell, find(simulated, cell)?));
+        let percents: Vec<f64> = both.map(|(_, percent)| percent).collect();
+        let near = percents.iter().filter(|percent| **percent <= NEAR_PERCENT).count();
+        let n = counted(percents.len(), "value");
+        let _ = writeln!(
+            out,
+            "Ours in Linux is within {NEAR_PERCENT} % of ours simulated in {near} of {n}."
+        );
+    }
+    out.push('\n');
+    out
+}

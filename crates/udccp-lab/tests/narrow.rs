@@ -1,0 +1,76 @@
+//! Parts of an experiment: the same runs as of the whole file, and what a command line changes.
+
+mod common;
+
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Narrowing, PlanOptions, Task, plan};
+
+fn asked(tables: &[&str], set: &[&str]) -> Narrowing {
+    let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    Narrowing { tables: owned(tables), set: owned(set) }
+}
+
+fn narrowed(tables: &[&str], set: &[&str]) -> Experiment {
+    let mut experiment = common::small();
+    experiment.narrow(&asked(tables, set)).unwrap_or_else(|faults| panic!("{faults}"));
+    experiment
+}
+
+fn tasks(experiment: &Experiment, quick: bool) -> Vec<Task> {
+    plan(experiment, PlanOptions { quick, runs: None }).expect("a plan")
+}
+
+#[test]
+fn what_is_left_is_found_under_the_keys_of_the_whole() {
+    let whole: Vec<String> =
+        tasks(&common::small(), false).into_iter().map(|task| task.key).collect();
+    let part = tasks(&narrowed(&["fairness"], &["rtt=50 ms"]), false);
+    assert_eq!(part.len(), 4, "two protocols, two runs, no variant");
+    assert!(part.iter().all(|task| whole.contains(&task.key)));
+    let both = narrowed(&[], &["rtt=50 ms", "rtt=25 ms"]);
+    assert_eq!(tasks(&both, false).len(), whole.len(), "every value is none less");
+}
+
+#[test]
+fn tables_bring_their_claims_and_nothing_else() {
+    let experiment = narrowed(&["fairness"], &[]);
+    assert_eq!(experiment.tables.len(), 1);
+    assert!(experiment.claims.iter().all(|claim| claim.table == "fairness"));
+    assert!(experiment.figures.is_empty() && experiment.variants.is_empty());
+}
+
+#[test]
+fn a_changed_key_is_another_run_however_short() {
+    let whole: Vec<String> =
+        tasks(&common::small(), false).into_iter().map(|task| task.key).collect();
+    let shorter = narrowed(&[], &["time.duration=6 s", "time.measure.to=6 s"]);
+    for quick in [false, true] {
+        let tasks = tasks(&shorter, quick);
+        assert!(tasks.iter().all(|task| task.scenario.time.duration.as_secs_f64() < 6.5));
+        assert!(tasks.iter().all(|task| !whole.contains(&task.key)));
+    }
+}
+
+#[test]
+fn the_words_that_ask_for_it_can_be_typed() {
+    let words = asked(&["a", "b"], &["rtt=50 ms", "flow.first.ecn=true"]).words();
+    assert_eq!(words, " --table a --table b --set rtt=\"50 ms\" --set flow.first.ecn=true");
+}
+
+#[test]
+fn what_the_file_does_not_have_is_told_with_the_nearest() {
+    let fault = |tables: &[&str], set: &[&str]| {
+        let mut experiment = common::small();
+        experiment.narrow(&asked(tables, set)).expect_err("a fault").to_string()
+    };
+    for (fault, words) in [
+        (fault(&["fairnes"], &[]), ["no table \"fairnes\"", "did you mean `fairness`?"]),
+        (fault(&[], &["rtt=51 ms"]), ["no value \"51 ms\"", "50 ms"]),
+        (fault(&[], &["tim.duration=6 s"]), ["neither an axis nor a key", "`time`"]),
+        (fault(&[], &["time.duration=2 s"]), ["measuring ends", "the run ends"]),
+        (fault(&[], &["time.durations=2 s"]), ["unknown key `durations`", "`duration`"]),
+        (fault(&[], &["rtt"]), ["expected KEY=VALUE", "--set"]),
+    ] {
+        assert!(words.iter().all(|word| fault.contains(word)), "{fault}");
+    }
+}

@@ -1,0 +1,26 @@
+//! What the guest says at the end.
+
+use serde::{Deserialize, Serialize};
+use udccp_testbed::Played;
+
+/// File names in the folder that host and guest share.
+pub(crate) const PLAN: &str = "plan.json";
+/// The guest's answer.
+pub(crate) const ANSWER: &str = "answer.json";
+/// The packets.
+pub(crate) const EVENTS: &str = "packets.bin";
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub(crate) enum Answer {
+    /// It was played to its end.
+    Done(Box<Played>),
+    /// It was not.
+    Failed {
+        /// Why not.
+        what: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+}

@@ -1,0 +1,76 @@
+//! Inside the guest: its first program.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use udccp_testbed::{Fault, Means, Plan, Played, SCHEMA};
+
+use crate::answer::{ANSWER, Answer, EVENTS, PLAN};
+
+/// Where the folder of the host is in the guest.
+const SHARED: &str = "/run/udccp";
+
+/// The life of a guest, of which this is the first program: mounts what programs expect and
+/// `folder` (a path of the host), does the job with the latter, and switches the machine off. It
+/// does not return.
+pub fn in_guest(folder: &str, job: impl FnOnce(Result<&Path, Fault>)) {
+    job(file_systems(folder).map(|()| Path::new(SHARED)));
+    nix::unistd::sync();
+    let Err(error) = reboot(RebootMode::RB_POWER_OFF);
+    say(&format!("cannot switch off: {error}"));
+}
+
+/// Plays the plan in `folder` (a path of the host) and leaves the answer there: a guest's life.
+pub fn init(folder: &str) {
+    in_guest(folder, |shared| {
+        let answer = match shared.and_then(run) {
+            Ok(played) => Answer::Done(Box::new(played)),
+            Err(fault) => {
+                let hint = fault.hint().map(str::to_owned);
+                Answer::Failed { what: fault.to_string(), hint }
+            }
+        };
+        if let Answer::Failed { what, .. } = &answer {
+            say(what);
+        }
+        let text = serde_json::to_vec(&answer).unwrap_or_default();
+        if let Err(error) = fs::write(Path::new(SHARED).join(ANSWER), text) {
+            say(&format!("cannot leave the answer: {error}"));
+        }
+    });
+}
+
+/// A line on the console.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "udccp: {what}");
+}
+
+/// File systems that programs expect, and the folder of the host.
+fn file_systems(folder: &str) -> Result<(), Fault> {
+    let put = |source: &str, at: &str, kind: &str, data: Option<&str>| {
+        mount(Some(source), at, Some(kind), MsFlags::empty(), data)
+            .map_err(|e| Fault::Kernel(format!("cannot mount {kind} at {at}: {e}")))
+    };
+    put("proc", "/proc", "proc", None)?;
+    put("sys", "/sys", "sysfs", None)?;
+    put("dev", "/dev", "devtmpfs", None)?;
+    put("run", "/run", "tmpfs", None)?;
+    fs::create_dir_all(SHARED)?;
+    put("none", SHARED, "hostfs", Some(folder))
+}
+
+fn run(shared: &Path) -> Result<Played, Fault> {
+    let text = fs::read(shared.join(PLAN))?;
+    let plan: Plan = serde_json::from_slice(&text)
+        .map_err(|e| Fault::Kernel(format!("cannot read the plan: {e}")))?;
+    if plan.schema != SCHEMA {
+        return Err(Fault::Kernel(format!("a plan of version {}", plan.schema)));
+    }
+    let mut events = File::create(shared.join(EVENTS))?;
+    let program = Path::new("/proc/self/exe");
+    let means = Means { program, owns_kernel: true, events: &mut events, say: &mut say };
+    udccp_testbed::play(&plan, means)
+}

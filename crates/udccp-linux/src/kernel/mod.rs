@@ -1,0 +1,57 @@
+//! The guest's kernel: User-Mode Linux of a version that has DCCP, built once and kept in the
+//! user's cache folder.
+
+mod build;
+mod recipe;
+mod tools;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use build::Setup;
+pub(crate) use build::last_lines;
+pub use tools::{missing_tools, tool};
+
+use crate::error::LinuxError;
+
+/// A kernel that was built and has booted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The program.
+    pub binary: PathBuf,
+    /// Version of Linux, and of the recipe that it was built by: `6.1.192 um 3f2a91c0`.
+    pub version: String,
+}
+
+/// Where kernels are kept: `$XDG_CACHE_HOME/udccp/linux`, or `~/.cache/udccp/linux`.
+///
+/// # Errors
+/// Neither of the two variables is set.
+pub fn cache_folder() -> Result<PathBuf, LinuxError> {
+    let set = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    base.map(|base| base.join("udccp").join("linux")).ok_or_else(|| LinuxError::Missing {
+        what: "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set".into(),
+        hint: "set XDG_CACHE_HOME, or name a folder with --cache".into(),
+    })
+}
+
+impl Kernel {
+    /// The kernel of this program's recipe in a cache folder.
+    ///
+    /// # Errors
+    /// It was not built yet.
+    pub fn find(cache: &Path) -> Result<Self, LinuxError> {
+        let folder = recipe::folder(cache);
+        let binary = folder.join("linux");
+        let version = fs::read_to_string(folder.join("version")).unwrap_or_default();
+        if !binary.is_file() || version.trim().is_empty() {
+            return Err(LinuxError::Missing {
+                what: format!("the guest's kernel is not built ({})", binary.display()),
+                hint: "udccp linux --setup builds it, once, in about three minutes".into(),
+            });
+        }
+        Ok(Self { binary, version: format!("{} um {}", version.trim(), recipe::hash()) })
+    }
+}

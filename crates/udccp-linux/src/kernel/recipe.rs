@@ -1,0 +1,123 @@
+//! What the kernel is made from: source, configuration, and a few changed lines.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::LinuxError;
+
+/// The Debian package with the source: the last long-term kernel that has DCCP.
+pub(super) const PACKAGE: &str = "linux-source-6.1";
+/// Where the package puts it.
+pub(super) const TARBALL: &str = "/usr/src/linux-source-6.1.tar.xz";
+/// The configuration: what is on.
+pub(super) const FRAGMENT: &str = include_str!("fragment.config");
+
+/// One changed place of the source.
+struct Edit {
+    file: &'static str,
+    old: &'static str,
+    new: &'static str,
+}
+
+/// Each with its reason.
+const EDITS: [Edit; 4] = [
+    // CCID 2 of Linux measures time in ticks; 250 a second is what distributions have.
+    Edit {
+        file: "arch/um/Kconfig",
+        old: "config HZ\n\tint\n\tdefault 100\n",
+        new: "config HZ\n\tint\n\tdefault 250\n",
+    },
+    // Chance is an argument: the generator starts from the command line (which holds the seed),
+    // not from the host's random numbers.
+    Edit {
+        file: "arch/um/os-Linux/util.c",
+        old: "\treturn getrandom(buf, len, flags);\n",
+        new: "\tmemset(buf, 0x5a, len);\n\treturn len;\n",
+    },
+    // A killed guest leaves no process behind.
+    Edit {
+        file: "arch/um/os-Linux/skas/process.c",
+        old: "(void *) PTRACE_O_TRACESYSGOOD) < 0) {",
+        new: "(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0) {",
+    },
+    Edit {
+        file: "arch/um/os-Linux/skas/process.c",
+        old: "(void *)PTRACE_O_TRACESYSGOOD) < 0) {",
+        new: "(void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0) {",
+    },
+];
+
+/// Names the recipe: another fragment or edit makes another kernel.
+pub(super) fn hash() -> String {
+    let mut hash = Sha256::new();
+    hash.update(FRAGMENT);
+    for edit in &EDITS {
+        hash.update(edit.file);
+        hash.update(edit.new);
+    }
+    hash.finalize().iter().take(4).map(|b| format!("{b:02x}")).collect()
+}
+
+/// Where the kernel of this recipe is.
+pub(super) fn folder(cache: &Path) -> PathBuf {
+    cache.join(hash())
+}
+
+/// Changes the source; what is changed already stays.
+pub(super) fn edit(source: &Path) -> Result<(), LinuxError> {
+    for edit in &EDITS {
+        let path = source.join(edit.file);
+        let text = fs::read_to_string(&path).map_err(LinuxError::file(&path))?;
+        if text.contains(edit.new) {
+            continue;
+        }
+        if !text.contains(edit.old) {
+            return Err(LinuxError::Build {
+                step: format!("change {}", edit.file),
+                why: format!("it is not as in Linux 6.1: no line {:?}", edit.old.trim()),
+            });
+        }
+        fs::write(&path, text.replace(edit.old, edit.new)).map_err(LinuxError::file(&path))?;
+    }
+    Ok(())
+}
+
+/// Options of the fragment that the finished configuration does not have.
+pub(super) fn lost(config: &str) -> Vec<&'static str> {
+    let is_option = |line: &&str| line.starts_with("CONFIG_");
+    let there = |line: &&str| config.lines().any(|l| l == *line);
+    FRAGMENT.lines().filter(is_option).filter(|line| !there(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_the_kernel_does_not_know_is_found() {
+        let whole = FRAGMENT.replace("CONFIG_VETH=y\n", "# CONFIG_VETH is not set\n");
+        assert_eq!(lost(FRAGMENT), [""; 0]);
+        assert_eq!(lost(&whole), ["CONFIG_VETH=y"]);
+    }
+
+    #[test]
+    fn edits_can_be_made_twice_and_refuse_a_source_that_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        for edit in &EDITS {
+            let path = folder.path().join(edit.file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let before = fs::read_to_string(&path).unwrap_or_default();
+            fs::write(&path, format!("{before}first\n{}last\n", edit.old)).unwrap();
+        }
+        edit(folder.path()).unwrap();
+        let kconfig = folder.path().join("arch/um/Kconfig");
+        let once = fs::read_to_string(&kconfig).unwrap();
+        assert!(once.contains("default 250"));
+        edit(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&kconfig).unwrap(), once);
+        fs::write(&kconfig, "config HZ\n\tint\n\tdefault 1000\n").unwrap();
+        assert!(edit(folder.path()).unwrap_err().to_string().contains("not as in Linux 6.1"));
+    }
+}

@@ -1,0 +1,32 @@
+//! Scenarios in a real Linux kernel: the last one that has DCCP, as User-Mode Linux, in virtual
+//! time.
+//!
+//! A run boots a guest of its own. In it every host and router of the scenario is a network
+//! namespace, links are `tbf` and `netem` and the kernel's own queues, and agents
+//! ([`udccp_agent`]) play the flows: the kernel's TCP and DCCP, UDP, or the sockets of crate
+//! `udccp`. Time stands still while anything computes, so that a run does not depend on how fast
+//! or busy the host is; chance in the guest comes from the run's seed. Same seed, same record.
+//!
+//! ```text
+//! host:  scenario -> Plan -> guest -> packets and answer -> udccp_sim::RunResult -> Record
+//! guest: Plan -> namespaces, wires, queues, taps, agents -> packets and answer
+//! ```
+
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod answer;
+mod backend;
+mod boot;
+mod error;
+mod guest;
+mod kernel;
+mod run;
+
+pub use backend::{IDS, id};
+pub use boot::{Errand, boot, stop_all, sweep};
+pub use error::LinuxError;
+pub use guest::{in_guest, init};
+pub use kernel::{Kernel, Setup, cache_folder, missing_tools, tool};
+pub use run::{Linux, Outcome, check_kernel, fits};
+pub use udccp_testbed::{DccpStack, Fault};

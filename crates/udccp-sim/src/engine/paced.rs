@@ -1,0 +1,54 @@
+//! The event loop in step with a clock.
+
+use udccp_base::Instant;
+
+use super::{Engine, Stop};
+use crate::error::SimError;
+use crate::hash::Kind;
+use crate::pace::{Pace, Turn};
+
+impl Engine {
+    /// As [`Engine::run`], but that each event waits for its time.
+    pub(crate) fn run_paced(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), SimError> {
+        self.go_paced(end, pace).map_err(|stop| *stop)?;
+        self.finish(end)
+    }
+
+    fn go_paced(&mut self, end: Instant, pace: &mut dyn Pace) -> Result<(), Stop> {
+        // A packet never crosses the next link in the same turn: it would run ahead of the clock.
+        self.next_stop = Instant::ZERO;
+        loop {
+            let (due, component) = self.fabric.events.earliest();
+            let mark = self.next_mark.min(end);
+            match pace.wait(due.min(mark)) {
+                Turn::Stop => return Err(Box::new(SimError::Stopped { at: self.now })),
+                Turn::Input { host, at } => {
+                    let at = at.min(due).min(mark).max(self.now);
+                    self.input(at, host)?;
+                }
+                Turn::Due if due >= mark => {
+                    if mark == end {
+                        return Ok(());
+                    }
+                    self.pass_marks(mark);
+                }
+                Turn::Due => {
+                    self.advance(due, component)?;
+                    match component.checked_sub(self.fabric.first_link) {
+                        None => self.host_event(component)?,
+                        Some(link) => self.link_event(link)?,
+                    }
+                }
+            }
+            self.look_out()?;
+        }
+    }
+
+    /// A host has something to say that no event of the network caused.
+    fn input(&mut self, at: Instant, host: usize) -> Result<(), Stop> {
+        self.advance(at, host)?;
+        self.fabric.cost.events += 1;
+        self.fabric.hash.log(at, host, Kind::Wake, 0);
+        self.drain(host)
+    }
+}

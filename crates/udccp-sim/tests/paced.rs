@@ -1,0 +1,83 @@
+//! Runs in step with a clock: the same network, and packets that come from outside.
+
+mod toy;
+
+use toy::{ToyReceiver, ToySender};
+use udccp_base::{DataRate, Duration, Instant, Seed};
+use udccp_sim::{
+    Bulk, ConstantRate, HopConfig, Pace, PairConfig, QueueLimit, Row, RunConfig, SimError, Turn,
+};
+
+fn row() -> Row {
+    let rtt = Duration::from_millis(10);
+    let hop = HopConfig::symmetric(DataRate::from_mbps(8), rtt, QueueLimit::Packets(20));
+    let mut row = Row::new(vec![hop; 2]);
+    let at = row.next_addresses();
+    let (sender, receiver) = (ToySender::new(at, 12), ToyReceiver::new(at));
+    row.add_pair(PairConfig::new("bulk", sender, receiver, Box::new(Bulk::new())));
+    let at = row.next_addresses();
+    let source = Box::new(ConstantRate::new(DataRate::from_mbps(1), 968));
+    let (sender, receiver) = (ToySender::udp(at), ToyReceiver::udp(at));
+    row.add_pair(PairConfig::new("cbr", sender, receiver, source));
+    row
+}
+
+fn config() -> RunConfig<'static> {
+    RunConfig::new(Duration::from_secs(5), Seed(1))
+}
+
+/// A clock that is never late, and notes what it is asked.
+#[derive(Default)]
+struct Exact {
+    asked: Vec<Instant>,
+    stop_at: Option<Instant>,
+    /// Wakes this host at every turn.
+    nudge: Option<usize>,
+}
+
+impl Pace for Exact {
+    fn wait(&mut self, due: Instant) -> Turn {
+        if self.stop_at.is_some_and(|stop| due >= stop) {
+            return Turn::Stop;
+        }
+        let is_new = self.asked.last() != Some(&due);
+        self.asked.push(due);
+        match self.nudge {
+            // A time that has gone by, and one that is yet to come, are both moved.
+            Some(host) if is_new && due.as_nanos().is_multiple_of(2) => {
+                Turn::Input { host, at: Instant::ZERO }
+            }
+            Some(host) if is_new => Turn::Input { host, at: Instant::MAX },
+            _ => Turn::Due,
+        }
+    }
+}
+
+#[test]
+fn with_a_clock_that_is_never_late_everything_happens_as_without_one() {
+    let free = row().run(config()).unwrap();
+    let mut clock = Exact::default();
+    let paced = row().run_paced(config(), &mut clock).unwrap();
+    assert_eq!(free, paced);
+    assert!(clock.asked.is_sorted(), "time goes on");
+    // Every event is waited for, and every look of the recorders: one a second, and the end.
+    assert!(clock.asked.len() as u64 >= free.cost.events);
+    assert_eq!(clock.asked.last(), Some(&(Instant::ZERO + Duration::from_secs(5))));
+}
+
+#[test]
+fn a_host_that_is_asked_more_often_says_the_same() {
+    let free = row().run(config()).unwrap();
+    let mut clock = Exact { nudge: Some(0), ..Exact::default() };
+    let paced = row().run_paced(config(), &mut clock).unwrap();
+    assert_eq!(free.flows, paced.flows);
+    assert!(paced.cost.events > free.cost.events);
+}
+
+#[test]
+fn the_owner_of_the_clock_ends_a_run() {
+    let stop_at = Instant::ZERO + Duration::from_secs(2);
+    let mut clock = Exact { stop_at: Some(stop_at), ..Exact::default() };
+    let error = row().run_paced(config(), &mut clock).unwrap_err();
+    assert!(matches!(error, SimError::Stopped { at } if at < stop_at), "{error}");
+}

@@ -1,0 +1,326 @@
+//! Playing a plan in the kernel at hand.
+
+mod queues;
+mod setup;
+mod tap;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+use udccp_agent::{AgentReport, Host, HostError, monotonic_ns};
+
+use crate::error::Fault;
+use crate::event::Event;
+use crate::plan::{Plan, Step};
+use crate::played::{Look, Played};
+use queues::Queues;
+pub(crate) use setup::{Space, batch, in_own_space};
+use tap::Tap;
+
+/// Time from all agents being ready to time zero.
+const LEAD: Duration = Duration::from_millis(100);
+/// For an agent to bind its sockets, and to report after the end.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Time between two readings of the recorded packets, and how long they are held back to be put in
+/// order: in a guest, whose memory is its own and where time stands still, and elsewhere.
+const IN_GUEST_NS: [u64; 2] = [100_000_000, 0];
+const ELSEWHERE_NS: [u64; 2] = [5_000_000, 2_000_000];
+/// Records are written this many bytes at a time.
+const WRITE_BYTES: usize = 1 << 20;
+/// Time between two words on how far it is.
+const SAY_NS: u64 = 10_000_000_000;
+
+/// What a plan is played with.
+pub struct Means<'a> {
+    /// The program `udccp`, whose agents play the flows.
+    pub program: &'a Path,
+    /// The kernel plays nothing else: settings that all of it shares may be changed.
+    pub owns_kernel: bool,
+    /// Where the recorded packets go.
+    pub events: &'a mut dyn Write,
+    /// Who hears how far it is.
+    pub say: &'a mut dyn FnMut(&str),
+}
+
+impl core::fmt::Debug for Means<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Means").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+/// Sets the network of a plan up, has its agents play, and records what they do. The thread that
+/// calls it goes from namespace to namespace; after an error it is in any of them.
+///
+/// # Errors
+/// What the kernel, `ip` or `tc` refuses, and what an agent says.
+pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
+    if means.owns_kernel {
+        setup::settings(&plan.files)?;
+    }
+    let home = Space::here()?;
+    let spaces = setup::network(plan)?;
+    let mut taps = Vec::new();
+    for (i, tap) in plan.taps.iter().enumerate() {
+        spaces[tap.device.namespace].enter()?;
+        taps.push(Tap::open(i, &tap.device.name, tap.address, tap.encapsulated)?);
+    }
+    let mut watched = Vec::new();
+    for (number, space) in spaces.iter().enumerate() {
+        let mine = plan.queues.iter().enumerate().filter(|(_, d)| d.namespace == number);
+        let mine: Vec<(String, usize)> = mine.map(|(i, d)| (d.name.clone(), i)).collect();
+        if !mine.is_empty() {
+            space.enter()?;
+            watched.push(Queues::open(&mine)?);
+        }
+    }
+    let agents = agents(plan, &spaces, means.program)?;
+    home.enter()?;
+    (means.say)(&format!("{} programs are ready", agents.len()));
+    let looks = vec![Vec::new(); plan.queues.len()];
+    let (out, recorded) = (Vec::with_capacity(2 * WRITE_BYTES), vec![0; taps.len()]);
+    let (events, say) = (means.events, means.say);
+    let t0 = monotonic_ns() + LEAD.as_nanos() as u64;
+    let mut recorder = Recorder {
+        plan,
+        spaces: &spaces,
+        t0,
+        agents,
+        taps,
+        watched,
+        looks,
+        events,
+        say,
+        out,
+        recorded,
+    };
+    let dropped_before = backlog_drops();
+    recorder.agents.iter_mut().for_each(|agent| agent.go(t0));
+    let has_end = recorder.record(if means.owns_kernel { IN_GUEST_NS } else { ELSEWHERE_NS })?;
+    let Recorder { looks, mut agents, .. } = recorder;
+    let backlog_drops = backlog_drops().saturating_sub(dropped_before);
+    let busy_percent = if means.owns_kernel { Vec::new() } else { busy(plan, &agents) };
+    home.enter()?;
+    let patience = if has_end { PATIENCE } else { Duration::ZERO };
+    let agents = reports(&mut agents, patience)?;
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    Ok(Played {
+        release: read("/proc/sys/kernel/osrelease"),
+        agents,
+        busy_percent,
+        backlog_drops,
+        overtakes: !means.owns_kernel,
+        looks,
+        congestion: read("/proc/sys/net/ipv4/tcp_available_congestion_control"),
+        has_dccp: udccp_agent::has_dccp(),
+    })
+}
+
+/// Moves this thread to an empty namespace, from where it is allowed to go on and to come back to.
+/// Root of a user namespace of its own may not go back to the namespace of the machine.
+///
+/// # Errors
+/// No namespaces.
+pub fn leave() -> Result<(), Fault> {
+    Space::new().map(drop)
+}
+
+/// The agents of a plan, ready.
+fn agents(plan: &Plan, spaces: &[Space], program: &Path) -> Result<Vec<Host>, Fault> {
+    let mut agents = Vec::new();
+    for agent in &plan.agents {
+        spaces[agent.namespace].enter()?;
+        let mut command = Command::new(program);
+        command.arg("agent").stderr(Stdio::inherit());
+        let mut host = Host::spawn(command, &agent.spec)?;
+        host.wait_ready(PATIENCE)?;
+        agents.push(host);
+    }
+    Ok(agents)
+}
+
+/// Packets that the kernel has dropped on the way from one device to the next, because nobody took
+/// them in time: the second column of each processor's line.
+fn backlog_drops() -> u64 {
+    let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
+    let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    text.lines().filter_map(dropped).sum()
+}
+
+/// The processor time that each agent has used, in percent of the run.
+fn busy(plan: &Plan, agents: &[Host]) -> Vec<f64> {
+    /// Clock ticks of `/proc` a second.
+    const TICKS: f64 = 100.0;
+    let of = |agent: &Host| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", agent.id())).ok()?;
+        // After the name: state, and from the twelfth on user and system time (proc(5)).
+        let mut fields = stat.rsplit(") ").next()?.split(' ').skip(11);
+        let mut ticks = || fields.next()?.parse::<f64>().ok();
+        let used_s = (ticks()? + ticks()?) / TICKS;
+        Some(100.0 * used_s * 1e9 / plan.duration_ns as f64)
+    };
+    agents.iter().map(|agent| of(agent).unwrap_or(0.0)).collect()
+}
+
+/// What all agents report. One that fails makes others fail or wait: who says most is right.
+fn reports(agents: &mut [Host], patience: Duration) -> Result<Vec<AgentReport>, Fault> {
+    let mut all = Vec::new();
+    let mut failed: Option<HostError> = None;
+    for agent in agents {
+        match agent.report(patience) {
+            Ok(report) => all.push(report),
+            Err(said @ HostError::Agent { .. }) => return Err(said.into()),
+            Err(other) => failed = failed.or(Some(other)),
+        }
+    }
+    failed.map_or(Ok(all), |error| Err(error.into()))
+}
+
+/// Packets in and out of a device, by its own count.
+fn device_packets(name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let counts = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
+    let counts: Vec<u64> =
+        counts.unwrap_or_default().split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    counts.get(1).copied().unwrap_or(0) + counts.get(9).copied().unwrap_or(0)
+}
+
+/// What packet times are ahead of the clock of agents. Of a few looks at both clocks, that counts
+/// in which nothing came between.
+fn real_minus_monotonic() -> Result<u64, Fault> {
+    let read = || clock_gettime(ClockId::CLOCK_REALTIME).map_err(std::io::Error::from);
+    let mut best = (u64::MAX, 0);
+    for _ in 0..5 {
+        let (before, real, after) = (monotonic_ns(), read()?, monotonic_ns());
+        let real_ns = real.tv_sec() as u64 * 1_000_000_000 + real.tv_nsec() as u64;
+        let took = after.saturating_sub(before);
+        if took < best.0 {
+            best = (took, real_ns.saturating_sub(before + took / 2));
+        }
+    }
+    Ok(best.1)
+}
+
+/// Makes the changes of the plan when they are due, looks at queues, keeps packets.
+struct Recorder<'a> {
+    plan: &'a Plan,
+    spaces: &'a [Space],
+    t0: u64,
+    agents: Vec<Host>,
+    taps: Vec<Tap>,
+    watched: Vec<Queues>,
+    looks: Vec<Vec<Look>>,
+    events: &'a mut dyn Write,
+    say: &'a mut dyn FnMut(&str),
+    out: Vec<u8>,
+    /// Packets kept, by tap.
+    recorded: Vec<u64>,
+}
+
+impl Recorder<'_> {
+    /// Returns whether the run came to its end: where an agent fails, the others wait in vain.
+    fn record(&mut self, [drain_ns, held_ns]: [u64; 2]) -> Result<bool, Fault> {
+        let end = self.plan.duration_ns;
+        let mut steps = self.plan.steps.iter().peekable();
+        let (mut next_look, mut next_drain, mut next_word) = (0, 0, SAY_NS);
+        let mut packets = Vec::new();
+        loop {
+            let next_step = steps.peek().map_or(u64::MAX, |step| step.at_ns);
+            let due = next_look.min(next_drain).min(next_step).min(end);
+            self.sleep_until(due);
+            while let Some(step) = steps.next_if(|step| step.at_ns <= due) {
+                self.change(step)?;
+            }
+            if next_look <= due || due == end {
+                self.look(due)?;
+                next_look += self.plan.look_ns;
+            }
+            if next_drain <= due || due == end {
+                // What several processors note is in order only after a moment.
+                let held_ns = if due == end { 0 } else { held_ns };
+                self.drain(&mut packets, held_ns)?;
+                next_drain += drain_ns;
+                if self.agents.iter_mut().any(Host::has_failed) {
+                    return Ok(false);
+                }
+            }
+            if next_word <= due {
+                (self.say)(&format!("{} s", due / 1_000_000_000));
+                next_word += SAY_NS;
+            }
+            if due == end {
+                self.events.write_all(&self.out)?;
+                self.check_recorded(&mut packets)?;
+                return Ok(true);
+            }
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "real programs run in real time")]
+    fn sleep_until(&self, due_ns: u64) {
+        let now = monotonic_ns();
+        if let Some(rest) = (self.t0 + due_ns).checked_sub(now) {
+            std::thread::sleep(Duration::from_nanos(rest));
+        }
+    }
+
+    fn change(&self, step: &Step) -> Result<(), Fault> {
+        let home = Space::here()?;
+        self.spaces[step.namespace].enter()?;
+        let outcome = batch("tc", &step.tc);
+        home.enter()?;
+        outcome
+    }
+
+    /// A record with holes is no record. `left` are packets that came after the end.
+    fn check_recorded(&mut self, left: &mut Vec<Event>) -> Result<(), Fault> {
+        let zero = self.t0 + real_minus_monotonic()?;
+        let mut counted = 0;
+        for (tap, planned) in self.taps.iter_mut().zip(&self.plan.taps) {
+            self.spaces[planned.device.namespace].enter()?;
+            counted += device_packets(&planned.device.name);
+            tap.read(zero, left)?;
+        }
+        let missing = counted.saturating_sub(self.recorded.iter().sum::<u64>() + left.len() as u64);
+        // What is between the device and its tap just now.
+        if missing > 64 {
+            return Err(Fault::Holes(missing));
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, at_ns: u64) -> Result<(), Fault> {
+        for queues in &mut self.watched {
+            let really_ns = monotonic_ns().saturating_sub(self.t0);
+            for (queue, look) in queues.look(at_ns)? {
+                self.looks[queue].push(Look { really_ns, ..look });
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what was recorded, in the order of time. What came after the first device was read is
+    /// left for the next turn: another device may have had something before it.
+    fn drain(&mut self, packets: &mut Vec<Event>, held_ns: u64) -> Result<(), Fault> {
+        // A clock that is corrected on the way runs away from the other.
+        let zero = self.t0 + real_minus_monotonic()?;
+        let now = monotonic_ns().saturating_sub(self.t0);
+        for tap in &mut self.taps {
+            tap.read(zero, packets)?;
+        }
+        packets.sort_by_key(|packet| packet.at_ns);
+        let known = packets.partition_point(|packet| packet.at_ns + held_ns <= now);
+        for packet in packets.drain(..known) {
+            self.recorded[usize::from(packet.tap)] += 1;
+            self.out.extend_from_slice(&packet.emit());
+        }
+        if self.out.len() >= WRITE_BYTES {
+            self.events.write_all(&self.out)?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! From nothing to the network of a plan.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use crate::error::Fault;
+use crate::plan::{Plan, Setting};
+
+/// A network namespace, which lives as long as this, or as a process in it.
+#[derive(Debug)]
+pub(crate) struct Space(File);
+
+impl Space {
+    /// That of this thread.
+    pub(crate) fn here() -> Result<Self, Fault> {
+        let file = File::open("/proc/thread-self/ns/net");
+        file.map(Self).map_err(|e| Fault::new(format!("no network namespaces: {e}")))
+    }
+
+    /// A new one without a name, in which this thread is then.
+    pub(crate) fn new() -> Result<Self, Fault> {
+        unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|e| Fault::new(format!("cannot make a network namespace: {e}")))?;
+        Self::here()
+    }
+
+    /// Moves this thread, and the programs that it starts, to it.
+    pub(crate) fn enter(&self) -> Result<(), Fault> {
+        setns(self.0.as_fd(), CloneFlags::CLONE_NEWNET)
+            .map_err(|e| Fault::new(format!("cannot enter a network namespace: {e}")))
+    }
+}
+
+/// Does a job in a new namespace, and comes back.
+pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    let home = Space::here()?;
+    let _own = Space::new()?;
+    let done = job();
+    home.enter()?;
+    done
+}
+
+/// Writes settings of the kernel, or of the namespace of this thread.
+pub(super) fn settings(all: &[Setting]) -> Result<(), Fault> {
+    for Setting { path, value } in all {
+        let file = Path::new("/proc/sys").join(path);
+        match fs::write(&file, value) {
+            // A kernel without IPv6 need not be told to leave it out, one without a choice of
+            // processors not which to take.
+            Err(e)
+                if e.kind() == io::ErrorKind::NotFound
+                    && (path.contains("ipv6") || path.contains("rps")) => {}
+            done => {
+                done.map_err(|e| Fault::new(format!("cannot set {path} to {value}: {e}")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All namespaces with their wires, queues and routes.
+pub(super) fn network(plan: &Plan) -> Result<Vec<Space>, Fault> {
+    let home = Space::here()?;
+    let mut spaces = Vec::new();
+    for namespace in &plan.namespaces {
+        spaces.push(Space::new()?);
+        // Addresses of a device are made with the device.
+        settings(&namespace.files)?;
+    }
+    // Wires are made from one of the plan's own: in others there may be no right to.
+    wires(plan, &spaces)?;
+    for (namespace, space) in plan.namespaces.iter().zip(&spaces) {
+        space.enter()?;
+        batch("tc", &namespace.tc)?;
+        batch("ip", &namespace.ip)?;
+    }
+    home.enter()?;
+    Ok(spaces)
+}
+
+/// Joins the namespaces. `ip` finds them by files that it inherits, as they have no names.
+fn wires(plan: &Plan, spaces: &[Space]) -> Result<(), Fault> {
+    let inherited: Vec<OwnedFd> =
+        spaces.iter().map(|space| nix::unistd::dup(&space.0)).collect::<nix::Result<_>>().map_err(
+            |e| Fault::new(format!("cannot open {} namespaces at once: {e}", spaces.len())),
+        )?;
+    let of = |name: &str| {
+        let at = plan.namespaces.iter().position(|space| space.name == name)?;
+        Some(format!("/proc/self/fd/{}", inherited.get(at)?.as_raw_fd()))
+    };
+    let line = |line: &String| {
+        let mut last = "";
+        let words = line.split(' ').map(|word| {
+            let path = (last == "netns").then(|| of(word)).flatten();
+            last = word;
+            path.unwrap_or_else(|| word.to_owned())
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    batch("ip", &plan.wires.iter().map(line).collect::<Vec<_>>())
+}
+
+/// Feeds lines to `ip` or `tc`.
+pub(crate) fn batch(program: &str, lines: &[String]) -> Result<(), Fault> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let text = lines.join("\n") + "\n";
+    feed(Command::new(program).args(["-batch", "-"]), &text).map_err(|fault| {
+        // "Command failed -:3" names the line.
+        let said = fault.to_string();
+        let number = said.rsplit("-:").next().and_then(|rest| rest.trim().parse().ok());
+        let line = number.and_then(|n: usize| lines.get(n.checked_sub(1)?));
+        match line {
+            Some(line) => Fault::new(format!("{said} ({program} {line})")),
+            None => fault,
+        }
+    })
+}
+
+fn feed(command: &mut Command, text: &str) -> Result<(), Fault> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound => Fault::Program(name.clone()),
+        _ => Fault::new(format!("{name}: {e}")),
+    };
+    let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that ends early says why.
+        let _ = input.write_all(text.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    Err(Fault::new(format!("{name}: {}", said.join(" "))))
+}

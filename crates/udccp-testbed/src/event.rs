@@ -1,0 +1,154 @@
+//! Packets as they are recorded: sixteen bytes each, in a file.
+
+/// Length of a record.
+pub(crate) const BYTES: usize = 16;
+
+/// A packet at a host's device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// When, since time zero (48 bits: three days).
+    pub(crate) at_ns: u64,
+    /// Which device, by the number of the tap.
+    pub(crate) tap: u16,
+    /// Equal at both ends of the way, and different for packets near each other.
+    pub(crate) key: u32,
+    /// Length of the IP packet.
+    pub(crate) bytes: u16,
+    /// It leaves the host.
+    pub(crate) is_out: bool,
+    /// It carries data.
+    pub(crate) has_data: bool,
+    /// It is marked "congestion experienced".
+    pub(crate) is_marked: bool,
+}
+
+impl Event {
+    pub(crate) fn emit(&self) -> [u8; BYTES] {
+        let mut out = [0; BYTES];
+        out[..8].copy_from_slice(&(self.at_ns << 16 | u64::from(self.tap)).to_le_bytes());
+        out[8..12].copy_from_slice(&self.key.to_le_bytes());
+        out[12..14].copy_from_slice(&self.bytes.to_le_bytes());
+        let flags = [self.is_out, self.has_data, self.is_marked];
+        out[14] = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag));
+        out
+    }
+
+    pub(crate) fn parse(record: &[u8; BYTES]) -> Self {
+        let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|i| record[at + i]));
+        let (first, second) = (word(0), word(8));
+        let flag = |bit: u32| second >> (48 + bit) & 1 == 1;
+        Self {
+            at_ns: first >> 16,
+            tap: first as u16,
+            key: second as u32,
+            bytes: (second >> 32) as u16,
+            is_out: flag(0),
+            has_data: flag(1),
+            is_marked: flag(2),
+        }
+    }
+}
+
+/// What the headers of a packet say; `None` of one that is no IPv4 packet.
+///
+/// `packet` begins with the IP header and may be cut short.
+pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<Event> {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    const DCCP: u8 = 33;
+    let first = *packet.first()?;
+    if first >> 4 != 4 || packet.len() < 20 {
+        return None;
+    }
+    let header = usize::from(first & 15) * 4;
+    let bytes = u16::from_be_bytes([packet[2], packet[3]]);
+    let inner = packet.get(header..)?;
+    let payload = usize::from(bytes).saturating_sub(header);
+    let has_data = match packet[9] {
+        TCP => payload > usize::from(inner.get(12)? >> 4) * 4,
+        UDP if encapsulated => is_dccp_data(inner.get(8..)?),
+        UDP => payload > 8,
+        DCCP => is_dccp_data(inner),
+        _ => payload > 0,
+    };
+    // All that no router changes: not the type of service, the time to live, the checksum.
+    let parts = [&packet[2..8], &packet[9..10], &packet[12..]];
+    let key =
+        parts.iter().copied().flatten().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        });
+    Some(Event {
+        key,
+        bytes,
+        is_out: packet[12..16] == own,
+        has_data,
+        is_marked: packet[1] & 3 == 3,
+        ..Event::default()
+    })
+}
+
+/// Whether a DCCP header is that of a Data or DataAck packet (RFC 4340 section 5.1).
+fn is_dccp_data(header: &[u8]) -> bool {
+    header.get(8).is_some_and(|byte| matches!(byte >> 1 & 15, 2 | 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_as_it_was_written() {
+        let event = Event {
+            at_ns: 299_999_999_999,
+            tap: 399,
+            key: 0xdead_beef,
+            bytes: 1500,
+            is_out: true,
+            has_data: false,
+            is_marked: true,
+        };
+        assert_eq!(Event::parse(&event.emit()), event);
+        let other = Event { is_out: false, has_data: true, is_marked: false, ..event };
+        assert_eq!(Event::parse(&other.emit()), other);
+    }
+
+    /// IPv4 header from 10.1.0.1 to 10.2.0.1, and what follows.
+    fn packet(protocol: u8, length: u16, ttl: u8, inner: &[u8]) -> Vec<u8> {
+        let [high, low] = length.to_be_bytes();
+        let mut packet = vec![
+            0x45, 2, high, low, 0, 7, 0x40, 0, ttl, protocol, 0, ttl, 10, 1, 0, 1, 10, 2, 0, 1,
+        ];
+        packet.extend(inner);
+        packet
+    }
+
+    #[test]
+    fn data_is_told_from_acknowledgements_by_each_protocol_s_header() {
+        let own = [10, 1, 0, 1];
+        let mut tcp = [0; 32];
+        tcp[12] = 8 << 4;
+        assert!(look(&packet(6, 1500, 64, &tcp), own, false).unwrap().has_data);
+        assert!(!look(&packet(6, 52, 64, &tcp), own, false).unwrap().has_data);
+        let mut dccp = [0; 16];
+        for (kind, is_data) in [(0, false), (2, true), (3, false), (4, true), (5, false)] {
+            dccp[8] = kind << 1 | 1;
+            assert_eq!(look(&packet(33, 60, 64, &dccp), own, false).unwrap().has_data, is_data);
+            let mut udp = vec![0; 8];
+            udp.extend(dccp);
+            assert_eq!(look(&packet(17, 68, 64, &udp), own, true).unwrap().has_data, is_data);
+            assert!(look(&packet(17, 68, 64, &udp), own, false).unwrap().has_data);
+        }
+    }
+
+    #[test]
+    fn a_packet_is_known_again_after_a_router() {
+        let inner = [9; 40];
+        let here = look(&packet(17, 60, 64, &inner), [10, 1, 0, 1], false).unwrap();
+        let there = look(&packet(17, 60, 62, &inner), [10, 2, 0, 1], false).unwrap();
+        assert_eq!((here.key, here.is_out, there.is_out), (there.key, true, false));
+        let other = look(&packet(17, 60, 64, &[8; 40]), [10, 1, 0, 1], false).unwrap();
+        assert_ne!(here.key, other.key);
+        assert_eq!(look(&[0x60; 40], [0; 4], false), None);
+        assert_eq!(look(&[0x45; 12], [0; 4], false), None);
+    }
+}

@@ -1,0 +1,28 @@
+//! A scenario in a Linux kernel: hosts and routers are network namespaces, links are `tbf`, `netem`
+//! and the kernel's own queues, and agents ([`udccp_agent`]) play the flows.
+//!
+//! ```text
+//! scenario -> Plan -> namespaces, wires, queues, taps, agents -> packets and looks -> RunResult
+//! ```
+//!
+//! Which kernel that is, is not said here: that of a guest in virtual time, or this machine's own.
+//! Namespaces have no names. They live in files that this process has open, and in its agents, so
+//! that nothing of them is left when it ends.
+
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod bed;
+mod error;
+mod event;
+mod needs;
+mod plan;
+mod played;
+mod replay;
+
+pub use bed::{Means, leave, play};
+pub use error::Fault;
+pub use needs::lacks;
+pub use plan::{Built, DccpStack, Plan, PlanOptions, SCHEMA, plan};
+pub use played::Played;
+pub use replay::result;

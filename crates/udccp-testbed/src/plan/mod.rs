@@ -1,0 +1,137 @@
+//! What a kernel is told: namespaces, wires, traffic control, changes over time, agents, and what
+//! to watch.
+
+mod scenario;
+mod shaper;
+#[cfg(test)]
+mod tests;
+
+use core::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use udccp_agent::AgentSpec;
+
+pub use scenario::{Built, DccpStack, PlanOptions, plan};
+
+/// Version of plans and of what is seen of them.
+pub const SCHEMA: u32 = 1;
+
+/// A whole run. Times are since time zero of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    pub(crate) duration_ns: u64,
+    /// Time between two looks at the queues.
+    pub(crate) look_ns: u64,
+    /// Settings of the kernel.
+    pub(crate) files: Vec<Setting>,
+    pub(crate) namespaces: Vec<Namespace>,
+    /// Lines for `ip -batch` that join the namespaces.
+    pub(crate) wires: Vec<String>,
+    pub(crate) steps: Vec<Step>,
+    /// Devices whose packets are recorded.
+    pub(crate) taps: Vec<Tap>,
+    /// Devices whose queues are watched.
+    pub(crate) queues: Vec<Device>,
+    pub(crate) agents: Vec<Agent>,
+}
+
+/// A file below `/proc/sys` and what is written to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Setting {
+    pub(crate) path: String,
+    pub(crate) value: String,
+}
+
+/// A host or a router.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Namespace {
+    pub(crate) name: String,
+    pub(crate) files: Vec<Setting>,
+    /// Lines for `ip -batch`.
+    pub(crate) ip: Vec<String>,
+    /// Lines for `tc -batch`.
+    pub(crate) tc: Vec<String>,
+}
+
+/// A change of traffic control.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    pub(crate) at_ns: u64,
+    pub(crate) namespace: usize,
+    pub(crate) tc: Vec<String>,
+}
+
+/// A device in a namespace (by its number).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Device {
+    pub(crate) namespace: usize,
+    pub(crate) name: String,
+}
+
+/// The device of a host, at which packets are recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tap {
+    pub(crate) device: Device,
+    /// The host's address: what has it as its source goes out.
+    pub(crate) address: IpAddr,
+    /// UDP datagrams are DCCP packets.
+    pub(crate) encapsulated: bool,
+}
+
+/// A program in a namespace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Agent {
+    pub(crate) namespace: usize,
+    pub(crate) spec: AgentSpec,
+}
+
+impl Setting {
+    pub(crate) fn new(path: impl Into<String>, value: impl ToString) -> Self {
+        Self { path: path.into(), value: value.to_string() }
+    }
+}
+
+impl Plan {
+    /// A small network without programs: what every plan needs of a kernel.
+    pub fn trial() -> Self {
+        let space = |name: &str, kind: &str| Namespace {
+            name: name.into(),
+            ip: vec!["link set dev lo up".into(), "link set dev v arp off up".into()],
+            tc: vec![
+                "qdisc add dev v root handle 1: stab overhead -14 linklayer ethernet netem limit \
+                 1000 delay 5ms loss random 1%"
+                    .into(),
+                "qdisc add dev v parent 1:1 handle 2: tbf rate 10mbit burst 1500 limit 10000"
+                    .into(),
+                format!("qdisc add dev v parent 2:1 handle 3: {kind}"),
+            ],
+            ..Namespace::default()
+        };
+        let spaces = [
+            space("a", "pfifo limit 10"),
+            space("b", "fq_codel limit 10"),
+            space("c", "codel limit 10"),
+            space("d", "pie limit 10"),
+            space("e", "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 bandwidth 10mbit"),
+            space("f", "pfifo_head_drop limit 10"),
+        ];
+        let wire = |[a, b]: [&str; 2]| {
+            format!("link add name v netns {a} gso_max_segs 1 type veth peer name v netns {b}")
+        };
+        Self {
+            schema: SCHEMA,
+            duration_ns: 200_000_000,
+            look_ns: 50_000_000,
+            files: Vec::new(),
+            namespaces: spaces.to_vec(),
+            wires: [["a", "b"], ["c", "d"], ["e", "f"]].map(wire).to_vec(),
+            steps: Vec::new(),
+            taps: Vec::new(),
+            queues: vec![Device { namespace: 0, name: "v".into() }],
+            agents: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! From a scenario to the plan of its run.
+
+use core::net::IpAddr;
+
+use udccp_agent::{AgentError, AgentSpec, OurTransport, PlayDccp, tcp_gaps};
+use udccp_base::{Instant, Seed};
+use udccp_cc::InitialWindow;
+use udccp_lab::schema::{Flow, Scenario, TcpProfile};
+use udccp_lab::{Family, access_links, hop_configs, routers_of};
+use udccp_link::{LinkConfig, QueueLimit};
+use udccp_sim::{IpVersion, PairAddresses};
+
+use super::shaper::{self, Shaper, Side};
+use super::{Agent, Device, Namespace, Plan, SCHEMA, Setting, Step, Tap};
+
+/// The port that receivers serve.
+const PORT: u16 = 5001;
+/// Time between two looks at a queue.
+const LOOK_NS: u64 = 50_000_000;
+/// Most hosts: each is a few programs that are started one after the other.
+const MAX_FLOWS: usize = 200;
+/// Buffers of TCP as Linux 6.1 has them on a machine with memory enough: least, first, most.
+const MODERN: [&str; 2] = ["4096 131072 6291456", "4096 16384 4194304"];
+/// The same of Linux 2.6.22, of whose receive buffer three quarters become window.
+const OF_2007: [&str; 2] = ["4096 87380 4194304", "4096 16384 4194304"];
+
+/// Which code plays the DCCP flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DccpStack {
+    /// The kernel.
+    #[default]
+    Linux,
+    /// Crate `udccp`, in UDP datagrams.
+    OursUdp,
+    /// Crate `udccp`, as IP protocol 33.
+    OursRaw,
+}
+
+/// How to make a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Which code plays the DCCP flows.
+    pub dccp: DccpStack,
+    /// It is played on a real clock. A kernel then wakes up late, so that buckets hold what
+    /// goes in that time, and programs read at once.
+    pub real_time: bool,
+}
+
+/// A plan, with what its reader should know.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// What to play.
+    pub plan: Plan,
+    /// Where the kernel differs from what the scenario says; each a clause.
+    pub departures: Vec<String>,
+    /// Memory that a guest needs for it, in MiB.
+    pub memory_mib: u64,
+    /// One-way propagation delay of each watched queue's link that comes before the queue.
+    pub links: Vec<LinkConfig>,
+}
+
+impl DccpStack {
+    const fn play(self) -> PlayDccp {
+        match self {
+            Self::Linux => PlayDccp::Linux,
+            // The token bucket of the host's own device cuts what the kernel gets at once.
+            Self::OursUdp => PlayDccp::Ours { transport: OurTransport::UdpEncap, offload: true },
+            Self::OursRaw => PlayDccp::Ours { transport: OurTransport::Raw, offload: false },
+        }
+    }
+}
+
+/// The plan of a scenario's run with this seed.
+///
+/// # Errors
+/// All that Linux has no means for; each a clause.
+pub fn plan(scenario: &Scenario, seed: u64, options: PlanOptions) -> Result<Built, Vec<String>> {
+    let mut build = Build::new(scenario, options.real_time);
+    build.routers(scenario);
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        build.flow(scenario, i, flow, Seed(seed), options.dccp);
+    }
+    build.settings(scenario, options.dccp);
+    build.finish(scenario)
+}
+
+struct Build {
+    plan: Plan,
+    departures: Vec<String>,
+    gaps: Vec<String>,
+    largest: u64,
+    links: Vec<LinkConfig>,
+    waiting_bytes: u64,
+    wires: u32,
+    real_time: bool,
+}
+
+/// One end of a wire: where it is, how it is called there, and what it does to packets that leave.
+struct End<'a> {
+    namespace: usize,
+    device: &'a str,
+    link: &'a LinkConfig,
+}
+
+impl Build {
+    fn new(scenario: &Scenario, real_time: bool) -> Self {
+        let duration_ns = scenario.time.duration.as_nanos();
+        let plan = Plan {
+            schema: SCHEMA,
+            duration_ns,
+            look_ns: LOOK_NS.min(scenario.time.measure.every.as_nanos()),
+            files: Vec::new(),
+            namespaces: Vec::new(),
+            wires: Vec::new(),
+            steps: Vec::new(),
+            taps: Vec::new(),
+            queues: Vec::new(),
+            agents: Vec::new(),
+        };
+        let largest = scenario.flows.iter().map(|f| f.packet.bytes()).max().unwrap_or(1500);
+        let mut gaps = Vec::new();
+        if scenario.flows.len() > MAX_FLOWS {
+            gaps.push(format!("{} flows; at most {MAX_FLOWS}", scenario.flows.len()));
+        }
+        Self {
+            plan,
+            departures: Vec::new(),
+            gaps,
+            largest,
+            links: Vec::new(),
+            waiting_bytes: 0,
+            wires: 0,
+            real_time,
+        }
+    }
+
+    /// The routers, and the links between neighbours.
+    fn routers(&mut self, scenario: &Scenario) {
+        for router in 0..scenario.topology.routers() {
+            self.namespace(format!("r{}", router + 1), true);
+        }
+        for (i, hop) in hop_configs(scenario).iter().enumerate() {
+            let left = End { namespace: i, device: "right", link: &hop.forward };
+            let right = End { namespace: i + 1, device: "left", link: &hop.reverse };
+            self.wire(&left, &right, self.largest);
+            for (end, link) in [(&left, &hop.forward), (&right, &hop.reverse)] {
+                let name = end.device.to_owned();
+                self.plan.queues.push(Device { namespace: end.namespace, name });
+                self.links.push(link.clone());
+            }
+        }
+    }
+
+    fn namespace(&mut self, name: String, forwards: bool) -> usize {
+        let mut files = vec![
+            Setting::new("net/ipv6/conf/all/disable_ipv6", 1),
+            Setting::new("net/ipv6/conf/default/disable_ipv6", 1),
+        ];
+        if self.real_time {
+            // One processor takes all that arrives, so that no packet overtakes another.
+            files.push(Setting::new("net/core/rps_default_mask", 1));
+        }
+        if forwards {
+            files.push(Setting::new("net/ipv4/ip_forward", 1));
+        }
+        let ip = vec!["link set dev lo up".to_owned()];
+        self.plan.namespaces.push(Namespace { name, files, ip, ..Namespace::default() });
+        self.plan.namespaces.len() - 1
+    }
+
+    /// Joins two namespaces. Both ends have the same hardware address and ask for none, so that no
+    /// packet but those of the flows is ever on a wire.
+    fn wire(&mut self, a: &End<'_>, b: &End<'_>, mtu: u64) {
+        self.wires += 1;
+        let [.., high, low] = self.wires.to_be_bytes();
+        let address = format!("02:00:00:00:{high:02x}:{low:02x}");
+        let end = |end: &End<'_>| {
+            let space = &self.plan.namespaces[end.namespace].name;
+            // Without segmentation offload, so that what the wire carries are packets.
+            format!("{} netns {space} address {address} mtu {mtu} gso_max_segs 1", end.device)
+        };
+        let line = format!("link add name {} type veth peer name {}", end(a), end(b));
+        self.plan.wires.push(line);
+        for (end, other) in [(a, b), (b, a)] {
+            self.shape(end, other);
+            let up = format!("link set dev {} arp off up", end.device);
+            self.plan.namespaces[end.namespace].ip.push(up);
+        }
+    }
+
+    /// Sets up one direction of a wire: from `end` to `far`.
+    fn shape(&mut self, end: &End<'_>, far: &End<'_>) {
+        let mut shaper = match Shaper::new(end.link, self.largest, self.real_time) {
+            Ok(shaper) => shaper,
+            Err(gaps) => {
+                self.gaps.extend(gaps);
+                return;
+            }
+        };
+        self.departures.extend(shaper::departures(end.link));
+        self.plan.namespaces[end.namespace].tc.extend(shaper.lines(end.device));
+        let ifb = format!("ifb-{}", far.device);
+        if shaper.has_far() && far.device == "eth0" {
+            // Packets are recorded before what is done to them there.
+            self.gaps.push("reordering on an access link".into());
+        } else if shaper.has_far() {
+            let space = &mut self.plan.namespaces[far.namespace];
+            self.plan.wires.push(format!("link add name {ifb} netns {} type ifb", space.name));
+            space.tc.extend(shaper.far_lines(far.device, &ifb));
+            space.ip.push(format!("link set dev {ifb} up"));
+        }
+        self.waiting_bytes += waiting(end.link, self.largest);
+        let mut changes = end.link.changes.clone();
+        changes.sort_by_key(|(at, _)| *at);
+        for (at, change) in changes {
+            let at_ns = (at - Instant::ZERO).as_nanos();
+            for (side, line) in shaper.change(end.device, &ifb, &change) {
+                let namespace = if side == Side::Far { far.namespace } else { end.namespace };
+                match self.plan.steps.last_mut() {
+                    Some(step) if step.at_ns == at_ns && step.namespace == namespace => {
+                        step.tc.push(line);
+                    }
+                    _ => self.plan.steps.push(Step { at_ns, namespace, tc: vec![line] }),
+                }
+            }
+        }
+    }
+
+    /// Both hosts of a flow, with their programs.
+    fn flow(&mut self, scenario: &Scenario, i: usize, flow: &Flow, seed: Seed, dccp: DccpStack) {
+        let at = PairAddresses::of(i, IpVersion::V4);
+        let specs =
+            AgentSpec::pair(scenario, flow, seed, [at.sender, at.receiver], PORT, dccp.play());
+        let specs = match specs {
+            Ok(specs) => specs,
+            Err(error) => return self.gaps.push(clause(&error, flow)),
+        };
+        let links = access_links(scenario, flow);
+        let (enters, leaves) = routers_of(scenario, flow);
+        let names = [format!("s{}", i + 1), format!("d{}", i + 1)];
+        let ends = [(at.sender, enters), (at.receiver, leaves)];
+        for (k, (name, (address, router))) in names.into_iter().zip(ends).enumerate() {
+            let host = self.namespace(name.clone(), false);
+            let up = &links[k];
+            // The timing noise of a host is in what it sends.
+            let down = LinkConfig { variation: udccp_link::Variation::None, ..up.clone() };
+            let own = End { namespace: host, device: "eth0", link: up };
+            let other = End { namespace: router, device: &name, link: &down };
+            self.wire(&own, &other, flow.packet.bytes());
+            self.address(host, address, flow);
+            self.routes(scenario, router, &name, address);
+            self.host_settings(host, flow);
+            let device = Device { namespace: host, name: "eth0".to_owned() };
+            let encapsulated = flow.protocol.family == Family::Dccp && dccp == DccpStack::OursUdp;
+            self.plan.taps.push(Tap { device, address, encapsulated });
+        }
+        let hosts = self.plan.namespaces.len() - 2;
+        // Who serves starts first.
+        let [sender, receiver] = specs;
+        for (namespace, mut spec) in [(hosts + 1, receiver), (hosts, sender)] {
+            spec.prompt = self.real_time;
+            self.plan.agents.push(Agent { namespace, spec });
+        }
+        let clauses = tcp_departures(flow).into_iter().chain(dccp_departures(flow, dccp));
+        self.departures.extend(clauses.map(|what| format!("flow \"{}\": {what}", flow.name)));
+    }
+
+    fn address(&mut self, host: usize, address: IpAddr, flow: &Flow) {
+        let mut route = "route add default dev eth0".to_owned();
+        if flow.protocol.family == Family::Tcp {
+            if let Some(rto) = flow.tcp.min_rto {
+                route.push_str(&format!(" rto_min {}ms", rto.as_millis().max(1)));
+            }
+            if let Some(window) = initial_window(flow) {
+                route.push_str(&format!(" initcwnd {window}"));
+            }
+            if let Some(window) = flow.tcp.max_window {
+                route.push_str(&format!(" cwnd lock {}", window.0));
+            }
+        }
+        let ip = &mut self.plan.namespaces[host].ip;
+        ip.push(format!("address add {address}/32 dev eth0"));
+        ip.push(route);
+    }
+
+    /// The way from every router to a host.
+    fn routes(&mut self, scenario: &Scenario, last: usize, device: &str, address: IpAddr) {
+        for router in 0..scenario.topology.routers() {
+            let device = match router.cmp(&last) {
+                core::cmp::Ordering::Less => "right",
+                core::cmp::Ordering::Equal => device,
+                core::cmp::Ordering::Greater => "left",
+            };
+            let line = format!("route add {address}/32 dev {device}");
+            self.plan.namespaces[router].ip.push(line);
+        }
+    }
+
+    fn host_settings(&mut self, host: usize, flow: &Flow) {
+        let namespace = &mut self.plan.namespaces[host];
+        if flow.protocol.family != Family::Tcp {
+            return;
+        }
+        let old = flow.tcp.profile == TcpProfile::Linux2622;
+        let [receive, send] = if old { OF_2007 } else { MODERN };
+        let ecn = u8::from(flow.tcp.ecn == Some(true));
+        for (key, value) in [
+            ("tcp_rmem", receive.to_owned()),
+            ("tcp_wmem", send.to_owned()),
+            ("tcp_ecn", ecn.to_string()),
+            ("tcp_adv_win_scale", if old { "2" } else { "1" }.to_owned()),
+        ] {
+            namespace.files.push(Setting::new(format!("net/ipv4/{key}"), value));
+        }
+    }
+
+    /// What all of the kernel shares.
+    fn settings(&mut self, scenario: &Scenario, dccp: DccpStack) {
+        let files = &mut self.plan.files;
+        for key in ["rmem_max", "wmem_max"] {
+            files.push(Setting::new(format!("net/core/{key}"), 64 << 20));
+        }
+        // Several queues of one processor are one queue here.
+        files.push(Setting::new("net/core/netdev_max_backlog", 100_000));
+        let is_dccp = |f: &&Flow| f.protocol.family == Family::Dccp;
+        let mut windows: Vec<u64> =
+            scenario.flows.iter().filter(is_dccp).filter_map(|f| f.dccp.sequence_window).collect();
+        windows.sort_unstable();
+        windows.dedup();
+        match (dccp, windows.as_slice()) {
+            (DccpStack::Linux, [window]) => {
+                self.plan.files.push(Setting::new("net/dccp/default/seq_window", window));
+            }
+            (DccpStack::Linux, [_, _, ..]) => {
+                self.gaps.push("two first sequence windows: the kernel has one for all".into());
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, scenario: &Scenario) -> Result<Built, Vec<String>> {
+        if !self.gaps.is_empty() {
+            let mut gaps = Vec::new();
+            for gap in self.gaps {
+                if !gaps.contains(&gap) {
+                    gaps.push(gap);
+                }
+            }
+            return Err(gaps);
+        }
+        self.plan.steps.sort_by_key(|step| step.at_ns);
+        let mut departures = Vec::new();
+        for departure in self.departures {
+            if !departures.contains(&departure) {
+                departures.push(departure);
+            }
+        }
+        // A packet's buffer is some 2 kB, whatever is in it; buffers of sockets come on top.
+        let packets = self.waiting_bytes / self.largest.max(1) + 1;
+        let hosts = 2 * scenario.flows.len() as u64;
+        let memory_mib = 160 + packets * 3 / 1024 + hosts * 24;
+        let memory_mib = memory_mib.next_multiple_of(32).min(4096);
+        Ok(Built { plan: self.plan, departures, memory_mib, links: self.links })
+    }
+}
+
+/// Bytes that may wait at a link: its queue, where it has a limit, and what its delay holds.
+fn waiting(link: &LinkConfig, largest: u64) -> u64 {
+    let queue = match link.limit {
+        QueueLimit::Unlimited => 0,
+        QueueLimit::Packets(n) => u64::from(n) * largest,
+        QueueLimit::Bytes(n) => n,
+    };
+    let delayed = link.rate.map_or(0, |rate| rate.bytes_in(link.delay).bytes());
+    queue + delayed
+}
+
+fn clause(error: &AgentError, flow: &Flow) -> String {
+    let text = error.to_string();
+    let named = text.contains(&format!("\"{}\"", flow.name));
+    if named { text } else { format!("flow \"{}\": {text}", flow.name) }
+}
+
+/// The first window of a TCP flow, in segments, where it is not the kernel's 10.
+fn initial_window(flow: &Flow) -> Option<u32> {
+    let mss = u32::try_from(flow.packet.bytes().saturating_sub(40)).unwrap_or(u32::MAX);
+    match flow.tcp.initial_window {
+        Some(window) => Some(window.0.packets(mss)),
+        // Linux had it until 2.6.39.
+        None if flow.tcp.profile == TcpProfile::Linux2622 => {
+            Some(InitialWindow::Rfc3390.packets(mss))
+        }
+        None => None,
+    }
+}
+
+/// What of a TCP flow's options is the kernel's own, but for those that routes and settings hold.
+fn tcp_departures(flow: &Flow) -> Vec<String> {
+    if flow.protocol.family != Family::Tcp {
+        return Vec::new();
+    }
+    let held = ["initial_window", "max_window", "min_rto", "ecn"];
+    let mut gaps = tcp_gaps(flow);
+    gaps.retain(|gap| !held.iter().any(|key| gap.contains(&format!("tcp.{key} "))));
+    let profile = "tcp.profile";
+    if let Some(gap) = gaps.iter_mut().find(|gap| gap.contains(profile)) {
+        *gap = "TCP is the kernel's with the buffers and first window of the profile".into();
+    }
+    gaps
+}
+
+/// What of a DCCP flow's options the kernel's DCCP does not take.
+fn dccp_departures(flow: &Flow, dccp: DccpStack) -> Vec<String> {
+    if flow.protocol.family != Family::Dccp || dccp != DccpStack::Linux {
+        return Vec::new();
+    }
+    let options = &flow.dccp;
+    let keys = [
+        ("ack_ratio", options.ack_ratio.is_some()),
+        ("initial_window", options.initial_window.is_some()),
+        ("window_cut", options.window_cut.is_some()),
+        ("max_window", options.max_window.is_some()),
+        ("min_rto", options.min_rto.is_some()),
+        ("ecn", options.ecn == Some(true)),
+        ("oscillation_reduction", options.oscillation_reduction.is_some()),
+        ("history_discounting", options.history_discounting.is_some()),
+        ("timer_tick", options.timer_tick.is_some()),
+    ];
+    let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+    set.map(|(key, _)| format!("dccp.{key} is the kernel's own")).collect()
+}

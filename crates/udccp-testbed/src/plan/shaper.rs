@@ -1,0 +1,392 @@
+//! One direction of a link as Linux traffic control has it.
+//!
+//! A packet meets netem (loss, copies, delay, corruption), then a token bucket whose bucket is one
+//! packet (the rate), then the queue. netem comes first because its delay then does not count
+//! against the queue's limit; on a path of fixed delay the order of the two changes nothing but
+//! when the queue is met. A delay that varies, and reordering, must come after the queue, which
+//! would smooth them: they are netem on a device of their own (`ifb`) at the far end.
+
+use core::fmt::Write as _;
+
+use udccp_base::{DataRate, Duration};
+use udccp_link::{
+    Change, CoDelConfig, GilbertElliott, LinkConfig, LossConfig, PieConfig, QueueConfig,
+    QueueLimit, RedConfig, RedUnit, Variation,
+};
+
+/// More packets than ever wait: what is unlimited.
+const UNLIMITED: u64 = 1_000_000;
+/// What Linux counts besides the IP packet; links of scenarios count IP bytes.
+const STAB: &str = "stab overhead -14 linklayer ethernet";
+/// A rate at which a packet takes no time worth naming: netem keeps the order of packets only of a
+/// link that has a rate.
+const KEEP_ORDER: &str = "rate 400gbit";
+
+/// So late a kernel wakes up on a real clock, and sends at once then what it missed.
+const LATENESS_MS: u64 = 2;
+
+/// What traffic control has no means for; each a clause.
+pub(super) type Gaps = Vec<String>;
+
+/// The state of one direction of a link on its device.
+#[derive(Clone, Debug)]
+pub(super) struct Shaper {
+    config: LinkConfig,
+    rate: DataRate,
+    /// The longest packet, in IP bytes.
+    largest: u64,
+    /// netem is there from the begin where it is ever needed.
+    netem: bool,
+    /// The delay is made at the far end.
+    has_far: bool,
+    keeps_order: bool,
+    is_down: bool,
+    real_time: bool,
+}
+
+/// At which end of a link a line of `tc` belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Near,
+    Far,
+}
+
+impl Shaper {
+    /// A link on whose device packets of up to `largest` bytes travel.
+    pub(super) fn new(config: &LinkConfig, largest: u64, real_time: bool) -> Result<Self, Gaps> {
+        let mut gaps = Gaps::new();
+        if config.trace.is_some() {
+            gaps.push("a link that transmits by a trace".into());
+        }
+        if config.mtu.is_some() {
+            gaps.push("a link with an MTU of its own (its router would send ICMP messages)".into());
+        }
+        if matches!(config.variation, Variation::Trace(_)) {
+            gaps.push("a delay that follows a record".into());
+        }
+        if config.reorder.is_some_and(|r| r.by.is_some()) {
+            gaps.push("reordering by a delay of its own (netem lets packets jump ahead)".into());
+        }
+        let rate = config.rate.unwrap_or(DataRate::from_mbps(100_000));
+        let changed = config.changes.iter().map(|(_, change)| change);
+        let rates = changed.clone().filter_map(|change| match change {
+            Change::Rate(rate) => Some(*rate),
+            _ => None,
+        });
+        if core::iter::once(rate).chain(rates).any(|rate| rate.bits_per_sec() < 8_000) {
+            gaps.push("a rate below 8 kbit/s".into());
+        }
+        let losses = changed.clone().filter_map(|change| match change {
+            Change::Loss(loss) => Some(loss),
+            _ => None,
+        });
+        for loss in core::iter::once(&config.loss).chain(losses) {
+            if loss_words(loss).is_none() {
+                gaps.push("loss by a period or a record (netem has chance alone)".into());
+            }
+        }
+        queue_gaps(config, &mut gaps);
+        if !gaps.is_empty() {
+            return Err(gaps);
+        }
+        let moves = |change: &Change| !matches!(change, Change::Rate(_));
+        let delays = changed.clone().any(|change| matches!(change, Change::Delay(_)));
+        let has_far = config.variation != Variation::None || config.reorder.is_some();
+        let netem = (!config.delay.is_zero() && !has_far)
+            || config.loss != LossConfig::None
+            || config.duplicate > 0.0
+            || config.corrupt > 0.0
+            || changed.clone().any(moves);
+        let keeps_order = (config.variation != Variation::None || delays) && !config.free_order;
+        let config = LinkConfig { changes: Vec::new(), ..config.clone() };
+        Ok(Self { config, rate, largest, netem, has_far, keeps_order, is_down: false, real_time })
+    }
+
+    /// Whether something is done at the far end.
+    pub(super) const fn has_far(&self) -> bool {
+        self.has_far
+    }
+
+    /// Lines for `tc -batch` that set up the near end.
+    pub(super) fn lines(&self, device: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.netem {
+            lines.push(format!("qdisc add dev {device} root handle 1: {STAB} {}", self.netem()));
+        }
+        lines.push(format!("qdisc add dev {device} {} {}", self.place(), self.bucket()));
+        lines.push(format!("qdisc add dev {device} parent 2:1 handle 3: {}", self.queue()));
+        lines
+    }
+
+    /// Lines that send all that comes in by `device`, at the far end, through `ifb`.
+    pub(super) fn far_lines(&self, device: &str, ifb: &str) -> Vec<String> {
+        vec![
+            format!("qdisc add dev {ifb} root handle 1: {}", self.far()),
+            format!("qdisc add dev {device} handle ffff: ingress"),
+            format!(
+                "filter add dev {device} parent ffff: protocol all matchall action mirred egress \
+                 redirect dev {ifb}"
+            ),
+        ]
+    }
+
+    /// Lines that change it, with the end at which each belongs.
+    pub(super) fn change(
+        &mut self,
+        device: &str,
+        ifb: &str,
+        change: &Change,
+    ) -> Vec<(Side, String)> {
+        match change {
+            Change::Rate(rate) => self.rate = *rate,
+            Change::Delay(delay) => self.config.delay = *delay,
+            Change::Loss(loss) => self.config.loss = loss.clone(),
+            Change::Down(down) => self.is_down = *down,
+        }
+        let near = |line: String| (Side::Near, format!("qdisc {line}"));
+        if matches!(change, Change::Rate(_)) {
+            return vec![near(format!("change dev {device} {} {}", self.place(), self.bucket()))];
+        }
+        if matches!(change, Change::Delay(_)) && self.has_far {
+            let line = format!("qdisc change dev {ifb} root handle 1: {}", self.far());
+            return vec![(Side::Far, line)];
+        }
+        let netem = self.netem();
+        let mut lines = vec![near(format!("change dev {device} root handle 1: {STAB} {netem}"))];
+        if matches!(change, Change::Down(true)) {
+            // What waits is dropped with its queue.
+            lines.push(near(format!("del dev {device} parent 2:1 handle 3:")));
+            lines.push(near(format!("add dev {device} parent 2:1 handle 3: {}", self.queue())));
+        }
+        lines
+    }
+
+    fn place(&self) -> String {
+        if self.netem { "parent 1:1 handle 2:".into() } else { format!("root handle 2: {STAB}") }
+    }
+
+    fn netem(&self) -> String {
+        let config = &self.config;
+        let delay = if self.has_far { Duration::ZERO } else { config.delay };
+        let mut out = format!("netem limit {UNLIMITED} delay {}", micros(delay));
+        let down = LossConfig::Random(1.0);
+        let loss = if self.is_down { &down } else { &config.loss };
+        out.push_str(&loss_words(loss).unwrap_or_default());
+        if config.duplicate > 0.0 {
+            let _ = write!(out, " duplicate {}", percent(config.duplicate));
+        }
+        if config.corrupt > 0.0 {
+            let _ = write!(out, " corrupt {}", percent(config.corrupt));
+        }
+        if self.keeps_order && !self.has_far {
+            let _ = write!(out, " {KEEP_ORDER}");
+        }
+        out
+    }
+
+    fn far(&self) -> String {
+        let config = &self.config;
+        let mut out = format!("netem limit {UNLIMITED}");
+        match config.variation {
+            Variation::Uniform(below) => {
+                // netem is uniform around its mean.
+                let half = below / 2;
+                let _ = write!(out, " delay {} {}", micros(config.delay + half), micros(half));
+            }
+            Variation::Normal(deviation) => {
+                let (delay, deviation) = (micros(config.delay), micros(deviation));
+                let _ = write!(out, " delay {delay} {deviation} distribution normal");
+            }
+            _ => {
+                let _ = write!(out, " delay {}", micros(config.delay));
+            }
+        }
+        if let Some(reorder) = config.reorder {
+            let _ = write!(out, " reorder {} gap {}", percent(reorder.probability), reorder.gap);
+        }
+        if self.keeps_order && config.reorder.is_none() {
+            let _ = write!(out, " {KEEP_ORDER}");
+        }
+        out
+    }
+
+    /// A bucket of one packet: each leaves when the one before it would be through the wire. It
+    /// has room for the Ethernet header, which counts where a packet is cut from a larger one. On a
+    /// real clock there is room for what goes while a kernel wakes up late, which it would never
+    /// make up for. The limit is that of the queue below, in the units of that queue.
+    fn bucket(&self) -> String {
+        let rate = self.rate.bits_per_sec();
+        let limit = match (self.config.queue, self.config.limit) {
+            (QueueConfig::DropTail, QueueLimit::Packets(n)) => u64::from(n),
+            (QueueConfig::DropTail, QueueLimit::Bytes(n)) => n,
+            _ => UNLIMITED,
+        };
+        let packet = self.largest + 14;
+        let burst = if self.real_time { packet + rate / 8 * LATENESS_MS / 1_000 } else { packet };
+        format!("tbf rate {rate}bit burst {burst} limit {}", limit.max(1))
+    }
+
+    fn queue(&self) -> String {
+        let limit = self.config.limit;
+        let packets = match limit {
+            QueueLimit::Unlimited => UNLIMITED,
+            QueueLimit::Packets(n) => u64::from(n).max(1),
+            QueueLimit::Bytes(n) => (n / self.largest).max(1),
+        };
+        match self.config.queue {
+            QueueConfig::DropTail => match limit {
+                QueueLimit::Bytes(n) => format!("bfifo limit {n}"),
+                _ => format!("pfifo limit {packets}"),
+            },
+            QueueConfig::DropHead => format!("pfifo_head_drop limit {packets}"),
+            QueueConfig::Red(red) => self.red(&red),
+            QueueConfig::CoDel(codel) => format!("codel limit {packets}{}", codel_words(&codel)),
+            QueueConfig::FqCoDel(fq) => format!(
+                "fq_codel limit {packets} flows {} quantum {}{}",
+                fq.flows,
+                fq.quantum,
+                codel_words(&fq.codel)
+            ),
+            QueueConfig::Pie(pie) => format!("pie limit {packets}{}", pie_words(&pie)),
+        }
+    }
+
+    /// RED of Linux counts bytes. Where a scenario counts packets, each is as long as the longest.
+    fn red(&self, red: &RedConfig) -> String {
+        let unit = red_unit(red, self.largest);
+        let bytes = |packets: f64| (packets * unit as f64) as u64;
+        let (min, max) = (bytes(red.min), bytes(red.max));
+        let limit = match self.config.limit {
+            QueueLimit::Unlimited => UNLIMITED * self.largest / 10,
+            QueueLimit::Packets(n) => u64::from(n) * self.largest,
+            QueueLimit::Bytes(n) => n,
+        };
+        let burst = red_burst(min, unit, red.weight).unwrap_or(1);
+        let mut out = format!(
+            "red limit {} min {min} max {max} avpkt {unit} burst {burst} probability {} \
+             bandwidth {}bit",
+            limit.max(max),
+            red.max_probability,
+            self.rate.bits_per_sec()
+        );
+        for (word, is_on) in [("ecn", red.ecn), ("adaptive", red.adaptive.is_some())] {
+            if is_on {
+                let _ = write!(out, " {word}");
+            }
+        }
+        out
+    }
+}
+
+fn red_unit(red: &RedConfig, largest: u64) -> u64 {
+    match red.unit {
+        RedUnit::Packets => largest,
+        RedUnit::Bytes => u64::from(red.mean_packet),
+    }
+}
+
+/// `tc` takes the weight of RED's average as the `burst` that it lets pass: the smallest that it
+/// turns into the power of two nearest to `weight`.
+fn red_burst(min: u64, unit: u64, weight: f64) -> Option<u32> {
+    let wanted = (-libm::log2(weight)).round().clamp(1.0, 31.0) as u32;
+    let first = min.div_ceil(unit) as u32;
+    (first.max(1)..first + 100_000).find(|burst| red_wlog(min, *burst, unit) == Some(wanted))
+}
+
+/// As `tc` computes it (S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion
+/// Avoidance", 1993, section 6): the largest weight with which a burst does not reach `min`.
+fn red_wlog(min: u64, burst: u32, unit: u64) -> Option<u32> {
+    let (burst, least) = (f64::from(burst), min as f64 / unit as f64);
+    let sum = burst + 1.0 - least;
+    if sum < 1.0 {
+        return None;
+    }
+    (1..32).find(|wlog| {
+        let weight = libm::ldexp(1.0, -i32::try_from(*wlog).unwrap_or(31));
+        sum <= (1.0 - libm::pow(1.0 - weight, burst)) / weight
+    })
+}
+
+fn queue_gaps(config: &LinkConfig, gaps: &mut Gaps) {
+    match config.queue {
+        QueueConfig::DropHead if matches!(config.limit, QueueLimit::Bytes(_)) => {
+            gaps.push("a drop-head queue with a limit in bytes".into());
+        }
+        QueueConfig::Red(red) => {
+            let unit = red_unit(&red, u64::from(red.mean_packet.max(1)));
+            let min = (red.min * unit as f64) as u64;
+            if red_burst(min, unit, red.weight).is_none() {
+                gaps.push(format!("RED with a weight of {}", red.weight));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where the kernel's queue differs from the one that the scenario means; each a clause.
+pub(super) fn departures(config: &LinkConfig) -> Vec<String> {
+    let mut found = Vec::new();
+    match config.queue {
+        QueueConfig::Red(red) => {
+            if red.gentle {
+                found.push("RED of Linux is not gentle: all is dropped above `max`".into());
+            }
+            if red.unit == RedUnit::Packets {
+                found.push("RED of Linux counts bytes: a packet counts as the longest".into());
+            }
+        }
+        QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_) | QueueConfig::Pie(_)
+            if matches!(config.limit, QueueLimit::Bytes(_)) =>
+        {
+            found.push("the limit of this queue is in packets in Linux".into());
+        }
+        QueueConfig::Pie(pie) if pie.max_burst != PieConfig::default().max_burst => {
+            found.push("PIE of Linux allows a burst of 150 ms".into());
+        }
+        _ => {}
+    }
+    found
+}
+
+fn codel_words(codel: &CoDelConfig) -> String {
+    let ecn = if codel.ecn { "ecn" } else { "noecn" };
+    let (target, interval) = (micros(codel.target), micros(codel.interval));
+    format!(" target {target} interval {interval} {ecn}")
+}
+
+/// PIE of Linux has its weights in sixteenths.
+fn pie_words(pie: &PieConfig) -> String {
+    let sixteenths = |weight: f64| (weight * 16.0).round().clamp(0.0, 32.0) as u32;
+    format!(
+        " target {} tupdate {} alpha {} beta {} {}",
+        micros(pie.target),
+        micros(pie.update),
+        sixteenths(pie.alpha),
+        sixteenths(pie.beta),
+        if pie.ecn { "ecn" } else { "noecn" }
+    )
+}
+
+/// Loss as netem has it; `None` where it has not.
+fn loss_words(loss: &LossConfig) -> Option<String> {
+    match *loss {
+        LossConfig::None => Some(String::new()),
+        LossConfig::Random(share) => Some(format!(" loss random {}", percent(share))),
+        LossConfig::GilbertElliott(GilbertElliott { p, r, h, k }) => Some(format!(
+            " loss gemodel {} {} {} {}",
+            percent(p),
+            percent(r),
+            percent(1.0 - h),
+            percent(1.0 - k)
+        )),
+        _ => None,
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.6}%", 100.0 * share)
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.3}us", time.as_nanos() as f64 / 1e3)
+}

@@ -1,0 +1,126 @@
+//! What is seen of a run.
+
+use serde::{Deserialize, Serialize};
+use udccp_agent::AgentReport;
+use udccp_base::Duration;
+use udccp_link::LinkConfig;
+
+/// What was seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Played {
+    /// Release of the kernel.
+    pub release: String,
+    /// Of each agent, in the order of the plan.
+    pub agents: Vec<AgentReport>,
+    /// Processor time of each, in percent of the run; empty in a guest, where time stands still.
+    #[serde(default)]
+    pub busy_percent: Vec<f64>,
+    /// Packets that the kernel dropped between two devices, because they came faster than it took
+    /// them.
+    #[serde(default)]
+    pub backlog_drops: u64,
+    /// Packets may overtake each other anywhere: several processors hand them on.
+    #[serde(default)]
+    pub(crate) overtakes: bool,
+    /// The looks at each watched queue.
+    pub(crate) looks: Vec<Vec<Look>>,
+    /// Congestion controls that its TCP has.
+    pub congestion: String,
+    /// It has DCCP sockets.
+    pub has_dccp: bool,
+}
+
+/// One look at the queue of a link. Counters are since the queue was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Look {
+    /// When, since time zero.
+    #[serde(rename = "t")]
+    pub(crate) at_ns: u64,
+    /// When it really was, which on a real clock is later.
+    #[serde(rename = "r", default)]
+    pub(crate) really_ns: u64,
+    /// IP bytes that have left.
+    #[serde(rename = "b")]
+    pub(crate) sent_bytes: u64,
+    /// Packets that have left.
+    #[serde(rename = "p")]
+    pub(crate) sent_packets: u64,
+    /// Packets that wait.
+    #[serde(rename = "w")]
+    pub(crate) waiting: u64,
+    /// Their IP bytes.
+    #[serde(rename = "wb")]
+    pub(crate) waiting_bytes: u64,
+    /// Packets that netem has dropped, by chance or because the queue below did.
+    #[serde(rename = "ld")]
+    pub(crate) line_drops: Option<u64>,
+    /// Packets that the token bucket has dropped, most of them because the queue below did.
+    #[serde(rename = "bd")]
+    pub(crate) bucket_drops: u64,
+    /// Packets that the queue itself has dropped.
+    #[serde(rename = "qd")]
+    pub(crate) queue_drops: u64,
+}
+
+/// Service is compared over stretches of at least this length.
+const STRETCH: Duration = Duration::from_secs(1);
+
+impl Played {
+    /// How far the service of the links was from their rates, in percent: over stretches of a
+    /// second in which packets waited at every look, the worst of all. `None` where there is none,
+    /// or where a rate changes.
+    pub fn rate_error_percent(&self, links: &[LinkConfig]) -> Option<f64> {
+        let steady = links.iter().zip(&self.looks).filter(|(link, _)| link.changes.is_empty());
+        let errors = steady.filter_map(|(link, looks)| {
+            let rate = link.rate?.bits_per_sec() as f64;
+            stretches(looks).map(|got| 100.0 * (got / rate - 1.0).abs()).reduce(f64::max)
+        });
+        errors.reduce(f64::max)
+    }
+}
+
+/// The service, in bit/s, of each stretch that began and went on with packets waiting.
+fn stretches(looks: &[Look]) -> impl Iterator<Item = f64> {
+    let mut begin: Option<Look> = None;
+    looks.iter().filter_map(move |look| {
+        if look.waiting == 0 {
+            begin = None;
+            return None;
+        }
+        let from = *begin.get_or_insert(*look);
+        let span_ns = look.really_ns.saturating_sub(from.really_ns);
+        if span_ns < STRETCH.as_nanos() {
+            return None;
+        }
+        begin = Some(*look);
+        Some((look.sent_bytes - from.sent_bytes) as f64 * 8e9 / span_ns as f64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use udccp_base::DataRate;
+
+    #[test]
+    fn service_is_compared_only_while_packets_wait() {
+        let link = LinkConfig { rate: Some(DataRate::from_mbps(8)), ..LinkConfig::default() };
+        let look = |i: u64, sent_bytes, waiting| Look {
+            really_ns: i * 100_000_000,
+            sent_bytes,
+            waiting,
+            ..Look::default()
+        };
+        let played = |per_look: u64, waiting: fn(u64) -> u64| Played {
+            looks: vec![(0..40).map(|i| look(i, i * per_look, waiting(i))).collect()],
+            ..Played::default()
+        };
+        let links = [link];
+        let error = |played: Played| played.rate_error_percent(&links);
+        assert_eq!(error(played(100_000, |_| 5)), Some(0.0));
+        let slow = error(played(98_000, |_| 5)).unwrap();
+        assert!((slow - 2.0).abs() < 1e-9, "{slow}");
+        // Half of the rate, but nothing waits now and then: that was all there was to send.
+        assert_eq!(error(played(50_000, |i| i % 8)), None);
+    }
+}

@@ -1,0 +1,318 @@
+//! Which DCCP ports are whose, among the programs of one host that speak DCCP over raw IP.
+//!
+//! A kernel's transport protocol has one table of ports. Raw sockets have none: each is given every
+//! DCCP packet of the host. So an endpoint claims each of its ports by binding a Unix socket to a
+//! name made from the number. Names of the abstract kind are per network namespace, as ports are;
+//! binding is atomic; and they go away with the process, however it ends.
+//!
+//! What is sent to a port of another program is nothing to us. What is sent to a port of nobody is
+//! to be answered with a Reset, once: by the endpoint that holds one more name, the host's.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixDatagram};
+
+use udccp_base::{Duration, Instant};
+
+use super::filter::Wanted;
+use crate::{AnswerForHost, Error};
+
+/// How long another program is believed to have a port, and how often one asks for the host's name.
+const BELIEVED_FOR: Duration = Duration::from_secs(1);
+/// Ports of others that are remembered.
+const MAX_REMEMBERED: usize = 1024;
+/// Questions a second whose port somebody's is: the answers to strays are as few.
+const MAX_QUESTIONS: u32 = 200;
+/// Ports tried at random before all are tried in order.
+const RANDOM_TRIES: usize = 64;
+
+/// Names of ports. They are agreed on by all versions of this library.
+const PORTS: &str = "udccp/dccp-port";
+
+/// The ports of one endpoint.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    prefix: String,
+    held: BTreeMap<u16, Name>,
+    /// Those of `held` that were picked for outgoing connections.
+    outgoing: Vec<u16>,
+    listens: bool,
+    answers: AnswerForHost,
+    host: Option<Name>,
+    next_bid: Instant,
+    /// Ports of other programs, and until when they are believed to be.
+    others: BTreeMap<u16, Instant>,
+    asker: Option<UnixDatagram>,
+    questions: (Instant, u32),
+}
+
+/// A name that is ours for as long as this lives.
+#[derive(Debug)]
+struct Name {
+    _bound: UnixDatagram,
+}
+
+impl Claims {
+    /// No ports yet. IPv4 and IPv6 do not meet: each has all ports.
+    pub(crate) fn new(is_ipv4: bool, answers: AnswerForHost) -> Self {
+        Self::below(format!("{PORTS}/{}", if is_ipv4 { 4 } else { 6 }), answers)
+    }
+
+    fn below(prefix: String, answers: AnswerForHost) -> Self {
+        Self {
+            prefix,
+            held: BTreeMap::new(),
+            outgoing: Vec::new(),
+            listens: false,
+            answers,
+            host: None,
+            next_bid: Instant::ZERO,
+            others: BTreeMap::new(),
+            asker: None,
+            questions: (Instant::ZERO, 0),
+        }
+    }
+
+    /// Makes a port ours, until the endpoint ends.
+    pub(crate) fn claim(&mut self, port: u16) -> Result<(), Error> {
+        if self.held.contains_key(&port) {
+            return Ok(());
+        }
+        let name = self.bind(&port.to_string()).map_err(|e| match e.kind() {
+            io::ErrorKind::AddrInUse => Error::DccpPortInUse { port },
+            _ => Error::Io { what: "cannot claim a DCCP port", source: e },
+        })?;
+        self.held.insert(port, name);
+        Ok(())
+    }
+
+    /// A port for an outgoing connection: one that is ours already and fits, or a new one.
+    pub(crate) fn claim_any(
+        &mut self,
+        range: RangeInclusive<u16>,
+        fits: impl Fn(u16) -> bool,
+    ) -> Result<u16, Error> {
+        let mut ours = self.outgoing.iter().filter(|port| range.contains(port));
+        if let Some(&port) = ours.find(|port| fits(**port)) {
+            return Ok(port);
+        }
+        let port = self.claim_new(range)?;
+        self.outgoing.push(port);
+        Ok(port)
+    }
+
+    /// A port that was nobody's.
+    pub(crate) fn claim_new(&mut self, range: RangeInclusive<u16>) -> Result<u16, Error> {
+        let (first, last) = range.clone().into_inner();
+        let count = u32::from(last.saturating_sub(first)) + 1;
+        let mut random = [0_u8; 4 * RANDOM_TRIES];
+        // Without, ports are picked in order, which is only easier to guess.
+        let _ = getrandom::fill(&mut random);
+        let (numbers, _) = random.as_chunks::<4>();
+        let picked = numbers.iter().map(|&n| first + (u32::from_ne_bytes(n) % count) as u16);
+        for port in picked.chain(range) {
+            if self.held.contains_key(&port) {
+                continue;
+            }
+            match self.claim(port) {
+                Ok(()) => return Ok(port),
+                Err(Error::DccpPortInUse { .. }) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(Error::Connect(udccp_proto::ConnectError::NoFreePort))
+    }
+
+    /// From here on there may be listeners.
+    pub(crate) fn listens(&mut self) {
+        self.listens = true;
+    }
+
+    /// The packets that this endpoint has to see.
+    pub(super) fn with_wanted<R>(&self, tell: impl FnOnce(Wanted<'_>) -> R) -> R {
+        if self.listens || self.answers == AnswerForHost::Always {
+            return tell(Wanted::Everything);
+        }
+        let ports: Vec<u16> = self.held.keys().copied().collect();
+        tell(Wanted::Ports(&ports))
+    }
+
+    /// Whether a packet to this port is ours: to a port of ours, or to nobody's, where we answer
+    /// for the host.
+    #[inline]
+    pub(crate) fn is_ours(&mut self, now: Instant, port: u16) -> bool {
+        self.held.contains_key(&port) || self.is_ours_to_answer(now, port)
+    }
+
+    #[cold]
+    fn is_ours_to_answer(&mut self, now: Instant, port: u16) -> bool {
+        let answers = match self.answers {
+            AnswerForHost::Never => false,
+            AnswerForHost::Always => true,
+            AnswerForHost::IfAlone => self.listens && self.has_the_hosts_name(now),
+        };
+        answers && self.is_nobodys(now, port)
+    }
+
+    fn has_the_hosts_name(&mut self, now: Instant) -> bool {
+        if self.host.is_none() && now >= self.next_bid {
+            self.next_bid = now + BELIEVED_FOR;
+            if !kernel_has_dccp() {
+                self.host = self.bind("host").ok();
+            }
+        }
+        self.host.is_some()
+    }
+
+    fn is_nobodys(&mut self, now: Instant, port: u16) -> bool {
+        if self.others.get(&port).is_some_and(|until| now < *until) {
+            return false;
+        }
+        if now >= self.questions.0 + Duration::from_secs(1) {
+            self.questions = (now, 0);
+        }
+        self.questions.1 += 1;
+        if self.questions.1 > MAX_QUESTIONS {
+            return false;
+        }
+        match self.is_bound(port) {
+            Ok(false) => true,
+            Ok(true) => {
+                if self.others.len() >= MAX_REMEMBERED {
+                    self.others.clear();
+                }
+                self.others.insert(port, now + BELIEVED_FOR);
+                false
+            }
+            // Silence does no harm; a Reset to somebody else's connection would.
+            Err(_) => false,
+        }
+    }
+
+    /// Whether any program has this port. Asking takes nothing from anybody.
+    fn is_bound(&mut self, port: u16) -> io::Result<bool> {
+        let name = self.name(&port.to_string())?;
+        let asker = match &self.asker {
+            Some(asker) => asker,
+            None => self.asker.insert(UnixDatagram::unbound()?),
+        };
+        match asker.connect_addr(&name) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn bind(&self, what: &str) -> io::Result<Name> {
+        Ok(Name { _bound: UnixDatagram::bind_addr(&self.name(what)?)? })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn name(&self, what: &str) -> io::Result<UnixAddr> {
+        use std::os::linux::net::SocketAddrExt;
+
+        UnixAddr::from_abstract_name(format!("{}/{what}", self.prefix))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn name(&self, _what: &str) -> io::Result<UnixAddr> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Whether this kernel has a DCCP of its own loaded, as Linux before 6.16 may. It answers for the
+/// host then, with a Reset to every packet of a connection that is not its own.
+pub fn kernel_has_dccp() -> bool {
+    std::fs::read_to_string("/proc/net/protocols")
+        .is_ok_and(|list| list.lines().any(|line| line.starts_with("DCCP")))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Two programs of a host that has no others.
+    fn two(test: &str, answers: AnswerForHost) -> (Claims, Claims) {
+        let prefix = || format!("udccp-test-{}/{test}", std::process::id());
+        (Claims::below(prefix(), answers), Claims::below(prefix(), answers))
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_port_has_one_program() {
+        let (mut a, mut b) = two("one", AnswerForHost::IfAlone);
+        a.claim(5004).unwrap();
+        a.claim(5004).unwrap();
+        let e = b.claim(5004).unwrap_err();
+        assert!(matches!(e, Error::DccpPortInUse { port: 5004 }), "{e}");
+        drop(a);
+        b.claim(5004).unwrap();
+    }
+
+    #[test]
+    fn outgoing_connections_share_no_port_between_programs() {
+        let (mut a, mut b) = two("outgoing", AnswerForHost::IfAlone);
+        let mut ports: Vec<u16> = Vec::new();
+        for _ in 0..10 {
+            let taken = ports.clone();
+            ports.push(a.claim_any(100..=119, |port| !taken.contains(&port)).unwrap());
+            let taken = ports.clone();
+            ports.push(b.claim_any(100..=119, |port| !taken.contains(&port)).unwrap());
+        }
+        ports.sort_unstable();
+        assert_eq!(ports, (100..=119).collect::<Vec<u16>>());
+        assert!(b.claim_any(100..=119, |port| !ports.contains(&port)).is_err());
+        // A port of one's own serves again, towards another peer.
+        let again = b.claim_any(100..=119, |_| true).unwrap();
+        assert!(b.held.contains_key(&again));
+        assert_eq!(b.held.len(), 10);
+    }
+
+    #[test]
+    fn one_of_those_that_listen_answers_for_ports_of_nobody() {
+        let (mut a, mut b) = two("host", AnswerForHost::IfAlone);
+        if kernel_has_dccp() {
+            return;
+        }
+        assert!(!a.is_ours(at(0), 7), "it only connects");
+        a.listens();
+        b.listens();
+        assert!(a.is_ours(at(0), 7));
+        assert!(!b.is_ours(at(0), 7));
+        b.claim(8).unwrap();
+        assert!(b.is_ours(at(0), 8));
+        assert!(!a.is_ours(at(0), 8), "the other program has it");
+        drop(a);
+        assert!(!b.is_ours(at(999), 7), "not asked again so soon");
+        assert!(b.is_ours(at(1000), 7), "the next one takes over");
+    }
+
+    #[test]
+    fn a_port_that_was_given_up_is_nobodys_a_second_later() {
+        let (mut a, mut b) = two("given-up", AnswerForHost::Always);
+        a.claim(9).unwrap();
+        assert!(!b.is_ours(at(0), 9));
+        drop(a);
+        assert!(!b.is_ours(at(999), 9));
+        assert!(b.is_ours(at(1000), 9));
+    }
+
+    #[test]
+    fn a_flood_of_strays_is_not_looked_up_one_by_one() {
+        let (mut a, _) = two("flood", AnswerForHost::Always);
+        let answered = (0..1000).filter(|&port| a.is_ours(at(5), port)).count();
+        assert_eq!(answered, MAX_QUESTIONS as usize);
+        assert!(a.is_ours(at(1005), 1), "another second");
+    }
+
+    #[test]
+    fn who_never_answers_never_does() {
+        let (mut a, _) = two("never", AnswerForHost::Never);
+        a.listens();
+        assert!(!a.is_ours(at(0), 7));
+    }
+}
