@@ -15,7 +15,7 @@ demo: ## a file over real sockets, a published table in simulation, and a report
 
 test: ## all tests (unit, property, sockets over loopback, command line, captures, Dask)
 	@scripts/setup.sh test
-	$(CARGO) test --workspace --locked --no-fail-fast
+	@CARGO="$(CARGO)" scripts/test.sh
 	@scripts/python.sh test
 
 lint: ## formatting, clippy, docs, licences and the house rules, warnings denied

@@ -17,6 +17,7 @@ mod relay;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use relay::{CLIENT, FRONT, Relay, Report, SERVER};
@@ -236,11 +237,14 @@ fn over_blocking_udp() -> Report {
 }
 
 fn over_raw_ip() -> Report {
+    // An endpoint keeps its port until its connections have ended, which another try may not await.
+    static PORTS: AtomicU16 = AtomicU16::new(PORT);
+    let port = PORTS.fetch_add(1, Ordering::Relaxed);
     let raw = EndpointOptions::new().raw_ip(true);
     let endpoint = blocking::Endpoint::bind_with((SERVER, 0).into(), &raw).unwrap();
-    let listener = endpoint.listen(PORT, [SERVICE], &options(true)).unwrap();
+    let listener = endpoint.listen(port, [SERVICE], &options(true)).unwrap();
     let relay = Relay::raw(&link());
-    over_blocking_sockets((CLIENT, 0).into(), &listener, Address::raw(FRONT.into(), PORT));
+    over_blocking_sockets((CLIENT, 0).into(), &listener, Address::raw(FRONT.into(), port));
     relay.finish()
 }
 
