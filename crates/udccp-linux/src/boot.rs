@@ -18,6 +18,7 @@ use udccp_testbed::{Plan, Played};
 use crate::answer::{ANSWER, Answer, EVENTS, PLAN};
 use crate::error::LinuxError;
 use crate::kernel::{Kernel, last_lines};
+use crate::seat::{self, Seat};
 
 /// Names of the folders that guests share with their host begin so; the number of the host's
 /// process follows.
@@ -30,6 +31,8 @@ const CONSOLE: &str = "console";
 const HERE: &str = "/proc/self/cwd";
 /// Lines of the console that an error shows.
 const CONSOLE_LINES: usize = 15;
+/// Begins the word that names the guest's processor, where it is given one.
+const ON_PROCESSOR: &str = "processor=";
 /// Time between two looks whether the guest has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -111,6 +114,12 @@ pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
     if let Err(error) = persona.and_then(personality::set) {
         return error.into();
     }
+    let word = arguments[0].to_str().and_then(|word| word.strip_prefix(ON_PROCESSOR));
+    if let Some(processor) = word.and_then(|number| number.parse().ok()) {
+        arguments.remove(0);
+        // Without, all is as before, only slower.
+        let _ = seat::stay_on(processor);
+    }
     let kernel = arguments.remove(0);
     Command::new(kernel).args(arguments).exec()
 }
@@ -187,7 +196,8 @@ impl Guest {
         let console = path.join(CONSOLE);
         #[expect(clippy::disallowed_methods, reason = "the guest is killed by the host's clock")]
         let begun = Instant::now();
-        let child = self.spawn(path, &console, words)?;
+        let seat = Seat::take();
+        let child = self.spawn(path, &console, words, seat.as_ref())?;
         let status = wait(child, path, begun + self.deadline)?;
         let said = fs::read(&console).unwrap_or_default();
         let console = last_lines(&String::from_utf8_lossy(&said), CONSOLE_LINES);
@@ -235,11 +245,19 @@ impl Guest {
         Ok(())
     }
 
-    fn spawn(&self, folder: &Path, console: &Path, words: &[String]) -> Result<Child, LinuxError> {
+    fn spawn(
+        &self,
+        folder: &Path,
+        console: &Path,
+        words: &[String],
+        seat: Option<&Seat>,
+    ) -> Result<Child, LinuxError> {
         let log = File::create(console).map_err(LinuxError::file(console))?;
         let errors = log.try_clone().map_err(LinuxError::file(console))?;
         let mut command = Command::new(&self.program);
-        command.arg("linux-boot").arg(&self.kernel.binary).args(self.arguments(words));
+        command.arg("linux-boot");
+        command.args(seat.map(|seat| format!("{ON_PROCESSOR}{}", seat.processor())));
+        command.arg(&self.kernel.binary).args(self.arguments(words));
         command.current_dir(folder);
         command.process_group(0).stdin(Stdio::null()).stdout(log).stderr(errors);
         // What the host's user has set is not for the guest's programs.

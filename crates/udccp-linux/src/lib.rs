@@ -22,6 +22,7 @@ mod error;
 mod guest;
 mod kernel;
 mod run;
+mod seat;
 
 pub use backend::{IDS, id};
 pub use boot::{Errand, boot, stop_all, sweep};
