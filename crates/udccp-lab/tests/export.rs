@@ -8,6 +8,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use udccp_lab::analysis::Results;
 use udccp_lab::export::{self, Frame};
+use udccp_lab::schema::Experiment;
 use udccp_lab::{PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, plan};
 
 struct Quiet;
@@ -20,13 +21,16 @@ impl Progress for Quiet {
 
 /// One run of each point of the small experiment.
 fn results(store: &Path) -> Results {
-    let experiment = common::small();
+    results_of(&common::small(), store)
+}
+
+fn results_of(experiment: &Experiment, store: &Path) -> Results {
     let options = PlanOptions { quick: false, runs: Some(1) };
-    let tasks = plan(&experiment, options).expect("a plan");
+    let tasks = plan(experiment, options).expect("a plan");
     campaign(&tasks, Store::open(store).expect("a store"), &Simulator, 2, &Quiet)
         .expect("runs that end well");
     let store = Store::open(store).expect("the store");
-    Results::load(&experiment, &store, options).expect("results")
+    Results::load(experiment, &store, options).expect("results")
 }
 
 /// A table of Parquet as texts, with its column names.
@@ -80,6 +84,23 @@ fn parquet_and_csv_hold_the_same_tables() {
     let rates = column(&series, "throughput_mbps");
     let first = &results.runs[0].1.flows[0].series.throughput_mbps;
     assert_eq!(rates[3].parse::<f64>().ok(), Some(first[3]));
+}
+
+#[test]
+fn an_axis_may_be_named_like_a_value_of_flows() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let second = [
+        ("second = ", "protocol = "),
+        ("$second", "$protocol"),
+        ("= \"second\"\nc", "= \"protocol\"\nc"),
+    ];
+    let text =
+        second.iter().fold(common::SMALL.to_owned(), |text, (old, new)| text.replace(old, new));
+    let experiment = common::read(&text);
+    let runs = results_of(&experiment, &folder.path().join("store"));
+    let runs = read_csv(&export::runs(&runs).csv());
+    assert_eq!(column(&runs, "protocol")[..2], ["tcp/newreno", "tcp/newreno"]);
+    assert_eq!(column(&runs, "flow_protocol")[..2], ["dccp/ccid2", "tcp/newreno"]);
 }
 
 #[test]

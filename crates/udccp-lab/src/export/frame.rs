@@ -145,7 +145,9 @@ impl Frame {
     /// Adds a row: what no cell is given for has none.
     pub(super) fn push(&mut self, cells: impl IntoIterator<Item = (usize, Cell)>) {
         for (column, cell) in cells {
-            self.columns[column].values.push(cell);
+            let column = &mut self.columns[column];
+            assert_eq!(column.values.len(), self.rows, "{} has two values", column.name);
+            column.values.push(cell);
         }
         self.rows += 1;
         for column in self.columns.iter_mut().filter(|c| c.values.len() < self.rows) {

@@ -8,9 +8,14 @@ use crate::analysis::Results;
 use crate::plan::Task;
 use crate::record::Record;
 
+/// Columns of a row's place, beside those of the axes.
+const PLACES: [&str; 8] =
+    ["experiment", "case", "variant", "run", "backend", "seed", "flow", "t_s"];
+
 /// A row for each flow of each run. The columns: experiment, case, variant, one for each axis, run,
 /// backend, seed, flow, every value of the flow, every value of the whole system (`system_…`), and
-/// what tells the run from all others.
+/// what tells the run from all others. An axis named like one of the first has `axis_` before its
+/// name; a value named like an axis has `flow_` or `run_`.
 pub fn runs(results: &Results) -> Frame {
     let mut frame = Frame::default();
     let place = Place::new(&mut frame, results);
@@ -34,8 +39,9 @@ pub fn runs(results: &Results) -> Frame {
             let mut named = Vec::new();
             flatten(&value["flows"][i], "", &mut named);
             named.retain(|(name, _)| name != "name");
-            for (name, cell) in named.into_iter().chain(of_run.iter().cloned()) {
-                cells.push((frame.column(&name), cell));
+            let named = named.into_iter().map(|value| ("flow", value));
+            for (what, (name, cell)) in named.chain(of_run.iter().cloned().map(|v| ("run", v))) {
+                cells.push((frame.column(&place.apart(what, name)), cell));
             }
             frame.push(cells);
         }
@@ -77,11 +83,19 @@ impl Place {
         for (axis, _) in results.all().flat_map(|(task, _)| &task.point) {
             // Cases have axes of their own, which other cases leave empty.
             if !axes.iter().any(|(name, _)| name == axis) {
-                axes.push((axis.clone(), frame.column(axis)));
+                let is_place = PLACES.contains(&axis.as_str());
+                let name = if is_place { format!("axis_{axis}") } else { axis.clone() };
+                axes.push((axis.clone(), frame.column(&name)));
             }
         }
         let (run, backend) = (frame.column("run"), frame.column("backend"));
         Self { fixed, axes, run, backend }
+    }
+
+    /// The name of a value of a flow or a run, which may not be that of an axis.
+    fn apart(&self, what: &str, name: String) -> String {
+        let is_axis = self.axes.iter().any(|(axis, _)| *axis == name);
+        if is_axis { format!("{what}_{name}") } else { name }
     }
 
     fn cells(&self, task: &Task, record: &Record) -> Vec<(usize, Cell)> {
