@@ -38,7 +38,8 @@ pub struct Ccid3Receiver {
     history: LossHistory,
     rate: ReceiveRate,
     counter_rtt: CounterRtt,
-    rtt: Duration,
+    /// Unknown before the handshake or the counter gives one.
+    rtt: Option<Duration>,
     /// The packet with the greatest number, and when it arrived.
     newest: Option<(Seqno, Instant)>,
     /// Greatest window counter at the last feedback, and now.
@@ -69,7 +70,7 @@ impl Ccid3Receiver {
             small,
             rate: ReceiveRate::default(),
             counter_rtt: CounterRtt::default(),
-            rtt: DEFAULT_RTT,
+            rtt: None,
             newest: None,
             last_counter: None,
             counter: 0,
@@ -89,7 +90,7 @@ impl Ccid3Receiver {
 
     /// The round-trip time as far as the receiver knows it.
     pub fn rtt(&self) -> Duration {
-        self.rtt
+        self.rtt.unwrap_or(DEFAULT_RTT)
     }
 
     fn on_data(&mut self, now: Instant, packet: &ReceivedInfo, in_order: bool) {
@@ -98,7 +99,9 @@ impl Ccid3Receiver {
         self.has_news = true;
         if in_order {
             if let Some(sample) = self.counter_rtt.on_data(now, packet.ccval) {
-                self.rtt = (self.rtt * 9 + sample) / 10;
+                // The first counts alone: a sender of less than a packet in a round-trip time gives
+                // no more, so that what is wrong with it would stay.
+                self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 9 + sample) / 10));
             }
             self.counter = packet.ccval;
         }
@@ -109,7 +112,7 @@ impl Ccid3Receiver {
             }
         }
         let since = self.last_feedback.unwrap_or(now);
-        self.deadline.get_or_insert((since + self.rtt / 4 * 5).max(now));
+        self.deadline.get_or_insert((since + self.rtt() / 4 * 5).max(now));
     }
 
     /// The data of Dropped Packets, and its length.
@@ -174,7 +177,7 @@ impl CcidReceiver for Ccid3Receiver {
             ecn: packet.ecn,
             ndp: packet.ndp_count.unwrap_or(0),
         };
-        let (rate, rtt, small) = (&self.rate, self.rtt, self.small.as_ref());
+        let (rate, rtt, small) = (&self.rate, self.rtt(), self.small.as_ref());
         let first = || first_interval(rate, small, now, rtt);
         let change = self.history.on_packet(arrived, &first);
         //= 5348-6-2
@@ -210,7 +213,7 @@ impl CcidReceiver for Ccid3Receiver {
         let Some((_, arrived)) = self.newest.filter(|_| self.feedback(now) == Feedback::Due) else {
             return;
         };
-        let x_recv = self.rate.rate(now, self.rtt);
+        let x_recv = self.rate.rate(now, self.rtt());
         let units = (now - arrived).as_nanos() / ELAPSED_UNIT.as_nanos();
         let mut bytes = [0; (NINTERVAL + 1) * LossInterval::LEN];
         let (skip_length, intervals) = self.history.report();
@@ -247,12 +250,12 @@ impl CcidReceiver for Ccid3Receiver {
     }
 
     fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = rtt.max(Duration::from_nanos(1_000));
+        self.rtt = Some(rtt.max(Duration::from_nanos(1_000)));
     }
 
     /// Silent for max(0.2 s, 2 RTT).
     fn peer_is_quiescent(&self, now: Instant) -> bool {
-        let silence = QUIESCENT_AFTER.max(self.rtt * 2);
+        let silence = QUIESCENT_AFTER.max(self.rtt() * 2);
         self.last_data.is_none_or(|at| now - at >= silence)
     }
 

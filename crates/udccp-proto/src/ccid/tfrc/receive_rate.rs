@@ -5,7 +5,8 @@ use udccp_base::{Duration, Instant};
 use super::Rate;
 
 /// Feedback times remembered: enough to look back a round-trip time when losses made several
-/// reports in it.
+/// reports in it. Where a round-trip time is believed to be longer than all of them, the rate is
+/// that of the time that they cover.
 const MARKS: usize = 8;
 
 /// Counts data, and measures from one report to another that is a round-trip time away or more.
@@ -39,7 +40,8 @@ impl ReceiveRate {
         let since = marks().find(|(at, _)| now - *at >= enough).or_else(|| marks().last());
         let Some(&(at, before)) = since else { return Rate::default() };
         let age = now - at;
-        let span = if age >= enough { age } else { rtt };
+        let is_full = self.marks[MARKS - 1].is_some();
+        let span = if age >= enough || is_full { age } else { rtt };
         Rate::of(self.bytes - before, span)
     }
 

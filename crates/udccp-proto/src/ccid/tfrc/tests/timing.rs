@@ -131,6 +131,12 @@ fn the_receive_rate_covers_a_round_trip_time_or_more() {
     young.on_data(500);
     assert_eq!(measured(&young, 10), 5_000.0);
     assert_eq!(rate.largest(), Rate::from_bytes_per_sec(100_000));
+    // Reports of a round-trip time that is far shorter than believed cover the time that they do.
+    for report in 1..20 {
+        young.on_report(at(10 * report), Rate::default());
+        young.on_data(500);
+    }
+    assert_eq!(measured(&young, 200), 50_000.0);
 }
 
 #[test]
