@@ -116,6 +116,14 @@ impl Cell {
         self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
     }
 
+    /// Our mean as printed, with half of its interval after a `plus_minus`; a dash without any.
+    pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
+        let Ok(mean) = self.ours.mean else { return "–".to_owned() };
+        let mean = self.shown.print(mean);
+        let Ok(half) = self.ours.ci95 else { return mean };
+        format!("{mean} {plus_minus}{}", self.shown.print(half))
+    }
+
     /// How many runs there are, with a value or without.
     pub fn runs(&self) -> usize {
         self.ours.n + self.without

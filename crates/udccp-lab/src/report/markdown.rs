@@ -84,7 +84,7 @@ fn line(
     let labels = row.labels.iter().chain(column);
     let mut words: Vec<String> = labels.map(|(key, label)| in_words(key, label)).collect();
     words.extend(table.table.reference.as_ref().map(|_| published(cell)));
-    words.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), value)));
+    words.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), |c| c.ours_in_words("± "))));
     if let Some((real, simulated)) = pair(sources) {
         let found = find(real, cell).zip(find(simulated, cell));
         let apart = found.and_then(|(real, simulated)| apart(real, simulated));
@@ -104,19 +104,12 @@ fn find<'t>(table: &'t TableResult<'_>, cell: &Cell) -> Option<&'t Cell> {
     table.cells().find(|c| c.labels == cell.labels)
 }
 
-fn value(cell: &Cell) -> String {
-    let Ok(mean) = cell.ours.mean else { return "–".to_owned() };
-    let mean = cell.shown.print(mean);
-    match cell.ours.ci95 {
-        Ok(half) => format!("{mean} ± {}", cell.shown.print(half)),
-        Err(_) => mean,
-    }
-}
-
 /// How far one is from the other: as printed, and in percent of it.
-fn apart(real: &Cell, simulated: &Cell) -> Option<(String, f64)> {
-    let (real, other) = (real.ours.mean.ok()?, simulated.ours.mean.ok()?);
-    let percent = 100.0 * (real - other) / other.abs();
+fn apart(real_cell: &Cell, simulated: &Cell) -> Option<(String, f64)> {
+    let (real, other) = (real_cell.ours.mean.ok()?, simulated.ours.mean.ok()?);
+    // What is printed as the same is the same: next to zero percents say nothing.
+    let is_same = real_cell.shown.print(real) == simulated.shown.print(other);
+    let percent = if is_same { 0.0 } else { 100.0 * (real - other) / other.abs() };
     let text = match simulated.shown.unit.is_empty() || !percent.is_finite() {
         true => signed(real - other, simulated.shown.digits),
         false => format!("{} %", signed(percent, 1)),

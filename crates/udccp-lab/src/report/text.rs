@@ -115,12 +115,7 @@ fn line(name: &str, widths: &[usize], row: &Row, cell: impl Fn(&Cell) -> String)
 }
 
 fn ours(cell: &Cell) -> String {
-    let Ok(mean) = cell.ours.mean else { return "–".to_owned() };
-    let mean = cell.shown.print(mean);
-    match cell.ours.ci95 {
-        Ok(half) => format!("{mean} ±{}", cell.shown.print(half)),
-        Err(_) => mean,
-    }
+    cell.ours_in_words("±")
 }
 
 fn published(cell: &Cell) -> String {
