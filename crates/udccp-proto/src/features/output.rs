@@ -201,6 +201,13 @@ impl Negotiator {
         due
     }
 
+    /// Whether a packet that leaves now and can carry options would carry some: a Confirm, or a
+    /// Change that is new or due again. Between two tries of a Change none is wanted.
+    #[inline]
+    pub fn has_due(&self, now: Instant) -> bool {
+        self.open && self.first_due().is_some_and(|at| at <= now)
+    }
+
     /// When `take_packet_request` can next be true; `None` while nothing waits.
     //= 4340-6.6.1-1
     //= 4340-6.6.3-3
@@ -209,10 +216,14 @@ impl Negotiator {
         if !self.open || self.phase == Phase::Handshake { None } else { self.earliest_due() }
     }
 
-    fn earliest_due(&self) -> Option<Instant> {
+    fn first_due(&self) -> Option<Instant> {
         let unknown = (!self.unknown.is_empty()).then_some(Instant::ZERO);
         let indices = 0..self.entries.len();
-        let earliest = indices.filter_map(|i| self.due_at(i)).chain(unknown).min()?;
+        indices.filter_map(|i| self.due_at(i)).chain(unknown).min()
+    }
+
+    fn earliest_due(&self) -> Option<Instant> {
+        let earliest = self.first_due()?;
         let spacing = self.rtt.unwrap_or(LONE_PACKET_SPACING);
         Some(self.lone_packet_at.map_or(earliest, |last| earliest.max(last + spacing)))
     }

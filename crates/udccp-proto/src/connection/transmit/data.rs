@@ -99,7 +99,7 @@ impl Connection {
     }
 
     fn wants_to_acknowledge(&mut self, ctx: &Ctx<'_>) -> bool {
-        if self.outbox.ack || !self.features.is_settled() {
+        if self.outbox.ack || self.features.has_due(ctx.now) {
             return true;
         }
         if self.tx.as_ref().is_some_and(|tx| tx.wants_ack_of_ack()) {

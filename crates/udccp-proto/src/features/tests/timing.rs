@@ -63,6 +63,26 @@ fn confirms_that_ride_on_other_packets_need_none_of_their_own() {
     assert!(!end.engine.take_packet_request(end.now));
 }
 
+/// Data would have to be DataAck, or be followed by an Ack, all along a negotiation.
+#[test]
+fn between_two_tries_of_a_change_no_packet_is_wanted_for_options() {
+    let mut end = End::open(Role::Client);
+    end.wait(1);
+    end.engine.set_rtt(Duration::from_millis(80));
+    assert!(!end.engine.has_due(end.now));
+    end.engine.change(L, ACK_RATIO, &[4], false).unwrap();
+    assert!(end.engine.has_due(end.now));
+    end.send(PacketType::DataAck);
+    end.wait(159);
+    assert!(!end.engine.has_due(end.now) && !end.engine.is_settled());
+    end.receive_text(&["Change L(6; 1)"]).unwrap();
+    assert!(end.engine.has_due(end.now), "a Confirm waits for nothing");
+    end.send(PacketType::DataAck);
+    assert!(!end.engine.has_due(end.now));
+    end.wait(1);
+    assert!(end.engine.has_due(end.now));
+}
+
 //= 4340-6.6.3-4 test
 #[test]
 fn every_change_in_order_gets_a_new_confirm() {
