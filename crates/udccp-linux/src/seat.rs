@@ -1,8 +1,8 @@
 //! A processor for each guest.
 //!
-//! A guest's kernel and its programs are processes of the host that take turns, thousands of times a
-//! second. Where they share one processor a turn takes less than half the time, and results are the
-//! same.
+//! A guest's kernel and its programs are processes of the host that take turns, thousands of times
+//! a second. Where they share one processor a turn takes less than half the time, and results are
+//! the same.
 
 use std::fs::{File, OpenOptions};
 

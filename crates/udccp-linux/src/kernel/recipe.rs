@@ -52,7 +52,8 @@ const EDITS: [Edit; 9] = [
     // page of the vDSO, for all others, until time moves on.
     Edit {
         file: "kernel/time/posix-timers.c",
-        old: "\terror = kc->clock_get_timespec(which_clock, &kernel_tp);\n\n\tif (!error && put_timespec64",
+        old: "\terror = kc->clock_get_timespec(which_clock, &kernel_tp);\n\n\
+              \tif (!error && put_timespec64",
         new: "\terror = kc->clock_get_timespec(which_clock, &kernel_tp);\n\t{\n\
               \t\textern u64 *um_vdso_now;\n\n\
               \t\tif (!error && which_clock == CLOCK_MONOTONIC && um_vdso_now)\n\

@@ -222,7 +222,8 @@ fn the_round_trip_time_follows_the_counter() {
 }
 
 /// A handshake that lost a packet gives no round-trip time, and a sender that begins slowly gives a
-/// sample or two and then none: an average with the 200 ms of ignorance would keep the rate low for ever.
+/// sample or two and then none: an average with the 200 ms of ignorance would keep the rate low for
+/// ever.
 #[test]
 fn the_first_sample_is_not_averaged_with_what_was_assumed() {
     let mut line = Line { receiver: Ccid3Receiver::new(&Ccid3Config::default()), seq: 0 };
