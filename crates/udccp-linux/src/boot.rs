@@ -99,6 +99,11 @@ fn is_gone(pid: u32) -> bool {
 /// Becomes another program (the guest, or a tool of its set-up) that dies with this process's
 /// parent (hidden command `udccp linux-boot`). Returns only on failure.
 pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
+    let word = arguments.first().and_then(|word| word.to_str()?.strip_prefix(ON_PROCESSOR));
+    let processor: Option<usize> = word.and_then(|number| number.parse().ok());
+    if processor.is_some() {
+        arguments.remove(0);
+    }
     if arguments.is_empty() {
         return std::io::Error::other("no kernel");
     }
@@ -114,9 +119,7 @@ pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
     if let Err(error) = persona.and_then(personality::set) {
         return error.into();
     }
-    let word = arguments[0].to_str().and_then(|word| word.strip_prefix(ON_PROCESSOR));
-    if let Some(processor) = word.and_then(|number| number.parse().ok()) {
-        arguments.remove(0);
+    if let Some(processor) = processor {
         // Without, all is as before, only slower.
         let _ = seat::stay_on(processor);
     }

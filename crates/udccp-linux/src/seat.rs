@@ -4,17 +4,18 @@
 //! a second. Where they share one processor a turn takes less than half the time, and results are
 //! the same.
 
-use std::fs::{File, OpenOptions};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// A processor that no other guest of this machine is given while this lives, however the process
-/// ends.
+/// A processor that no other guest of this machine is given while this lives. What holds it is a
+/// socket of an abstract name: it leaves no file, and is gone with the process, however that ends.
 #[derive(Debug)]
 pub(crate) struct Seat {
     processor: usize,
-    _lock: File,
+    _held: UnixDatagram,
 }
 
 impl Seat {
@@ -23,11 +24,10 @@ impl Seat {
         let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
         let mut allowed = (0..CpuSet::count()).filter(|n| allowed.is_set(*n).unwrap_or(false));
         allowed.find_map(|processor| {
-            let name = format!("udccp-processor-{processor}.lock");
-            let file = std::env::temp_dir().join(name);
-            // Not `File::create`, which would empty whatever has that name.
-            let lock = OpenOptions::new().create(true).append(true).open(file).ok()?;
-            lock.try_lock().is_ok().then_some(Self { processor, _lock: lock })
+            let name = format!("udccp/guest-on-processor/{processor}");
+            let name = SocketAddr::from_abstract_name(name).ok()?;
+            let held = UnixDatagram::bind_addr(&name).ok()?;
+            Some(Self { processor, _held: held })
         })
     }
 
