@@ -32,6 +32,8 @@ pub(crate) enum Exit {
     CheckFailed = 9,
     /// This machine lacks something that the command needs (see `udccp doctor`).
     Unsupported = 10,
+    /// Ctrl-C or SIGTERM ended the command before its work was done, as shells have it.
+    Interrupted = 130,
 }
 
 /// The table that `udccp --help` ends with.
@@ -48,7 +50,7 @@ Exit codes:
    8  an open connection ended before its time
    9  a claim or check of a completed run does not hold
   10  this machine lacks what the command needs (see `udccp doctor`)
- 130  interrupted by Ctrl-C; what `lab run` finished is stored";
+ 130  interrupted by Ctrl-C or SIGTERM; what `lab run` finished is stored";
 
 impl Exit {
     /// The number that the shell sees.
@@ -68,6 +70,7 @@ impl Exit {
             Self::ConnectionLost,
             Self::CheckFailed,
             Self::Unsupported,
+            Self::Interrupted,
         ];
         all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failure)
     }

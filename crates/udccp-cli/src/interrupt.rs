@@ -4,10 +4,10 @@ use std::io;
 
 use tokio::runtime;
 
-/// The exit status of a program that Ctrl-C ended, as shells have it.
-const INTERRUPTED: i32 = 130;
+use crate::exit::Exit;
 
-/// Calls `last_words` on the first Ctrl-C (or SIGTERM) and ends the process.
+/// Calls `last_words` on the first Ctrl-C (or SIGTERM) and ends the process with
+/// [`Exit::Interrupted`]. Async commands wait for [`asked_to_stop`] instead.
 ///
 /// # Errors
 /// The system refuses a thread or a signal handler.
@@ -15,16 +15,21 @@ const INTERRUPTED: i32 = 130;
 pub(crate) fn on_interrupt(last_words: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let waiting = runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::spawn(move || {
-        if waiting.block_on(signal()).is_ok() {
+        if waiting.block_on(asked_to_stop()).is_ok() {
             last_words();
-            std::process::exit(INTERRUPTED);
+            std::process::exit(i32::from(Exit::Interrupted.code()));
         }
     });
     Ok(())
 }
 
+/// Waits for Ctrl-C (SIGINT) or SIGTERM. From the first poll on, neither ends the process by itself
+/// any more: whoever awaits this has to leave, with [`Exit::Interrupted`] where work was cut short.
+///
+/// # Errors
+/// The system refuses a signal handler.
 #[cfg(unix)]
-async fn signal() -> io::Result<()> {
+pub(crate) async fn asked_to_stop() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
@@ -33,7 +38,11 @@ async fn signal() -> io::Result<()> {
     }
 }
 
+/// Waits for Ctrl-C.
+///
+/// # Errors
+/// The system refuses a signal handler.
 #[cfg(not(unix))]
-async fn signal() -> io::Result<()> {
+pub(crate) async fn asked_to_stop() -> io::Result<()> {
     tokio::signal::ctrl_c().await
 }
