@@ -37,5 +37,5 @@ pub use share::{
     epsilon, geometric_mean, log_utility, max_min_ratio, max_min_shares, normalised,
     potential_delay, proportional_change,
 };
-pub use summary::{Summary, coefficient_of_variation, mean, student_t_975};
+pub use summary::{INTERVAL_RUNS, Summary, coefficient_of_variation, mean, student_t_975};
 pub use undefined::{Measured, Undefined};

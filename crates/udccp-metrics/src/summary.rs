@@ -18,6 +18,10 @@ pub fn mean(values: &[f64]) -> Measured {
     Ok(values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// As many runs as an interval needs. Student's t of one degree of freedom is 12.7: two runs of
+/// 0.64 and 0.98 would give an interval from -1.35 to 2.97.
+pub const INTERVAL_RUNS: usize = 3;
+
 /// What repeated runs say about one quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -28,8 +32,10 @@ pub struct Summary {
     /// Sample standard deviation (divisor `n - 1`); needs two runs.
     pub stddev: Measured,
     /// Half the width of the 95 % confidence interval of the mean, by Student's t with `n - 1`
-    /// degrees of freedom; needs two runs.
+    /// degrees of freedom; needs [`INTERVAL_RUNS`].
     pub ci95: Measured,
+    /// The least and the largest value.
+    pub range: Option<(f64, f64)>,
 }
 
 impl Summary {
@@ -44,8 +50,13 @@ impl Summary {
             let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
             Ok((squares / (n - 1) as f64).sqrt())
         });
-        let ci95 = stddev.map(|s| student_t_975(n - 1) * s / (n as f64).sqrt());
-        Self { n, mean, stddev, ci95 }
+        let ci95 = match mean {
+            Ok(_) if n < INTERVAL_RUNS => Err(Undefined::TooFew { needed: INTERVAL_RUNS, got: n }),
+            _ => stddev.map(|s| student_t_975(n - 1) * s / (n as f64).sqrt()),
+        };
+        let least = values.iter().copied().reduce(f64::min);
+        let range = least.zip(values.iter().copied().reduce(f64::max)).filter(|_| mean.is_ok());
+        Self { n, mean, stddev, ci95, range }
     }
 
     /// The interval as (low, high), where it exists.
@@ -107,10 +118,21 @@ mod tests {
     fn one_run_has_a_mean_and_no_interval() {
         let s = Summary::of(&[0.9]);
         assert_eq!(s.mean, Ok(0.9));
-        assert_eq!(s.ci95, Err(Undefined::TooFew { needed: 2, got: 1 }));
-        assert_eq!(s.interval(), None);
+        assert_eq!(s.ci95, Err(Undefined::TooFew { needed: 3, got: 1 }));
+        assert_eq!((s.interval(), s.range), (None, Some((0.9, 0.9))));
         assert_eq!(Summary::of(&[]).mean, Err(Undefined::NoSamples));
+        assert_eq!(Summary::of(&[f64::NAN]).range, None);
         assert_eq!(Summary::of(&[f64::NAN, 1.0]).stddev, Err(Undefined::BadInput));
+    }
+
+    /// Two runs of a Jain index once gave 0.81 +- 2.16.
+    #[test]
+    fn two_runs_have_a_range_and_no_interval() {
+        let s = Summary::of(&[0.98, 0.64]);
+        assert!((s.stddev.unwrap() - 0.240_416).abs() < 1e-6);
+        assert_eq!(s.ci95, Err(Undefined::TooFew { needed: 3, got: 2 }));
+        assert_eq!((s.interval(), s.range), (None, Some((0.64, 0.98))));
+        assert!(Summary::of(&[0.98, 0.64, 0.8]).interval().is_some());
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct JudgedClaim<'a> {
 pub struct Judgement {
     /// Whether it holds; `None` where there are no numbers.
     pub holds: Option<bool>,
-    /// Whether an interval reaches across the bound, so that chance could turn the verdict.
+    /// Whether an interval (of two runs: their range) reaches across the bound, so that chance
+    /// could turn the verdict.
     pub in_doubt: bool,
     /// The cells that decide, in words.
     pub evidence: String,
@@ -40,10 +41,10 @@ enum Whose {
 }
 
 impl Whose {
-    /// The value of a cell with half the width of its interval.
+    /// The value of a cell with how far chance may have taken it.
     fn value(self, cell: &Cell) -> Option<(f64, f64)> {
         match self {
-            Self::Ours => Some((cell.ours.mean.ok()?, cell.ours.ci95.unwrap_or(0.0))),
+            Self::Ours => Some((cell.ours.mean.ok()?, cell.spread.doubt())),
             Self::Published => Some((cell.published?.value?, 0.0)),
         }
     }

@@ -4,6 +4,7 @@ mod claim;
 mod expected;
 mod explanation;
 mod results;
+mod spread;
 mod table;
 mod value;
 mod window;
@@ -12,6 +13,7 @@ pub use claim::{JudgedClaim, Judgement, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;
+pub use spread::{Bounds, Spread};
 pub(crate) use table::in_words;
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
 

@@ -5,6 +5,7 @@ use udccp_metrics::Summary;
 use super::expected::Expected;
 use super::explanation::Reason;
 use super::results::Results;
+use super::spread::Spread;
 use super::value::value;
 use crate::protocol::{self, Protocol};
 use crate::schema::{
@@ -44,6 +45,8 @@ pub struct Cell {
     pub protocol: Option<&'static Protocol>,
     /// Our runs.
     pub ours: Summary,
+    /// How far they lie apart.
+    pub spread: Spread,
     /// How many runs have no value.
     pub without: usize,
     /// Why a run has no value, where one has none.
@@ -116,12 +119,10 @@ impl Cell {
         self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
     }
 
-    /// Our mean as printed, with half of its interval after a `plus_minus`; a dash without any.
+    /// Our mean as printed with its [`Spread`]; a dash without any.
     pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
         let Ok(mean) = self.ours.mean else { return "–".to_owned() };
-        let mean = self.shown.print(mean);
-        let Ok(half) = self.ours.ci95 else { return mean };
-        format!("{mean} {plus_minus}{}", self.shown.print(half))
+        self.spread.beside(mean, &self.shown, plus_minus)
     }
 
     /// How many runs there are, with a value or without.
@@ -156,7 +157,8 @@ impl TableResult<'_> {
         for cell in self.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
             let found = measure.iter().find(|(labels, _)| *labels == cell.labels);
             cell.published = found.and_then(|(_, published)| *published);
-            cell.agreement = agreement(&cell.ours, cell.without, cell.published, &cell.shown);
+            let held = (&cell.ours, &cell.spread);
+            cell.agreement = agreement(held, cell.without, cell.published, &cell.shown);
         }
     }
 }
@@ -253,8 +255,10 @@ impl Filler<'_, '_> {
     ) -> Cell {
         let mut values = Vec::new();
         let (mut without, mut undefined) = (0, None);
+        let mut flows = 0;
         let expected = self.expected(point, shown);
         for record in self.results.at(part.id.as_deref(), self.variant, point) {
+            flows = flows.max(record.flows.len());
             match value(record, shown, flow, expected.as_ref()) {
                 Ok(value) => values.push(value * shown.factor),
                 Err(why) => {
@@ -265,10 +269,22 @@ impl Filler<'_, '_> {
         }
         let ours = Summary::of(&values);
         let published = self.table.reference.as_ref().and_then(|r| r.lookup(&labels));
-        let agreement = agreement(&ours, without, published, shown);
+        let spread = Spread::of(&ours, shown.bounds(flows));
+        let agreement = agreement((&ours, &spread), without, published, shown);
         let (shown, reasons) = (shown.clone(), Vec::new());
         let protocol = self.protocol(part, point, flow);
-        Cell { labels, shown, protocol, ours, without, undefined, published, agreement, reasons }
+        Cell {
+            labels,
+            shown,
+            protocol,
+            ours,
+            spread,
+            without,
+            undefined,
+            published,
+            agreement,
+            reasons,
+        }
     }
 
     /// What flows get among their own kind at a point, where the metric asks.
@@ -313,7 +329,7 @@ fn row_protocol(row: &Row) -> Option<&'static Protocol> {
 }
 
 fn agreement(
-    ours: &Summary,
+    (ours, spread): (&Summary, &Spread),
     without: usize,
     published: Option<Published>,
     shown: &Shown,
@@ -328,7 +344,7 @@ fn agreement(
         (Some(mean), Some(Some(value))) if is_close(mean, value, shown) => Agreement::Close,
         (Some(_), Some(Some(value))) => {
             let inside = |(low, high)| (low..=high).contains(&value);
-            if ours.interval().is_some_and(inside) {
+            if spread.interval().is_some_and(inside) {
                 Agreement::InInterval
             } else {
                 Agreement::Differs

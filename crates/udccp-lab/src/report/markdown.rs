@@ -38,6 +38,7 @@ fn section(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
     let runs = sources.iter().flat_map(|(_, t)| t.cells()).map(Cell::runs).max().unwrap_or(0);
     out.push_str(match runs {
         0 | 1 => " One run each.\n\n",
+        2 => " Mean and range of two runs.\n\n",
         _ => " Mean ± half the 95 % interval.\n\n",
     });
     let mut lines = String::new();

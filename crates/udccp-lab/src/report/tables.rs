@@ -125,11 +125,9 @@ pub(super) fn ours(cells: &[&Cell]) -> String {
         return format!("<b>–</b><small>{}</small>", escape(why));
     }
     let means = cells.iter().map(|c| c.ours.mean.map_or("–".to_owned(), |m| c.shown.print(m)));
-    let halves = cells.iter().map(|c| c.ours.ci95.map_or("–".to_owned(), |h| c.shown.print(h)));
     let is_tuple = cells.len() > 1;
-    let interval = if cells.iter().any(|c| c.ours.ci95.is_ok()) {
-        let words: Vec<String> = halves.collect();
-        format!("<i>± {}</i>", words.join(", "))
+    let interval = if let Some(words) = spreads(cells) {
+        format!("<i>{words}</i>")
     } else if cells.iter().any(|c| c.ours.n == 1) {
         "<i>one run</i>".to_owned()
     } else {
@@ -147,6 +145,23 @@ pub(super) fn ours(cells: &[&Cell]) -> String {
         );
     }
     out
+}
+
+/// How far the runs lie apart, behind their means; `None` where no cell has more than one.
+fn spreads(cells: &[&Cell]) -> Option<String> {
+    let none = || "–".to_owned();
+    // Values with intervals share one sign.
+    if cells.iter().all(|c| c.ours.n == 0 || c.spread.half().is_some()) {
+        let halves = cells.iter().map(|c| c.spread.half().map_or_else(none, |h| c.shown.print(h)));
+        let halves: Vec<String> = halves.collect();
+        let is_any = cells.iter().any(|c| c.spread.half().is_some());
+        return is_any.then(|| format!("± {}", halves.join(", ")));
+    }
+    let words = cells.iter().map(|c| c.spread.words(&c.shown, "± "));
+    let words: Vec<Option<String>> = words.collect();
+    let is_any = words.iter().any(Option::is_some);
+    let words: Vec<String> = words.into_iter().map(|w| w.unwrap_or_else(none)).collect();
+    is_any.then(|| words.join("; "))
 }
 
 pub(super) fn published(cell: &Cell) -> String {
@@ -336,10 +351,9 @@ fn group(
 
 /// What a variant's runs found.
 fn value(reason: &Reason, shown: &Shown) -> String {
-    match (reason.found.mean, reason.found.ci95) {
-        (Ok(mean), Ok(half)) => format!("{} ± {}", shown.print(mean), shown.print(half)),
-        (Ok(mean), Err(_)) => shown.print(mean),
-        _ => "not run yet".to_owned(),
+    match reason.found.mean {
+        Ok(mean) => reason.spread.beside(mean, shown, "± "),
+        Err(_) => "not run yet".to_owned(),
     }
 }
 
@@ -426,11 +440,9 @@ fn slim_row(row: &Row, variant: &str, columns: &[usize]) -> String {
             continue;
         };
         let (class, sign) = look(cell.agreement);
-        let print = |v: f64| cell.shown.print(v);
-        let value = match (cell.ours.mean, cell.ours.ci95) {
-            (Ok(mean), Ok(half)) => format!("{sign} {} ± {}", print(mean), print(half)),
-            (Ok(mean), Err(_)) => format!("{sign} {}", print(mean)),
-            _ => "–".to_owned(),
+        let value = match cell.ours.mean {
+            Ok(_) => format!("{sign} {}", cell.ours_in_words("± ")),
+            Err(_) => "–".to_owned(),
         };
         let _ = write!(out, "<td class=\"{class}\">{value}</td>");
     }

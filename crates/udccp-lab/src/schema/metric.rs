@@ -264,6 +264,26 @@ impl Metric {
         }
     }
 
+    /// The values that it can have in a run of so many flows, in its own unit: from, to.
+    pub fn bounds(self, flows: usize) -> (f64, f64) {
+        let all = flows.max(1) as f64;
+        match self {
+            Self::Jain | Self::JainOfMeans => (1.0 / all, 1.0),
+            Self::MaxMin | Self::Epsilon => (0.0, 1.0),
+            Self::Normalised | Self::NormalisedLeast | Self::NormalisedMost => (0.0, all),
+            // Of the flow's own goodput alone: below 0 where it does better in company.
+            Self::Harm => (f64::NEG_INFINITY, 1.0),
+            Self::LogUtility | Self::Nru | Self::NruOfMean | Self::NruMean => {
+                (f64::NEG_INFINITY, f64::INFINITY)
+            }
+            Self::NruUnfair | Self::NruUnfairOfMeans => (f64::NEG_INFINITY, 0.0),
+            _ => match self.kind() {
+                Kind::Percent => (0.0, 100.0),
+                _ => (0.0, f64::INFINITY),
+            },
+        }
+    }
+
     /// How far from the published value still counts as agreement, where a file does not say.
     pub const fn default_close(self) -> Close {
         match self {

@@ -186,6 +186,12 @@ impl Shown {
         }
     }
 
+    /// The values that it can have in a run of so many flows, in the printed unit: from, to.
+    pub fn bounds(&self, flows: usize) -> (f64, f64) {
+        let (low, high) = self.metric.bounds(flows);
+        (low * self.factor, high * self.factor)
+    }
+
     /// A value as it prints, with a true minus.
     pub fn print(&self, value: f64) -> String {
         let text = format!("{value:.*}", self.digits).replace('-', "\u{2212}");

@@ -396,8 +396,11 @@ fn value(cell: &Cell, published: bool) -> Option<Value> {
         return Some((value, bar, format!("{}{unit} (published{sd})", shown.print(value))));
     }
     let mean = cell.ours.mean.ok()?;
-    let half = cell.ours.ci95.map_or_else(|_| String::new(), |h| format!(" ± {}", shown.print(h)));
-    let runs = counted(cell.ours.n, "run");
-    let words = format!("{}{half}{unit} (ours, {runs})", shown.print(mean));
-    Some((mean, cell.ours.interval(), words))
+    let runs = match cell.spread.interval() {
+        Some(_) => format!(", {}", counted(cell.ours.n, "run")),
+        None if cell.ours.n == 1 => ", 1 run".to_owned(),
+        None => String::new(),
+    };
+    let words = format!("{}{unit} (ours{runs})", cell.ours_in_words("± "));
+    Some((mean, cell.spread.interval(), words))
 }

@@ -6,12 +6,14 @@ use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
 use super::look::{Look, looks};
 use super::{Drawn, change, name_panel, share_scale};
-use crate::analysis::{Analysis, Results, in_words};
+use crate::analysis::{Analysis, Results, Spread, in_words};
 use crate::backend::{SIM, backend_title};
 use crate::plan::Task;
 use crate::protocol::{self, Protocol};
 use crate::record::Record;
-use crate::schema::{CASE_AXIS, FLOW_KEY, METRIC_KEY, Point, Rates, TimeFigure, TimeMetric};
+use crate::schema::{
+    CASE_AXIS, FLOW_KEY, METRIC_KEY, Metric, Point, Rates, TimeFigure, TimeMetric,
+};
 
 /// Colours of backends, in their order.
 const BACKEND_COLOURS: [&str; 4] = ["#0072b2", "#d55e00", "#117733", "#aa4499"];
@@ -276,6 +278,12 @@ fn series(
             .window
             .is_none_or(|w| t >= w.from.as_secs_f64() - 1e-9 && t <= w.to.as_secs_f64() + 1e-9)
     };
+    let bounds = match metric {
+        TimeMetric::Jain => {
+            Metric::Jain.bounds(runs.first().map_or(0, |(_, record)| record.flows.len()))
+        }
+        _ => (0.0, f64::INFINITY),
+    };
     let (mut points, mut band) = (Vec::new(), Vec::new());
     for (i, t) in times.iter().enumerate().filter(|(_, t)| inside(**t)) {
         let here: Vec<f64> = all.iter().filter_map(|v| *v.get(i)?).map(|v| v * factor).collect();
@@ -283,7 +291,7 @@ fn series(
         let Ok(mean) = summary.mean else { continue };
         points.push(LinePoint::bare(*t, mean));
         if figure.run.is_none()
-            && let Some((low, high)) = summary.interval()
+            && let Some((low, high)) = Spread::of(&summary, bounds).interval()
         {
             band.push((*t, low, high));
         }
