@@ -10,7 +10,7 @@ OUT ?= out
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: ## a file over real sockets, a published table in simulation, and a report to look at
+demo: ## a file over real sockets, two published studies in simulation, and a report to look at
 	@scripts/demo.sh "$(OUT)"
 
 test: ## all tests (unit, property, sockets over loopback, command line, captures, Dask)

@@ -92,10 +92,12 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Fault>> {
     let table = table(&counts);
     let report = format!("{table}\n{report}");
     faults.extend(keep(root, "spec/coverage.txt", &report, snapshot)?);
-    let readme = std::fs::read_to_string(root.join(README)).context("reading README.md")?;
-    match between_marks(&readme, &table) {
-        Some(readme) => faults.extend(keep(root, README, &readme, snapshot)?),
-        None => faults.push(Fault::new(README, format!("has no {BEGIN} and {END}"))),
+    for (name, text) in [(PAGE, table), (README, sentence(&counts))] {
+        let page = std::fs::read_to_string(root.join(name)).with_context(|| name.to_owned())?;
+        match between_marks(&page, &text) {
+            Some(page) => faults.extend(keep(root, name, &page, snapshot)?),
+            None => faults.push(Fault::new(name, format!("has no {BEGIN} and {END}"))),
+        }
     }
     Ok(faults)
 }
@@ -160,7 +162,28 @@ fn table(counts: &[Counts]) -> String {
     text
 }
 
+/// The sum of all documents in a sentence.
+fn sentence(counts: &[Counts]) -> String {
+    let met = |level: usize| {
+        let of = counts.iter().map(|of| of.levels[level].0);
+        let (done, all) = of.fold((0, 0), |(done, all), tally| {
+            (done + tally[0], all + tally.iter().sum::<usize>())
+        });
+        format!("{done} of {all}")
+    };
+    format!(
+        "Of what {} RFCs require, {} MUST, {} SHOULD and {} MAY are met, each with its code and \
+         its test; all others have a reason.\n",
+        counts.len(),
+        met(Level::Must as usize),
+        met(Level::Should as usize),
+        met(Level::May as usize)
+    )
+}
+
 const README: &str = "README.md";
+/// Where the table of all documents is.
+const PAGE: &str = "docs/reference/requirements.md";
 const BEGIN: &str = "<!-- requirements: by cargo xtask spec -->";
 const END: &str = "<!-- end of requirements -->";
 
@@ -292,6 +315,8 @@ mod tests {
         let rows: Vec<_> = [theirs, elsewhere].into_iter().chain(rest).collect();
         let table = table(&[Counts::of("rfc1", &rows)]);
         assert!(table.contains("| RFC 1 | 1 of 2 | 1 | 0 of 0 | 0 | 0 of 0 | 0 | 1 |"), "{table}");
+        let sentence = sentence(&[Counts::of("rfc1", &rows), Counts::of("rfc2", &rows)]);
+        assert!(sentence.contains("2 RFCs require, 2 of 4 MUST, 0 of 0 SHOULD"), "{sentence}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use crate::backend::{Backend, BackendError, SIM};
+use crate::forecast::{self, Ahead, Forecast, Outlook};
 use crate::plan::{Task, key_of, key_of_invalid};
 use crate::record::Record;
 use crate::store::{Packed, Store, StoreError};
@@ -57,11 +58,11 @@ pub trait Progress: Sync {
     /// The campaign begins.
     fn begin(&self, start: Start);
 
-    /// A run is done and stored. `expected_s` is what it had been expected to take.
-    fn done(&self, task: &Task, record: &Record, expected_s: f64);
+    /// A run is done and stored.
+    fn done(&self, task: &Task, record: &Record, outlook: Outlook);
 
-    /// A run was stored by another campaign meanwhile.
-    fn found(&self, expected_s: f64);
+    /// A run was stored by another campaign meanwhile, or came to nothing.
+    fn found(&self, outlook: Outlook);
 }
 
 /// What a campaign did.
@@ -83,8 +84,9 @@ pub struct Outcome {
 /// most as many as the backend can use), and stores each as it ends. The results of the simulator
 /// are the same for any number of workers and in any order.
 ///
-/// The longest tasks come first, so that the last one does not keep one core busy alone. Where
-/// another campaign is at work on the same store, this one begins at the other end.
+/// A short task of each kind comes first, from which the forecast learns; then the longest, so that
+/// the last one does not keep one core busy alone. Where another campaign is at work on the same
+/// store, this one begins at the other end.
 ///
 /// # Errors
 /// A failure of the store stops it; failed runs are told at the end. What was finished is stored.
@@ -98,21 +100,21 @@ pub fn campaign(
     let mark = store.mark()?;
     let costs = store.costs(backend.id())?;
     let mut keys = BTreeSet::new();
-    let mut open: Vec<(&Task, f64)> = Vec::new();
+    let mut open: Vec<(&Task, Ahead)> = Vec::new();
     for task in tasks {
         // Two variants, or two experiments, may be the same run at some point: it is done once.
         if keys.insert(&task.key) && !store.has(&key_of(task, backend))? {
             let known = backend.expected_s(&task.scenario);
-            open.push((task, known.unwrap_or_else(|| costs.expected_s(task))));
+            open.push((task, ahead(task, known.unwrap_or_else(|| costs.expected_s(task)))));
         }
     }
     let jobs = backend.jobs().map_or(jobs, |most| jobs.min(most)).max(1);
-    open.sort_by(|a, b| b.1.total_cmp(&a.1));
+    forecast::order(&mut open, |(_, ahead)| ahead);
     if mark.is_none() {
         open.reverse();
     }
     let stored = keys.len() - open.len();
-    let expected_s = open.iter().map(|(_, s)| s).sum();
+    let expected_s = open.iter().map(|(_, ahead)| ahead.expected_s).sum();
     progress.begin(Start { total: keys.len(), stored, expected_s, shared: mark.is_none() });
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
@@ -126,10 +128,11 @@ pub fn campaign(
         found: AtomicUsize::new(0),
         invalid: AtomicUsize::new(0),
         failed: Mutex::new(Vec::new()),
+        forecast: Mutex::new(Forecast::new(open.iter().map(|(_, ahead)| ahead))),
     };
     // A bridge hands tasks out one by one in their order; halving a list would not.
     workers.install(|| {
-        open.iter().par_bridge().try_for_each(|(task, expected_s)| work.finish(task, *expected_s))
+        open.iter().par_bridge().try_for_each(|(task, ahead)| work.finish(task, ahead))
     })?;
     let failed = work.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (unplayable, failed): (Vec<_>, Vec<_>) =
@@ -150,16 +153,33 @@ struct Work<'a> {
     found: AtomicUsize,
     invalid: AtomicUsize,
     failed: Mutex<Vec<FailedRun>>,
+    forecast: Mutex<Forecast>,
+}
+
+/// A task as the forecast sees it.
+fn ahead(task: &Task, expected_s: f64) -> Ahead {
+    let Task { experiment, case, variant, .. } = task;
+    let part = |of: &Option<String>| of.clone().unwrap_or_default();
+    let kind = format!("{experiment}/{}/{}", part(case), part(variant));
+    Ahead { kind, scenario: task.scenario_hash(), expected_s }
 }
 
 impl Work<'_> {
-    fn finish(&self, task: &Task, expected_s: f64) -> Result<(), StoreError> {
+    /// Tells the forecast something, and asks where the campaign is.
+    fn tell(&self, what: impl FnOnce(&mut Forecast)) -> Outlook {
+        let mut forecast = self.forecast.lock().unwrap_or_else(PoisonError::into_inner);
+        what(&mut forecast);
+        forecast.outlook()
+    }
+
+    fn finish(&self, task: &Task, ahead: &Ahead) -> Result<(), StoreError> {
+        self.tell(|forecast| forecast.begun(ahead));
         // A worker that panicked holds no half-written row: each is one transaction.
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = key_of(task, self.backend);
         if store().has(&key)? {
             self.found.fetch_add(1, Ordering::Relaxed);
-            self.progress.found(expected_s);
+            self.progress.found(self.tell(|forecast| forecast.found(ahead)));
             return Ok(());
         }
         let record = match self.backend.run(&task.experiment, &task.scenario, task.seed) {
@@ -167,7 +187,7 @@ impl Work<'_> {
             Err(error) => {
                 let failed = FailedRun { label: label(task), error };
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
-                self.progress.found(expected_s);
+                self.progress.found(self.tell(|forecast| forecast.failed(ahead)));
                 return Ok(());
             }
         };
@@ -179,7 +199,10 @@ impl Work<'_> {
         let packed = Packed::of(task, &record).map_err(|e| store().damaged(&task.key, e))?;
         store().put_packed(&key, task, &record, &packed)?;
         self.ran.fetch_add(1, Ordering::Relaxed);
-        self.progress.done(task, &record, expected_s);
+        // What a backend knows beforehand is real time, which is not what its processor took.
+        let known = self.backend.expected_s(&task.scenario);
+        let took_s = known.unwrap_or(record.cost.cpu_s);
+        self.progress.done(task, &record, self.tell(|forecast| forecast.done(ahead, took_s)));
         Ok(())
     }
 }

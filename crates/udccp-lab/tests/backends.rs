@@ -7,16 +7,16 @@ use std::path::Path;
 use udccp_lab::analysis::{Agreement, Analysis, Results};
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{
-    Backend, BackendError, Outcome, PlanOptions, Progress, Record, Simulator, Start, Store, Task,
-    TimingRecord, campaign, document, export, key_of, plan, report,
+    Backend, BackendError, Outcome, Outlook, PlanOptions, Progress, Record, Simulator, Start,
+    Store, Task, TimingRecord, campaign, document, export, key_of, plan, report,
 };
 
 struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _: Start) {}
-    fn done(&self, _: &Task, _: &Record, _: f64) {}
-    fn found(&self, _: f64) {}
+    fn done(&self, _: &Task, _: &Record, _: Outlook) {}
+    fn found(&self, _: Outlook) {}
 }
 
 /// The simulator with a factor: another kernel, for all that a report knows.

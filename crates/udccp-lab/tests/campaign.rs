@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use udccp_lab::analysis::{Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, export, plan, report,
+    Outlook, PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, export, plan,
+    report,
 };
 
 /// Counts what it is told.
@@ -20,11 +21,11 @@ impl Progress for Count {
         self.1.store(start.shared, Ordering::Relaxed);
     }
 
-    fn done(&self, _: &Task, _: &Record, _: f64) {
+    fn done(&self, _: &Task, _: &Record, _: Outlook) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn found(&self, _: f64) {}
+    fn found(&self, _: Outlook) {}
 }
 
 fn run(tasks: &[Task], store: &Path, jobs: usize) -> (usize, usize) {

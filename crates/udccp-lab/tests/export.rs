@@ -9,14 +9,16 @@ use parquet::record::Field;
 use udccp_lab::analysis::Results;
 use udccp_lab::export::{self, Frame};
 use udccp_lab::schema::Experiment;
-use udccp_lab::{PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, plan};
+use udccp_lab::{
+    Outlook, PlanOptions, Progress, Record, Simulator, Start, Store, Task, campaign, plan,
+};
 
 struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _: Start) {}
-    fn done(&self, _: &Task, _: &Record, _: f64) {}
-    fn found(&self, _: f64) {}
+    fn done(&self, _: &Task, _: &Record, _: Outlook) {}
+    fn found(&self, _: Outlook) {}
 }
 
 /// One run of each point of the small experiment.

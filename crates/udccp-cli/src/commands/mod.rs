@@ -2,10 +2,12 @@
 
 pub(crate) mod agent;
 pub(crate) mod cat;
+pub(crate) mod chart;
 pub(crate) mod decode;
 pub(crate) mod doctor;
 #[cfg(target_os = "linux")]
 pub(crate) mod emu;
+pub(crate) mod found;
 #[cfg(target_os = "linux")]
 pub(crate) mod interop;
 pub(crate) mod lab;

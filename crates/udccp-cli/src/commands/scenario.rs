@@ -7,12 +7,14 @@ use udccp_lab::document::Override;
 use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario, Variant};
 use udccp_lab::{Record, TimingRecord};
 
+use super::{chart, found};
 use crate::exit::{Exit, Failure, Outcome};
 
 /// Flags that choose a run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Choice {
-    /// The scenario (or experiment) file
+    /// The scenario: a file, or the name of one of `scenarios/`, here or built in (two-flows); an
+    /// experiment with its grid point chosen will do too
     scenario: PathBuf,
     /// Seed of all chance in the run; the file's own where absent
     #[arg(long, value_name = "N")]
@@ -42,7 +44,7 @@ pub(crate) struct Chosen {
 impl Choice {
     /// Reads the file and finds the run in it.
     pub(crate) fn load(&self) -> Outcome<Chosen> {
-        let experiment = Experiment::load(&self.scenario).map_err(bad_input)?;
+        let experiment = Experiment::load(&found::scenario(&self.scenario)?).map_err(bad_input)?;
         let variant = variant(&experiment, self.variant.as_deref())?;
         let part = part(&experiment, self.case.as_deref(), variant)?;
         let (point, set) = choose(&part.grid, &self.set)?;
@@ -156,6 +158,7 @@ pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
         record.seed
     );
     flow_lines(&mut out, record);
+    out.push_str(&chart::goodput(record));
     let system = &record.system;
     let queue = &system.queue_delay_ms;
     let _ = writeln!(

@@ -30,11 +30,12 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  udccp sim scenarios/two-flows.toml
-  udccp sim scenarios/two-flows.toml --set topology.bottleneck.rtt=\"25 ms\" --json
-  udccp sim experiments/bhatti-2008.toml --set second=tcp/cubic --set rtt=\"50 ms\" --seed 2008001
-  udccp sim experiments/ecn.toml --case red --set tcp=tcp/newreno --set rtt=\"25 ms\" --set ecn=true
-  udccp sim scenarios/two-flows-short.toml --pcap out/";
+  udccp sim two-flows
+  udccp sim two-flows --set topology.bottleneck.rtt=\"25 ms\" --json
+  udccp sim bhatti-2008 --set second=tcp/cubic --set rtt=\"50 ms\" --seed 2008001
+  udccp sim ecn --case red --set tcp=tcp/newreno --set rtt=\"25 ms\" --set ecn=true
+  udccp sim two-flows-short --pcap out/
+  udccp sim my-scenario.toml";
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {

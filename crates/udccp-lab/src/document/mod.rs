@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span};
+use crate::library;
 
 pub use edit::{Override, set, substitute};
 pub(crate) use reader::from_text;
@@ -107,7 +108,7 @@ impl Node {
 /// # Errors
 /// A file that cannot be read, or is no TOML (with the line).
 pub fn load(path: &Path) -> Result<Node, Diagnostics> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = library::read(path).map_err(|e| {
         Diagnostic::whole(format!("cannot read {}: {e}", path.display()))
             .hint("`udccp lab list` shows the experiment files that are here")
     })?;

@@ -9,6 +9,7 @@ use udccp_sim::Opportunities;
 use super::experiment::base_folder;
 use crate::diagnostic::{Diagnostic, Source, Span};
 use crate::document::{Faults, Node};
+use crate::library;
 
 /// Reads the file that `node` names: each line by `parse`, which says of a bad one what would be
 /// right. The file is found as references are.
@@ -23,7 +24,7 @@ pub(super) fn lines<T>(
         return None;
     };
     let path = base_folder(Path::new(&node.span.source.name)).join(name);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match library::read(&path) {
         Ok(text) => text,
         Err(error) => {
             let fault = format!("cannot read {}: {error}", path.display());

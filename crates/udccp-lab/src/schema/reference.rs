@@ -12,6 +12,7 @@ use super::shown::{unit_factor, unit_of_header};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
 use crate::diagnostic::{Diagnostic, Span, suggestion};
 use crate::document::{Entry, Faults, Node, Reader, Value};
+use crate::library;
 
 /// One published value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -347,7 +348,7 @@ struct Csv {
 
 impl Csv {
     fn load(path: &Path, name: &str, span: &Span, faults: &Faults) -> Option<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
+        let text = library::read(path).map_err(|e| {
             let fault = Diagnostic::at(span, format!("cannot read {}: {e}", path.display()));
             faults.push(fault.hint(nearest_file(path)));
         });

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::experiment::base_folder;
 use crate::diagnostic::{Diagnostic, Source, Span};
 use crate::document::{Faults, Node};
+use crate::library;
 
 /// The sizes of frames as a file lists them, one in bytes a line; empty lines and what follows a
 /// `#` do not count.
@@ -46,7 +47,7 @@ impl Trace {
     pub(super) fn read(node: &Node, faults: &Faults) -> Option<Self> {
         let file = node.as_text()?.to_owned();
         let path = base_folder(Path::new(&node.span.source.name)).join(&file);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match library::read(&path) {
             Ok(text) => text,
             Err(error) => {
                 let fault = format!("cannot read {}: {error}", path.display());

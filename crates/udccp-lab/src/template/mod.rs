@@ -4,6 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::diagnostic::Diagnostics;
+use crate::document::{self, Node, Value};
+use crate::library;
+
 /// The files, with `PAPER` where the name belongs.
 const EXPERIMENT: &str = include_str!("experiment.toml");
 const REFERENCE: &str = include_str!("reference.csv");
@@ -11,9 +15,12 @@ const REFERENCE: &str = include_str!("reference.csv");
 /// Why an experiment cannot be begun.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
-    /// The name is no file name that works everywhere.
-    #[error("\"{0}\" is no name of an experiment")]
+    /// The name is not a file name that works everywhere.
+    #[error("\"{0}\" is not a name for an experiment")]
     Name(String),
+    /// The experiment to begin from cannot be read.
+    #[error(transparent)]
+    From(#[from] Diagnostics),
     /// There is a file already.
     #[error("{} is there already", .0.display())]
     There(PathBuf),
@@ -34,23 +41,90 @@ pub enum NewError {
 /// # Errors
 /// A name of other characters than small letters, digits and dashes; files that are there already
 /// (nothing is written then) or cannot be written.
-pub fn new_experiment(folder: &Path, name: &str) -> Result<[PathBuf; 2], NewError> {
-    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || name.starts_with('-') || !name.chars().all(fine) {
-        return Err(NewError::Name(name.to_owned()));
+pub fn new_experiment(folder: &Path, name: &str) -> Result<Vec<PathBuf>, NewError> {
+    check_name(name)?;
+    let files = [
+        (folder.join(format!("{name}.toml")), EXPERIMENT.replace("PAPER", name)),
+        (beside(folder).join(format!("reference/{name}.csv")), REFERENCE.replace("PAPER", name)),
+    ];
+    write_all(&files)
+}
+
+/// Writes a copy of the experiment at `from` (a file, or one that comes with the program) into
+/// `folder` under the name `name`, and the files that it refers to beside the folder. Returns the
+/// paths of the files that are new; a file that it refers to may be there already.
+///
+/// # Errors
+/// A bad name; an experiment that cannot be read; a file that is there already and says something
+/// else (nothing is written then), or that cannot be written.
+pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<PathBuf>, NewError> {
+    check_name(name)?;
+    let root = document::load(from)?;
+    let path = folder.join(format!("{name}.toml"));
+    if path.exists() {
+        return Err(NewError::There(path));
     }
-    let beside = crate::schema::base_folder(&folder.join("x.toml"));
-    let paths = [folder.join(format!("{name}.toml")), beside.join(format!("reference/{name}.csv"))];
-    if let Some(there) = paths.iter().find(|p| p.exists()) {
+    let mut files = vec![(path, renamed(&root, name))];
+    let source = crate::schema::base_folder(from);
+    let mut texts = Vec::new();
+    texts_of(&root, &mut texts);
+    texts.sort_unstable();
+    texts.dedup();
+    for text in texts.into_iter().filter(|t| t.ends_with(".csv") || t.ends_with(".txt")) {
+        let Ok(contents) = library::read(&source.join(text)) else { continue };
+        let path = beside(folder).join(text);
+        match fs::read_to_string(&path) {
+            Ok(there) if there == contents => {}
+            Ok(_) => return Err(NewError::There(path)),
+            Err(_) => files.push((path, contents)),
+        }
+    }
+    write_all(&files)
+}
+
+fn check_name(name: &str) -> Result<(), NewError> {
+    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_fine = !name.is_empty() && !name.starts_with('-') && name.chars().all(fine);
+    if is_fine { Ok(()) } else { Err(NewError::Name(name.to_owned())) }
+}
+
+/// The folder that the experiments of `folder` name their files relative to.
+fn beside(folder: &Path) -> PathBuf {
+    let base = crate::schema::base_folder(&folder.join("x.toml"));
+    base.strip_prefix(".").map(Path::to_owned).unwrap_or(base)
+}
+
+/// The text of an experiment with another `id`.
+fn renamed(root: &Node, name: &str) -> String {
+    let mut text = root.span.source.text.clone();
+    if let Some(id) = root.get("id") {
+        text.replace_range(id.span.range.clone(), &format!("\"{name}\""));
+    }
+    text
+}
+
+/// Every text in a tree.
+fn texts_of<'a>(node: &'a Node, texts: &mut Vec<&'a str>) {
+    match &node.value {
+        Value::Text(text) => texts.push(text),
+        Value::List(items) => items.iter().for_each(|item| texts_of(item, texts)),
+        Value::Table(entries) => entries.iter().for_each(|e| texts_of(&e.node, texts)),
+        _ => {}
+    }
+}
+
+/// Writes files, none of which may be there.
+fn write_all(files: &[(PathBuf, String)]) -> Result<Vec<PathBuf>, NewError> {
+    if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
         return Err(NewError::There(there.clone()));
     }
-    for (path, text) in paths.iter().zip([EXPERIMENT, REFERENCE]) {
+    for (path, text) in files {
         let cannot = |error| NewError::Write { path: path.clone(), error };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(cannot)?;
         }
         let mut file = File::create_new(path).map_err(cannot)?;
-        file.write_all(text.replace("PAPER", name).as_bytes()).map_err(cannot)?;
+        file.write_all(text.as_bytes()).map_err(cannot)?;
     }
-    Ok(paths)
+    Ok(files.iter().map(|(path, _)| path.clone()).collect())
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Costs, PlanOptions, SIM, Store, plan};
+use udccp_lab::{Costs, PlanOptions, SIM, Store, library, plan};
 
 use super::place::{Amount, Place, store_failure};
 use super::progress::{cores, time};
@@ -32,6 +32,8 @@ struct Listed {
     id: String,
     asks: String,
     path: PathBuf,
+    /// Whether it comes with the program.
+    built_in: bool,
     /// Grid points, those of variants counted too.
     points: usize,
     runs: usize,
@@ -99,7 +101,8 @@ fn listed(
     let points = tasks.iter().filter(|t| t.run == 1).count();
     let (runs, missing) = (tasks.len(), tasks.len() - stored);
     let Experiment { id, asks, .. } = experiment;
-    Ok(Listed { id, asks, path, points, runs, stored, missing, expected_s, others })
+    let built_in = library::is_built_in(&path);
+    Ok(Listed { id, asks, path, built_in, points, runs, stored, missing, expected_s, others })
 }
 
 fn text(all: &[Listed], status: bool) -> Result<(), Failure> {
@@ -125,6 +128,11 @@ fn text(all: &[Listed], status: bool) -> Result<(), Failure> {
             let _ = write!(line, " {done:>width$}");
         }
         output::line(&format!("{line}  {left:>10}{asks}"))?;
+    }
+    // In a folder without experiments all are built in: nothing to tell apart.
+    let built_in: Vec<&str> = all.iter().filter(|l| l.built_in).map(|l| l.id.as_str()).collect();
+    if !built_in.is_empty() && built_in.len() < all.len() {
+        output::note(&format!("built in: {}", built_in.join(", ")));
     }
     Ok(())
 }

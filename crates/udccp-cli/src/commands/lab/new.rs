@@ -2,35 +2,56 @@
 
 use std::path::PathBuf;
 
-use udccp_lab::{NewError, new_experiment};
+use udccp_lab::{NewError, copy_experiment, new_experiment};
 
+use super::place::Place;
+use crate::commands::found::EXPERIMENTS;
+use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// Name of the experiment: small letters, digits and dashes, such as bhatti-2008
-    #[arg(value_name = "PAPER")]
-    name: String,
+    #[arg(value_name = "PAPER", required_unless_present = "from")]
+    name: Option<String>,
+    /// Begin with a copy of this experiment (a name, or a file) instead of the template, with the
+    /// published numbers that it refers to; keeps its name where no other is given
+    #[arg(long, value_name = "EXPERIMENT")]
+    from: Option<String>,
     /// Folder of experiment files
-    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    #[arg(long, value_name = "DIR", default_value = EXPERIMENTS)]
     experiments: PathBuf,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  udccp lab new smith-2026
+  udccp lab new --from bhatti-2008
+  udccp lab new my-cuts --from nor-2012";
+
 /// Writes the files and says what comes next.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let paths = new_experiment(&args.experiments, &args.name).map_err(|error| {
+    let from = args.from.as_deref().map(|from| Place::default().find(from)).transpose()?;
+    let stem = || from.as_ref()?.file_stem()?.to_str().map(str::to_owned);
+    let name = args.name.clone().or_else(stem).unwrap_or_default();
+    let written = match &from {
+        Some(from) => copy_experiment(&args.experiments, &name, from),
+        None => new_experiment(&args.experiments, &name),
+    };
+    let paths = written.map_err(|error| {
         let hint = match &error {
             NewError::Name(name) => format!("use small letters, digits and dashes: {}", tame(name)),
             NewError::There(_) => "choose another name, or change that file".to_owned(),
             NewError::Write { .. } => "--experiments names another folder".to_owned(),
+            NewError::From(faults) => return bad_input(faults.clone()),
         };
         Failure::new(Exit::BadInput, error.to_string()).hint(hint)
     })?;
     for path in &paths {
         output::line(&path.display().to_string())?;
     }
-    let name = &args.name;
     output::note(&format!(
         "it runs as it stands: udccp lab run {name} --quick\n\
          then change it from top to bottom: docs/guides/add-your-paper.md"

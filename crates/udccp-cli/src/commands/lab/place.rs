@@ -1,20 +1,23 @@
 //! Where experiments and results are, and how they are found.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use udccp_lab::analysis::Results;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Narrowing, PlanOptions, Store, StoreError, suggest};
+use udccp_lab::{Narrowing, PlanOptions, Store, StoreError, library, plan, suggest};
 
+use crate::commands::found::{self, EXPERIMENTS};
 use crate::commands::scenario::bad_input;
 use crate::exit::{Exit, Failure, Outcome};
 
 /// Where things are.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Place {
-    /// Folder of experiment files
-    #[arg(long, value_name = "DIR", default_value = "experiments")]
-    pub(super) experiments: PathBuf,
+    /// Folder of experiment files, and no built-in ones; where absent, the folder `experiments`
+    /// and what comes with udccp
+    #[arg(long, value_name = "DIR")]
+    experiments: Option<PathBuf>,
     /// File of the result store
     #[arg(long, value_name = "FILE", default_value = "results/lab.sqlite")]
     pub(super) store: PathBuf,
@@ -86,57 +89,131 @@ impl Place {
             .map_err(|e| Failure::new(Exit::BadInput, e.to_string()))
     }
 
-    /// Every experiment file of the folder, by name.
+    /// The experiment files, by name: one's own, and those built in whose names are still free.
     pub(super) fn files(&self) -> Outcome<Vec<PathBuf>> {
-        let folder = &self.experiments;
+        let mut paths = self.own()?.unwrap_or_default();
+        if self.experiments.is_none() {
+            let own: Vec<_> = paths.iter().filter_map(|p| p.file_name()).collect();
+            let built_in = library::experiments().into_iter().map(|n| format!("{n}.toml"));
+            let free = built_in.filter(|file| !own.contains(&OsStr::new(file)));
+            let free = free.filter_map(|file| library::path(&Path::new(EXPERIMENTS).join(file)));
+            let free: Vec<PathBuf> = free.collect();
+            paths.extend(free);
+        }
+        paths.sort_by(|a, b| a.file_name().cmp(&b.file_name()));
+        Ok(paths)
+    }
+
+    /// What is meant where nothing is named: the files of the folder, or the built-in ones where
+    /// there is no folder.
+    fn all(&self) -> Outcome<Vec<PathBuf>> {
+        match self.own()? {
+            Some(own) => Ok(own),
+            None => self.files(),
+        }
+    }
+
+    /// The files of the folder, if there is one.
+    fn own(&self) -> Outcome<Option<Vec<PathBuf>>> {
+        let folder = self.folder();
+        if self.experiments.is_none() && !folder.exists() {
+            return Ok(None);
+        }
         let entries = std::fs::read_dir(folder).map_err(|e| {
             let message = format!("cannot read the folder {}: {e}", folder.display());
             Failure::new(Exit::BadInput, message)
-                .hint("run this where the folder `experiments` is, or name one: --experiments DIR")
+                .hint("name another folder, or leave --experiments out for the built-in ones")
         })?;
         let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
         paths.retain(|p| p.extension().is_some_and(|e| e == "toml"));
         paths.sort();
-        Ok(paths)
+        Ok(Some(paths))
+    }
+
+    /// The folder of one's own experiments.
+    pub(super) fn folder(&self) -> &Path {
+        self.experiments.as_deref().unwrap_or(Path::new(EXPERIMENTS))
     }
 
     /// The experiments of these names or paths, each once; all of the folder where there are none.
     pub(super) fn experiments(&self, names: &[String]) -> Outcome<Vec<Experiment>> {
         let paths = match names {
-            [] => self.files()?,
+            [] => self.all()?,
             names => names.iter().map(|n| self.find(n)).collect::<Outcome<_>>()?,
         };
-        let mut experiments: Vec<Experiment> = Vec::new();
-        for path in paths {
-            let experiment = Experiment::load(&path).map_err(bad_input)?;
-            match experiments.iter().find(|e| e.id == experiment.id) {
-                Some(same) if same.path == experiment.path => {}
-                Some(same) => return Err(same_id(same, &experiment)),
-                None => experiments.push(experiment),
+        load_all(paths)
+    }
+
+    /// The experiments that a report is of: those named, or else those of the folder and every
+    /// built-in one that was run.
+    pub(super) fn to_report(
+        &self,
+        names: &[String],
+        options: PlanOptions,
+    ) -> Outcome<Vec<Experiment>> {
+        if !names.is_empty() {
+            return self.experiments(names);
+        }
+        let mut experiments = load_all(self.files()?)?;
+        if let Some(store) = self.open_if_there()? {
+            let mut kept = Vec::new();
+            for experiment in experiments {
+                if !library::is_built_in(&experiment.path) || was_run(&experiment, &store, options)?
+                {
+                    kept.push(experiment);
+                }
             }
+            experiments = kept;
         }
         Ok(experiments)
     }
 
     /// The file of an experiment that was given by its name or its path.
-    fn find(&self, name: &str) -> Outcome<PathBuf> {
+    pub(super) fn find(&self, name: &str) -> Outcome<PathBuf> {
         if Path::new(name).extension().is_some_and(|e| e == "toml") {
-            return Ok(PathBuf::from(name));
+            return Ok(found::by_path(Path::new(name)));
         }
-        let path = self.experiments.join(format!("{name}.toml"));
-        if path.exists() {
+        let path = match &self.experiments {
+            Some(folder) => Some(folder.join(format!("{name}.toml"))).filter(|p| p.is_file()),
+            None => found::by_name(EXPERIMENTS, name),
+        };
+        if let Some(path) = path {
             return Ok(path);
         }
-        let known: Vec<String> = self
-            .files()?
-            .iter()
-            .filter_map(|p| Some(p.file_stem()?.to_string_lossy().into_owned()))
-            .collect();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let folder = self.experiments.display();
-        let message = format!("there is no experiment \"{name}\" in {folder}");
+        let files = self.files()?;
+        let names = files.iter().filter_map(|p| p.file_stem());
+        let known: Vec<_> = names.map(OsStr::to_string_lossy).collect();
+        let known: Vec<&str> = known.iter().map(|name| &**name).collect();
+        let place = match &self.experiments {
+            Some(folder) => format!("in {}", folder.display()),
+            None => "here or built in".to_owned(),
+        };
+        let message = format!("there is no experiment \"{name}\" {place}");
         Err(Failure::new(Exit::BadInput, message).hint(suggest(name, "there are", &known)))
     }
+}
+
+fn load_all(paths: Vec<PathBuf>) -> Outcome<Vec<Experiment>> {
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for path in paths {
+        let experiment = Experiment::load(&path).map_err(bad_input)?;
+        match experiments.iter().find(|e| e.id == experiment.id) {
+            Some(same) if same.path == experiment.path => {}
+            Some(same) => return Err(same_id(same, &experiment)),
+            None => experiments.push(experiment),
+        }
+    }
+    Ok(experiments)
+}
+
+/// Whether the store has a run of an experiment.
+fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> Outcome<bool> {
+    for task in plan(experiment, options).map_err(bad_input)? {
+        if store.has(&task.key).map_err(store_failure)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn same_id(one: &Experiment, other: &Experiment) -> Failure {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use udccp_lab::analysis::Analysis;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{PlanOptions, Progress, Record, Start, Task, label, report};
+use udccp_lab::{Outlook, PlanOptions, Progress, Record, Start, Task, label, report};
 
 use super::place::Place;
 use crate::output;
@@ -57,8 +57,8 @@ struct State {
     start: Start,
     /// Runs that are there, those of the store counted too.
     there: usize,
-    /// Of the expected processor seconds, how many are behind us.
-    behind_s: f64,
+    /// How far the campaign is.
+    outlook: Outlook,
     /// Tenths of the work that were told, where there is no terminal.
     told: u64,
     recent: VecDeque<String>,
@@ -92,7 +92,7 @@ impl<'a> Bars<'a> {
             begun,
             start: Start::default(),
             there: 0,
-            behind_s: 0.0,
+            outlook: Outlook::default(),
             told: 0,
             recent: VecDeque::new(),
             table: String::new(),
@@ -161,35 +161,31 @@ impl Shared {
     }
 
     /// One more run is behind us.
-    fn advance(&self, expected_s: f64) {
+    fn advance(&self, outlook: Outlook) {
         let mut state = self.state();
         state.there += 1;
-        state.behind_s += expected_s;
-        let all_s = state.start.expected_s.max(f64::MIN_POSITIVE);
-        let left = format!("{} left", time(self.left_s(&state)));
+        state.outlook = outlook;
+        let left = format!("about {} left", time(self.left_s(&state)));
         let says = format!("{} of {} runs, {left}", state.there, state.start.total);
         if !self.bar.is_hidden() {
-            self.bar.set_position((1000.0 * state.behind_s / all_s) as u64);
+            // A forecast that grows does not take back what was shown.
+            let position = (1000.0 * outlook.part()) as u64;
+            self.bar.set_position(self.bar.position().max(position));
             self.bar.set_message(says);
             let recent: Vec<&str> = state.recent.iter().map(String::as_str).collect();
             self.below.set_message(format!("{}\n{}", recent.join("\n"), state.table));
             return;
         }
-        let tenths = (10.0 * state.behind_s / all_s + 1e-6) as u64;
+        let tenths = (10.0 * outlook.part() + 1e-6) as u64;
         if tenths > state.told || state.there == state.start.total {
             state.told = tenths;
             output::note(&says);
         }
     }
 
-    /// Real seconds left: by the speed so far, or before that by what was expected.
+    /// Real seconds left.
     fn left_s(&self, state: &State) -> f64 {
-        let left_s = (state.start.expected_s - state.behind_s).max(0.0);
-        if state.behind_s > 0.0 {
-            left_s * state.begun.elapsed().as_secs_f64() / state.behind_s
-        } else {
-            left_s / self.jobs as f64
-        }
+        state.outlook.left_s(state.begun.elapsed().as_secs_f64(), self.jobs)
     }
 }
 
@@ -197,6 +193,7 @@ impl Progress for Bars<'_> {
     fn begin(&self, start: Start) {
         let mut state = self.shared.state();
         (state.start, state.there, state.begun) = (start, start.stored, now());
+        state.outlook = Outlook { behind_s: 0.0, ahead_s: start.expected_s };
         let open = start.total - start.stored;
         if start.shared && open > 0 {
             output::note("another campaign is at work on this store: the two share the runs");
@@ -215,7 +212,7 @@ impl Progress for Bars<'_> {
         self.shared.bar.tick();
     }
 
-    fn done(&self, task: &Task, record: &Record, expected_s: f64) {
+    fn done(&self, task: &Task, record: &Record, outlook: Outlook) {
         let name = if self.experiments.len() > 1 {
             format!("{}: {}", task.experiment, label(task))
         } else {
@@ -229,11 +226,11 @@ impl Progress for Bars<'_> {
             }
         }
         self.table(task);
-        self.shared.advance(expected_s);
+        self.shared.advance(outlook);
     }
 
-    fn found(&self, expected_s: f64) {
-        self.shared.advance(expected_s);
+    fn found(&self, outlook: Outlook) {
+        self.shared.advance(outlook);
     }
 }
 

@@ -30,10 +30,11 @@ pub(super) struct Args {
 
 /// Writes the pages and prints the path of the index.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
+    let options = PlanOptions::from(args.amount);
+    let experiments = args.part.of_all(args.place.to_report(&args.names, options)?)?;
     let mut analyses = Vec::new();
     for experiment in &experiments {
-        let results = args.place.results(experiment, PlanOptions::from(args.amount))?;
+        let results = args.place.results(experiment, options)?;
         if results.runs.is_empty() {
             let id = &experiment.id;
             output::note(&format!(

@@ -68,7 +68,7 @@ fn by_key(key: &str, place: &Place) -> Outcome<TaskFile> {
         }
     }
     let message =
-        format!("no task of an experiment in {} has the key {key}", place.experiments.display());
+        format!("no task of an experiment in {} has the key {key}", place.folder().display());
     Err(Failure::new(Exit::BadInput, message)
         .hint("keys change with the program and the files: `udccp lab plan` lists them"))
 }

@@ -1,0 +1,107 @@
+//! Goodput over time as a figure of text: a strip of bars for each flow, all to one scale.
+
+use std::fmt::Write as _;
+
+use udccp_lab::{FlowRecord, Record};
+
+/// Most bars side by side.
+const WIDTH: usize = 60;
+/// Lines of a strip, where there are few flows or many.
+const HEIGHTS: (usize, usize) = (3, 1);
+/// More flows than this are many.
+const FEW: usize = 4;
+/// More flows than this are not drawn.
+const MOST: usize = 16;
+/// Eighths of a line.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The figure; empty where there is nothing to draw.
+pub(crate) fn goodput(record: &Record) -> String {
+    let flows: Vec<(&FlowRecord, Vec<f64>)> =
+        record.flows.iter().take(MOST).map(|f| (f, bars(&f.series.goodput_mbps))).collect();
+    let top = flows.iter().flat_map(|(_, bars)| bars).copied().fold(0.0, f64::max);
+    let times = record.flows.first().map(|f| f.series.t_s.as_slice()).unwrap_or_default();
+    let [first_s, .., last_s] = times else { return String::new() };
+    if top <= 0.0 {
+        return String::new();
+    }
+    let width = flows.iter().map(|(_, bars)| bars.len()).max().unwrap_or(0);
+    let every_s = (last_s - first_s) / (times.len() - 1) as f64;
+    let (from, to) = (format!("{:.0} s", first_s - every_s), format!("{last_s:.0} s"));
+    let digits = if top < 10.0 { 2 } else { 0 };
+    let mut out = format!("\ngoodput over time, 0 to {top:.digits$} Mbit/s\n");
+    let height = if flows.len() <= FEW { HEIGHTS.0 } else { HEIGHTS.1 };
+    for (flow, bars) in &flows {
+        for line in (0..height).rev() {
+            // The name stands beside the foot of its strip.
+            let name = if line == 0 { flow.name.as_str() } else { "" };
+            let strip: String = bars.iter().map(|v| mark(v / top, line, height)).collect();
+            let _ = writeln!(out, "{}", format!("{name:10} {strip}").trim_end());
+        }
+    }
+    let _ = writeln!(out, "{:10} {from}{to:>pad$}", "", pad = width.saturating_sub(from.len()));
+    let left_out = record.flows.len().saturating_sub(MOST);
+    if left_out > 0 {
+        let _ = writeln!(out, "{left_out} more flows are not drawn");
+    }
+    out
+}
+
+/// The samples as at most [`WIDTH`] means of equally many.
+fn bars(samples: &[f64]) -> Vec<f64> {
+    let each = samples.len().div_ceil(WIDTH).max(1);
+    samples.chunks(each).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()
+}
+
+/// What a bar of `part` of the full height shows in a line, counted from the foot.
+fn mark(part: f64, line: usize, height: usize) -> char {
+    let eighths = (part * (8 * height) as f64).round() as usize;
+    // What is there at all is seen.
+    let eighths = if part > 0.0 { eighths.max(1) } else { 0 };
+    BARS[eighths.saturating_sub(8 * line).min(8)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(flows: &[(&str, &[f64])]) -> Record {
+        let mut record = Record::default();
+        for (name, goodput) in flows {
+            let mut flow = FlowRecord { name: (*name).to_owned(), ..FlowRecord::default() };
+            flow.series.t_s = (1..=goodput.len()).map(|t| t as f64).collect();
+            flow.series.goodput_mbps = goodput.to_vec();
+            record.flows.push(flow);
+        }
+        record
+    }
+
+    #[test]
+    fn strips_of_several_flows_share_a_scale() {
+        let figure = goodput(&record(&[("up", &[0.0, 6.0, 12.0, 24.0]), ("low", &[0.1; 4])]));
+        let lines: Vec<&str> = figure.lines().skip(1).collect();
+        assert_eq!(lines[0], "goodput over time, 0 to 24 Mbit/s");
+        assert_eq!(lines[1], "              █", "the highest fills three lines: {figure}");
+        assert_eq!(lines[2], "             ▄█");
+        assert_eq!(lines[3], "up          ▆██");
+        assert_eq!(lines[6], "low        ▁▁▁▁", "what is there is seen, however small");
+        assert_eq!(lines[7], "           0 s4 s");
+    }
+
+    #[test]
+    fn long_runs_are_drawn_by_means_and_many_flows_by_one_line_each() {
+        let long: Vec<f64> = (0..900).map(f64::from).collect();
+        let names: Vec<String> = (0..20).map(|n| format!("f{n}")).collect();
+        let flows: Vec<(&str, &[f64])> = names.iter().map(|n| (n.as_str(), &long[..])).collect();
+        let figure = goodput(&record(&flows));
+        assert_eq!(figure.lines().count(), 2 + MOST + 2, "{figure}");
+        assert!(figure.contains("4 more flows are not drawn"), "{figure}");
+        assert!(figure.lines().all(|l| l.chars().count() <= 11 + WIDTH), "{figure}");
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_nothing() {
+        assert_eq!(goodput(&record(&[])), "");
+        assert_eq!(goodput(&record(&[("silent", &[0.0; 9])])), "");
+    }
+}

@@ -1,0 +1,129 @@
+//! An installed program, outside of a clone: experiments, published numbers and scenarios come with
+//! it, and files of one's own win over them.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::udccp;
+
+/// Runs the program in a folder, and returns what it prints and what it says.
+fn at(folder: &Path, args: &[&str]) -> (String, String) {
+    let output = udccp(args).current_dir(folder).output().expect("the program runs");
+    let says = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
+    (String::from_utf8(output.stdout).expect("text"), says)
+}
+
+/// What a failing command says in a folder.
+fn fails_at(folder: &Path, args: &[&str]) -> String {
+    let output = udccp(args).current_dir(folder).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(4), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn empty() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// One short run of a published study.
+const SHORT: [&str; 12] = [
+    "nor-2012",
+    "--runs",
+    "1",
+    "--table",
+    "table1",
+    "--set",
+    "cut=50 %",
+    "--set",
+    "time.duration=40 s",
+    "--set",
+    "time.measure.from=20 s",
+    "--set=time.measure.to=40 s",
+];
+
+#[test]
+fn every_experiment_is_listed_in_an_empty_folder() {
+    let folder = empty();
+    let (list, _) = at(folder.path(), &["lab", "list", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    let list = list.as_array().expect("a list");
+    let clone = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let files = fs::read_dir(clone).expect("the folder of experiments").count();
+    assert_eq!(list.len(), files, "as many as the repository has");
+    assert!(list.iter().all(|l| l["built_in"] == true), "{list:?}");
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "nothing is made");
+}
+
+#[test]
+fn a_scenario_runs_by_its_name_or_its_path_in_the_clone() {
+    let folder = empty();
+    for name in ["two-flows-short", "scenarios/two-flows-short.toml"] {
+        let short = ["sim", name, "--set", "time.duration=21 s", "--set", "time.measure.to=21 s"];
+        let (text, says) = at(folder.path(), &short);
+        assert!(text.contains("dccp/ccid2") && text.contains("goodput over time"), "{text}");
+        assert!(says.contains("the one that comes with udccp is taken"), "{says}");
+    }
+    let says = fails_at(folder.path(), &["sim", "two-flow"]);
+    assert!(says.contains("did you mean `two-flows`?"), "{says}");
+    // A scenario that reads another file: both come with the program.
+    let media = ["sim", "media", "--set", "time.duration=32 s", "--set", "time.measure.to=32 s"];
+    at(folder.path(), &media);
+}
+
+#[test]
+fn a_published_study_runs_and_is_reported_beside_its_published_numbers() {
+    let folder = empty();
+    let run = [&["lab", "run"], SHORT.as_slice()].concat();
+    let (_, says) = at(folder.path(), &run);
+    assert!(says.contains("nor-2012: the one that comes with udccp is taken"), "{says}");
+    let report = [&["lab", "report", "--markdown"], SHORT.as_slice()].concat();
+    let (tables, _) = at(folder.path(), &report);
+    assert!(tables.contains("| 282.46 |"), "Table I has the published throughput of TCP: {tables}");
+}
+
+#[test]
+fn files_of_ones_own_win_and_the_program_says_so() {
+    let folder = empty();
+    let (written, _) = at(folder.path(), &["lab", "new", "--from", "nor-2012"]);
+    let paths: Vec<&str> = written.lines().collect();
+    assert_eq!(
+        paths,
+        ["experiments/nor-2012.toml", "reference/002_table1_window_drop.csv"],
+        "with the published numbers"
+    );
+    let path = folder.path().join(paths[0]);
+    let (_, says) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
+    assert!(!says.contains("taken"), "an equal copy is nothing to speak of: {says}");
+
+    let text = fs::read_to_string(&path).expect("the copy");
+    fs::write(&path, text.replace("asks = \"", "asks = \"Mine: ")).expect("a change");
+    let (_, says) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
+    assert!(says.contains("experiments/nor-2012.toml is taken, not the built-in one"), "{says}");
+    let (list, says) = at(folder.path(), &["lab", "list"]);
+    assert!(list.contains("Mine: ") && list.contains("bhatti-2008-fairness"), "{list}");
+    let built_in = says.lines().find(|l| l.starts_with("built in: ")).expect("which are");
+    assert!(!built_in.contains("nor-2012") && built_in.contains("ecn"), "{built_in}");
+    // A folder that is named is all that is meant.
+    let (list, _) = at(folder.path(), &["lab", "list", "--experiments", "experiments"]);
+    assert_eq!(list.lines().count(), 2, "{list}");
+}
+
+#[test]
+fn a_copy_under_another_name_destroys_nothing() {
+    let folder = empty();
+    let (written, _) = at(folder.path(), &["lab", "new", "mine", "--from", "bhatti-2008"]);
+    assert!(written.starts_with("experiments/mine.toml\nreference/"), "{written}");
+    let (plan, _) = at(folder.path(), &["lab", "plan", "mine", "--quick"]);
+    assert!(plan.contains("  mine: "), "the copy has its own name: {plan}");
+    let says = fails_at(folder.path(), &["lab", "new", "mine", "--from", "ecn"]);
+    assert!(says.contains("is there already"), "{says}");
+    let reference = folder.path().join(written.lines().nth(1).expect("a reference"));
+    fs::write(&reference, "my,numbers\n").expect("a change");
+    let says = fails_at(folder.path(), &["lab", "new", "other", "--from", "bhatti-2008"]);
+    assert!(says.contains("is there already"), "{says}");
+    assert!(!folder.path().join("experiments/other.toml").exists(), "nothing is written then");
+    let says = fails_at(folder.path(), &["lab", "new", "--from", "bhati-2008"]);
+    assert!(says.contains("did you mean `bhatti-2008`?"), "{says}");
+}

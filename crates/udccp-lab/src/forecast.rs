@@ -1,0 +1,186 @@
+//! How much of a campaign is left: what its runs were expected to take, corrected by what those
+//! that are done really took.
+
+use std::collections::BTreeMap;
+
+/// A run to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ahead {
+    /// Which runs it is like: those of one case or variant of one experiment.
+    pub kind: String,
+    /// Its scenario: runs that differ in their seed alone take about the same time.
+    pub scenario: String,
+    /// What it is expected to take, in seconds.
+    pub expected_s: f64,
+}
+
+/// How far a campaign is. The unit is the second of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outlook {
+    /// What is done; half of what is being done.
+    pub behind_s: f64,
+    /// What is left to do; half of what is being done.
+    pub ahead_s: f64,
+}
+
+impl Outlook {
+    /// Seconds of real time that are left for `jobs` workers, `elapsed_s` after the beginning: by
+    /// the speed so far, or by what was expected where nothing is known.
+    pub fn left_s(self, elapsed_s: f64, jobs: usize) -> f64 {
+        if self.behind_s > 0.0 && elapsed_s > 0.0 {
+            self.ahead_s * elapsed_s / self.behind_s
+        } else {
+            self.ahead_s / jobs.max(1) as f64
+        }
+    }
+
+    /// Which part is done, in 0 to 1.
+    pub fn part(self) -> f64 {
+        let all = self.behind_s + self.ahead_s;
+        if all > 0.0 { self.behind_s / all } else { 1.0 }
+    }
+}
+
+/// What runs were expected to take, and what they took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    runs: f64,
+    expected_s: f64,
+    took_s: f64,
+}
+
+impl Seen {
+    fn add(&mut self, expected_s: f64, took_s: f64) {
+        self.runs += 1.0;
+        self.expected_s += expected_s;
+        self.took_s += took_s;
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        (self.expected_s > 0.0).then(|| self.took_s / self.expected_s)
+    }
+}
+
+/// Runs of one scenario that are not done.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    kind: String,
+    waiting: usize,
+    running: usize,
+    expected_s: f64,
+}
+
+/// What is expected of a campaign.
+#[derive(Clone, Debug, Default)]
+pub struct Forecast {
+    scenarios: BTreeMap<String, Open>,
+    seen_scenarios: BTreeMap<String, Seen>,
+    seen_kinds: BTreeMap<String, Seen>,
+    behind_s: f64,
+}
+
+impl Forecast {
+    /// Nothing is done yet.
+    pub fn new<'a>(runs: impl IntoIterator<Item = &'a Ahead>) -> Self {
+        let mut forecast = Self::default();
+        for run in runs {
+            let open = forecast.scenarios.entry(run.scenario.clone()).or_default();
+            open.kind.clone_from(&run.kind);
+            open.waiting += 1;
+            open.expected_s = run.expected_s;
+        }
+        forecast
+    }
+
+    /// A worker begins a run.
+    pub fn begun(&mut self, run: &Ahead) {
+        if let Some(open) = self.scenarios.get_mut(&run.scenario) {
+            open.waiting = open.waiting.saturating_sub(1);
+            open.running += 1;
+        }
+    }
+
+    /// A run that had begun is done, and took so many seconds of its worker.
+    pub fn done(&mut self, run: &Ahead, took_s: f64) {
+        self.end(run);
+        self.behind_s += took_s;
+        self.seen_kinds.entry(run.kind.clone()).or_default().add(run.expected_s, took_s);
+        self.seen_scenarios.entry(run.scenario.clone()).or_default().add(run.expected_s, took_s);
+    }
+
+    /// A run that had begun was done by another campaign: its time is saved, and this will go on.
+    pub fn found(&mut self, run: &Ahead) {
+        let mean = self.mean_ratio();
+        self.behind_s += self.run_s(&run.scenario, &run.kind, run.expected_s, mean);
+        self.end(run);
+    }
+
+    /// A run that had begun came to nothing.
+    pub fn failed(&mut self, run: &Ahead) {
+        self.end(run);
+    }
+
+    fn end(&mut self, run: &Ahead) {
+        if let Some(open) = self.scenarios.get_mut(&run.scenario) {
+            open.running = open.running.saturating_sub(1);
+        }
+    }
+
+    /// Where the campaign is.
+    pub fn outlook(&self) -> Outlook {
+        let mut outlook = Outlook { behind_s: self.behind_s, ahead_s: 0.0 };
+        let mean = self.mean_ratio();
+        for (scenario, open) in &self.scenarios {
+            if open.waiting + open.running == 0 {
+                continue;
+            }
+            let run_s = self.run_s(scenario, &open.kind, open.expected_s, mean);
+            let half_s = 0.5 * run_s * open.running as f64;
+            outlook.behind_s += half_s;
+            outlook.ahead_s += half_s + run_s * open.waiting as f64;
+        }
+        outlook
+    }
+
+    /// What expectations were worth for the kinds of which runs are done, in the mean.
+    fn mean_ratio(&self) -> f64 {
+        let ratios = self.seen_kinds.values().filter_map(Seen::ratio);
+        let (n, sum) = ratios.fold((0.0, 0.0), |(n, sum), ratio| (n + 1.0, sum + ratio));
+        if n > 0.0 { sum / n } else { 1.0 }
+    }
+
+    /// Seconds of a run: what the same scenario took, or else what was expected times what that was
+    /// worth for runs of its kind, or for all kinds in the `mean`.
+    fn run_s(&self, scenario: &str, kind: &str, expected_s: f64, mean: f64) -> f64 {
+        if let Some(seen) = self.seen_scenarios.get(scenario) {
+            return seen.took_s / seen.runs;
+        }
+        let of_kind = self.seen_kinds.get(kind).and_then(Seen::ratio);
+        expected_s * of_kind.unwrap_or(mean)
+    }
+}
+
+/// Puts runs into the order in which they are to be done: first the shortest of each kind, from
+/// which the forecast learns, beginning with the kinds that most of the time goes to; then all
+/// others, the longest first, so that no worker ends up alone with a long one.
+pub fn order<T>(runs: &mut Vec<T>, ahead: impl Fn(&T) -> &Ahead) {
+    runs.sort_by(|a, b| ahead(b).expected_s.total_cmp(&ahead(a).expected_s));
+    // What a kind takes, and where its last run stands, which is its shortest.
+    let mut kinds: BTreeMap<String, (f64, usize)> = BTreeMap::new();
+    for (i, run) in runs.iter().enumerate() {
+        let Ahead { kind, expected_s, .. } = ahead(run);
+        let of = kinds.entry(kind.clone()).or_default();
+        *of = (of.0 + expected_s, i);
+    }
+    let mut firsts: Vec<(f64, usize)> = kinds.into_values().collect();
+    firsts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let place: BTreeMap<usize, usize> =
+        firsts.iter().enumerate().map(|(place, (_, i))| (*i, place)).collect();
+    let mut numbered: Vec<(usize, T)> = runs
+        .drain(..)
+        .enumerate()
+        .map(|(i, run)| (place.get(&i).copied().unwrap_or(usize::MAX), run))
+        .collect();
+    numbered.sort_by_key(|(place, _)| *place);
+    runs.extend(numbered.into_iter().map(|(_, run)| run));
+}
