@@ -183,9 +183,13 @@ pub enum CloseReason {
     /// `close` here, never confirmed by the peer.
     #[error("the peer never confirmed the close")]
     CloseTimeout,
-    /// The network said that the peer, or its protocol or port, cannot be reached.
+    /// The network said that the peer cannot be reached.
     #[error("the peer is unreachable")]
     Unreachable,
+    /// The peer's host said that nothing listens on the peer's port: before the connection was
+    /// open, or again and again since.
+    #[error("nothing listens on the peer's port any more")]
+    PortUnreachable,
 }
 
 impl CloseReason {

@@ -181,6 +181,9 @@ pub struct EndpointStats {
     pub stray_resets_sent: u64,
     /// Resets not sent because of the rate limit.
     pub stray_resets_limited: u64,
+    /// Answers that belong to no connection (Resets, Responses with an Init Cookie, Listen packets)
+    /// and were not sent, because 1024 others were waiting to leave.
+    pub answers_dropped: u64,
     /// Requests refused: service code not served here.
     pub bad_service: u64,
     /// Requests refused, or handshakes put off: backlog or connection table full.

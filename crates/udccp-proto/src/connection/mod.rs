@@ -33,6 +33,7 @@ mod timeouts;
 mod timers;
 mod timing;
 mod transmit;
+mod unreachable;
 
 use std::sync::Arc;
 
@@ -67,6 +68,7 @@ use seq::Sequence;
 pub use state::State;
 use timers::Timers;
 use timing::Timing;
+use unreachable::Refusals;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;
@@ -109,6 +111,8 @@ pub(crate) struct Connection {
     pmtu: Option<Box<Search>>,
     /// ICMP messages that nothing of ours explains.
     odd_reports: Option<OddReports>,
+    /// The peer's host says that nobody is there.
+    refusals: Option<Refusals>,
     /// Timeouts of congestion control that made us doubt the path's MTU.
     timeouts_seen: u64,
     state: State,
@@ -203,6 +207,7 @@ impl Connection {
             pmtu: None,
             timeouts_seen: 0,
             odd_reports: None,
+            refusals: None,
             state,
             seq,
             features,

@@ -111,7 +111,8 @@ impl Endpoint {
             if next.is_some() {
                 entry.listens_sent += 1;
                 let listen = listen_packet(entry);
-                self.strays.push_back(listen.finish(&mut self.arena));
+                let listen = listen.finish(&mut self.arena);
+                self.answer(listen);
                 self.stats.listens_sent += 1;
             }
             self.listeners.move_invitation(id, next);

@@ -104,6 +104,11 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
+    /// All listeners.
+    pub(super) fn ids(&self) -> Vec<ListenerId> {
+        self.by_id.keys().copied().collect()
+    }
+
     /// Adds a listener.
     pub(super) fn add(
         &mut self,

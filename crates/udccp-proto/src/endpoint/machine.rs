@@ -68,7 +68,7 @@ impl Endpoint {
     }
 
     fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        let any = match self.strays.pop_front() {
+        let any = match self.strays.pop() {
             None => self.poll_connections(now, out),
             stray => {
                 *out = stray;

@@ -2,6 +2,7 @@
 
 mod commands;
 mod cookie;
+mod ends;
 mod invite;
 mod last_words;
 mod listeners;
@@ -36,6 +37,7 @@ use listeners::Listeners;
 use numbers::Secrets;
 pub use path_report::PathReport;
 use slots::Slots;
+use stray::Strays;
 use table::Table;
 use timer_heap::TimerHeap;
 pub use tuple::FourTuple;
@@ -66,7 +68,7 @@ pub struct Endpoint {
     turn: u32,
     events: VecDeque<Event>,
     /// Answers to packets that belong to nobody.
-    strays: VecDeque<Datagram>,
+    strays: Strays,
     reset_limit: TokenBucket,
     last_words: LastWords,
     /// No packet leaves before then (RFC 4340 section 7.3).
@@ -95,7 +97,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             turn: 0,
             events: VecDeque::new(),
-            strays: VecDeque::new(),
+            strays: Strays::default(),
             reset_limit: TokenBucket::new(config.stray_resets_per_sec),
             last_words: LastWords::default(),
             quiet_until: config.quiet_until,
@@ -133,6 +135,13 @@ impl Endpoint {
     //= 6773-3.8-12
     fn is_full(&self) -> bool {
         self.table.connections() + self.table.timewaits() >= self.config.max_connections
+    }
+
+    /// An answer is to leave that belongs to no connection, unless too many wait already.
+    fn answer(&mut self, answer: Datagram) {
+        if !self.strays.push(answer) {
+            self.stats.answers_dropped += 1;
+        }
     }
 
     /// Takes a new connection in.

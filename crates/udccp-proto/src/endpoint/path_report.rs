@@ -12,9 +12,13 @@ use super::{Endpoint, FourTuple};
 pub enum PathReport {
     /// Packet too big: the path takes IP packets up to this many bytes.
     PathMtu(u16),
-    /// Host, protocol or port unreachable, or administratively prohibited. Ends a handshake;
-    /// an open connection goes on.
+    /// Network or host unreachable, or administratively prohibited. Ends a handshake; an open
+    /// connection goes on.
     Unreachable,
+    /// The peer's host itself says that no program takes packets of this UDP port, or of this
+    /// protocol. Ends a handshake. Ends an open connection when it comes three times in a row, each
+    /// time about a packet sent after the time before, with nothing valid from the peer in between.
+    PortUnreachable,
 }
 
 /// The fields of a quoted DCCP header that matter.
@@ -52,7 +56,10 @@ impl Endpoint {
         match (report, ours) {
             (PathReport::PathMtu(mtu), _) => connection.on_too_big(&mut ctx, mtu, ours),
             (PathReport::Unreachable, Some(_)) => connection.on_unreachable(&mut ctx),
-            (PathReport::Unreachable, None) => {}
+            (PathReport::PortUnreachable, Some(seq)) => {
+                connection.on_port_unreachable(&mut ctx, seq);
+            }
+            (PathReport::Unreachable | PathReport::PortUnreachable, None) => {}
         }
         self.make_ready(index);
     }

@@ -71,6 +71,11 @@ impl Slots {
         slot.is_some_and(|s| core::mem::replace(&mut s.is_ready, ready))
     }
 
+    /// All connections.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().filter_map(|slot| slot.connection.as_deref())
+    }
+
     /// Indices of all connections, ascending.
     pub(super) fn indices(&self) -> Vec<u32> {
         let used = self.slots.iter().enumerate().filter(|(_, s)| s.connection.is_some());

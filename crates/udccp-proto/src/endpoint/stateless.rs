@@ -46,7 +46,7 @@ impl Endpoint {
             return;
         };
         self.stats.cookies_sent += 1;
-        self.strays.push_back(answer);
+        self.answer(answer);
     }
 
     /// A packet of a client that we know nothing of: its Init Cookie may tell.

@@ -175,7 +175,8 @@ impl Endpoint {
         if !matches!(code, ResetCode::NoConnection | ResetCode::PacketError) {
             self.last_words.note(packet.tuple(), code, data);
         }
-        self.strays.push_back(stray::reset_for(packet, code, data, &mut self.arena));
+        let reset = stray::reset_for(packet, code, data, &mut self.arena);
+        self.answer(reset);
         Route::Nowhere
     }
 

@@ -1,12 +1,42 @@
 //! Answers to packets that belong to no connection (RFC 4340 section 8.3.1).
 
 use core::net::SocketAddr;
+use std::collections::VecDeque;
 
 use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, HeaderBytes, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, PseudoHeader, RawSeq, ResetCode, Seqno};
 
 use crate::connection::Received;
+
+/// Answers that wait at most. More come only in a flood, or while the network takes nothing; who
+/// gets none asks again.
+const MAX_WAITING: usize = 1024;
+
+/// Answers that wait to leave, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Strays(VecDeque<Datagram>);
+
+impl Strays {
+    /// Whether no answer waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes an answer; false where it found no room.
+    pub(super) fn push(&mut self, answer: Datagram) -> bool {
+        let has_room = self.0.len() < MAX_WAITING;
+        if has_room {
+            self.0.push_back(answer);
+        }
+        has_room
+    }
+
+    /// The answer that has waited longest.
+    pub(super) fn pop(&mut self) -> Option<Datagram> {
+        self.0.pop_front()
+    }
+}
 
 /// The Reset that answers `packet`: numbers are taken from it, since there are none of our own.
 pub(super) fn reset_for(

@@ -268,8 +268,9 @@ impl Story {
             9 => target.set_receive_backlog(u16::from(value) * 4),
             10 => {
                 let Some((d, _)) = self.last[end].clone() else { return };
-                let report = match value & 1 {
+                let report = match value & 3 {
                     0 => PathReport::Unreachable,
+                    2 => PathReport::PortUnreachable,
                     _ => PathReport::PathMtu(u16::from(value) * 8),
                 };
                 target.handle_path_report(now, d.src, d.dst, &d.header, report);
