@@ -137,7 +137,11 @@ impl AgentError {
                 | E::BindDenied { .. }
                 | E::AddressNotLocal { .. } => 7,
                 E::RawDenied => 10,
-                E::Refused { .. } | E::BadServiceCode { .. } | E::TooBusy { .. } => 6,
+                E::Refused { .. }
+                | E::BadServiceCode { .. }
+                | E::CcidNotOffered { .. }
+                | E::PortClosed { .. }
+                | E::TooBusy { .. } => 6,
                 E::Unreachable { .. } | E::NoAnswer { .. } => 5,
                 E::Lost(_) | E::Closed => 8,
                 E::Connect(_) | E::Config(_) => 4,

@@ -19,8 +19,11 @@ use crate::{
 ///
 /// Every method takes `&self`, so tasks may share a connection (in an `Arc`, or by
 /// [`Self::into_split`]). Messages keep their boundaries and are sent once: what the network loses
-/// stays lost, and [`Self::stats`] counts it. Dropping a connection closes it in order in the
-/// background; [`Self::close`] waits for the end.
+/// stays lost, and [`Self::stats`] counts it.
+///
+/// [`Self::close`] delivers what was accepted, waits for the end, and says how it went. Dropping a
+/// connection does the same in the background, and nobody hears how it went; the end of the process
+/// (the return of `main`, `std::process::exit`) waits for it within [`Options::close_linger`].
 #[derive(Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
@@ -241,6 +244,12 @@ impl Connection {
     /// Everything that can be said about the connection in numbers; `None` only after its end.
     pub fn stats(&self) -> Option<ConnectionStats> {
         self.inner.stats()
+    }
+
+    /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end
+    /// of connections that were dropped.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::of(self.inner.handle.clone())
     }
 
     /// The service code that client and server agreed on.

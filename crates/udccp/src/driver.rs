@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::Error;
 use crate::io::{Io, Receiver};
+use crate::process::Process;
 use crate::shared::{Running, Shared, Turn};
 
 /// Prepares the driver on the current runtime.
@@ -22,6 +23,7 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
     let socket = shared.io.socket().try_clone().map_err(io_error)?;
     // To wait on, a raw socket is as good as one of UDP.
     let socket = UdpSocket::from_std(socket.into()).map_err(io_error)?;
+    let socket = Watched { socket: Some(socket), process: Process::this() };
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
     shared.set_starter(move |shared| {
@@ -29,6 +31,21 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
         Ok(())
     });
     Ok(())
+}
+
+/// The runtime's handle of the socket. Where a forked child lets go of its copy of the runtime, the
+/// handle must not take the socket out of the poller, which is the parent's as well.
+struct Watched {
+    socket: Option<UdpSocket>,
+    process: Process,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.process.is_this() {
+            std::mem::forget(self.socket.take());
+        }
+    }
 }
 
 /// Rung by calls that leave work to the driver.
@@ -45,14 +62,16 @@ impl Wake for Bell {
     }
 }
 
-async fn drive(shared: Arc<Shared>, socket: UdpSocket, bell: Arc<Bell>) {
-    let _running = Running(&shared);
+async fn drive(shared: Arc<Shared>, watched: Watched, bell: Arc<Bell>) {
+    let running = Running(shared);
+    let shared = &running.0;
+    let Some(socket) = &watched.socket else { return };
     let mut rx = Receiver::new(&shared.io);
     let sleep = tokio::time::sleep(std::time::Duration::ZERO);
     tokio::pin!(sleep);
     let mut errors = false;
     loop {
-        let turn = shared.turn(&mut rx, |rx, io| read(&socket, rx, io), errors);
+        let turn = shared.turn(&mut rx, |rx, io| read(socket, rx, io), errors);
         if turn.finished {
             return;
         }
@@ -65,7 +84,7 @@ async fn drive(shared: Arc<Shared>, socket: UdpSocket, bell: Arc<Bell>) {
         if let Some(at) = turn.deadline {
             sleep.as_mut().reset(shared.clock.to_std(at).into());
         }
-        errors = wait(&socket, &bell, sleep.as_mut(), &turn).await;
+        errors = wait(socket, &bell, sleep.as_mut(), &turn).await;
     }
 }
 

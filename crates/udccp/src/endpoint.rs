@@ -30,12 +30,16 @@ impl Endpoint {
         Self::bind_with(addr, &EndpointOptions::default())
     }
 
+    pub(crate) fn of(handle: Handle) -> Self {
+        Self { handle }
+    }
+
     /// Binds with settings.
     ///
     /// # Errors
     /// As [`Self::bind`].
     pub fn bind_with(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::bind(addr, options)?);
+        let shared = Shared::bind(addr, options)?;
         let handle = Handle::new(Arc::clone(&shared));
         driver::prepare(&shared)?;
         Ok(Self { handle })
@@ -123,15 +127,33 @@ impl Endpoint {
         self.handle.endpoint_stats()
     }
 
-    /// Waits until no connection is left, closing ones included.
+    /// Waits until every connection is over: those that were dropped or closed have delivered what
+    /// they accepted, and the peer has confirmed the close. Call it before the runtime ends.
     pub async fn wait_idle(&self) {
         std::future::poll_fn(|cx| self.handle.poll_idle(cx)).await;
+    }
+
+    /// What waits for the socket to take it, and how often that happened.
+    pub fn io_stats(&self) -> IoStats {
+        self.handle.io_stats()
     }
 
     /// What the system grants this socket.
     pub fn io_info(&self) -> IoInfo {
         IoInfo::of(self.handle.shared())
     }
+}
+
+/// What a socket did not take at once, because its send buffer was full. What waits is bounded: at
+/// most 1 MiB of packets here (512 KiB over UDP), each connection's own send queue, and
+/// [`EndpointStats::answers_dropped`] counts answers to strangers that found no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IoStats {
+    /// Times that the socket took no more.
+    pub times_blocked: u64,
+    /// Bytes of packets that are ready and wait for the socket now.
+    pub waiting_bytes: usize,
 }
 
 /// What the system grants a socket.

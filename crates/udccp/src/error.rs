@@ -3,8 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use udccp_proto::ccid::experimental;
 use udccp_proto::{CloseReason, ConfigError, ConnectError, ListenError};
-use udccp_wire::{ResetCode, ServiceCode};
+use udccp_wire::{FeatureNumber, ResetCode, ServiceCode, option_kind};
 
 use crate::{Address, Outgoing};
 
@@ -70,14 +71,29 @@ pub enum Error {
         /// The service code that was asked for.
         service: ServiceCode,
     },
+    /// The server wants other congestion control than we asked for.
+    #[error("{peer} does not offer CCID {}", named(*ccid))]
+    CcidNotOffered {
+        /// The peer.
+        peer: Address,
+        /// The CCID that was asked for.
+        ccid: u8,
+    },
+    /// The peer's host answered that no program has this UDP port, or, over raw IP, that none takes
+    /// DCCP.
+    #[error("connection refused: nothing listens on {} at {}", peer.envelope(), peer.ip())]
+    PortClosed {
+        /// The peer.
+        peer: Address,
+    },
     /// The server takes no more connections now.
     #[error("{peer} is too busy for another connection")]
     TooBusy {
         /// The peer.
         peer: Address,
     },
-    /// The network reported that the peer's host or UDP port cannot be reached.
-    #[error("{peer} is unreachable: the network or the host rejects {}", peer.envelope())]
+    /// The network reported that the peer's host cannot be reached, or rejects such packets.
+    #[error("{peer} is unreachable: the network rejects {}", peer.envelope())]
     Unreachable {
         /// The peer.
         peer: Address,
@@ -108,6 +124,10 @@ pub enum Error {
     /// The connection ended out of order.
     #[error("connection lost: {0}")]
     Lost(CloseReason),
+    /// The process has forked since, and the socket is its parent's. Nothing is sent from here, and
+    /// the parent goes on.
+    #[error("this socket belongs to the process that opened it, and not to its forked child")]
+    Forked,
     /// The time allowed for the call is over; the connection lives on.
     #[error("timed out")]
     TimedOut,
@@ -140,11 +160,15 @@ impl Error {
             Self::Connect(_) | Self::Config(_) => "change the setting that the message names",
             Self::Refused { .. } => "check the port, and that the server runs",
             Self::BadServiceCode { .. } => "give both sides the same service code",
-            Self::TooBusy { .. } => "try again later, or raise the server's backlog",
-            Self::Unreachable { .. } => {
-                "check host and port, that the server runs and goes over UDP or raw IP as you do, \
-                 and the firewalls between"
+            Self::CcidNotOffered { .. } => {
+                "give both sides the same CCID (`Options::ccid`, --ccid), or leave it to the server"
             }
+            Self::PortClosed { .. } => {
+                "check host and port, that the server runs, and that it goes over UDP or raw IP as \
+                 you do"
+            }
+            Self::TooBusy { .. } => "try again later, or raise the server's backlog",
+            Self::Unreachable { .. } => "check the address, and the routes and firewalls between",
             Self::NoAnswer { .. } => {
                 "check the address; a firewall may drop UDP, or what is not UDP, without a word"
             }
@@ -152,14 +176,22 @@ impl Error {
             Self::Closed => "open a new connection to send more",
             Self::Unsent { .. } => "allow more time with close_linger, or wait for drained first",
             Self::Lost(_) => "open a new connection; the peer or the path between has failed",
+            Self::Forked => "open a socket of its own in the child, after the fork",
             Self::TimedOut => "wait longer, or look whether the peer still works",
             Self::Io { .. } => "see what the system says",
         }
     }
 
-    /// Whether the peer answered and said no.
+    /// Whether the peer, or its host, answered and said no.
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::BadServiceCode { .. } | Self::TooBusy { .. })
+        matches!(
+            self,
+            Self::Refused { .. }
+                | Self::BadServiceCode { .. }
+                | Self::CcidNotOffered { .. }
+                | Self::PortClosed { .. }
+                | Self::TooBusy { .. }
+        )
     }
 
     pub(crate) fn open(addr: SocketAddr, is_raw: bool, source: io::Error) -> Self {
@@ -183,14 +215,20 @@ impl Error {
     /// Why a handshake failed.
     pub(crate) fn handshake(reason: CloseReason, peer: Address, service: ServiceCode) -> Self {
         match reason {
-            CloseReason::PeerReset { code, .. } => match code {
-                ResetCode::ConnectionRefused | ResetCode::NoConnection => Self::Refused { peer },
-                ResetCode::BadServiceCode => Self::BadServiceCode { peer, service },
-                ResetCode::TooBusy => Self::TooBusy { peer },
+            CloseReason::PeerReset { code, data } => match (code, ccid_asked_for(data)) {
+                (ResetCode::MandatoryError | ResetCode::OptionError, Some(ccid)) => {
+                    Self::CcidNotOffered { peer, ccid }
+                }
+                (ResetCode::ConnectionRefused | ResetCode::NoConnection, _) => {
+                    Self::Refused { peer }
+                }
+                (ResetCode::BadServiceCode, _) => Self::BadServiceCode { peer, service },
+                (ResetCode::TooBusy, _) => Self::TooBusy { peer },
                 _ => Self::Lost(reason),
             },
             CloseReason::ConnectTimeout | CloseReason::HandshakeTimeout => Self::NoAnswer { peer },
             CloseReason::Unreachable => Self::Unreachable { peer },
+            CloseReason::PortUnreachable => Self::PortClosed { peer },
             other => Self::ended(other),
         }
     }
@@ -198,6 +236,25 @@ impl Error {
     /// Why an open connection ended.
     pub(crate) fn ended(reason: CloseReason) -> Self {
         if reason.is_orderly() { Self::Closed } else { Self::Lost(reason) }
+    }
+}
+
+/// The CCID that a Reset complains of, if that is what it does: its data are the type and the first
+/// bytes of the option that the peer could not obey (RFC 4340 section 5.6).
+fn ccid_asked_for(data: [u8; 3]) -> Option<u8> {
+    const CCID: u8 = FeatureNumber::CCID.0;
+    match data {
+        [option_kind::CHANGE_L | option_kind::CHANGE_R, CCID, ccid] => Some(ccid),
+        _ => None,
+    }
+}
+
+/// A CCID with the name that programs know it by.
+fn named(ccid: u8) -> String {
+    match ccid {
+        experimental::CUBIC => format!("{ccid} (cubic)"),
+        experimental::BBR => format!("{ccid} (bbr)"),
+        _ => ccid.to_string(),
     }
 }
 
@@ -222,9 +279,12 @@ impl From<Error> for io::Error {
             Error::BindDenied { .. } | Error::RawDenied => Kind::PermissionDenied,
             Error::AddressNotLocal { .. } => Kind::AddrNotAvailable,
             Error::NoService | Error::Connect(_) | Error::Config(_) => Kind::InvalidInput,
-            Error::Refused { .. } | Error::BadServiceCode { .. } | Error::TooBusy { .. } => {
-                Kind::ConnectionRefused
-            }
+            Error::Refused { .. }
+            | Error::BadServiceCode { .. }
+            | Error::CcidNotOffered { .. }
+            | Error::PortClosed { .. }
+            | Error::TooBusy { .. } => Kind::ConnectionRefused,
+            Error::Forked => Kind::Unsupported,
             Error::Unreachable { .. } => Kind::HostUnreachable,
             Error::NoAnswer { .. } | Error::TimedOut | Error::Unsent { .. } => Kind::TimedOut,
             Error::MessageTooLarge { .. } => Kind::InvalidInput,
@@ -274,5 +334,20 @@ mod tests {
         assert!(text(ResetCode::BadServiceCode).contains("SC:test"));
         assert!(text(ResetCode::ConnectionRefused).contains("DCCP port 5004"));
         assert!(text(ResetCode::TooBusy).contains("192.0.2.1:5004"));
+    }
+
+    #[test]
+    fn a_reset_about_the_ccid_names_it_and_others_do_not() {
+        let peer: Address = "192.0.2.1:5004".parse().unwrap();
+        let service: ServiceCode = "SC:test".parse().unwrap();
+        let text = |data| {
+            let reason = CloseReason::PeerReset { code: ResetCode::MandatoryError, data };
+            Error::handshake(reason, peer, service).to_string()
+        };
+        assert_eq!(text([32, 1, 250]), "192.0.2.1:5004 does not offer CCID 250 (bbr)");
+        assert_eq!(text([34, 1, 3]), "192.0.2.1:5004 does not offer CCID 3");
+        // The feature Sequence Window, and an option that is not a feature's.
+        assert!(text([32, 3, 250]).contains("reset by the peer"));
+        assert!(text([41, 1, 250]).contains("reset by the peer"));
     }
 }

@@ -35,7 +35,7 @@
 //! One port number names both the UDP port and the DCCP port unless they are told apart; see
 //! [`Address`], which can name a service over raw IP, too: a connection to it goes without UDP.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod address;
 pub mod blocking;
@@ -48,13 +48,14 @@ mod listener;
 mod message;
 mod notice;
 mod options;
+mod process;
 pub mod sdp;
 mod shared;
 mod stun;
 
 pub use address::{Address, AddressError, DCCP_UDP_PORT};
 pub use connection::{Connection, RecvHalf, SendHalf};
-pub use endpoint::{Endpoint, IoInfo};
+pub use endpoint::{Endpoint, IoInfo, IoStats};
 pub use error::{Error, TryRecvError, TrySendError};
 pub use io::{kernel_has_dccp, probe_ecn};
 pub use listener::Listener;

@@ -60,6 +60,12 @@ impl Listener {
         self.handle.local_addr()
     }
 
+    /// The endpoint below: to see what it counts, to connect from the same port, or to wait until
+    /// every connection is over.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::of(self.handle.handle.clone())
+    }
+
     /// The DCCP port.
     pub fn port(&self) -> u16 {
         self.handle.port

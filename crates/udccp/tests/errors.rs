@@ -5,8 +5,12 @@ mod common;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{SERVICE, listener, localhost, number_of, numbered, pair, run};
-use udccp::{Address, CloseReason, Connection, Endpoint, Error, Listener, Options, ServiceCode};
+use common::{Relay, SERVICE, listener, localhost, number_of, numbered, pair, run};
+use udccp::ccid::CcidRegistry;
+use udccp::{
+    Address, CloseReason, Connection, Endpoint, EndpointOptions, Error, Listener, Options,
+    ServiceCode,
+};
 
 /// Fails fast: two Requests, 200 ms apart.
 fn impatient() -> Options {
@@ -40,15 +44,31 @@ fn a_port_without_listener_is_refused() {
 }
 
 #[test]
-fn a_closed_udp_port_is_unreachable_at_once() {
+fn a_closed_udp_port_is_refused_at_once() {
     run(async {
         for v6 in [false, true] {
             let closed = UdpSocket::bind(localhost(v6)).unwrap().local_addr().unwrap();
-            let began = tokio::time::Instant::now();
-            let e = Connection::connect(closed, SERVICE).await.unwrap_err();
-            assert!(matches!(e, Error::Unreachable { .. }), "{e}");
-            assert!(began.elapsed() < Duration::from_millis(500), "the ICMP message is heard");
+            // A single Request: who does not hear the ICMP message gets no answer.
+            let once = impatient().request_retries(0);
+            let e = Connection::connect_with(closed, SERVICE, &once).await.unwrap_err();
+            assert!(matches!(e, Error::PortClosed { .. }) && e.is_refusal(), "{e}");
+            assert!(e.to_string().contains(&format!("UDP port {}", closed.port())), "{e}");
+            let e = std::io::Error::from(e);
+            assert_eq!(e.kind(), std::io::ErrorKind::ConnectionRefused);
         }
+    });
+}
+
+#[test]
+fn a_ccid_that_the_server_does_not_offer_is_named() {
+    run(async {
+        let listener = listener(&Options::default());
+        let experiments = EndpointOptions::new().ccids(CcidRegistry::with_experiments());
+        let endpoint = Endpoint::bind_with(localhost(false), &experiments).unwrap();
+        let options = Options::default().ccid(250);
+        let e = endpoint.connect(listener.local_addr(), SERVICE, &options).await.unwrap_err();
+        assert!(matches!(e, Error::CcidNotOffered { ccid: 250, .. }) && e.is_refusal(), "{e}");
+        assert_eq!(std::io::Error::from(e).kind(), std::io::ErrorKind::ConnectionRefused);
     });
 }
 
@@ -112,22 +132,79 @@ fn a_full_backlog_is_too_busy() {
 
 #[test]
 fn closing_towards_a_peer_that_is_gone_ends_with_a_reason() {
-    let options = impatient().close_retries(1);
+    run(async {
+        let listener = listener(&impatient());
+        let path = Relay::to(listener.local_addr()).await;
+        let options = impatient().close_retries(1);
+        let peer = Address { udp: path.addr(), port: listener.port() };
+        let client = Connection::connect_with(peer, SERVICE, &options).await.unwrap();
+        let server = listener.accept().await.unwrap();
+        path.cut();
+        let e = client.close().await.unwrap_err();
+        assert!(matches!(e, Error::Lost(CloseReason::CloseTimeout)), "{e}");
+        drop(server);
+    });
+}
+
+#[test]
+fn the_end_of_a_runtime_delivers_what_was_accepted_and_tells_the_peer() {
     let (tell, hear) = std::sync::mpsc::channel();
     let server = std::thread::Builder::new().spawn(move || {
         run(async {
-            let listener = listener(&impatient());
+            let listener = listener(&Options::default());
             tell.send(listener.local_addr()).unwrap();
-            listener.accept().await.unwrap();
-            // The runtime ends here, and with it everything that could answer.
-        });
+            let connection = listener.accept().await.unwrap();
+            let mut got = 0;
+            while connection.recv().await.unwrap().is_some() {
+                got += 1;
+            }
+            got
+        })
     });
     let peer = hear.recv().unwrap();
+    let client = run(async {
+        let client = Connection::connect(peer, SERVICE).await.unwrap();
+        for n in 0..100 {
+            client.send(numbered(n, 1000)).await.unwrap();
+        }
+        client
+        // The runtime ends here, with a window of three packets in the network.
+    });
+    assert_eq!(server.unwrap().join().unwrap(), 100);
+    assert!(matches!(run(client.recv()), Err(Error::Io { .. })), "nobody closed it");
+}
+
+#[test]
+fn the_endpoint_of_a_plain_connect_waits_for_what_was_dropped() {
     run(async {
-        let client = Connection::connect_with(peer, SERVICE, &options).await.unwrap();
-        server.unwrap().join().unwrap();
-        let e = client.close().await.unwrap_err();
-        assert!(matches!(e, Error::Lost(CloseReason::CloseTimeout)), "{e}");
+        let listener = listener(&Options::default());
+        let client = Connection::connect(listener.local_addr(), SERVICE).await.unwrap();
+        let server = listener.accept().await.unwrap();
+        for n in 0..100 {
+            client.send(numbered(n, 1000)).await.unwrap();
+        }
+        let endpoint = client.endpoint();
+        drop(client);
+        endpoint.wait_idle().await;
+        // What the peer has confirmed, it has got.
+        for n in 0..100 {
+            assert_eq!(number_of(&server.recv().await.unwrap().unwrap()), n);
+        }
+        assert_eq!(server.recv().await.unwrap(), None);
+        drop(server);
+        listener.endpoint().wait_idle().await;
+    });
+}
+
+#[test]
+fn a_closed_connection_that_is_kept_is_idle() {
+    run(async {
+        let (client, server) = pair(&Options::default(), &Options::default()).await;
+        client.close().await.unwrap();
+        server.closed().await.unwrap();
+        // Both handles live, and the client's end is in TIMEWAIT for four minutes.
+        client.endpoint().wait_idle().await;
+        server.endpoint().wait_idle().await;
     });
 }
 

@@ -151,7 +151,7 @@ fn a_host_without_dccp_says_so_unless_a_raw_socket_is_open() {
     let net = Network::new();
     for (v6, server) in [(false, "10.2.0.1"), (true, "fd02::1")] {
         let e = net.client.on(move || connect(server, PORT, &impatient()).unwrap_err());
-        assert!(matches!(e, Error::Unreachable { .. }), "{e}");
+        assert!(matches!(e, Error::PortClosed { .. }), "{e}");
         // It only connects, so it does not answer; but the kernel is quiet now.
         let open = net.server.on(move || endpoint(v6));
         let e = net.client.on(move || connect(server, PORT, &impatient()).unwrap_err());
@@ -285,7 +285,7 @@ fn an_address_over_udp_and_one_over_raw_ip_do_not_meet() {
     let listener = endpoint(false).listen(PORT, [SERVICE], &Options::default()).unwrap();
     // The same number as a UDP port is something else.
     let e = Connection::connect((ip("127.0.0.1"), listener.port()), SERVICE).unwrap_err();
-    assert!(matches!(e, Error::Unreachable { .. }), "{e}");
+    assert!(matches!(e, Error::PortClosed { .. }), "{e}");
     let mut over_udp = peer;
     over_udp.udp.set_port(PORT);
     endpoint(false).connect(over_udp, SERVICE, &Options::default(), LIMIT).expect("no UDP here");

@@ -20,7 +20,8 @@ use crate::{
 /// A DCCP connection whose calls block; see [`crate::Connection`].
 ///
 /// Clones are handles of the same connection, for threads that send and threads that receive.
-/// Each handle has its own timeouts. The connection closes when the last one is dropped.
+/// Each handle has its own timeouts. When the last one is dropped, the connection closes in order
+/// in the background, as [`crate::Connection`] does; [`Self::close`] says how it went.
 #[derive(Clone, Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
@@ -210,6 +211,12 @@ impl Connection {
     /// Everything that can be said about the connection in numbers; `None` only after its end.
     pub fn stats(&self) -> Option<ConnectionStats> {
         self.inner.stats()
+    }
+
+    /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end
+    /// of connections that were dropped.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::of(self.inner.handle.clone())
     }
 
     /// The service code that client and server agreed on.

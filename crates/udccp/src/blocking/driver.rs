@@ -22,7 +22,7 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     shared.set_starter(move |shared| {
         let theirs = Arc::clone(shared);
         let thread = std::thread::Builder::new().name("udccp".into());
-        thread.spawn(move || drive(&theirs, &ear)).map_err(io_error)?;
+        thread.spawn(move || drive(theirs, &ear)).map_err(io_error)?;
         Ok(())
     });
     Ok(())
@@ -42,8 +42,9 @@ impl Wake for Bell {
     }
 }
 
-fn drive(shared: &Shared, ear: &UnixStream) {
-    let _running = Running(shared);
+fn drive(shared: Arc<Shared>, ear: &UnixStream) {
+    let running = Running(shared);
+    let shared = &running.0;
     let mut rx = Receiver::new(&shared.io);
     let mut errors = false;
     loop {

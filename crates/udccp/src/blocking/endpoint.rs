@@ -11,7 +11,7 @@ use udccp_wire::ServiceCode;
 use super::park::wait;
 use super::{Connection, driver};
 use crate::shared::{Handle, ListenHandle, Shared};
-use crate::{Address, EndpointOptions, Error, IoInfo, Options};
+use crate::{Address, EndpointOptions, Error, IoInfo, IoStats, Options};
 
 /// A UDP or raw socket that carries any number of DCCP connections; see [`crate::Endpoint`].
 #[derive(Clone, Debug)]
@@ -28,12 +28,16 @@ impl Endpoint {
         Self::bind_with(addr, &EndpointOptions::default())
     }
 
+    pub(super) fn of(handle: Handle) -> Self {
+        Self { handle }
+    }
+
     /// Binds with settings.
     ///
     /// # Errors
     /// As [`Self::bind`].
     pub fn bind_with(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::bind(addr, options)?);
+        let shared = Shared::bind(addr, options)?;
         let handle = Handle::new(Arc::clone(&shared));
         driver::prepare(&shared)?;
         Ok(Self { handle })
@@ -116,12 +120,18 @@ impl Endpoint {
         self.handle.endpoint_stats()
     }
 
-    /// Waits until no connection is left, for at most `timeout` if given.
+    /// Waits until every connection is over, for at most `timeout` if given; see
+    /// [`crate::Endpoint::wait_idle`].
     ///
     /// # Errors
     /// [`Error::TimedOut`].
     pub fn wait_idle(&self, timeout: Option<Duration>) -> Result<(), Error> {
         wait(timeout, |cx| self.handle.poll_idle(cx).map(Ok))
+    }
+
+    /// What waits for the socket to take it; see [`crate::Endpoint::io_stats`].
+    pub fn io_stats(&self) -> IoStats {
+        self.handle.io_stats()
     }
 
     /// What the system grants this socket.
@@ -189,6 +199,11 @@ impl Listener {
     /// The bound UDP address; over raw IP, the IP address with the DCCP port.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.local_addr()
+    }
+
+    /// The endpoint below.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::of(self.handle.handle.clone())
     }
 
     /// The DCCP port.

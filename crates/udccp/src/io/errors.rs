@@ -2,6 +2,8 @@
 //= 6773-3.6-1
 
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Io;
 
@@ -16,8 +18,19 @@ pub(crate) struct Report {
     pub(crate) remote: SocketAddr,
     /// The beginning of its DCCP packet, as the message quotes it.
     pub(crate) quoted: Vec<u8>,
-    /// The MTU of the path, where the packet was too big; otherwise it could not be delivered.
-    pub(crate) mtu: Option<u16>,
+    /// What became of it.
+    pub(crate) said: Said,
+}
+
+/// What the network says of a packet that did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It was too big; the path takes IP packets of this many bytes.
+    TooBig(u16),
+    /// The host that it was for has nothing on this port, or knows no such protocol.
+    PortClosed,
+    /// It could not be delivered for another reason, or somebody else says so.
+    Unreachable,
 }
 
 impl Io {
@@ -41,18 +54,24 @@ impl Io {
                     recvmsg::<SockaddrStorage>(fd, &mut slices, Some(&mut space), flags).ok()?;
                 let error = entry.cmsgs().ok().and_then(|mut all| {
                     all.find_map(|c| match c {
-                        ControlMessageOwned::Ipv4RecvErr(e, _)
-                        | ControlMessageOwned::Ipv6RecvErr(e, _) => Some(e),
+                        ControlMessageOwned::Ipv4RecvErr(e, by) => Some((
+                            e,
+                            by.map(|a| Ipv4Addr::from(a.sin_addr.s_addr.to_ne_bytes()).into()),
+                        )),
+                        ControlMessageOwned::Ipv6RecvErr(e, by) => {
+                            Some((e, by.map(|a| Ipv6Addr::from(a.sin6_addr.s6_addr).into())))
+                        }
                         _ => None,
                     })
                 });
                 (entry.bytes, entry.address.as_ref().and_then(to_std), error)
             };
             quoted.truncate(bytes);
-            if let (Some(remote), Some(error)) = (remote, error)
-                && let Some(mtu) = verdict(&error)
-            {
-                return Some(Report { remote: super::canonical(remote), quoted, mtu });
+            let (Some(remote), Some((error, by))) = (remote, error) else { continue };
+            let remote = super::canonical(remote);
+            let by_host = by.is_none_or(|by: IpAddr| by.to_canonical() == remote.ip());
+            if let Some(said) = verdict(&error, by_host) {
+                return Some(Report { remote, quoted, said });
             }
         }
         None
@@ -71,24 +90,26 @@ fn to_std(addr: &nix::sys::socket::SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| addr.as_sockaddr_in6().map(|a| SocketAddr::from((a.ip(), a.port()))))
 }
 
-/// What an entry of the error queue means: `None` nothing for us, `Some(None)` that the packet
-/// cannot get there, `Some(Some(mtu))` that it was too big.
+/// What an entry of the error queue means; `None`: nothing for us. `by_host`: the host that the
+/// packet was for says it, and not somebody on the way.
 #[cfg(target_os = "linux")]
-fn verdict(e: &nix::libc::sock_extended_err) -> Option<Option<u16>> {
+fn verdict(e: &nix::libc::sock_extended_err, by_host: bool) -> Option<Said> {
     const LOCAL: u8 = nix::libc::SO_EE_ORIGIN_LOCAL;
     const ICMP: u8 = nix::libc::SO_EE_ORIGIN_ICMP;
     const ICMP6: u8 = nix::libc::SO_EE_ORIGIN_ICMP6;
-    let mtu = || u16::try_from(e.ee_info).ok().map(Some);
+    let mtu = || u16::try_from(e.ee_info).ok().map(Said::TooBig);
     match (e.ee_origin, e.ee_type, e.ee_code) {
         // RFC 792 destination unreachable, code 4: fragmentation needed (RFC 1191).
         (ICMP, 3, 4) => mtu(),
         // RFC 4443 packet too big.
         (ICMP6, 2, _) => mtu(),
         (LOCAL, ..) if e.ee_errno == nix::libc::EMSGSIZE as u32 => mtu(),
+        // RFC 792 and RFC 4443: protocol or port unreachable, unrecognized Next Header.
+        (ICMP, 3, 2 | 3) | (ICMP6, 1, 4) | (ICMP6, 4, 1) if by_host => Some(Said::PortClosed),
         // Not reachable, or not in as many hops as the packet was given.
-        (ICMP, 3, _) | (ICMP6, 1, _) | (ICMP, 11, 0) | (ICMP6, 3, 0) => Some(None),
-        // RFC 4443 unrecognized Next Header: over IPv6, the host does not know the protocol.
-        (ICMP6, 4, 1) => Some(None),
+        (ICMP, 3, _) | (ICMP6, 1, _) | (ICMP, 11, 0) | (ICMP6, 3, 0) | (ICMP6, 4, 1) => {
+            Some(Said::Unreachable)
+        }
         _ => None,
     }
 }
@@ -132,7 +153,7 @@ mod tests {
         let report = io.take_report().expect("the kernel queued the ICMP message");
         assert_eq!(report.remote, closed);
         assert_eq!(report.quoted, (1..=12).collect::<Vec<u8>>());
-        assert_eq!(report.mtu, None);
+        assert_eq!(report.said, Said::PortClosed);
         assert_eq!(io.take_report(), None);
     }
 }

@@ -19,7 +19,7 @@ use crate::{EndpointOptions, Error};
 
 pub(crate) use claims::Claims;
 pub use claims::kernel_has_dccp;
-pub(crate) use errors::Report;
+pub(crate) use errors::{Report, Said};
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
 
@@ -50,6 +50,9 @@ pub(crate) struct Io {
     offload: bool,
     /// Firewall mark of what is sent.
     mark: Option<u32>,
+    /// Takes nothing, as with a full send buffer.
+    #[cfg(test)]
+    pub(crate) is_stuck: std::sync::atomic::AtomicBool,
 }
 
 /// How packets to an address leave.
@@ -106,7 +109,17 @@ impl Io {
             stop_merging(&socket);
         }
         let (offload, mark) = (options.offload, options.mark);
-        let io = Self { socket, state, carrier, local, recv_buffer_bytes, offload, mark };
+        let io = Self {
+            socket,
+            state,
+            carrier,
+            local,
+            recv_buffer_bytes,
+            offload,
+            mark,
+            #[cfg(test)]
+            is_stuck: false.into(),
+        };
         io.set_ttl(options.ttl)?;
         set_mark(&io.socket, mark)?;
         Ok(io)

@@ -87,6 +87,11 @@ impl Transmitter {
         self.live == 0
     }
 
+    /// Bytes that are gathered and not written yet.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.batches[..self.live].iter().map(Batch::waiting_bytes).sum()
+    }
+
     /// Takes a datagram, or gives it back: then [`Self::flush`] comes first.
     pub(crate) fn push(&mut self, datagram: Datagram, max_segments: usize) -> Option<Datagram> {
         let fragmentable = self.fragmentable.is_some_and(|is| is(&datagram));
@@ -201,6 +206,11 @@ impl Batch {
         self.ends.push(self.bytes.len());
     }
 
+    fn waiting_bytes(&self) -> usize {
+        let packets = self.sent_packets.checked_sub(1).map_or(0, |n| self.ends[n]);
+        self.bytes.len() - self.sent.max(packets)
+    }
+
     /// Leaves out the packet that was refused; whether more of a train is left.
     fn skip_packet(&mut self, is_train: bool) -> bool {
         self.sent_packets += 1;
@@ -270,6 +280,10 @@ impl Batch {
     }
 
     fn write_once(&self, io: &Io, from: usize, to: usize) -> io::Result<()> {
+        #[cfg(test)]
+        if io.is_stuck.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let bound_to_wildcard = io.local.ip().is_unspecified();
         let transmit = Transmit {
             destination: io.in_family(self.dst),

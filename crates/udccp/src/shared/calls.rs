@@ -14,7 +14,7 @@ use super::core::Core;
 use super::handle::{ConnHandle, Handle, ListenHandle};
 use super::waiters::{Conn, Waiters};
 use crate::io::{Io, KERNEL_OVERHEAD_BYTES};
-use crate::{Address, Error, Incoming, Notice, Options, Outgoing};
+use crate::{Address, Error, Incoming, IoStats, Notice, Options, Outgoing};
 
 impl Handle {
     /// Starts a connection; its outcome is awaited with `poll_connected`.
@@ -25,12 +25,14 @@ impl Handle {
         options: &Options,
     ) -> Result<ConnHandle, Error> {
         let shared = self.shared();
+        shared.check_process()?;
         let peer = shared.peer(peer)?;
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_system(&mut config, &shared.io);
         //= 4340-14.1-2
         config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
+        shared.note_linger(config.close_linger);
         let data = Payload::Bytes(options.request_data.clone());
         let mut options = proto::ConnectOptions {
             local: route.source,
@@ -48,7 +50,7 @@ impl Handle {
             core.flush(io, now);
             let tuple = core.endpoint.tuple(id);
             tuple.map(|t| (id, t)).ok_or(Error::Unreachable { peer })
-        })?;
+        })??;
         let conn = ConnHandle { handle: self.clone(), id, tuple, service };
         self.start()?;
         Ok(conn)
@@ -64,6 +66,7 @@ impl Handle {
         let mut connection = options.config.clone();
         fit_to_system(&mut connection, &self.shared().io);
         let path_mtu = connection.path_mtu;
+        self.shared().note_linger(connection.close_linger);
         let config = ListenConfig {
             services,
             backlog: options.backlog,
@@ -76,32 +79,37 @@ impl Handle {
             let id = core.endpoint.listen(None, port, config)?;
             core.listeners.insert(id, Waiters::default());
             Ok::<_, Error>((id, port))
-        })?;
+        })??;
         let listener = ListenHandle { handle: self.clone(), id, port, path_mtu };
         self.start()?;
         Ok(listener)
     }
 
     pub(crate) fn endpoint_stats(&self) -> EndpointStats {
-        self.shared().with(|core, _, _| core.endpoint.endpoint_stats())
+        self.shared().with(|core, _, _| core.endpoint.endpoint_stats()).unwrap_or_default()
     }
 
     /// Waits until no connection is left.
     pub(crate) fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.shared().with(|core, _, _| {
-            if core.driver.stopped || core.endpoint.endpoint_stats().connections == 0 {
+        let idle = self.shared().with(|core, _, _| {
+            if core.driver.stopped || core.is_idle() {
                 return Poll::Ready(());
             }
             core.idlers.add(cx.waker());
             Poll::Pending
-        })
+        });
+        idle.unwrap_or(Poll::Ready(()))
+    }
+
+    pub(crate) fn io_stats(&self) -> IoStats {
+        self.shared().with(|core, _, _| core.io_stats()).unwrap_or_default()
     }
 }
 
 impl ListenHandle {
     /// The next connection whose handshake is done.
     pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<ConnHandle, Error>> {
-        let accepted = self.handle.shared().with(|core, _, _| {
+        let accepted = self.handle.shared().poll_with(|core, _, _| {
             while let Some(id) = core.endpoint.accept(self.id) {
                 let conn = core.conns.entry(id).or_default();
                 conn.connected = true;
@@ -133,13 +141,14 @@ impl ConnHandle {
     fn fit_to_route(&self, path_mtu: u16) {
         let route = self.shared().io.route_to(self.tuple.remote);
         if let Some(mtu) = route.ok().and_then(|r| r.mtu).filter(|&mtu| mtu < path_mtu) {
-            self.shared().with(|core, _, now| core.endpoint.set_path_mtu(now, self.id, mtu));
+            let shared = self.shared();
+            let _ = shared.with(|core, _, now| core.endpoint.set_path_mtu(now, self.id, mtu));
         }
     }
 
     /// Waits for the end of the handshake.
     pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, _, _| {
+        self.shared().poll_with(|core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(&self.id) else {
                 return Poll::Ready(Err(Error::Closed));
@@ -165,7 +174,7 @@ impl ConnHandle {
         cx: &mut Context<'_>,
         slot: &mut Option<Outgoing>,
     ) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, io, now| {
+        self.shared().poll_with(|core, io, now| {
             while let Some(message) = slot.take() {
                 match self.offer(core, io, now, message) {
                     Ok(()) => core.flush_burst(io, now),
@@ -188,7 +197,7 @@ impl ConnHandle {
         slot: &mut Option<Outgoing>,
         messages: &mut dyn Iterator<Item = Outgoing>,
     ) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, io, now| {
+        self.shared().poll_with(|core, io, now| {
             let result = loop {
                 let Some(message) = slot.take().or_else(|| messages.next()) else {
                     break Poll::Ready(Ok(()));
@@ -209,14 +218,15 @@ impl ConnHandle {
 
     /// Queues one message, or says at once why not.
     pub(crate) fn try_send(&self, message: Outgoing) -> Result<(), crate::TrySendError> {
-        self.shared().with(|core, io, now| match self.offer(core, io, now, message) {
+        let sent = self.shared().with(|core, io, now| match self.offer(core, io, now, message) {
             Ok(()) => {
                 core.flush_burst(io, now);
                 Ok(())
             }
             Err(Refused::Full(message)) => Err(crate::TrySendError::Full(message)),
             Err(Refused::Never(e)) => Err(crate::TrySendError::Failed(e)),
-        })
+        });
+        sent?
     }
 
     fn offer(
@@ -258,7 +268,7 @@ impl ConnHandle {
 
     /// Waits until the send queue has room.
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, _, _| {
+        self.shared().poll_with(|core, _, _| {
             if core.endpoint.is_writable(self.id) {
                 return Poll::Ready(Ok(()));
             }
@@ -271,7 +281,7 @@ impl ConnHandle {
 
     /// Waits until there is something to read, or the end.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, _, _| {
+        self.shared().poll_with(|core, _, _| {
             if core.endpoint.is_readable(self.id) {
                 return Poll::Ready(Ok(()));
             }
@@ -289,7 +299,7 @@ impl ConnHandle {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Incoming>, Error>> {
-        self.shared().with(|core, io, now| match core.endpoint.recv_noted(now, self.id) {
+        self.shared().poll_with(|core, io, now| match core.endpoint.recv_noted(now, self.id) {
             Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
                 core.flush(io, now);
@@ -297,7 +307,7 @@ impl ConnHandle {
                 Poll::Ready(Ok(Some(Incoming { data, is_corrupt })))
             }
             Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
-            Err(e) => Poll::Ready(end_of_reading(e).map(|_| None)),
+            Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
         })
     }
 
@@ -308,7 +318,7 @@ impl ConnHandle {
         into: &mut Vec<Bytes>,
         max: usize,
     ) -> Poll<Result<usize, Error>> {
-        self.shared().with(|core, io, now| {
+        self.shared().poll_with(|core, io, now| {
             let mut count = 0;
             let ended = loop {
                 if count == max {
@@ -328,7 +338,7 @@ impl ConnHandle {
                 return Poll::Ready(Ok(count));
             }
             match ended {
-                Some(e) => Poll::Ready(end_of_reading(e).map(|_| 0)),
+                Some(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| 0)),
                 None => self.wait_to_read(core, cx).map_ok(|()| 0),
             }
         })
@@ -336,17 +346,18 @@ impl ConnHandle {
 
     /// The next message, or at once why there is none.
     pub(crate) fn try_recv(&self) -> Result<Bytes, crate::TryRecvError> {
-        self.shared().with(|core, io, now| match core.endpoint.recv(now, self.id) {
+        let received = self.shared().with(|core, io, now| match core.endpoint.recv(now, self.id) {
             Ok(Some(payload)) => {
                 core.flush(io, now);
                 Ok(into_bytes(payload))
             }
             Ok(None) => Err(crate::TryRecvError::Empty),
-            Err(e) => match end_of_reading(e) {
-                Ok(_) => Err(crate::TryRecvError::Ended(Error::Closed)),
-                Err(e) => Err(crate::TryRecvError::Ended(e)),
-            },
-        })
+            Err(e) => {
+                let end = self.end_of_reading(core, e).err().unwrap_or(Error::Closed);
+                Err(crate::TryRecvError::Ended(end))
+            }
+        });
+        received?
     }
 
     fn wait_to_read(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
@@ -376,7 +387,7 @@ impl ConnHandle {
 
     /// Waits until everything that was queued is accounted for.
     pub(crate) fn poll_drained(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, _, _| {
+        self.shared().poll_with(|core, _, _| {
             if core.is_drained(self.id) {
                 return Poll::Ready(Ok(()));
             }
@@ -390,7 +401,7 @@ impl ConnHandle {
 
     /// Reads no more.
     pub(crate) fn shutdown_read(&self) {
-        self.shared().with(|core, _, now| {
+        let _ = self.shared().with(|core, _, now| {
             core.endpoint.stop_listening(now, self.id);
             if let Some(conn) = core.conns.get_mut(&self.id) {
                 conn.readers.move_to(&mut core.wake);
@@ -400,12 +411,12 @@ impl ConnHandle {
 
     /// The application can hardly keep up, or can again.
     pub(crate) fn set_slow(&self, is_slow: bool) {
-        self.shared().with(|core, _, now| core.endpoint.set_slow(now, self.id, is_slow));
+        let _ = self.shared().with(|core, _, now| core.endpoint.set_slow(now, self.id, is_slow));
     }
 
     /// The path is another one now.
     pub(crate) fn path_changed(&self) {
-        self.shared().with(|core, io, now| {
+        let _ = self.shared().with(|core, io, now| {
             core.endpoint.path_changed(now, self.id);
             core.flush(io, now);
         });
@@ -413,12 +424,14 @@ impl ConnHandle {
 
     /// What the peer's Reset said in words.
     pub(crate) fn reset_text(&self) -> Option<String> {
-        self.shared().with(|core, _, _| core.endpoint.reset_text(self.id).map(str::to_owned))
+        let shared = self.shared();
+        let text = shared.with(|core, _, _| core.endpoint.reset_text(self.id).map(str::to_owned));
+        text.ok().flatten()
     }
 
     /// The next thing that happened to the connection; `None` at its end.
     pub(crate) fn poll_notice(&self, cx: &mut Context<'_>) -> Poll<Option<Notice>> {
-        self.shared().with(|core, _, _| {
+        let notice = self.shared().with(|core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(&self.id) else { return Poll::Ready(None) };
             if let Some(notice) = conn.notices.pop_front() {
@@ -429,12 +442,13 @@ impl ConnHandle {
             }
             conn.others.add(cx.waker());
             Poll::Pending
-        })
+        });
+        notice.unwrap_or(Poll::Ready(None))
     }
 
     /// Waits until the send queue is empty.
     pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, io, now| {
+        self.shared().poll_with(|core, io, now| {
             // The rest of a burst may be waiting for company.
             core.flush(io, now);
             if core.is_flushed(self.id) {
@@ -450,7 +464,7 @@ impl ConnHandle {
 
     /// Starts an orderly close.
     pub(crate) fn close(&self) {
-        self.shared().with(|core, io, now| {
+        let _ = self.shared().with(|core, io, now| {
             core.endpoint.close(now, self.id);
             core.flush(io, now);
         });
@@ -458,7 +472,7 @@ impl ConnHandle {
 
     /// Ends the connection at once.
     pub(crate) fn abort(&self) {
-        self.shared().with(|core, io, now| {
+        let _ = self.shared().with(|core, io, now| {
             core.endpoint.abort(now, self.id);
             core.flush(io, now);
         });
@@ -466,7 +480,7 @@ impl ConnHandle {
 
     /// Waits for the end of the connection.
     pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.shared().with(|core, _, _| {
+        self.shared().poll_with(|core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(&self.id) else {
                 return Poll::Ready(Ok(()));
@@ -498,17 +512,32 @@ impl ConnHandle {
     }
 
     pub(crate) fn stats(&self) -> Option<ConnectionStats> {
-        self.shared().with(|core, _, _| core.endpoint.stats(self.id))
+        self.shared().with(|core, _, _| core.endpoint.stats(self.id)).ok().flatten()
     }
 
     pub(crate) fn max_message_size(&self) -> usize {
-        self.shared().with(|core, _, _| core.endpoint.mps(self.id).unwrap_or(0))
+        let mps = self.shared().with(|core, _, _| core.endpoint.mps(self.id));
+        mps.ok().flatten().unwrap_or(0)
     }
 
     /// Why nothing can be sent any more.
     fn ended(&self, core: &Core) -> Error {
-        let conn: Option<&Conn> = core.conns.get(&self.id);
-        conn.and_then(|c| c.ended).map_or(Error::Closed, Error::ended)
+        match core.conns.get(&self.id).and_then(|c| c.ended) {
+            Some(reason) => Error::ended(reason),
+            None if core.driver.stopped => stopped(),
+            None => Error::Closed,
+        }
+    }
+
+    /// What reading gives when everything was read.
+    fn end_of_reading(&self, core: &Core, e: proto::RecvError) -> Result<(), Error> {
+        let was_open = core.conns.get(&self.id).is_some_and(|c| c.ended.is_none());
+        match e {
+            // Nobody closed it: its driver ended first.
+            proto::RecvError::Closed(_) if core.driver.stopped && was_open => Err(stopped()),
+            proto::RecvError::Closed(reason) if !reason.is_orderly() => Err(Error::Lost(reason)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -522,14 +551,6 @@ fn into_bytes(payload: Payload) -> Bytes {
     match payload {
         Payload::Bytes(bytes) => bytes,
         zeros @ Payload::Zeros(_) => zeros.to_bytes(),
-    }
-}
-
-fn end_of_reading(e: proto::RecvError) -> Result<Option<Bytes>, Error> {
-    match e {
-        proto::RecvError::Closed(reason) if reason.is_orderly() => Ok(None),
-        proto::RecvError::Closed(reason) => Err(Error::Lost(reason)),
-        proto::RecvError::NotListening | proto::RecvError::UnknownConnection => Ok(None),
     }
 }
 

@@ -9,9 +9,9 @@ use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
 use udccp_wire::PacketType;
 
 use super::waiters::{Conn, Waiters};
-use crate::Notice;
-use crate::io::{Claims, Failure, Flushed, Io, Report, Transmitter};
+use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
+use crate::{IoStats, Notice};
 
 /// A message that follows the last flush within this time is one of a burst: it waits until the
 /// burst is over or fills a batch, so that the burst leaves in few writes.
@@ -29,6 +29,8 @@ pub(crate) struct Core {
     spare: Option<Datagram>,
     /// The socket took no more; only the driver, who waits for room, tries again.
     pub(crate) blocked: bool,
+    /// How often that came about.
+    times_blocked: u64,
     /// Messages queued since the last flush.
     burst: u32,
     /// When a burst last left.
@@ -87,6 +89,7 @@ impl Core {
             tx: Transmitter::new(may_be_fragmented, claims.is_some()),
             spare: None,
             blocked: false,
+            times_blocked: 0,
             burst: 0,
             last_flush: Instant::ZERO,
             draining: Vec::new(),
@@ -121,7 +124,9 @@ impl Core {
                     conn.wake_all(&mut self.wake);
                 }
                 EventKind::Closed(reason) => {
-                    conn.ended = Some(reason);
+                    if !self.driver.stopped {
+                        conn.ended = Some(reason);
+                    }
                     conn.wake_all(&mut self.wake);
                 }
                 other => {
@@ -147,6 +152,7 @@ impl Core {
             self.wake.extend(self.driver.waker.clone());
         }
         self.driver.wanted = false;
+        self.wake_idlers();
         std::mem::take(&mut self.wake)
     }
 
@@ -176,6 +182,7 @@ impl Core {
                 Flushed::Done => {}
                 Flushed::Blocked => {
                     self.blocked = true;
+                    self.times_blocked += 1;
                     self.want_driver();
                 }
                 Flushed::Failed(failure) => self.sending_failed(io, now, &failure),
@@ -205,6 +212,8 @@ impl Core {
         let report = match failure.error.raw_os_error() {
             // A full queue of the device is a loss like any other.
             Some(nix::libc::ENOBUFS | nix::libc::ENOMEM) => return,
+            // It is about earlier packets, and the reports of those were just taken.
+            Some(nix::libc::ECONNREFUSED) => return,
             // The interface has become narrower; only single datagrams have their reports queued.
             Some(nix::libc::EMSGSIZE) => match io.route_to(failure.dst).ok().and_then(|r| r.mtu) {
                 Some(mtu) => PathReport::PathMtu(mtu),
@@ -217,8 +226,12 @@ impl Core {
 
     /// Tells the endpoint what the network said about packets that were sent.
     pub(crate) fn take_reports(&mut self, io: &Io, now: Instant) {
-        while let Some(Report { remote, quoted, mtu }) = io.take_report() {
-            let report = mtu.map_or(PathReport::Unreachable, PathReport::PathMtu);
+        while let Some(Report { remote, quoted, said }) = io.take_report() {
+            let report = match said {
+                Said::TooBig(mtu) => PathReport::PathMtu(mtu),
+                Said::PortClosed => PathReport::PortUnreachable,
+                Said::Unreachable => PathReport::Unreachable,
+            };
             self.report(io, now, remote, &quoted, report);
         }
     }
@@ -303,10 +316,26 @@ impl Core {
         if !self.draining.is_empty() {
             self.wake_drained();
         }
-        if self.endpoint.endpoint_stats().connections == 0 {
+        self.wake_idlers();
+        (std::mem::take(&mut self.wake), due)
+    }
+
+    /// Whether no connection is open or closing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.endpoint.live_connections() == 0
+    }
+
+    fn wake_idlers(&mut self) {
+        if !self.idlers.is_empty() && self.is_idle() {
             self.idlers.move_to(&mut self.wake);
         }
-        (std::mem::take(&mut self.wake), due)
+    }
+
+    /// What waits for the socket.
+    pub(crate) fn io_stats(&self) -> IoStats {
+        let spare = self.spare.as_ref().map_or(0, Datagram::transport_len);
+        let waiting_bytes = self.tx.waiting_bytes() + spare;
+        IoStats { times_blocked: self.times_blocked, waiting_bytes }
     }
 
     /// Whether nobody holds a handle and every connection has come to its end.

@@ -15,7 +15,7 @@ pub(crate) struct Handle(Arc<Shared>);
 
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        shared.with(|core, _, _| core.handles += 1);
+        let _ = shared.with(|core, _, _| core.handles += 1);
         Self(shared)
     }
 
@@ -37,7 +37,7 @@ impl Clone for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.with(|core, _, _| {
+        let _ = self.0.with(|core, _, _| {
             core.handles -= 1;
             if core.handles == 0 {
                 core.want_driver();
@@ -71,7 +71,7 @@ impl ConnHandle {
 
 impl Drop for ConnHandle {
     fn drop(&mut self) {
-        self.shared().with(|core, io, now| {
+        let _ = self.shared().with(|core, io, now| {
             core.endpoint.release(now, self.id);
             core.conns.remove(&self.id);
             core.flush(io, now);
@@ -103,7 +103,7 @@ impl ListenHandle {
 
 impl Drop for ListenHandle {
     fn drop(&mut self) {
-        self.handle.shared().with(|core, io, now| {
+        let _ = self.handle.shared().with(|core, io, now| {
             core.endpoint.unlisten(now, self.id);
             core.listeners.remove(&self.id);
             core.conns.retain(|_, conn| conn.queued_at != Some(self.id));

@@ -18,11 +18,13 @@ impl Handle {
         options: &Options,
     ) -> Result<ListenHandle, Error> {
         let shared = self.shared();
+        shared.check_process()?;
         let peer = shared.peer(peer)?;
         let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_system(&mut config, &shared.io);
         let path_mtu = config.path_mtu;
+        shared.note_linger(config.close_linger);
         let invite = InviteOptions {
             local: route.source,
             local_port: port,
@@ -38,7 +40,7 @@ impl Handle {
             core.listeners.insert(id, Waiters::default());
             core.flush(io, now);
             Ok::<_, Error>(id)
-        })?;
+        })??;
         let listener = ListenHandle { handle: self.clone(), id, port, path_mtu };
         self.start()?;
         Ok(listener)

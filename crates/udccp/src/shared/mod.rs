@@ -1,9 +1,12 @@
 //! What the async and the blocking sockets have in common: the endpoint behind a lock, the
 //! calls on it as poll functions, and one turn of the driver.
 
+#[cfg(test)]
+mod blocked;
 mod calls;
 mod clock;
 mod core;
+mod farewell;
 mod handle;
 mod invite;
 mod raw;
@@ -13,8 +16,9 @@ mod waiters;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use udccp_base::Instant;
 use udccp_proto::{Endpoint, EndpointConfig};
@@ -24,6 +28,7 @@ use self::core::Core;
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::Waiters;
 use crate::io::{Claims, Io, Receiver};
+use crate::process::{self, Process};
 use crate::{EndpointOptions, Error};
 
 /// Reads of 32 buffers in one turn, at most: acknowledgements and other work come round in time.
@@ -35,6 +40,10 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     core: Mutex<Core>,
     starter: Mutex<Option<Starter>>,
+    /// Who opened it. A forked child has a copy of all this, and must not use it.
+    process: Process,
+    /// The longest that any of its connections may take for its close.
+    linger_nanos: AtomicU64,
 }
 
 /// What starts the driver.
@@ -61,7 +70,7 @@ pub(crate) struct Turn {
 
 impl Shared {
     /// Opens the socket. A driver has to be started next.
-    pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
+    pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Arc<Self>, Error> {
         let io = Io::open(addr, options).map_err(|e| Error::open(addr, options.raw_ip, e))?;
         let mut secret = [0; 32];
         match options.secret {
@@ -83,7 +92,16 @@ impl Shared {
         let claims = io.is_raw().then(claims);
         let core = Core::new(Endpoint::new(config), claims, options.ephemeral_ports);
         let core = Mutex::new(core);
-        Ok(Self { io, clock: Clock::start(), core, starter: Mutex::new(None) })
+        let shared = Arc::new(Self {
+            io,
+            clock: Clock::start(),
+            core,
+            starter: Mutex::new(None),
+            process: Process::this(),
+            linger_nanos: AtomicU64::new(0),
+        });
+        process::remember(&shared);
+        Ok(shared)
     }
 
     /// Sets what starts the driver. It does so with the first listener or connection: a client that
@@ -97,8 +115,19 @@ impl Shared {
 
     /// Starts the driver if that has not been done yet.
     fn start(self: &Arc<Self>) -> Result<(), Error> {
+        self.check_process()?;
         let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
         starter.map_or(Ok(()), |start| start(self))
+    }
+
+    /// Whether this is the process that opened the socket.
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.process.is_this()
+    }
+
+    /// Refuses a forked child, before it touches a lock that a thread of its parent may hold.
+    fn check_process(&self) -> Result<(), Error> {
+        if self.is_at_home() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Names who is woken when only the driver can go on.
@@ -111,8 +140,10 @@ impl Shared {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One change to the endpoint. Tasks are woken when the lock is free again.
-    fn with<R>(&self, change: impl FnOnce(&mut Core, &Io, Instant) -> R) -> R {
+    /// One change to the endpoint. Tasks are woken when the lock is free again. The only error is
+    /// [`Error::Forked`].
+    fn with<R>(&self, change: impl FnOnce(&mut Core, &Io, Instant) -> R) -> Result<R, Error> {
+        self.check_process()?;
         let mut core = self.lock();
         // Read under the lock, so that time never goes backwards for the endpoint.
         let now = self.clock.now();
@@ -120,7 +151,15 @@ impl Shared {
         let wake = core.settle();
         drop(core);
         wake.into_iter().for_each(Waker::wake);
-        result
+        Ok(result)
+    }
+
+    /// The same for calls that wait.
+    fn poll_with<T>(
+        &self,
+        change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
+    ) -> Poll<Result<T, Error>> {
+        self.with(change).unwrap_or_else(|e| Poll::Ready(Err(e)))
     }
 
     /// One turn of the driver: handles everything that arrived, then sends everything that may
@@ -131,6 +170,9 @@ impl Shared {
         mut read: impl FnMut(&mut Receiver, &Io) -> io::Result<usize>,
         check_errors: bool,
     ) -> Turn {
+        if !self.is_at_home() {
+            return Turn { more: false, blocked: false, deadline: None, finished: true };
+        }
         let mut arrived = read(rx, &self.io);
         let mut core = self.lock();
         let now = self.clock.now();
@@ -168,17 +210,29 @@ impl Shared {
         turn
     }
 
-    /// Says that the driver is gone.
-    pub(crate) fn stop(&self) {
-        let wake = self.lock().stop();
+    /// The driver is gone: nobody may wait for it. What is still open is closed in the background.
+    fn stop(self: &Arc<Self>) {
+        if !self.is_at_home() {
+            return;
+        }
+        let mut core = self.lock();
+        let wake = core.stop();
+        let is_idle = core.is_idle();
+        drop(core);
         wake.into_iter().for_each(Waker::wake);
+        if !is_idle && self.see_off_on_a_thread(()).is_err() {
+            let _ = self.with(|core, io, now| {
+                core.endpoint.abort_all(now);
+                core.flush(io, now);
+            });
+        }
     }
 }
 
 /// Held by a driver for as long as it runs, however it ends.
-pub(crate) struct Running<'a>(pub(crate) &'a Shared);
+pub(crate) struct Running(pub(crate) Arc<Shared>);
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.stop();
     }

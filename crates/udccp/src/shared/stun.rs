@@ -37,7 +37,7 @@ impl Handle {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(Bytes, SocketAddr), Error>> {
         self.start()?;
-        self.shared().with(|core, _, _| {
+        self.shared().poll_with(|core, _, _| {
             if let Some(message) = core.stun.pop() {
                 return Poll::Ready(Ok(message));
             }
@@ -51,6 +51,7 @@ impl Handle {
 
     /// Sends a STUN message from the UDP port of the endpoint.
     pub(crate) fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
+        self.shared().check_process()?;
         if !is_stun(message) || self.shared().io.is_raw() {
             let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
             return Err(Error::Io { what: "only STUN messages over UDP go beside DCCP", source });

@@ -24,6 +24,11 @@ impl Waiters {
         }
     }
 
+    /// Whether no task waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
     /// Moves all tasks to the list of those to be woken.
     pub(crate) fn move_to(&mut self, list: &mut Vec<Waker>) {
         list.extend(self.first.take());

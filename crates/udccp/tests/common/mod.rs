@@ -4,6 +4,8 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use udccp::{Connection, Endpoint, Listener, Options, ServiceCode};
@@ -43,6 +45,47 @@ pub async fn pair_at(
     let (connected, accepted) =
         tokio::join!(endpoint.connect(listener.local_addr(), SERVICE, client), listener.accept());
     (connected.unwrap(), accepted.unwrap())
+}
+
+/// A path to a server that can be cut: passes datagrams between the first that speaks to it and the
+/// server.
+pub struct Relay {
+    addr: SocketAddr,
+    open: Arc<AtomicBool>,
+}
+
+impl Relay {
+    pub async fn to(server: SocketAddr) -> Self {
+        let socket = tokio::net::UdpSocket::bind(localhost(false)).await.unwrap();
+        let relay =
+            Self { addr: socket.local_addr().unwrap(), open: Arc::new(AtomicBool::new(true)) };
+        tokio::spawn(pass(socket, server, Arc::clone(&relay.open)));
+        relay
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Nothing passes from here on.
+    pub fn cut(&self) {
+        self.open.store(false, Ordering::Relaxed);
+    }
+}
+
+async fn pass(socket: tokio::net::UdpSocket, server: SocketAddr, open: Arc<AtomicBool>) {
+    let mut client = None;
+    let mut datagram = vec![0; 65_536];
+    loop {
+        let Ok((len, from)) = socket.recv_from(&mut datagram).await else { return };
+        let to = if from == server { client } else { Some(server) };
+        if from != server {
+            client = Some(from);
+        }
+        if let (Some(to), true) = (to, open.load(Ordering::Relaxed)) {
+            let _ = socket.send_to(&datagram[..len], to).await;
+        }
+    }
 }
 
 /// A message that says its number and fills up to `len` bytes.

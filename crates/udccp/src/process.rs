@@ -1,0 +1,115 @@
+//! What a process does to its sockets: it forks, and it ends.
+//!
+//! A kernel's sockets outlive their process: what `send` accepted still leaves, and the peer hears
+//! of the end. These sockets live in the process, so its end waits for them, within bounds.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
+use std::time::Duration;
+
+use nix::libc;
+
+use crate::shared::Shared;
+
+/// Forks between the process that opened the first socket and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// The sockets of this process, those of its ancestors and closed ones among them.
+static IN_USE: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+/// Beyond the time that connections may linger: a thread has to start, and to be told the time.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// The process that a socket belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(u32);
+
+impl Process {
+    /// This one.
+    pub(crate) fn this() -> Self {
+        static WATCH: Once = Once::new();
+        WATCH.call_once(watch);
+        Self(FORKS.load(Ordering::Relaxed))
+    }
+
+    /// Whether it is this one, and not an ancestor that forked.
+    #[inline]
+    pub(crate) fn is_this(self) -> bool {
+        self.0 == FORKS.load(Ordering::Relaxed)
+    }
+}
+
+/// Has the C library tell of forks and of the end. A system call for each call of a socket, which
+/// would tell as well, costs more than queuing a message does.
+#[expect(unsafe_code, reason = "no safe crate offers these two calls")]
+fn watch() {
+    // SAFETY: both functions live as long as the program. `in_child` touches an atomic and nothing
+    // else, as a child of many threads must; `at_exit` does not unwind.
+    unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+        libc::atexit(at_exit);
+    }
+}
+
+extern "C" fn in_child() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The process ends by `exit` or by the return of `main`: every open connection is closed in order,
+/// as far as that goes within its time to linger.
+extern "C" fn at_exit() {
+    let Some(mut in_use) = in_use() else { return };
+    let sockets: Vec<_> = in_use.drain(..).filter_map(|weak| weak.upgrade()).collect();
+    drop(in_use);
+    let open = sockets.into_iter().filter(|shared| shared.has_open_connections());
+    let left = Arc::new((Mutex::new(0_usize), Condvar::new()));
+    let mut longest = Duration::ZERO;
+    for shared in open {
+        longest = longest.max(shared.linger());
+        let begun = Counted::new(&left);
+        // The driver may be gone already, or wait for this very thread.
+        let _ = shared.see_off_on_a_thread(begun);
+    }
+    let (count, none_left) = &*left;
+    let count = count.lock().unwrap_or_else(PoisonError::into_inner);
+    // Each thread keeps its own time; this is for one that cannot.
+    let _ = none_left.wait_timeout_while(count, longest + SLACK, |count| *count > 0);
+}
+
+/// Counts a thread for as long as it is kept.
+pub(crate) struct Counted(Arc<(Mutex<usize>, Condvar)>);
+
+impl Counted {
+    fn new(left: &Arc<(Mutex<usize>, Condvar)>) -> Self {
+        *left.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self(Arc::clone(left))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.1.notify_all();
+    }
+}
+
+/// Has the end of the process see to this socket.
+pub(crate) fn remember(shared: &Arc<Shared>) {
+    let Some(mut in_use) = in_use() else { return };
+    if in_use.len() == in_use.capacity() {
+        in_use.retain(|weak| weak.strong_count() > 0);
+    }
+    in_use.push(Arc::downgrade(shared));
+}
+
+/// The list, unless a fork copied it while another thread held the lock, which here stays locked.
+fn in_use() -> Option<MutexGuard<'static, Vec<Weak<Shared>>>> {
+    for _ in 0..1000 {
+        match IN_USE.try_lock() {
+            Ok(list) => return Some(list),
+            Err(TryLockError::Poisoned(e)) => return Some(e.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    None
+}

@@ -1,0 +1,80 @@
+//! Tests of a socket that takes nothing, while a flood comes in.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use udccp_base::Machine;
+use udccp_proto::{ConnectOptions, ConnectionConfig, Endpoint, EndpointConfig, InitCookies};
+use udccp_wire::ServiceCode;
+
+use super::{Handle, Shared};
+use crate::io::Receiver;
+use crate::{EndpointOptions, Options};
+
+/// All that may be gathered for a UDP socket: eight batches of at most 64 KiB.
+const MOST_BYTES: usize = 8 << 16;
+
+fn localhost() -> std::net::SocketAddr {
+    "127.0.0.1:0".parse().expect("an address")
+}
+
+/// The Request of a client at `client`, as it is in its UDP datagram.
+fn request(client: &UdpSocket, server: &Shared, service: ServiceCode) -> Vec<u8> {
+    let mut end = Endpoint::new(EndpointConfig::new([1; 32]));
+    let now = udccp_base::Instant::ZERO;
+    let remote = server.io.local_addr();
+    let options = ConnectOptions {
+        local: client.local_addr().unwrap(),
+        local_port: None,
+        remote,
+        remote_port: remote.port(),
+        service,
+        config: ConnectionConfig::default(),
+    };
+    end.connect(now, options).unwrap();
+    end.poll_transmit(now).expect("a Request").header.to_vec()
+}
+
+#[test]
+fn what_waits_behind_a_blocked_socket_is_bounded_and_counted() {
+    let service: ServiceCode = "SC:test".parse().unwrap();
+    let shared = Shared::bind(localhost(), &EndpointOptions::default()).unwrap();
+    // This test is the driver.
+    shared.set_starter(|_| Ok(()));
+    let handle = Handle::new(Arc::clone(&shared));
+    let options = Options::default().init_cookies(InitCookies::Always);
+    let port = shared.io.local_addr().port();
+    let _listener = handle.listen(port, vec![service], &options).unwrap();
+    let client = UdpSocket::bind(localhost()).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let request = request(&client, &shared, service);
+
+    let mut rx = Receiver::new(&shared.io);
+    let mut flood = |count: u32| {
+        for _ in 0..count {
+            client.send_to(&request, shared.io.local_addr()).unwrap();
+        }
+        shared.turn(&mut rx, Receiver::read, false)
+    };
+    shared.io.is_stuck.store(true, Ordering::Relaxed);
+    for _ in 0..200 {
+        assert!(flood(50).blocked);
+        assert!(handle.io_stats().waiting_bytes <= MOST_BYTES);
+    }
+    let (io, end) = (handle.io_stats(), handle.endpoint_stats());
+    assert_eq!(end.cookies_sent, 10_000, "the driver goes on reading");
+    assert!(io.times_blocked >= 200 && io.waiting_bytes > 0, "{io:?}");
+    // 1024 wait in the endpoint, and here what eight batches take.
+    assert!((7_000..9_000).contains(&end.answers_dropped), "{end:?}");
+
+    shared.io.is_stuck.store(false, Ordering::Relaxed);
+    assert!(!flood(0).blocked);
+    assert_eq!(handle.io_stats().waiting_bytes, 0);
+    let mut buffer = [0; 2048];
+    let mut answers = || std::iter::from_fn(|| client.recv(&mut buffer).ok()).count();
+    assert!(answers() > 0);
+    flood(1);
+    assert_eq!(answers(), 1, "the next client is served");
+    assert_eq!(handle.endpoint_stats().answers_dropped, end.answers_dropped);
+}
