@@ -44,12 +44,12 @@ echo "== 1. A file over DCCP sockets, between two processes over loopback"
 "$bin" cat --listen "$port" --recv-only >"$received" 2>"$out/demo-receiver.txt" &
 receiver=$!
 trap 'kill "$receiver" 2>/dev/null || true' EXIT
-# Until the listener has bound its port nobody answers there: exit code 5 or 6.
+# Until the listener has bound its port, the answer is "refused" (exit code 6).
 send() { "$bin" cat 127.0.0.1 "$port" <"$sent" 2>"$out/demo-sender.txt"; }
 for _ in $(seq 50); do
     code=0
     send || code=$?
-    [ "$code" -eq 5 ] || [ "$code" -eq 6 ] || break
+    [ "$code" -eq 6 ] || break
     kill -0 "$receiver" 2>/dev/null || break
     sleep 0.1
 done

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::commands::net;
+
 /// What a command returns.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
@@ -22,7 +24,8 @@ pub(crate) enum Exit {
     BadInput = 4,
     /// The peer does not answer, or the network says that it cannot be reached.
     Unreachable = 5,
-    /// The peer answered and refused: nothing listens there, another service code, too busy.
+    /// The peer answered and refused: nothing listens there, another service code or CCID, or it is
+    /// too busy.
     Refused = 6,
     /// The local address or port is in use, or not ours to use.
     AddressInUse = 7,
@@ -45,7 +48,7 @@ Exit codes:
    3  the transfer ended, but messages were lost
    4  an input file is missing, damaged, cut short or contradictory
    5  the peer does not answer or cannot be reached
-   6  the peer refused: nothing listens, other service code, too busy
+   6  the peer refused: nothing listens, other service code or CCID, too busy
    7  the local address or port is in use or not permitted
    8  an open connection ended before its time
    9  a claim or check of a completed run does not hold
@@ -134,14 +137,25 @@ impl From<udccp::Error> for Failure {
             | E::DccpPortInUse { .. }
             | E::BindDenied { .. }
             | E::AddressNotLocal { .. } => Exit::AddressInUse,
-            E::Refused { .. } | E::BadServiceCode { .. } | E::TooBusy { .. } => Exit::Refused,
+            E::Refused { .. }
+            | E::BadServiceCode { .. }
+            | E::CcidNotOffered { .. }
+            | E::PortClosed { .. }
+            | E::TooBusy { .. } => Exit::Refused,
             E::Unreachable { .. } | E::NoAnswer { .. } => Exit::Unreachable,
             E::Lost(_) | E::Closed | E::Unsent { .. } => Exit::ConnectionLost,
             E::NoService | E::Connect(_) | E::Config(_) | E::MessageTooLarge { .. } => Exit::Usage,
             E::RawDenied => Exit::Unsupported,
             _ => Exit::Failure,
         };
-        Self::new(exit, e.to_string()).hint(e.advice())
+        let hint = match &e {
+            E::CcidNotOffered { ccid, .. } => {
+                let name = net::ccid_name(*ccid);
+                format!("start the server with --ccid {name}, or leave out --ccid here")
+            }
+            _ => e.advice().to_owned(),
+        };
+        Self::new(exit, e.to_string()).hint(hint)
     }
 }
 

@@ -36,12 +36,13 @@ fn an_unknown_host_is_unreachable() {
 }
 
 #[test]
-fn a_closed_udp_port_is_unreachable_at_once() {
+fn a_closed_udp_port_is_refused_at_once() {
     let port = free_port().to_string();
     for args in
         [["cat", "127.0.0.1", &port].as_slice(), &["perf", "client", "127.0.0.1", "-p", &port]]
     {
-        fails(args, 5, &["unreachable", &port, "hint: check host and port"]);
+        let says = format!("connection refused: nothing listens on UDP port {port}");
+        fails(args, 6, &[&says, "hint: check host and port"]);
     }
 }
 
@@ -83,6 +84,18 @@ fn an_unknown_ccid_is_refused_before_anything_is_sent() {
     fails(&args, 2, &["CCID 77 is not registered", "hint:"]);
     let args = ["cat", "--ccid", "vegas", "127.0.0.1", "5004"];
     fails(&args, 2, &["a number from 0 to 255, `cubic` or `bbr` is meant"]);
+}
+
+#[test]
+fn a_ccid_that_the_server_does_not_offer_is_named_with_the_fix() {
+    let port = free_port().to_string();
+    let _server = Background::start(&["cat", "-l", "--bind", "127.0.0.1", &port], Stdio::null());
+    wait_until_bound(port.parse().unwrap());
+    for (name, number) in [("bbr", 250), ("cubic", 249)] {
+        let says = format!("does not offer CCID {number} ({name})");
+        let hint = format!("hint: start the server with --ccid {name}");
+        fails(&["cat", "--ccid", name, "127.0.0.1", &port], 6, &[&says, &hint]);
+    }
 }
 
 #[test]

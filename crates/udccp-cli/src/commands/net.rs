@@ -110,6 +110,8 @@ pub(crate) fn first_that_works<A, T>(
     for one in all {
         match attempt(one) {
             Ok(done) => return Ok(done),
+            // A server may listen at one address of its host only.
+            Err(e @ udccp::Error::PortClosed { .. }) => last = e.into(),
             // A refusal is the service's answer; another address of the same host has the same.
             Err(e) if e.is_refusal() => return Err(e.into()),
             Err(e) => last = e.into(),
@@ -126,6 +128,15 @@ fn ccid(text: &str) -> Result<u8, String> {
         number => {
             number.parse().map_err(|_| "a number from 0 to 255, `cubic` or `bbr` is meant".into())
         }
+    }
+}
+
+/// A CCID as `--ccid` takes it.
+pub(crate) fn ccid_name(ccid: u8) -> String {
+    match ccid {
+        experimental::CUBIC => "cubic".to_owned(),
+        experimental::BBR => "bbr".to_owned(),
+        number => number.to_string(),
     }
 }
 

@@ -4,6 +4,7 @@ mod input;
 mod report;
 mod transfer;
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use udccp::blocking::{Connection, Endpoint, Listener};
@@ -11,6 +12,7 @@ use udccp::{Options, ServiceCode};
 
 use super::net::{NetArgs, first_that_works, seconds, service};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::on_interrupt;
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -66,11 +68,24 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let open = Arc::new(OnceLock::<Connection>::new());
+    let interrupted = Arc::clone(&open);
+    on_interrupt(move || {
+        // A close would tell the peer that this was all.
+        match interrupted.get() {
+            Some(connection) => {
+                connection.abort();
+                output::note("interrupted; the connection is reset");
+            }
+            None => output::note("interrupted"),
+        }
+    })?;
     let (connection, role) = if args.listen {
         (wait_for_peer(&args)?, Role::Server)
     } else {
         (call(&args)?, Role::Client)
     };
+    let _ = open.set(connection.clone());
     let framing = input::Framing::choose(args.lines, args.size, connection.max_message_size())?;
     let done = transfer::run(&connection, role, framing, args.recv_only)?;
     if args.json {
