@@ -66,10 +66,39 @@ snapshot! {
     a_store_where_no_folder_can_be: ["run", "small", "--store", "experiments/small.toml/lab"];
     a_store_that_is_no_store: ["run", "small", "--store", "experiments/small.toml"];
     a_store_that_is_a_folder: ["status", "--store", "experiments"];
+    a_report_of_a_store_that_is_not_there: ["report", "--store", "typo.sqlite"];
+    an_export_of_a_store_that_is_not_there: ["export", "small", "--store", "typo.sqlite"];
     neither_key_nor_file: ["task", "smal"];
     a_task_file_that_is_not_there: ["task", "tasks/1.json"];
     a_key_that_no_task_has: ["task", "0123456789abcdef"];
     results_that_are_not_there: ["import", "results.jsonl", "--store", "s.sqlite"];
+}
+
+/// A name with a slip once became an empty store.
+#[test]
+fn commands_that_read_never_make_a_store() {
+    let lab = Lab::new();
+    let empty = lab.path("empty.sqlite");
+    std::fs::write(&empty, "").expect("a file");
+    let commands: [&[&str]; 7] = [
+        &["report"],
+        &["report", "--markdown"],
+        &["export", "small"],
+        &["list"],
+        &["status"],
+        &["plan", "small", "--missing"],
+        &["prune"],
+    ];
+    for command in commands {
+        for store in ["typo.sqlite", "deep/typo.sqlite", "empty.sqlite"] {
+            let said = says(&lab, &[command, &["--store", store]].concat(), "");
+            let needs_none = !["report", "export"].contains(&command[0]);
+            assert_eq!(said.starts_with("exit 0"), needs_none, "{command:?}: {said}");
+        }
+        assert!(!std::path::Path::new(&lab.path("typo.sqlite")).exists(), "{command:?}");
+        assert!(!std::path::Path::new(&lab.path("deep")).exists(), "{command:?}");
+        assert_eq!(std::fs::metadata(&empty).expect("the file").len(), 0, "{command:?}");
+    }
 }
 
 #[test]

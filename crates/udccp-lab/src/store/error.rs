@@ -16,6 +16,12 @@ pub enum StoreError {
         #[source]
         error: std::io::Error,
     },
+    /// There is none to read from.
+    #[error("there is no result store {path}")]
+    Missing {
+        /// Where one was looked for.
+        path: PathBuf,
+    },
     /// The file that marks the store as in use cannot be made.
     #[error("cannot write {path} beside the result store: {error}")]
     Mark {

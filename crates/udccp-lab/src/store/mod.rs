@@ -10,7 +10,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use crate::backend::rank;
 use crate::expected;
@@ -78,17 +78,44 @@ impl Store {
             std::fs::create_dir_all(folder)
                 .map_err(|error| StoreError::Folder { path: path.to_owned(), error })?;
         }
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        store.prepare()?;
+        Ok(store)
+    }
+
+    /// Opens a store that is there; where there is none, none is made.
+    ///
+    /// # Errors
+    /// No file or an empty one, a file that is no store, or one of a newer program.
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        if !path.exists() {
+            return Err(missing());
+        }
+        let store = Self::connect(path, OpenFlags::empty())?;
+        if tables::is_absent(&store.database).map_err(|e| store.error(e))? {
+            return Err(missing());
+        }
+        store.prepare()?;
+        Ok(store)
+    }
+
+    fn connect(path: &Path, further: OpenFlags) -> Result<Self, StoreError> {
         let database = |error| StoreError::database(path, error);
-        let connection = Connection::open(path).map_err(database)?;
+        // As the library opens a file by itself, but for making it.
+        let flags = OpenFlags::default().difference(OpenFlags::SQLITE_OPEN_CREATE).union(further);
+        let connection = Connection::open_with_flags(path, flags).map_err(database)?;
         connection.busy_timeout(Duration::from_secs(30)).map_err(database)?;
-        let store = Self { path: path.to_owned(), database: connection };
-        match store.database.pragma_update(None, "journal_mode", "wal") {
+        Ok(Self { path: path.to_owned(), database: connection })
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
+        match self.database.pragma_update(None, "journal_mode", "wal") {
             // Another program opens the same new file and is at this line.
             Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
-            other => other.map_err(|e| store.error(e))?,
+            other => other.map_err(|e| self.error(e))?,
         }
-        tables::prepare(&store.database, path)?;
-        Ok(store)
+        tables::prepare(&self.database, &self.path)
     }
 
     fn error(&self, error: rusqlite::Error) -> StoreError {

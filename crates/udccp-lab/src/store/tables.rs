@@ -65,6 +65,13 @@ pub(super) fn prepare(database: &Connection, path: &Path) -> Result<(), StoreErr
     transaction.commit().map_err(failed)
 }
 
+/// Whether the file holds nothing at all.
+pub(super) fn is_absent(database: &Connection) -> rusqlite::Result<bool> {
+    let tables: i64 =
+        database.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    Ok(tables == 0)
+}
+
 fn version(database: &Connection) -> rusqlite::Result<i64> {
     database.query_row("PRAGMA user_version", [], |row| row.get(0))
 }

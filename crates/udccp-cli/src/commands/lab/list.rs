@@ -64,6 +64,10 @@ pub(super) fn run(args: &Args, status: bool) -> Outcome<Exit> {
         output::json(&all)?;
     } else {
         text(&all, status)?;
+        if status && store.is_none() {
+            let path = args.place.store.display();
+            output::note(&format!("there is no result store {path} yet"));
+        }
         if let Some(store) = store.filter(|_| status) {
             let (ours, others) = store.count().map_err(store_failure)?;
             let others = if others == 0 {

@@ -76,16 +76,21 @@ impl Place {
 
     /// The store, if there is one.
     pub(super) fn open_if_there(&self) -> Outcome<Option<Store>> {
-        self.store.exists().then(|| self.open()).transpose()
+        match Store::open_existing(&self.store) {
+            Ok(store) => Ok(Some(store)),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error) => Err(store_failure(error)),
+        }
     }
 
-    /// The stored runs of an experiment.
+    /// The stored runs of an experiment; a store has to be there.
     pub(super) fn results(
         &self,
         experiment: &Experiment,
         options: PlanOptions,
     ) -> Outcome<Results> {
-        Results::load(experiment, &self.open()?, options)
+        let store = Store::open_existing(&self.store).map_err(store_failure)?;
+        Results::load(experiment, &store, options)
             .map_err(|e| Failure::new(Exit::BadInput, e.to_string()))
     }
 
@@ -225,6 +230,7 @@ fn same_id(one: &Experiment, other: &Experiment) -> Failure {
 /// A store that cannot be used.
 pub(super) fn store_failure(error: StoreError) -> Failure {
     let hint = match error {
+        StoreError::Missing { .. } => "`udccp lab run` makes one; --store names another file",
         StoreError::Newer { .. } => "update udccp, or name another file with --store",
         _ => "--store names another file; results can always be made again",
     };
