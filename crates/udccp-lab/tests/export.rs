@@ -76,6 +76,8 @@ fn parquet_and_csv_hold_the_same_tables() {
     assert_eq!(runs, read_csv(&csv));
     assert_eq!(runs.len(), 1 + 6 * 2, "a row for each flow of each run");
     assert_eq!(column(&runs, "rtt")[0], "25 ms");
+    assert_eq!(column(&runs, "rtt_s")[0], "0.025");
+    assert!(!runs[0].contains(&"second_number".to_owned()), "{:?}", runs[0]);
     assert_eq!(column(&runs, "flow")[..2], ["first", "second"]);
     let jain: f64 = column(&runs, "system_jain")[0].parse().expect("a number");
     assert_eq!(Some(jain), results.runs[0].1.system.jain);
@@ -103,6 +105,66 @@ fn an_axis_may_be_named_like_a_value_of_flows() {
     let runs = read_csv(&export::runs(&runs).csv());
     assert_eq!(column(&runs, "protocol")[..2], ["tcp/newreno", "tcp/newreno"]);
     assert_eq!(column(&runs, "flow_protocol")[..2], ["dccp/ccid2", "tcp/newreno"]);
+}
+
+/// An axis of quantities is a number in every format and its text stays. Text alone sorts "100 ms"
+/// before "50 ms".
+#[test]
+fn axes_of_quantities_are_numbers_with_their_unit_in_the_name() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = common::SMALL
+        .replace("rate = \"5 Mbit/s\"", "rate = \"$rate\"")
+        .replace("limit = \"1.0 bdp\"", "limit = \"$limit\", loss = \"$loss\"")
+        .replace("[\"25 ms\", \"50 ms\"]", "[\"25 ms\", \"100 ms\"]")
+        .replace("duration = \"8 s\"", "duration = \"$duration\"")
+        .replace(
+            "seed = 3",
+            "seed = 3\nrate = [\"5 Mbit/s\"]\nloss = [\"0.5 %\"]\nduration = [\"8 s\"]\n\
+             limit = [\"20 packets\", \"0.5 bdp\"]",
+        );
+    // Tables over two axes hold for the first point of the others only.
+    let (head, _) = text.split_once("[[table]]").expect("tables");
+    let head =
+        head.replace("second = [\"tcp/newreno\", \"tcp/cubic\"]", "second = [\"tcp/cubic\"]");
+    let head = head.replace("[\"tcp/newreno\"]", "[\"tcp/cubic\"]");
+    let experiment = common::read(&head);
+    let results = results_of(&experiment, &folder.path().join("store"));
+
+    let frame = export::runs(&results);
+    let types: Vec<(&str, bool)> = frame
+        .columns()
+        .iter()
+        .map(|c| (c.name.as_str(), matches!(c.values, export::Values::Real(_))))
+        .collect();
+    for name in
+        ["rtt_s", "rate_bit_per_s", "axis_loss_percent", "duration_s", "limit_packets", "limit_bdp"]
+    {
+        assert!(types.contains(&(name, true)), "{name}: {types:?}");
+    }
+    let at = |name: &str| types.iter().position(|(n, _)| *n == name);
+    assert_eq!(at("rtt_s"), at("rtt").map(|i| i + 1), "beside the text");
+    for table in [read_parquet(frame.parquet().expect("bytes")), read_csv(&frame.csv())] {
+        let numbers =
+            column(&table, "rtt_s").into_iter().map(|t| t.parse::<f64>().expect("a number"));
+        let labels = column(&table, "rtt").into_iter().map(|l| l == "100 ms");
+        assert!(
+            numbers.zip(labels).all(|(x, is_100)| (x > 0.05) == is_100),
+            "they sort as they are"
+        );
+        assert!(column(&table, "rate_bit_per_s").iter().all(|x| *x == "5000000"));
+        assert!(column(&table, "axis_loss_percent").iter().all(|x| *x == "0.5"));
+        assert!(column(&table, "loss_percent").iter().any(|x| *x != "0.5"), "the flow's own");
+        let limits = column(&table, "limit_packets").into_iter().zip(column(&table, "limit_bdp"));
+        assert!(limits.into_iter().all(|pair| pair == ("20", "") || pair == ("", "0.5")));
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&export::json(&results).expect("JSON")).expect("JSON");
+    assert_eq!(json[0]["point"]["rtt"], "25 ms");
+    assert_eq!(json[0]["point_numbers"]["rtt_s"], 0.025);
+    assert_eq!(json[0]["point_numbers"]["rate_bit_per_s"], 5e6);
+    assert!(json[0]["point_numbers"].get("second").is_none());
+    let series = export::series(&results);
+    assert!(series.columns().iter().any(|c| c.name == "rtt_s"));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod frame;
 mod parquet;
+mod quantity;
 mod rows;
 
 use serde_json::{Map, Value};
@@ -22,7 +23,8 @@ pub fn csv(results: &Results) -> String {
     runs(results).csv()
 }
 
-/// All runs as one JSON list, a line for each.
+/// All runs as one JSON list, a line for each. Axes that are quantities stand as labels in `point`
+/// and as numbers, with their unit in the name, in `point_numbers`.
 ///
 /// # Errors
 /// A record that has no JSON form.
@@ -35,6 +37,12 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
         value.insert("variant".to_owned(), task.variant.clone().into());
         let point = task.point.iter().map(|(axis, label)| (axis.clone(), label.clone().into()));
         value.insert("point".to_owned(), Value::Object(point.collect()));
+        let number = |(axis, label): &(String, String)| {
+            let (unit, number) = quantity::number(label)?;
+            Some((format!("{axis}_{unit}"), number.into()))
+        };
+        let numbers = task.point.iter().filter_map(number);
+        value.insert("point_numbers".to_owned(), Value::Object(numbers.collect()));
         value.insert("run".to_owned(), task.run.into());
         if let Value::Object(record) = plain(record)? {
             value.extend(record);

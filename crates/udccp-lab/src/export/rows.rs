@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::frame::{Cell, Frame};
 use super::plain;
+use super::quantity::number;
 use crate::analysis::Results;
 use crate::plan::Task;
-use crate::record::Record;
+use crate::record::{FlowRecord, Record};
 
 /// Columns of a row's place, beside those of the axes.
 const PLACES: [&str; 8] =
@@ -16,6 +17,10 @@ const PLACES: [&str; 8] =
 /// backend, seed, flow, every value of the flow, every value of the whole system (`system_…`), and
 /// what tells the run from all others. An axis named like one of the first has `axis_` before its
 /// name; a value named like an axis has `flow_` or `run_`.
+///
+/// An axis of quantities has a column of numbers behind that of its labels, with the unit at the
+/// end of the name: `rtt` and `rtt_s`. One that a value of flows is called like has `axis_` before
+/// its name.
 pub fn runs(results: &Results) -> Frame {
     let mut frame = Frame::default();
     let place = Place::new(&mut frame, results);
@@ -71,22 +76,45 @@ pub fn series(results: &Results) -> Frame {
 /// Where a row belongs.
 struct Place {
     fixed: [usize; 3],
-    axes: Vec<(String, usize)>,
+    axes: Vec<AxisColumns>,
     run: usize,
     backend: usize,
+}
+
+/// The columns of an axis.
+struct AxisColumns {
+    axis: String,
+    labels: usize,
+    /// A column for each unit that its labels have, almost always one.
+    numbers: Vec<(&'static str, usize)>,
 }
 
 impl Place {
     fn new(frame: &mut Frame, results: &Results) -> Self {
         let fixed = ["experiment", "case", "variant"].map(|name| frame.column(name));
-        let mut axes: Vec<(String, usize)> = Vec::new();
-        for (axis, _) in results.all().flat_map(|(task, _)| &task.point) {
+        let mut labels: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (axis, label) in results.all().flat_map(|(task, _)| &task.point) {
             // Cases have axes of their own, which other cases leave empty.
-            if !axes.iter().any(|(name, _)| name == axis) {
-                let is_place = PLACES.contains(&axis.as_str());
-                let name = if is_place { format!("axis_{axis}") } else { axis.clone() };
-                axes.push((axis.clone(), frame.column(&name)));
+            match labels.iter_mut().find(|(name, _)| name == axis) {
+                Some((_, known)) if known.contains(&label.as_str()) => {}
+                Some((_, known)) => known.push(label),
+                None => labels.push((axis, vec![label])),
             }
+        }
+        let taken: Vec<String> = labels.iter().map(|(axis, _)| (*axis).to_owned()).collect();
+        let taken = [taken, values()].concat();
+        let mut axes = Vec::new();
+        for (axis, labels) in labels {
+            let is_place = PLACES.contains(&axis);
+            let name = if is_place { format!("axis_{axis}") } else { axis.to_owned() };
+            let column = frame.column(&name);
+            let mut numbers: Vec<(&'static str, usize)> = Vec::new();
+            for (unit, _) in labels.into_iter().filter_map(number) {
+                if !numbers.iter().any(|(known, _)| *known == unit) {
+                    numbers.push((unit, frame.column(&number_name(axis, unit, &taken))));
+                }
+            }
+            axes.push(AxisColumns { axis: axis.to_owned(), labels: column, numbers });
         }
         let (run, backend) = (frame.column("run"), frame.column("backend"));
         Self { fixed, axes, run, backend }
@@ -94,7 +122,7 @@ impl Place {
 
     /// The name of a value of a flow or a run, which may not be that of an axis.
     fn apart(&self, what: &str, name: String) -> String {
-        let is_axis = self.axes.iter().any(|(axis, _)| *axis == name);
+        let is_axis = self.axes.iter().any(|of| of.axis == name);
         if is_axis { format!("{what}_{name}") } else { name }
     }
 
@@ -104,14 +132,35 @@ impl Place {
         let names = names.map(|name| name.map_or(Cell::None, |n| text(n)));
         let mut cells: Vec<(usize, Cell)> = self.fixed.into_iter().zip(names).collect();
         for (axis, label) in &task.point {
-            if let Some((_, column)) = self.axes.iter().find(|(name, _)| name == axis) {
-                cells.push((*column, text(label)));
-            }
+            let Some(of) = self.axes.iter().find(|of| of.axis == *axis) else { continue };
+            cells.push((of.labels, text(label)));
+            let Some((unit, value)) = number(label) else { continue };
+            let column = of.numbers.iter().find(|(known, _)| *known == unit);
+            cells.extend(column.map(|(_, column)| (*column, Cell::Real(value))));
         }
         cells.push((self.run, Cell::Integer(task.run as i64)));
         cells.push((self.backend, text(&record.backend)));
         cells
     }
+}
+
+/// The name of a column of numbers of an axis, which is nothing else's.
+fn number_name(axis: &str, unit: &str, taken: &[String]) -> String {
+    let name = format!("{axis}_{unit}");
+    let is_taken = taken.contains(&name) || PLACES.contains(&name.as_str());
+    if is_taken { format!("axis_{name}") } else { name }
+}
+
+/// The names of all values of a flow or a run.
+fn values() -> Vec<String> {
+    let example = Record { flows: vec![FlowRecord::default()], ..Record::default() };
+    // A record is numbers and texts: it always has this form.
+    let value = plain(&example).unwrap_or_default();
+    let mut named = Vec::new();
+    flatten(&value["flows"][0], "", &mut named);
+    flatten(&value["system"], "system_", &mut named);
+    flatten(&value["cost"], "cost_", &mut named);
+    named.into_iter().map(|(name, _)| name).collect()
 }
 
 /// Every single value of an object, inner ones under `outer_inner`; lists and series have no place
