@@ -285,9 +285,8 @@ impl DccpStack {
                 offload,
             },
             PlayDccp::Linux => Self::Linux {
-                ccid: match protocol {
-                    "dccp/ccid2" => 2,
-                    "dccp/ccid3" => 3,
+                ccid: match flow.protocol.ccid {
+                    Some(ccid @ (2 | 3)) => ccid,
                     _ => return Err(AgentError::NotInLinux { protocol: protocol.to_owned() }),
                 },
                 tx_queue: options.send_queue.map(|queue| queue.0),

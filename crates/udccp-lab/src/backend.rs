@@ -1,11 +1,9 @@
 //! What runs a scenario: the simulator, or something that gives the same kind of record.
 
 use crate::record::Record;
+pub use crate::record::SIM;
 use crate::run::{RunError, RunOptions, run};
 use crate::schema::Scenario;
-
-/// The id of the simulator.
-pub const SIM: &str = "sim";
 
 /// Backends that are known by name, with what a report calls their numbers. A store may hold
 /// others; they are called by their ids.

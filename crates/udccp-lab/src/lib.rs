@@ -15,41 +15,37 @@ mod expected;
 pub mod export;
 pub mod forecast;
 pub mod library;
-mod measure;
 mod narrow;
-mod network;
-mod outcome;
 mod plan;
-mod protocol;
-mod record;
 pub mod report;
-mod run;
 pub mod schema;
+mod simulated;
 mod store;
 mod task;
 mod template;
-mod transports;
 mod version;
+
+use simulated::{protocol, record, run};
 
 pub use backend::{BACKENDS, Backend, BackendError, SIM, Simulator, backend_title};
 pub use campaign::{CampaignError, FailedRun, Outcome, Progress, Start, campaign, label};
 pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
 pub use forecast::Outlook;
-pub use measure::record_of;
 pub use narrow::Narrowing;
-pub use network::{
+pub use plan::{PlanOptions, Task, key, key_of, plan, run_seed};
+pub use schema::hop_name;
+pub use simulated::measure::record_of;
+pub use simulated::network::{
     HostPair, Hosts, MAX_TRANSFERS, access_links, hop_configs, network, routers_of, source,
 };
-pub use outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord};
-pub use plan::{PlanOptions, Task, key, key_of, plan, run_seed};
-pub use protocol::{Family, Marker, PROTOCOLS, Protocol};
-pub use record::{
+pub use simulated::outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord};
+pub use simulated::protocol::{Family, Marker, PROTOCOLS, Protocol};
+pub use simulated::record::{
     CostRecord, FlowRecord, QuantileRecord, Record, SeriesRecord, SystemRecord, TimingRecord,
 };
-pub use run::{RunError, RunOptions, run, run_config};
-pub use schema::hop_name;
+pub use simulated::run::{RunError, RunOptions, run, run_config};
+pub use simulated::transports::{SERVICE, dccp_config};
 pub use store::{Costs, Store, StoreError};
 pub use task::{TaskError, TaskFile, TaskResult};
 pub use template::{NewError, copy_experiment, new_experiment};
-pub use transports::{SERVICE, dccp_config};
 pub use version::VERSION;

@@ -49,6 +49,11 @@ fn the_good_file_is_good() {
     assert_eq!(fault("drop-tail", "drop-tail"), "accepted");
 }
 
+#[test]
+fn a_change_may_stop_a_link() {
+    assert_eq!(fault("rate = \"5 Mbit/s\"", "rate = \"0 bit/s\""), "accepted");
+}
+
 macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
@@ -101,5 +106,7 @@ says! {
         "[[topology.change]]\nat = \"20 s\"\nlink = \"bottleneck reverse\"\n\
          rate = \"1 Mbit/s\"\n\n[time]";
     unknown_key_of_a_change: "rate = \"5 Mbit/s\"" => "rat = \"5 Mbit/s\"";
+    a_link_of_rate_zero: "rate = \"10 Mbit/s\"" => "rate = \"0 Mbit/s\"";
+    a_link_of_less_than_a_bit: "rate = \"10 Mbit/s\"" => "rate = \"0.4 bit/s\"";
     an_mtu_without_unit: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = 1500";
 }

@@ -113,5 +113,9 @@ says! {
     a_pareto_without_mean: "{ kind = \"lognormal\", mean = \"20 kB\", sigma = 1.0 }" =>
         "{ kind = \"pareto\", mean = \"20 kB\", shape = 1.0 }";
     requests_over_udp: "\"tcp/newreno\"" => "\"udp\"";
+    video_of_rate_zero: "rate = \"1 Mbit/s\", group" => "rate = \"0 Mbit/s\", group";
+    access_of_rate_zero: "access = { delay = \"5 ms\" }" => "access = { rate = \"0 kbit/s\" }";
+    messages_of_no_size: VIDEO =>
+        "{ kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"0 B\" }";
     arrivals_at_no_distance: VIDEO => "{ kind = \"poisson\", every = \"0 s\", size = \"10 kB\" }";
 }

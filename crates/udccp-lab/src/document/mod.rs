@@ -4,7 +4,7 @@
 mod edit;
 mod reader;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -14,8 +14,18 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span};
 use crate::library;
 
 pub use edit::{Override, set, substitute};
-pub(crate) use reader::from_text;
 pub use reader::{Faults, FromNode, Reader, parse_text};
+pub(crate) use reader::{from_text, rate_or_zero};
+
+/// The folder that relative paths of a file are relative to.
+pub(crate) fn base_folder(path: &Path) -> PathBuf {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let above = match folder.parent() {
+        Some(above) if folder.ends_with("experiments") => above,
+        _ => folder,
+    };
+    if above.as_os_str().is_empty() { PathBuf::from(".") } else { above.to_owned() }
+}
 
 /// A value and its place.
 #[derive(Clone, Debug)]

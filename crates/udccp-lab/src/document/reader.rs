@@ -75,9 +75,28 @@ macro_rules! from_text {
     };
 }
 from_text!(Duration, "a time such as \"25 ms\"");
-from_text!(DataRate, "a rate such as \"100 Mbit/s\"");
 from_text!(DataSize, "a size such as \"1500 B\"");
 pub(crate) use from_text;
+
+/// A rate that may be zero.
+pub(crate) fn rate_or_zero(node: &Node, faults: &Faults) -> Option<DataRate> {
+    parse_text(node, faults, "a rate such as \"100 Mbit/s\"")
+}
+
+/// A rate is above zero: a link or a source that does nothing makes a run that ends well and says
+/// nothing.
+impl FromNode for DataRate {
+    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+        let rate = rate_or_zero(node, faults)?;
+        if rate.bits_per_sec() > 0 {
+            return Some(rate);
+        }
+        let fault = Diagnostic::at(&node.span, "a rate must be above zero");
+        let hint = "to stop a link for a while, write rate = \"0 bit/s\" in a [[topology.change]]";
+        faults.push(fault.hint(hint));
+        None
+    }
+}
 
 impl FromNode for String {
     fn from_node(node: &Node, faults: &Faults) -> Option<Self> {

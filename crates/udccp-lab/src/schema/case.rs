@@ -1,9 +1,9 @@
 //! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
 
+use super::Scenario;
 use super::experiment::Variant;
 use super::flow_names;
 use super::grid::{Axis, Grid, Point};
-use super::scenario::Scenario;
 use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use crate::document::{self, Faults, Node, Override, Reader, Value};
 

@@ -7,10 +7,10 @@ use super::claim::{Claim, Explanation};
 use super::context::{Context, first_line};
 use super::figure::Figure;
 use super::grid::{Filter, Grid, Point};
-use super::scenario::{SCHEMA, Scenario};
 use super::table::Table;
+use super::{SCHEMA, Scenario};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value};
+use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value, base_folder};
 use crate::narrow::Narrowing;
 
 /// One experiment (or a bare scenario, whose grid is one point).
@@ -302,16 +302,6 @@ fn check_schema(reader: &mut Reader<'_>, root: &Node, faults: &Faults) {
 fn ids(root: &Node, key: &str) -> Vec<String> {
     let Some(Value::List(items)) = root.get(key).map(|n| &n.value) else { return Vec::new() };
     items.iter().filter_map(|n| n.get("id")).map(Node::label).collect()
-}
-
-/// The folder that relative paths of a file are relative to.
-pub(crate) fn base_folder(path: &Path) -> PathBuf {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let above = match folder.parent() {
-        Some(above) if folder.ends_with("experiments") => above,
-        _ => folder,
-    };
-    if above.as_os_str().is_empty() { PathBuf::from(".") } else { above.to_owned() }
 }
 
 impl FromNode for Study {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
 
+use super::Percent;
 use super::context::Context;
 use super::grid::Point;
-use super::quantity::Percent;
 use super::shown::{unit_factor, unit_of_header};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
 use crate::diagnostic::{Diagnostic, Span, suggestion};

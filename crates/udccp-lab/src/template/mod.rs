@@ -65,7 +65,7 @@ pub fn copy_experiment(folder: &Path, name: &str, from: &Path) -> Result<Vec<Pat
         return Err(NewError::There(path));
     }
     let mut files = vec![(path, renamed(&root, name))];
-    let source = crate::schema::base_folder(from);
+    let source = document::base_folder(from);
     let mut texts = Vec::new();
     texts_of(&root, &mut texts);
     texts.sort_unstable();
@@ -90,7 +90,7 @@ fn check_name(name: &str) -> Result<(), NewError> {
 
 /// The folder that the experiments of `folder` name their files relative to.
 fn beside(folder: &Path) -> PathBuf {
-    let base = crate::schema::base_folder(&folder.join("x.toml"));
+    let base = document::base_folder(&folder.join("x.toml"));
     base.strip_prefix(".").map(Path::to_owned).unwrap_or(base)
 }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use udccp_base::Seed;
 use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
 
-use crate::measure::record_of;
-use crate::network::{Simulated, network};
-use crate::record::Record;
-use crate::schema::Scenario;
+use crate::simulated::measure::record_of;
+use crate::simulated::network::{Simulated, network};
+use crate::simulated::record::Record;
+use crate::simulated::schema::Scenario;
 
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use udccp_base::Duration;
 use udccp_sim::Opportunities;
 
-use super::experiment::base_folder;
 use crate::diagnostic::{Diagnostic, Source, Span};
-use crate::document::{Faults, Node};
+use crate::document::{Faults, Node, base_folder};
 use crate::library;
 
 /// Reads the file that `node` names: each line by `parse`, which says of a bad one what would be

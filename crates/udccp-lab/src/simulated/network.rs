@@ -7,11 +7,11 @@ use udccp_sim::{
     poisson,
 };
 
-use crate::run::RunError;
-use crate::schema::{
+use crate::simulated::run::RunError;
+use crate::simulated::schema::{
     CodecName, Direction, Drawn, Flow, Link, Scenario, Silence, Traffic, hop_name, of_link,
 };
-use crate::transports;
+use crate::simulated::transports;
 
 /// Most transfers that one flow may stand for.
 pub const MAX_TRANSFERS: usize = 50_000;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use super::experiment::base_folder;
 use crate::diagnostic::{Diagnostic, Source, Span};
-use crate::document::{Faults, Node};
+use crate::document::{Faults, Node, base_folder};
 use crate::library;
 
 /// The sizes of frames as a file lists them, one in bytes a line; empty lines and what follows a

@@ -48,7 +48,7 @@ macro_rules! words {
                 node: &$crate::document::Node,
                 faults: &$crate::document::Faults,
             ) -> Option<Self> {
-                $crate::schema::choice::choose(node, faults, $what, Self::WORDS)
+                $crate::simulated::schema::choice::choose(node, faults, $what, Self::WORDS)
             }
         }
 

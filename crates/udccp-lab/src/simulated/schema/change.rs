@@ -1,12 +1,12 @@
 //! `[[topology.change]]`: what changes about a link, and when.
 
 use serde::{Serialize, Serializer};
-use udccp_base::{DataRate, Duration, Instant};
+use udccp_base::{Duration, Instant};
 use udccp_sim::Change;
 
 use super::{Flow, Topology, loss};
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode as _, Node, Reader};
+use crate::document::{Faults, FromNode as _, Node, Reader, rate_or_zero};
 
 /// A change of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +120,7 @@ fn read_one(
     let mut reader = Reader::new(node, "[[topology.change]]", faults)?;
     let at = reader.need::<Duration>("at");
     let links = reader.node("link").and_then(|n| names.links(n, faults));
-    let rate = reader.want::<DataRate>("rate").map(Change::Rate);
+    let rate = reader.raw("rate").and_then(|n| rate_or_zero(n, faults)).map(Change::Rate);
     let delay = reader.want("delay").map(Change::Delay);
     let loss = reader.raw("loss").and_then(|n| loss::read(n, faults)).map(Change::Loss);
     let down = reader.want("down").map(Change::Down);

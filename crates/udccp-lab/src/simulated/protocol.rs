@@ -1,6 +1,7 @@
 //! The protocols that a flow can name, with the one look that each has in every figure.
 
 use serde::{Serialize, Serializer};
+use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
 
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node};
@@ -78,60 +79,47 @@ pub struct Protocol {
     pub about: &'static str,
     /// Its family.
     pub family: Family,
+    /// The CCID that carries it over DCCP; every row of that family has one.
+    pub ccid: Option<u8>,
     /// Its colour (told apart also by readers who see few colours).
     pub colour: &'static str,
     /// Its marker.
     pub marker: Marker,
 }
 
-/// All protocols. Adding one is a row here and an arm where its adapter is built.
+/// All protocols. Adding one is a row here; a TCP needs an arm where its adapter is built, too.
 pub const PROTOCOLS: &[Protocol] = &[
-    Protocol {
-        name: "dccp/ccid2",
-        short: "ccid2",
-        title: "DCCP CCID 2",
-        about: "TCP-like congestion control (RFC 4341), the protocol code of this project",
-        family: Family::Dccp,
-        colour: "#0072b2",
-        marker: Marker::Circle,
-    },
-    Protocol {
-        name: "dccp/ccid3",
-        short: "ccid3",
-        title: "DCCP CCID 3",
-        about: "TCP-friendly rate control (RFC 4342, RFC 5348), the protocol code of this project",
-        family: Family::Dccp,
-        colour: "#cc79a7",
-        marker: Marker::Plus,
-    },
-    Protocol {
-        name: "dccp/cubic",
-        short: "ccid-cubic",
-        title: "DCCP CUBIC (CCID 249)",
-        about: "experimental: Ack Vectors of CCID 2, the window of RFC 9438 with HyStart",
-        family: Family::Dccp,
-        colour: "#0b3d6b",
-        marker: Marker::Arrow,
-    },
-    Protocol {
-        name: "dccp/bbr",
-        short: "ccid-bbr",
-        title: "DCCP BBR (CCID 250)",
-        about: "experimental: Ack Vectors of CCID 2, BBR v1 (draft-romo-iccrg-ccid5-00)",
-        family: Family::Dccp,
-        colour: "#b8860b",
-        marker: Marker::ArrowDown,
-    },
-    Protocol {
-        name: "dccp/ccid4",
-        short: "ccid4",
-        title: "DCCP CCID 4",
-        about: "TCP-friendly rate control for small packets (RFC 5622, RFC 4828), the protocol \
+    dccp(
+        ["dccp/ccid2", "ccid2", "DCCP CCID 2"],
+        "TCP-like congestion control (RFC 4341), the protocol code of this project",
+        ccid2::NUMBER,
+        ("#0072b2", Marker::Circle),
+    ),
+    dccp(
+        ["dccp/ccid3", "ccid3", "DCCP CCID 3"],
+        "TCP-friendly rate control (RFC 4342, RFC 5348), the protocol code of this project",
+        ccid3::NUMBER,
+        ("#cc79a7", Marker::Plus),
+    ),
+    dccp(
+        ["dccp/cubic", "ccid-cubic", "DCCP CUBIC (CCID 249)"],
+        "experimental: Ack Vectors of CCID 2, the window of RFC 9438 with HyStart",
+        experimental::CUBIC,
+        ("#0b3d6b", Marker::Arrow),
+    ),
+    dccp(
+        ["dccp/bbr", "ccid-bbr", "DCCP BBR (CCID 250)"],
+        "experimental: Ack Vectors of CCID 2, BBR v1 (draft-romo-iccrg-ccid5-00)",
+        experimental::BBR,
+        ("#b8860b", Marker::ArrowDown),
+    ),
+    dccp(
+        ["dccp/ccid4", "ccid4", "DCCP CCID 4"],
+        "TCP-friendly rate control for small packets (RFC 5622, RFC 4828), the protocol \
                 code of this project",
-        family: Family::Dccp,
-        colour: "#9d6bd6",
-        marker: Marker::Slanted,
-    },
+        ccid4::NUMBER,
+        ("#9d6bd6", Marker::Slanted),
+    ),
     tcp(
         ["tcp/newreno", "newreno", "TCP NewReno"],
         "SACK TCP with RFC 5681 congestion control (RFC 6582, RFC 6675)",
@@ -218,6 +206,7 @@ pub const PROTOCOLS: &[Protocol] = &[
         title: "UDP",
         about: "datagrams without congestion control (RFC 768)",
         family: Family::Udp,
+        ccid: None,
         colour: "#6b6b6b",
         marker: Marker::Cross,
     },
@@ -229,7 +218,17 @@ const fn tcp(
     about: &'static str,
     (colour, marker): (&'static str, Marker),
 ) -> Protocol {
-    Protocol { name, short, title, about, family: Family::Tcp, colour, marker }
+    Protocol { name, short, title, about, family: Family::Tcp, ccid: None, colour, marker }
+}
+
+/// A row of the DCCP family: the same, with its CCID.
+const fn dccp(
+    [name, short, title]: [&'static str; 3],
+    about: &'static str,
+    ccid: u8,
+    (colour, marker): (&'static str, Marker),
+) -> Protocol {
+    Protocol { name, short, title, about, family: Family::Dccp, ccid: Some(ccid), colour, marker }
 }
 
 /// The protocol of this name in files.
@@ -286,6 +285,21 @@ mod tests {
             f64::from(u8::from_str_radix(&text[2 * i + 1..2 * i + 3], 16).expect("a colour"))
         };
         (0..3).map(|i| (part(a, i) - part(b, i)).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// No DCCP flow runs with another CCID than its own because a row forgot to say.
+    #[test]
+    fn the_table_has_the_ccid_of_every_protocol_over_dccp_and_no_two_share_one() {
+        let registry = udccp_proto::ccid::CcidRegistry::with_experiments();
+        let mut found: Vec<u8> = Vec::new();
+        for p in PROTOCOLS {
+            assert_eq!(p.ccid.is_some(), p.family == Family::Dccp, "{}", p.name);
+            assert_eq!(p.name.starts_with("dccp/"), p.family == Family::Dccp, "{}", p.name);
+            found.extend(p.ccid);
+        }
+        assert!(found.iter().all(|ccid| registry.get(*ccid).is_some()), "{found:?}");
+        let unlike: std::collections::BTreeSet<&u8> = found.iter().collect();
+        assert_eq!(unlike.len(), found.len(), "{found:?}");
     }
 
     /// The fourteen of the study of Bhatti and Bateman on stability.

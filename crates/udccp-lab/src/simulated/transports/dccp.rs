@@ -6,7 +6,7 @@ use udccp_base::{
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
-use udccp_proto::ccid::{Ccid3Config, CcidRegistry, ccid2, ccid3, ccid4, experimental};
+use udccp_proto::ccid::{Ccid3Config, CcidRegistry};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InviteOptions,
     ListenConfig, ListenerId, QuickStartConfig, SendError, State,
@@ -15,7 +15,8 @@ use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
 use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
-use crate::schema::{DccpOptions, Flow, Percent};
+use crate::simulated::protocol;
+use crate::simulated::schema::{DccpOptions, Flow, Percent};
 
 /// The service code of measurements: `SC:PERF`.
 pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
@@ -29,6 +30,8 @@ enum Role {
     Passive(ListenerId),
     /// Invites its client when the flow starts.
     Inviting(Instant, Box<InviteOptions>),
+    /// Could not begin: no flow comes of it.
+    Refused,
 }
 
 /// One host's endpoint with its one connection.
@@ -52,6 +55,8 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
         receive_checksum_offload: true,
         ..EndpointConfig::new(seed.stream(name).bytes32())
     };
+    // What an endpoint refuses when the flow starts is an error of the flow, and not a silent one.
+    let trial = || Endpoint::new(secret("trial"));
     let place = nat::Place::of(flow, at);
     let (local, remote) = (raw(place.sender), raw(at.receiver));
     let service = flow.dccp.service.map_or(SERVICE, |service| service.0);
@@ -63,6 +68,7 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
         service,
         config: config.clone(),
     };
+    trial().connect(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
     let sender =
         DccpEnd::new(Endpoint::new(secret("client")), Role::Active(Box::new(options)), flow);
     let mut endpoint = Endpoint::new(secret("server"));
@@ -77,6 +83,7 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
             sends_listen: true,
             config,
         };
+        trial().invite(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
         let role = Role::Inviting(Instant::ZERO + flow.start, Box::new(options));
         let receiver = DccpEnd::new(endpoint, role, flow);
         return Ok(place.ends(Box::new(sender), Box::new(receiver)));
@@ -90,7 +97,7 @@ pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, 
 /// The connection settings of a flow: its protocol (`dccp/...`), its IP packets and its options.
 ///
 /// # Errors
-/// Settings that contradict each other, in words.
+/// Settings that contradict each other, or a protocol that is not carried by DCCP, in words.
 pub fn dccp_config(
     protocol: &str,
     packet: DataSize,
@@ -110,7 +117,8 @@ pub fn dccp_config(
         config.send_queue_packets = queue.0 as usize;
         config.send_queue_bytes = queue.0 as usize * config.path_mtu as usize;
     }
-    let ccid = ccid_of(protocol);
+    let ccid = protocol::find(protocol).and_then(|p| p.ccid);
+    let ccid = ccid.ok_or_else(|| format!("{protocol} has no CCID: DCCP does not carry it"))?;
     (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
     if options.quick_start.is_some() {
         let accept = Some(DataRate::from_bits_per_sec(u64::MAX));
@@ -121,17 +129,6 @@ pub fn dccp_config(
     tfrc_options(&mut config.ccid4.tfrc, options);
     config.check().map_err(|e| e.to_string())?;
     Ok(config)
-}
-
-/// The CCID that carries a protocol of this name.
-fn ccid_of(protocol: &str) -> u8 {
-    match protocol {
-        "dccp/ccid3" => ccid3::NUMBER,
-        "dccp/ccid4" => ccid4::NUMBER,
-        "dccp/cubic" => experimental::CUBIC,
-        "dccp/bbr" => experimental::BBR,
-        _ => ccid2::NUMBER,
-    }
 }
 
 fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
@@ -183,11 +180,11 @@ impl DccpEnd {
         if let Role::Inviting(at, options) = &self.role
             && *at <= now
         {
-            // The settings were checked when the flow was built.
-            match self.endpoint.invite(now, (**options).clone()) {
-                Ok(listener) => self.role = Role::Passive(listener),
-                Err(_) => self.opened = true,
-            }
+            // The same call was tried when the flow was built.
+            self.role = match self.endpoint.invite(now, (**options).clone()) {
+                Ok(listener) => Role::Passive(listener),
+                Err(_) => Role::Refused,
+            };
         }
     }
 
@@ -235,9 +232,11 @@ impl Machine for DccpEnd {
 impl Transport for DccpEnd {
     fn open(&mut self, now: Instant) {
         let Role::Active(options) = &self.role else { return };
-        self.opened = true;
-        // The settings were checked when the flow was built; what fails now is a closed flow.
-        self.id = self.endpoint.connect(now, (**options).clone()).ok();
+        // The same call was tried when the flow was built.
+        match self.endpoint.connect(now, (**options).clone()) {
+            Ok(id) => (self.id, self.opened) = (Some(id), true),
+            Err(_) => self.role = Role::Refused,
+        }
     }
 
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
@@ -266,7 +265,7 @@ impl Transport for DccpEnd {
 
     fn is_closed(&self) -> bool {
         let over = |id| self.endpoint.state(id).is_none_or(State::is_over);
-        self.opened && self.id.is_none_or(over)
+        matches!(self.role, Role::Refused) || (self.opened && self.id.is_none_or(over))
     }
 
     fn max_payload(&self) -> usize {

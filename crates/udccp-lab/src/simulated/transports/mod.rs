@@ -3,6 +3,8 @@
 mod dccp;
 mod nat;
 mod tcp;
+#[cfg(test)]
+mod tests;
 mod udp;
 
 use core::net::{IpAddr, SocketAddr};
@@ -10,8 +12,8 @@ use core::net::{IpAddr, SocketAddr};
 use udccp_base::{Seed, Transport};
 use udccp_sim::PairAddresses;
 
-use crate::protocol::Family;
-use crate::schema::Flow;
+use crate::simulated::protocol::Family;
+use crate::simulated::schema::Flow;
 
 pub use dccp::{SERVICE, dccp_config};
 

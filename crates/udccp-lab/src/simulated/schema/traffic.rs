@@ -9,7 +9,7 @@ use super::drawn::read_shape;
 pub use super::trace::Trace;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
-use crate::protocol::{Family, Protocol};
+use crate::simulated::protocol::{Family, Protocol};
 
 /// What an application sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -148,8 +148,8 @@ impl FromNode for Traffic {
         let kind: String = reader.need("kind")?;
         let traffic = match kind.as_str() {
             "bulk" => Some(Self::Bulk),
-            "constant-rate" => constant_rate(&mut reader),
-            "on-off" => on_off(&mut reader),
+            "constant-rate" => constant_rate(&mut reader, node),
+            "on-off" => on_off(&mut reader, node),
             "pareto" => pareto(&mut reader, node),
             "transfer" => above_zero(&mut reader, node, "size").map(|size| Self::Transfer { size }),
             "poisson" => poisson(&mut reader, node),
@@ -168,20 +168,20 @@ impl FromNode for Traffic {
     }
 }
 
-fn constant_rate(reader: &mut Reader<'_>) -> Option<Traffic> {
-    let (rate, size) = (reader.need("rate"), reader.need("size"));
+fn constant_rate(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
     Some(Traffic::ConstantRate { rate: rate?, size: size? })
 }
 
-fn on_off(reader: &mut Reader<'_>) -> Option<Traffic> {
-    let (rate, size) = (reader.need("rate"), reader.need("size"));
+fn on_off(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
+    let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
     let (on, off) = (reader.need("on"), reader.need("off"));
     Some(Traffic::OnOff { rate: rate?, size: size?, on: on?, off: off? })
 }
 
 /// On and off with Pareto periods of one shape.
 fn pareto(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
-    let (rate, size) = (reader.need("rate"), reader.need("size"));
+    let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
     let (on, off) = (reader.need("on"), reader.need("off"));
     let shape = read_shape(reader, node)?;
     let [on, off] = [on?, off?].map(|mean| Drawn::Pareto { mean, shape });
@@ -254,7 +254,7 @@ fn above_zero<T: FromNode + Default + PartialEq>(
     let value: T = reader.need(key)?;
     if value == T::default() {
         let span = node.get(key).map_or(&node.span, |n| &n.span);
-        reader.faults().push(Diagnostic::at(span, format!("`{key}` is above zero")));
+        reader.faults().push(Diagnostic::at(span, format!("`{key}` must be above zero")));
         return None;
     }
     Some(value)

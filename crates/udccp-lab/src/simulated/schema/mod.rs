@@ -1,0 +1,27 @@
+//! A scenario as files describe it: topology, time and flows.
+
+mod change;
+pub(crate) mod choice;
+mod drawn;
+mod flow;
+mod link;
+mod loss;
+mod quantity;
+mod queue;
+mod records;
+mod scenario;
+mod topology;
+mod trace;
+mod traffic;
+
+pub use change::LinkChange;
+pub use change::hop_name;
+pub(crate) use change::of_link;
+pub use flow::{
+    AckCounting, DccpOptions, Direction, Flow, NatPlace, Reduction, TcpOptions, TcpProfile,
+};
+pub use link::{Link, Propagation};
+pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, Service, StartWindow};
+pub use scenario::{Measure, SCHEMA, Scenario, Time};
+pub use topology::{Hop, Shape, Topology};
+pub use traffic::{CodecName, Drawn, Silence, Trace, Traffic};
