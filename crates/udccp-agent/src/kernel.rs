@@ -69,6 +69,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         window_cut,
         max_window,
         min_rto,
+        timestamps,
         ecn,
         receive_buffer: _,
         send_buffer: _,
@@ -82,6 +83,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         ("window_cut", window_cut.is_some()),
         ("max_window", max_window.is_some()),
         ("min_rto", min_rto.is_some()),
+        ("timestamps", timestamps.is_some()),
         ("ecn", ecn.is_some()),
     ];
     let set = keys.into_iter().filter(|(_, is_set)| *is_set);

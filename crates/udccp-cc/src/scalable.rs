@@ -9,9 +9,10 @@
 //! ```
 //!
 //! so that the time from a cut to the old window, `log(1 / (1 - b)) / log(1 + a)` round trips,
-//! is the same for all windows. The kernels count acknowledgements instead of packets and had
-//! `a` = 1/50 (1/100 since 3.18): the same where every second packet is acknowledged. As there,
-//! what is cut away is rounded down: of 35 packets 4, which there is a tenth more throughput.
+//! is the same for all windows. Kernels up to 5.14 counted acknowledgements instead of packets and
+//! had `a` = 1/50 ("to account for delayed ack"): the same where every second packet is
+//! acknowledged, twice as much where each is. As there, what is cut away is rounded down: of 35
+//! packets 4, which there is a tenth more throughput.
 
 use udccp_base::Instant;
 
@@ -22,7 +23,8 @@ use crate::parts::Cut;
 /// Parameters of Scalable TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalableConfig {
-    /// Growth in packets for every packet acknowledged (the paper's a).
+    /// Growth in packets for every packet acknowledged (the paper's a), or for every
+    /// acknowledgement where the sender counts those.
     pub a: f64,
     /// What is kept of the window after a congestion event (1 - b).
     pub cut: Cut,
@@ -32,6 +34,14 @@ impl Default for ScalableConfig {
     /// a = 0.01, b = 0.125.
     fn default() -> Self {
         Self { a: 0.01, cut: Cut { keep_permille: 875 } }
+    }
+}
+
+impl ScalableConfig {
+    /// Linux 2.6 (`TCP_SCALABLE_AI_CNT` = 50): a = 0.02 for every acknowledgement, which the sender
+    /// has to count.
+    pub const fn linux_2_6() -> Self {
+        Self { a: 0.02, cut: Cut { keep_permille: 875 } }
     }
 }
 

@@ -99,12 +99,14 @@ fn ipv6_settings(is_used: bool) -> Vec<(String, String)> {
 
 /// What a scenario asks of a flow's TCP and a kernel cannot be told; each as a sentence.
 pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
-    let TcpOptions { profile, ack_counting, window_reduction, window_cut, .. } = &flow.tcp;
+    let TcpOptions { profile, ack_counting, window_reduction, window_cut, timestamps, .. } =
+        &flow.tcp;
     let keys = [
         ("profile", *profile != TcpProfile::Modern),
         ("ack_counting", ack_counting.is_some()),
         ("window_reduction", window_reduction.is_some()),
         ("window_cut", window_cut.is_some()),
+        ("timestamps", timestamps.is_some()),
     ];
     let set = keys.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(key, _)| format!("flow \"{}\": tcp.{key} is the kernel's own", flow.name)).collect()

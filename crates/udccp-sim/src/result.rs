@@ -139,7 +139,10 @@ pub struct PathWindow {
     /// One-way delay of delivered packets that carry data: from leaving the transport to the end of
     /// the receiver's access link.
     pub delay: DelayHistogram,
-    /// Jitter of the same packets.
+    /// Sum of the one-way delays of all packets delivered, those without data too, in nanoseconds;
+    /// zero where nobody knows.
+    pub transit_ns: u64,
+    /// Jitter of the packets that carry data.
     pub jitter: Jitter,
 }
 
@@ -152,6 +155,15 @@ impl PathWindow {
     /// Rate of application data delivered.
     pub fn goodput(&self) -> DataRate {
         DataRate::of(self.goodput_bytes, self.span)
+    }
+
+    /// Mean one-way delay of all packets delivered in this direction and in another, with data or
+    /// without; `None` where none was, or where nobody knows.
+    pub fn mean_transit_with(&self, other: &Self) -> Option<Duration> {
+        let known = |way: &Self| way.delivered.packets == 0 || way.transit_ns > 0;
+        let packets = self.delivered.packets + other.delivered.packets;
+        let mean = (self.transit_ns + other.transit_ns).checked_div(packets);
+        mean.filter(|_| known(self) && known(other)).map(Duration::from_nanos)
     }
 
     /// Share of packets dropped, 0..=1; zero where nothing was sent.

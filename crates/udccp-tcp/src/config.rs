@@ -204,14 +204,14 @@ impl TcpConfig {
     ///
     /// CUBIC, BIC, H-TCP and Illinois of that time counted segments in congestion avoidance and
     /// acknowledgements in slow start. CUBIC's own configuration holds that, and this profile hands
-    /// it segments.
+    /// it segments. Scalable counted acknowledgements always, with a growth for each that is in
+    /// [`ScalableConfig::linux_2_6`](udccp_cc::ScalableConfig::linux_2_6).
     pub fn linux_2_6_22(algorithm: Algorithm) -> Self {
         let ack_counting = match algorithm {
             Algorithm::Cubic(_) => AckCounting::Segments,
             Algorithm::Bic(_)
             | Algorithm::Htcp(_)
             | Algorithm::Illinois(_)
-            | Algorithm::Scalable(_)
             | Algorithm::Yeah(_) => AckCounting::OneInSlowStart,
             _ => AckCounting::OnePerAck,
         };

@@ -28,6 +28,16 @@ fn below_a_hundred_packets_growth_is_newreno() {
     assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45]);
 }
 
+/// Linux 2.6: one packet for fifty acknowledgements, whatever each of them covers.
+#[test]
+fn in_kernel_2_6_an_acknowledgement_adds_a_fiftieth_of_a_packet() {
+    let kernel = Algorithm::Scalable(ScalableConfig::linux_2_6());
+    let mut path = Path::cut_at(&kernel, 1000, 100);
+    near(path.rounds(5), 875.0 * 1.02_f64.powi(5), 1.5);
+    let mut path = Path::cut_at(&kernel, 48, 100);
+    assert_eq!([1, 1, 1].map(|n| path.rounds(n)), [43, 44, 45], "NewReno below fifty packets");
+}
+
 /// An eighth of 35 packets is 4: what is cut away is rounded down, as in the kernels.
 #[test]
 fn the_cut_is_rounded_down() {

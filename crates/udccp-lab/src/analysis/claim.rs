@@ -1,7 +1,7 @@
 //! Claims judged on our numbers and on the published ones.
 
 use super::table::{Cell, TableResult};
-use crate::schema::{Bound, Claim, Filter, Predicate, Side};
+use crate::schema::{Bound, Claim, Filter, Origin, Predicate, Side};
 
 /// A claim with its two verdicts.
 #[derive(Debug)]
@@ -24,6 +24,31 @@ pub struct Judgement {
     pub in_doubt: bool,
     /// The cells that decide, in words.
     pub evidence: String,
+}
+
+/// How many claims of one origin there are, and what became of them on our numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClaimCount {
+    /// All of them.
+    pub claims: usize,
+    /// Those that there are numbers for.
+    pub judged: usize,
+    /// Those that hold.
+    pub hold: usize,
+}
+
+/// The claims by who says them, in the order of [`Origin::WORDS`]. Those of a study and those of
+/// this project are never one number.
+pub fn count_by_origin(claims: &[JudgedClaim<'_>]) -> Vec<(Origin, ClaimCount)> {
+    let count = |origin: Origin| {
+        let of = || claims.iter().filter(move |c| c.claim.origin == origin);
+        ClaimCount {
+            claims: of().count(),
+            judged: of().filter(|c| c.ours.holds.is_some()).count(),
+            hold: of().filter(|c| c.ours.holds == Some(true)).count(),
+        }
+    };
+    Origin::WORDS.iter().map(|(_, origin)| (*origin, count(*origin))).collect()
 }
 
 /// One comparison that a claim asks for: holds with this much to spare.

@@ -9,7 +9,7 @@ mod table;
 mod value;
 mod window;
 
-pub use claim::{JudgedClaim, Judgement, judge};
+pub use claim::{ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;

@@ -106,6 +106,7 @@ fn flow_value(flow: &FlowRecord, metric: Metric) -> Found {
             ("equation_ratio_of_events", flow.equation_ratio_of_events)
         }
         Metric::Delay => ("delay_ms", flow.delay_ms),
+        Metric::DelayBothWays => ("delay_both_ways_ms", flow.delay_both_ways_ms),
         Metric::DelayP95 => ("delay_quantiles_ms.p95", flow.delay_quantiles_ms.p95),
         Metric::DelayP99 => ("delay_quantiles_ms.p99", flow.delay_quantiles_ms.p99),
         Metric::Jitter => ("jitter_ms", flow.jitter_ms),

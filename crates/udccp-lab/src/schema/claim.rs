@@ -1,5 +1,6 @@
 //! Claims about a table, and explanations of its differences.
 
+use super::choice::words;
 use super::context::Context;
 use super::grid::Filter;
 use super::shown::Close;
@@ -15,12 +16,26 @@ pub struct Claim {
     pub says: String,
     /// Where it comes from.
     pub source: String,
+    /// Who says it.
+    pub origin: Origin,
     /// The table.
     pub table: String,
     /// The cells that it is about.
     pub filter: Filter,
     /// What has to hold.
     pub predicate: Predicate,
+}
+
+words! {
+    /// Who says a claim. A claim of one's own is easy to make hold, and one that was written after
+    /// first runs is no prediction: they are counted apart.
+    Origin, "origin of a claim":
+    /// A publication: the study itself, another paper, an RFC.
+    Published = "published",
+    /// This project, before it had run anything.
+    Project = "project",
+    /// This project, after first runs had shown it.
+    AfterRuns = "after-runs",
 }
 
 /// What a claim asks of the cells.
@@ -151,12 +166,14 @@ impl Claim {
         let mut reader = Reader::new(node, "[[claim]]", context.faults)?;
         let says: Option<String> = reader.need("says");
         let source = reader.or("source", String::new());
+        let origin = reader.or("origin", Origin::Published);
         let table = context.table(&mut reader)?;
         let filter = reader.raw("where").map(|n| table.filter_of(n, context.faults));
         let predicate = Predicate::read(&mut reader, node, table, context);
         reader.finish();
         let filter = filter.unwrap_or_default();
-        Some(Self { says: says?, source, table: table.id.clone(), filter, predicate: predicate? })
+        let (table, says, predicate) = (table.id.clone(), says?, predicate?);
+        Some(Self { says, source, origin, table, filter, predicate })
     }
 }
 

@@ -44,6 +44,8 @@ words! {
     EquationRatioOfEvents = "equation-ratio-of-events",
     /// Mean one-way delay.
     Delay = "delay",
+    /// Mean one-way delay of data and acknowledgements.
+    DelayBothWays = "delay-both-ways",
     /// 95th percentile of the one-way delay.
     DelayP95 = "delay-p95",
     /// 99th percentile of the one-way delay.
@@ -119,6 +121,7 @@ impl Metric {
             }
             Self::Loss | Self::LossEvents | Self::Utilisation | Self::GoodputRatio => Kind::Percent,
             Self::Delay
+            | Self::DelayBothWays
             | Self::DelayP95
             | Self::DelayP99
             | Self::Jitter
@@ -172,6 +175,7 @@ impl Metric {
             Self::EquationRatio => "Rate over the equation's at the packet loss",
             Self::EquationRatioOfEvents => "Rate over the equation's at the loss event rate",
             Self::Delay => "One-way delay",
+            Self::DelayBothWays => "One-way delay, data and acknowledgements",
             Self::DelayP95 => "One-way delay, 95th percentile",
             Self::DelayP99 => "One-way delay, 99th percentile",
             Self::Jitter => "Jitter (RFC 3550)",
@@ -211,6 +215,7 @@ impl Metric {
                 | Self::EquationRatio
                 | Self::EquationRatioOfEvents
                 | Self::Delay
+                | Self::DelayBothWays
                 | Self::DelayP95
                 | Self::DelayP99
                 | Self::Jitter

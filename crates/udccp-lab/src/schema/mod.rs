@@ -14,7 +14,7 @@ mod table;
 
 pub use case::Case;
 pub(crate) use case::PARTS;
-pub use claim::{Bound, Claim, Explanation, Predicate, Side};
+pub use claim::{Bound, Claim, Explanation, Origin, Predicate, Side};
 pub use context::{CASE_AXIS, View};
 pub use experiment::{Assumption, Experiment, Study, Variant};
 pub use figure::{

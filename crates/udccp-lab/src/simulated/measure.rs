@@ -93,6 +93,10 @@ fn flow_record(
             event_percent.and_then(against_equation),
         ),
         delay_ms: keep("delay_ms", milliseconds(window.delay.mean())),
+        delay_both_ways_ms: keep(
+            "delay_both_ways_ms",
+            milliseconds(window.mean_transit_with(&found.measured_reverse)),
+        ),
         delay_quantiles_ms: quantiles(&window.delay, |q, v| {
             keep(&format!("delay_quantiles_ms.{q}"), v)
         }),
@@ -109,12 +113,16 @@ fn flow_record(
         responses: found.responses.as_ref().map(outcome::completions),
         transfers: found.transfers.as_ref().map(outcome::completions),
         crossings: outcome::crossings(found),
-        series: SeriesRecord {
-            t_s: found.series.iter().map(|s| s.end.as_secs_f64()).collect(),
-            throughput_mbps: found.series.iter().map(|s| s.throughput().as_mbps()).collect(),
-            goodput_mbps: found.series.iter().map(|s| s.goodput().as_mbps()).collect(),
-            cwnd_packets: found.series.iter().map(|s| s.probe.cwnd_packets).collect(),
-        },
+        series: series(&found.series),
+    }
+}
+
+fn series(samples: &[FlowSample]) -> SeriesRecord {
+    SeriesRecord {
+        t_s: samples.iter().map(|s| s.end.as_secs_f64()).collect(),
+        throughput_mbps: samples.iter().map(|s| s.throughput().as_mbps()).collect(),
+        goodput_mbps: samples.iter().map(|s| s.goodput().as_mbps()).collect(),
+        cwnd_packets: samples.iter().map(|s| s.probe.cwnd_packets).collect(),
     }
 }
 

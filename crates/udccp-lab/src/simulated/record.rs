@@ -90,6 +90,10 @@ pub struct FlowRecord {
     pub equation_ratio_of_events: Option<f64>,
     /// Mean one-way delay of data packets.
     pub delay_ms: Option<f64>,
+    /// Mean one-way delay of all packets of the flow, those of the other direction
+    /// (acknowledgements) too.
+    #[serde(default)]
+    pub delay_both_ways_ms: Option<f64>,
     /// Distribution of the one-way delay of data packets.
     #[serde(default)]
     pub delay_quantiles_ms: QuantileRecord,

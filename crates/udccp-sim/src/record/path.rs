@@ -33,6 +33,8 @@ pub struct Totals {
     /// Application bytes.
     pub goodput_bytes: u64,
     delay_sum_ns: u64,
+    /// One-way times of all packets delivered, with data or without.
+    transit_ns: u64,
 }
 
 impl Totals {
@@ -59,6 +61,7 @@ impl Totals {
             },
             goodput_bytes: self.goodput_bytes - before.goodput_bytes,
             delay_sum_ns: self.delay_sum_ns - before.delay_sum_ns,
+            transit_ns: self.transit_ns - before.transit_ns,
         }
     }
 }
@@ -80,6 +83,7 @@ impl PathRecorder {
     #[inline]
     pub fn delivered(&mut self, sent: Instant, now: Instant, len: u32, has_data: bool) {
         self.now.counts.delivered.count(len);
+        self.now.transit_ns += (now - sent).as_nanos();
         if !has_data {
             return;
         }
@@ -133,6 +137,7 @@ impl PathRecorder {
             delivered: step.counts.delivered,
             dropped: step.counts.dropped_total(),
             goodput_bytes: step.goodput_bytes,
+            transit_ns: step.transit_ns,
             jitter: times.jitter.get(),
             delay: times.delay,
         };

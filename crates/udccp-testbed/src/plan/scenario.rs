@@ -312,6 +312,10 @@ impl Build {
         ] {
             namespace.files.push(Setting::new(format!("net/ipv4/{key}"), value));
         }
+        if let Some(timestamps) = flow.tcp.timestamps {
+            let value = u8::from(timestamps).to_string();
+            namespace.files.push(Setting::new("net/ipv4/tcp_timestamps", value));
+        }
     }
 
     /// What all of the kernel shares.
@@ -399,7 +403,7 @@ fn tcp_departures(flow: &Flow) -> Vec<String> {
     if flow.protocol.family != Family::Tcp {
         return Vec::new();
     }
-    let held = ["initial_window", "max_window", "min_rto", "ecn"];
+    let held = ["initial_window", "max_window", "min_rto", "timestamps", "ecn"];
     let mut gaps = tcp_gaps(flow);
     gaps.retain(|gap| !held.iter().any(|key| gap.contains(&format!("tcp.{key} "))));
     let profile = "tcp.profile";

@@ -178,6 +178,9 @@ pub struct TcpOptions {
     pub send_buffer: Option<DataSize>,
     /// Lower bound of the retransmission timeout.
     pub min_rto: Option<Duration>,
+    /// Timestamps (RFC 7323): 12 bytes of every packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
 }
@@ -195,6 +198,7 @@ impl Default for TcpOptions {
             receive_buffer: None,
             send_buffer: None,
             min_rto: None,
+            timestamps: None,
             ecn: None,
         }
     }
@@ -362,6 +366,7 @@ impl FromNode for TcpOptions {
             receive_buffer: reader.want("receive_buffer"),
             send_buffer: reader.want("send_buffer"),
             min_rto: reader.want("min_rto"),
+            timestamps: reader.want("timestamps"),
             ecn: reader.want("ecn"),
         };
         reader.finish();

@@ -77,6 +77,9 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
     if let Some(min_rto) = options.min_rto {
         config.min_rto = min_rto;
     }
+    if let Some(timestamps) = options.timestamps {
+        config.timestamps = timestamps;
+    }
     if let Some(ecn) = options.ecn {
         config.ecn = ecn;
     }
@@ -104,6 +107,9 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
         "tcp/illinois" if is_modern => Algorithm::Illinois(IllinoisConfig::linux_6_1()),
         "tcp/illinois" => Algorithm::Illinois(IllinoisConfig::default()),
         "tcp/lp" => Algorithm::Lp(LpConfig::default()),
+        "tcp/scalable" if options.profile == TcpProfile::Linux2622 => {
+            Algorithm::Scalable(ScalableConfig::linux_2_6())
+        }
         "tcp/scalable" => Algorithm::Scalable(ScalableConfig::default()),
         "tcp/vegas" => Algorithm::Vegas(VegasConfig::default()),
         "tcp/veno" => Algorithm::Veno(VenoConfig::default()),

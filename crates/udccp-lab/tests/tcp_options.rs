@@ -1,0 +1,85 @@
+//! What a file says of TCP is what its packets and windows do.
+
+use std::path::Path;
+
+use udccp_lab::schema::Scenario;
+use udccp_lab::{FlowRecord, RunOptions, document};
+
+/// One bulk flow for 30 s over a path of 100 ms, measured from 10 s on.
+fn run(protocol: &str, tcp: &str, bottleneck: &str) -> FlowRecord {
+    let text = format!(
+        r#"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "1 Gbit/s" }}
+bottleneck = {{ {bottleneck} }}
+[time]
+duration = "30 s"
+measure = {{ from = "10 s", to = "30 s", every = "100 ms" }}
+[[flow]]
+name = "only"
+protocol = "{protocol}"
+packet = "1040 B"
+traffic = "bulk"
+tcp = {{ {tcp} }}
+"#
+    );
+    let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp.toml");
+    let tree = document::parse(&name.display().to_string(), text).expect("TOML");
+    let scenario = Scenario::read(&tree).unwrap_or_else(|faults| panic!("{faults}"));
+    let options = RunOptions { check: true, ..RunOptions::default() };
+    udccp_lab::run("test", &scenario, 1, options).expect("a run").flows.remove(0)
+}
+
+/// Twenty segments a round trip, each with its acknowledgement.
+fn twenty(timestamps: bool) -> FlowRecord {
+    let tcp = format!(
+        "profile = \"rfc\", max_window = \"20 packets\", delayed_ack = false, \
+         timestamps = {timestamps}"
+    );
+    run("tcp/newreno", &tcp, "rate = \"10 Mbit/s\", rtt = \"100 ms\", limit = \"50 packets\"")
+}
+
+#[test]
+fn without_timestamps_an_acknowledgement_has_forty_bytes() {
+    for (timestamps, ack_bytes) in [(true, 52.0), (false, 40.0)] {
+        let flow = twenty(timestamps);
+        let data = flow.router_throughput_mbps.expect("a rate");
+        let acks = flow.router_both_ways_mbps.expect("a rate") - data;
+        let bytes = acks / data * 1040.0;
+        assert!((bytes - ack_bytes).abs() < 0.2, "timestamps = {timestamps}: {bytes:.2} bytes");
+    }
+}
+
+/// The delay over both ways is the mean of data and acknowledgements. Each takes 50 ms and
+/// its own transmission.
+#[test]
+fn the_delay_over_both_ways_counts_acknowledgements_too() {
+    let flow = twenty(false);
+    let (data, both) = (flow.delay_ms.expect("a delay"), flow.delay_both_ways_ms.expect("a delay"));
+    let acks = 50.0 + 40.0 * 8.0 / 10e6 * 1e3;
+    assert!(data > acks + 0.5, "{data}");
+    assert!((both - (data + acks) / 2.0).abs() < 0.05, "{both} of {data} and {acks}");
+}
+
+/// Kernel 2.6 adds a fiftieth of a packet for each acknowledgement: where every packet is
+/// acknowledged Scalable TCP grows twice as fast as the paper's, where every second is, alike.
+#[test]
+fn scalable_of_kernel_2_6_grows_by_acknowledgements() {
+    let growth = |tcp: &str| {
+        let tcp = format!("{tcp}, receive_buffer = \"64 MiB\", send_buffer = \"64 MiB\"");
+        let bottleneck = "rate = \"40 Mbit/s\", rtt = \"100 ms\", limit = \"120 packets\"";
+        let flow = run("tcp/scalable", &tcp, bottleneck);
+        // From one round trip to the next, where it rises; the first slow start is over.
+        let rise = |w: &[Option<f64>]| Some(w[1]? / w[0]?);
+        let rises = flow.series.cwnd_packets[100..].windows(2).filter_map(rise);
+        let mut rises: Vec<f64> = rises.filter(|r| *r > 1.001).collect();
+        rises.sort_by(f64::total_cmp);
+        rises[rises.len() / 2].ln()
+    };
+    let each = growth("profile = \"linux-2.6.22\", delayed_ack = false");
+    let second = growth("profile = \"linux-2.6.22\"");
+    let paper = growth("profile = \"modern\", delayed_ack = false");
+    assert!((each / paper - 2.0).abs() < 0.4, "{each:.4} for each, {paper:.4} in the paper");
+    assert!((second / paper - 1.0).abs() < 0.3, "{second:.4} for each second, {paper:.4}");
+}
