@@ -50,7 +50,6 @@ fn claims_are_counted_apart_by_who_says_them() {
     let experiment = common::read(&text);
     let analysis = Analysis::of(&experiment, Results::default());
     let one = ClaimCount { claims: 1, judged: 0, hold: 0 };
-    let expected =
-        [(Origin::Published, one), (Origin::Project, one), (Origin::AfterRuns, one)];
+    let expected = [(Origin::Published, one), (Origin::Project, one), (Origin::AfterRuns, one)];
     assert_eq!(count_by_origin(&analysis.claims), expected);
 }
