@@ -37,8 +37,21 @@ need_venv() {
         echo "setup: no Python venv and no right to install it; the Python checks will skip" >&2
 }
 
+# What a minimal system may lack of the tools that scripts take for granted.
+need_tool() { # command package why
+    apt_install "$1" "$2" "$3" && return 0
+    echo "setup: no $1; install $2 (Debian: apt-get install $2)" >&2
+    exit 1
+}
+
 case "${1:-}" in
-demo|linux)
+demo)
+    need_cargo
+    need_compiler
+    need_tool cmp diffutils "the demo compares the file that arrived"
+    need_tool find findutils "the demo looks for a file to send"
+    ;;
+linux)
     need_cargo
     need_compiler
     ;;

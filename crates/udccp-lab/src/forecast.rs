@@ -1,7 +1,7 @@
 //! How much of a campaign is left: what its runs were expected to take, corrected by what those
 //! that are done really took.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,27 +160,29 @@ impl Forecast {
     }
 }
 
-/// Puts runs into the order in which they are to be done: first the shortest of each kind, from
-/// which the forecast learns, beginning with the kinds that most of the time goes to; then all
-/// others, the longest first, so that no worker ends up alone with a long one.
+/// Puts runs into the order in which they are to be done. First those from which the forecast learns
+/// most: the shortest of each kind, beginning with the kinds that most of the time goes to, then one
+/// of each scenario. After them all others. The longest come first each time, so that no worker ends
+/// up alone with a long one.
 pub fn order<T>(runs: &mut Vec<T>, ahead: impl Fn(&T) -> &Ahead) {
     runs.sort_by(|a, b| ahead(b).expected_s.total_cmp(&ahead(a).expected_s));
     // What a kind takes, and where its last run stands, which is its shortest.
-    let mut kinds: BTreeMap<String, (f64, usize)> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
         let Ahead { kind, expected_s, .. } = ahead(run);
-        let of = kinds.entry(kind.clone()).or_default();
+        let of = kinds.entry(kind).or_default();
         *of = (of.0 + expected_s, i);
     }
-    let mut firsts: Vec<(f64, usize)> = kinds.into_values().collect();
-    firsts.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let place: BTreeMap<usize, usize> =
-        firsts.iter().enumerate().map(|(place, (_, i))| (*i, place)).collect();
-    let mut numbered: Vec<(usize, T)> = runs
-        .drain(..)
-        .enumerate()
-        .map(|(i, run)| (place.get(&i).copied().unwrap_or(usize::MAX), run))
-        .collect();
-    numbered.sort_by_key(|(place, _)| *place);
-    runs.extend(numbered.into_iter().map(|(_, run)| run));
+    let mut order: Vec<(f64, usize)> = kinds.into_values().collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut order: Vec<usize> = order.into_iter().map(|(_, i)| i).collect();
+    let firsts: BTreeSet<usize> = order.iter().copied().collect();
+    let mut scenarios: BTreeSet<&str> =
+        firsts.iter().map(|i| ahead(&runs[*i]).scenario.as_str()).collect();
+    let rest = (0..runs.len()).filter(|i| !firsts.contains(i));
+    let (seconds, rest): (Vec<usize>, Vec<usize>) =
+        rest.partition(|i| scenarios.insert(&ahead(&runs[*i]).scenario));
+    order.extend(seconds.into_iter().chain(rest));
+    let mut slots: Vec<Option<T>> = runs.drain(..).map(Some).collect();
+    runs.extend(order.into_iter().filter_map(|i| slots[i].take()));
 }

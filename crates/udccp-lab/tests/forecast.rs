@@ -57,6 +57,33 @@ fn longest_s(runs: &[Run]) -> f64 {
     runs.iter().map(|(_, took_s)| *took_s).fold(0.0, f64::max)
 }
 
+/// What really happened: four experiments with all their runs, on a machine of two cores that was
+/// busy with other things too. A line has a scenario's kind, what was expected of a run of it, and
+/// what each of its runs took, in milliseconds.
+const RECORDED: &str = include_str!("data/campaign.csv");
+
+fn recorded() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for (n, line) in RECORDED.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [kind, expected, took] = fields[..] else { panic!("line {}", n + 1) };
+        let seconds = |ms: &str| ms.parse::<f64>().expect("milliseconds") / 1000.0;
+        let kind = kind.to_owned();
+        let ahead = Ahead { kind, scenario: n.to_string(), expected_s: seconds(expected) };
+        runs.extend(took.split_whitespace().map(|ms| (ahead.clone(), seconds(ms))));
+    }
+    runs
+}
+
+#[test]
+fn the_time_left_of_a_recorded_campaign_is_right_within_a_third_from_its_first_minute_on() {
+    for (jobs, slow) in [(1, 1.0), (2, 4.0), (2, 8.0), (3, 30.0)] {
+        let runs = recorded();
+        let longest = slow * longest_s(&runs);
+        check(&format!("{jobs} jobs, {slow}"), &play(runs, jobs, slow), longest);
+    }
+}
+
 /// Sixty kinds of runs. What is expected of a kind is wrong by a factor of up to `wrong` either
 /// way, of a scenario by up to a quarter more, and a seed makes a tenth.
 fn campaign(seed: u64, wrong: f64) -> Vec<Run> {
@@ -84,7 +111,7 @@ fn campaign(seed: u64, wrong: f64) -> Vec<Run> {
 
 #[test]
 fn the_time_left_is_right_within_a_third_from_the_first_minute_on() {
-    for seed in 1..=10 {
+    for seed in 1..=5 {
         for (jobs, slow, wrong) in [(2, 1.0, 8.0), (2, 3.0, 4.0), (4, 1.5, 2.0), (1, 1.0, 1.0)] {
             let runs = campaign(seed, wrong);
             let longest = slow * longest_s(&runs);

@@ -4,6 +4,7 @@
 //! Equal runs export to equal bytes: what a run cost in processor time is left out.
 
 mod frame;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod quantity;
 mod rows;
@@ -15,6 +16,7 @@ use crate::plan::Task;
 use crate::record::Record;
 
 pub use frame::{Column, Frame, Values};
+#[cfg(feature = "parquet")]
 pub use parquet::ParquetError;
 pub use rows::{runs, series};
 

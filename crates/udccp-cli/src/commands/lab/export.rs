@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use udccp_lab::analysis::Results;
+use udccp_lab::export::Frame;
 use udccp_lab::{PlanOptions, export};
 
 use super::place::{Amount, Part, Place};
@@ -87,7 +88,7 @@ fn print(results: &Results, args: &Args) -> Outcome<()> {
         let message = "Parquet is no text for a terminal";
         return Err(Failure::new(Exit::Usage, message).hint("name a folder: -o DIR"));
     }
-    out.write_all(&frame.parquet().map_err(plain)?)?;
+    out.write_all(&parquet(&frame)?)?;
     Ok(out.flush()?)
 }
 
@@ -110,10 +111,23 @@ fn write(folder: &Path, id: &str, results: &Results, format: &Format) -> Outcome
         if format.csv {
             put(format!("{id}.{table}.csv"), frame.csv().as_bytes())?;
         } else {
-            put(format!("{id}.{table}.parquet"), &frame.parquet().map_err(plain)?)?;
+            put(format!("{id}.{table}.parquet"), &parquet(&frame)?)?;
         }
     }
     Ok(())
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(frame: &Frame) -> Outcome<Vec<u8>> {
+    frame.parquet().map_err(plain)
+}
+
+/// The program that `make demo` builds first does without.
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Frame) -> Outcome<Vec<u8>> {
+    let message = "this program was built without Parquet";
+    Err(Failure::new(Exit::Unsupported, message)
+        .hint("use --csv, or build with it: cargo install --locked --path crates/udccp-cli"))
 }
 
 fn json(results: &Results) -> Outcome<String> {
