@@ -84,9 +84,9 @@ pub struct Outcome {
 /// most as many as the backend can use), and stores each as it ends. The results of the simulator
 /// are the same for any number of workers and in any order.
 ///
-/// A few runs from which the forecast learns come first; then the longest, so that the last one does
-/// not keep one core busy alone. Where another campaign is at work on the same store, this one begins
-/// at the other end.
+/// A few runs from which the forecast learns come first; then the longest, so that the last one
+/// does not keep one core busy alone. Where another campaign is at work on the same store, this one
+/// begins at the other end.
 ///
 /// # Errors
 /// A failure of the store stops it; failed runs are told at the end. What was finished is stored.

@@ -160,10 +160,10 @@ impl Forecast {
     }
 }
 
-/// Puts runs into the order in which they are to be done. First those from which the forecast learns
-/// most: the shortest of each kind, beginning with the kinds that most of the time goes to, then one
-/// of each scenario. After them all others. The longest come first each time, so that no worker ends
-/// up alone with a long one.
+/// Puts runs into the order in which they are to be done. First those from which the forecast
+/// learns most: the shortest of each kind, beginning with the kinds that most of the time goes to,
+/// then one of each scenario. After them all others. The longest come first each time, so that no
+/// worker ends up alone with a long one.
 pub fn order<T>(runs: &mut Vec<T>, ahead: impl Fn(&T) -> &Ahead) {
     runs.sort_by(|a, b| ahead(b).expected_s.total_cmp(&ahead(a).expected_s));
     // What a kind takes, and where its last run stands, which is its shortest.
