@@ -66,6 +66,44 @@ fn sim_prints_a_table_and_writes_captures() {
     }
 }
 
+/// The packets of a capture: their length, and how much of them is there.
+fn packets(file: &Path) -> Vec<(usize, usize)> {
+    let bytes = std::fs::read(file).expect("a capture");
+    let (mut rest, mut packets) = (&bytes[24..], Vec::new());
+    while let Some((head, tail)) = rest.split_first_chunk::<16>() {
+        let word = |at: usize| {
+            u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize
+        };
+        packets.push((word(12), word(8)));
+        rest = &tail[word(8)..];
+    }
+    packets
+}
+
+#[test]
+fn captures_have_the_headers_and_only_if_asked_for_the_data() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scenario = repository("scenarios/two-flows-short.toml");
+    let set = ["time.duration=5 s", "time.measure.from=4 s", "time.measure.to=5 s"];
+    let capture = |name: &str, flags: &[&str]| {
+        let out = folder.path().join(name);
+        let mut args = vec!["sim", &scenario, "--pcap", out.to_str().expect("text")];
+        set.iter().for_each(|set| args.extend(["--set", set]));
+        stdout(&[&args, flags].concat());
+        out.join("first-sender.pcap")
+    };
+    let cut = capture("cut", &[]);
+    let whole = capture("whole", &["--snaplen", "full"]);
+    let (of_cut, of_whole) = (packets(&cut), packets(&whole));
+    assert!(of_cut.iter().any(|(len, _)| *len > 1000), "{of_cut:?}");
+    assert!(of_cut.iter().all(|(len, kept)| *kept == *len.min(&128)), "{of_cut:?}");
+    assert!(of_whole.iter().all(|(len, kept)| kept == len), "{of_whole:?}");
+    assert!(of_cut.iter().map(|p| p.0).eq(of_whole.iter().map(|p| p.0)), "the same packets");
+    assert_eq!(packets(&capture("zero", &["--snaplen", "0"])), of_whole);
+    let text = stdout(&["decode", cut.to_str().expect("text")]);
+    assert!(text.lines().filter(|line| line.contains("Data")).count() > 10, "{text}");
+}
+
 #[test]
 fn faults_of_a_file_have_their_line_and_the_nearest_right_thing() {
     let lab = Lab::new();

@@ -1,11 +1,10 @@
 //! `udccp emu`: one scenario file in real time, between programs on hosts of their own.
 
-use std::path::PathBuf;
-
 use udccp_agent::OurTransport;
 use udccp_emu::{EmuError, EmuOptions, Emulation, Emulator, Fault, IpVersion, Path};
 use udccp_lab::{RunError, RunOptions};
 
+use super::capture::CaptureArgs;
 use super::scenario::{self, Choice};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::on_interrupt;
@@ -29,12 +28,8 @@ pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Write a capture of every observation point (pcap, raw IP) to this folder
-    #[arg(long, value_name = "DIR")]
-    pcap: Option<PathBuf>,
-    /// Keep this many bytes of each captured packet; all of it where absent
-    #[arg(long, value_name = "BYTES", requires = "pcap")]
-    snaplen: Option<u32>,
+    #[command(flatten)]
+    capture: CaptureArgs,
 }
 
 /// How packets of our DCCP travel.
@@ -73,7 +68,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         Route::Own => Path::Own,
         Route::Netem => Path::Netem,
     };
-    let flags = [("--ipv6", args.ipv6), ("--pcap", args.pcap.is_some())];
+    let flags = [("--ipv6", args.ipv6), ("--pcap", args.capture.pcap.is_some())];
     if let (Path::Netem, Some((flag, _))) = (path, flags.into_iter().find(|(_, is_set)| *is_set)) {
         return Err(Failure::new(Exit::Usage, format!("{flag} is not there with --path netem"))
             .hint(format!("leave one of {flag} and --path netem out")));
@@ -83,7 +78,11 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     acquire(path)?;
     on_interrupt(|| output::note("interrupted; nothing of it is left"))?;
     let options = EmuOptions {
-        run: RunOptions { check: false, pcap: args.pcap.as_deref(), snaplen: args.snaplen },
+        run: RunOptions {
+            check: false,
+            pcap: args.capture.pcap.as_deref(),
+            snaplen: args.capture.snaplen.0,
+        },
         program: std::env::current_exe()?,
         dccp: match args.dccp {
             Carrier::Udp => OurTransport::UdpEncap,

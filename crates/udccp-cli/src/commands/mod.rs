@@ -1,6 +1,7 @@
 //! One module a command: its flags, its help, its work.
 
 pub(crate) mod agent;
+pub(crate) mod capture;
 pub(crate) mod cat;
 pub(crate) mod chart;
 pub(crate) mod decode;

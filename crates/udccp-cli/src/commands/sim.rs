@@ -1,9 +1,8 @@
 //! `udccp sim`: one scenario file, one run.
 
-use std::path::PathBuf;
-
 use udccp_lab::{RunError, RunOptions};
 
+use super::capture::CaptureArgs;
 use super::scenario::{self, Choice};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
@@ -17,12 +16,8 @@ pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Write a capture of every observation point (pcap, raw IP) to this folder
-    #[arg(long, value_name = "DIR")]
-    pcap: Option<PathBuf>,
-    /// Keep this many bytes of each captured packet; all of it where absent
-    #[arg(long, value_name = "BYTES", requires = "pcap")]
-    snaplen: Option<u32>,
+    #[command(flatten)]
+    capture: CaptureArgs,
     /// Check the simulator's invariants at every step (slower)
     #[arg(long)]
     check: bool,
@@ -40,8 +35,11 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let chosen = args.choice.load()?;
-    let options =
-        RunOptions { check: args.check, pcap: args.pcap.as_deref(), snaplen: args.snaplen };
+    let options = RunOptions {
+        check: args.check,
+        pcap: args.capture.pcap.as_deref(),
+        snaplen: args.capture.snaplen.0,
+    };
     let record = udccp_lab::run(&chosen.experiment.id, &chosen.scenario, chosen.seed, options)
         .map_err(run_failure)?;
     if args.json {

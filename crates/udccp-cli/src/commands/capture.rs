@@ -1,0 +1,42 @@
+//! Flags of captures, for all commands that write some.
+
+use std::path::PathBuf;
+
+/// Where captures go, and how much of each packet.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CaptureArgs {
+    /// Write a capture of every observation point (pcap, raw IP) to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Keep this many bytes of each captured packet: the headers; `full` keeps the data too
+    #[arg(long, value_name = "BYTES|full", default_value = "128", requires = "pcap",
+          value_parser = snaplen)]
+    pub(crate) snaplen: Snaplen,
+}
+
+/// Bytes that are kept of each packet; `None`: all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Snaplen(pub(crate) Option<u32>);
+
+/// A snap length given on the command line; 0 is all, as for tcpdump.
+fn snaplen(text: &str) -> Result<Snaplen, String> {
+    match text {
+        "full" | "0" => Ok(Snaplen(None)),
+        number => number
+            .parse()
+            .map(|bytes| Snaplen(Some(bytes)))
+            .map_err(|_| "write a number of bytes, or `full`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_bytes_or_all() {
+        assert_eq!(snaplen("128"), Ok(Snaplen(Some(128))));
+        assert_eq!((snaplen("full"), snaplen("0")), (Ok(Snaplen(None)), Ok(Snaplen(None))));
+        assert!(snaplen("all").is_err() && snaplen("-1").is_err());
+    }
+}
