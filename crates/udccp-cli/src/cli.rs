@@ -1,19 +1,39 @@
 //! The command line as types. Each command's flags live beside its code.
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{agent, cat, decode, doctor, lab, perf, sim};
+use crate::commands::{agent, cat, completions, decode, doctor, lab, man, perf, sim};
 #[cfg(target_os = "linux")]
 use crate::commands::{emu, interop, linux};
-use crate::exit;
+use crate::{about, exit};
 
 /// DCCP in userspace, and the laboratory that measures it against TCP and UDP.
 #[derive(Debug, Parser)]
-#[command(name = "udccp", version, after_long_help = exit::HELP, max_term_width = 100)]
+#[command(name = "udccp", version, long_version = about::long_version())]
+#[command(after_long_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// Show what sockets and connections do, on standard error; -vv shows more. RUST_LOG=debug
+    /// and the like choose exactly
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command line without what is hidden, for shells and manuals.
+pub(crate) fn shown() -> clap::Command {
+    let all = Cli::command();
+    let shown: Vec<_> = all.get_subcommands().filter(|c| !c.is_hide_set()).cloned().collect();
+    let args: Vec<_> = all.get_arguments().cloned().collect();
+    let about = all.get_about().cloned().unwrap_or_default();
+    clap::Command::new("udccp")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about)
+        .after_long_help(exit::HELP)
+        .args(args)
+        .subcommands(shown)
+        .subcommand_required(true)
 }
 
 /// The commands, in the order in which `--help` lists them.
@@ -37,6 +57,10 @@ pub(crate) enum Command {
     Decode(decode::Args),
     /// Say what this machine can do, and how to get the rest
     Doctor(doctor::Args),
+    /// Print what a shell needs to complete commands and flags
+    Completions(completions::Args),
+    /// Write the manual pages
+    Man(man::Args),
     /// Play one end of a flow for `udccp emu` and `udccp linux`
     #[command(hide = true)]
     Agent(agent::Args),

@@ -35,8 +35,11 @@ pub(crate) enum Exit {
     CheckFailed = 9,
     /// This machine lacks something that the command needs (see `udccp doctor`).
     Unsupported = 10,
-    /// Ctrl-C or SIGTERM ended the command before its work was done, as shells have it.
+    /// Ctrl-C ended the command before its work was done, as shells have it; SIGTERM too, where
+    /// [`Self::Terminated`] is not said to be its code.
     Interrupted = 130,
+    /// SIGTERM ended `udccp perf` before its work was done.
+    Terminated = 143,
 }
 
 /// The table that `udccp --help` ends with.
@@ -53,7 +56,8 @@ Exit codes:
    8  an open connection ended before its time
    9  a claim or check of a completed run does not hold
   10  this machine lacks what the command needs (see `udccp doctor`)
- 130  interrupted by Ctrl-C or SIGTERM; what `lab run` finished is stored";
+ 130  ended by Ctrl-C or SIGTERM: what `lab run` finished is stored, what `perf` measured printed
+ 143  `perf` ended by SIGTERM, in the same way";
 
 impl Exit {
     /// The number that the shell sees.
@@ -74,6 +78,7 @@ impl Exit {
             Self::CheckFailed,
             Self::Unsupported,
             Self::Interrupted,
+            Self::Terminated,
         ];
         all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failure)
     }

@@ -1,5 +1,6 @@
 //! Leaving on Ctrl-C or a request to terminate.
 
+use std::fmt;
 use std::io;
 
 use tokio::runtime;
@@ -7,7 +8,7 @@ use tokio::runtime;
 use crate::exit::Exit;
 
 /// Calls `last_words` on the first Ctrl-C (or SIGTERM) and ends the process with
-/// [`Exit::Interrupted`]. Async commands wait for [`asked_to_stop`] instead.
+/// [`Exit::Interrupted`]. Async commands wait for [`Signals`] instead.
 ///
 /// # Errors
 /// The system refuses a thread or a signal handler.
@@ -15,7 +16,8 @@ use crate::exit::Exit;
 pub(crate) fn on_interrupt(last_words: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let waiting = runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::spawn(move || {
-        if waiting.block_on(asked_to_stop()).is_ok() {
+        let asked = waiting.block_on(async { Ok::<_, io::Error>(Signals::new()?.next().await) });
+        if asked.is_ok() {
             last_words();
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
@@ -23,26 +25,81 @@ pub(crate) fn on_interrupt(last_words: impl FnOnce() + Send + 'static) -> io::Re
     Ok(())
 }
 
-/// Waits for Ctrl-C (SIGINT) or SIGTERM. From the first poll on, neither ends the process by itself
-/// any more: whoever awaits this has to leave, with [`Exit::Interrupted`] where work was cut short.
-///
-/// # Errors
-/// The system refuses a signal handler.
-#[cfg(unix)]
-pub(crate) async fn asked_to_stop() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
+/// A request to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// What `kill` and service managers send.
+    Terminate,
+}
+
+impl Signal {
+    /// The exit code of a program that it ended, as shells have it: 128 and its number.
+    pub(crate) const fn exit(self) -> Exit {
+        match self {
+            Self::Interrupt => Exit::Interrupted,
+            Self::Terminate => Exit::Terminated,
+        }
     }
 }
 
-/// Waits for Ctrl-C.
-///
-/// # Errors
-/// The system refuses a signal handler.
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interrupt => "interrupted (SIGINT)",
+            Self::Terminate => "terminated (SIGTERM)",
+        })
+    }
+}
+
+/// From here on these signals no longer end the process by themselves.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// Takes the signals over. Must be called within a tokio runtime with I/O enabled.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub(crate) fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+        }
+    }
+}
+
 #[cfg(not(unix))]
-pub(crate) async fn asked_to_stop() -> io::Result<()> {
-    tokio::signal::ctrl_c().await
+impl Signals {
+    /// Takes the signals over.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) -> Signal {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Signal::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
 }

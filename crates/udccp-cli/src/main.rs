@@ -2,10 +2,12 @@
 //!
 //! Data goes to standard output, everything else to standard error; exit codes are in [`exit`].
 
+mod about;
 mod cli;
 mod commands;
 mod exit;
 mod interrupt;
+mod logs;
 mod output;
 
 use std::process::ExitCode;
@@ -16,7 +18,8 @@ use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Outcome};
 
 fn main() -> ExitCode {
-    let outcome = dispatch(Cli::parse().command);
+    let Cli { verbose, command } = Cli::parse();
+    let outcome = logs::start(verbose).and_then(|()| dispatch(command));
     let exit = match outcome {
         Ok(exit) => exit,
         Err(failure) => {
@@ -40,6 +43,8 @@ fn dispatch(command: Command) -> Outcome<Exit> {
         Command::Cat(args) => commands::cat::run(args),
         Command::Decode(args) => commands::decode::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args),
         Command::Agent(args) => commands::agent::run(args),
         #[cfg(target_os = "linux")]
         Command::LinuxInit(args) => commands::linux::init(&args),

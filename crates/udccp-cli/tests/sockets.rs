@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Background, free_port, noise, temporary, udccp, wait_until_bound};
+use common::{free_port, noise, perf_server, temporary, udccp, wait_until_bound};
 use serde_json::Value;
 
 /// A listening `udccp cat` that reads `from` and writes to `to`, and its port.
@@ -158,16 +158,6 @@ fn losses_are_counted_and_have_an_exit_code() {
     assert_eq!(lost + server["received"]["messages"].as_u64().unwrap(), 1000);
     assert!((15..=20).contains(&lost), "{lost} lost");
     assert!(client["congestion_events"].as_u64().unwrap() > 0);
-}
-
-/// A perf server on a free port.
-fn perf_server(extra: &[&str]) -> (Background, String) {
-    let port = free_port();
-    let number = port.to_string();
-    let fixed = ["perf", "server", "--bind", "127.0.0.1", "-p", &number];
-    let mut server = Background::start(&[fixed.as_slice(), extra].concat(), Stdio::null());
-    server.wait_for("listening");
-    (server, number)
 }
 
 fn perf(port: &str, extra: &[&str]) -> Value {

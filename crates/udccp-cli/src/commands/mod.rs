@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod capture;
 pub(crate) mod cat;
 pub(crate) mod chart;
+pub(crate) mod completions;
 pub(crate) mod decode;
 pub(crate) mod doctor;
 #[cfg(target_os = "linux")]
@@ -14,6 +15,7 @@ pub(crate) mod interop;
 pub(crate) mod lab;
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
+pub(crate) mod man;
 pub(crate) mod net;
 pub(crate) mod perf;
 pub(crate) mod scenario;

@@ -4,7 +4,7 @@
 
 pub mod lab;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -55,6 +55,23 @@ impl Background {
         }
         panic!("never said {part:?}");
     }
+
+    /// Waits for the end: exit code, the rest of standard output and of standard error.
+    pub fn output(mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut says) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut says).unwrap();
+        (self.child.wait().unwrap().code(), out, says)
+    }
+}
+
+/// A perf server on a free port, and the port.
+pub fn perf_server(extra: &[&str]) -> (Background, String) {
+    let port = free_port().to_string();
+    let fixed = ["perf", "server", "--bind", "127.0.0.1", "-p", &port];
+    let mut server = Background::start(&[fixed.as_slice(), extra].concat(), Stdio::null());
+    server.wait_for("listening");
+    (server, port)
 }
 
 impl Drop for Background {

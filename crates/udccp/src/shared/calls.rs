@@ -33,6 +33,8 @@ impl Handle {
         //= 4340-14.1-2
         config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
         shared.note_linger(config.close_linger);
+        let path_mtu_bytes = config.path_mtu;
+        tracing::debug!(%peer, %service, path_mtu_bytes, interface_mtu = route.mtu, "connecting");
         let data = Payload::Bytes(options.request_data.clone());
         let mut options = proto::ConnectOptions {
             local: route.source,

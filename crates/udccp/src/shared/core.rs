@@ -8,6 +8,7 @@ use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
 use udccp_wire::PacketType;
 
+use super::log;
 use super::waiters::{Conn, Waiters};
 use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
@@ -107,6 +108,7 @@ impl Core {
     /// Passes the endpoint's events on to the tasks that wait for them.
     fn dispatch(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
+            log::event(&self.endpoint, &event);
             if let EventKind::Incoming(listener) = event.kind {
                 let conn = Conn { connected: true, queued_at: Some(listener), ..Conn::default() };
                 self.conns.insert(event.id, conn);
@@ -247,6 +249,7 @@ impl Core {
         // Without a route the packet was sent from where the connection says, which the quoted
         // ports still find on a bound socket.
         let local = io.route_to(remote).map_or_else(|_| io.local_addr(), |route| route.source);
+        tracing::debug!(%remote, ?report, "report of the network");
         self.endpoint.handle_path_report(now, local, remote, quoted, report);
     }
 

@@ -9,6 +9,7 @@ mod core;
 mod farewell;
 mod handle;
 mod invite;
+mod log;
 mod raw;
 mod stun;
 mod waiters;
@@ -72,6 +73,14 @@ impl Shared {
     /// Opens the socket. A driver has to be started next.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Arc<Self>, Error> {
         let io = Io::open(addr, options).map_err(|e| Error::open(addr, options.raw_ip, e))?;
+        tracing::debug!(
+            local = %io.local_addr(),
+            raw = io.is_raw(),
+            gso_segments = io.max_gso_segments(),
+            gro_segments = io.gro_segments(),
+            recv_buffer_bytes = io.recv_buffer_bytes(),
+            "socket open"
+        );
         let mut secret = [0; 32];
         match options.secret {
             Some(given) => secret = given,

@@ -1,75 +1,247 @@
 //! The client: agrees on a test, runs its side of it, reports both.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
-use tokio::task::JoinHandle;
 use udccp::{Address, Connection, Endpoint, Error, Options, ServiceCode};
 
 use super::control::{Answer, Ask, Asker, StreamResult};
-use super::flow::{self, Load, Sent};
+use super::grid::Grid;
 use super::messages::{HEADER_BYTES, Header, Kind};
-use super::meter::{Meter, Received};
-use super::report::{End, Interval, Reporter, StreamEnd, StreamInterval};
+use super::report::{End, Ending, Interval, Reporter, Start, StreamEnd};
 use super::spec::{Direction, PROTOCOL, Spec, with_queues};
+use super::stream::Stream;
 use super::{CONTROL, ClientArgs, STREAM, clock};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::{Signal, Signals};
+use crate::output;
 
 /// The message that attaches a stream is repeated after this time.
 const ATTACH_AGAIN: Duration = Duration::from_millis(200);
-/// How long a stream may take to close at the end.
+/// How long a connection may take to close at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+/// How long the server may take to say what it saw of a test that was stopped. It knows by then.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+/// How long the control connection of such a test may take to close.
+const CLOSE_STOPPED_WITHIN: Duration = Duration::from_millis(500);
 
-/// One stream of the test.
-struct Stream {
-    connection: Arc<Connection>,
-    meter: Arc<Meter>,
-    sending: Option<JoinHandle<Result<Sent, Error>>>,
-    receiving: JoinHandle<Result<(), Error>>,
-    /// At the last report.
-    seen_sent: Sent,
-    seen_received: Received,
+/// Why a test ended before its time.
+enum Stop {
+    Signal(Signal),
+    Failure(Failure),
+}
+
+/// A test that the server agreed to.
+struct Test<'a> {
+    args: &'a ClientArgs,
+    spec: Spec,
+    options: Options,
+    peer: Address,
+    number: u64,
+    asker: Asker<'a>,
+    reporter: Reporter,
+    streams: Vec<Stream>,
+    /// Since the streams began to send.
+    began: Option<(Instant, ProcessTime)>,
+    /// Where the last row ended.
+    seen: Instant,
+    client_cpu_percent: Option<f64>,
+    server_cpu_percent: Option<f64>,
 }
 
 /// Runs one test.
 pub(super) async fn run(args: &ClientArgs) -> Outcome<Exit> {
+    let mut signals = Signals::new()?;
     let spec = spec_of(args)?;
     let options = with_queues(args.net.options());
     let all = args.net.resolve(&args.host, args.port)?;
-    let (control, peer) = connect_first(&all, args, &options).await?;
-    check_length(args, &control)?;
-    let mut asker = Asker::new(&control);
-    let test = match asker.ask(Ask::Start(spec.clone())).await? {
-        Answer::Ready(test) => test,
-        other => return Err(refused(&other)),
+    let agreed = async {
+        let (control, peer) = connect_first(&all, args, &options).await?;
+        check_length(args, &control)?;
+        let mut asker = Asker::new(&control);
+        match asker.ask(Ask::Start(spec.clone())).await? {
+            Answer::Ready(test) => Ok::<_, Failure>((control, peer, test)),
+            other => Err(refused(&other)),
+        }
     };
-    let mut reporter = Reporter::new(args.json, args.json_stream, &spec, &peer.to_string())?;
-    let epoch = clock();
-    let mut streams = Vec::new();
-    for n in 0..spec.streams {
-        let connection = connect(&peer, args, STREAM, &options).await?;
-        attach(&connection, test, n).await?;
-        streams.push(Stream::new(connection, epoch));
-    }
-    asker.ask(Ask::Go).await?;
-    let (began, cpu) = (clock(), ProcessTime::now());
-    for (stream, n) in streams.iter_mut().zip(0..) {
-        stream.start(&spec, test, n);
-    }
-    measure(args, &mut streams, &mut reporter, began).await?;
-    let cpu_percent = cpu.elapsed().as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
-    let mut ends = Vec::new();
-    for (stream, n) in streams.into_iter().zip(0..) {
-        ends.push(finish(stream, n, &mut asker).await?);
-    }
-    let server_cpu_percent = match asker.ask(Ask::Cpu).await? {
-        Answer::Cpu(percent) => Some(percent),
-        _ => None,
+    let (control, peer, number) = tokio::select! {
+        agreed = agreed => agreed?,
+        signal = signals.next() => {
+            output::note(&format!("{signal} before the test began"));
+            return Ok(signal.exit());
+        }
     };
-    let _ = tokio::time::timeout(CLOSE_WITHIN, control.close()).await;
-    reporter.end(&End::new(ends, cpu_percent, server_cpu_percent))?;
-    Ok(Exit::Success)
+    let start = Start::new(&spec, &control);
+    let mut test = Test {
+        reporter: Reporter::new(args.json, args.json_stream, start)?,
+        asker: Asker::after(&control, 1),
+        streams: Vec::new(),
+        began: None,
+        seen: clock(),
+        client_cpu_percent: None,
+        server_cpu_percent: None,
+        args,
+        spec,
+        options,
+        peer,
+        number,
+    };
+    let stop = tokio::select! {
+        done = test.conduct() => done.err().map(Stop::Failure),
+        signal = signals.next() => Some(Stop::Signal(signal)),
+    };
+    test.end(stop, &control, &mut signals).await
+}
+
+impl Test<'_> {
+    /// The test from its first stream to what the server says of the last.
+    async fn conduct(&mut self) -> Outcome<()> {
+        for n in 0..self.spec.streams {
+            let connection = connect(&self.peer, self.args, STREAM, &self.options).await?;
+            attach(&connection, self.number, n).await?;
+            self.streams.push(Stream::new(n, connection, self.spec.direction));
+        }
+        match self.asker.ask(Ask::Go).await? {
+            Answer::Going => {}
+            other => return Err(refused(&other)),
+        }
+        let began = clock();
+        (self.began, self.seen) = (Some((began, ProcessTime::now())), began);
+        for stream in &mut self.streams {
+            stream.start(&self.spec, self.number);
+        }
+        self.measure(began).await?;
+        self.note_cpu();
+        for stream in &mut self.streams {
+            stream.finish().await?;
+            stream.server = Some(ask_stream(&mut self.asker, stream.n).await?);
+        }
+        if let Answer::Cpu(percent) = self.asker.ask(Ask::Cpu).await? {
+            self.server_cpu_percent = Some(percent);
+        }
+        for stream in &mut self.streams {
+            let _ = tokio::time::timeout(CLOSE_WITHIN, stream.connection.close()).await;
+            stream.received().await;
+        }
+        // What went or came since the time was over.
+        self.row(true)
+    }
+
+    /// Reports at every interval until the time is over.
+    async fn measure(&mut self, began: Instant) -> Outcome<()> {
+        let grid = Grid::new(began, self.args.interval, self.spec.duration());
+        while !grid.is_over(clock()) {
+            let due = grid.next(self.seen);
+            let streams = &mut self.streams;
+            let wait = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = wait => {}
+                failure = Stream::any_failure(streams) => return Err(failure),
+            }
+            if grid.is_over(clock()) {
+                // What has just been handed over belongs to this row.
+                let soon = (self.args.interval / 20).max(Duration::from_millis(20));
+                let left = async {
+                    for s in &mut self.streams {
+                        s.left().await
+                    }
+                };
+                let _ = tokio::time::timeout(soon, left).await;
+            }
+            self.row(false)?;
+        }
+        Ok(())
+    }
+
+    /// Reports what happened since the last row; `if_any`: unless nothing did.
+    fn row(&mut self, if_any: bool) -> Outcome<()> {
+        let Some((began, _)) = self.began.filter(|_| !self.args.interval.is_zero()) else {
+            return Ok(());
+        };
+        let now = clock();
+        let seconds = (now - self.seen).as_secs_f64();
+        let looks = self.streams.iter_mut().map(|s| s.look(seconds)).collect();
+        let span = [self.seen, now].map(|at| (at - began).as_secs_f64());
+        self.seen = now;
+        let interval = Interval::new(span, looks);
+        if if_any && !interval.has_bytes() {
+            return Ok(());
+        }
+        self.reporter.interval(interval)
+    }
+
+    fn note_cpu(&mut self) {
+        self.client_cpu_percent = self.began.as_ref().map(|(began, cpu)| {
+            cpu.elapsed().as_secs_f64() / began.elapsed().as_secs_f64() * 100.0
+        });
+    }
+
+    /// Says what was measured, however the test ended, and lets go of the server.
+    async fn end(
+        mut self,
+        stop: Option<Stop>,
+        control: &Connection,
+        signals: &mut Signals,
+    ) -> Outcome<Exit> {
+        let (reason, exit) = match &stop {
+            None => (None, Exit::Success),
+            Some(Stop::Signal(signal)) => (Some(signal.to_string()), signal.exit()),
+            Some(Stop::Failure(failure)) => (Some(failure.to_string()), failure.exit),
+        };
+        let mut printed = Ok(());
+        if let Some(reason) = &reason {
+            // The Resets leave now, behind all that was sent: the server then knows the whole.
+            self.streams.iter_mut().for_each(Stream::abort);
+            self.note_cpu();
+            for stream in &mut self.streams {
+                stream.received().await;
+            }
+            printed = self.row(true);
+            tokio::select! {
+                _ = tokio::time::timeout(STOP_WITHIN, self.ask_the_rest(reason)) => {}
+                // Whoever asks twice does not want to wait.
+                _ = signals.next() => {}
+            }
+        }
+        let within = if reason.is_none() { CLOSE_WITHIN } else { CLOSE_STOPPED_WITHIN };
+        if tokio::time::timeout(within, control.close()).await.is_err() {
+            control.abort();
+        }
+        let direction = self.spec.direction;
+        let streams = self.streams.iter().map(|s| {
+            StreamEnd::new(s.n, direction, &s.result(), s.server.as_ref(), reason.is_none())
+        });
+        let streams = streams.collect();
+        let ending = Ending { complete: reason.is_none(), reason, exit_code: exit.code() };
+        let cpu = [self.client_cpu_percent, self.server_cpu_percent];
+        let end = End::new(ending, direction, streams, cpu);
+        printed.and(self.reporter.end(&end))?;
+        match stop {
+            Some(Stop::Failure(failure)) => Err(failure),
+            Some(Stop::Signal(signal)) => {
+                output::note(&signal.to_string());
+                Ok(exit)
+            }
+            None => Ok(exit),
+        }
+    }
+
+    /// Tells the server that the test is over, and asks what it has not said yet.
+    async fn ask_the_rest(&mut self, reason: &str) -> Outcome<()> {
+        self.asker.ask(Ask::Stopped(reason.to_owned())).await?;
+        for stream in self.streams.iter_mut().filter(|s| s.server.is_none()) {
+            stream.server = Some(ask_stream(&mut self.asker, stream.n).await?);
+        }
+        if let Answer::Cpu(percent) = self.asker.ask(Ask::Cpu).await? {
+            self.server_cpu_percent = Some(percent);
+        }
+        Ok(())
+    }
 }
 
 fn spec_of(args: &ClientArgs) -> Outcome<Spec> {
@@ -165,105 +337,10 @@ fn refused(answer: &Answer) -> Failure {
         .hint("change the flag that the message names, or run the same version on both sides")
 }
 
-impl Stream {
-    fn new(connection: Connection, epoch: Instant) -> Self {
-        let (connection, meter) = (Arc::new(connection), Arc::new(Meter::new(epoch)));
-        let receiving = {
-            let (connection, meter) = (Arc::clone(&connection), Arc::clone(&meter));
-            tokio::spawn(async move { flow::receive(&connection, &meter).await })
-        };
-        Self {
-            seen_sent: Sent::of(&connection, 0.0),
-            seen_received: Received::default(),
-            connection,
-            meter,
-            sending: None,
-            receiving,
-        }
+/// What the server saw of a stream.
+async fn ask_stream(asker: &mut Asker<'_>, n: u16) -> Outcome<StreamResult> {
+    match asker.ask(Ask::Stream(n)).await? {
+        Answer::Stream(result) => Ok(result),
+        other => Err(refused(&other)),
     }
-
-    fn start(&mut self, spec: &Spec, test: u64, stream: u16) {
-        if !spec.direction.client_sends() {
-            return;
-        }
-        let load = Load {
-            test,
-            stream,
-            length: spec.length,
-            bits_per_s: spec.bits_per_s,
-            duration: spec.duration(),
-        };
-        let connection = Arc::clone(&self.connection);
-        self.sending = Some(tokio::spawn(async move { flow::send(&connection, load).await }));
-    }
-
-    /// What went and came since the last look.
-    fn look(&mut self, stream: u16, seconds: f64) -> StreamInterval {
-        let (sent, received) = (Sent::of(&self.connection, seconds), self.meter.total());
-        let interval = StreamInterval {
-            stream,
-            sent: self.sending.is_some().then(|| sent.since(&self.seen_sent, seconds)),
-            received: (received.messages > 0 || self.sending.is_none())
-                .then(|| received.since(&self.seen_received, seconds)),
-        };
-        (self.seen_sent, self.seen_received) = (sent, received);
-        interval
-    }
-}
-
-/// Reports at every interval until the time is over, or the user has seen enough.
-async fn measure(
-    args: &ClientArgs,
-    streams: &mut [Stream],
-    reporter: &mut Reporter,
-    began: Instant,
-) -> Outcome<()> {
-    let end = began + args.time;
-    let mut from = began;
-    while from < end {
-        let to = if args.interval.is_zero() { end } else { end.min(from + args.interval) };
-        tokio::select! {
-            () = tokio::time::sleep_until(to.into()) => {}
-            _ = tokio::signal::ctrl_c() => {
-                streams.iter_mut().for_each(|s| if let Some(s) = s.sending.take() { s.abort() });
-                return Ok(());
-            }
-        }
-        let now = clock();
-        let seconds = (now - from).as_secs_f64();
-        let looks = streams.iter_mut().zip(0..).map(|(s, n)| s.look(n, seconds)).collect();
-        if !args.interval.is_zero() {
-            let span = [from, now].map(|at| (at - began).as_secs_f64());
-            reporter.interval(Interval::new(span, looks))?;
-        }
-        if let Some(lost) = streams.iter().find(|s| s.receiving.is_finished()) {
-            return lost.connection.closed().await.map_err(Failure::from);
-        }
-        if streams.iter().any(|s| s.sending.as_ref().is_some_and(JoinHandle::is_finished)) {
-            // At the end of the time, or before it with an error that `finish` tells.
-            return Ok(());
-        }
-        from = to;
-    }
-    Ok(())
-}
-
-/// Waits for the end of a stream and asks the server how it went there.
-async fn finish(stream: Stream, n: u16, asker: &mut Asker<'_>) -> Outcome<StreamEnd> {
-    let sent = match stream.sending {
-        Some(sending) => match sending.await {
-            Ok(sent) => Some(sent?),
-            Err(_aborted) => Some(Sent::of(&stream.connection, 0.0)),
-        },
-        None => None,
-    };
-    let server = match asker.ask(Ask::Stream(n)).await? {
-        Answer::Stream(result) => result,
-        other => return Err(refused(&other)),
-    };
-    let client =
-        StreamResult { sent, received: server.sent.is_some().then(|| stream.meter.total()) };
-    let _ = tokio::time::timeout(CLOSE_WITHIN, stream.connection.close()).await;
-    stream.receiving.abort();
-    Ok(StreamEnd::new(n, &client, &server))
 }

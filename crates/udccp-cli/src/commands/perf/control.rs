@@ -24,6 +24,8 @@ pub(super) enum Ask {
     Stream(u16),
     /// How much processor time did it take?
     Cpu,
+    /// The test ends before its time, for this reason: send no more.
+    Stopped(String),
 }
 
 /// What the server answers.
@@ -35,6 +37,8 @@ pub(super) enum Answer {
     /// No.
     Refused(String),
     Going,
+    /// It is over here too.
+    Stopped,
     Stream(StreamResult),
     /// Percent of one core since the beginning.
     Cpu(f64),
@@ -66,6 +70,11 @@ pub(super) struct Asker<'a> {
 impl<'a> Asker<'a> {
     pub(super) fn new(connection: &'a Connection) -> Self {
         Self { connection, n: 0 }
+    }
+
+    /// Goes on after `n` questions.
+    pub(super) fn after(connection: &'a Connection, n: u64) -> Self {
+        Self { connection, n }
     }
 
     /// Asks until there is an answer.

@@ -5,20 +5,24 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::MissedTickBehavior;
-use udccp::{Connection, Error};
+use udccp::{Connection, Error, Outgoing};
 
 use super::clock;
 use super::messages::{BATCH, Mint};
 use super::meter::Meter;
+use super::spec::SEND_QUEUE_BYTES;
 
 /// Messages taken from the connection at once.
 const RECEIVE_BATCH: usize = 512;
-/// How long the last messages may take to be accounted for.
+/// How long the last messages may take to leave, and then to be accounted for.
 const DRAIN_WITHIN: Duration = Duration::from_secs(5);
+/// A send queue that takes longer than this to empty does not outlive the time of the test.
+const LONG_QUEUE_SECONDS: f64 = 0.1;
 
 /// A sender's view of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sent {
+    /// Messages that left.
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// Messages that the peer reported received.
@@ -29,6 +33,7 @@ pub(super) struct Sent {
     pub(super) cwnd_packets: Option<u32>,
     pub(super) congestion_events: u64,
     pub(super) timeouts: u64,
+    /// Until the last message had left.
     pub(super) seconds: f64,
 }
 
@@ -52,12 +57,12 @@ impl Sent {
     /// What went since an earlier look; `seconds` is the time between the looks.
     pub(super) fn since(&self, earlier: &Self, seconds: f64) -> Self {
         Self {
-            messages: self.messages - earlier.messages,
-            bytes: self.bytes - earlier.bytes,
-            acked: self.acked - earlier.acked,
-            lost: self.lost - earlier.lost,
-            congestion_events: self.congestion_events - earlier.congestion_events,
-            timeouts: self.timeouts - earlier.timeouts,
+            messages: self.messages.saturating_sub(earlier.messages),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            acked: self.acked.saturating_sub(earlier.acked),
+            lost: self.lost.saturating_sub(earlier.lost),
+            congestion_events: self.congestion_events.saturating_sub(earlier.congestion_events),
+            timeouts: self.timeouts.saturating_sub(earlier.timeouts),
             seconds,
             ..*self
         }
@@ -71,55 +76,76 @@ pub(super) struct Load {
     pub(super) stream: u16,
     pub(super) length: usize,
     pub(super) bits_per_s: Option<u64>,
-    pub(super) duration: Duration,
+    /// `None`: until the connection ends.
+    pub(super) duration: Option<Duration>,
 }
 
-/// Sends for the time that the load says, then waits until all of it is accounted for.
-pub(super) async fn send(connection: &Connection, load: Load) -> Result<Sent, Error> {
-    // Messages that attached the stream are not part of the load.
-    let before = Sent::of(connection, 0.0);
+impl Load {
+    /// A message for the queue. On a slow path it may wait there for many seconds: it is thrown
+    /// away where it has not left when the time is over.
+    fn message(&self, data: bytes::Bytes, mint: &Mint, elapsed: Duration) -> Outgoing {
+        let Some(duration) = self.duration else { return data.into() };
+        let left = mint.bytes_made().saturating_sub(SEND_QUEUE_BYTES as u64) as f64;
+        if left * LONG_QUEUE_SECONDS > SEND_QUEUE_BYTES as f64 * elapsed.as_secs_f64() {
+            return data.into();
+        }
+        Outgoing::new(data).lifetime(duration.saturating_sub(elapsed))
+    }
+}
+
+/// Sends for the time that the load says, until the last message has left. Returns how many seconds
+/// that took, whatever ended it.
+pub(super) async fn send(connection: &Connection, load: Load) -> (f64, Result<(), Error>) {
     let began = clock();
-    let mint = Mint::new(load.test, load.stream, load.length);
     let sending = async {
         match load.bits_per_s {
-            None => flood(connection, mint, began).await,
-            Some(rate) => pace(connection, mint, began, rate).await,
+            None => flood(connection, load, began).await,
+            Some(rate) => pace(connection, load, began, rate).await,
         }
     };
-    match tokio::time::timeout(load.duration, sending).await {
-        Err(_elapsed) => {}
-        Ok(Err(e)) => return Err(e),
-        Ok(Ok(never)) => match never {},
-    }
-    let seconds = began.elapsed().as_secs_f64();
-    let at_end = Sent::of(connection, seconds).since(&before, seconds);
+    let result = match load.duration {
+        None => sending.await,
+        Some(duration) => match tokio::time::timeout(duration, sending).await {
+            Err(_elapsed) => {
+                let _ = tokio::time::timeout(DRAIN_WITHIN, connection.flushed()).await;
+                return (began.elapsed().as_secs_f64(), Ok(()));
+            }
+            Ok(result) => result,
+        },
+    };
+    (began.elapsed().as_secs_f64(), result.map(|never| match never {}))
+}
+
+/// Waits until all messages are accounted for, or the connection has ended.
+pub(super) async fn account(connection: &Connection) {
     let _ = tokio::time::timeout(DRAIN_WITHIN, connection.drained()).await;
-    let total = Sent::of(connection, seconds).since(&before, seconds);
-    // The rate is that of the time measured; what became of the messages is known later.
-    Ok(Sent { bytes: at_end.bytes, ..total })
 }
 
 /// As fast as it goes.
 async fn flood(
     connection: &Connection,
-    mut mint: Mint,
+    load: Load,
     began: Instant,
 ) -> Result<std::convert::Infallible, Error> {
+    let mut mint = Mint::new(load.test, load.stream, load.length);
     loop {
-        connection.send_batch(mint.make(BATCH, nanos_since(began))).await?;
+        let elapsed = began.elapsed();
+        let batch = mint.make(BATCH, nanos(elapsed));
+        connection.send_batch(batch.map(|m| load.message(m, &mint, elapsed))).await?;
     }
 }
 
 /// At a rate: every millisecond, what is due by then.
 async fn pace(
     connection: &Connection,
-    mut mint: Mint,
+    load: Load,
     began: Instant,
     bits_per_s: u64,
 ) -> Result<std::convert::Infallible, Error> {
+    let mut mint = Mint::new(load.test, load.stream, load.length);
     let mut tick = tokio::time::interval(Duration::from_millis(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let bits_per_message = mint.length() as f64 * 8.0;
+    let bits_per_message = load.length as f64 * 8.0;
     let mut sent = 0_u64;
     loop {
         let due = began.elapsed().as_secs_f64() * bits_per_s as f64 / bits_per_message;
@@ -127,15 +153,17 @@ async fn pace(
         sent += count;
         while count > 0 {
             let some = count.min(BATCH as u64);
-            connection.send_batch(mint.make(some as usize, nanos_since(began))).await?;
+            let elapsed = began.elapsed();
+            let batch = mint.make(some as usize, nanos(elapsed));
+            connection.send_batch(batch.map(|m| load.message(m, &mint, elapsed))).await?;
             count -= some;
         }
         tick.tick().await;
     }
 }
 
-fn nanos_since(began: Instant) -> u64 {
-    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+fn nanos(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Counts what arrives until the connection ends.

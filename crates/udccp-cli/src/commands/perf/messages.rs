@@ -92,9 +92,9 @@ impl Mint {
         Self { length, next, lent: VecDeque::new() }
     }
 
-    /// Bytes of a message.
-    pub(super) fn length(&self) -> usize {
-        self.length
+    /// Bytes of all messages made so far.
+    pub(super) fn bytes_made(&self) -> u64 {
+        self.next.number * self.length as u64
     }
 
     /// The next messages, at most [`BATCH`].

@@ -36,7 +36,8 @@ pub(super) struct Received {
     /// Messages sent before the latest that have not arrived.
     pub(super) lost: u64,
     pub(super) out_of_order: u64,
-    pub(super) jitter_ms: f64,
+    /// `None` before the second message.
+    pub(super) jitter_ms: Option<f64>,
     /// From the first message to the last.
     pub(super) seconds: f64,
 }
@@ -65,7 +66,7 @@ impl Meter {
             bytes: s.bytes,
             lost: s.expected.saturating_sub(s.messages),
             out_of_order: s.out_of_order,
-            jitter_ms: s.jitter_ns / 1e6,
+            jitter_ms: (s.messages > 1).then_some(s.jitter_ns / 1e6),
             seconds: s.first_ns.map_or(0.0, |first| (s.last_ns - first) as f64 / 1e9),
         }
     }
@@ -121,13 +122,15 @@ mod tests {
             meter.count(&[header.message()], epoch + Duration::from_micros(at_us));
         };
         arrive(0, 500);
+        assert_eq!(meter.total().jitter_ms, None, "one message has no jitter");
         arrive(1, 1_500);
         arrive(4, 4_500);
         assert_eq!((meter.total().lost, meter.total().out_of_order), (2, 0));
-        assert_eq!(meter.total().jitter_ms, 0.0, "evenly late is no jitter");
+        assert_eq!(meter.total().jitter_ms, Some(0.0), "evenly late is not jitter");
         arrive(2, 5_300);
         let total = meter.total();
         assert_eq!((total.messages, total.lost, total.out_of_order), (4, 1, 1));
-        assert!((total.jitter_ms - 2.8 / 16.0).abs() < 1e-9, "{}", total.jitter_ms);
+        let jitter_ms = total.jitter_ms.unwrap();
+        assert!((jitter_ms - 2.8 / 16.0).abs() < 1e-9, "{jitter_ms}");
     }
 }

@@ -6,11 +6,14 @@
 mod client;
 mod control;
 mod flow;
+mod grid;
 mod messages;
 mod meter;
 mod report;
 mod server;
 mod spec;
+mod stream;
+mod text;
 
 use std::time::Duration;
 
@@ -75,7 +78,7 @@ struct ClientArgs {
     /// DCCP port of the server
     #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// Seconds to measure
+    /// Seconds to measure, 0 until stopped
     #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: Duration,
     /// Seconds between reports, 0 for none
@@ -121,7 +124,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     }
 }
 
-/// Milliseconds since the process started measuring; for jitter and rates.
+/// The clock of jitter and rates.
 #[expect(clippy::disallowed_methods, reason = "a measurement needs a clock")]
 fn clock() -> std::time::Instant {
     std::time::Instant::now()

@@ -1,4 +1,5 @@
-//! What the user sees: lines for people, or JSON.
+//! What a test found, as it is written in JSON. `docs/reference/perf-json.md` and the schema beside
+//! it describe every field. What this end cannot see is null.
 
 use serde::Serialize;
 
@@ -6,8 +7,12 @@ use super::control::StreamResult;
 use super::flow::Sent;
 use super::meter::Received;
 use super::spec::{Direction, Spec};
+use super::text;
 use crate::exit::Outcome;
 use crate::output;
+
+/// Version of the JSON.
+const SCHEMA: u32 = 2;
 
 /// A stream during one interval.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -22,45 +27,57 @@ pub(super) struct StreamInterval {
 /// All streams during one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Interval {
-    from_s: f64,
-    to_s: f64,
-    sent_mbit_per_s: f64,
-    received_mbit_per_s: f64,
-    streams: Vec<StreamInterval>,
+    pub(super) from_s: f64,
+    pub(super) to_s: f64,
+    pub(super) sent_mbit_per_s: Option<f64>,
+    pub(super) received_mbit_per_s: Option<f64>,
+    pub(super) streams: Vec<StreamInterval>,
 }
 
 impl Interval {
     pub(super) fn new([from_s, to_s]: [f64; 2], streams: Vec<StreamInterval>) -> Self {
-        let sent = streams.iter().filter_map(|s| s.sent).map(|s| s.bytes).sum();
-        let received = streams.iter().filter_map(|s| s.received).map(|r| r.bytes).sum();
+        let rate = |bytes: Option<u64>| bytes.and_then(|b| mbit_per_s(b, to_s - from_s));
+        let sent = total(streams.iter().map(|s| s.sent.map(|s| s.bytes)));
+        let received = total(streams.iter().map(|s| s.received.map(|r| r.bytes)));
         Self {
             from_s,
             to_s,
-            sent_mbit_per_s: mbit_per_s(sent, to_s - from_s),
-            received_mbit_per_s: mbit_per_s(received, to_s - from_s),
+            sent_mbit_per_s: rate(sent),
+            received_mbit_per_s: rate(received),
             streams,
         }
     }
+
+    /// Whether anything went or came.
+    pub(super) fn has_bytes(&self) -> bool {
+        let bytes = |s: &StreamInterval| {
+            s.sent.map_or(0, |s| s.bytes) + s.received.map_or(0, |received| received.bytes)
+        };
+        self.streams.iter().any(|s| bytes(s) > 0)
+    }
 }
 
-/// One direction of one stream, from both sides.
+/// One direction of one stream, from both sides as far as they are known.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Way {
-    sender: Sent,
-    receiver: Received,
-    mbit_per_s: f64,
-    lost_percent: f64,
+    pub(super) sender: Option<Sent>,
+    pub(super) receiver: Option<Received>,
+    pub(super) mbit_per_s: Option<f64>,
+    pub(super) lost_percent: Option<f64>,
 }
 
 impl Way {
-    fn new(sender: Sent, mut receiver: Received) -> Self {
-        // The receiver does not see that the very last messages are missing; the sender does.
-        receiver.lost = sender.messages.saturating_sub(receiver.messages);
+    fn new(sender: Option<Sent>, mut receiver: Option<Received>, complete: bool) -> Self {
+        if let (Some(s), Some(r), true) = (&sender, &mut receiver, complete) {
+            // The receiver does not see that the very last messages are missing; the sender does.
+            // Where a test was stopped, some of them were still on their way.
+            r.lost = s.messages.saturating_sub(r.messages);
+        }
         Self {
             sender,
             receiver,
-            mbit_per_s: mbit_per_s(receiver.bytes, receiver.seconds),
-            lost_percent: percent(receiver.lost, sender.messages),
+            mbit_per_s: receiver.and_then(|r| mbit_per_s(r.bytes, r.seconds)),
+            lost_percent: receiver.and_then(|r| percent(r.lost, r.messages + r.lost)),
         }
     }
 }
@@ -68,272 +85,265 @@ impl Way {
 /// A stream at the end.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct StreamEnd {
-    stream: u16,
+    pub(super) stream: u16,
     /// Client to server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    forward: Option<Way>,
+    pub(super) forward: Option<Way>,
     /// Server to client.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reverse: Option<Way>,
+    pub(super) reverse: Option<Way>,
 }
 
 impl StreamEnd {
-    pub(super) fn new(stream: u16, client: &StreamResult, server: &StreamResult) -> Self {
-        let way =
-            |from: Option<Sent>, to: Option<Received>| from.zip(to).map(|(s, r)| Way::new(s, r));
+    /// A stream from both sides; `server` is `None` where it could not be asked.
+    pub(super) fn new(
+        stream: u16,
+        direction: Direction,
+        client: &StreamResult,
+        server: Option<&StreamResult>,
+        complete: bool,
+    ) -> Self {
+        let forward = || Way::new(client.sent, server.and_then(|s| s.received), complete);
+        let reverse = || Way::new(server.and_then(|s| s.sent), client.received, complete);
         Self {
             stream,
-            forward: way(client.sent, server.received),
-            reverse: way(server.sent, client.received),
+            forward: direction.client_sends().then(forward),
+            reverse: direction.server_sends().then(reverse),
         }
     }
 }
 
-/// One direction of all streams.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Sum {
-    mbit_per_s: f64,
-    messages_sent: u64,
-    messages_received: u64,
-    lost: u64,
-    lost_percent: f64,
-    jitter_ms: f64,
+/// One direction of all streams. What is not known of one of them is not known of all.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Sum {
+    pub(super) mbit_per_s: Option<f64>,
+    pub(super) messages_sent: Option<u64>,
+    pub(super) messages_received: Option<u64>,
+    pub(super) lost: Option<u64>,
+    pub(super) lost_percent: Option<f64>,
+    /// Of the stream that has most.
+    pub(super) jitter_ms: Option<f64>,
+}
+
+impl Sum {
+    fn of(ways: &[Way]) -> Self {
+        let received = total(ways.iter().map(|w| w.receiver.map(|r| r.messages)));
+        let lost = total(ways.iter().map(|w| w.receiver.map(|r| r.lost)));
+        let mut rates = ways.iter().map(|w| w.mbit_per_s);
+        let jitters = ways.iter().filter_map(|w| w.receiver?.jitter_ms);
+        Self {
+            mbit_per_s: rates.try_fold(0.0, |sum, rate| Some(sum + rate?)),
+            messages_sent: total(ways.iter().map(|w| w.sender.map(|s| s.messages))),
+            messages_received: received,
+            lost,
+            lost_percent: lost.zip(received).and_then(|(lost, got)| percent(lost, lost + got)),
+            jitter_ms: jitters.reduce(f64::max),
+        }
+    }
+}
+
+/// How a test ended.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Ending {
+    /// Whether it ran for its time and both sides told what they saw.
+    pub(super) complete: bool,
+    /// Why not.
+    pub(super) reason: Option<String>,
+    /// The exit code of the client.
+    pub(super) exit_code: u8,
 }
 
 /// The whole test.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct End {
-    streams: Vec<StreamEnd>,
+    #[serde(flatten)]
+    pub(super) ending: Ending,
+    pub(super) streams: Vec<StreamEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    forward: Option<Sum>,
+    pub(super) forward: Option<Sum>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reverse: Option<Sum>,
+    pub(super) reverse: Option<Sum>,
     /// Percent of one core.
-    client_cpu_percent: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_cpu_percent: Option<f64>,
+    pub(super) client_cpu_percent: Option<f64>,
+    pub(super) server_cpu_percent: Option<f64>,
 }
 
 impl End {
     pub(super) fn new(
+        ending: Ending,
+        direction: Direction,
         streams: Vec<StreamEnd>,
-        client_cpu_percent: f64,
-        server_cpu_percent: Option<f64>,
+        [client_cpu_percent, server_cpu_percent]: [Option<f64>; 2],
     ) -> Self {
-        let forward = sum(streams.iter().filter_map(|s| s.forward));
-        let reverse = sum(streams.iter().filter_map(|s| s.reverse));
-        Self { streams, forward, reverse, client_cpu_percent, server_cpu_percent }
+        let ways = |way: fn(&StreamEnd) -> Option<Way>| {
+            Sum::of(&streams.iter().filter_map(way).collect::<Vec<_>>())
+        };
+        Self {
+            forward: direction.client_sends().then(|| ways(|s| s.forward)),
+            reverse: direction.server_sends().then(|| ways(|s| s.reverse)),
+            ending,
+            streams,
+            client_cpu_percent,
+            server_cpu_percent,
+        }
     }
 }
 
-fn sum(ways: impl Iterator<Item = Way>) -> Option<Sum> {
-    let ways: Vec<Way> = ways.collect();
-    let first = ways.first()?;
-    let mut sum = Sum { jitter_ms: first.receiver.jitter_ms, ..Sum::default() };
-    for way in &ways {
-        sum.mbit_per_s += way.mbit_per_s;
-        sum.messages_sent += way.sender.messages;
-        sum.messages_received += way.receiver.messages;
-        sum.lost += way.receiver.lost;
-        sum.jitter_ms = sum.jitter_ms.max(way.receiver.jitter_ms);
+/// What the client says before the first interval.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Start {
+    schema: u32,
+    /// RFC 3339.
+    time_utc: String,
+    #[serde(flatten)]
+    about: crate::about::About,
+    argv: Vec<String>,
+    local: String,
+    peer: String,
+    /// What fits in one packet of the path, as far as it is known now.
+    max_message_bytes: usize,
+    test: Spec,
+}
+
+impl Start {
+    pub(super) fn new(spec: &Spec, control: &udccp::Connection) -> Self {
+        Self {
+            schema: SCHEMA,
+            time_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+            about: crate::about::About::new(),
+            argv: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+            local: control.local_addr().to_string(),
+            peer: control.peer_addr().to_string(),
+            max_message_bytes: control.max_message_size(),
+            test: spec.clone(),
+        }
     }
-    sum.lost_percent = percent(sum.lost, sum.messages_sent);
-    Some(sum)
 }
 
 /// Prints as the test goes on.
 pub(super) struct Reporter {
     json: bool,
     json_stream: bool,
-    start: serde_json::Value,
+    start: Start,
     intervals: Vec<Interval>,
     header_printed: bool,
 }
 
 impl Reporter {
-    pub(super) fn new(json: bool, json_stream: bool, spec: &Spec, peer: &str) -> Outcome<Self> {
-        let start = serde_json::json!({
-            "schema": 1,
-            "version": env!("CARGO_PKG_VERSION"),
-            "peer": peer,
-            "test": spec,
-        });
+    pub(super) fn new(json: bool, json_stream: bool, start: Start) -> Outcome<Self> {
         let this = Self { json, json_stream, start, intervals: Vec::new(), header_printed: false };
         if json_stream {
-            this.event("start", &this.start)?;
+            event("start", &this.start)?;
         } else if !json {
-            output::line(&format!("connected to {peer}, {}", describe(spec)))?;
+            text::start(&this.start.peer, &this.start.test)?;
         }
         Ok(this)
     }
 
-    fn event(&self, name: &str, data: &impl Serialize) -> Outcome<()> {
-        output::json(&serde_json::json!({ "event": name, "data": data }))
-    }
-
     pub(super) fn interval(&mut self, interval: Interval) -> Outcome<()> {
         if self.json_stream {
-            return self.event("interval", &interval);
+            return event("interval", &interval);
         }
         if self.json {
             self.intervals.push(interval);
             return Ok(());
         }
-        if !self.header_printed {
-            self.header_printed = true;
-            output::line(HEADER)?;
+        if !std::mem::replace(&mut self.header_printed, true) {
+            text::header()?;
         }
-        for s in &interval.streams {
-            let lead = |way| {
-                format!("{:>3} {way} {:>7.2}-{:<7.2}", s.stream, interval.from_s, interval.to_s)
-            };
-            if let Some(sent) = s.sent {
-                output::line(&(lead("->") + &sent_line(&sent)))?;
-            }
-            if let Some(received) = s.received {
-                output::line(&(lead("<-") + &received_line(&received)))?;
-            }
-        }
-        if interval.streams.len() > 1 {
-            output::line(&format!(
-                "sum    {:>7.2}-{:<7.2} sent {:.2} Mbit/s, received {:.2} Mbit/s",
-                interval.from_s,
-                interval.to_s,
-                interval.sent_mbit_per_s,
-                interval.received_mbit_per_s
-            ))?;
-        }
-        Ok(())
+        text::interval(&interval)
     }
 
     pub(super) fn end(&self, end: &End) -> Outcome<()> {
         if self.json_stream {
-            return self.event("end", end);
+            return event("end", end);
         }
         if self.json {
             return output::json(&serde_json::json!({
-                "schema": 1,
+                "schema": SCHEMA,
                 "start": self.start,
                 "intervals": self.intervals,
                 "end": end,
             }));
         }
-        output::line("")?;
-        for s in &end.streams {
-            for (way, name) in [(s.forward, "->"), (s.reverse, "<-")] {
-                if let Some(way) = way {
-                    output::line(&format!("{:>3} {name} {}", s.stream, way_line(&way)))?;
-                }
-            }
-        }
-        for (sum, name) in [(end.forward, "->"), (end.reverse, "<-")] {
-            if let Some(sum) = sum.filter(|_| end.streams.len() > 1) {
-                output::line(&format!("sum {name} {}", sum_line(&sum)))?;
-            }
-        }
-        let server = end.server_cpu_percent.map_or("?".into(), |c| format!("{c:.0} %"));
-        output::line(&format!(
-            "CPU: client {:.0} %, server {server} of a core",
-            end.client_cpu_percent
-        ))
+        text::end(end)
     }
 }
 
-const HEADER: &str =
-    " id      seconds            rate        messages    lost   jitter ms      RTT ms    cwnd";
-
-fn sent_line(s: &Sent) -> String {
-    format!(
-        " {:>10.2} Mbit/s {:>11} {:>7} {:>11} {:>11} {:>7}",
-        mbit_per_s(s.bytes, s.seconds),
-        s.messages,
-        s.lost,
-        "-",
-        s.srtt_ms.map_or("-".into(), |ms| format!("{ms:.3}")),
-        s.cwnd_packets.map_or("-".into(), |n| n.to_string()),
-    )
+fn event(name: &str, data: &impl Serialize) -> Outcome<()> {
+    output::json(&serde_json::json!({ "event": name, "data": data }))
 }
 
-fn received_line(r: &Received) -> String {
-    let rate = mbit_per_s(r.bytes, r.seconds);
-    format!(
-        " {rate:>10.2} Mbit/s {:>11} {:>7} {:>11.3} {:>11} {:>7}",
-        r.messages, r.lost, r.jitter_ms, "-", "-"
-    )
-}
-
-fn way_line(way: &Way) -> String {
-    format!(
-        "{:.2} Mbit/s received, {} of {} messages lost ({:.3} %), jitter {:.3} ms, RTT {} ms, \
-         {} congestion events, {} timeouts",
-        way.mbit_per_s,
-        way.receiver.lost,
-        way.sender.messages,
-        way.lost_percent,
-        way.receiver.jitter_ms,
-        way.sender.srtt_ms.map_or("?".into(), |ms| format!("{ms:.3}")),
-        way.sender.congestion_events,
-        way.sender.timeouts,
-    )
-}
-
-fn sum_line(sum: &Sum) -> String {
-    format!(
-        "{:.2} Mbit/s received, {} of {} messages lost ({:.3} %), jitter at most {:.3} ms",
-        sum.mbit_per_s, sum.lost, sum.messages_sent, sum.lost_percent, sum.jitter_ms
-    )
-}
-
-fn describe(spec: &Spec) -> String {
-    let who = match spec.direction {
-        Direction::Forward => "sending",
-        Direction::Reverse => "receiving",
-        Direction::Both => "both ways",
-    };
-    let rate = spec.bits_per_s.map_or("as fast as it goes".into(), |bits| {
-        format!("at {:.2} Mbit/s each", bits as f64 / 1e6)
-    });
-    format!(
-        "{who} for {} s in {} stream(s) of {}-byte messages, {rate}, CCID {}",
-        spec.duration_s, spec.streams, spec.length, spec.ccid
-    )
-}
-
-/// What the server prints of a test.
+/// What the server prints of a test; `reason` says why it did not run to its end.
 pub(super) fn print_server(
     peer: &str,
     spec: &Spec,
     results: &[StreamResult],
+    reason: Option<&str>,
     json: bool,
 ) -> Outcome<()> {
     if json {
-        return output::json(
-            &serde_json::json!({ "schema": 1, "peer": peer, "test": spec, "streams": results }),
-        );
+        return output::json(&serde_json::json!({
+            "schema": SCHEMA,
+            "peer": peer,
+            "test": spec,
+            "complete": reason.is_none(),
+            "reason": reason,
+            "streams": results,
+        }));
     }
-    for (n, result) in results.iter().enumerate() {
-        if let Some(r) = result.received {
-            let rate = mbit_per_s(r.bytes, r.seconds);
-            output::line(&format!(
-                "{peer} {n:>3} received {} messages, {rate:.2} Mbit/s, {} lost, jitter {:.3} ms",
-                r.messages, r.lost, r.jitter_ms
-            ))?;
-        }
-        if let Some(s) = result.sent {
-            let rate = mbit_per_s(s.bytes, s.seconds);
-            output::line(&format!(
-                "{peer} {n:>3} sent {} messages, {rate:.2} Mbit/s, {} lost",
-                s.messages, s.lost
-            ))?;
-        }
-    }
-    Ok(())
+    text::server(peer, results, reason)
 }
 
-fn mbit_per_s(bytes: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 }
+/// `None` where there was no time.
+pub(super) fn mbit_per_s(bytes: u64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds / 1e6)
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole > 0 { part as f64 * 100.0 / whole as f64 } else { 0.0 }
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
+}
+
+/// The sum, where all are known.
+fn total(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    parts.try_fold(0, |sum, part| Some(sum + part?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(messages: u64) -> Option<Sent> {
+        Some(Sent { messages, bytes: messages * 100, ..Sent::default() })
+    }
+
+    fn received(messages: u64, lost: u64) -> Option<Received> {
+        let bytes = messages * 100;
+        Some(Received { messages, bytes, lost, seconds: 1.0, ..Received::default() })
+    }
+
+    #[test]
+    fn losses_are_what_both_ends_say_and_unknown_where_nobody_received() {
+        // The receiver saw one gap; the sender knows that two more were lost at the end.
+        let both = Way::new(sent(10), received(7, 1), true);
+        assert_eq!((both.receiver.map(|r| r.lost), both.lost_percent), (Some(3), Some(30.0)));
+        let heard = Way::new(None, received(9, 1), true);
+        assert_eq!((heard.receiver.map(|r| r.lost), heard.lost_percent), (Some(1), Some(10.0)));
+        let alone = Way::new(sent(10), None, true);
+        assert_eq!((alone.mbit_per_s, alone.lost_percent), (None, None));
+        let stopped = Way::new(sent(10), received(9, 0), false);
+        assert_eq!(stopped.lost_percent, Some(0.0), "one was still on its way");
+        let sum = Sum::of(&[both, alone]);
+        assert_eq!((sum.messages_sent, sum.messages_received), (Some(20), None));
+        assert_eq!((sum.lost, sum.lost_percent, sum.mbit_per_s), (None, None, None));
+    }
+
+    #[test]
+    fn an_interval_has_no_rate_for_what_this_end_does_not_see() {
+        let stream = StreamInterval { stream: 0, sent: sent(10), received: None };
+        let interval = Interval::new([1.0, 2.0], vec![stream]);
+        assert_eq!(interval.sent_mbit_per_s, Some(0.008));
+        assert_eq!(interval.received_mbit_per_s, None);
+        assert!(interval.has_bytes());
+    }
 }

@@ -1,11 +1,13 @@
 //! The server: any number of tests at once.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use udccp::{Connection, Endpoint, Error};
 
 use super::control::{Answer, Answerer, Ask, StreamResult};
@@ -17,12 +19,15 @@ use super::spec::{Spec, with_queues};
 use super::{CONTROL, STREAM, ServerArgs, clock};
 use crate::commands::net::first_that_works;
 use crate::exit::{Exit, Outcome};
+use crate::interrupt::{Signal, Signals};
 use crate::output;
 
 /// A stream that does not say what it is within this time is dropped.
 const ATTACH_WITHIN: Duration = Duration::from_secs(10);
 /// How long a result may have to wait for its last messages.
 const RESULT_WITHIN: Duration = Duration::from_secs(15);
+/// How long a stream of a stopped test may take to end.
+const STOP_WITHIN: Duration = Duration::from_millis(500);
 
 /// Tests in progress, by number.
 type Tests = Arc<Mutex<BTreeMap<u64, Arc<Test>>>>;
@@ -33,6 +38,10 @@ struct Test {
     number: u64,
     spec: Spec,
     began: watch::Sender<Option<(Instant, ProcessTime)>>,
+    /// Why it ends before its time.
+    stopped: watch::Sender<Option<String>>,
+    /// Whether the client has asked all that it asks of a test.
+    asked_all: AtomicBool,
     streams: Vec<Stream>,
 }
 
@@ -41,10 +50,13 @@ struct Stream {
     meter: Arc<Meter>,
     /// How sending went, once it is over.
     sent: watch::Sender<Option<Sent>>,
+    /// Whether the connection has ended and all that arrived is counted.
+    over: watch::Sender<bool>,
 }
 
-/// Serves tests until the process is told to end.
+/// Serves tests until the process is asked to end.
 pub(super) async fn run(args: &ServerArgs) -> Outcome<Exit> {
+    let mut signals = Signals::new()?;
     let options = with_queues(args.net.options().backlog(2048));
     let listener = first_that_works(&args.net.listen_at(args.port), |&addr| {
         Endpoint::bind_with(addr, &args.net.endpoint_options())?.listen(
@@ -58,41 +70,65 @@ pub(super) async fn run(args: &ServerArgs) -> Outcome<Exit> {
         args.port,
         args.net.carrier(listener.local_addr())
     ));
-    let tests = Tests::default();
-    let json = args.json;
+    let (tests, json) = (Tests::default(), args.json);
+    let asked_to_end = watch::Sender::new(None);
+    let mut serving = JoinSet::new();
     let (tell, mut over) = tokio::sync::mpsc::channel(1);
-    loop {
+    let signal = loop {
         let connection = tokio::select! {
             accepted = listener.accept() => accepted?,
-            _ = tokio::signal::ctrl_c() => return Ok(Exit::Success),
+            signal = signals.next() => break signal,
             _ = over.recv(), if args.one_off => return Ok(Exit::Success),
+            Some(_) = serving.join_next() => continue,
         };
         let (tests, tell) = (Arc::clone(&tests), tell.clone());
-        tokio::spawn(async move {
+        let asked_to_end = asked_to_end.subscribe();
+        serving.spawn(async move {
             if connection.service_code() == CONTROL {
-                serve_control(&connection, &tests, json).await;
+                serve_control(&connection, &tests, json, asked_to_end).await;
                 let _ = tell.send(()).await;
             } else {
                 serve_stream(connection, &tests).await;
             }
         });
-    }
+    };
+    output::note(&signal.to_string());
+    asked_to_end.send_replace(Some(signal));
+    let all = async { while serving.join_next().await.is_some() {} };
+    // Connections that are left by then are closed as they are dropped.
+    let _ = tokio::time::timeout(2 * STOP_WITHIN, all).await;
+    Ok(signal.exit())
 }
 
 /// One client, from its question to its end.
-async fn serve_control(connection: &Connection, tests: &Tests, json: bool) {
+async fn serve_control(
+    connection: &Connection,
+    tests: &Tests,
+    json: bool,
+    mut asked_to_end: watch::Receiver<Option<Signal>>,
+) {
     let peer = connection.peer_addr();
     output::note(&format!("client {peer}"));
     let mut test = None;
-    let end = answer_all(connection, tests, &mut test).await;
-    if let Err(e) = end {
-        output::note(&format!("client {peer}: {e}"));
+    let signal = async { asked_to_end.wait_for(Option::is_some).await.ok().and_then(|s| *s) };
+    let failure = tokio::select! {
+        end = answer_all(connection, tests, &mut test) => end.err().map(|e| e.to_string()),
+        Some(signal) = signal => Some(format!("the server was {signal}")),
+    };
+    if let Some(why) = &failure {
+        output::note(&format!("client {peer}: {why}"));
     }
     let Some(test) = test else { return };
     locked(tests).remove(&test.number);
+    let left = || (!test.asked_all.load(Ordering::Relaxed)).then(|| "the client left".to_owned());
+    if let Some(reason) = failure.or_else(left) {
+        test.stop(reason).await;
+    }
+    let reason = test.stopped.borrow().clone();
     let results: Vec<StreamResult> = test.streams.iter().map(|s| s.result(&test.spec)).collect();
     // A closed standard output ends the printing and not the serving.
-    let _ = report::print_server(&peer.to_string(), &test.spec, &results, json);
+    let peer = peer.to_string();
+    let _ = report::print_server(&peer, &test.spec, &results, reason.as_deref(), json);
 }
 
 async fn answer_all(
@@ -112,6 +148,8 @@ async fn answer_all(
                 }
             },
             (Ask::Go, Some(test)) => {
+                let peer = connection.peer_addr();
+                output::note(&format!("client {peer}: {}", test.spec.describe(test.spec.who())));
                 test.began.send_replace(Some((clock(), ProcessTime::now())));
                 Answer::Going
             }
@@ -119,7 +157,15 @@ async fn answer_all(
                 Some(stream) => Answer::Stream(stream.final_result(&test.spec).await),
                 None => Answer::Refused(format!("there is no stream {n}")),
             },
-            (Ask::Cpu, Some(test)) => Answer::Cpu(test.cpu_percent()),
+            // The last question of a test.
+            (Ask::Cpu, Some(test)) => {
+                test.asked_all.store(true, Ordering::Relaxed);
+                Answer::Cpu(test.cpu_percent())
+            }
+            (Ask::Stopped(why), Some(test)) => {
+                test.stop(format!("the client says: {why}")).await;
+                Answer::Stopped
+            }
             _ => Answer::Refused("that is not the next step of a test".into()),
         };
         answerer.answer(answer).await?;
@@ -137,16 +183,31 @@ async fn serve_stream(connection: Connection, tests: &Tests) {
     let stream = &test.streams[usize::from(n)];
     let sending = async {
         if test.spec.direction.server_sends() {
+            let before = Sent::of(&connection, 0.0);
             let mut began = test.began.subscribe();
             if began.wait_for(Option::is_some).await.is_ok() {
-                let sent = flow::send(&connection, test.load(n)).await.unwrap_or_default();
+                // What was sent counts, however sending ended.
+                let (seconds, _) = flow::send(&connection, test.load(n)).await;
+                flow::account(&connection).await;
+                let sent = Sent::of(&connection, seconds).since(&before, seconds);
                 stream.sent.send_replace(Some(sent));
             }
         }
     };
-    let receiving = flow::receive(&connection, &stream.meter);
     // The end of a connection is the client's business.
-    let _ = tokio::join!(sending, receiving);
+    let receiving = flow::receive(&connection, &stream.meter);
+    let both = async { tokio::join!(sending, receiving) };
+    tokio::pin!(both);
+    let mut stopped = test.stopped.subscribe();
+    let stopped = async { drop(stopped.wait_for(Option::is_some).await) };
+    tokio::select! {
+        _ = &mut both => {}
+        () = stopped => {
+            connection.abort();
+            let _ = both.await;
+        }
+    }
+    stream.over.send_replace(true);
 }
 
 /// Waits for the message that says which stream this is, and confirms it.
@@ -172,12 +233,31 @@ fn locked(tests: &Tests) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Test>>> 
 impl Test {
     fn new(salt: u64, spec: Spec) -> Self {
         let epoch = clock();
-        let stream =
-            || Stream { meter: Arc::new(Meter::new(epoch)), sent: watch::Sender::new(None) };
+        let stream = || Stream {
+            meter: Arc::new(Meter::new(epoch)),
+            sent: watch::Sender::new(None),
+            over: watch::Sender::new(false),
+        };
         let streams = (0..spec.streams).map(|_| stream()).collect();
         // Unlike any other in this process; nobody gains by guessing it.
         let number = u64::from(std::process::id()) << 32 ^ epoch.elapsed().as_nanos() as u64 ^ salt;
-        Self { number, spec, began: watch::Sender::new(None), streams }
+        let (began, stopped) = (watch::Sender::new(None), watch::Sender::new(None));
+        Self { number, spec, began, stopped, asked_all: AtomicBool::new(false), streams }
+    }
+
+    /// Ends the streams before their time, and waits until that is done. The first reason counts.
+    async fn stop(&self, reason: String) {
+        self.stopped.send_if_modified(|first| {
+            let is_first = first.is_none();
+            first.get_or_insert(reason);
+            is_first
+        });
+        let all = async {
+            for stream in &self.streams {
+                let _ = stream.over.subscribe().wait_for(|over| *over).await;
+            }
+        };
+        let _ = tokio::time::timeout(STOP_WITHIN, all).await;
     }
 
     fn load(&self, stream: u16) -> Load {

@@ -8,7 +8,9 @@ use udccp::Options;
 use super::messages::HEADER_BYTES;
 
 /// Version of what client and server say to each other.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
+/// Bytes that wait to be sent at most, on each stream.
+pub(super) const SEND_QUEUE_BYTES: usize = 1 << 20;
 
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,7 @@ pub(super) struct Spec {
     pub(super) protocol: u32,
     pub(super) direction: Direction,
     pub(super) streams: u16,
+    /// 0: until it is stopped.
     pub(super) duration_s: f64,
     pub(super) length: usize,
     pub(super) bits_per_s: Option<u64>,
@@ -48,8 +51,34 @@ pub(super) struct Spec {
 const MAX_SECONDS: f64 = 86_400.0;
 
 impl Spec {
-    pub(super) fn duration(&self) -> Duration {
-        Duration::from_secs_f64(self.duration_s.clamp(0.0, MAX_SECONDS))
+    /// How long to send; `None` until it is stopped.
+    pub(super) fn duration(&self) -> Option<Duration> {
+        let duration = Duration::from_secs_f64(self.duration_s.clamp(0.0, MAX_SECONDS));
+        (!duration.is_zero()).then_some(duration)
+    }
+
+    /// Who sends, as the server says it.
+    pub(super) const fn who(&self) -> &'static str {
+        match self.direction {
+            Direction::Forward => "receiving",
+            Direction::Reverse => "sending",
+            Direction::Both => "both ways",
+        }
+    }
+
+    /// The test in words.
+    pub(super) fn describe(&self, who: &str) -> String {
+        let rate = self.bits_per_s.map_or("as fast as it goes".into(), |bits| {
+            format!("at {:.2} Mbit/s each", bits as f64 / 1e6)
+        });
+        let time = match self.duration() {
+            Some(_) => format!("for {} s", self.duration_s),
+            None => "until stopped".to_owned(),
+        };
+        format!(
+            "{who} {time} in {} stream(s) of {}-byte messages, {rate}, CCID {}",
+            self.streams, self.length, self.ccid
+        )
     }
 
     /// Why a server would not run this.
@@ -73,7 +102,7 @@ impl Spec {
 
 /// Queues that keep a fast path busy and are empty soon on a slow one.
 pub(super) fn with_queues(options: Options) -> Options {
-    options.send_queue(1 << 20, 1024).recv_queue(4 << 20, 4096)
+    options.send_queue(SEND_QUEUE_BYTES, 1024).recv_queue(4 << 20, 4096)
 }
 
 /// A rate in bits per second: `20M`, `1.5G`, or with its unit written out.

@@ -1,0 +1,90 @@
+//! What this program is and where it runs: what a bug report needs.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+use serde::Serialize;
+use udccp::ccid::{CcidRegistry, experimental};
+
+/// Program and machine, as results carry them.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct About {
+    version: &'static str,
+    /// `None` where it was built from a source without its history.
+    commit: Option<&'static str>,
+    features: Vec<String>,
+    target: &'static str,
+    host: Option<String>,
+    /// Name, release and machine of the running kernel.
+    kernel: Option<String>,
+}
+
+impl About {
+    /// This program on this machine.
+    pub(crate) fn new() -> Self {
+        let commit = env!("UDCCP_BUILD_COMMIT");
+        let [host, kernel] = system();
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            commit: (!commit.is_empty()).then_some(commit),
+            features: features(),
+            target: env!("UDCCP_BUILD_TARGET"),
+            host,
+            kernel,
+        }
+    }
+}
+
+/// What was compiled in: congestion control, carriers, backends, Cargo features.
+fn features() -> Vec<String> {
+    let registry = CcidRegistry::with_experiments();
+    let ccids = registry.numbers();
+    let name = |ccid| match ccid {
+        experimental::CUBIC => "ccid-cubic".to_owned(),
+        experimental::BBR => "ccid-bbr".to_owned(),
+        number => format!("ccid{number}"),
+    };
+    let mut features: Vec<String> = ccids.map(name).collect();
+    features.extend(["udp", "raw-ip"].map(str::to_owned));
+    if cfg!(target_os = "linux") {
+        features.extend(["emu", "linux"].map(str::to_owned));
+    }
+    features.extend(env!("UDCCP_BUILD_FEATURES").split_whitespace().map(str::to_owned));
+    features
+}
+
+/// Name of this machine, and its kernel.
+#[cfg(unix)]
+fn system() -> [Option<String>; 2] {
+    let uname = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let kernel = [uname.sysname(), uname.release(), uname.machine()].map(text).join(" ");
+    [Some(text(uname.nodename())), Some(kernel)]
+}
+
+#[cfg(not(unix))]
+fn system() -> [Option<String>; 2] {
+    [None, None]
+}
+
+/// What `udccp --version` prints after the name. `-V` prints its first word alone.
+pub(crate) fn long_version() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let about = About::new();
+        let unknown = "unknown (built without its history)";
+        let mut text = about.version.to_owned();
+        let rows = [
+            ("commit", about.commit.unwrap_or(unknown).to_owned()),
+            ("results", udccp_lab::VERSION.to_owned()),
+            ("features", about.features.join(" ")),
+            ("target", format!("{}, {}", about.target, env!("UDCCP_BUILD_PROFILE"))),
+            ("compiler", env!("UDCCP_BUILD_RUSTC").to_owned()),
+            ("system", about.kernel.unwrap_or_else(|| std::env::consts::OS.to_owned())),
+        ];
+        for (name, value) in rows {
+            let _ = write!(text, "\n{:<10}{value}", format!("{name}:"));
+        }
+        text
+    })
+}

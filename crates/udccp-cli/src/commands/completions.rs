@@ -1,0 +1,30 @@
+//! `udccp completions`: what a shell completes after `udccp`.
+
+use std::io;
+
+use clap_complete::Shell;
+
+use crate::cli;
+use crate::exit::{Exit, Outcome};
+
+/// Flags of `udccp completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// For which shell
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp completions bash > ~/.local/share/bash-completion/completions/udccp
+  udccp completions zsh > \"${fpath[1]}/_udccp\"
+  udccp completions fish > ~/.config/fish/completions/udccp.fish";
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut cli::shown(), "udccp", &mut script);
+    io::Write::write_all(&mut io::stdout().lock(), &script)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,38 @@
+//! `udccp man`: the manual pages, made from the flags and their help.
+
+use std::path::PathBuf;
+
+use crate::cli;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+
+/// Flags of `udccp man`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Write the pages of all commands to this folder; without it the page of `udccp` is printed
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  udccp man | man -l -
+  udccp man --out ~/.local/share/man/man1";
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let command = cli::shown();
+    let Some(folder) = args.out else {
+        clap_mangen::Man::new(command).render(&mut std::io::stdout().lock())?;
+        return Ok(Exit::Success);
+    };
+    let unwritable = |e: std::io::Error| {
+        Failure::new(Exit::Failure, format!("cannot write to {}: {e}", folder.display()))
+            .hint("choose a folder that you may write to")
+    };
+    std::fs::create_dir_all(&folder).map_err(unwritable)?;
+    clap_mangen::generate_to(command, &folder).map_err(unwritable)?;
+    output::note(&format!("manual pages are in {}", folder.display()));
+    Ok(Exit::Success)
+}

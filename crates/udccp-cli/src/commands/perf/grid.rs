@@ -1,0 +1,66 @@
+//! When rows of the report are due.
+
+use std::time::{Duration, Instant};
+
+/// Multiples of the interval since the beginning. A row that comes late does not move those after
+/// it, and the row after a late one is shorter by what the late one was longer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    began: Instant,
+    every: Duration,
+    end: Option<Instant>,
+}
+
+impl Grid {
+    /// Rows `every` so often (zero: none but the last) until `duration` is over (`None`: for ever).
+    pub(super) fn new(began: Instant, every: Duration, duration: Option<Duration>) -> Self {
+        Self { began, every, end: duration.map(|d| began + d) }
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.end.is_some_and(|end| now >= end)
+    }
+
+    /// When the row that begins now is due; `None` where it never is.
+    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
+        if self.every.is_zero() {
+            return self.end;
+        }
+        // A row of less than a tenth of the interval would say little: it joins the next.
+        let since = (now - self.began + self.every / 10).as_nanos();
+        let number = u32::try_from(since / self.every.as_nanos() + 1).unwrap_or(u32::MAX);
+        let due = self.began + self.every.saturating_mul(number);
+        Some(self.end.map_or(due, |end| end.min(due)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stay_on_the_grid_however_late_one_of_them_is() {
+        let began = super::super::clock();
+        let at = |ms| began + Duration::from_millis(ms);
+        let grid = Grid::new(began, Duration::from_secs(1), Some(Duration::from_millis(4500)));
+        for (now_ms, due_ms) in
+            [(0, 1000), (1000, 2000), (1166, 2000), (1950, 3000), (3400, 4000), (4000, 4500)]
+        {
+            assert_eq!(grid.next(at(now_ms)), Some(at(due_ms)), "at {now_ms} ms");
+        }
+        assert!(!grid.is_over(at(4499)) && grid.is_over(at(4500)));
+    }
+
+    #[test]
+    fn without_rows_or_without_an_end_there_is_only_the_other() {
+        let began = super::super::clock();
+        let second = Duration::from_secs(1);
+        let quiet = Grid::new(began, Duration::ZERO, Some(second));
+        assert_eq!(quiet.next(began), Some(began + second));
+        let endless = Grid::new(began, second, None);
+        assert_eq!(endless.next(began + 7 * second), Some(began + 8 * second));
+        assert!(!endless.is_over(began + 100 * second));
+        assert_eq!(Grid::new(began, Duration::ZERO, None).next(began), None);
+    }
+}

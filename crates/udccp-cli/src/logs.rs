@@ -1,0 +1,37 @@
+//! What `-v` and `RUST_LOG` show: events of sockets and connections, on standard error.
+
+use std::io::{self, IsTerminal};
+
+use tracing_subscriber::EnvFilter;
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// The variable that chooses what is shown.
+const VARIABLE: &str = "RUST_LOG";
+
+/// Starts to show events where `RUST_LOG` or `-v` asks for it; `RUST_LOG` counts where both do.
+///
+/// # Errors
+/// `RUST_LOG` is not a filter.
+pub(crate) fn start(verbose: u8) -> Outcome<()> {
+    let filter = match std::env::var(VARIABLE) {
+        Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|e| {
+            Failure::new(Exit::Usage, format!("{VARIABLE}=\"{text}\" is not a filter: {e}"))
+                .hint(format!("write {VARIABLE}=debug, or {VARIABLE}=udccp=trace"))
+        })?,
+        _ => match verbose {
+            // Nothing listens: an event costs one comparison.
+            0 => return Ok(()),
+            1 => EnvFilter::new("warn,udccp=info"),
+            2 => EnvFilter::new("warn,udccp=debug,udccp_dtls=debug"),
+            _ => EnvFilter::new("trace"),
+        },
+    };
+    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colours)
+        .with_writer(io::stderr)
+        .init();
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! `udccp perf` that does not end as planned: signals and servers that die. What was measured is
+//! kept, the exit code says what happened, and the other side knows.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use common::{Background, perf_server, udccp};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// A client that prints a JSON object a line, and what it has printed so far.
+struct Client {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    events: Vec<Value>,
+}
+
+impl Client {
+    fn start(port: &str, extra: &[&str]) -> Self {
+        let fixed = ["perf", "client", "127.0.0.1", "-p", port, "-i", "0.1", "--json-stream"];
+        let mut child = Command::new(env!("CARGO_BIN_EXE_udccp"))
+            .args(fixed)
+            .args(extra)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self { child, out, events: Vec::new() }
+    }
+
+    fn next(&mut self) -> Option<&Value> {
+        let mut line = String::new();
+        if self.out.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        self.events.push(serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}")));
+        self.events.last()
+    }
+
+    /// Reads until that many intervals are over.
+    fn wait_for_intervals(&mut self, count: usize) {
+        while self.intervals().len() < count {
+            assert!(self.next().is_some(), "it ended early: {:?}", self.events);
+        }
+    }
+
+    fn intervals(&self) -> Vec<&Value> {
+        let of = |e: &&Value| e["event"] == "interval";
+        self.events.iter().filter(of).map(|e| &e["data"]).collect()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+
+    /// Reads to the end: exit code, the last event's data, standard error.
+    fn end(mut self) -> (ExitStatus, Value, Vec<Value>, String) {
+        while self.next().is_some() {}
+        let mut says = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut says).unwrap();
+        let status = self.child.wait().unwrap();
+        let last = self.events.last().cloned().unwrap_or_default();
+        assert_eq!(last["event"], "end", "{says}");
+        (status, last["data"].clone(), self.events, says)
+    }
+}
+
+/// What the server says of the test when it has ended.
+fn server_says(mut server: Background) -> Value {
+    let mut line = String::new();
+    BufReader::new(server.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
+}
+
+fn bytes_of(events: &[Value], way: &str) -> u64 {
+    let intervals = events.iter().filter(|e| e["event"] == "interval");
+    let streams = intervals.flat_map(|e| e["data"]["streams"].as_array().unwrap());
+    streams.filter_map(|s| s[way]["bytes"].as_u64()).sum()
+}
+
+#[test]
+fn a_signal_ends_a_test_and_keeps_its_totals_on_both_sides() {
+    for (signal, name, code) in [(Signal::SIGINT, "SIGINT", 130), (Signal::SIGTERM, "SIGTERM", 143)]
+    {
+        let (server, port) = perf_server(&["--json"]);
+        let mut client = Client::start(&port, &["-t", "60", "-b", "20M", "-P", "2"]);
+        client.wait_for_intervals(3);
+        client.signal(signal);
+        let (status, end, events, says) = client.end();
+        assert_eq!(status.code(), Some(code), "{says}");
+        assert_eq!(end["complete"], false);
+        assert!(end["reason"].as_str().unwrap().contains(name), "{end}");
+        assert_eq!(end["exit_code"], code);
+        let sum = &end["forward"];
+        assert!(sum["messages_sent"].as_u64().unwrap() > 100, "{end}");
+        assert_eq!(sum["lost"], 0, "{end}");
+        assert_eq!(sum["messages_sent"], sum["messages_received"]);
+        let sent = end["streams"].as_array().unwrap().iter();
+        let sent: u64 = sent.map(|s| s["forward"]["sender"]["bytes"].as_u64().unwrap()).sum();
+        assert_eq!(bytes_of(&events, "sent"), sent, "each byte is in one interval");
+
+        let server = server_says(server);
+        assert_eq!(server["complete"], false);
+        assert!(server["reason"].as_str().unwrap().contains(name), "{server}");
+        let got = server["streams"].as_array().unwrap().iter();
+        let got: u64 = got.map(|s| s["received"]["messages"].as_u64().unwrap()).sum();
+        assert_eq!(sum["messages_received"], got);
+    }
+}
+
+#[test]
+fn a_signal_ends_a_test_in_which_the_server_sends_and_keeps_its_totals() {
+    let (_server, port) = perf_server(&[]);
+    let mut client = Client::start(&port, &["-t", "60", "-b", "20M", "-R"]);
+    client.wait_for_intervals(3);
+    client.signal(Signal::SIGINT);
+    let (status, end, events, says) = client.end();
+    assert_eq!(status.code(), Some(130), "{says}");
+    let sum = &end["reverse"];
+    let (sent, got) = (sum["messages_sent"].as_u64().unwrap(), sum["messages_received"].as_u64());
+    assert!(sent >= got.unwrap() && got.unwrap() > 100, "{end}");
+    let total = &end["streams"][0]["reverse"]["receiver"]["bytes"];
+    assert_eq!(bytes_of(&events, "received"), total.as_u64().unwrap());
+}
+
+#[test]
+fn text_and_single_json_have_the_totals_of_an_interrupted_test_too() {
+    for (flag, wanted) in [("--json", "\"complete\":false"), ("-i0.1", "messages lost")] {
+        let (mut server, port) = perf_server(&[]);
+        let args = ["perf", "client", "127.0.0.1", "-p", &port, "-t", "60", "-b", "5M", flag];
+        let client = Background::start(&args, Stdio::null());
+        server.wait_for("Mbit/s each");
+        kill(Pid::from_raw(client.child.id().cast_signed()), Signal::SIGINT).unwrap();
+        let (code, out, says) = client.output();
+        assert_eq!(code, Some(130), "{says}");
+        assert!(out.contains(wanted), "{out}{says}");
+        assert!(says.contains("SIGINT"), "{says}");
+    }
+}
+
+#[test]
+fn a_test_of_no_set_time_runs_until_it_is_stopped() {
+    for direction in ["--bidir", "-R"] {
+        let (_server, port) = perf_server(&[]);
+        let mut client = Client::start(&port, &["-t", "0", "-b", "2M", direction]);
+        client.wait_for_intervals(12);
+        assert!(client.intervals()[11]["streams"][0]["received"]["messages"] != 0);
+        client.signal(Signal::SIGINT);
+        let (status, end, _, says) = client.end();
+        assert_eq!(status.code(), Some(130), "{says}");
+        assert!(end["reverse"]["messages_received"].as_u64().unwrap() > 10, "{end}");
+    }
+}
+
+#[test]
+fn a_killed_server_leaves_the_client_its_own_totals() {
+    for direction in ["--bidir", "-R"] {
+        let (mut server, port) = perf_server(&[]);
+        let mut client = Client::start(&port, &["-t", "90", "-b", "5M", direction]);
+        client.wait_for_intervals(3);
+        // On Unix this is SIGKILL.
+        server.child.kill().unwrap();
+        let (status, end, _, says) = client.end();
+        assert_eq!(status.code(), Some(8), "{says}");
+        assert!(says.contains("error: ") && says.contains("hint: "), "{says}");
+        assert_eq!((&end["complete"], &end["exit_code"]), (&false.into(), &8.into()));
+        assert!(end["reason"].is_string(), "{end}");
+        let way = &end["streams"][0]["reverse"];
+        assert!(way["receiver"]["messages"].as_u64().unwrap() > 10, "{end}");
+        // Nobody is left who knows.
+        assert_eq!(way["sender"], Value::Null);
+        assert_eq!(end["reverse"]["messages_sent"], Value::Null);
+        assert_eq!(end["server_cpu_percent"], Value::Null);
+        if direction == "--bidir" {
+            let way = &end["streams"][0]["forward"];
+            assert!(way["sender"]["messages"].as_u64().unwrap() > 10, "{end}");
+            assert_eq!(way["receiver"], Value::Null);
+            assert_eq!(end["forward"]["lost_percent"], Value::Null);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_told_to_end_tells_its_clients_and_keeps_its_totals() {
+    for (signal, name, code) in [(Signal::SIGINT, "SIGINT", 130), (Signal::SIGTERM, "SIGTERM", 143)]
+    {
+        let (server, port) = perf_server(&["--json"]);
+        let mut client = Client::start(&port, &["-t", "60", "-b", "5M"]);
+        client.wait_for_intervals(3);
+        kill(Pid::from_raw(server.child.id().cast_signed()), signal).unwrap();
+        let (server_code, out, says) = server.output();
+        assert_eq!(server_code, Some(code), "{says}");
+        let out: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(out["complete"], false, "{out}");
+        assert!(out["reason"].as_str().unwrap().contains(name), "{out}");
+        assert!(out["streams"][0]["received"]["messages"].as_u64().unwrap() > 10, "{out}");
+        let (status, end, _, says) = client.end();
+        assert_eq!(status.code(), Some(8), "{says}");
+        // By a packet, and not because nothing came for a long time.
+        let reason = end["reason"].as_str().unwrap();
+        assert!(reason.contains("reset by the peer") || reason.contains("server ended"), "{end}");
+        assert!(end["forward"]["messages_sent"].as_u64().unwrap() > 10, "{end}");
+    }
+}
+
+#[test]
+fn intervals_neither_overlap_nor_leave_gaps_and_hold_each_byte_once() {
+    let (_server, port) = perf_server(&[]);
+    for flags in [&["-t", "0.65"][..], &["-t", "0.5", "--bidir"], &["-t", "0.3", "-b", "5M"]] {
+        let client = Client::start(&port, flags);
+        let (status, end, events, says) = client.end();
+        assert!(status.success(), "{says}");
+        assert_eq!((&end["complete"], &end["reason"]), (&true.into(), &Value::Null));
+        let mut last = 0.0;
+        for interval in events.iter().filter(|e| e["event"] == "interval") {
+            assert_eq!(interval["data"]["from_s"], last);
+            last = interval["data"]["to_s"].as_f64().unwrap();
+            assert!(last > interval["data"]["from_s"].as_f64().unwrap());
+        }
+        let stream = &end["streams"][0];
+        let sent = stream["forward"]["sender"]["bytes"].as_u64().unwrap();
+        assert_eq!(bytes_of(&events, "sent"), sent, "{flags:?}: {events:?}");
+        let got = stream["reverse"]["receiver"]["bytes"].as_u64();
+        assert_eq!(bytes_of(&events, "received"), got.unwrap_or(0), "{flags:?}");
+    }
+}
+
+#[test]
+fn what_this_end_does_not_see_is_null_and_not_zero() {
+    let (_server, port) = perf_server(&[]);
+    for (flags, seen, unseen) in
+        [(&["-t", "0.3"][..], "sent", "received"), (&["-t", "0.3", "-R"], "received", "sent")]
+    {
+        let (_, _, events, _) = Client::start(&port, flags).end();
+        for interval in events.iter().filter(|e| e["event"] == "interval").map(|e| &e["data"]) {
+            assert!(interval[format!("{seen}_mbit_per_s")].is_number(), "{interval}");
+            assert_eq!(interval[format!("{unseen}_mbit_per_s")], Value::Null);
+            assert!(interval["streams"][0][seen].is_object(), "{interval}");
+            assert_eq!(interval["streams"][0][unseen], Value::Null);
+        }
+    }
+    let args = ["perf", "client", "127.0.0.1", "-p", &port, "-t", "0.3", "-i", "0.1", "-P", "2"];
+    let text = String::from_utf8(udccp(&args).output().unwrap().stdout).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("sum  ")).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|r| r.contains("sent")), "{text}");
+    assert!(rows.iter().all(|r| !r.contains("received")), "{text}");
+}
+
+#[test]
+fn the_start_says_when_where_and_how_the_test_ran() {
+    let (_server, port) = perf_server(&[]);
+    let (_, _, events, _) = Client::start(&port, &["-t", "0.1", "-b", "1M"]).end();
+    let start = &events[0]["data"];
+    let time = start["time_utc"].as_str().unwrap();
+    assert!(time.starts_with("20") && time.ends_with('Z') && time.contains('T'), "{time}");
+    assert!(start["argv"].as_array().unwrap().contains(&"--json-stream".into()), "{start}");
+    assert!(start["max_message_bytes"].as_u64().unwrap() > 1000, "{start}");
+    for key in ["host", "kernel", "version", "commit", "local", "peer"] {
+        assert!(start[key].is_string(), "{key} of {start}");
+    }
+}
