@@ -47,6 +47,7 @@ pub struct EndpointOptions {
     pub(crate) answer_for_host: AnswerForHost,
     pub(crate) ttl: Option<u8>,
     pub(crate) mark: Option<u32>,
+    pub(crate) close_at_exit: bool,
 }
 
 impl Default for EndpointOptions {
@@ -65,6 +66,7 @@ impl Default for EndpointOptions {
             answer_for_host: AnswerForHost::default(),
             ttl: None,
             mark: None,
+            close_at_exit: true,
         }
     }
 }
@@ -139,6 +141,14 @@ impl EndpointOptions {
     #[must_use]
     pub fn mark(mut self, mark: u32) -> Self {
         self.mark = Some(mark);
+        self
+    }
+
+    /// Whether the end of the process, or of the runtime, closes what is still open and waits for
+    /// it (default true). Without, connections are cut off and their peers hear nothing.
+    #[must_use]
+    pub fn close_at_exit(mut self, close: bool) -> Self {
+        self.close_at_exit = close;
         self
     }
 

@@ -60,6 +60,16 @@ fn a_closed_udp_port_is_refused_at_once() {
 }
 
 #[test]
+fn a_closed_port_over_ipv4_is_refused_to_a_socket_for_both_families() {
+    run(async {
+        let closed = UdpSocket::bind(localhost(false)).unwrap().local_addr().unwrap();
+        let both = Endpoint::bind("[::]:0".parse().unwrap()).unwrap();
+        let e = both.connect(closed, SERVICE, &impatient()).await.unwrap_err();
+        assert!(matches!(e, Error::PortClosed { .. }), "{e}");
+    });
+}
+
+#[test]
 fn a_ccid_that_the_server_does_not_offer_is_named() {
     run(async {
         let listener = listener(&Options::default());

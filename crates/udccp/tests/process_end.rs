@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Address, Error, Options, TryRecvError, TrySendError};
+use udccp::{Address, CloseReason, EndpointOptions, Error, Options, TryRecvError, TrySendError};
 
 /// Names the case to a process that is started for it.
 const CASE: &str = "UDCCP_TEST_CASE";
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         test("a_full_send_queue_arrives_after_main_returned", || all_arrive("queue")),
         test("a_panic_in_main_ends_the_connection_in_order", || all_arrive("panic")),
         test("a_process_ends_though_its_peer_is_dead", a_process_ends_though_its_peer_is_dead),
+        test("a_process_that_wants_no_farewell_is_gone_when_its_host_says_so", cut_off),
         test("a_forked_child_is_refused_and_the_parent_goes_on_blocking", || fork_is_safe("fork")),
         test("a_forked_child_is_refused_and_the_parent_goes_on_async", || {
             fork_is_safe("fork async");
@@ -107,6 +108,25 @@ fn a_process_ends_though_its_peer_is_dead() {
     assert!(says.starts_with("exit status: 0"), "{says}");
 }
 
+/// Nothing tells the peer, but what its own packets meet.
+fn cut_off() {
+    let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
+    let child = start("cut off", listener.local_addr());
+    let connection = accept(&listener);
+    let says = end_of(child);
+    assert!(says.starts_with("exit status: 0"), "{says}");
+    // Its acknowledgements may have found it out already.
+    let _ = connection.send("is anybody there?");
+    let end = loop {
+        match connection.recv() {
+            Ok(Some(_)) => {}
+            end => break end,
+        }
+    };
+    let gone = CloseReason::PortUnreachable;
+    assert!(matches!(end, Err(Error::Lost(reason)) if reason == gone), "{end:?}");
+}
+
 /// The peer hears of the parent what the parent says, and of the child nothing by that connection.
 fn fork_is_safe(case: &str) {
     let listener = Listener::bind(localhost(false), SERVICE).expect("a listener");
@@ -147,6 +167,14 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
             panic!("on purpose");
         }
         "dead peer" => dead_peer(peer),
+        "cut off" => {
+            let options = EndpointOptions::new().close_at_exit(false);
+            let endpoint = Endpoint::bind_with(localhost(false), &options).expect("an endpoint");
+            let connection = endpoint.connect(peer, SERVICE, &Options::default(), PATIENCE);
+            let connection = connection.expect("a connection");
+            connection.send("hello").expect("room");
+            std::process::exit(0);
+        }
         "fork" => return parent_and_child(peer),
         "fork async" => return parent_and_child_async(&one_thread().expect("a runtime"), peer),
         other => panic!("no case {other}"),

@@ -93,7 +93,9 @@ impl Host {
             .map_err(|source| AgentError::Io { what: "cannot start a runtime", source })?;
         let options = EndpointOptions::new()
             .ccids(CcidRegistry::with_experiments())
-            .offload(settings.offload);
+            .offload(settings.offload)
+            // Both ends of a run end together, and the path with them.
+            .close_at_exit(false);
         let entered = runtime.enter();
         let endpoint = match settings.transport {
             DccpTransport::UdpEncap { .. } => {

@@ -27,9 +27,12 @@ impl Shared {
         Duration::from_nanos(self.linger_nanos.load(Ordering::Relaxed))
     }
 
-    /// Whether a connection is open or closing, in this process. In doubt, yes: it does not wait.
+    /// Whether a connection of this process is to be closed at its end. In doubt, yes: it does not
+    /// wait.
     pub(crate) fn has_open_connections(&self) -> bool {
-        self.process.is_this() && self.core.try_lock().map_or(true, |core| !core.is_idle())
+        self.closes_at_exit
+            && self.process.is_this()
+            && self.core.try_lock().map_or(true, |core| !core.is_idle())
     }
 
     /// Starts a thread that closes everything; `kept` is dropped at its end.

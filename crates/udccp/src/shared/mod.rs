@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     process: Process,
     /// The longest that any of its connections may take for its close.
     linger_nanos: AtomicU64,
+    /// Whether its end without them closes connections.
+    closes_at_exit: bool,
 }
 
 /// What starts the driver.
@@ -108,6 +110,7 @@ impl Shared {
             starter: Mutex::new(None),
             process: Process::this(),
             linger_nanos: AtomicU64::new(0),
+            closes_at_exit: options.close_at_exit,
         });
         process::remember(&shared);
         Ok(shared)
@@ -226,10 +229,10 @@ impl Shared {
         }
         let mut core = self.lock();
         let wake = core.stop();
-        let is_idle = core.is_idle();
+        let is_busy = self.closes_at_exit && !core.is_idle();
         drop(core);
         wake.into_iter().for_each(Waker::wake);
-        if !is_idle && self.see_off_on_a_thread(()).is_err() {
+        if is_busy && self.see_off_on_a_thread(()).is_err() {
             let _ = self.with(|core, io, now| {
                 core.endpoint.abort_all(now);
                 core.flush(io, now);
