@@ -1,31 +1,31 @@
-//! The part of a guest that runs cells.
+//! The part of a guest that runs a cell.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::plan::Cell;
+use crate::plan::Trial;
 use crate::run::play;
 
-/// The file in the shared folder that names the cells to run, as JSON.
-pub const CELLS: &str = "cells.json";
+/// The file in the shared folder that names the cell to run, as JSON.
+pub const TRIAL: &str = "trial.json";
 /// The file in the shared folder that says why the guest gave up.
 pub const FAILED: &str = "failed";
 
-/// Runs the cells that [`CELLS`] in `shared` names and leaves there what they leave; [`FAILED`]
-/// says why where it cannot.
+/// Runs the cell that [`TRIAL`] in `shared` names and leaves there what it leaves; [`FAILED`] says
+/// why where it cannot.
 pub fn serve(shared: &Path) {
-    if let Err(e) = cells(shared) {
+    if let Err(e) = cell(shared) {
         say(&e.to_string());
         let _ = fs::write(shared.join(FAILED), e.to_string());
     }
 }
 
-fn cells(shared: &Path) -> io::Result<()> {
-    let cells: Vec<Cell> = serde_json::from_slice(&fs::read(shared.join(CELLS))?)?;
-    play(&cells, shared, |played| {
-        say(&format!("{}: {} / {}", played.cell, played.client.end, played.server.end));
-    })
+fn cell(shared: &Path) -> io::Result<()> {
+    let trial: Trial = serde_json::from_slice(&fs::read(shared.join(TRIAL))?)?;
+    let played = play(&trial, shared)?;
+    say(&format!("{trial}: {} / {}", played.client.end, played.server.end));
+    Ok(())
 }
 
 /// A line on the console.

@@ -8,7 +8,7 @@ use std::process::Command;
 use udccp_wire::{PacketType, ResetCode};
 
 use crate::hosts::{addresses, gateway};
-use crate::plan::{Cell, Condition, Stack, Story};
+use crate::plan::{Condition, Stack, Story, Trial};
 use crate::run::{Played, capture_file, report_file};
 
 /// A cell with its verdict.
@@ -32,35 +32,19 @@ struct Seen {
     options: Vec<u8>,
 }
 
-/// Reads what cells left in `folder`, and judges it. Cells that were not run are left out.
+/// Reads what a run left in `folder`, and judges it, but for the goodput of long transfers
+/// ([`compare_goodputs`]); `None` where it was not run.
 ///
 /// # Errors
 /// tshark is missing or fails, a report cannot be read.
-pub fn judge(cells: &[Cell], folder: &Path) -> io::Result<Vec<Judged>> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = cells.len().div_ceil(workers).max(1);
-    let judged = std::thread::scope(|scope| {
-        let judges = cells
-            .chunks(share)
-            .map(|some| scope.spawn(move || some.iter().filter_map(|c| one(c, folder)).collect()));
-        let judges: Vec<_> = judges.collect();
-        let panicked = |_| Err(io::Error::other("a judge panicked"));
-        let ended = judges.into_iter().map(|judge| judge.join().unwrap_or_else(panicked));
-        ended.collect::<io::Result<Vec<Vec<Judged>>>>()
-    });
-    let mut all = judged?.concat();
-    compare_goodputs(&mut all);
-    Ok(all)
-}
-
-/// A cell, if it was run.
-fn one(cell: &Cell, folder: &Path) -> Option<io::Result<Judged>> {
-    let text = std::fs::read(folder.join(report_file(cell))).ok()?;
-    let judged = || {
-        let played: Played = serde_json::from_slice(&text)?;
-        Ok(verdict(played, &tshark(&folder.join(capture_file(cell)))?))
+pub fn judge(trial: &Trial, folder: &Path) -> io::Result<Option<Judged>> {
+    let text = match std::fs::read(folder.join(report_file(trial))) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
     };
-    Some(judged())
+    let played: Played = serde_json::from_slice(&text)?;
+    Ok(Some(verdict(played, &tshark(&folder.join(capture_file(trial)))?)))
 }
 
 fn tshark(capture: &Path) -> io::Result<Vec<Seen>> {
@@ -169,7 +153,7 @@ impl Bench<'_> {
 
     /// What was sent arrives, but for what the path loses. The kernel delivers copies twice.
     fn data(&mut self) {
-        let Played { cell, client, server } = self.played;
+        let Played { cell, client, server, .. } = self.played;
         let least = match cell.condition {
             // What is queued at an abort is dropped.
             _ if cell.story == Story::Abort => 0.1,
@@ -341,16 +325,17 @@ impl Bench<'_> {
     }
 }
 
-/// Long transfers: within 10 % of Linux to Linux, or faster.
-fn compare_goodputs(all: &mut [Judged]) {
+/// Long transfers: within 10 % of Linux to Linux with the seed of the same number, or faster.
+pub fn compare_goodputs(all: &mut [Judged]) {
     let rate = |j: &Judged| j.played.server.goodput;
-    let base: BTreeMap<u8, f64> = all
+    let which = |j: &Judged| (j.played.cell.ccid, j.played.number);
+    let base: BTreeMap<(u8, u8), f64> = all
         .iter()
         .filter(|j| j.played.cell.client == Stack::Linux && j.played.cell.server == Stack::Linux)
-        .filter_map(|j| Some((j.played.cell.ccid, rate(j)?)))
+        .filter_map(|j| Some((which(j), rate(j)?)))
         .collect();
     for judged in all.iter_mut().filter(|j| j.played.cell.story == Story::Bulk) {
-        let Some(linux) = base.get(&judged.played.cell.ccid) else { continue };
+        let Some(linux) = base.get(&which(judged)) else { continue };
         let ratio = rate(judged).unwrap_or(0.0) / linux;
         if ratio < 0.9 {
             judged.faults.push(format!("goodput is {:.0} % of Linux to Linux", ratio * 100.0));

@@ -2,8 +2,8 @@
 //! between our stack over raw IP and the kernel's, judged by the programs at both ends and by
 //! tshark from what passed.
 //!
-//! [`play`] runs cells on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] looks at what
-//! they left behind, anywhere; [`page`] makes the table of it.
+//! [`play`] runs a cell on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] looks at what
+//! it left behind, anywhere; [`page`] makes the table of it.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
@@ -17,9 +17,9 @@ mod peer;
 mod plan;
 mod run;
 
-pub use guest::{CELLS, FAILED, serve};
-pub use judge::{Judged, judge};
-pub use page::page;
+pub use guest::{FAILED, TRIAL, serve};
+pub use judge::{Judged, compare_goodputs, judge};
+pub use page::{page, summary};
 pub use peer::Report;
-pub use plan::{Cell, Condition, Stack, Story, matrix};
+pub use plan::{Cell, Condition, SEEDS, Stack, Story, Trial, matrix};
 pub use run::{Played, play};

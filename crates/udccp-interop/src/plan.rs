@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use udccp_base::Seed;
 
 /// Whose DCCP a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -67,6 +68,32 @@ pub struct Cell {
     pub condition: Condition,
     /// What happens.
     pub story: Story,
+}
+
+/// Seeds that every cell is run with.
+pub const SEEDS: u8 = 5;
+
+/// A cell with one of its seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Trial {
+    /// The cell.
+    pub cell: Cell,
+    /// The number of its seed, from 1.
+    pub number: u8,
+}
+
+impl Trial {
+    /// All chance in the run comes from it. It follows from the names of cell and number alone, so
+    /// that a run is the same whatever runs before or beside it.
+    pub fn seed(&self) -> u64 {
+        Seed(self.number.into()).derive(&self.cell.to_string()).0
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-seed{}", self.cell, self.number)
+    }
 }
 
 impl Story {
@@ -185,5 +212,25 @@ mod tests {
         assert_eq!(names.len(), cells.len());
         assert_eq!(cells.len(), 2 * 2 * 2 * (3 * 6 + 2) + 2 * 4 + 2);
         assert!(names.contains(&"ours-linux-ccid2-ipv6-rough-server-close".to_owned()));
+    }
+
+    #[test]
+    fn each_cell_has_seeds_of_its_own_whatever_runs_beside_it() {
+        let trials = |cells: &[Cell]| -> Vec<Trial> {
+            let of = |&cell: &Cell| (1..=SEEDS).map(move |number| Trial { cell, number });
+            cells.iter().flat_map(of).collect()
+        };
+        let all = trials(&matrix());
+        let mut seeds: Vec<u64> = all.iter().map(Trial::seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), matrix().len() * usize::from(SEEDS));
+        // A cell alone has the seeds that it has in the whole matrix; they never change.
+        let rough = "ours-linux-ccid3-ipv4-rough-server-close";
+        let one: Vec<Cell> = matrix().into_iter().filter(|c| c.to_string() == rough).collect();
+        let alone: Vec<u64> = trials(&one).iter().map(Trial::seed).collect();
+        let among = all.iter().filter(|t| t.cell == one[0]).map(Trial::seed);
+        assert_eq!(alone, among.collect::<Vec<_>>());
+        assert_eq!(alone[0], 2_664_214_329_209_422_615);
     }
 }

@@ -8,53 +8,61 @@ use serde::{Deserialize, Serialize};
 use crate::capture::Capture;
 use crate::hosts::{Network, addresses};
 use crate::peer::{self, Report, Side};
-use crate::plan::{Cell, Story};
+use crate::plan::{Cell, Story, Trial};
 
 /// What happened in a cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Played {
     /// The cell.
     pub cell: Cell,
+    /// The number of its seed.
+    pub number: u8,
     /// What the client did and saw.
     pub client: Report,
     /// What the server did and saw.
     pub server: Report,
 }
 
-impl Cell {
-    /// Names of the files that the cell leaves: its reports, and its packets.
+impl Played {
+    /// The cell, and the number of its seed.
+    pub const fn which(&self) -> (Cell, u8) {
+        (self.cell, self.number)
+    }
+}
+
+impl Trial {
+    /// Names of the files that the run leaves: its reports, and its packets.
     pub fn files(&self) -> [String; 2] {
         [report_file(self), capture_file(self)]
     }
 }
 
-/// Name of the file with the reports of a cell.
-pub(crate) fn report_file(cell: &Cell) -> String {
-    format!("{cell}.json")
+/// Name of the file with the reports of a run.
+pub(crate) fn report_file(trial: &Trial) -> String {
+    format!("{trial}.json")
 }
 
-/// Name of the file with the packets of a cell.
-pub(crate) fn capture_file(cell: &Cell) -> String {
-    format!("{cell}.pcap")
+/// Name of the file with the packets of a run.
+pub(crate) fn capture_file(trial: &Trial) -> String {
+    format!("{trial}.pcap")
 }
 
-/// Runs cells one after the other; leaves a capture and a report of each in `folder`. `said` is
-/// told of each.
+/// Runs a cell; leaves a capture and a report in `folder`. Chance is this kernel's own: a guest
+/// that was booted with the trial's seed gives it to one cell alone.
 ///
 /// # Errors
 /// The network cannot be made, or the folder cannot be written.
-pub fn play(cells: &[Cell], folder: &Path, mut said: impl FnMut(&Played)) -> io::Result<()> {
-    for cell in cells {
-        let file = folder.join(capture_file(cell));
-        let played =
-            one(cell, &file).map_err(|e| io::Error::new(e.kind(), format!("cell {cell}: {e}")))?;
-        std::fs::write(folder.join(report_file(cell)), serde_json::to_vec_pretty(&played)?)?;
-        said(&played);
-    }
-    Ok(())
+pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
+    let (Trial { cell, number }, file) = (*trial, folder.join(capture_file(trial)));
+    let (client, server) =
+        one(&cell, &file).map_err(|e| io::Error::new(e.kind(), format!("{trial}: {e}")))?;
+    let played = Played { cell, number, client, server };
+    std::fs::write(folder.join(report_file(trial)), serde_json::to_vec_pretty(&played)?)?;
+    Ok(played)
 }
 
-fn one(cell: &Cell, file: &Path) -> io::Result<Played> {
+/// What client and server did and saw.
+fn one(cell: &Cell, file: &Path) -> io::Result<(Report, Report)> {
     let network = Network::of(cell)?;
     let [client, server] = Side::of(cell, addresses(cell.v6));
     let (story, cell) = (cell.story, *cell);
@@ -84,5 +92,5 @@ fn one(cell: &Cell, file: &Path) -> io::Result<Played> {
     peer::wait(std::time::Duration::from_millis(500));
     drop(listener);
     capture.finish()?;
-    Ok(Played { cell, client, server })
+    Ok((client, server))
 }

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use udccp_interop::{CELLS, Cell, FAILED, Judged, judge, matrix, page};
-use udccp_linux::{Errand, Kernel, cache_folder};
+use udccp_interop::{
+    Cell, FAILED, Judged, SEEDS, Stack, Story, TRIAL, Trial, compare_goodputs, judge, matrix, page,
+    summary,
+};
+use udccp_linux::{Errand, Kernel, cache_folder, tool};
 
 use super::linux::failure;
 use crate::exit::{Exit, Failure, Outcome};
@@ -19,7 +22,9 @@ Examples:
   udccp interop --only ipv4-clean --keep out   some, and their captures
   udccp interop -o docs/reference/interop.md   the page of the documentation
 
-Needs the kernel that `udccp linux --setup` builds, and tshark. Exit code 9: a cell is not good.";
+Each cell runs five times, each time in a guest of its own with a seed that follows from its name: what
+runs beside it changes nothing. Needs the kernel that `udccp linux --setup` builds, tshark, nft and
+traceroute. Exit code 9: a run is not good.";
 
 /// Flags of `udccp interop`.
 #[derive(Debug, clap::Args)]
@@ -37,6 +42,9 @@ pub(crate) struct Args {
     /// Run nothing: judge what is in this folder
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     judge: Option<PathBuf>,
+    /// Run each cell with this many seeds instead of five
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u8).range(1..))]
+    seeds: u8,
     /// Guests at once
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -45,8 +53,6 @@ pub(crate) struct Args {
     cache: Option<PathBuf>,
 }
 
-/// A guest takes so many cells before the next one boots.
-const CELLS_OF_A_GUEST: usize = 12;
 /// Wall-clock time for a guest.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
@@ -58,31 +64,59 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         let failure = Failure::new(Exit::Usage, "no cell has such a name");
         return Err(failure.hint("for example --only ours-linux-ccid2-ipv4-clean-client-close"));
     }
-    let scratch = tempfile::tempdir()?;
-    let (folder, about) = match &args.judge {
-        Some(folder) => (folder.clone(), "Judged from files of an earlier run.".into()),
+    let missing = missing(&cells, args.judge.is_none(), |program| tool(program).is_some());
+    if !missing.is_empty() {
+        let (programs, packages): (Vec<&str>, Vec<&str>) = missing.into_iter().unzip();
+        let message = format!("the matrix needs programs of this machine: {}", programs.join(", "));
+        let hint = format!("apt-get install {}", packages.join(" "));
+        return Err(Failure::new(Exit::Unsupported, message).hint(hint));
+    }
+    let with_seeds = |&cell: &Cell| (1..=args.seeds).map(move |number| Trial { cell, number });
+    let trials: Vec<Trial> = cells.iter().flat_map(with_seeds).collect();
+    let (mut all, about) = match &args.judge {
+        Some(folder) => {
+            let judged = trials.iter().filter_map(|trial| judge(trial, folder).transpose());
+            (judged.collect::<Result<_, _>>()?, "Judged from files of an earlier run.".into())
+        }
         None => {
-            let folder = args.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
-            fs::create_dir_all(&folder)?;
-            let kernel = play(&args, &cells, &folder)?;
-            (folder, about(&kernel))
+            let (judged, kernel) = play(&args, &trials)?;
+            (judged, about(&kernel))
         }
     };
-    let all = judge(&cells, &folder).map_err(|e| {
-        Failure::new(Exit::Unsupported, e.to_string()).hint("apt-get install tshark")
-    })?;
+    compare_goodputs(&mut all);
     if let Some(out) = &args.out {
         fs::write(out, page(&all, &about))?;
     }
-    report(&all, cells.len())
+    report(&all, trials.len())
+}
+
+/// Programs that the cells need and this machine lacks, each with its Debian package. Those of the
+/// set-up (`ip`, `tc`) are looked for where the guest starts.
+fn missing(
+    cells: &[Cell],
+    plays: bool,
+    is_there: impl Fn(&str) -> bool,
+) -> Vec<(&'static str, &'static str)> {
+    // Keeps the kernel's DCCP quiet where a host has ours.
+    let filters = |cell: &Cell| cell.client == Stack::Ours || cell.server == Stack::Ours;
+    let traces = |cell: &Cell| cell.story == Story::Traceroute;
+    let needed = [
+        (true, "tshark", "tshark"),
+        (plays && cells.iter().any(filters), "nft", "nftables"),
+        (plays && cells.iter().any(traces), "traceroute", "traceroute"),
+    ];
+    let lacks = |(is_needed, program, _): &(bool, &str, &str)| *is_needed && !is_there(program);
+    needed.into_iter().filter(lacks).map(|(_, program, package)| (program, package)).collect()
 }
 
 fn about(kernel: &Kernel) -> String {
     format!(
         "Made by `make interop` (`udccp interop`) with Linux {} and udccp {}, in User-Mode Linux \
          and virtual time; see [raw IP](../guides/raw-ip.md). Client, router and server are \
-         network namespaces; the path has 10 Mbit/s and 20 ms each way (netem). A cell is good \
-         where tshark finds no malformed packet and no wrong checksum in what passed the client's \
+         network namespaces; the path has 10 Mbit/s and 20 ms each way (netem). Each cell runs \
+         with {SEEDS} seeds, each time in a guest of its own; a seed follows from the names of the \
+         cell and of the seed alone, so that a run is the same whatever runs before or beside it. \
+         The table has the number of runs that are good. A run is good where tshark finds no malformed packet and no wrong checksum in what passed the client's \
          interface, the packets tell the story, it ends in the Reset that it should end in, the \
          messages arrive undamaged, and both programs are told the right end.",
         kernel.version,
@@ -90,67 +124,84 @@ fn about(kernel: &Kernel) -> String {
     )
 }
 
-/// Runs the cells in guests, some at once, and collects what they leave.
-fn play(args: &Args, cells: &[Cell], folder: &Path) -> Outcome<Kernel> {
+/// Runs every trial in a guest of its own, some at once, and judges what each leaves.
+fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Judged>, Kernel)> {
     let cache = match &args.cache {
         Some(cache) => cache.clone(),
         None => cache_folder().map_err(failure)?,
     };
     let kernel = Kernel::find(&cache).map_err(failure)?;
     interrupt::on_interrupt(udccp_linux::stop_all)?;
+    if let Some(keep) = &args.keep {
+        fs::create_dir_all(keep)?;
+    }
     let errand = Errand {
         kernel: kernel.clone(),
         program: env::current_exe()?,
         words: vec!["interop-init".into()],
-        seed: 1,
+        seed: 0,
         deadline: DEADLINE,
     };
     let jobs =
         args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    // The long transfers come last in the matrix; they go first, one a guest.
-    let (long, short): (Vec<Cell>, Vec<Cell>) =
-        cells.iter().partition(|cell| cell.story == udccp_interop::Story::Bulk);
-    let parts = long.chunks(1).chain(short.chunks(CELLS_OF_A_GUEST));
-    let todo = Mutex::new(parts.map(<[Cell]>::to_vec).collect::<Vec<_>>().into_iter());
+    // The long transfers come last in the matrix; they go first.
+    let (long, short): (Vec<Trial>, Vec<Trial>) =
+        trials.iter().partition(|trial| trial.cell.story == Story::Bulk);
+    let todo = Mutex::new(long.into_iter().chain(short));
     let next = || todo.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-    std::thread::scope(|scope| {
+    let judged = std::thread::scope(|scope| {
         let work = || {
-            while let Some(part) = next() {
-                one(&errand, &part, folder)?;
+            let mut judged = Vec::new();
+            while let Some(trial) = next() {
+                judged.push(one(&errand, &trial, args.keep.as_deref())?);
             }
-            Ok(())
+            Ok(judged)
         };
         let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
         let ended = workers.into_iter().map(|worker| match worker.join() {
             Ok(outcome) => outcome,
             Err(_) => Err(Failure::new(Exit::Failure, "a worker panicked")),
         });
-        ended.collect::<Outcome<()>>()
+        ended.collect::<Outcome<Vec<Vec<Judged>>>>()
     })?;
-    Ok(kernel)
+    let mut judged = judged.concat();
+    let place = |j: &Judged| trials.iter().position(|t| (t.cell, t.number) == j.played.which());
+    judged.sort_by_key(place);
+    Ok((judged, kernel))
 }
 
-/// One guest.
-fn one(errand: &Errand, part: &[Cell], folder: &Path) -> Outcome<()> {
-    let names = serde_json::to_vec(part).map_err(std::io::Error::from)?;
-    let left = errand.run(&[(CELLS, names)]).map_err(failure)?;
+/// One guest, and what it shows.
+fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Judged> {
+    let errand = Errand { seed: trial.seed(), ..errand.clone() };
+    let order = serde_json::to_vec(trial).map_err(std::io::Error::from)?;
+    let left = errand.run(&[(TRIAL, order)]).map_err(failure)?;
     if let Ok(why) = fs::read_to_string(left.path().join(FAILED)) {
         return Err(Failure::new(Exit::Failure, format!("the guest says: {why}")));
     }
-    for name in part.iter().flat_map(Cell::files) {
-        fs::copy(left.path().join(&name), folder.join(&name))?;
+    let judged = judge(trial, left.path())?;
+    let judged = judged.ok_or_else(|| {
+        Failure::new(Exit::Failure, format!("the guest left no report of {trial}"))
+    })?;
+    if let Some(keep) = keep {
+        for name in trial.files() {
+            fs::copy(left.path().join(&name), keep.join(&name))?;
+        }
     }
-    output::note(&format!("{} to {}", part[0], part[part.len() - 1]));
-    Ok(())
+    output::note(&trial.to_string());
+    Ok(judged)
 }
 
-fn report(all: &[Judged], cells: usize) -> Outcome<Exit> {
+fn report(all: &[Judged], trials: usize) -> Outcome<Exit> {
     let bad: Vec<&Judged> = all.iter().filter(|j| !j.faults.is_empty()).collect();
     for judged in &bad {
-        output::line(&format!("{}: {}", judged.played.cell, judged.faults.join("; ")))?;
+        let (cell, number) = judged.played.which();
+        output::line(&format!("{cell}, seed {number}: {}", judged.faults.join("; ")))?;
     }
-    output::line(&format!("{} of {cells} cells as they should be", all.len() - bad.len()))?;
-    let good = bad.is_empty() && all.len() == cells;
+    output::line(&summary(all))?;
+    if all.len() < trials {
+        output::note(&format!("{} of {trials} runs are not there", trials - all.len()));
+    }
+    let good = bad.is_empty() && all.len() == trials;
     Ok(if good { Exit::Success } else { Exit::CheckFailed })
 }
 
@@ -170,4 +221,25 @@ pub(crate) fn init(args: &Init) -> Outcome<Exit> {
         Err(fault) => output::note(&fault.to_string()),
     });
     Ok(Exit::Failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interop_without_nftables_names_the_package() {
+        let all = matrix();
+        let without_nft = |program: &str| program != "nft";
+        assert_eq!(missing(&all, true, without_nft), [("nft", "nftables")]);
+        assert_eq!(missing(&all, false, without_nft), []);
+        let all_packages: Vec<_> =
+            missing(&all, true, |_| false).into_iter().map(|(_, package)| package).collect();
+        assert_eq!(all_packages, ["tshark", "nftables", "traceroute"]);
+        let kernels: Vec<Cell> = all
+            .into_iter()
+            .filter(|c| (c.client, c.server) == (Stack::Linux, Stack::Linux))
+            .collect();
+        assert_eq!(missing(&kernels, true, without_nft), []);
+    }
 }
