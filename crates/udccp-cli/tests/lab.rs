@@ -173,6 +173,11 @@ fn a_campaign_runs_resumes_reports_and_exports() {
     let json = lab.run("export", "s.sqlite", &["small"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json.as_array().map(Vec::len), Some(8));
+    let tables = lab.path("tables");
+    lab.run("export", "s.sqlite", &["small", "--csv", "--series", "-o", &tables]);
+    for table in ["runs", "series"] {
+        assert!(Path::new(&tables).join(format!("small.{table}.csv")).exists(), "{table}");
+    }
     let set = ["small", "--set", "rtt=20 ms"];
     let words: Vec<&str> = set.into_iter().chain(["--markdown"]).collect();
     let markdown = lab.run("report", "s.sqlite", &words);

@@ -136,7 +136,8 @@ impl Setup {
             let why = format!("this source does not take {}", lost.join(", "));
             return Err(LinuxError::Build { step: "configure the kernel".into(), why });
         }
-        say(&format!("compiling (log: {})", log.display()));
+        let time = super::build_time(self.jobs);
+        say(&format!("compiling with {} processes, {time}; log: {}", self.jobs, log.display()));
         let jobs = format!("-j{}", self.jobs.max(1));
         run(&mut make(&[&jobs, "linux"]), "compile the kernel", Some(&log))?;
         let version = make(&["-s", "kernelversion"]).output();

@@ -264,8 +264,9 @@ fn guest_kernel() -> Check {
     match found {
         Ok(kernel) => check.ok(format!("Linux {}", kernel.version)),
         Err(error) => {
-            let hint = "udccp linux --setup (or make linux): three minutes, once";
-            check.missing(error.to_string(), hint)
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            let time = udccp_linux::build_time(processors);
+            check.missing(error.to_string(), format!("udccp linux --setup, once: {time}"))
         }
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Args {
     names: Vec<String>,
     #[command(flatten)]
     format: Format,
-    /// The samples over time instead of the runs; with -o both are written
-    #[arg(long, conflicts_with_all = ["json", "output"])]
+    /// The samples over time instead of the runs (--csv or --parquet); with -o both are written
+    #[arg(long, requires = "as_tables")]
     series: bool,
     /// Write files to this folder instead of one table to standard output
     #[arg(short, long, value_name = "DIR")]
@@ -40,10 +40,10 @@ struct Format {
     #[arg(long)]
     json: bool,
     /// Tables as CSV: a line for each flow of each run
-    #[arg(long)]
+    #[arg(long, group = "as_tables")]
     csv: bool,
     /// Tables as Parquet
-    #[arg(long)]
+    #[arg(long, group = "as_tables")]
     parquet: bool,
 }
 
@@ -52,6 +52,7 @@ Examples:
   udccp lab export bhatti-2008 --csv > runs.csv
   udccp lab export bhatti-2008 --csv --series > series.csv
   udccp lab export --parquet -o out/tables
+  udccp lab export bhatti-2008 --csv --series -o out/tables
   udccp lab export bhatti-2008 --json | jq '.[0].flows[0].goodput_mbps'";
 
 /// Writes what was asked for.
