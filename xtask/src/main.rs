@@ -1,7 +1,8 @@
-//! House rules of the repository, kept by a program: `cargo xtask tidy|layers|spec`.
+//! House rules of the repository, kept by a program: `cargo xtask tidy|layers|spec`, and its tests.
 
 mod layers;
 mod links;
+mod retry;
 mod sources;
 mod spec;
 mod tidy;
@@ -18,7 +19,8 @@ usage: cargo xtask RULE
   layers          arrows between crates point down only
   spec            every requirement row is claimed and tested; writes spec/coverage.txt
   spec --check    the same, but a coverage.txt that is out of date is an error
-  all             tidy, layers and spec --check";
+  all             tidy, layers and spec --check
+  test [FLAGS]    cargo test of everything; scripts/clock-tests.txt names what is tried again";
 
 /// One broken rule: where, and what to do about it.
 pub(crate) struct Fault {
@@ -51,6 +53,10 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<usize> {
     let root = root()?;
     let faults = match words {
+        ["test", flags @ ..] => {
+            let faults = retry::run(&root, flags)?;
+            faults.into_iter().map(|says| Fault::new("test", says)).collect()
+        }
         ["tidy"] => tidy::check(&root)?,
         ["layers"] => layers::check(&root)?,
         ["spec"] => spec::check(&root, spec::Snapshot::Write)?,

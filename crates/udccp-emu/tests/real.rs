@@ -110,12 +110,11 @@ fn write_until(mut stream: TcpStream, clock: Clock) {
 
 #[test]
 fn datagrams_take_the_time_of_the_path_both_ways() {
-    // A busy machine makes each way longer, so there is room for four times as long in 3 s.
     const DATAGRAMS: u8 = 30;
-    let scenario = scenario(|_| {});
+    let scenario = scenario(|s| s.time.measure.from = Duration::ZERO);
     let Some(lan) = lan(&scenario) else { return };
-    let mut least_seen = time::Duration::MAX;
-    let least_of = &mut least_seen;
+    let (mut least_seen, mut answered) = (time::Duration::MAX, 0);
+    let (least_of, answered_of) = (&mut least_seen, &mut answered);
     let (result, timing) = run(&lan, move |lan, _| {
         let (from, to) = (address(lan, 1, End::Sender), address(lan, 1, End::Receiver));
         let echo = lan.on_host(1, End::Receiver, move || UdpSocket::bind(to)).unwrap();
@@ -133,17 +132,25 @@ fn datagrams_take_the_time_of_the_path_both_ways() {
             let begun = time::Instant::now();
             ask.send_to(&[i; 72], to).unwrap();
             let mut answer = [0; 100];
-            let (len, _) = ask.recv_from(&mut answer).unwrap();
+            // The network may end before a busy machine has come to the last of them.
+            let Ok((len, _)) = ask.recv_from(&mut answer) else { return };
             assert_eq!((len, answer[0]), (72, i));
             *least_of = begun.elapsed().min(*least_of);
+            *answered_of += 1;
         }
     });
     // 20 ms of propagation; 100 B take 80 us on the bottleneck and 8 us on each access link.
-    let least = time::Duration::from_micros(20_000 + 2 * (80 + 2 * 8));
-    let band = least..least + time::Duration::from_millis(10);
-    assert!(band.contains(&least_seen), "{least_seen:?}, {timing:?}");
-    assert_eq!(result.flows[1].forward.delivered.packets, u64::from(DATAGRAMS));
-    assert_eq!(result.flows[1].reverse.delivered.packets, u64::from(DATAGRAMS));
+    let way = Duration::from_micros(10_000 + 80 + 2 * 8);
+    let least = time::Duration::from_nanos(2 * way.as_nanos());
+    assert!(least_seen >= least, "{least_seen:?}, {timing:?}");
+    assert!(answered > 0, "{timing:?}");
+    let flow = &result.flows[1];
+    for delivered in [&flow.forward, &flow.reverse].map(|way| way.delivered.packets) {
+        assert!((answered..=u64::from(DATAGRAMS)).contains(&delivered), "{delivered}");
+    }
+    // By the network's own time, which no machine stretches, the way takes exactly as long.
+    let delays = [flow.measured.delay.mean(), flow.measured.delay.max()];
+    assert_eq!(delays, [Some(way), Some(way)], "{timing:?}");
 }
 
 #[test]
@@ -158,7 +165,7 @@ fn a_run_ends_when_it_is_told_to() {
     };
     let error = lan.run(1, RunOptions::default(), clock, &mut twice).unwrap_err();
     assert!(matches!(error, EmuError::Stopped));
-    assert!(clock.elapsed() < Duration::from_secs(1));
+    assert_eq!(asked, 3, "it asks no more, and so has gone no further");
 }
 
 #[test]

@@ -22,9 +22,14 @@ impl Seat {
     /// A free one of those that this process may use; none where each has a guest.
     pub(crate) fn take() -> Option<Self> {
         let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
-        let mut allowed = (0..CpuSet::count()).filter(|n| allowed.is_set(*n).unwrap_or(false));
-        allowed.find_map(|processor| {
-            let name = format!("udccp/guest-on-processor/{processor}");
+        let allowed = (0..CpuSet::count()).filter(|n| allowed.is_set(*n).unwrap_or(false));
+        Self::take_of(allowed, "udccp/guest-on-processor")
+    }
+
+    /// A free one of these; who holds one is known by this name.
+    fn take_of(mut processors: impl Iterator<Item = usize>, of: &str) -> Option<Self> {
+        processors.find_map(|processor| {
+            let name = format!("{of}/{processor}");
             let name = SocketAddr::from_abstract_name(name).ok()?;
             let held = UnixDatagram::bind_addr(&name).ok()?;
             Some(Self { processor, _held: held })
@@ -50,10 +55,13 @@ mod tests {
 
     #[test]
     fn no_two_guests_share_a_processor() {
-        // Others may hold some meanwhile: what is taken here is taken once.
-        let seats: Vec<Seat> = std::iter::from_fn(Seat::take).collect();
-        let mut numbers: Vec<usize> = seats.iter().map(Seat::processor).collect();
-        numbers.dedup();
-        assert_eq!(numbers.len(), seats.len());
+        // Under a name of its own: guests that run on this machine now hold none of these.
+        let name = format!("udccp/test-of-seats-{}", std::process::id());
+        let take = || Seat::take_of(0..3, &name);
+        let mut seats: Vec<Seat> = std::iter::from_fn(take).collect();
+        let numbers: Vec<usize> = seats.iter().map(Seat::processor).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        seats.remove(1);
+        assert_eq!(take().map(|seat| seat.processor()), Some(1), "it is free again");
     }
 }

@@ -496,10 +496,9 @@ fn the_path_mtu_is_confirmed_by_a_probe() {
         let (client, server) = pair(&options, &options).await;
         client.send("one").await.unwrap();
         server.recv().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let stats = client.stats().unwrap();
-        let probes = stats.counters.pmtu_probes_sent;
-        assert!((1..=2).contains(&probes), "{probes}");
-        assert!(stats.counters.sync_acks_received > 0, "it was answered");
+        while client.stats().unwrap().counters.sync_acks_received == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(client.stats().unwrap().counters.pmtu_probes_sent > 0);
     });
 }
