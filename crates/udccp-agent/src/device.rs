@@ -34,6 +34,8 @@ pub(crate) struct TcpCounters {
     pub(crate) timeouts: u64,
     /// Recoveries that were begun.
     pub(crate) recoveries: u64,
+    /// Times at which memory for TCP ran short.
+    pub(crate) memory_pressures: u64,
 }
 
 impl Device {
@@ -113,6 +115,7 @@ impl TcpCounters {
             match name {
                 "TCPTimeouts" => counters.timeouts = value,
                 "TCPRenoRecovery" | "TCPSackRecovery" => counters.recoveries += value,
+                "TCPMemoryPressures" => counters.memory_pressures = value,
                 _ => {}
             }
         }
@@ -137,8 +140,10 @@ mod tests {
 
     #[test]
     fn timeouts_and_recoveries_are_found_by_their_names() {
-        let text = "TcpExt: A TCPTimeouts TCPSackRecovery TCPRenoRecovery\nTcpExt: 1 2 3 4\n";
-        assert_eq!(TcpCounters::parse(text), TcpCounters { timeouts: 2, recoveries: 7 });
+        let text = "TcpExt: A TCPTimeouts TCPSackRecovery TCPMemoryPressures TCPRenoRecovery\n\
+                    TcpExt: 1 2 3 5 4\n";
+        let found = TcpCounters { timeouts: 2, recoveries: 7, memory_pressures: 5 };
+        assert_eq!(TcpCounters::parse(text), found);
     }
 
     #[test]

@@ -60,6 +60,10 @@ pub struct AgentReport {
     /// The connections of the flow: one, or one for each transfer.
     #[serde(default)]
     pub connections: Vec<ConnectionReport>,
+    /// How often memory for TCP ran short in this host's kernel, which slows down all of its
+    /// connections, whatever their paths: the rates are then not those of the network.
+    #[serde(default)]
+    pub memory_pressures: u64,
     /// Values of the samples that this protocol does not tell, by their names.
     #[serde(default)]
     pub unknown: Vec<String>,

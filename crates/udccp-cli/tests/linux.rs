@@ -120,6 +120,21 @@ fn a_seed_gives_one_record_and_another_seed_another() {
 }
 
 #[test]
+fn large_socket_buffers_do_not_starve_a_guest() {
+    let place = Place::new();
+    if !place.has_guest() {
+        return;
+    }
+    let set = |which: &str| format!("flow.second.tcp.{which}_buffer=32 MiB");
+    let (send, receive) = (set("send"), set("receive"));
+    let record = place.record(&["--set", &send, "--set", &receive]);
+    let flows = record["flows"].as_array().unwrap();
+    let rates: Vec<f64> = flows.iter().map(|f| f["throughput_mbps"].as_f64().unwrap()).collect();
+    assert!(rates.iter().all(|rate| *rate > 0.5), "{rates:?}");
+    assert!(rates.iter().sum::<f64>() > 8.0, "{rates:?} of 10 Mbit/s");
+}
+
+#[test]
 fn a_guest_that_does_not_end_in_time_is_killed_and_leaves_nothing() {
     let place = Place::new();
     if !place.has_guest() {

@@ -71,6 +71,10 @@ impl Linux {
             keep: self.keep.clone(),
         };
         let ended = guest.play(&built.plan)?;
+        if let Some(why) = ended.played.short_of_memory() {
+            let what = format!("has no valid result: {why}");
+            return Err(LinuxError::Guest { what, console: String::new() });
+        }
         let events = ended.folder.path().join(crate::answer::EVENTS);
         let file = File::open(&events).map_err(LinuxError::file(&events))?;
         let result = udccp_testbed::result(scenario, seed, &built.links, &ended.played, file)

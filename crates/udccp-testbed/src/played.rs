@@ -66,6 +66,16 @@ pub(crate) struct Look {
 const STRETCH: Duration = Duration::from_secs(1);
 
 impl Played {
+    /// Why the result is not that of the network where the kernel ran out of memory for TCP, which
+    /// then holds back connections of any path.
+    pub fn short_of_memory(&self) -> Option<String> {
+        let times: u64 = self.agents.iter().map(|agent| agent.memory_pressures).sum();
+        (times > 0).then(|| {
+            let times = if times == 1 { "once".into() } else { format!("{times} times") };
+            format!("memory for TCP ran short {times} (net.ipv4.tcp_mem)")
+        })
+    }
+
     /// How far the service of the links was from their rates, in percent: over stretches of a
     /// second in which packets waited at every look, the worst of all. `None` where there is none,
     /// or where a rate changes.
@@ -101,6 +111,20 @@ fn stretches(looks: &[Look]) -> impl Iterator<Item = f64> {
 mod tests {
     use super::*;
     use udccp_base::DataRate;
+
+    #[test]
+    fn a_kernel_that_was_short_of_memory_for_tcp_gives_no_result() {
+        let agent = |more: &str| -> AgentReport {
+            let text = format!(
+                r#"{{"flow":"a","role":"sender","samples":[],"app_bytes_out":0,"app_bytes_in":0{more}}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let played = |agents| Played { agents, ..Played::default() };
+        assert_eq!(played(vec![agent("")]).short_of_memory(), None);
+        let short = played(vec![agent(""), agent(r#","memory_pressures":2"#)]).short_of_memory();
+        assert_eq!(short.unwrap(), "memory for TCP ran short 2 times (net.ipv4.tcp_mem)");
+    }
 
     #[test]
     fn service_is_compared_only_while_packets_wait() {

@@ -103,6 +103,7 @@ impl Play {
             messages: None,
             responses: None,
             connections: Vec::new(),
+            memory_pressures: 0,
             unknown: unknown(&self.spec.protocol),
             faults: Vec::new(),
         };

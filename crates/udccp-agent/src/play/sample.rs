@@ -75,6 +75,10 @@ impl Sampler {
 
     pub(super) fn add_to(self, report: &mut AgentReport) {
         report.samples = self.samples;
+        if let Some(begun) = self.tcp {
+            let now = TcpCounters::read().memory_pressures;
+            report.memory_pressures = now.saturating_sub(begun.memory_pressures);
+        }
         if self.device.is_none() {
             report.faults.push("no network device has this host's address".to_owned());
         }

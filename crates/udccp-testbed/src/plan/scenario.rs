@@ -17,6 +17,12 @@ use super::{Agent, Device, Namespace, Plan, SCHEMA, Setting, Step, Tap};
 const PORT: u16 = 5001;
 /// Time between two looks at a queue.
 const LOOK_NS: u64 = 50_000_000;
+/// A page of memory is 4 KiB.
+const PAGE_BITS: u32 = 12;
+/// Most bytes that a socket may ask for as its buffer.
+const MAX_BUFFER_BYTES: u64 = 64 << 20;
+/// Most memory of a guest, in MiB: without buffers that flows ask for, and with them.
+const MAX_MEMORY_MIB: [u64; 2] = [4096, 12_288];
 /// Most hosts: each is a few programs that are started one after the other.
 const MAX_FLOWS: usize = 200;
 /// Buffers of TCP as Linux 6.1 has them on a machine with memory enough: least, first, most.
@@ -322,7 +328,7 @@ impl Build {
     fn settings(&mut self, scenario: &Scenario, dccp: DccpStack) {
         let files = &mut self.plan.files;
         for key in ["rmem_max", "wmem_max"] {
-            files.push(Setting::new(format!("net/core/{key}"), 64 << 20));
+            files.push(Setting::new(format!("net/core/{key}"), MAX_BUFFER_BYTES));
         }
         // Several queues of one processor are one queue here.
         files.push(Setting::new("net/core/netdev_max_backlog", 100_000));
@@ -342,7 +348,28 @@ impl Build {
         }
     }
 
+    /// Memory that a guest needs, in MiB. Its TCP may use all of it: the kernel's own limit is a
+    /// tenth, and what is beyond slows down every TCP of the guest, whatever its path.
+    fn memory(&mut self, scenario: &Scenario) -> u64 {
+        // A packet's buffer is some 2 kB, whatever is in it; buffers of sockets come on top.
+        let packets = self.waiting_bytes / self.largest.max(1) + 1;
+        let hosts = 2 * scenario.flows.len() as u64;
+        let [most, most_with_buffers] = MAX_MEMORY_MIB;
+        let usual = (160 + packets * 3 / 1024 + hosts * 24).min(most);
+        let buffers = scenario.flows.iter().map(buffer_bytes).sum::<u64>() >> 20;
+        let mib = (usual + buffers).next_multiple_of(32);
+        if mib > most_with_buffers {
+            self.gaps.push(format!(
+                "socket buffers of {buffers} MiB; a guest of {most_with_buffers} MiB has no room"
+            ));
+        }
+        let pages = mib << 20 >> PAGE_BITS;
+        self.plan.files.push(Setting::new("net/ipv4/tcp_mem", format!("{pages} {pages} {pages}")));
+        mib
+    }
+
     fn finish(mut self, scenario: &Scenario) -> Result<Built, Vec<String>> {
+        let memory_mib = self.memory(scenario);
         if !self.gaps.is_empty() {
             let mut gaps = Vec::new();
             for gap in self.gaps {
@@ -359,13 +386,17 @@ impl Build {
                 departures.push(departure);
             }
         }
-        // A packet's buffer is some 2 kB, whatever is in it; buffers of sockets come on top.
-        let packets = self.waiting_bytes / self.largest.max(1) + 1;
-        let hosts = 2 * scenario.flows.len() as u64;
-        let memory_mib = 160 + packets * 3 / 1024 + hosts * 24;
-        let memory_mib = memory_mib.next_multiple_of(32).min(4096);
         Ok(Built { plan: self.plan, departures, memory_mib, links: self.links })
     }
+}
+
+/// Memory that the buffers take which a TCP flow asks for; the kernel doubles both.
+fn buffer_bytes(flow: &Flow) -> u64 {
+    if flow.protocol.family != Family::Tcp {
+        return 0;
+    }
+    let both = [flow.tcp.send_buffer, flow.tcp.receive_buffer].into_iter().flatten();
+    both.map(|buffer| 2 * buffer.bytes().min(MAX_BUFFER_BYTES)).sum()
 }
 
 /// Bytes that may wait at a link: its queue, where it has a limit, and what its delay holds.

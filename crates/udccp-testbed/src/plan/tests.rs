@@ -163,6 +163,26 @@ down = false
 }
 
 #[test]
+fn a_guest_has_memory_for_the_buffers_that_its_flows_ask_for() {
+    let of = |tcp: &str| {
+        let third = format!(
+            "[[flow]]\nname = \"third\"\nprotocol = \"tcp/cubic\"\ntraffic = \"bulk\"\ntcp = {{ {tcp} }}"
+        );
+        let topology = "shape = \"dumbbell\"\naccess = { rate = \"1 Gbit/s\", delay = \"0 ms\" }\n\
+                        bottleneck = { rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"1.0 bdp\" }";
+        built(&scenario(topology, &third), DccpStack::Linux)
+    };
+    let (usual, large) = (of(""), of(r#"receive_buffer = "32 MiB", send_buffer = "32 MiB""#));
+    // The kernel doubles each of the two.
+    assert_eq!(large.memory_mib, usual.memory_mib + 4 * 32);
+    let most = of(r#"receive_buffer = "256 MiB", send_buffer = "256 MiB""#);
+    assert_eq!(most.memory_mib, usual.memory_mib + 4 * 64, "net.core.rmem_max is 64 MiB");
+    let limit = large.plan.files.iter().find(|set| set.path == "net/ipv4/tcp_mem").unwrap();
+    let pages: Vec<u64> = limit.value.split(' ').map(|n| n.parse().unwrap()).collect();
+    assert_eq!(pages, [large.memory_mib * 256; 3], "TCP may use all of it");
+}
+
+#[test]
 fn what_traffic_control_has_not_is_told_before_anything_starts() {
     let found = |what: &str| gaps(&dumbbell(what), DccpStack::Linux).join("; ");
     let periodic = r#"limit = "1.0 bdp", loss = { kind = "periodic", every = "100 packets" }"#;
