@@ -2,8 +2,8 @@
 //! between our stack over raw IP and the kernel's, judged by the programs at both ends and by
 //! tshark from what passed.
 //!
-//! [`play`] runs a cell on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] looks at what
-//! it left behind, anywhere; [`page`] makes the table of it.
+//! [`play`] runs a cell on a kernel that has DCCP (in a guest, [`serve`]); [`judge()`] looks at
+//! what it left behind, anywhere; [`page`] makes the table of it.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

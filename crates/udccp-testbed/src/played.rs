@@ -115,9 +115,8 @@ mod tests {
     #[test]
     fn a_kernel_that_was_short_of_memory_for_tcp_gives_no_result() {
         let agent = |more: &str| -> AgentReport {
-            let text = format!(
-                r#"{{"flow":"a","role":"sender","samples":[],"app_bytes_out":0,"app_bytes_in":0{more}}}"#
-            );
+            let usual = r#""flow":"a","role":"sender","samples":[]"#;
+            let text = format!(r#"{{{usual},"app_bytes_out":0,"app_bytes_in":0{more}}}"#);
             serde_json::from_str(&text).unwrap()
         };
         let played = |agents| Played { agents, ..Played::default() };

@@ -22,9 +22,9 @@ Examples:
   udccp interop --only ipv4-clean --keep out   some, and their captures
   udccp interop -o docs/reference/interop.md   the page of the documentation
 
-Each cell runs five times, each time in a guest of its own with a seed that follows from its name: what
-runs beside it changes nothing. Needs the kernel that `udccp linux --setup` builds, tshark, nft and
-traceroute. Exit code 9: a run is not good.";
+Each cell runs five times, each time in a guest of its own with a seed that follows from its name:
+what runs beside it changes nothing. Needs the kernel that `udccp linux --setup` builds, tshark,
+nft and traceroute. Exit code 9: a run is not good.";
 
 /// Flags of `udccp interop`.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     judge: Option<PathBuf>,
     /// Run each cell with this many seeds instead of five
-    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = SEEDS)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
     seeds: u8,
     /// Guests at once
     #[arg(long, value_name = "N")]
@@ -116,9 +117,10 @@ fn about(kernel: &Kernel) -> String {
          network namespaces; the path has 10 Mbit/s and 20 ms each way (netem). Each cell runs \
          with {SEEDS} seeds, each time in a guest of its own; a seed follows from the names of the \
          cell and of the seed alone, so that a run is the same whatever runs before or beside it. \
-         The table has the number of runs that are good. A run is good where tshark finds no malformed packet and no wrong checksum in what passed the client's \
-         interface, the packets tell the story, it ends in the Reset that it should end in, the \
-         messages arrive undamaged, and both programs are told the right end.",
+         The table has the number of runs that are good. A run is good where tshark finds no \
+         malformed packet and no wrong checksum in what passed the client's interface, the packets \
+         tell the story, it ends in the Reset that it should end in, the messages arrive \
+         undamaged, and both programs are told the right end.",
         kernel.version,
         env!("CARGO_PKG_VERSION"),
     )

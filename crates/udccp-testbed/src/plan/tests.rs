@@ -165,11 +165,18 @@ down = false
 #[test]
 fn a_guest_has_memory_for_the_buffers_that_its_flows_ask_for() {
     let of = |tcp: &str| {
-        let third = format!(
-            "[[flow]]\nname = \"third\"\nprotocol = \"tcp/cubic\"\ntraffic = \"bulk\"\ntcp = {{ {tcp} }}"
-        );
-        let topology = "shape = \"dumbbell\"\naccess = { rate = \"1 Gbit/s\", delay = \"0 ms\" }\n\
-                        bottleneck = { rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"1.0 bdp\" }";
+        let third = r#"
+[[flow]]
+name = "third"
+protocol = "tcp/cubic"
+traffic = "bulk"
+"#;
+        let third = format!("{third}tcp = {{ {tcp} }}");
+        let topology = r#"
+shape = "dumbbell"
+access = { rate = "1 Gbit/s", delay = "0 ms" }
+bottleneck = { rate = "10 Mbit/s", rtt = "40 ms", limit = "1.0 bdp" }
+"#;
         built(&scenario(topology, &third), DccpStack::Linux)
     };
     let (usual, large) = (of(""), of(r#"receive_buffer = "32 MiB", send_buffer = "32 MiB""#));
