@@ -75,6 +75,16 @@ def tables(laboratory: Laboratory, store: str) -> tuple[str, str, bytes]:
     return text, export("--csv").decode(), export("--parquet")
 
 
+def test_experiments_that_come_with_the_program_are_found_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside of a clone, without any folder of experiments."""
+    monkeypatch.chdir(tmp_path)
+    tasks = Laboratory(program()).missing(["nor-2012"], Amount(runs=1))
+    assert {task["experiment"] for task in tasks} == {"nor-2012"}
+    assert not list(tmp_path.iterdir()), "planning writes nothing"
+
+
 def test_two_workers_give_the_tables_of_one_machine(
     laboratory: Laboratory, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,7 +35,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     where.add_argument("--workers", type=positive, metavar="N", help="workers on this machine")
     where.add_argument("--scheduler", metavar="ADDRESS", help="a scheduler, as tcp://host:8786")
     parser.add_argument("--retries", type=int, default=2, metavar="N", help="tries again (2)")
-    parser.add_argument("--experiments", type=Path, default=Path("experiments"), metavar="DIR")
+    parser.add_argument("--experiments", type=Path, metavar="DIR", help="no built-in ones then")
     parser.add_argument("--store", type=Path, default=Path("results/lab.sqlite"), metavar="FILE")
     program = os.environ.get("UDCCP", "udccp")
     parser.add_argument("--udccp", default=program, metavar="PATH", help="the program here")

@@ -37,11 +37,18 @@ class Amount:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Where the program, the experiments and the store are."""
+    """Where the program, the experiments and the store are.
+
+    Without a folder of experiments, those of the folder ``experiments`` and those that come with
+    the program are meant.
+    """
 
     udccp: str = "udccp"
-    experiments: Path = Path("experiments")
+    experiments: Path | None = None
     store: Path = Path("results/lab.sqlite")
+
+    def _folder(self) -> list[str]:
+        return [] if self.experiments is None else ["--experiments", str(self.experiments)]
 
     def command(self, name: str, *arguments: str) -> list[str]:
         """A command of ``udccp lab`` on this store."""
@@ -64,7 +71,7 @@ class Laboratory:
             names: Experiments; all of the folder where there are none.
             amount: How much of each.
         """
-        flags = ["--missing", "--json", "--experiments", str(self.experiments)]
+        flags = ["--missing", "--json", *self._folder()]
         tasks = json.loads(self._out(self.command("plan", *names, *flags, *amount.flags())))
         return list(tasks)
 
@@ -76,7 +83,7 @@ class Laboratory:
             amount: How much of each.
         """
         names = names or ["--all"]
-        flags = ["--experiments", str(self.experiments), *amount.flags()]
+        flags = [*self._folder(), *amount.flags()]
         return self._out(self.command("run", *names, *flags))
 
     @contextmanager
