@@ -57,12 +57,17 @@ fn run(words: &[&str]) -> Result<usize> {
             let faults = retry::run(&root, flags)?;
             faults.into_iter().map(|says| Fault::new("test", says)).collect()
         }
-        ["tidy"] => tidy::check(&root)?,
+        ["tidy"] => {
+            let mut all = tidy::check(&root)?;
+            all.extend(retry::check(&root)?);
+            all
+        }
         ["layers"] => layers::check(&root)?,
         ["spec"] => spec::check(&root, spec::Snapshot::Write)?,
         ["spec", "--check"] => spec::check(&root, spec::Snapshot::Compare)?,
         ["all"] => {
             let mut all = tidy::check(&root)?;
+            all.extend(retry::check(&root)?);
             all.extend(layers::check(&root)?);
             all.extend(spec::check(&root, spec::Snapshot::Compare)?);
             all

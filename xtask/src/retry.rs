@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::say;
+use crate::{Fault, say};
 
 /// Names the tests that may be tried again; each line is `PACKAGE TARGET TEST`.
 const LIST: &str = "scripts/clock-tests.txt";
@@ -52,6 +52,23 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> Result<Vec<String>> {
     for one in again {
         if !passes_later(root, &one)? {
             faults.push(format!("{one} failed {TRIES} times"));
+        }
+    }
+    Ok(faults)
+}
+
+/// Entries of the list whose test is not in the file of its target: found before anything runs.
+pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
+    let text = std::fs::read_to_string(root.join(LIST)).context(LIST)?;
+    let mut faults = Vec::new();
+    for one in text.lines().filter_map(entry) {
+        // Other targets are found out where all tests run.
+        let Some(target) = one.target.strip_prefix("--test ") else { continue };
+        let file = format!("crates/{}/tests/{target}.rs", one.package);
+        let code = std::fs::read_to_string(root.join(&file)).unwrap_or_default();
+        let name = one.test.rsplit("::").next().unwrap_or_default();
+        if !code.contains(&format!("fn {name}(")) {
+            faults.push(Fault::new(LIST, format!("{one}: {file} has no such test")));
         }
     }
     Ok(faults)
