@@ -54,9 +54,10 @@ impl Endpoint {
     /// call gives the connection once data can flow.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::BadServiceCode`], [`Error::TooBusy`], [`Error::Unreachable`]
-    /// or [`Error::NoAnswer`] where the peer or the network says no or nothing; a setting that
-    /// cannot be used.
+    /// [`Error::Refused`], [`Error::PortClosed`], [`Error::BadServiceCode`],
+    /// [`Error::CcidNotOffered`], [`Error::TooBusy`], [`Error::Unreachable`] or
+    /// [`Error::NoAnswer`] where the peer or the network says no or nothing; a setting that cannot
+    /// be used.
     pub async fn connect(
         &self,
         peer: impl Into<Address>,

@@ -173,7 +173,8 @@ fn the_end_of_a_runtime_delivers_what_was_accepted_and_tells_the_peer() {
     });
     let peer = hear.recv().unwrap();
     let client = run(async {
-        let client = Connection::connect(peer, SERVICE).await.unwrap();
+        let options = Options::default().close_linger(Duration::from_secs(60));
+        let client = Connection::connect_with(peer, SERVICE, &options).await.unwrap();
         for n in 0..100 {
             client.send(numbered(n, 1000)).await.unwrap();
         }

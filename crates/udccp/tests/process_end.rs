@@ -53,6 +53,11 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
+/// A busy machine may need more than the five seconds of the default.
+fn lingering() -> Options {
+    Options::default().close_linger(Duration::from_secs(60))
+}
+
 /// Messages that a case sends.
 fn messages(case: &str) -> usize {
     if case == "queue" { 500 } else { 10 }
@@ -158,11 +163,13 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
             std::process::exit(0);
         }),
         "blocking" => {
-            let connection = Connection::connect(peer, SERVICE).expect("a connection");
+            let connection = Connection::connect_with(peer, SERVICE, &lingering(), None);
+            let connection = connection.expect("a connection");
             (0..messages(case)).for_each(|_| connection.send("hello").expect("room"));
         }
         "panic" => {
-            let connection = Connection::connect(peer, SERVICE).expect("a connection");
+            let connection = Connection::connect_with(peer, SERVICE, &lingering(), None);
+            let connection = connection.expect("a connection");
             (0..messages(case)).for_each(|_| connection.send("hello").expect("room"));
             panic!("on purpose");
         }
@@ -187,7 +194,8 @@ async fn connect_and_send(case: &str, peer: Address) {
 }
 
 async fn send_all(case: &str, peer: Address) -> udccp::Connection {
-    let connection = udccp::Connection::connect(peer, SERVICE).await.expect("a connection");
+    let connection = udccp::Connection::connect_with(peer, SERVICE, &lingering()).await;
+    let connection = connection.expect("a connection");
     for _ in 0..messages(case) {
         connection.send(vec![0; 1000]).await.expect("room");
     }
