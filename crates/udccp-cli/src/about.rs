@@ -6,14 +6,34 @@ use std::sync::OnceLock;
 use serde::Serialize;
 use udccp::ccid::{CcidRegistry, experimental};
 
-/// Program and machine, as results carry them.
+/// The program.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct About {
+pub(crate) struct Program {
     version: &'static str,
     /// `None` where it was built from a source without its history.
     commit: Option<&'static str>,
     features: Vec<String>,
     target: &'static str,
+}
+
+impl Program {
+    /// This one.
+    pub(crate) fn new() -> Self {
+        let commit = env!("UDCCP_BUILD_COMMIT");
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            commit: (!commit.is_empty()).then_some(commit),
+            features: features(),
+            target: env!("UDCCP_BUILD_TARGET"),
+        }
+    }
+}
+
+/// Program and machine, as results carry them.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct About {
+    #[serde(flatten)]
+    program: Program,
     host: Option<String>,
     /// Name, release and machine of the running kernel.
     kernel: Option<String>,
@@ -22,16 +42,8 @@ pub(crate) struct About {
 impl About {
     /// This program on this machine.
     pub(crate) fn new() -> Self {
-        let commit = env!("UDCCP_BUILD_COMMIT");
         let [host, kernel] = system();
-        Self {
-            version: env!("CARGO_PKG_VERSION"),
-            commit: (!commit.is_empty()).then_some(commit),
-            features: features(),
-            target: env!("UDCCP_BUILD_TARGET"),
-            host,
-            kernel,
-        }
+        Self { program: Program::new(), host, kernel }
     }
 }
 
@@ -71,7 +83,7 @@ fn system() -> [Option<String>; 2] {
 pub(crate) fn long_version() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
-        let about = About::new();
+        let About { program: about, kernel, .. } = About::new();
         let unknown = "unknown (built without its history)";
         let mut text = about.version.to_owned();
         let rows = [
@@ -80,7 +92,7 @@ pub(crate) fn long_version() -> &'static str {
             ("features", about.features.join(" ")),
             ("target", format!("{}, {}", about.target, env!("UDCCP_BUILD_PROFILE"))),
             ("compiler", env!("UDCCP_BUILD_RUSTC").to_owned()),
-            ("system", about.kernel.unwrap_or_else(|| std::env::consts::OS.to_owned())),
+            ("system", kernel.unwrap_or_else(|| std::env::consts::OS.to_owned())),
         ];
         for (name, value) in rows {
             let _ = write!(text, "\n{:<10}{value}", format!("{name}:"));

@@ -96,6 +96,16 @@ fn the_version_says_what_was_built_from_what_and_runs_where() {
     assert_eq!(short.trim(), format!("udccp {}", env!("CARGO_PKG_VERSION")));
 }
 
+#[test]
+fn a_report_of_the_machine_names_the_program() {
+    let output = udccp(&["doctor", "--json"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for key in ["version", "commit", "target", "system"] {
+        assert!(report.get(key).is_some_and(|v| v.is_string() || v.is_null()), "{key}: {report}");
+    }
+    assert!(report["features"].as_array().unwrap().contains(&"ccid2".into()), "{report}");
+}
+
 /// A short test with these flags and this `RUST_LOG`; what it says on standard error.
 fn log_of(port: &str, flags: &[&str], variable: Option<&str>) -> String {
     let fixed = ["perf", "client", "127.0.0.1", "-p", port, "-t", "0.1", "-b", "1M", "--json"];

@@ -4,6 +4,7 @@ mod checks;
 
 use serde::Serialize;
 
+use crate::about::Program;
 use crate::exit::{Exit, Outcome};
 use crate::output;
 
@@ -56,7 +57,8 @@ struct Check {
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
-    version: &'static str,
+    #[serde(flatten)]
+    program: Program,
     system: String,
     checks: &'a [Check],
 }
@@ -96,7 +98,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     if args.json {
         output::json(&Report {
             schema: 1,
-            version: env!("CARGO_PKG_VERSION"),
+            program: Program::new(),
             system: checks::system(),
             checks: &checks,
         })?;

@@ -175,3 +175,26 @@ pub(super) async fn receive(connection: &Connection, meter: &Arc<Meter>) -> Resu
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_on_a_slow_path_are_messages_thrown_away_when_the_time_is_over() {
+        let load = |duration| Load { test: 1, stream: 0, length: 1000, bits_per_s: None, duration };
+        let minute = Duration::from_secs(60);
+        let message = |batches, duration, elapsed| {
+            let load = load(duration);
+            let mut mint = Mint::new(1, 0, load.length);
+            (0..batches).for_each(|_| drop(mint.make(BATCH, 0)));
+            load.message(bytes::Bytes::new(), &mint, elapsed)
+        };
+        let (plain, second) = (Outgoing::new(""), Duration::from_secs(1));
+        let until_the_end = Outgoing::new("").lifetime(minute - second);
+        // At 1 MB/s the queue of 1 MiB takes a second to empty, at 64 MB/s 16 ms.
+        assert_eq!(message(32, Some(minute), second), until_the_end);
+        assert_eq!(message(1024, Some(minute), second), plain);
+        assert_eq!(message(32, None, second), plain, "until it is stopped");
+    }
+}
