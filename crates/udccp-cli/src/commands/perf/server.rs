@@ -27,7 +27,7 @@ const ATTACH_WITHIN: Duration = Duration::from_secs(10);
 /// How long a result may have to wait for its last messages.
 const RESULT_WITHIN: Duration = Duration::from_secs(15);
 /// How long a stream of a stopped test may take to end.
-const STOP_WITHIN: Duration = Duration::from_millis(500);
+const STOP_WITHIN: Duration = Duration::from_secs(1);
 
 /// Tests in progress, by number.
 type Tests = Arc<Mutex<BTreeMap<u64, Arc<Test>>>>;

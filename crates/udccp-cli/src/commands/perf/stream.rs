@@ -18,7 +18,7 @@ use super::spec::{Direction, Spec};
 use crate::exit::{Exit, Failure, Outcome};
 
 /// How long what has arrived may take to be read when the connection has ended.
-const READ_WITHIN: Duration = Duration::from_millis(500);
+const READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// One stream of the test.
 pub(super) struct Stream {
