@@ -168,9 +168,10 @@ impl Network {
                 (host, format!("10.{net}.0.1/24"), format!("10.{net}.0.9")),
                 (host, format!("fd0{net}::1/64"), format!("fd0{net}::9")),
             ] {
-                at.ip(&format!("addr add {own} dev eth0"));
-                let mask = if own.contains(':') { 64 } else { 24 };
-                router.ip(&format!("addr add {gateway}/{mask} dev {device}"));
+                // Even where nobody asks around, an IPv6 address is a little while not good yet.
+                let (mask, good) = if own.contains(':') { (64, " nodad") } else { (24, "") };
+                at.ip(&format!("addr add {own} dev eth0{good}"));
+                router.ip(&format!("addr add {gateway}/{mask} dev {device}{good}"));
                 at.ip(&format!("route add default via {gateway}"));
             }
         }
