@@ -100,7 +100,7 @@ fn claims_are_judged_on_both_sets_of_numbers() {
         (Some(true), Some(false)),  // falls: the paper's NewReno rises from 0.94 to 0.96
     ];
     assert_eq!(verdicts, expected);
-    assert!(analysis.claims[0].ours.evidence.contains("TCP NewReno, 50 ms is 0.60"));
+    assert!(analysis.claims[0].ours.evidence.contains("TCP NewReno, 50 ms: 0.60"));
 }
 
 #[test]

@@ -155,7 +155,8 @@ fn a_table_shows_every_backend_and_every_one_is_judged() {
     assert!(page.contains("--backend linux"));
     assert!(report::text(&analysis).contains("\n  Linux"));
     if let Some(folder) = std::env::var_os("UDCCP_REPORT_DIR") {
-        report::write(Path::new(&folder), &[analysis]).expect("a folder that can be written");
+        report::write(Path::new(&folder), &[analysis], &report::About::default())
+            .expect("a folder that can be written");
     }
 }
 

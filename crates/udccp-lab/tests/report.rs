@@ -140,7 +140,8 @@ fn every_figure_is_drawn_and_nothing_is_loaded() {
         assert!(!page.contains(outside), "the page refers to something outside: {outside}");
     }
     if let Some(folder) = std::env::var_os("UDCCP_REPORT_DIR") {
-        report::write(Path::new(&folder), &[analysis]).expect("a folder that can be written");
+        report::write(Path::new(&folder), &[analysis], &report::About::default())
+            .expect("a folder that can be written");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Claims judged on our numbers and on the published ones.
 
+use super::basis::Basis;
 use super::table::{Cell, TableResult};
 use crate::schema::{Bound, Claim, Filter, Origin, Predicate, Side};
 
@@ -17,13 +18,19 @@ pub struct JudgedClaim<'a> {
 /// A verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Whether it holds; `None` where there are no numbers.
+    /// Whether it holds; `None` where there are no numbers, or too few runs to judge them.
     pub holds: Option<bool>,
     /// Whether an interval (of two runs: their range) reaches across the bound, so that chance
     /// could turn the verdict.
     pub in_doubt: bool,
     /// The cells that decide, in words.
     pub evidence: String,
+    /// The weakest of the cells, where there are too few runs to judge.
+    pub early: Option<Basis>,
+    /// The comparisons that decide: those that fail, or the one with the least to spare.
+    pub checks: Vec<Check>,
+    /// How many comparisons there are.
+    pub asked: usize,
 }
 
 /// How many claims of one origin there are, and what became of them on our numbers.
@@ -52,10 +59,24 @@ pub fn count_by_origin(claims: &[JudgedClaim<'_>]) -> Vec<(Origin, ClaimCount)> 
 }
 
 /// One comparison that a claim asks for: holds with this much to spare.
-struct Check {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The cell, or the two, in words.
+    pub place: String,
+    /// What was found there.
+    pub found: String,
+    /// What is asked.
+    pub asked: String,
     margin: f64,
     half_width: f64,
-    words: String,
+}
+
+impl Check {
+    /// In one line: `TCP CUBIC, 25 ms: 0.93 (asked: above 0.9)`.
+    pub(crate) fn words(&self) -> String {
+        let Self { place, found, asked, .. } = self;
+        format!("{place}: {found} (asked: {asked})")
+    }
 }
 
 /// Whose numbers are judged.
@@ -80,7 +101,7 @@ impl Whose {
         match self {
             Self::Ours if cell.without > 0 => {
                 let why = cell.undefined.as_deref().unwrap_or("it does not exist");
-                Some(format!("{} of {} runs have no value: {why}", cell.without, cell.runs()))
+                Some(format!("{why} ({} of {})", cell.without, counted(cell.runs())))
             }
             Self::Published if cell.published.is_some_and(|p| p.value.is_none()) => {
                 Some("none is published".to_owned())
@@ -96,17 +117,59 @@ pub fn judge<'a>(claim: &'a Claim, tables: &[TableResult<'_>]) -> Option<JudgedC
     // What a table is held against is no paper's.
     let is_papers = table.table.against.is_none();
     let published = if is_papers { checks(claim, tables, Whose::Published) } else { Vec::new() };
-    Some(JudgedClaim {
-        claim,
-        ours: verdict(&checks(claim, tables, Whose::Ours)),
-        published: verdict(&published),
-    })
+    let weakest = weakest(claim, tables);
+    let ours = match weakest {
+        Some(basis) if !basis.is_enough() && basis.runs > 0 => Judgement::early(basis),
+        _ => verdict(checks(claim, tables, Whose::Ours)),
+    };
+    Some(JudgedClaim { claim, ours, published: verdict(published) })
+}
+
+/// The cells of a claim in one of its tables.
+fn cells_of<'c>(
+    claim: &Claim,
+    tables: &'c [TableResult<'_>],
+    table: &str,
+    filter: Option<&Filter>,
+) -> Vec<&'c Cell> {
+    let Some(table) = tables.iter().find(|t| t.table.id == table) else { return Vec::new() };
+    let meant = |c: &&Cell| {
+        claim.filter.allows_all(&c.labels) && filter.is_none_or(|f| f.matches(&c.labels))
+    };
+    table.cells().filter(meant).collect()
+}
+
+/// The weakest basis of all cells that a claim is about and that have runs. (A backend may have
+/// none where it cannot play the scenario.)
+fn weakest(claim: &Claim, tables: &[TableResult<'_>]) -> Option<Basis> {
+    let side = |side: &Side| cells_of(claim, tables, &side.table, Some(&side.filter));
+    let cells = match &claim.predicate {
+        Predicate::Greater { greater: one, than: other, .. }
+        | Predicate::Near { near: one, to: other, .. } => [side(one), side(other)].concat(),
+        _ => cells_of(claim, tables, &claim.table, None),
+    };
+    let bases = cells.iter().filter(|c| c.runs() > 0).map(|c| c.basis);
+    bases.reduce(Basis::weaker)
+}
+
+impl Judgement {
+    fn early(basis: Basis) -> Self {
+        let evidence = format!("not judged yet: {}", basis.words());
+        Self { early: Some(basis), evidence, ..verdict(Vec::new()) }
+    }
 }
 
 /// The verdict, with the check that has the least to spare (or, if it fails, all that fail).
-fn verdict(checks: &[Check]) -> Judgement {
+fn verdict(checks: Vec<Check>) -> Judgement {
     let Some(tightest) = checks.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)) else {
-        return Judgement { holds: None, in_doubt: false, evidence: "no numbers".to_owned() };
+        return Judgement {
+            holds: None,
+            in_doubt: false,
+            evidence: "no numbers".to_owned(),
+            early: None,
+            checks: Vec::new(),
+            asked: 0,
+        };
     };
     let holds = tightest.margin > 0.0;
     let uncertain = |c: &Check| c.margin.abs() < c.half_width;
@@ -116,24 +179,21 @@ fn verdict(checks: &[Check]) -> Judgement {
     } else {
         checks.iter().filter(|c| c.margin <= 0.0).all(uncertain)
     };
-    let failing: Vec<&str> =
-        checks.iter().filter(|c| c.margin <= 0.0).map(|c| c.words.as_str()).collect();
+    let asked = checks.len();
+    let closest = tightest.clone();
+    let failing: Vec<Check> = checks.into_iter().filter(|c| c.margin <= 0.0).collect();
+    let words: Vec<String> = failing.iter().map(Check::words).collect();
     let evidence = if holds {
-        format!("closest: {}", tightest.words)
+        format!("closest: {}", closest.words())
     } else {
-        format!("{} of {} fail: {}", failing.len(), checks.len(), failing.join("; "))
+        format!("{} of {asked} fail: {}", words.len(), words.join("; "))
     };
-    Judgement { holds: Some(holds), in_doubt, evidence }
+    let checks = if holds { vec![closest] } else { failing };
+    Judgement { holds: Some(holds), in_doubt, evidence, early: None, checks, asked }
 }
 
 fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check> {
-    let of = |table: &str, filter: Option<&Filter>| -> Vec<&Cell> {
-        let Some(table) = tables.iter().find(|t| t.table.id == table) else { return Vec::new() };
-        let meant = |c: &&Cell| {
-            claim.filter.allows_all(&c.labels) && filter.is_none_or(|f| f.matches(&c.labels))
-        };
-        table.cells().filter(meant).collect()
-    };
+    let of = |table: &str, filter| cells_of(claim, tables, table, filter);
     match &claim.predicate {
         Predicate::Every(bound) => {
             let cells = of(&claim.table, None).into_iter();
@@ -152,8 +212,9 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check>
                 let distance = (x - y).abs();
                 // As near as allowed is near.
                 let margin = within.distance(y) - distance + f64::MIN_POSITIVE;
-                let words = format!("{} against {}", said(a, x), said(b, y));
-                Some(Check { margin, half_width: x_half.hypot(y_half), words })
+                let half_width = x_half.hypot(y_half);
+                let asked = format!("within {} of {}", within.words(&b.shown.unit), said(b, y));
+                Some(Check { place: a.title(), found: a.print(x), asked, margin, half_width })
             };
             pairs(&a, &b, near, to).filter_map(close).collect()
         }
@@ -170,21 +231,21 @@ fn checks(claim: &Claim, tables: &[TableResult<'_>], whose: Whose) -> Vec<Check>
 
 /// A cell against a bound. A value that does not exist is outside every bound but that.
 fn within(cell: &Cell, bound: Bound, whose: Whose) -> Option<Check> {
-    let asked = bound.words();
+    let (place, asked) = (cell.title(), bound.words(cell.shown.digits));
     if let Some(why) = whose.without(cell) {
         let margin = if bound.exists == Some(false) { f64::INFINITY } else { f64::NEG_INFINITY };
-        let words = format!("{}: {why} (asked: {asked})", cell.title());
-        return Some(Check { margin, half_width: 0.0, words });
+        let found = format!("no value: {why}");
+        return Some(Check { place, found, asked, margin, half_width: 0.0 });
     }
     let (mean, half_width) = whose.value(cell)?;
-    let words = format!("{} is {} (asked: {asked})", cell.title(), cell.shown.print(mean));
+    let found = cell.print(mean);
     if let Some(exists) = bound.exists.filter(|e| !e || bound.above.or(bound.below).is_none()) {
         let margin = if exists { f64::INFINITY } else { f64::NEG_INFINITY };
-        return Some(Check { margin, half_width: 0.0, words });
+        return Some(Check { place, found, asked, margin, half_width: 0.0 });
     }
     let above = bound.above.map_or(f64::INFINITY, |a| mean - a);
     let below = bound.below.map_or(f64::INFINITY, |b| b - mean);
-    Some(Check { margin: above.min(below), half_width, words })
+    Some(Check { place, found, asked, margin: above.min(below), half_width })
 }
 
 /// Pairs of cells that agree in every label that both have and that tells neither side.
@@ -210,14 +271,21 @@ fn pairs<'c>(
 
 fn compare(high: &Cell, low: &Cell, by: f64, times: f64, whose: Whose) -> Option<Check> {
     let ((a, a_half), (b, b_half)) = (whose.value(high)?, whose.value(low)?);
-    let words = format!("{} against {}", said(high, a), said(low, b));
+    let of = said(low, b);
+    let asked = match (by == 0.0, (times - 1.0).abs() < 1e-12) {
+        (true, true) => format!("above {of}"),
+        (false, true) => format!("above {of} by {by}"),
+        (true, false) => format!("above {times} times {of}"),
+        (false, false) => format!("above {times} times {of} by {by}"),
+    };
     let half_width = a_half.hypot(b_half * times);
-    Some(Check { margin: a - times * b - by, half_width, words })
+    let (place, found) = (high.title(), high.print(a));
+    Some(Check { place, found, asked, margin: a - times * b - by, half_width })
 }
 
 /// A cell and its value in words.
 fn said(cell: &Cell, value: f64) -> String {
-    format!("{} {}", cell.title(), cell.shown.print(value))
+    format!("{} at {}", cell.print(value), cell.title())
 }
 
 /// Cells that agree in all but one key, in the order of the table.
@@ -257,6 +325,12 @@ fn extreme(line: &[&Cell], is_lowest: bool, at: &Filter, whose: Whose) -> Option
         valued.min_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1)))
     };
     let ((inside, a, a_half), (outside, b, b_half)) = (best(true)?, best(false)?);
-    let words = format!("{} against {}", said(inside, a), said(outside, b));
-    Some(Check { margin: sign * (b - a), half_width: a_half.hypot(b_half), words })
+    let side = if is_lowest { "below" } else { "above" };
+    let asked = format!("{side} {}", said(outside, b));
+    let (place, found) = (inside.title(), inside.print(a));
+    Some(Check { place, found, asked, margin: sign * (b - a), half_width: a_half.hypot(b_half) })
+}
+
+fn counted(runs: usize) -> String {
+    if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
 }

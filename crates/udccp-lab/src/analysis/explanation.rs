@@ -19,7 +19,7 @@ pub struct Reason {
     pub found: Summary,
     /// How far they lie apart.
     pub spread: Spread,
-    /// How far they support the sentence; `None` where there are no such runs.
+    /// How far they support the sentence; `None` where there are too few such runs.
     pub support: Option<Support>,
 }
 
@@ -45,21 +45,24 @@ impl Support {
 pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &Results) {
     for given in experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id)) {
         let variant = tabulate(experiment, table.table, results, Some(&given.variant));
-        let found: Vec<_> =
-            variant.cells().map(|c| (c.labels.clone(), c.ours.clone(), c.spread)).collect();
+        let found: Vec<_> = variant
+            .cells()
+            .map(|c| (c.labels.clone(), c.basis, c.ours.clone(), c.spread))
+            .collect();
         for cell in table.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
             if !cell.needs_reason() || !given.filter.matches(&cell.labels) {
                 continue;
             }
             let here = found.iter().find(|(labels, ..)| *labels == cell.labels);
-            let Some((_, summary, spread)) = here else { continue };
+            let Some((_, basis, summary, spread)) = here else { continue };
             let published = cell.published.and_then(|p| p.value);
             cell.reasons.push(Reason {
                 says: given.says.clone(),
                 variant: given.variant.clone(),
                 found: summary.clone(),
                 spread: *spread,
-                support: support(cell.difference(), summary, published, &cell.shown),
+                support: support(cell.difference(), summary, published, &cell.shown)
+                    .filter(|_| basis.is_enough()),
             });
         }
     }

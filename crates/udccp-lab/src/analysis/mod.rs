@@ -1,5 +1,6 @@
 //! From stored runs to tables, verdicts on claims, and reasons of differences.
 
+mod basis;
 mod claim;
 mod expected;
 mod explanation;
@@ -9,13 +10,14 @@ mod table;
 mod value;
 mod window;
 
-pub use claim::{ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
+pub use basis::Basis;
+pub use claim::{Check, ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;
 pub use spread::{Bounds, Spread};
-pub(crate) use table::in_words;
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
+pub(crate) use table::{fixed, in_words, own_name};
 
 use crate::backend::{SIM, backend_title};
 use crate::schema::{Experiment, Table};

@@ -136,12 +136,31 @@ impl Results {
         variant: Option<&'a str>,
         point: &'a [(String, String)],
     ) -> impl Iterator<Item = &'a Record> {
+        self.runs_at(case, variant, point).map(|(_, record)| record)
+    }
+
+    /// Their tasks.
+    pub(super) fn tasks_at<'a>(
+        &'a self,
+        case: Option<&'a str>,
+        variant: Option<&'a str>,
+        point: &'a [(String, String)],
+    ) -> impl Iterator<Item = &'a Task> {
+        self.runs_at(case, variant, point).map(|(task, _)| task)
+    }
+
+    fn runs_at<'a>(
+        &'a self,
+        case: Option<&'a str>,
+        variant: Option<&'a str>,
+        point: &'a [(String, String)],
+    ) -> impl Iterator<Item = &'a (Task, Record)> {
         let here = move |task: &Task| {
             task.case.as_deref() == case
                 && task.variant.as_deref() == variant
                 && task.point == *point
         };
-        self.runs.iter().filter(move |(task, _)| here(task)).map(|(_, record)| record)
+        self.runs.iter().filter(move |(task, _)| here(task))
     }
 
     /// How many runs were shortened for a first look (`quick_set`).

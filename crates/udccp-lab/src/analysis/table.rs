@@ -2,6 +2,7 @@
 
 use udccp_metrics::Summary;
 
+use super::basis::Basis;
 use super::expected::Expected;
 use super::explanation::Reason;
 use super::results::Results;
@@ -9,7 +10,8 @@ use super::spread::Spread;
 use super::value::value;
 use crate::protocol::{self, Protocol};
 use crate::schema::{
-    CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, Point, Published, Shown, Table,
+    CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, Names, Point, Published, Scenario, Shown,
+    Table,
 };
 
 /// A table filled in.
@@ -32,6 +34,8 @@ pub struct Row {
     pub protocol: Option<&'static Protocol>,
     /// One cell a column; none where the table's cases have no such point.
     pub cells: Vec<Option<Cell>>,
+    /// What its labels are called.
+    names: Names,
 }
 
 /// One cell.
@@ -47,6 +51,10 @@ pub struct Cell {
     pub ours: Summary,
     /// How far they lie apart.
     pub spread: Spread,
+    /// How many they are, of those that the file asks for.
+    pub basis: Basis,
+    /// Whether its flow does not run in the stretch that the value is of.
+    pub idle: bool,
     /// How many runs have no value.
     pub without: usize,
     /// Why a run has no value, where one has none.
@@ -57,6 +65,8 @@ pub struct Cell {
     pub agreement: Agreement,
     /// Why they differ, as far as runs support it.
     pub reasons: Vec<Reason>,
+    /// What its labels are called.
+    names: Names,
 }
 
 /// How our mean compares with the published value.
@@ -66,6 +76,8 @@ pub enum Agreement {
     Missing,
     /// Nothing was published.
     Alone,
+    /// Too few runs to be judged, or shortened ones.
+    Unjudged,
     /// Within the distance that counts as agreement; or neither has a value.
     Close,
     /// Further away, but the published value lies in our 95 % interval.
@@ -78,8 +90,11 @@ impl Row {
     /// What the row is about, in words: `TCP CUBIC (2007), first: DCCP CCID 2`.
     pub fn title(&self) -> String {
         let word = |(key, label): &(String, String)| match (key.as_str(), self.protocol) {
-            (FLOW_KEY, Some(p)) => format!("{label}: {}", p.title),
-            _ => in_words(key, label),
+            (FLOW_KEY, Some(p)) => match own_name(&self.names, label, p.title) {
+                Some(name) => format!("{name}: {}", p.title),
+                None => p.title.to_owned(),
+            },
+            _ => in_words(&self.names, key, label),
         };
         self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
     }
@@ -90,10 +105,29 @@ impl Row {
     }
 }
 
-/// A label in words.
-pub(crate) fn in_words(key: &str, label: &str) -> String {
-    match key {
-        FLOW_KEY => format!("{label} flow"),
+/// A number with this many digits after the point and a true minus.
+pub(crate) fn fixed(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}").replace('-', "\u{2212}");
+    let is_zero = text.chars().all(|c| "\u{2212}0.".contains(c));
+    if is_zero { text.trim_start_matches('\u{2212}').to_owned() } else { text }
+}
+
+/// What a flow is called beside its protocol; `None` where that says the same.
+pub(crate) fn own_name<'n>(names: &'n Names, flow: &'n str, protocol: &str) -> Option<&'n str> {
+    let letters = |text: &str| {
+        let letters = text.chars().filter(|c| c.is_alphanumeric());
+        letters.map(|c| c.to_ascii_lowercase()).collect::<String>()
+    };
+    let name = names.of(flow).unwrap_or(flow);
+    (!letters(protocol).contains(&letters(name))).then_some(name)
+}
+
+/// A label in words: what the file calls it, or a protocol's title.
+pub(crate) fn in_words(names: &Names, key: &str, label: &str) -> String {
+    match (key, names.of(label)) {
+        (_, Some(name)) => name.to_owned(),
+        (FLOW_KEY, None) => format!("{label} flow"),
+        (CASE_AXIS, None) => label.replace('-', " "),
         _ => protocol::title_of(label).to_owned(),
     }
 }
@@ -106,7 +140,17 @@ impl Cell {
 
     /// Whether there is a published value, or a published "–", and runs to compare it with.
     pub fn is_compared(&self) -> bool {
-        !matches!(self.agreement, Agreement::Missing | Agreement::Alone)
+        matches!(self.agreement, Agreement::Close | Agreement::InInterval | Agreement::Differs)
+    }
+
+    /// Whether it has a value of ours and a published one, be it judged or not.
+    pub fn has_both(&self) -> bool {
+        self.is_compared() || self.agreement == Agreement::Unjudged
+    }
+
+    /// Whether it has runs, but not as many, or not as long, as the file asks for.
+    pub fn is_early(&self) -> bool {
+        self.runs() > 0 && !self.basis.is_enough()
     }
 
     /// Whether a reader has to be told why the two differ.
@@ -119,10 +163,41 @@ impl Cell {
         self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
     }
 
-    /// Our mean as printed with its [`Spread`]; a dash without any.
+    /// Our mean as printed with its [`Spread`]; a dash without any, and for a flow that does not
+    /// run.
     pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
-        let Ok(mean) = self.ours.mean else { return "–".to_owned() };
-        self.spread.beside(mean, &self.shown, plus_minus)
+        let Some(mean) = self.mean() else { return "–".to_owned() };
+        self.spread.beside(mean, &self.printed(), plus_minus)
+    }
+
+    /// Our mean, where the flow runs.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        self.ours.mean.ok().filter(|_| !self.idle)
+    }
+
+    /// A value with as many digits as chance allows.
+    pub(crate) fn print(&self, value: f64) -> String {
+        fixed(value, self.digits())
+    }
+
+    /// The metric, printed with as many digits as chance allows.
+    pub(crate) fn printed(&self) -> Shown {
+        Shown { digits: self.digits(), ..self.shown.clone() }
+    }
+
+    /// Digits after the point: two of what chance does to the mean, or three of a mean of which
+    /// that is not known; never more than the file asks for.
+    pub(crate) fn digits(&self) -> usize {
+        let doubt = self.spread.doubt();
+        let (value, wanted) = match self.ours.mean {
+            Ok(_) if doubt > 0.0 => (doubt, 2),
+            Ok(mean) if mean != 0.0 => (mean.abs(), 3),
+            Ok(_) => return 0,
+            Err(_) => return self.shown.digits,
+        };
+        // The noise of the last bits takes 0.1 below itself.
+        let first = (value.log10() + 1e-9).floor() as i64;
+        usize::try_from(wanted - 1 - first).unwrap_or(0).min(self.shown.digits)
     }
 
     /// How many runs there are, with a value or without.
@@ -132,8 +207,15 @@ impl Cell {
 
     /// The cell in words: `TCP CUBIC (2007), 50 ms`.
     pub fn title(&self) -> String {
-        let words: Vec<String> = self.labels.iter().map(|(key, l)| in_words(key, l)).collect();
-        words.join(", ")
+        let word = |(key, label): &(String, String)| match key.as_str() {
+            METRIC_KEY => self.shown.title().to_owned(),
+            FLOW_KEY => match self.protocol.map(|p| (own_name(&self.names, label, p.title), p)) {
+                Some((None, protocol)) => protocol.title.to_owned(),
+                _ => in_words(&self.names, key, label),
+            },
+            _ => in_words(&self.names, key, label),
+        };
+        self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -144,21 +226,22 @@ impl TableResult<'_> {
     }
 
     /// The mean of each cell, as something to compare others with; `None` where it was not run.
-    pub(super) fn means(&self) -> Vec<(Point, Option<Published>)> {
+    pub(super) fn means(&self) -> Vec<(Point, Basis, Option<Published>)> {
         let mean = |cell: &Cell| {
             let value = cell.ours.mean.ok();
             (cell.runs() > 0).then_some(Published { value, stddev: None })
         };
-        self.cells().map(|cell| (cell.labels.clone(), mean(cell))).collect()
+        self.cells().map(|cell| (cell.labels.clone(), cell.basis, mean(cell))).collect()
     }
 
     /// Compares every cell with what another backend found there.
-    pub(super) fn hold_against(&mut self, measure: &[(Point, Option<Published>)]) {
+    pub(super) fn hold_against(&mut self, measure: &[(Point, Basis, Option<Published>)]) {
         for cell in self.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
-            let found = measure.iter().find(|(labels, _)| *labels == cell.labels);
-            cell.published = found.and_then(|(_, published)| *published);
+            let found = measure.iter().find(|(labels, ..)| *labels == cell.labels);
+            cell.published = found.and_then(|(.., published)| *published);
+            let weaker = found.map_or(cell.basis, |(_, basis, _)| cell.basis.weaker(*basis));
             let held = (&cell.ours, &cell.spread);
-            cell.agreement = agreement(held, cell.without, cell.published, &cell.shown);
+            cell.agreement = agreement(held, cell.without, weaker, cell.published, &cell.shown);
         }
     }
 }
@@ -177,7 +260,8 @@ pub fn tabulate<'a>(
         .into_iter()
         .map(|labels| {
             let cells = columns.iter().map(|column| filler.cell(&labels, column)).collect();
-            let mut row = Row { labels, protocol: None, cells };
+            let names = table.view.names.clone();
+            let mut row = Row { labels, protocol: None, cells, names };
             row.protocol = row_protocol(&row);
             row
         })
@@ -256,7 +340,7 @@ impl Filler<'_, '_> {
         let mut values = Vec::new();
         let (mut without, mut undefined) = (0, None);
         let mut flows = 0;
-        let expected = self.expected(point, shown);
+        let (expected, basis) = self.expected(part, point, shown);
         for record in self.results.at(part.id.as_deref(), self.variant, point) {
             flows = flows.max(record.flows.len());
             match value(record, shown, flow, expected.as_ref()) {
@@ -270,27 +354,36 @@ impl Filler<'_, '_> {
         let ours = Summary::of(&values);
         let published = self.table.reference.as_ref().and_then(|r| r.lookup(&labels));
         let spread = Spread::of(&ours, shown.bounds(flows));
-        let agreement = agreement((&ours, &spread), without, published, shown);
-        let (shown, reasons) = (shown.clone(), Vec::new());
-        let protocol = self.protocol(part, point, flow);
+        let agreement = agreement((&ours, &spread), without, basis, published, shown);
+        let scenario = part.scenario(point, &[]).ok();
+        let is_zero = ours.mean.is_ok_and(|mean| mean.abs() < f64::MIN_POSITIVE);
         Cell {
             labels,
-            shown,
-            protocol,
+            protocol: protocol(scenario.as_ref(), point, flow),
+            idle: is_zero && scenario.is_some_and(|s| !runs_in(&s, shown, flow)),
+            shown: shown.clone(),
             ours,
             spread,
+            basis,
             without,
             undefined,
             published,
             agreement,
-            reasons,
+            reasons: Vec::new(),
+            names: self.table.view.names.clone(),
         }
     }
 
-    /// What flows get among their own kind at a point, where the metric asks.
-    fn expected(&self, point: &Point, shown: &Shown) -> Option<Expected> {
-        let weights = shown.weights.as_ref().filter(|_| shown.metric.needs_weights())?;
-        let part = self.experiment.part(Some(&weights.case))?;
+    /// What flows get among their own kind at a point, where the metric asks; and the runs that
+    /// its value then rests on.
+    fn expected(&self, part: &Case, point: &Point, shown: &Shown) -> (Option<Expected>, Basis) {
+        let of = |part: &Case, variant, point: &Point| {
+            Basis::at(self.experiment, self.results, part, variant, point)
+        };
+        let basis = of(part, self.variant, point);
+        let weights = shown.weights.as_ref().filter(|_| shown.metric.needs_weights());
+        let found = weights.and_then(|w| Some((w, self.experiment.part(Some(&w.case))?)));
+        let Some((weights, part)) = found else { return (None, basis) };
         // The self-runs are of the same point in all but the axis that names the protocol.
         let here = |own: &Point| {
             own.iter().filter(|(key, _)| *key != weights.axis).all(|(key, label)| {
@@ -298,23 +391,29 @@ impl Filler<'_, '_> {
             })
         };
         let points: Vec<Point> = part.grid.points().into_iter().filter(here).collect();
+        let basis = points.iter().fold(basis, |weakest, p| weakest.weaker(of(part, None, p)));
         let runs = points.iter().flat_map(|p| self.results.at(part.id.as_deref(), None, p));
-        Some(Expected::of(runs, shown.rates))
+        (Some(Expected::of(runs, shown.rates)), basis)
     }
+}
 
-    /// The protocol of a flow at a point, or the one that a label names.
-    fn protocol(
-        &self,
-        part: &Case,
-        point: &Point,
-        flow: Option<&str>,
-    ) -> Option<&'static Protocol> {
-        let Some(flow) = flow else {
-            return point.iter().find_map(|(_, label)| protocol::find(label));
-        };
-        let scenario = part.scenario(point, &[]).ok()?;
-        scenario.flows.iter().find(|f| f.name == *flow).map(|f| f.protocol)
+/// The protocol of a flow at a point, or the one that a label names.
+fn protocol(
+    scenario: Option<&Scenario>,
+    point: &Point,
+    flow: Option<&str>,
+) -> Option<&'static Protocol> {
+    match flow {
+        None => point.iter().find_map(|(_, label)| protocol::find(label)),
+        Some(flow) => scenario?.flows.iter().find(|f| f.name == *flow).map(|f| f.protocol),
     }
+}
+
+/// Whether a flow runs in the stretch of time that a value is of.
+fn runs_in(scenario: &Scenario, shown: &Shown, flow: Option<&str>) -> bool {
+    let found = flow.and_then(|name| scenario.flows.iter().find(|f| f.name == name));
+    let (Some(flow), Some(window)) = (found, shown.window) else { return true };
+    flow.start < window.to && flow.stop.is_none_or(|stop| stop > window.from)
 }
 
 /// The protocol of a row: that of all its cells, where it tells flows apart, or the one that a
@@ -331,11 +430,15 @@ fn row_protocol(row: &Row) -> Option<&'static Protocol> {
 fn agreement(
     (ours, spread): (&Summary, &Spread),
     without: usize,
+    basis: Basis,
     published: Option<Published>,
     shown: &Shown,
 ) -> Agreement {
     if ours.n + without == 0 {
         return Agreement::Missing;
+    }
+    if published.is_some() && !basis.is_enough() {
+        return Agreement::Unjudged;
     }
     match (ours.mean.ok(), published.map(|p| p.value)) {
         (_, None) => Agreement::Alone,

@@ -5,8 +5,8 @@ use core::fmt::Write as _;
 use core::ops::Range;
 
 use super::html::escape;
-use crate::analysis::{TableResult, in_words};
-use crate::protocol::{self, title_of};
+use crate::analysis::{TableResult, in_words, own_name};
+use crate::protocol;
 use crate::schema::{FLOW_KEY, METRIC_KEY};
 
 /// As many values side by side as a page holds without scrolling or cutting.
@@ -134,7 +134,7 @@ fn column_label(result: &TableResult<'_>, (key, label): &(String, String)) -> St
     {
         return shown.title_and_unit();
     }
-    in_words(key, label)
+    in_words(&result.table.view.names, key, label)
 }
 
 /// The `<th>`s of a row of `height` lines: a label that goes on from the row above is not said
@@ -155,13 +155,15 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -
         let dot = look.map_or_else(String::new, |p| {
             format!("<span class=\"dot\" style=\"background:{}\"></span>", p.colour)
         });
+        let names = &result.table.view.names;
+        let name = in_words(names, key, label);
         let words = match (key.as_str(), row.protocol) {
-            (FLOW_KEY, Some(p)) => {
-                format!("{}<small>{}</small>", escape(p.title), escape(&in_words(key, label)))
-            }
+            (FLOW_KEY, Some(p)) => match own_name(names, label, p.title) {
+                Some(_) => format!("{}<small>{}</small>", escape(p.title), escape(&name)),
+                None => escape(p.title),
+            },
             (METRIC_KEY, _) => escape(&column_label(result, &(key.clone(), label.clone()))),
-            (FLOW_KEY, None) => escape(&in_words(key, label)),
-            _ => escape(title_of(label)),
+            _ => escape(&name),
         };
         let _ = write!(out, "<th scope=\"row\" rowspan=\"{span}\">{dot}{words}</th>");
     }

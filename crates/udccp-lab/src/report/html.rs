@@ -17,6 +17,16 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// The heading of a table or figure, with a link to itself.
+pub(super) fn heading(id: &str, title: &str) -> String {
+    format!(
+        "<h3 id=\"{id}\">{} <a class=\"anchor\" href=\"#{id}\" title=\"Link to this\" \
+         aria-label=\"Link to this\">#</a></h3>\n",
+        escape(title),
+        id = escape(id)
+    )
+}
+
 /// A whole page: everything it needs is inside it.
 pub(super) fn document(title: &str, body: &str) -> String {
     let mut page = String::with_capacity(body.len() + 16_384);
@@ -26,12 +36,13 @@ pub(super) fn document(title: &str, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}<script>\n{}{}</script>\n\
+         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}<script>\n{}{}{}</script>\n\
          </body>\n</html>\n",
         escape(title),
         include_str!("style.css"),
         include_str!("hover.js"),
         include_str!("scroll.js"),
+        include_str!("tools.js"),
     );
     page
 }

@@ -1,33 +1,178 @@
-//! The index page: every experiment with its result in one line, and the look of each protocol.
+//! The index page: the published studies first, then this project's own questions, then how true
+//! the simulation is; and the look of each protocol.
 
 use core::fmt::Write as _;
 
-use super::html::{document, escape};
+use super::About;
+use super::figures::thumbnail;
+use super::html::{counted, document, escape, grouped};
+use super::summary::not_run;
 use super::svg::marker;
 use super::tally::Tally;
 use crate::analysis::Analysis;
+use crate::backend::backend_title;
 use crate::protocol::PROTOCOLS;
 use crate::version::VERSION;
 
-/// The whole page.
-pub(super) fn index(analyses: &[Analysis<'_>]) -> String {
-    let mut body = format!(
-        "<header>\n<p class=\"crumb\">udccp lab</p>\n<h1>Published studies, simulated again</h1>\n\
-         <p class=\"by\">Every table beside the published numbers, every claim judged on both. \
-         Version <code>{VERSION}</code>.</p>\n</header>\n<main>\n"
-    );
-    for analysis in analyses {
-        body.push_str(&card(analysis));
+/// The parts of the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Studies,
+    Questions,
+    Fidelity,
+}
+
+impl Part {
+    fn of(analysis: &Analysis<'_>) -> Self {
+        let experiment = analysis.experiment;
+        let is_held_against = experiment.tables.iter().any(|t| t.against.is_some());
+        if experiment.study.is_some() {
+            Self::Studies
+        } else if is_held_against || !experiment.backends.is_empty() {
+            Self::Fidelity
+        } else {
+            Self::Questions
+        }
     }
-    body.push_str("<h2>Protocols</h2>\n");
-    body.push_str("<p class=\"what\">One colour and one mark each, in every figure.</p>\n");
-    body.push_str("<dl class=\"protocols\">\n");
+
+    /// Its heading, and what stands below it.
+    fn title(self) -> [&'static str; 3] {
+        match self {
+            Self::Studies => [
+                "studies",
+                "Published studies, run again",
+                "Every table beside the published numbers, every claim judged on both.",
+            ],
+            Self::Questions => [
+                "questions",
+                "Questions of our own",
+                "What the studies leave open, and what came after them.",
+            ],
+            Self::Fidelity => [
+                "fidelity",
+                "How true the simulation is",
+                "The same experiments by real kernels and in real time.",
+            ],
+        }
+    }
+}
+
+/// The whole page.
+pub(super) fn index(analyses: &[Analysis<'_>], about: &About) -> String {
+    let mut body = format!(
+        "<div class=\"index\">\n<header>\n<p class=\"crumb\">udccp lab</p>\n\
+         <h1>DCCP beside TCP and UDP: studies and experiments</h1>\n<p class=\"asks\">{}</p>\n\
+         <p class=\"by\">{}</p>\n</header>\n<main>\n",
+        total(analyses),
+        made(about)
+    );
+    for part in [Part::Studies, Part::Questions, Part::Fidelity] {
+        let mut here: Vec<&Analysis<'_>> =
+            analyses.iter().filter(|a| Part::of(a) == part).collect();
+        here.sort_by_key(|a| &a.experiment.id);
+        if here.is_empty() {
+            continue;
+        }
+        let [id, title, says] = part.title();
+        let _ = writeln!(body, "<h2 id=\"{id}\">{title}</h2>\n<p class=\"what\">{says}</p>");
+        body.push_str("<div class=\"cards\">\n");
+        here.into_iter().for_each(|analysis| body.push_str(&card(analysis)));
+        body.push_str("</div>\n");
+    }
+    body.push_str(&protocols());
+    body.push_str("</main>\n</div>\n");
+    document("udccp lab", &body)
+}
+
+/// Everything together in one line.
+fn total(analyses: &[Analysis<'_>]) -> String {
+    let studies = analyses.iter().filter(|a| a.experiment.study.is_some()).count();
+    let runs: usize = analyses
+        .iter()
+        .map(|a| {
+            a.results.runs.len() + a.others.iter().map(|o| o.results.runs.len()).sum::<usize>()
+        })
+        .sum();
+    let tallies: Vec<Tally> = analyses.iter().map(Tally::of).collect();
+    let sum = |of: fn(&Tally) -> usize| tallies.iter().map(of).sum::<usize>();
+    let mut parts = Vec::new();
+    if studies > 0 {
+        parts.push(if studies == 1 { "1 study".to_owned() } else { format!("{studies} studies") });
+    }
+    if analyses.len() > studies {
+        parts.push(counted(analyses.len() - studies, "further experiment"));
+    }
+    let plural = if runs == 1 { "" } else { "s" };
+    parts.push(format!("{} run{plural}", grouped(runs as u64)));
+    let mut line = parts.join(", ");
+    let compared = sum(|t| t.compared);
+    if compared > 0 {
+        let _ = write!(line, "; {} of {compared} compared values agree", sum(|t| t.close));
+    }
+    let judged = sum(|t| t.study.judged + t.own.judged);
+    if judged > 0 {
+        let hold = sum(|t| t.study.hold + t.own.hold);
+        let _ = write!(line, "; {hold} of {judged} claims hold");
+    }
+    let early = sum(|t| t.early + t.early_claims());
+    if early > 0 {
+        let _ = write!(line, "; {early} values and claims not judged yet");
+    }
+    line + "."
+}
+
+/// Version, date and machine.
+fn made(about: &About) -> String {
+    let version = format!("Version <code>{VERSION}</code>");
+    let words = [about.date.as_str(), about.machine.as_str()];
+    let words = words.into_iter().filter(|w| !w.is_empty()).map(escape);
+    core::iter::once(version).chain(words).collect::<Vec<_>>().join(" · ")
+}
+
+fn card(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let by = experiment.study.as_ref().map_or_else(String::new, |study| {
+        let (authors, published) = (escape(&study.authors), escape(&study.published));
+        format!("<p class=\"by\">{authors} · {published}</p>")
+    });
+    let says = experiment.summary.as_ref().map_or(&experiment.asks, |summary| &summary.finds);
+    let tally = Tally::of(analysis);
+    format!(
+        "<a class=\"card\" href=\"{}.html\">\n{}<div>\n<h3>{}</h3>\n{by}<p>{}</p>\n{}\
+         <p class=\"result\">{}</p>\n</div>\n</a>\n",
+        escape(&experiment.id),
+        thumbnail(analysis),
+        escape(experiment.heading()),
+        escape(says),
+        tally.bar(),
+        escape(&result(analysis, &tally)),
+    )
+}
+
+fn result(analysis: &Analysis<'_>, tally: &Tally) -> String {
+    let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
+    let mut parts = Vec::new();
+    if done == 0 {
+        parts.push("not run yet".to_owned());
+    } else {
+        parts.extend(Some(tally.line()).filter(|line| !line.is_empty()));
+        parts.push(format!("{done} of {planned} runs"));
+    }
+    parts.extend(not_run(analysis).iter().map(|id| format!("not run: {}", backend_title(id))));
+    parts.join("; ")
+}
+
+fn protocols() -> String {
+    let mut out = String::from(
+        "<h2 id=\"protocols\">Protocols</h2>\n<p class=\"what\">One colour and one mark each, in \
+         every figure.</p>\n<dl class=\"protocols\">\n",
+    );
     for p in PROTOCOLS {
         let _ = writeln!(
-            body,
-            "<dt><svg viewBox=\"0 0 28 14\" width=\"28\" height=\"14\" aria-hidden=\"true\">\
+            out,
+            "<div><dt><svg viewBox=\"0 0 28 14\" width=\"28\" height=\"14\" aria-hidden=\"true\">\
              <path d=\"M0 7H28\" stroke=\"{}\" stroke-width=\"2\"/>{}</svg>{}</dt>\
-             <dd><code>{}</code> {}</dd>",
+             <dd><code>{}</code> {}</dd></div>",
             p.colour,
             marker(p.marker, 14.0, 7.0, 4.5, p.colour, false),
             escape(p.title),
@@ -35,26 +180,6 @@ pub(super) fn index(analyses: &[Analysis<'_>]) -> String {
             escape(p.about)
         );
     }
-    body.push_str("</dl>\n</main>\n");
-    document("udccp lab", &body)
-}
-
-fn card(analysis: &Analysis<'_>) -> String {
-    let experiment = analysis.experiment;
-    let title = experiment.study.as_ref().map_or(experiment.id.as_str(), |s| s.title.as_str());
-    let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
-    let result = if done == 0 {
-        "not run yet".to_owned()
-    } else {
-        let line = Tally::of(analysis).line();
-        let line = if line.is_empty() { line } else { format!("{line}; ") };
-        format!("{line}{done} of {planned} runs")
-    };
-    format!(
-        "<a class=\"card\" href=\"{id}.html\"><h2>{}</h2><p>{}</p>\
-         <p class=\"result\">{result}</p></a>\n",
-        escape(title),
-        escape(&experiment.asks),
-        id = escape(&experiment.id),
-    )
+    out.push_str("</dl>\n");
+    out
 }

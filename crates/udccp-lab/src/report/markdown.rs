@@ -5,9 +5,9 @@ use core::fmt::Write as _;
 use super::head::axis_name;
 use super::html::{counted, signed};
 use super::tables::{measure, published};
-use crate::analysis::{Agreement, Analysis, Cell, Row, TableResult, in_words};
+use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, in_words};
 use crate::backend::{SIM, backend_title};
-use crate::schema::{Point, Shown};
+use crate::schema::{METRIC_KEY, Point, Shown};
 
 /// The backend that plays the simulator's protocol code, so that the two should agree.
 const OURS: &str = "linux-udccp";
@@ -83,7 +83,12 @@ fn line(
         return String::new();
     }
     let labels = row.labels.iter().chain(column);
-    let mut words: Vec<String> = labels.map(|(key, label)| in_words(key, label)).collect();
+    let names = &table.table.view.names;
+    let word = |(key, label): &(String, String)| match key.as_str() {
+        METRIC_KEY => cell.shown.title().to_owned(),
+        _ => in_words(names, key, label),
+    };
+    let mut words: Vec<String> = labels.map(word).collect();
     words.extend(table.table.reference.as_ref().map(|_| published(cell)));
     words.extend(cells.iter().map(|c| c.map_or_else(|| "–".to_owned(), |c| c.ours_in_words("± "))));
     if let Some((real, simulated)) = pair(sources) {
@@ -125,7 +130,12 @@ fn agreements(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
         .filter_map(|(id, table)| {
             let compared = table.cells().filter(|c| c.is_compared()).count();
             let close = table.cells().filter(|c| c.agreement == Agreement::Close).count();
-            (compared > 0).then(|| format!("{} {close} of {compared}", backend_title(id)))
+            let early = table.cells().filter(|c| c.agreement == Agreement::Unjudged);
+            let basis = early.map(|c| c.basis).reduce(Basis::weaker);
+            let judged = (compared > 0).then(|| format!("{close} of {compared}"));
+            let early = basis.map(|b| format!("not judged yet ({})", b.words()));
+            let words: Vec<String> = judged.into_iter().chain(early).collect();
+            (!words.is_empty()).then(|| format!("{} {}", backend_title(id), words.join(", ")))
         })
         .collect();
     let mut out = String::from("\n");

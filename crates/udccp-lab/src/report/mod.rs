@@ -1,17 +1,22 @@
 //! Reports: one self-contained HTML page an experiment, and an index page. No page loads anything:
 //! they read offline, in print, and on a phone.
 
+mod claims;
+mod csv;
 mod figures;
 mod head;
 mod html;
 mod index;
 mod markdown;
 mod page;
+mod reasons;
 mod sources;
+mod summary;
 mod svg;
 mod tables;
 mod tally;
 mod text;
+mod variants;
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +31,15 @@ pub struct ReportError {
     /// Why not.
     #[source]
     pub error: std::io::Error,
+}
+
+/// When and where a report is written, in words for its index page; what is empty is left out.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The day.
+    pub date: String,
+    /// The machine.
+    pub machine: String,
 }
 
 /// The page of one experiment as a text.
@@ -48,7 +62,11 @@ pub fn markdown(analysis: &Analysis<'_>) -> String {
 ///
 /// # Errors
 /// A folder or file that cannot be written.
-pub fn write(folder: &Path, analyses: &[Analysis<'_>]) -> Result<PathBuf, ReportError> {
+pub fn write(
+    folder: &Path,
+    analyses: &[Analysis<'_>],
+    about: &About,
+) -> Result<PathBuf, ReportError> {
     let cannot = |path: &Path, error| ReportError { path: path.to_owned(), error };
     std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e))?;
     for analysis in analyses {
@@ -56,6 +74,6 @@ pub fn write(folder: &Path, analyses: &[Analysis<'_>]) -> Result<PathBuf, Report
         std::fs::write(&path, page::page(analysis)).map_err(|e| cannot(&path, e))?;
     }
     let path = folder.join("index.html");
-    std::fs::write(&path, index::index(analyses)).map_err(|e| cannot(&path, e))?;
+    std::fs::write(&path, index::index(analyses, about)).map_err(|e| cannot(&path, e))?;
     Ok(path)
 }

@@ -107,7 +107,7 @@ impl<'t> Source<'t, '_> {
         let worst = cells.iter().map(|c| c.agreement).max_by_key(|a| severity(*a));
         let (class, _) = look(worst.unwrap_or(first.agreement));
         let mut out = format!("<td class=\"{class}\">{}", ours(cells));
-        if cells.iter().any(|c| c.is_compared()) {
+        if cells.iter().any(|c| c.has_both()) {
             let mut words = Vec::new();
             for cell in cells {
                 let (_, sign) = look(cell.agreement);
@@ -116,7 +116,7 @@ impl<'t> Source<'t, '_> {
                     notes.push(cell);
                     link = note_link(number, notes.len());
                 }
-                words.push(format!("{sign} {}{link}", apart(cell)));
+                words.push(format!("{sign} {}{link}", apart(cell)).trim_start().to_owned());
             }
             let _ = write!(out, " <span class=\"apart\">{}</span>", words.join(", "));
         }
@@ -131,7 +131,7 @@ fn apart(cell: &Cell) -> String {
         (Some(d), Some(value)) if !cell.shown.unit.is_empty() && value.abs() > 0.0 => {
             format!("{} %", signed(100.0 * d / value, 1))
         }
-        (Some(d), _) => signed(d, cell.shown.digits),
+        (Some(d), _) => signed(d, cell.digits()),
         _ => String::new(),
     }
 }

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use super::html::signed;
 use super::tally::Tally;
 use crate::analysis::{
-    Agreement, Analysis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
+    Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
 };
 use crate::schema::Shown;
 
@@ -24,21 +24,25 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     }
     for (i, judged) in analysis.claims.iter().enumerate() {
         let _ = writeln!(out, "claim: {}", judged.claim.says);
-        let (ours, evidence) = (word(&judged.ours), &judged.ours.evidence);
-        let _ = writeln!(out, "  {} {ours} ({evidence})", analysis.ours());
+        let _ = writeln!(out, "  {} {}", analysis.ours(), verdict(&judged.ours));
         for other in &analysis.others {
             if let Some(JudgedClaim { ours, .. }) = other.claims.get(i)
-                && ours.holds.is_some()
+                && (ours.holds.is_some() || ours.early.is_some())
             {
-                let _ = writeln!(out, "  {} {} ({})", other.title, word(ours), ours.evidence);
+                let _ = writeln!(out, "  {} {}", other.title, verdict(ours));
             }
         }
         if judged.published.holds.is_some() {
-            let (theirs, evidence) = (word(&judged.published), &judged.published.evidence);
-            let _ = writeln!(out, "  paper's own numbers {theirs} ({evidence})");
+            let _ = writeln!(out, "  paper's own numbers {}", verdict(&judged.published));
         }
     }
-    let Tally { off, explained, measure, .. } = Tally::of(analysis);
+    let tally = Tally::of(analysis);
+    if let Some(early) = tally.early_words() {
+        let id = &analysis.experiment.id;
+        let _ =
+            writeln!(out, "\n{early}: `udccp lab run {id}` does all runs that the file asks for");
+    }
+    let Tally { off, explained, measure, .. } = tally;
     if off > 0 {
         let _ = writeln!(
             out,
@@ -49,17 +53,21 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     out
 }
 
-fn word(judgement: &Judgement) -> &'static str {
-    match judgement.holds {
+fn verdict(judgement: &Judgement) -> String {
+    let word = match judgement.holds {
         Some(true) => "holds",
         Some(false) => "FAILS",
+        None if judgement.early.is_some() => return judgement.evidence.clone(),
         None => "cannot be judged",
-    }
+    };
+    format!("{word} ({})", judgement.evidence)
 }
 
 fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
     let metrics: Vec<String> = result.table.shown.iter().map(Shown::title_and_unit).collect();
-    let mut out = format!("{} ({})\n", result.table.title, metrics.join("; "));
+    let early = result.cells().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
+    let early = early.map_or_else(String::new, |b| format!(" [not judged yet: {}]", b.words()));
+    let mut out = format!("{} ({}){early}\n", result.table.title, metrics.join("; "));
     let longest = result.rows.iter().map(|r| r.title().chars().count()).max().unwrap_or(0);
     let width = NAME_WIDTH.max(longest + 2);
     let widths = widths(result, others);
@@ -67,7 +75,8 @@ fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> 
         let _ = write!(out, "{:width$}", "");
         for (column, cell_width) in result.columns.iter().zip(&widths) {
             let (key, label) = &column[level];
-            let _ = write!(out, "{:>cell_width$}", in_words(key, label));
+            let label = in_words(&result.table.view.names, key, label);
+            let _ = write!(out, "{label:>cell_width$}");
         }
         out.push('\n');
     }
@@ -84,7 +93,7 @@ fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> 
             let Some(row) = other.rows.iter().find(|r| r.labels == row.labels) else { continue };
             let title = format!("  {title}");
             out.push_str(&line(&format!("{title:width$}"), &widths, row, ours));
-            if row.filled().any(Cell::is_compared) {
+            if row.filled().any(Cell::has_both) {
                 let name = format!("{:width$}", "  difference");
                 out.push_str(&line(&name, &widths, row, difference));
             }
@@ -99,7 +108,8 @@ fn widths(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> Vec<
         let all = core::iter::once(result).chain(others.iter().map(|(_, other)| *other));
         let cells = all.flat_map(|t| &t.rows).filter_map(|r| r.cells.get(i)?.as_ref());
         let texts = cells.flat_map(|c| [ours(c), published(c), difference(c)]);
-        let labels = result.columns[i].iter().map(|(key, label)| in_words(key, label));
+        let names = &result.table.view.names;
+        let labels = result.columns[i].iter().map(|(key, label)| in_words(names, key, label));
         texts.chain(labels).map(|t| t.chars().count() + 2).max().unwrap_or(0).max(CELL_WIDTH)
     };
     (0..result.columns.len()).map(of).collect()
@@ -128,8 +138,9 @@ fn difference(cell: &Cell) -> String {
         Agreement::Close => "ok",
         Agreement::InInterval => "~ ",
         Agreement::Differs => "! ",
+        Agreement::Unjudged => "  ",
         Agreement::Missing | Agreement::Alone => return String::new(),
     };
-    let difference = cell.difference().map_or_else(String::new, |d| signed(d, cell.shown.digits));
+    let difference = cell.difference().map_or_else(String::new, |d| signed(d, cell.digits()));
     format!("{difference} {mark}")
 }

@@ -118,16 +118,34 @@ pub struct Explanation {
     pub variant: String,
 }
 
+impl Claim {
+    /// Whether it is this project's own: no publication makes it.
+    pub fn is_own(&self) -> bool {
+        self.origin != Origin::Published
+    }
+}
+
 impl Bound {
-    /// The bound in words.
-    pub fn words(self) -> String {
+    /// The bound in words, for values that print with so many digits: `above 0.855 (0.86 rounded)`.
+    pub fn words(self, digits: usize) -> String {
         match (self.above, self.below, self.exists) {
             (Some(a), Some(b), _) => format!("between {a} and {b}"),
-            (Some(a), None, _) => format!("above {a}"),
-            (None, Some(b), _) => format!("below {b}"),
+            (Some(a), None, _) => format!("above {a}{}", rounded(a, digits, f64::ceil)),
+            (None, Some(b), _) => format!("below {b}{}", rounded(b, digits, f64::floor)),
             (None, None, Some(false)) => "no value".to_owned(),
             (None, None, _) => "a value".to_owned(),
         }
+    }
+}
+
+/// A bound half a unit of the last printed digit away from a round value allows for the rounding
+/// of what was printed: says that value.
+fn rounded(bound: f64, digits: usize, side: fn(f64) -> f64) -> String {
+    let unit = 10_f64.powi(i32::try_from(digits).unwrap_or(0));
+    let is_half = ((bound * unit).fract().abs() - 0.5).abs() < 1e-6;
+    match is_half {
+        true => format!(" ({:.digits$} rounded)", side(bound * unit) / unit),
+        false => String::new(),
     }
 }
 

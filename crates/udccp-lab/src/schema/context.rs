@@ -1,6 +1,8 @@
 //! What the readers of tables, figures, claims and variants need to know of the rest of the file.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::case::Case;
 use super::experiment::Variant;
@@ -22,7 +24,49 @@ pub(super) struct Context<'a> {
     pub(super) table_names: &'a [String],
     pub(super) tables: &'a [Table],
     pub(super) base: &'a Path,
+    pub(super) names: &'a Names,
     pub(super) faults: &'a Faults,
+}
+
+/// What tables and figures call flows, cases and other labels: `[names]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(Arc<BTreeMap<String, String>>);
+
+impl Names {
+    /// What the file calls a label; `None` where it gives no name.
+    pub fn of(&self, label: &str) -> Option<&str> {
+        self.0.get(label).map(String::as_str)
+    }
+
+    /// Reads `[names]`; every key is a label that is there.
+    pub(super) fn read(node: Option<&Node>, parts: &[Case], faults: &Faults) -> Self {
+        let Some(node) = node else { return Self::default() };
+        let Value::Table(entries) = &node.value else {
+            let fault = Diagnostic::at(&node.span, "[names] is a table");
+            faults.push(fault.hint("write [names] and, below it, tcp_sack = \"TCP\""));
+            return Self::default();
+        };
+        let mut known: Vec<String> = Vec::new();
+        for part in parts {
+            known.extend(part.id.clone());
+            known.extend(part.flows.iter().cloned());
+            known.extend(part.grid.axes.iter().flat_map(Axis::labels));
+        }
+        let mut names = BTreeMap::new();
+        for entry in entries {
+            let (label, words) = (&entry.key, known.iter().map(String::as_str));
+            let words: Vec<&str> = words.collect();
+            if !words.contains(&label.as_str()) {
+                let fault = format!("there is no flow, case or value \"{label}\"");
+                let hint = suggestion(label, "there are", &words);
+                faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+            }
+            if let Some(name) = crate::document::FromNode::from_node(&entry.node, faults) {
+                names.insert(label.clone(), name);
+            }
+        }
+        Self(Arc::new(names))
+    }
 }
 
 /// The axes and flows that one table, claim or variant may name: those of its cases.
@@ -34,6 +78,8 @@ pub struct View {
     pub grid: Grid,
     /// Their flows together.
     pub flows: Vec<String>,
+    /// What their labels are called.
+    pub names: Names,
 }
 
 impl Context<'_> {
@@ -75,7 +121,8 @@ impl Context<'_> {
     }
 
     fn view_of(&self, cases: &[Option<String>], span: &Span) -> Option<View> {
-        let mut view = View { cases: cases.to_vec(), ..View::default() };
+        let names = self.names.clone();
+        let mut view = View { cases: cases.to_vec(), names, ..View::default() };
         for case in cases {
             let Some(part) = self.parts.iter().find(|p| p.id == *case) else {
                 let names: Vec<&str> = self.parts.iter().filter_map(|p| p.id.as_deref()).collect();

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::case::{Case, read_changes};
+use super::choice::choose;
 use super::claim::{Claim, Explanation};
-use super::context::{Context, first_line};
+use super::context::{Context, Names, first_line};
 use super::figure::Figure;
 use super::grid::{Filter, Grid, Point};
 use super::table::Table;
 use super::{SCHEMA, Scenario};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::backend::{BACKENDS, SIM};
+use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value, base_folder};
 use crate::narrow::Narrowing;
 
@@ -18,12 +20,18 @@ use crate::narrow::Narrowing;
 pub struct Experiment {
     /// Its name.
     pub id: String,
+    /// Its heading, where no study gives it one.
+    pub title: Option<String>,
     /// The question that it asks.
     pub asks: String,
     /// The file that it was read from.
     pub path: PathBuf,
     /// The study that it regenerates.
     pub study: Option<Study>,
+    /// What came out, in words.
+    pub summary: Option<Summary>,
+    /// The backends that it is made for, beside the simulator.
+    pub backends: Vec<&'static str>,
     /// `[grid]`: axes, runs and seed of the file as it stands.
     pub grid: Grid,
     /// What is run: the file as it stands (unless it has cases only), then its cases.
@@ -43,6 +51,20 @@ pub struct Experiment {
     /// What a command line left of the file.
     pub narrowed: Narrowing,
     root: Node,
+}
+
+/// What came out, in a sentence each. It is of complete campaigns: the tables below it hold the
+/// numbers.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// What the study says; only where there is a study.
+    pub says: Option<String>,
+    /// What we find.
+    pub finds: String,
+    /// Where the two differ, and why.
+    pub differs: Option<String>,
+    /// The figure that stands for it on the index page; the first where absent.
+    pub figure: Option<String>,
 }
 
 /// A published study.
@@ -115,13 +137,17 @@ impl Experiment {
         let mut reader = Reader::new(&root, "the file", faults)?;
         check_schema(&mut reader, &root, faults);
         let id: Option<String> = reader.need("id");
+        let title = reader.want("title");
         let asks = reader.or("asks", String::new());
         for part in ["topology", "time", "flow"] {
             reader.raw(part);
         }
         let study = reader.want::<Study>("study");
+        let summary = reader.raw("summary").map(|n| Summary::read(n, &root, faults));
+        let backends = read_backends(&mut reader, faults);
         let grid = reader.or("grid", Grid::default());
         let parts = read_parts(&mut reader, &root, &grid, faults);
+        let names = Names::read(reader.raw("names"), &parts, faults);
         let base = base_folder(path);
         let [case_names, table_names, variant_names] =
             ["case", "table", "variant"].map(|key| ids(&root, key));
@@ -133,6 +159,7 @@ impl Experiment {
             table_names: &table_names,
             tables: &[],
             base: &base,
+            names: &names,
             faults,
         };
         let variants = all(reader.tables("variant"), |n| Variant::read(n, &context));
@@ -152,9 +179,12 @@ impl Experiment {
         let root = root.clone();
         Some(Self {
             id,
+            title,
             asks,
             path,
             study,
+            summary: summary.flatten(),
+            backends,
             grid,
             parts,
             variants,
@@ -231,6 +261,12 @@ impl Experiment {
         part.scenario(point, changes)
     }
 
+    /// The heading: of the study, or what the file gives, or its name.
+    pub fn heading(&self) -> &str {
+        let study = self.study.as_ref().map(|s| s.title.as_str());
+        study.or(self.title.as_deref()).unwrap_or(&self.id)
+    }
+
     /// The table of this name.
     pub fn table(&self, id: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.id == id)
@@ -302,6 +338,41 @@ fn check_schema(reader: &mut Reader<'_>, root: &Node, faults: &Faults) {
 fn ids(root: &Node, key: &str) -> Vec<String> {
     let Some(Value::List(items)) = root.get(key).map(|n| &n.value) else { return Vec::new() };
     items.iter().filter_map(|n| n.get("id")).map(Node::label).collect()
+}
+
+/// Reads `backends = ["linux"]`.
+fn read_backends(reader: &mut Reader<'_>, faults: &Faults) -> Vec<&'static str> {
+    let ids = BACKENDS.map(|(id, _)| (id, id));
+    let nodes: Vec<Node> = reader.or("backends", Vec::new());
+    let found = nodes.iter().filter_map(|n| choose(n, faults, "backend", &ids));
+    found.filter(|id| *id != SIM).collect()
+}
+
+impl Summary {
+    fn read(node: &Node, root: &Node, faults: &Faults) -> Option<Self> {
+        let mut reader = Reader::new(node, "[summary]", faults)?;
+        let is_study = root.get("study").is_some();
+        let (mut says, mut differs) = (None, None);
+        if is_study {
+            (says, differs) = (reader.need("says"), reader.need("differs"));
+        } else if let Some(at) = node.get("says") {
+            let fault = "`says` is what a study says, and this file has no [study]";
+            faults.push(Diagnostic::at(&at.span, fault).hint("write what came out under `finds`"));
+            reader.raw("says");
+        }
+        let finds = reader.need("finds");
+        let figure: Option<String> = reader.want("figure");
+        let figures = ids(root, "figure");
+        if let (Some(id), Some(at)) = (&figure, node.get("figure"))
+            && !figures.contains(id)
+        {
+            let words: Vec<&str> = figures.iter().map(String::as_str).collect();
+            let fault = Diagnostic::at(&at.span, format!("there is no figure \"{id}\""));
+            faults.push(fault.hint(suggestion(id, "figures", &words)));
+        }
+        reader.finish();
+        Some(Self { says, finds: finds?, differs, figure })
+    }
 }
 
 impl FromNode for Study {

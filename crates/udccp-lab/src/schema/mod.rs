@@ -15,8 +15,8 @@ mod table;
 pub use case::Case;
 pub(crate) use case::PARTS;
 pub use claim::{Bound, Claim, Explanation, Origin, Predicate, Side};
-pub use context::{CASE_AXIS, View};
-pub use experiment::{Assumption, Experiment, Study, Variant};
+pub use context::{CASE_AXIS, Names, View};
+pub use experiment::{Assumption, Experiment, Study, Summary, Variant};
 pub use figure::{
     Curve, CurveFunction, Figure, FigureKind, TableFigure, TableForm, TimeFigure, TimeMetric,
 };

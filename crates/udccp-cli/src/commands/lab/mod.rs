@@ -1,5 +1,6 @@
 //! `udccp lab`: experiments as campaigns, stored results, reports.
 
+mod about;
 mod backend;
 mod export;
 mod import;

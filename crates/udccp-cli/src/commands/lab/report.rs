@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use udccp_lab::analysis::Analysis;
 use udccp_lab::{PlanOptions, report};
 
+use super::about;
 use super::place::{Amount, Part, Place};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
@@ -47,7 +48,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         let texts: Vec<String> = analyses.iter().map(report::markdown).collect();
         return output::line(texts.concat().trim_end()).map(|()| Exit::Success);
     }
-    let index = report::write(&args.output, &analyses).map_err(|e| {
+    let index = report::write(&args.output, &analyses, &about::about()).map_err(|e| {
         Failure::new(Exit::Failure, e.to_string()).hint("-o names another folder to write to")
     })?;
     output::line(&index.display().to_string())?;

@@ -10,10 +10,11 @@ mod time;
 
 use core::fmt::Write as _;
 
-use super::html::escape;
-use super::svg::{Chart, Line, Scale, Size, marker};
-use crate::analysis::Analysis;
-use crate::schema::{Figure, FigureKind};
+use super::csv;
+use super::html::{escape, heading};
+use super::svg::{Chart, Line, Scale, Size};
+use crate::analysis::{Analysis, own_name};
+use crate::schema::{Figure, FigureKind, Names};
 
 /// What a figure is made of: one chart, or several panels.
 struct Drawn {
@@ -23,13 +24,12 @@ struct Drawn {
 
 /// A figure with its heading, legend and caption.
 pub(super) fn figure(analysis: &Analysis<'_>, figure: &Figure) -> String {
-    let drawn = match &figure.kind {
-        FigureKind::Table(figure) => table::draw(analysis, figure),
-        FigureKind::Time(figure) => time::draw(analysis, figure),
-        FigureKind::Curve(curve) => Some(curve::draw(curve)),
-    };
-    let (id, title) = (escape(&figure.id), escape(&figure.title));
-    let mut out = format!("<figure id=\"{id}\">\n<h3>{title}</h3>\n");
+    let drawn = draw(analysis, figure);
+    let mut out = format!(
+        "<figure data-csv=\"{}\">\n{}",
+        escape(&figure.id),
+        heading(&figure.id, &figure.title)
+    );
     if let Some(says) = &figure.says {
         let _ = writeln!(out, "<p>{}</p>", escape(says));
     }
@@ -37,11 +37,35 @@ pub(super) fn figure(analysis: &Analysis<'_>, figure: &Figure) -> String {
         Some(Drawn { charts, caption }) => {
             out.push_str(&body(&charts));
             let _ = writeln!(out, "<figcaption>{caption}</figcaption>");
+            out.push_str(&csv::hidden(&csv::charts(&charts)));
         }
         None => out.push_str("<p class=\"missing\">No runs yet: nothing to draw.</p>\n"),
     }
     out.push_str("</figure>\n");
     out
+}
+
+fn draw(analysis: &Analysis<'_>, figure: &Figure) -> Option<Drawn> {
+    match &figure.kind {
+        FigureKind::Table(figure) => table::draw(analysis, figure),
+        FigureKind::Time(figure) => time::draw(analysis, figure),
+        FigureKind::Curve(curve) => Some(curve::draw(curve)),
+    }
+}
+
+/// A small drawing of the figure that stands for an experiment; nothing without runs.
+pub(super) fn thumbnail(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let asked = experiment.summary.as_ref().and_then(|s| s.figure.as_ref());
+    // A computed curve is no picture of what was run.
+    let is_of_runs = |f: &&Figure| !matches!(f.kind, FigureKind::Curve(_));
+    let all = experiment.figures.iter().filter(is_of_runs);
+    let chosen = all.clone().filter(|f| Some(&f.id) == asked).chain(all);
+    // Nor are the published lines alone.
+    let has_ours = |c: &Chart| c.lines.iter().any(|l| !l.published && !l.points.is_empty());
+    let drawn = chosen.filter_map(|f| draw(analysis, f));
+    let mut charts = drawn.filter_map(|d| d.charts.into_iter().next());
+    charts.find(|c| has_ours(c) || !c.shapes.is_empty()).map_or_else(String::new, |c| c.thumbnail())
 }
 
 /// One scale for all panels of a quantity, so that heights compare.
@@ -52,6 +76,14 @@ fn share_scale(charts: &mut [Chart]) {
         let low = same().map(|y| y.min).fold(f64::INFINITY, f64::min);
         let high = same().map(|y| y.max).fold(f64::NEG_INFINITY, f64::max);
         chart.y = Scale::new(low, high);
+    }
+}
+
+/// A flow by its protocol and what the file calls it.
+fn flow_words(names: &Names, protocol: &str, flow: &str) -> String {
+    match own_name(names, flow, protocol) {
+        Some(name) => format!("{protocol} ({name})"),
+        None => protocol.to_owned(),
     }
 }
 
@@ -76,8 +108,16 @@ fn body(charts: &[Chart]) -> String {
         }
     }
     let mut out = legend(&lines, false);
-    out.push_str("<div class=\"panels\">\n");
-    charts.iter().for_each(|c| out.push_str(&c.draw(Size::Panel)));
+    // Two and four panels stand in pairs, others in threes: either fills the page.
+    let in_pairs = matches!(charts.len(), 2 | 4);
+    let (class, size) = if in_pairs { ("panels two", Size::Half) } else { ("panels", Size::Panel) };
+    let _ = writeln!(out, "<div class=\"{class}\">");
+    for chart in charts {
+        out.push_str(&chart.draw(size));
+        if in_pairs {
+            out.push_str(&chart.draw(Size::Narrow));
+        }
+    }
     out.push_str("</div>\n");
     out
 }
@@ -91,18 +131,11 @@ fn legend(lines: &[Line], labels_ends: bool) -> String {
     let class = if labels_ends { "legend repeated" } else { "legend" };
     let mut out = format!("<ul class=\"{class}\">");
     for line in lines {
-        let dash = match line.dashes() {
-            "" => String::new(),
-            dashes => format!(" stroke-dasharray=\"{dashes}\""),
-        };
-        let mark = line
-            .marker
-            .map_or_else(String::new, |m| marker(m, 14.0, 7.0, 4.5, &line.colour, line.published));
         let _ = write!(
             out,
-            "<li><svg viewBox=\"0 0 28 14\" width=\"28\" height=\"14\" aria-hidden=\"true\">\
-             <path d=\"M0 7H28\" stroke=\"{}\" stroke-width=\"2\"{dash}/>{mark}</svg>{}</li>",
-            line.colour,
+            "<li><svg viewBox=\"0 0 30 14\" width=\"30\" height=\"14\" aria-hidden=\"true\">\
+             {}</svg>{}</li>",
+            line.sample(0.0, 7.0),
             escape(&line.label)
         );
     }

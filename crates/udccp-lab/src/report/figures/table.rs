@@ -4,12 +4,13 @@ use core::fmt::Write as _;
 
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
+use super::super::tables::as_published;
 use super::look::{Look, looks};
 use super::place::{axis_title, places, ticks};
-use super::{Drawn, name_panel, share_scale};
-use crate::analysis::{Analysis, Cell, TableResult, in_words};
+use super::{Drawn, flow_words, name_panel, share_scale};
+use crate::analysis::{Analysis, Basis, Cell, TableResult, in_words};
 use crate::backend::{SIM, backend_title};
-use crate::schema::{FLOW_KEY, METRIC_KEY, Metric, Point, Shown, TableFigure, TableForm};
+use crate::schema::{FLOW_KEY, METRIC_KEY, Metric, Names, Point, Shown, TableFigure, TableForm};
 
 /// Cells that differ in nothing but the key across (and the metric of a range).
 struct Group<'c> {
@@ -47,8 +48,10 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Draw
 }
 
 fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
-    let runs = table.cells().map(Cell::runs).max().unwrap_or(0);
-    let ours = counted(runs, "run");
+    let drawn = || table.cells().filter(|c| figure.filter.allows_all(&c.labels));
+    let runs = drawn().map(Cell::runs).max().unwrap_or(0);
+    let early = drawn().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
+    let ours = early.map_or_else(|| counted(runs, "run"), Basis::words);
     let has_published =
         table.table.against.is_none() && table.cells().any(|c| c.published.is_some());
     let mut caption = match figure.form {
@@ -105,7 +108,8 @@ fn chart(
     let several = groups.iter().flat_map(|g| &g.cells).any(|c| c.shown.name != shown.name);
     let protocols: Vec<_> = groups.iter().map(Group::protocol).collect();
     let looks = looks(&protocols);
-    let names: Vec<String> = groups.iter().map(|g| g.name(&groups)).collect();
+    let given = &table.table.view.names;
+    let names: Vec<String> = groups.iter().map(|g| g.name(&groups, given)).collect();
     let (mut lines, mut shapes) = (Vec::new(), Vec::new());
     // What a table is held against has a panel of its own.
     let both: &[bool] = if table.table.against.is_some() { &[false] } else { &[false, true] };
@@ -161,7 +165,8 @@ fn with_unit(title: &str, unit: &str) -> String {
 
 fn panel_name(table: &TableResult<'_>, key: &str, label: &str) -> String {
     let shown = table.table.shown.iter().find(|s| key == METRIC_KEY && s.name == label);
-    shown.map_or_else(|| in_words(key, label), |s| s.title().to_owned())
+    let names = &table.table.view.names;
+    shown.map_or_else(|| in_words(names, key, label), |s| s.title().to_owned())
 }
 
 /// A scale that holds every mark and bar.
@@ -253,14 +258,17 @@ impl Group<'_> {
     }
 
     /// What tells it from the other groups, in words.
-    fn name(&self, all: &[Self]) -> String {
+    fn name(&self, all: &[Self], names: &Names) -> String {
         let varies = |key: &str| {
             let of = |g: &Self| g.labels.iter().find(|(k, _)| k == key).map(|(_, l)| l.clone());
             all.iter().any(|g| of(g) != of(self))
         };
         let word = |(key, label): &(String, String)| match (key.as_str(), self.protocol()) {
-            (FLOW_KEY, Some(p)) => format!("{} ({label})", p.title),
-            _ => in_words(key, label),
+            (FLOW_KEY, Some(p)) => flow_words(names, p.title, label),
+            (METRIC_KEY, _) => {
+                self.cells.first().map_or(label.as_str(), |c| c.shown.title()).to_owned()
+            }
+            _ => in_words(names, key, label),
         };
         let words: Vec<String> = self.labels.iter().filter(|(k, _)| varies(k)).map(word).collect();
         if words.is_empty() { "ours".to_owned() } else { words.join(", ") }
@@ -393,10 +401,11 @@ fn value(cell: &Cell, published: bool) -> Option<Value> {
         let value = found.value?;
         let bar = found.stddev.map(|s| (value - s, value + s));
         let sd = found.stddev.map_or_else(String::new, |s| format!(", sd {}", shown.print(s)));
-        return Some((value, bar, format!("{}{unit} (published{sd})", shown.print(value))));
+        return Some((value, bar, format!("{}{unit} (published{sd})", as_published(value, shown))));
     }
-    let mean = cell.ours.mean.ok()?;
+    let mean = cell.mean()?;
     let runs = match cell.spread.interval() {
+        _ if cell.is_early() => format!(", {}", cell.basis.words()),
         Some(_) => format!(", {}", counted(cell.ours.n, "run")),
         None if cell.ours.n == 1 => ", 1 run".to_owned(),
         None => String::new(),

@@ -5,14 +5,14 @@ use udccp_metrics::{Summary, jain};
 use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
 use super::look::{Look, looks};
-use super::{Drawn, change, name_panel, share_scale};
-use crate::analysis::{Analysis, Results, Spread, in_words};
+use super::{Drawn, change, flow_words, name_panel, share_scale};
+use crate::analysis::{Analysis, Basis, Results, Spread, in_words, own_name};
 use crate::backend::{SIM, backend_title};
 use crate::plan::Task;
 use crate::protocol::{self, Protocol};
 use crate::record::Record;
 use crate::schema::{
-    CASE_AXIS, FLOW_KEY, METRIC_KEY, Metric, Point, Rates, TimeFigure, TimeMetric,
+    CASE_AXIS, FLOW_KEY, METRIC_KEY, Metric, Names, Point, Rates, TimeFigure, TimeMetric,
 };
 
 /// Colours of backends, in their order.
@@ -49,7 +49,37 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawn
     }
     share_scale(&mut charts);
     let n = analysis.results.runs.iter().filter(|(t, _)| is_run(figure, t)).count();
-    Some(Drawn { charts, caption: caption(figure, task, n) })
+    let early = early(analysis, figure);
+    let beyond = beyond_the_link(figure, task, &charts);
+    Some(Drawn { charts, caption: caption(figure, task, n, early) + beyond })
+}
+
+/// The weakest of the points whose mean is drawn, where one has too few runs.
+fn early(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Basis> {
+    let experiment = analysis.experiment;
+    let tasks = analysis.results.runs.iter().map(|(t, _)| t).filter(|t| is_run(figure, t));
+    let first = tasks.filter(|t| t.run == 1);
+    let of = |task: &Task| {
+        let part = experiment.part(task.case.as_deref())?;
+        Some(Basis::at(experiment, &analysis.results, part, None, &task.point))
+    };
+    first.filter_map(of).filter(|basis| !basis.is_enough()).reduce(Basis::weaker)
+}
+
+/// A note where a flow reads faster than the link carries.
+fn beyond_the_link(figure: &TimeFigure, task: &Task, charts: &[Chart]) -> &'static str {
+    if !task.scenario.changes.is_empty() {
+        return "";
+    }
+    let rates = task.scenario.topology.hops().map(|(link, _)| link.rate.as_mbps());
+    let rate = rates.fold(f64::INFINITY, f64::min) * figure.factor(TimeMetric::Goodput);
+    let goodput = charts.iter().filter(|c| c.y_name.starts_with(TimeMetric::Goodput.title()));
+    let mut values = goodput.flat_map(|c| &c.lines).flat_map(|l| &l.points).map(|p| p.y);
+    if values.any(|y| y > rate * 1.01) {
+        return " Goodput is what the application reads: what waits behind a lost packet is read at \
+                once when that arrives, so that an interval can have more than the link carries.";
+    }
+    ""
 }
 
 /// Charts of several backends: as one where each has one line, else a panel each.
@@ -102,16 +132,19 @@ fn backends<'a>(
     all
 }
 
-fn caption(figure: &TimeFigure, task: &Task, drawn: usize) -> String {
+fn caption(figure: &TimeFigure, task: &Task, drawn: usize, early: Option<Basis>) -> String {
     let every = task.scenario.time.measure.every;
     let of = match figure.run {
         Some(_) => format!("One run (seed {})", task.seed),
         None => format!(
-            "Mean over runs ({} in all lines) with its 95 % interval as a band",
-            counted(drawn, "run")
+            "Mean over runs ({}) with its 95 % interval as a band",
+            early.map_or_else(
+                || format!("{} in all lines", counted(drawn, "run")),
+                |basis| format!("{} of each point", basis.words())
+            )
         ),
     };
-    let shortened = if task.shortened { " The run is shortened for a first look." } else { "" };
+    let shortened = if task.shortened { " Runs are shortened for a first look." } else { "" };
     format!("{of}, means over intervals of {every}. The shaded time is measured.{shortened}")
 }
 
@@ -179,7 +212,9 @@ fn chart(
     let y_name = y_name.collect::<Vec<_>>().join(", ");
     Some(Chart {
         description: format!("{y_name} over time"),
-        panel: panel.filter(|(k, _)| k != METRIC_KEY).map(|(k, l)| in_words(k, l)),
+        panel: panel
+            .filter(|(k, _)| k != METRIC_KEY)
+            .map(|(k, l)| in_words(&figure.view.names, k, l)),
         x_name: "time, s".to_owned(),
         y_name,
         x: Scale::new(begin, end),
@@ -188,18 +223,24 @@ fn chart(
         y_print: (if metric == TimeMetric::Jain { 2 } else { 1 }, unit),
         level: None,
         shaded: (to > begin && from < end).then(|| (from, to, "measured".to_owned())),
-        events: if figure.events { events(task, begin, end) } else { Vec::new() },
+        events: if figure.events {
+            events(&figure.view.names, task, begin, end)
+        } else {
+            Vec::new()
+        },
         lines,
         shapes: Vec::new(),
     })
 }
 
 /// Starts and stops of flows and changes of links, within the time that is drawn.
-fn events(task: &Task, begin: f64, end: f64) -> Vec<(f64, String)> {
+fn events(names: &Names, task: &Task, begin: f64, end: f64) -> Vec<(f64, String)> {
     let mut events = change::events(&task.scenario);
     for flow in &task.scenario.flows {
-        events.push((flow.start.as_secs_f64(), format!("{} starts", flow.name)));
-        events.extend(flow.stop.map(|s| (s.as_secs_f64(), format!("{} stops", flow.name))));
+        let title = flow.protocol.title;
+        let name = own_name(names, &flow.name, title).unwrap_or(title);
+        events.push((flow.start.as_secs_f64(), format!("{name} starts")));
+        events.extend(flow.stop.map(|s| (s.as_secs_f64(), format!("{name} stops"))));
     }
     events.retain(|(at, _)| *at > begin + 0.5 && *at < end);
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -229,7 +270,7 @@ fn all_series(
     if by_flow {
         return flows
             .iter()
-            .map(|flow| series(figure, metric, Some(flow), runs, flow_label(runs, flow)))
+            .map(|flow| series(figure, metric, Some(flow), runs, flow_label(figure, runs, flow)))
             .collect();
     }
     let flow = metric.is_per_flow().then(|| flows.first().cloned()).flatten();
@@ -241,7 +282,8 @@ fn all_series(
         let at = (key.clone(), label.clone());
         let runs: Vec<_> =
             runs.iter().filter(|(t, _)| labels(figure, t).contains(&at)).copied().collect();
-        let mut line = series(figure, metric, flow.as_deref(), &runs, in_words(key, label));
+        let label_words = in_words(&figure.view.names, key, label);
+        let mut line = series(figure, metric, flow.as_deref(), &runs, label_words);
         line.protocol = protocol::find(label).or(line.protocol);
         line
     };
@@ -249,11 +291,12 @@ fn all_series(
 }
 
 /// A flow by its protocol and name.
-fn flow_label(runs: &[(&Task, &Record)], flow: &str) -> String {
+fn flow_label(figure: &TimeFigure, runs: &[(&Task, &Record)], flow: &str) -> String {
+    let names = &figure.view.names;
     let found = runs.iter().find_map(|(_, r)| r.flow(flow));
     found.map_or_else(
-        || flow.to_owned(),
-        |f| format!("{} ({flow})", protocol::title_of(&f.protocol)),
+        || names.of(flow).unwrap_or(flow).to_owned(),
+        |f| flow_words(names, protocol::title_of(&f.protocol), flow),
     )
 }
 

@@ -14,8 +14,10 @@ pub(crate) enum Size {
     Wide,
     /// For a phone.
     Narrow,
-    /// One of several panels.
+    /// One of three panels side by side.
     Panel,
+    /// One of two panels side by side.
+    Half,
 }
 
 /// A figure with two axes.
@@ -84,7 +86,7 @@ struct Frame {
 /// Most lines that are labelled at their ends.
 const LABELLED: usize = 8;
 /// Height of a label.
-const LABEL_PX: f64 = 14.0;
+const LABEL_PX: f64 = 15.0;
 /// Height of the name of a panel.
 const PANEL_NAME_PX: f64 = 20.0;
 /// Most events whose words are written.
@@ -93,11 +95,13 @@ const WORDED: usize = 8;
 impl Size {
     fn frame(self) -> Frame {
         let (width, height) = match self {
-            Self::Wide => (760.0, 360.0),
+            Self::Wide => (1040.0, 400.0),
             Self::Narrow => (360.0, 280.0),
             Self::Panel => (370.0, 250.0),
+            Self::Half => (520.0, 290.0),
         };
-        let top = if self == Self::Panel { 26.0 + PANEL_NAME_PX } else { 26.0 };
+        let is_panel = matches!(self, Self::Panel | Self::Half);
+        let top = if is_panel { 26.0 + PANEL_NAME_PX } else { 26.0 };
         Frame { width, height, left: 50.0, right: width - 12.0, top, bottom: height - 42.0 }
     }
 
@@ -106,6 +110,7 @@ impl Size {
             Self::Wide => "wide",
             Self::Narrow => "narrow",
             Self::Panel => "panel",
+            Self::Half => "half",
         }
     }
 }
@@ -120,7 +125,7 @@ impl Chart {
     /// The figure as an `<svg>` element.
     pub(crate) fn draw(&self, size: Size) -> String {
         let mut frame = size.frame();
-        if self.panel.is_some() && size != Size::Panel {
+        if self.panel.is_some() && !matches!(size, Size::Panel | Size::Half) {
             // A panel that stands alone is drawn like a figure without panels, below its name.
             frame.top += PANEL_NAME_PX;
         }
@@ -203,13 +208,20 @@ impl Chart {
             let py = y.px(level);
             let _ = writeln!(svg, "<path class=\"level\" d=\"M{left} {py:.1}H{right}\"/>");
         }
-        let wanted = if size == Size::Wide { 8 } else { 4 };
+        let wanted = match size {
+            Size::Wide => 10,
+            Size::Half => 6,
+            Size::Narrow | Size::Panel => 4,
+        };
         for (value, label) in self.shown_ticks(x, wanted) {
             let px = x.px(value);
+            // A long label at the right end would be cut off by the edge.
+            let half = label.chars().count() as f64 * 3.7;
+            let at = px.min(frame.width - half - 1.0);
             let _ = writeln!(
                 svg,
                 "<path class=\"axis\" d=\"M{px:.1} {bottom}v5\"/>\
-                 <text x=\"{px:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                 <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 bottom + 19.0,
                 escape(&label)
             );
@@ -299,7 +311,7 @@ impl Chart {
     /// How much room the labels at the ends need.
     fn label_width(&self) -> f64 {
         let longest = self.lines.iter().filter(|l| !l.published).map(|l| l.label.chars().count());
-        (longest.max().unwrap_or(0) as f64 * 6.6 + 16.0).min(210.0)
+        (longest.max().unwrap_or(0) as f64 * 6.6 + 52.0).min(290.0)
     }
 
     /// A label at the end of each line, moved up or down so that none covers another.
@@ -318,11 +330,10 @@ impl Chart {
         for (py, line) in places {
             let _ = writeln!(
                 svg,
-                "<text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">\
-                 <tspan fill=\"{}\">■ </tspan>{}</text>",
-                frame.right + 8.0,
+                "{}<text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                line.sample(frame.right + 10.0, py - over),
+                frame.right + 46.0,
                 py - over + 4.0,
-                line.colour,
                 escape(&line.label)
             );
         }

@@ -58,6 +58,34 @@ impl Line {
         if self.published && own.is_empty() { "5 4" } else { own }
     }
 
+    /// A short piece of it with its dash and marker, for a legend: 30 pixels wide.
+    pub(crate) fn sample(&self, x: f64, y: f64) -> String {
+        let dash = match self.dashes() {
+            "" => String::new(),
+            dashes => format!(" stroke-dasharray=\"{dashes}\""),
+        };
+        let mark = |m| marker(m, x + 15.0, y, 4.5, &self.colour, self.published);
+        format!(
+            "<path d=\"M{x:.1} {y:.1}h30\" fill=\"none\" \
+             stroke=\"{}\" stroke-width=\"2\"{dash}/>{}",
+            self.colour,
+            self.marker.map_or_else(String::new, mark)
+        )
+    }
+
+    /// The line alone, as in a small drawing.
+    pub(super) fn bare_path(&self, x: Scale, y: Scale, width: f64) -> String {
+        let place = |p: &LinePoint| format!("{:.1},{:.1}", x.px(p.x), y.px(p.y));
+        let path: Vec<String> = thinned(&self.points).into_iter().map(place).collect();
+        let dash = if self.published { " stroke-dasharray=\"4 3\"" } else { "" };
+        format!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\"\
+             {dash} stroke-linejoin=\"round\"/>",
+            path.join(" "),
+            self.colour
+        )
+    }
+
     /// Draws the line; `shift_px` moves it sideways so that bars at the same x stay apart.
     pub(super) fn draw(&self, svg: &mut String, x: Scale, y: Scale, shift_px: f64) {
         let _ = writeln!(svg, "<g class=\"line\" data-l=\"{}\">", escape(&self.label));

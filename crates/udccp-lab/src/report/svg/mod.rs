@@ -3,6 +3,7 @@
 mod chart;
 mod line;
 mod scale;
+mod thumb;
 
 pub(super) use chart::{Chart, Shape, Size};
 pub(super) use line::{DASHES, Line, LinePoint, marker};

@@ -1,0 +1,156 @@
+//! How a page opens: what it is about, what came out in a sentence each, what is missing, and the
+//! result in numbers.
+
+use core::fmt::Write as _;
+
+use super::html::{counted, escape, grouped};
+use super::tally::Tally;
+use crate::analysis::{Agreement, Analysis};
+use crate::backend::{SIM, backend_title};
+
+/// Title, authors, question and the sentences.
+pub(super) fn header(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let mut out =
+        String::from("<header>\n<p class=\"crumb\"><a href=\"index.html\">udccp lab</a></p>\n");
+    let _ = writeln!(out, "<h1>{}</h1>", escape(experiment.heading()));
+    if let Some(study) = &experiment.study {
+        let _ = writeln!(
+            out,
+            "<p class=\"by\">{}. {}. Run again with the protocol code of this project.</p>",
+            escape(&study.authors),
+            escape(&study.published)
+        );
+    }
+    let _ = writeln!(out, "<p class=\"asks\">{}</p>", escape(&experiment.asks));
+    if let Some(summary) = &experiment.summary {
+        out.push_str("<dl class=\"story\">\n");
+        let mut say = |title: &str, words: &str| {
+            let _ = writeln!(out, "<div><dt>{title}</dt><dd>{}</dd></div>", escape(words));
+        };
+        if let Some(says) = &summary.says {
+            say("What the study says", says);
+        }
+        say("What we find", &summary.finds);
+        if let Some(differs) = &summary.differs {
+            say("Where we differ, and why", differs);
+        }
+        out.push_str("</dl>\n");
+    }
+    out.push_str("</header>\n");
+    out
+}
+
+/// The result in numbers, before the details.
+pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
+    let tally = Tally::of(analysis);
+    let (done, planned) = (analysis.results.runs.len(), analysis.results.planned);
+    let several = !analysis.others.is_empty();
+    let mut out = warnings(analysis, &tally);
+    out.push_str("<section class=\"short\">\n");
+    let mut tile = |value: String, says: String| {
+        let _ = writeln!(out, "<div class=\"tile\"><b>{value}</b><span>{says}</span></div>");
+    };
+    let Tally { compared, close, off, explained, .. } = tally;
+    if compared > 0 {
+        let of = if several { " of the simulation" } else { "" };
+        let says = format!("cells{of} agree with {}", tally.measure);
+        tile(format!("{close} of {compared}"), says);
+    }
+    for other in &analysis.others {
+        let compared = other.cells().filter(|c| c.is_compared()).count();
+        let close = other.cells().filter(|c| c.agreement == Agreement::Close).count();
+        if compared > 0 {
+            let says = format!("cells of {} agree with it", other.title);
+            tile(format!("{close} of {compared}"), says);
+        }
+    }
+    if off > 0 {
+        let says = "cells that differ are explained by a run; the others are unexplained";
+        tile(format!("{explained} of {off}"), says.to_owned());
+    }
+    let on = if several { "in the simulation" } else { "on our numbers" };
+    if tally.study.judged > 0 {
+        let says = format!("{} hold {on}", tally.claims);
+        tile(format!("{} of {}", tally.study.hold, tally.study.judged), says);
+    }
+    if tally.judged_on_paper > 0 {
+        let says = "claims that the paper has numbers for hold on those".to_owned();
+        tile(format!("{} of {}", tally.hold_on_paper, tally.judged_on_paper), says);
+    }
+    if tally.own.judged > 0 {
+        let says = format!("claims of this project hold {on}");
+        tile(format!("{} of {}", tally.own.hold, tally.own.judged), says);
+    }
+    let packets = grouped(analysis.results.packets());
+    tile(format!("{done} of {planned}"), format!("runs, {packets} packets simulated"));
+    for other in &analysis.others {
+        let done = other.results.runs.len();
+        tile(format!("{done} of {planned}"), format!("runs: {}", other.title));
+    }
+    out.push_str("</section>\n");
+    out.push_str(&tally.bar());
+    out
+}
+
+/// What a reader has to know of the runs before the numbers.
+fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
+    let experiment = analysis.experiment;
+    let mut out = String::new();
+    let mut warn = |words: String| {
+        let _ = writeln!(out, "<p class=\"warn\">{words}</p>");
+    };
+    let command = format!("udccp lab run {}{}", experiment.id, experiment.narrowed.words());
+    let command = escape(&command);
+    if analysis.results.runs.is_empty() {
+        warn(format!("No runs yet: <code>{command}</code> makes them."));
+    } else if let Some(basis) = tally.basis {
+        warn(format!(
+            "These are first numbers, not results ({}): nothing here is judged by fewer runs, or \
+             by shorter ones, than the file asks for. <code>{command}</code> does what is missing.",
+            basis.words()
+        ));
+    } else if analysis.results.runs.len() < analysis.results.planned {
+        warn(format!(
+            "Not all runs are there yet, and empty cells say so. <code>{command}</code> goes on \
+             where it stopped."
+        ));
+    }
+    for id in not_run(analysis) {
+        warn(format!(
+            "Not run: {}. <code>{command} --backend {id}</code> fills in what is empty.",
+            escape(backend_title(id))
+        ));
+    }
+    for other in analysis.others.iter().filter(|o| o.results.invalid > 0) {
+        warn(format!(
+            "{} of {} did not keep time and {} left out of every number: \
+             <code>{command} --backend {}</code> tries again.",
+            counted(other.results.invalid, "run"),
+            escape(&other.title),
+            if other.results.invalid == 1 { "is" } else { "are" },
+            escape(&other.results.backend)
+        ));
+    }
+    let narrowed = &experiment.narrowed;
+    if !narrowed.is_empty() {
+        warn(format!(
+            "Not the file as it stands, but what is left of it by <code>{}</code>.",
+            escape(narrowed.words().trim())
+        ));
+    }
+    out
+}
+
+/// The backends that the experiment is made for and that have no run.
+pub(super) fn not_run<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a str> {
+    let experiment = analysis.experiment;
+    let mut meant: Vec<&str> = experiment.backends.clone();
+    for id in experiment.tables.iter().filter_map(|t| t.against.as_deref()) {
+        if id != SIM && !meant.contains(&id) {
+            meant.push(id);
+        }
+    }
+    let has_runs = |id: &&str| analysis.others.iter().any(|o| o.results.backend == **id);
+    meant.into_iter().filter(|id| !has_runs(id)).collect()
+}

@@ -1,0 +1,102 @@
+//! The same experiment with one thing changed.
+
+use core::fmt::Write as _;
+
+use super::head::{axis_name, blocks};
+use super::html::{counted, escape, heading};
+use super::tables::{class_of, look};
+use crate::analysis::{Analysis, Row, TableResult, in_words, tabulate};
+
+/// The variants, and the first table under each.
+pub(super) fn variants(analysis: &Analysis<'_>) -> String {
+    let variants = &analysis.experiment.variants;
+    if variants.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2 id=\"variants\">Variants</h2>\n<p class=\"what\">The same experiment with one thing \
+         changed, run to test reasons for differences.</p>\n<dl class=\"variants\">\n",
+    );
+    for variant in variants {
+        let runs =
+            analysis.results.runs.iter().filter(|(t, _)| t.variant.as_ref() == Some(&variant.id));
+        let _ = writeln!(
+            out,
+            "<dt id=\"variant-{id}\"><code>{id}</code></dt><dd>{} <small>{}</small></dd>",
+            escape(&variant.says),
+            counted(runs.count(), "run"),
+            id = escape(&variant.id)
+        );
+    }
+    out.push_str("</dl>\n");
+    out.push_str(&under_variants(analysis));
+    out
+}
+
+/// The first table that is compared with published values, under every variant of its case: a
+/// reason that helps in one cell and hurts in another can be seen to.
+fn under_variants(analysis: &Analysis<'_>) -> String {
+    let experiment = analysis.experiment;
+    let variants = |t: &TableResult<'_>| {
+        let cases = t.table.view.cases.clone();
+        experiment.variants.iter().filter(move |v| cases.contains(&v.case))
+    };
+    let main = |t: &&TableResult<'_>| {
+        t.table.variant.is_none() && t.table.reference.is_some() && variants(t).next().is_some()
+    };
+    let Some(plain) = analysis.tables.iter().find(main) else { return String::new() };
+    let title = format!("{} under each variant", plain.table.title);
+    let mut out = heading("under-variants", &title);
+    let tables: Vec<(&str, TableResult<'_>)> = variants(plain)
+        .map(|v| {
+            let id = v.id.as_str();
+            (id, tabulate(experiment, plain.table, &analysis.results, Some(id)))
+        })
+        .collect();
+    for block in blocks(plain) {
+        let columns: Vec<usize> = block.iter().flat_map(Clone::clone).collect();
+        let class = class_of(columns.len());
+        let _ = write!(out, "<div class=\"scroll\"><table class=\"{class} slim\">\n<thead><tr>");
+        let keys: Vec<&str> = plain.table.rows.iter().map(|k| axis_name(k)).collect();
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&keys.join(", ")));
+        for column in &columns {
+            let names = &plain.table.view.names;
+            let words = plain.columns[*column].iter().map(|(key, l)| in_words(names, key, l));
+            let words: Vec<String> = words.collect();
+            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&words.join(", ")));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &plain.rows {
+            out.push_str(&slim_row(row, "as it stands", &columns));
+            for (id, table) in &tables {
+                let found = table.rows.iter().find(|r| r.labels == row.labels);
+                let found = found.filter(|r| r.filled().any(|c| c.ours.n > 0));
+                out.push_str(&found.map_or_else(String::new, |r| slim_row(r, id, &columns)));
+            }
+        }
+        out.push_str("</tbody></table></div>\n");
+    }
+    out
+}
+
+fn slim_row(row: &Row, variant: &str, columns: &[usize]) -> String {
+    let mut out = format!(
+        "<tr><th scope=\"row\">{} <small class=\"inline\">{}</small></th>",
+        escape(&row.title()),
+        escape(variant)
+    );
+    for cell in columns.iter().map(|c| row.cells.get(*c).and_then(Option::as_ref)) {
+        let Some(cell) = cell else {
+            out.push_str("<td class=\"none\"></td>");
+            continue;
+        };
+        let (class, sign) = look(cell.agreement);
+        let value = match cell.ours.mean {
+            Ok(_) => format!("{sign} {}", cell.ours_in_words("± ")),
+            Err(_) => "–".to_owned(),
+        };
+        let _ = write!(out, "<td class=\"{class}\">{value}</td>");
+    }
+    out.push_str("</tr>\n");
+    out
+}
