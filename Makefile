@@ -26,6 +26,7 @@ lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	$(CARGO) deny --log-level error check licenses bans sources
 	$(CARGO) xtask all
 	@scripts/python.sh lint
+	@scripts/packages.sh
 
 doc: ## the API documentation
 	$(CARGO) doc --workspace --no-deps

@@ -25,3 +25,8 @@ pub use seed::{Rng, Seed};
 pub use time::{Duration, Instant};
 pub use transport::{Probe, SendOutcome, Transport};
 pub use units::{DataRate, DataSize};
+
+/// Compiles the code of the README, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -53,7 +53,7 @@ pub(crate) fn parse(
 /// Prints in the largest unit in which the value is a whole number; the table goes downwards.
 pub(crate) fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let smallest = units[units.len() - 1];
-    let exact = |u: &&(&str, u64)| value != 0 && value.is_multiple_of(u.1);
+    let exact = |u: &&(&str, u64)| value != 0 && value % u.1 == 0;
     let (name, factor) = units.iter().find(exact).copied().unwrap_or(smallest);
     write!(f, "{} {name}", value / factor)
 }

@@ -80,10 +80,8 @@ impl Law for Compound {
 
     fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
         let verdict = self.delay.on_delivery(delivery);
-        if let Verdict::Over(round) = verdict
-            && delivery.cwnd_limited
-            && !window.in_slow_start()
-        {
+        let may_judge = delivery.cwnd_limited && !window.in_slow_start();
+        if let (Verdict::Over(round), true) = (verdict, may_judge) {
             self.on_round(window, round);
         }
     }

@@ -64,3 +64,8 @@ pub use vegas::VegasConfig;
 pub use veno::VenoConfig;
 pub use westwood::WestwoodConfig;
 pub use yeah::YeahConfig;
+
+/// Compiles the code of the README, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

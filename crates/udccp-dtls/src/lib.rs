@@ -71,3 +71,8 @@ pub use options::{DtlsOptions, Version};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/secure-and-media.md")]
 struct SecureAndMediaGuide;
+
+/// Compiles the code of the README, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -65,3 +65,8 @@ pub const SERVICE_TEXT: ServiceCode = ServiceCode(0x5254_5054);
 pub const SERVICE_OTHER: ServiceCode = ServiceCode(0x5254_504f);
 /// Service code of RTCP on a connection of its own, `SC:RTCP`.
 pub const SERVICE_RTCP: ServiceCode = ServiceCode(0x5254_4350);
+
+/// Compiles the code of the README, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,6 +2,8 @@
 
 use core::net::IpAddr;
 
+use crate::chunks::{chunks, chunks_and_tail};
+
 /// The network addresses that the header checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PseudoHeader {
@@ -78,7 +80,7 @@ impl Sum {
     /// Adds sixteen bytes at an even place.
     #[inline]
     pub(crate) fn add_16(&mut self, bytes: &[u8; 16]) {
-        for &word in bytes.as_chunks::<8>().0 {
+        for word in chunks(bytes) {
             self.acc += halves(u64::from_ne_bytes(word));
         }
     }
@@ -116,9 +118,9 @@ const WIDE: usize = 64;
 /// A sum below 2^45 for inputs below 2^16 bytes, so some thousands of them can be added up.
 #[inline]
 fn words(bytes: &[u8]) -> u64 {
-    let (chunks, tail) = bytes.as_chunks::<8>();
+    let (groups, tail) = chunks_and_tail(bytes);
     let mut acc = 0;
-    for &chunk in chunks {
+    for chunk in groups {
         acc += halves(u64::from_ne_bytes(chunk));
     }
     acc + tail_words(tail)
@@ -127,10 +129,10 @@ fn words(bytes: &[u8]) -> u64 {
 /// The sum of up to seven bytes, by fixed-size loads instead of a copy.
 #[inline]
 fn tail_words(tail: &[u8]) -> u64 {
-    let (fours, tail) = tail.as_chunks::<4>();
-    let (twos, tail) = tail.as_chunks::<2>();
-    let four = fours.first().map_or(0, |&b| u64::from(u32::from_ne_bytes(b)));
-    let two = twos.first().map_or(0, |&b| u64::from(u16::from_ne_bytes(b)));
+    let (mut fours, tail) = chunks_and_tail(tail);
+    let (mut twos, tail) = chunks_and_tail(tail);
+    let four = fours.next().map_or(0, |b| u64::from(u32::from_ne_bytes(b)));
+    let two = twos.next().map_or(0, |b| u64::from(u16::from_ne_bytes(b)));
     let one = tail.first().map_or(0, |&b| u64::from(u16::from_ne_bytes([b, 0])));
     four + two + one
 }
@@ -143,10 +145,10 @@ const fn halves(word: u64) -> u64 {
 /// Four sums side by side, so that no addition waits for the one before.
 #[inline(never)]
 fn wide_words(bytes: &[u8]) -> u64 {
-    let (blocks, tail) = bytes.as_chunks::<32>();
+    let (blocks, tail) = chunks_and_tail::<32>(bytes);
     let mut lanes = [0_u64; 4];
     for block in blocks {
-        for (lane, &word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
+        for (lane, word) in lanes.iter_mut().zip(chunks(&block)) {
             *lane += halves(u64::from_ne_bytes(word));
         }
     }

@@ -1,5 +1,7 @@
 //! CRC-32c, the Castagnoli polynomial, of the Data Checksum option (RFC 4340 section 9.3).
 
+use crate::chunks::chunks_and_tail;
+
 /// The polynomial with its bits reflected.
 const POLY: u32 = 0x82f6_3b78;
 
@@ -27,8 +29,8 @@ impl Crc32c {
 
     /// Appends bytes.
     pub fn update(&mut self, bytes: &[u8]) {
-        let (chunks, tail) = bytes.as_chunks::<8>();
-        for &[a, b, c, d, e, f, g, h] in chunks {
+        let (groups, tail) = chunks_and_tail(bytes);
+        for [a, b, c, d, e, f, g, h] in groups {
             let [a, b, c, d] = (u32::from_le_bytes([a, b, c, d]) ^ self.0).to_le_bytes();
             let at = |table: usize, byte: u8| TABLES[table][usize::from(byte)];
             self.0 = at(7, a) ^ at(6, b) ^ at(5, c) ^ at(4, d);

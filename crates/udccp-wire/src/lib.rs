@@ -14,6 +14,7 @@
 extern crate alloc;
 
 pub mod checksum;
+mod chunks;
 pub mod crc32c;
 mod emit;
 mod error;
@@ -49,3 +50,8 @@ pub const IP_PROTOCOL: u8 = 33;
 /// Longest possible DCCP header in bytes: the Data Offset counts 255 words of four bytes
 /// (RFC 4340 section 5).
 pub const MAX_HEADER_LEN: usize = 1020;
+
+/// Compiles the code of the README, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -66,9 +66,7 @@ impl Packet {
     /// not (inside UDP it is ignored, RFC 6773 section 3.3).
     pub fn parse(bytes: &[u8], pseudo: Option<&PseudoHeader>) -> Result<Self, WireError> {
         let view = PacketView::new(bytes, bytes.len())?;
-        if let Some(pseudo) = pseudo
-            && !view.verify_checksum(pseudo, &[], 0)
-        {
+        if pseudo.is_some_and(|pseudo| !view.verify_checksum(pseudo, &[], 0)) {
             return Err(WireError::Checksum);
         }
         let mut options = Vec::new();

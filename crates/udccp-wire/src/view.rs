@@ -122,8 +122,8 @@ impl<'a> PacketView<'a> {
     /// whose header is all of `bytes`; `None` for every other.
     #[inline]
     pub fn of_plain_data(bytes: &'a [u8], total_len: usize) -> Option<Self> {
-        let words = <&[u8; 16]>::try_from(bytes).ok()?.as_chunks::<8>().0;
-        let (first, second) = (u64::from_be_bytes(words[0]), u64::from_be_bytes(words[1]));
+        let words = u128::from_be_bytes(*<&[u8; 16]>::try_from(bytes).ok()?);
+        let (first, second) = ((words >> 64) as u64, words as u64);
         let type_x = u64::from(PacketType::Data.number()) << 1 | 1;
         // Reserved bits are looked at nowhere.
         let is_plain = first >> 24 & 0xff == 4 && first >> 16 & 0xf == 0;

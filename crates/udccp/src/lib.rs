@@ -78,3 +78,8 @@ struct SocketsGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/raw-ip.md")]
 struct RawIpGuide;
+
+/// Compiles the code of the README, so that the page stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -229,9 +229,8 @@ impl Bbr {
     fn update_min_rtt(&mut self, delivery: &Delivery) {
         let now = delivery.now;
         let expired = now - self.min_rtt_at > self.config.min_rtt_window;
-        if let Some(rtt) = delivery.rtt
-            && (expired || self.min_rtt.is_none_or(|min| rtt <= min))
-        {
+        let is_new = |rtt: &Duration| expired || self.min_rtt.is_none_or(|min| *rtt <= min);
+        if let Some(rtt) = delivery.rtt.filter(is_new) {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt && self.min_rtt.is_some() {
@@ -287,9 +286,8 @@ impl Bbr {
     fn update_rate(&mut self, delivery: &Delivery) {
         let paced =
             |bandwidth: f64, gain: f64| bandwidth * gain * (1.0 - self.config.pacing_margin);
-        if self.rate.is_none()
-            && let Some(srtt) = delivery.srtt.filter(|s| !s.is_zero())
-        {
+        let srtt = delivery.srtt.filter(|s| !s.is_zero());
+        if let (None, Some(srtt)) = (self.rate, srtt) {
             let first = f64::from(self.cwnd) * self.packet_bytes / srtt.as_secs_f64();
             self.rate = Some(paced(first, self.config.high_gain));
         }

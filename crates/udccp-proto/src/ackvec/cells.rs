@@ -73,9 +73,8 @@ impl Cells {
     /// Puts `count` packets of one state before all others. The oldest cells fall off when there
     /// are too many.
     pub(super) fn push_newest(&mut self, state: AckState, mut count: u64) {
-        if let Some(first) = self.buf[self.head..self.tail].first_mut()
-            && AckState::of_cell(*first) == state
-        {
+        let first = self.buf[self.head..self.tail].first_mut();
+        if let Some(first) = first.filter(|first| AckState::of_cell(**first) == state) {
             let room = FULL - packets_of(*first);
             let filled = room.min(count);
             *first += filled as u8;

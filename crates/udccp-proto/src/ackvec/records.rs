@@ -42,10 +42,11 @@ impl Records {
     }
 
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
-        if let Some(last) = self.list.back_mut()
-            && last.last.next() == our_seq
-            && (last.ackno == ackno || last.packets() < self.stride)
-        {
+        let stride = self.stride;
+        let joins = |last: &&mut Record| {
+            last.last.next() == our_seq && (last.ackno == ackno || last.packets() < stride)
+        };
+        if let Some(last) = self.list.back_mut().filter(joins) {
             last.last = our_seq;
             return;
         }
@@ -94,10 +95,9 @@ impl Records {
         let mut index = 0;
         while index < self.list.len() {
             let mut record = self.list[index];
-            if let Some(next) = self.list.get(index + 1)
-                && record.last.next() == next.first
-            {
-                record.last = next.last;
+            match self.list.get(index + 1) {
+                Some(next) if record.last.next() == next.first => record.last = next.last,
+                _ => {}
             }
             self.list[kept] = record;
             kept += 1;

@@ -48,10 +48,10 @@ impl Connection {
         }
         if packet.ty != PacketType::Sync {
             self.greet(packet.ty, ackno);
-            if let Some(ours) = self.ack_records.newest_known(ackno, cells)
-                && self.ackvec.on_ack_of_ack(ours).is_some()
-            {
-                self.drops.on_ack_of_ack(ours);
+            if let Some(ours) = self.ack_records.newest_known(ackno, cells) {
+                if self.ackvec.on_ack_of_ack(ours).is_some() {
+                    self.drops.on_ack_of_ack(ours);
+                }
             }
             if let Some(rx) = &mut self.rx {
                 rx.on_ack_of_ack(ackno);

@@ -83,9 +83,10 @@ impl Endpoint {
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         while let Some(&index) = self.ready.front() {
-            if let Some((connection, ctx)) = self.connection_at(now, index)
-                && connection.poll_transmit(&mut Ctx { out, ..ctx })
-            {
+            let wrote = self.connection_at(now, index).is_some_and(|(connection, ctx)| {
+                connection.poll_transmit(&mut Ctx { out: &mut *out, ..ctx })
+            });
+            if wrote {
                 self.turn += 1;
                 self.last_sender = index;
                 if self.turn >= PACKETS_PER_TURN {

@@ -40,10 +40,9 @@ impl Table {
 
     /// The connection with this tuple.
     pub(super) fn find(&mut self, tuple: &FourTuple) -> Option<u32> {
-        if let Some((last, index)) = &self.last
-            && last == tuple
-        {
-            return Some(*index);
+        match &self.last {
+            Some((last, index)) if last == tuple => return Some(*index),
+            _ => {}
         }
         match self.entries.get(tuple) {
             Some(&Entry::Connection(index)) => {

@@ -1,5 +1,7 @@
 //! One record of the Loss Intervals option.
 
+use crate::chunks::chunks;
+
 /// One loss interval of CCID 3 (RFC 4342 section 8.6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossInterval {
@@ -37,6 +39,6 @@ impl LossInterval {
 
     /// The intervals in the bytes of [`crate::OptionRef::LossIntervals`], newest first.
     pub fn iter(intervals: &[u8]) -> impl ExactSizeIterator<Item = Self> + '_ {
-        intervals.as_chunks().0.iter().map(|&b| Self::from_bytes(b))
+        chunks(intervals).map(Self::from_bytes)
     }
 }

@@ -7,6 +7,7 @@ mod loss_interval;
 pub(crate) use encode::Out;
 pub use loss_interval::LossInterval;
 
+use crate::chunks::chunks;
 use crate::error::OptionError;
 use crate::features::FeatureNumber;
 use crate::types::PacketType;
@@ -209,11 +210,11 @@ impl<'a> OptionRef<'a> {
                 Self::ReceiveRate(u32::from_be_bytes([a, b, c, d]))
             }
             (kind::LOSS_INTERVALS, &[skip_length, ref intervals @ ..])
-                if intervals.len().is_multiple_of(LossInterval::LEN) =>
+                if intervals.len() % LossInterval::LEN == 0 =>
             {
                 Self::LossIntervals { skip_length, intervals }
             }
-            (kind::DROPPED_PACKETS, counts) if counts.len().is_multiple_of(3) => {
+            (kind::DROPPED_PACKETS, counts) if counts.len() % 3 == 0 => {
                 Self::DroppedPackets(counts)
             }
             (kind, data) => Self::CcidSpecific { kind, data },
@@ -222,7 +223,7 @@ impl<'a> OptionRef<'a> {
 
     /// The counts in the bytes of [`OptionRef::DroppedPackets`], newest interval first.
     pub fn drop_counts(counts: &[u8]) -> impl ExactSizeIterator<Item = u32> + '_ {
-        counts.as_chunks().0.iter().map(|&[a, b, c]| u32::from_be_bytes([0, a, b, c]))
+        chunks(counts).map(|[a, b, c]| u32::from_be_bytes([0, a, b, c]))
     }
 
     /// The option's type number.

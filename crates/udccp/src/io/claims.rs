@@ -109,8 +109,8 @@ impl Claims {
         let mut random = [0_u8; 4 * RANDOM_TRIES];
         // Without, ports are picked in order, which is only easier to guess.
         let _ = getrandom::fill(&mut random);
-        let (numbers, _) = random.as_chunks::<4>();
-        let picked = numbers.iter().map(|&n| first + (u32::from_ne_bytes(n) % count) as u16);
+        let number = |n: &[u8]| n.iter().fold(0, |all, &byte| all << 8 | u32::from(byte));
+        let picked = random.chunks_exact(4).map(|n| first + (number(n) % count) as u16);
         for port in picked.chain(range) {
             if self.held.contains_key(&port) {
                 continue;

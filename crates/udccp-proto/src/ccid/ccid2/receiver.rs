@@ -143,10 +143,9 @@ impl CcidReceiver for Ccid2Receiver {
     }
 
     fn on_ack_of_ack(&mut self, seq: Seqno) {
-        if let Coverage::SentIn(first) = self.coverage
-            && seq.at_least(first)
-        {
-            self.coverage = Coverage::Complete;
+        match self.coverage {
+            Coverage::SentIn(first) if seq.at_least(first) => self.coverage = Coverage::Complete,
+            _ => {}
         }
     }
 

@@ -198,9 +198,8 @@ impl Verifier {
         }
         let mut splits = [start; MOST_INTERVALS];
         let mut known = 1;
-        while known < MOST_INTERVALS
-            && let Some(next) = next_event(splits[known - 1], lossless.prev(), log)
-        {
+        while known < MOST_INTERVALS {
+            let Some(next) = next_event(splits[known - 1], lossless.prev(), log) else { break };
             splits[known] = next;
             known += 1;
         }

@@ -12,9 +12,7 @@ impl Connection {
         if packet.ty == PacketType::Sync {
             self.outbox.sync_ack = Some(packet.seq);
         }
-        if packet.ty == PacketType::SyncAck
-            && let Some(ackno) = packet.ackno
-        {
+        if let (PacketType::SyncAck, Some(ackno)) = (packet.ty, packet.ackno) {
             self.on_probe_answer(ctx, ackno);
         }
     }

@@ -27,9 +27,8 @@ impl Connection {
             self.counters.syncs_sent += 1;
             return self.write_control(ctx, HeaderKind::Sync { ack });
         }
-        if let Some(size) = self.outbox.probe.take()
-            && self.transmit_probe(ctx, size)
-        {
+        let probe = self.outbox.probe.take();
+        if probe.is_some_and(|size| self.transmit_probe(ctx, size)) {
             return true;
         }
         core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx)
