@@ -18,7 +18,7 @@ fn main() {
     for round in 0..80 {
         let in_flight = window.cwnd();
         println!("{round:>3} {in_flight:>3} {}", "*".repeat(in_flight as usize));
-        now = now + ROUND_TRIP;
+        now += ROUND_TRIP;
         if in_flight >= PIPE_PACKETS {
             window.on_congestion_event(now, in_flight);
         } else {
