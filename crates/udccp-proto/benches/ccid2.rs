@@ -80,7 +80,7 @@ impl Flow {
         let full = since_hole / 64;
         let end = self.cells.len().min(full + 3);
         self.cells[full.saturating_sub(1).min(end)..end].fill(63);
-        if !since_hole.is_multiple_of(64) && full + 1 < self.cells.len() {
+        if since_hole % 64 != 0 && full + 1 < self.cells.len() {
             self.cells[full] = (since_hole % 64) as u8 - 1;
             self.cells[full + 1] = 0xc0;
         }

@@ -82,7 +82,7 @@ fn rate_based(log: &Log, ccid: u8) {
         ecn: false,
         ..ConnectionConfig::default()
     };
-    let loses = |n: usize| n.is_multiple_of(23);
+    let loses = |n: usize| n % 23 == 0;
     let mut pair = Pair::connected_with(recorded(log, u64::from(ccid), loses), config);
     talk(&mut pair, 80);
     pair.close(CLIENT);

@@ -171,7 +171,7 @@ fn a_confused_router_is_obeyed_when_packets_are_lost_and_not_before() {
         let mut is_lost = move |d: &Datagram| {
             let ty = PacketView::new(&d.header, d.transport_len()).unwrap().packet_type();
             n += u32::from(ty == PacketType::Data);
-            losing && ty == PacketType::Data && n.is_multiple_of(4)
+            losing && ty == PacketType::Data && n % 4 == 0
         };
         pair.filter = Some(Box::new(move |from, d| from == SERVER || !is_lost(d)));
         for round in 0..40 {

@@ -41,7 +41,7 @@ fn no_more_than_the_sequence_window_is_in_flight() {
         most = most.max(in_flight);
         acked = hand.gss;
         let mut cells = vec![63; in_flight / 64];
-        cells.extend((!in_flight.is_multiple_of(64)).then(|| (in_flight % 64 - 1) as u8));
+        cells.extend((in_flight % 64 != 0).then(|| (in_flight % 64 - 1) as u8));
         hand.give(Ack, &[OptionRef::AckVector { nonce: false, cells: &cells }], &[]);
     }
     assert!(hand.stats().cwnd_packets > Some(20), "{:?}", hand.stats().cwnd_packets);

@@ -207,7 +207,7 @@ pub(crate) fn span(text: &str) -> Option<u64> {
 
 /// The bytes of a word like `0x0102ff`.
 pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("0x").filter(|d| d.is_ascii() && d.len().is_multiple_of(2))?;
+    let digits = text.strip_prefix("0x").filter(|d| d.is_ascii() && d.len() % 2 == 0)?;
     let byte = |i: usize| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok();
     (0..digits.len()).step_by(2).map(byte).collect()
 }
