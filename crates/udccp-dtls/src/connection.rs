@@ -127,7 +127,6 @@ impl DtlsConnection {
     /// Takes the connection for good: nothing can be sent on it in the clear, before or after,
     /// and no second DTLS connection can follow on it.
     //= 5238-3.4-1
-    //= 5238-3.4-2
     async fn establish(
         connection: Connection,
         options: &DtlsOptions,

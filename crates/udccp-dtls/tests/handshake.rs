@@ -16,7 +16,6 @@ fn identity() -> Identity {
 
 //= 5238-3.2-4 test
 //= 5238-3.4-1 test
-//= 5238-3.4-2 test
 //= 5238-3.7-1 test
 #[test]
 fn both_versions_connect_on_one_service_code() {

@@ -154,6 +154,26 @@ fn coverage_stays_within_the_data() {
     }
 }
 
+/// As a packet of another implementation: the coverage is in the header, whatever follows.
+//= 4340-9.2-2 test
+#[test]
+fn coverage_up_to_the_last_byte_of_data_is_taken_and_one_byte_more_is_not() {
+    for cscov in 0..=15_u8 {
+        let covered = usize::from(cscov.saturating_sub(1)) * 4;
+        for data_len in covered.saturating_sub(5)..covered + 5 {
+            let mut bytes = bytes_of(header(HeaderKind::Data), &vec![7; data_len]);
+            bytes[5] = (bytes[5] & 0xf0) | cscov;
+            let fits = cscov < 2 || covered <= data_len;
+            match PacketView::new(&bytes, bytes.len()) {
+                Ok(view) => assert_eq!((fits, view.cscov()), (true, cscov), "{data_len} bytes"),
+                Err(e) => {
+                    assert_eq!((fits, e), (false, WireError::CsCov { cscov, data_len }));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn data_beyond_the_coverage_may_be_damaged() {
     let header = Header { cscov: 3, ..header(HeaderKind::Data) };
