@@ -7,6 +7,7 @@ use udccp_base::{DataRate, Duration, Instant};
 use udccp_wire::ServiceCode;
 
 use crate::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
+use crate::connection::MIN_MTU;
 use crate::error::ConfigError;
 
 /// Largest Sequence Window, 2^46 - 1 (RFC 4340 section 7.5.2).
@@ -28,8 +29,12 @@ pub struct EndpointConfig {
     pub ephemeral_ports: (u16, u16),
     /// Resets sent for packets that belong to no connection, per second (default 100).
     pub stray_resets_per_sec: u32,
-    /// Connections held at once, TIMEWAIT included (default 1,000,000).
+    /// Connections held at once (default 1,000,000). Those in TIMEWAIT do not count.
     pub max_connections: usize,
+    /// Tuples of addresses and ports held in TIMEWAIT at once (default 262,144). Each takes at most
+    /// 64 bytes. Beyond, the oldest is freed early, and counted in
+    /// `EndpointStats::timewaits_evicted`.
+    pub max_timewaits: usize,
     /// No packet leaves before then (default `None`; RFC 4340 section 7.3). A host that was up
     /// before with the same `secret` and another clock waits here for two minutes, the longest life
     /// of a packet; with a new random secret, numbers of before are not met again.
@@ -51,6 +56,7 @@ impl EndpointConfig {
             stray_resets_per_sec: 100,
             quiet_until: None,
             max_connections: 1_000_000,
+            max_timewaits: 1 << 18,
             receive_checksum_offload: false,
             ccids: CcidRegistry::default(),
         }
@@ -235,13 +241,25 @@ pub struct ConnectionConfig {
     pub handshake_timestamps: bool,
     /// Path MTU in bytes with the IP header (default 1500).
     pub path_mtu: u16,
+    /// Least path MTU in bytes with the IP header that ICMP messages or probes can lead to (default
+    /// `None`: 1280 on IPv6, which every link takes, and 576 on IPv4), so that nobody can drive it
+    /// down to a useless value (RFC 4340 section 14.1). Not above `path_mtu`. A path that takes
+    /// less needs the setting.
+    pub pmtu_floor: Option<u16>,
     /// Find out by probes what the path takes, up to `path_mtu` (default `None`: routers have to
     /// say). Packets must leave with Don't Fragment.
     pub pmtu_probing: Option<PmtuProbing>,
-    /// Idle time before a Sync probes an open connection (default `None`: never).
+    /// Silence of the peer before a Sync probes an open connection (default `None`: never). A peer
+    /// that lives answers at once.
     pub keep_alive: Option<Duration>,
-    /// Unanswered keep-alive probes, sent ever further apart, before giving up (default 5).
+    /// Unanswered keep-alive probes, sent ever further apart, before giving up (default 5). Where
+    /// there is an `idle_limit`, that decides instead.
     pub keep_alive_probes: u32,
+    /// Silence of the peer after which it counts as gone, whether or not anything was sent: the
+    /// connection ends with `CloseReason::PeerSilent` (default `None`: never). With `keep_alive`,
+    /// which has to be shorter, probes leave until then, at least one in every `keep_alive`;
+    /// without, a peer that lives and has nothing to say counts as gone too.
+    pub idle_limit: Option<Duration>,
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     pub silence_timeout: Duration,
     /// After `close`, time to deliver what is queued before Close leaves (default 5 s).
@@ -260,8 +278,8 @@ pub struct ConnectionConfig {
     pub timewait: Duration,
     /// Server closes with Close and holds TIMEWAIT itself, instead of CloseReq (default false).
     pub server_timewait: bool,
-    /// Least time between Syncs and SyncAcks sent in answer to wrong sequence numbers (default
-    /// 125 ms, i.e. 8 per second, section 7.5.4).
+    /// Time between Syncs sent in answer to packets that do not fit: at most eight of them leave in
+    /// any eight times this long (default 125 ms, i.e. at most 8 in any second, section 7.5.4).
     pub sync_interval: Duration,
 }
 
@@ -291,9 +309,11 @@ impl Default for ConnectionConfig {
             ndp_count: false,
             handshake_timestamps: true,
             path_mtu: 1500,
+            pmtu_floor: None,
             pmtu_probing: None,
             keep_alive: None,
             keep_alive_probes: 5,
+            idle_limit: None,
             silence_timeout: Duration::from_secs(300),
             close_linger: Duration::from_secs(5),
             initial_rto: Duration::from_secs(1),
@@ -326,8 +346,15 @@ impl ConnectionConfig {
                 return Err(ConfigError::ChecksumCoverage(cscov));
             }
         }
-        if self.path_mtu < 128 {
-            return Err(ConfigError::PathMtu(self.path_mtu));
+        for mtu in [self.path_mtu].into_iter().chain(self.pmtu_floor) {
+            if mtu < MIN_MTU {
+                return Err(ConfigError::PathMtu(mtu));
+            }
+        }
+        if let (Some(keep_alive), Some(idle_limit)) = (self.keep_alive, self.idle_limit) {
+            if keep_alive >= idle_limit {
+                return Err(ConfigError::IdleLimit { keep_alive, idle_limit });
+            }
         }
         let queues = [
             self.send_queue_packets,

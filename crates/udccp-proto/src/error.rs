@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use udccp_base::Message;
+use udccp_base::{Duration, Message};
 use udccp_wire::{ResetCode, ServiceCode};
 
 /// Why an endpoint cannot listen.
@@ -86,6 +86,19 @@ pub enum ConfigError {
     /// Quick-Start needs options in the IP header, and a UDP socket sends none.
     #[error("Quick-Start needs IP options, which DCCP inside UDP cannot send")]
     QuickStartOverUdp,
+    /// The peer would count as gone before it is asked whether it lives.
+    #[error(
+        "an idle limit of {} s ends connections before a keep-alive of {} s asks the peer; set \
+         idle_limit above keep_alive",
+        idle_limit.as_secs_f64(),
+        keep_alive.as_secs_f64()
+    )]
+    IdleLimit {
+        /// The keep-alive time.
+        keep_alive: Duration,
+        /// The idle limit.
+        idle_limit: Duration,
+    },
     /// A queue that can hold nothing.
     #[error("a queue limit of zero can hold nothing")]
     EmptyQueue,
@@ -177,7 +190,8 @@ pub enum CloseReason {
     /// The handshake began but did not end.
     #[error("the handshake did not finish in time")]
     HandshakeTimeout,
-    /// The peer was silent for too long (keep-alive probes, or data unacknowledged throughout).
+    /// The peer was silent for too long (idle limit, keep-alive probes, or data unacknowledged
+    /// throughout).
     #[error("the peer fell silent")]
     PeerSilent,
     /// `close` here, never confirmed by the peer.

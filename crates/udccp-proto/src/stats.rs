@@ -204,6 +204,9 @@ pub struct EndpointStats {
     pub accepts: u64,
     /// Connections now in the table.
     pub connections: usize,
-    /// Tuples now held in TIMEWAIT after their handle was released.
+    /// Tuples now held in TIMEWAIT; they are no connections any more.
     pub timewaits: usize,
+    /// TIMEWAITs that ended early, the oldest first, because there were more than
+    /// `EndpointConfig::max_timewaits`.
+    pub timewaits_evicted: u64,
 }

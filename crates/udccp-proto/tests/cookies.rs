@@ -140,14 +140,14 @@ fn a_changed_foreign_or_old_cookie_is_answered_with_bad_init_cookie() {
         _ => None,
     });
     let mut cookie = cookie.expect("the client echoes the cookie");
-    cookie[40] ^= 1;
+    cookie[20] ^= 1;
     let changed = finished(&ack, &view.header(), &[OptionRef::InitCookie(&cookie)], Payload::EMPTY);
     assert_eq!(answer(&mut pair, changed), bad);
     // No cookie at all.
     let none = finished(&ack, &view.header(), &[], Payload::EMPTY);
     assert_eq!(answer(&mut pair, none), Some(ResetCode::NoConnection));
     // From another address.
-    cookie[40] ^= 1;
+    cookie[20] ^= 1;
     let like = Datagram { src: "10.0.0.9:0".parse().unwrap(), ..ack.clone() };
     let other = finished(&like, &view.header(), &[OptionRef::InitCookie(&cookie)], Payload::EMPTY);
     assert_eq!(answer(&mut pair, other), bad);

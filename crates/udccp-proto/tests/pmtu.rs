@@ -5,7 +5,6 @@ mod common;
 use common::{CLIENT, Net, Pair, SERVER};
 use udccp_base::{Datagram, Duration};
 use udccp_proto::{ConnectionConfig, DropReason, EventKind, PathReport, PmtuProbing, State};
-use udccp_wire::{PacketType, PacketView};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -161,31 +160,53 @@ fn a_router_that_names_the_size_is_believed_at_once_and_tested() {
 
 //= 4340-14.1-7 test
 #[test]
-fn a_confused_router_is_obeyed_when_packets_are_lost_and_not_before() {
-    for losing in [false, true] {
+fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
+    // What the path takes, and whether all larger packets are lost or, by chance, some.
+    for (losing, by_size) in [(false, false), (true, false), (true, true)] {
         let mut pair = Pair::connected_with(Net::new(21), ConnectionConfig::default());
         pair.send(CLIENT, b"one");
         pair.drain();
         let quoted = pair.last[CLIENT].clone().unwrap();
         let mut n = 0;
         let mut is_lost = move |d: &Datagram| {
-            let ty = PacketView::new(&d.header, d.transport_len()).unwrap().packet_type();
-            n += u32::from(ty == PacketType::Data);
-            losing && ty == PacketType::Data && n % 4 == 0
+            n += u32::from(!d.payload.is_empty());
+            let lost = if by_size { d.ip_len() > 1000 } else { n % 4 == 0 };
+            losing && lost && !d.payload.is_empty()
         };
         pair.filter = Some(Box::new(move |from, d| from == SERVER || !is_lost(d)));
-        for round in 0..40 {
+        for round in 0..60 {
             // Eight bytes are all that old routers quote: no sequence number is among them.
             report(&mut pair, &quoted, 8, 1000);
             if round < 3 {
                 assert_eq!(pair.stats(CLIENT).mps_bytes, mps(1500));
             }
-            pair.send(CLIENT, b"data");
-            pair.pass(ms(100));
+            pair.try_send(CLIENT, &[1; 1000]);
+            (0..4).for_each(|_| _ = pair.try_send(CLIENT, b"data"));
+            pair.pass(ms(50));
         }
         let lost = pair.stats(CLIENT).counters.data_packets_lost;
         assert_eq!(lost > 3, losing);
-        let expected = if losing { mps(1000) } else { mps(1500) };
-        assert_eq!(pair.stats(CLIENT).mps_bytes, expected);
+        let expected = if by_size { mps(1000) } else { mps(1500) };
+        assert_eq!(pair.stats(CLIENT).mps_bytes, expected, "losing: {losing}");
+    }
+}
+
+//= 4340-14.1-6 test
+#[test]
+fn no_message_takes_the_size_below_the_floor() {
+    for probing in [None, Some(PmtuProbing::default())] {
+        for (pmtu_floor, least) in [(None, 576), (Some(1000), 1000), (Some(296), 296)] {
+            let config =
+                ConnectionConfig { pmtu_probing: probing, pmtu_floor, ..Default::default() };
+            let mut pair = Pair::connected_with(Net::new(22), config);
+            for named in [68, 0, 0, 0, 0, 0, 0, 0, 0] {
+                pair.send(CLIENT, &[1; 20]);
+                pair.drain();
+                let quoted = pair.last[CLIENT].clone().unwrap();
+                report(&mut pair, &quoted, 16, named);
+                assert_eq!(pair.stats(CLIENT).mps_bytes, mps(least));
+                pair.pass(ms(100));
+            }
+        }
     }
 }

@@ -142,7 +142,12 @@ fn a_response_to_repeated_data_says_that_it_was_dropped() {
 #[test]
 fn a_server_leaves_respond_after_eight_minutes() {
     let mut hand = Hand::listening(plain());
-    hand.give(Request, &[], &[]);
+    // With options, as every client sends them: for a bare Request, Response and Reset would be too
+    // much for an address that is not proven.
+    let (ccid, value) = (FeatureNumber::CCID, &[2][..]);
+    let change_l = OptionRef::ChangeL { feature: ccid, value };
+    let change_r = OptionRef::ChangeR { feature: ccid, value };
+    hand.give(Request, &[change_l, change_r], &[]);
     assert_eq!(types(&hand.wait(secs(479))), []);
     assert_eq!(hand.pair.ends[SERVER].endpoint_stats().connections, 1);
     assert_eq!(reset(&hand.wait(secs(2))), Some((ResetCode::Aborted, [0; 3])));

@@ -14,6 +14,15 @@ use crate::io::RECV_BUFFER_BYTES;
 /// The nofeedback timer of CCIDs 3 and 4 is not shorter, unless set otherwise.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// Silence before a peer is probed, unless set otherwise. Many NATs and firewalls forget a UDP flow
+/// after 30 s (RFC 4787 asks for two minutes), and the connection with it.
+const KEEP_ALIVE: Duration = Duration::from_secs(25);
+
+/// Silence after which a peer is gone, unless set otherwise: the longest life of a packet (RFC 4340
+/// section 3.4), so that an answer is not just late; a change of networks or the restart of a
+/// router takes less.
+const IDLE_LIMIT: Duration = Duration::from_secs(120);
+
 /// How long an Init Cookie may be used, unless set otherwise.
 const COOKIE_LIFETIME: Duration = Duration::from_secs(60);
 
@@ -37,6 +46,7 @@ pub struct EndpointOptions {
     pub(crate) recv_buffer: usize,
     pub(crate) send_buffer: Option<usize>,
     pub(crate) max_connections: usize,
+    pub(crate) max_timewaits: usize,
     pub(crate) ephemeral_ports: (u16, u16),
     pub(crate) stray_resets_per_sec: u32,
     pub(crate) secret: Option<[u8; 32]>,
@@ -56,6 +66,7 @@ impl Default for EndpointOptions {
             recv_buffer: RECV_BUFFER_BYTES,
             send_buffer: None,
             max_connections: 1_000_000,
+            max_timewaits: 1 << 18,
             ephemeral_ports: (49_152, 65_535),
             stray_resets_per_sec: 100,
             secret: None,
@@ -96,10 +107,19 @@ impl EndpointOptions {
         self
     }
 
-    /// Connections held at once (default 1,000,000).
+    /// Connections held at once (default 1,000,000). Those in TIMEWAIT do not count.
     #[must_use]
     pub fn max_connections(mut self, n: usize) -> Self {
         self.max_connections = n;
+        self
+    }
+
+    /// Closed connections whose addresses and ports are kept out of use for a while (TIMEWAIT) at
+    /// once, of at most 64 bytes each (default 262,144). Beyond, the oldest is freed early and
+    /// counted in [`EndpointStats::timewaits_evicted`](crate::EndpointStats).
+    #[must_use]
+    pub fn max_timewaits(mut self, n: usize) -> Self {
+        self.max_timewaits = n;
         self
     }
 
@@ -233,6 +253,8 @@ impl Default for Options {
             ccid3: tfrc.clone(),
             ccid4: Ccid4Config { tfrc, ..Ccid4Config::default() },
             pmtu_probing: Some(PmtuProbing::default()),
+            keep_alive: Some(KEEP_ALIVE.into()),
+            idle_limit: Some(IDLE_LIMIT.into()),
             ..ConnectionConfig::default()
         };
         Self {
@@ -299,10 +321,19 @@ setters! {
     /// Find out by padded packets what the path takes, up to `path_mtu` (default: on, where the
     /// system can send packets that no router cuts). Routers that say so are believed either way.
     pmtu_probing: Option<PmtuProbing> = pmtu_probing;
-    /// Idle time after which the peer is probed (default: never).
+    /// Silence of the peer after which it is probed, which a living peer answers (default 25 s).
+    /// Has to be shorter than `idle_limit`.
     keep_alive: Option<Duration> = keep_alive.map(Into::into);
-    /// Unanswered probes before the connection is given up (default 5).
+    /// Unanswered probes before the connection is given up, where there is no `idle_limit`
+    /// (default 5).
     keep_alive_probes: u32 = keep_alive_probes;
+    /// Silence of the peer after which it is gone: the connection ends, and calls say so (default
+    /// 120 s). `None` keeps connections of peers that vanish for ever, unless `keep_alive` probes
+    /// them. Without `keep_alive`, a peer that lives and has nothing to say counts as gone too.
+    idle_limit: Option<Duration> = idle_limit.map(Into::into);
+    /// Least path MTU in bytes that ICMP messages or probes can lead to (default 1280 on IPv6, 576
+    /// on IPv4).
+    pmtu_floor: Option<u16> = pmtu_floor;
     /// Settings of CCID 2: window algorithm, initial window, timeouts.
     ccid2: Ccid2Config = ccid2;
     /// Settings of CCID 3: oscillation reduction, history discounting, pacing.
@@ -318,7 +349,7 @@ setters! {
     initial_rto: Duration = initial_rto.into();
     /// Requests sent again before a connect fails (default 6).
     request_retries: u32 = request_retries;
-    /// Longest time of a handshake that has begun (default 4 min).
+    /// Longest time of a handshake that has begun (default 8 min).
     handshake_timeout: Duration = handshake_timeout.into();
     /// Closes sent again before the peer counts as gone (default 8).
     close_retries: u32 = close_retries;
@@ -326,7 +357,8 @@ setters! {
     timewait: Duration = timewait.into();
     /// Hold TIMEWAIT at the server when it closes (default false: the client holds it).
     server_timewait: bool = server_timewait;
-    /// Least time between Syncs (default 125 ms).
+    /// Time between Syncs that answer packets which do not fit: at most eight leave in any eight
+    /// times this long (default 125 ms).
     sync_interval: Duration = sync_interval.into();
 }
 

@@ -8,8 +8,9 @@ use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
 use crate::exit::{Exit, Failure, Outcome};
 
-/// A peer that vanished without a word is noticed some probes after this time of silence.
+/// Silence of the peer after which it is asked whether it lives, and after which it is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Flags of every connection.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,7 +44,8 @@ pub(crate) struct NetArgs {
 impl NetArgs {
     /// Settings of connections.
     pub(crate) fn options(&self) -> Options {
-        let options = Options::new().ecn(!self.no_ecn).keep_alive(Some(KEEP_ALIVE));
+        let options = Options::new().ecn(!self.no_ecn);
+        let options = options.keep_alive(Some(KEEP_ALIVE)).idle_limit(Some(IDLE_LIMIT));
         match self.ccid {
             Some(ccid) => options.ccid(ccid),
             None => options,

@@ -60,7 +60,7 @@ impl AckRecords {
 
 /// Whether the peer says that it has `seq`, which is not after `ackno`; `None` where it says
 /// nothing of it in the first runs of its vector. The vector is read as far as `seq` only.
-fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
+pub(super) fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
     if seq == ackno {
         return Some(true);
     }

@@ -77,6 +77,9 @@ impl Connection {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);
+        if self.odd_reports.is_some() {
+            self.judge_odd_reports(ackno, cells);
+        }
     }
 
     /// The peer can hardly keep up. That holds for a round-trip time, and is told once while it

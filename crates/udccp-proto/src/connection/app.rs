@@ -5,7 +5,7 @@ use udccp_base::{Instant, Message};
 use super::recv_queue::{Delivery, Pressure};
 use super::send_queue::Thrown;
 use super::timers::Timer;
-use super::{Connection, Ctx, State};
+use super::{Connection, Credit, Ctx, State};
 use crate::config::ListenerId;
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{DropReason, EventKind};
@@ -181,6 +181,10 @@ impl Connection {
     /// believed (RFC 4340 section 14.1).
     pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> Option<udccp_wire::Seqno> {
         //= 4340-14.1-6
+        // 24 bits are soon guessed: where we send no short numbers, none is quoted.
+        if matches!(raw, udccp_wire::RawSeq::Short(_)) && !self.agreed.short_out {
+            return None;
+        }
         let seq = raw.extend(self.seq.gss);
         self.seq.ack_in_window(seq).then_some(seq)
     }
@@ -204,9 +208,16 @@ impl Connection {
         self.cookies = cookies;
     }
 
-    /// An Init Cookie, good until then, made the connection.
+    /// What may leave before the peer's address is proven.
+    pub(crate) fn set_credit(&mut self, credit: Credit) {
+        self.credit = credit;
+    }
+
+    /// An Init Cookie, good until then, made the connection: who brings it got our Response.
     pub(crate) fn came_by_cookie(&mut self, until: Instant) {
         self.cookie_until = Some(until);
+        self.cookies = Vec::new();
+        self.credit = Credit::UNLIMITED;
     }
 
     /// The peer's first packet, before the steps that follow step 3.

@@ -69,6 +69,15 @@ impl Connection {
         Ok(())
     }
 
+    /// The handshake is over for us: both CCIDs stay what they are. Another one would begin with
+    /// fresh congestion state, and a receiver could wipe out the reaction to each loss.
+    //= 4340-10.5-4
+    pub(super) fn fix_ccids(&mut self) {
+        for location in [Location::Local, Location::Remote] {
+            self.features.fix(location, FeatureNumber::CCID);
+        }
+    }
+
     fn ccid_setup(&self) -> CcidSetup<'_> {
         let packet_size_bytes = self.path.mps() as u32;
         let ConnectionConfig { ccid2, ccid3, ccid4, .. } = &*self.config;

@@ -31,6 +31,57 @@ impl Limiter {
     }
 }
 
+/// Those that a span of eight intervals may have.
+const IN_SPAN: usize = 8;
+
+/// At most eight in any span of eight intervals, wherever that span begins. Unlike [`Limiter`] it
+/// lets no burst come on top of the rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlidingLimit {
+    span: Duration,
+    /// When the last eight were taken, in a ring.
+    taken_at: [Option<Instant>; IN_SPAN],
+    oldest: u8,
+}
+
+impl SlidingLimit {
+    /// A limit of one in every `interval` on average.
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self { span: interval * IN_SPAN as u64, taken_at: [None; IN_SPAN], oldest: 0 }
+    }
+
+    /// Takes one if the limit allows.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let oldest = &mut self.taken_at[usize::from(self.oldest)];
+        if oldest.is_some_and(|at| now.saturating_since(at) <= self.span) {
+            return false;
+        }
+        *oldest = Some(now);
+        self.oldest = (self.oldest + 1) % IN_SPAN as u8;
+        true
+    }
+}
+
+/// What a connection limits. Anybody can send packets that do not fit, so that what else has to
+/// leave has limits of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Syncs in answer to packets that do not fit.
+    pub(crate) syncs: SlidingLimit,
+    /// Syncs that ask for an acknowledgement of acknowledgements.
+    pub(crate) vector_syncs: Limiter,
+    /// Resets in REQUEST.
+    pub(crate) refusals: Limiter,
+}
+
+impl Limits {
+    /// Limits of one in every `interval` on average.
+    pub(crate) fn new(interval: Duration) -> Self {
+        let (syncs, others) = (SlidingLimit::new(interval), Limiter::new(interval));
+        Self { syncs, vector_syncs: others, refusals: others }
+    }
+}
+
 /// So many a second, with bursts of as many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
@@ -74,6 +125,18 @@ mod tests {
         assert_eq!(taken(&mut bucket, start), 10);
         assert_eq!(taken(&mut bucket, start + Duration::from_millis(250)), 2);
         assert_eq!(taken(&mut bucket, start + Duration::from_secs(100)), 10);
+    }
+
+    #[test]
+    fn a_sliding_limit_allows_eight_in_any_span_and_no_ninth() {
+        let mut l = SlidingLimit::new(Duration::from_millis(125));
+        let mut taken =
+            |ms: u64| (0..20).filter(|_| l.take(Instant::from_nanos(ms * 1_000_000))).count();
+        assert_eq!([0, 500, 1000, 1001, 1500, 2001, 2002].map(&mut taken), [8, 0, 0, 8, 0, 0, 8]);
+        let mut l = SlidingLimit::new(Duration::from_millis(125));
+        let steady = (0..1000).filter(|i| l.take(Instant::from_nanos(i * 10_000_000))).count();
+        // Ten seconds; after a span of silence the next eight may follow at once.
+        assert!((72..=80).contains(&steady), "{steady}");
     }
 
     #[test]

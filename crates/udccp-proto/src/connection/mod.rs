@@ -11,9 +11,11 @@ mod app;
 mod ccids;
 mod close;
 mod context;
+mod credit;
 mod fresh_path;
 pub(crate) mod limiter;
 mod mark_probe;
+mod odd_reports;
 mod options;
 mod outbox;
 mod path;
@@ -52,11 +54,13 @@ use crate::stats::ConnectionCounters;
 use ack_records::AckRecords;
 use agreed::Agreed;
 pub(crate) use context::Ctx;
-use limiter::Limiter;
+pub(crate) use credit::Credit;
+use limiter::Limits;
 use mark_probe::MarkProbe;
+use odd_reports::OddReports;
 use outbox::Outbox;
+pub(crate) use path::MIN_MTU;
 use path::Path;
-use path_mtu::OddReports;
 use pmtu::Search;
 pub(crate) use preferences::preferences;
 pub(crate) use quick_start::HEADER_BYTES;
@@ -110,7 +114,7 @@ pub(crate) struct Connection {
     /// Probing for the path's MTU, where the settings ask for it.
     pmtu: Option<Box<Search>>,
     /// ICMP messages that nothing of ours explains.
-    odd_reports: Option<OddReports>,
+    odd_reports: Option<Box<OddReports>>,
     /// The peer's host says that nobody is there.
     refusals: Option<Refusals>,
     /// Timeouts of congestion control that made us doubt the path's MTU.
@@ -130,10 +134,11 @@ pub(crate) struct Connection {
     blocked_at: Option<Instant>,
     recv_queue: RecvQueue,
     outbox: Outbox,
+    /// What may leave before the peer's address is proven.
+    credit: Credit,
     timers: Timers,
     timing: Timing,
-    /// Limits Syncs (and, in REQUEST, Resets) in answer to packets out of sequence.
-    sync_limit: Limiter,
+    limits: Limits,
     /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
     cookies: Vec<Vec<u8>>,
     /// Where Quick-Start is asked for or allowed.
@@ -190,9 +195,9 @@ impl Connection {
         iss: Seqno,
         now: Instant,
     ) -> Self {
-        let state = match who.role {
-            Role::Client => State::Request,
-            Role::Server => State::Respond,
+        let (state, credit) = match who.role {
+            Role::Client => (State::Request, Credit::UNLIMITED),
+            Role::Server => (State::Respond, Credit::NONE),
         };
         let mut ackvec = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
         if !config.ecn {
@@ -203,7 +208,7 @@ impl Connection {
         seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
         Self {
             pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
-            path: Path::new(tuple, c.path_mtu),
+            path: Path::new(tuple, c.path_mtu, c.pmtu_floor),
             pmtu: None,
             timeouts_seen: 0,
             odd_reports: None,
@@ -221,9 +226,10 @@ impl Connection {
             blocked_at: None,
             recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
             outbox: Outbox::default(),
+            credit,
             timers: Timers::new(),
             timing: Timing::new(now),
-            sync_limit: Limiter::new(c.sync_interval),
+            limits: Limits::new(c.sync_interval),
             cookies: Vec::new(),
             quick_start: QuickStartState::of(&c.quick_start),
             cookie_until: None,

@@ -6,8 +6,15 @@ use crate::endpoint::FourTuple;
 const RESERVE: usize = 24;
 const DATA_HEADER: usize = 16;
 
-/// Smallest path MTU taken seriously, in bytes: IPv4's least is 68, which leaves no room for data.
-const MIN_MTU: u16 = 128;
+/// Smallest path MTU that can be set, in bytes: IPv4's least is 68, which leaves no room for data.
+pub(crate) const MIN_MTU: u16 = 128;
+
+/// Smallest path MTU that the network is believed to have, in bytes with the IP header: what every
+/// IPv6 link takes (RFC 8200 section 5, RFC 8201 section 4), and what every IPv4 host takes (RFC
+/// 791), which links below are hardly left to cut.
+pub(crate) const fn usual_floor(is_ipv6: bool) -> u16 {
+    if is_ipv6 { 1280 } else { 576 }
+}
 
 /// What fits in a packet.
 #[derive(Clone, Copy, Debug)]
@@ -15,19 +22,24 @@ pub(crate) struct Path {
     /// IP and UDP headers, in bytes.
     envelope: usize,
     mtu: u16,
+    /// Whatever the network says, the MTU does not fall below this.
+    floor: u16,
     /// Whether DCCP goes inside UDP (RFC 6773), whose checksum then does the work.
     pub(crate) encapsulated: bool,
 }
 
 //= 6773-3.7-1
 impl Path {
-    /// A path with this MTU in bytes, IP header included.
-    pub(crate) fn new(tuple: &FourTuple, mtu: u16) -> Self {
+    /// A path with this MTU, which the network cannot lower beyond `floor`, or the usual least
+    /// value; both in bytes, IP header included.
+    pub(crate) fn new(tuple: &FourTuple, mtu: u16, floor: Option<u16>) -> Self {
         //= 4340-14.1-1
         let encapsulated = tuple.remote.port() != 0;
         let ip = if tuple.remote.is_ipv4() { 20 } else { 40 };
         let envelope = ip + if encapsulated { 8 } else { 0 };
-        Self { envelope, mtu: mtu.max(MIN_MTU), encapsulated }
+        let mtu = mtu.max(MIN_MTU);
+        let floor = floor.unwrap_or(usual_floor(tuple.remote.is_ipv6())).clamp(MIN_MTU, mtu);
+        Self { envelope, mtu, floor, encapsulated }
     }
 
     /// Longest DCCP packet in bytes.
@@ -47,6 +59,21 @@ impl Path {
         self.mtu
     }
 
+    /// An MTU that the network names, or the least that it is believed to have.
+    pub(crate) fn credible(&self, mtu: u16) -> u16 {
+        mtu.max(self.floor)
+    }
+
+    /// The least MTU that the network is believed to have.
+    pub(crate) fn floor(&self) -> u16 {
+        self.floor
+    }
+
+    /// Length of the IP packet around so many bytes of data, without options.
+    pub(crate) fn ip_len_of(&self, payload: usize) -> usize {
+        self.envelope + DATA_HEADER + payload
+    }
+
     /// Length of the DCCP packet in an IP packet of `size` bytes.
     pub(crate) fn transport_len_of(&self, size: u16) -> usize {
         usize::from(size).saturating_sub(self.envelope)
@@ -54,13 +81,8 @@ impl Path {
 
     /// Sets the MTU; a value too small to be true is raised to the least that is.
     pub(crate) fn set_mtu(&mut self, mtu: u16) {
-        self.mtu = credible(mtu);
+        self.mtu = mtu.max(MIN_MTU);
     }
-}
-
-/// An MTU that somebody named, or the least that can be true.
-pub(crate) fn credible(mtu: u16) -> u16 {
-    mtu.max(MIN_MTU)
 }
 
 #[cfg(test)]
@@ -75,14 +97,28 @@ mod tests {
             remote: remote.parse().unwrap(),
             remote_port: 2,
         };
-        let mps = |l, r| Path::new(&tuple(l, r), 1500).mps();
+        let mps = |l, r| Path::new(&tuple(l, r), 1500, None).mps();
         assert_eq!(mps("10.0.0.1:0", "10.0.0.2:0"), 1440);
         assert_eq!(mps("10.0.0.1:7", "10.0.0.2:6511"), 1432);
         assert_eq!(mps("[fd00::1]:0", "[fd00::2]:0"), 1420);
-        let mut path = Path::new(&tuple("10.0.0.1:0", "10.0.0.2:0"), 1500);
+        let mut path = Path::new(&tuple("10.0.0.1:0", "10.0.0.2:0"), 1500, None);
         path.set_mtu(1400);
         assert_eq!((path.mps(), path.transport_len_of(1400)), (1340, path.max_transport_len()));
         path.set_mtu(0);
         assert_eq!(path.mps(), 68);
+    }
+
+    #[test]
+    fn the_network_cannot_name_less_than_the_floor() {
+        let path = |remote: &str, mtu, floor| {
+            let (remote, local_port, remote_port) = (remote.parse().unwrap(), 1, 2);
+            Path::new(&FourTuple { local: remote, local_port, remote, remote_port }, mtu, floor)
+        };
+        let least = |remote, mtu, floor| path(remote, mtu, floor).credible(0);
+        let (v4, v6) = ("10.0.0.2:0", "[fd00::2]:0");
+        assert_eq!((least(v4, 1500, None), least(v6, 1500, None)), (576, 1280));
+        assert_eq!((least(v4, 400, None), least(v6, 1000, None)), (400, 1000), "as it is set");
+        assert_eq!((least(v4, 1500, Some(296)), least(v4, 1500, Some(0))), (296, 128));
+        assert_eq!(path(v4, 1500, None).credible(1400), 1400);
     }
 }

@@ -3,13 +3,11 @@
 use udccp_base::Payload;
 use udccp_wire::{HeaderKind, Seqno};
 
+use super::odd_reports::OddReports;
 use super::pmtu::Search;
 use super::timers::Timer;
-use super::{Connection, Ctx, State, path};
+use super::{Connection, Ctx, State};
 use crate::event::{DropReason, EventKind};
-
-/// So many ICMP messages that quote nothing of ours, and so many losses, may be chance.
-const ODD_ENOUGH: u64 = 3;
 
 /// MTUs that links have (RFC 1191 section 7.1).
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 128];
@@ -17,14 +15,6 @@ const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 
 /// The largest MTU of a usual link below `mtu`.
 fn plateau_below(mtu: u16) -> u16 {
     PLATEAUS.into_iter().find(|&plateau| plateau < mtu).unwrap_or(mtu)
-}
-
-/// Too big messages about packets that we know nothing of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OddReports {
-    count: u64,
-    /// Data packets lost when the first came.
-    lost_before: u64,
 }
 
 /// Longest header of a Sync without options.
@@ -42,22 +32,41 @@ impl Connection {
     /// A router says that a packet was too big: `quoted` where it is one of ours, else a packet
     /// that we know nothing of. 0 stands for a router that does not say what fits.
     pub(crate) fn on_too_big(&mut self, ctx: &mut Ctx<'_>, mtu: u16, quoted: Option<Seqno>) {
-        let mtu = if mtu == 0 { plateau_below(self.path.mtu()) } else { path::credible(mtu) };
-        if let Some(quoted) = quoted {
-            self.shrink_path_mtu(ctx, mtu, quoted);
-        } else if mtu < self.path.mtu() {
-            let odd = self.odd_reports.get_or_insert(OddReports {
-                count: 0,
-                lost_before: self.counters.data_packets_lost,
-            });
-            odd.count += 1;
-            // A confused router, unless somebody guesses: then nothing would be lost.
-            //= 4340-14.1-7
-            let lost = self.counters.data_packets_lost - odd.lost_before;
-            if odd.count > ODD_ENOUGH && lost > ODD_ENOUGH {
-                self.odd_reports = None;
-                self.shrink_path_mtu(ctx, mtu, self.seq.gss);
+        let named = if mtu == 0 { plateau_below(self.path.mtu()) } else { mtu };
+        let mtu = self.path.credible(named);
+        if mtu >= self.path.mtu() {
+            // A search may have sent a probe that is larger than what is in use.
+            if let Some(quoted) = quoted.filter(|_| self.pmtu.is_some()) {
+                self.shrink_path_mtu(ctx, mtu, quoted);
             }
+        } else if let Some(quoted) = quoted {
+            self.shrink_path_mtu(ctx, mtu, quoted);
+        } else if self.is_confused_router(ctx, mtu) {
+            self.odd_reports = None;
+            self.shrink_path_mtu(ctx, mtu, self.seq.gss);
+        }
+    }
+
+    /// Whether messages that quote nothing of ours are to be believed: by then larger packets are
+    /// lost, and none arrives. If somebody guesses, some do.
+    //= 4340-14.1-7
+    fn is_confused_router(&mut self, ctx: &Ctx<'_>, mtu: u16) -> bool {
+        let (now, rtt) = (ctx.now, self.rtt());
+        let goes_on = self.odd_reports.as_ref().is_some_and(|odd| odd.goes_with(now, mtu));
+        if !goes_on {
+            self.odd_reports = Some(Box::new(OddReports::new(now, rtt, mtu, self.seq.gss)));
+        }
+        let lost = self.counters.data_packets_lost;
+        self.odd_reports.as_mut().is_some_and(|odd| odd.add(lost))
+    }
+
+    /// An acknowledgement tells what arrived: a packet larger than odd ICMP messages allow shows
+    /// that they are false.
+    pub(super) fn judge_odd_reports(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
+        let lost = self.counters.data_packets_lost;
+        let odd = self.odd_reports.as_mut();
+        if odd.is_some_and(|odd| !odd.survives(ackno, cells, lost)) {
+            self.odd_reports = None;
         }
     }
 
@@ -98,8 +107,7 @@ impl Connection {
     /// The connection is open: begins to look for the path's MTU.
     pub(super) fn start_probing(&mut self, ctx: &mut Ctx<'_>) {
         let Some(config) = self.config.pmtu_probing else { return };
-        let is_ipv6 = self.who.tuple.remote.is_ipv6();
-        let search = Search::new(config, self.path.mtu(), is_ipv6, ctx.now);
+        let search = Search::new(config, self.path.mtu(), self.path.floor(), ctx.now);
         self.pmtu = Some(Box::new(search));
         self.follow_search(ctx);
     }

@@ -55,9 +55,9 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search on a path that begins with `mtu`; `is_ipv6` sets the least size.
-    pub(crate) fn new(config: PmtuProbing, mtu: u16, is_ipv6: bool, now: Instant) -> Self {
-        let least = if is_ipv6 { 1280 } else { 576 }.min(mtu);
+    /// A search on a path that begins with `mtu`, for sizes of `floor` and more.
+    pub(crate) fn new(config: PmtuProbing, mtu: u16, floor: u16, now: Instant) -> Self {
+        let least = floor.min(mtu);
         Self {
             config,
             phase: Phase::Base,
@@ -122,10 +122,10 @@ impl Search {
 
     /// A router said that our packet `quoted` was too big.
     pub(crate) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted: Seqno) {
+        let mtu = mtu.max(self.least);
         let of_probe = self.out.is_some_and(|(probe, _)| probe == quoted);
         if mtu < self.plpmtu {
             self.plpmtu = mtu;
-            self.least = self.least.min(mtu);
             self.failed = Some(mtu + 1);
             self.restart(Phase::Base, self.plpmtu);
         } else if of_probe && mtu < self.size {
@@ -243,7 +243,7 @@ mod tests {
 
     fn search(mtu: u16) -> (Search, Instant) {
         let now = Instant::from_nanos(1_000_000_000);
-        (Search::new(PmtuProbing::default(), mtu, false, now), now)
+        (Search::new(PmtuProbing::default(), mtu, 576, now), now)
     }
 
     #[test]
@@ -323,5 +323,10 @@ mod tests {
         // And about what was in use.
         s.on_too_big(now, 1000, Seqno::new(5));
         assert_eq!((s.plpmtu(), s.wants()), (1000, Some(1000)));
+        // But not below the least size.
+        s.on_too_big(now, 68, Seqno::new(6));
+        assert_eq!((s.plpmtu(), s.wants()), (576, Some(576)));
+        s.on_too_big(now, 68, Seqno::new(7));
+        assert_eq!((s.plpmtu(), s.phase()), (576, Phase::Base));
     }
 }

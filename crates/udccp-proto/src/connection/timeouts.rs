@@ -140,31 +140,41 @@ impl Connection {
 
     /// Watches for silence, where the settings ask for it.
     pub(super) fn start_keep_alive(&mut self, now: Instant) {
-        if let Some(idle) = self.config.keep_alive {
+        let idle = self.config.keep_alive.or(self.config.idle_limit);
+        if let Some(idle) = idle {
             self.timers.set(Timer::KeepAlive, now + idle);
         }
     }
 
     /// The timer is not moved for every packet: when it fires, the last packet's time decides.
     fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) {
-        let Some(idle) = self.config.keep_alive else { return };
+        let (limit, heard) = (self.config.idle_limit, self.timing.last_valid);
+        let Some(idle) = self.config.keep_alive.or(limit) else { return };
         if !matches!(self.state, State::PartOpen | State::Open) {
             return;
         }
-        let silent_for = ctx.now.saturating_since(self.timing.last_valid);
+        let silent_for = ctx.now.saturating_since(heard);
         if silent_for < idle {
             self.timing.keep_alive_probes = 0;
-            self.timers.set(Timer::KeepAlive, self.timing.last_valid + idle);
+            self.timers.set(Timer::KeepAlive, heard + idle);
             return;
         }
-        if self.timing.keep_alive_probes >= self.config.keep_alive_probes {
+        let probes = self.timing.keep_alive_probes;
+        if limit.map_or(probes >= self.config.keep_alive_probes, |limit| silent_for >= limit) {
             self.give_up(ctx, CloseReason::PeerSilent);
             return;
         }
         self.outbox.sync = Some(self.seq.gsr);
         self.counters.keep_alives_sent += 1;
-        let wait = backed_off(self.rtt().max(PARTOPEN_TIMER) * 2, self.timing.keep_alive_probes);
         self.timing.keep_alive_probes += 1;
+        let first = self.rtt().max(PARTOPEN_TIMER) * 2;
+        let mut wait = backed_off(first, probes);
+        if let Some(limit) = limit {
+            // The last probes leave shortly before the end, so that a path that works again by then
+            // is noticed.
+            let left = limit.saturating_sub(silent_for);
+            wait = wait.min(idle).min((left / 2).max(first)).min(left);
+        }
         self.timers.set(Timer::KeepAlive, ctx.now + wait);
     }
 }

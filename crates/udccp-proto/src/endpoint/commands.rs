@@ -168,7 +168,8 @@ impl Endpoint {
     pub fn endpoint_stats(&self) -> EndpointStats {
         EndpointStats {
             connections: self.table.connections(),
-            timewaits: self.table.timewaits(),
+            timewaits: self.table.timewaits().len(),
+            timewaits_evicted: self.table.timewaits().evicted(),
             ..self.stats
         }
     }

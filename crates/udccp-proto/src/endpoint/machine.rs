@@ -125,12 +125,14 @@ impl Endpoint {
             }
             self.timers.set(index, None);
         } else {
+            let until = at.max(connection.cookie_until());
+            // Whether or not the application has let go, only addresses and ports are held back.
+            if state == State::TimeWait && self.table.remove(&tuple, index) {
+                self.table.retire(&tuple, until.unwrap_or(Instant::ZERO));
+            }
             self.timers.set(index, at);
         }
-        if released && state == State::TimeWait {
-            self.table.retire(&tuple, at.unwrap_or(Instant::ZERO));
-            self.forget(index);
-        } else if released && state == State::Closed {
+        if released && state.is_over() {
             self.forget(index);
         }
     }

@@ -17,6 +17,7 @@ mod steps;
 mod stray;
 mod table;
 mod timer_heap;
+mod timewait;
 mod tuple;
 
 use std::collections::VecDeque;
@@ -91,7 +92,7 @@ impl Endpoint {
         Self {
             secrets,
             slots: Slots::default(),
-            table: Table::new(table_hash),
+            table: Table::new(table_hash, config.max_timewaits),
             listeners: Listeners::default(),
             timers: TimerHeap::default(),
             ready: VecDeque::new(),
@@ -134,7 +135,7 @@ impl Endpoint {
     /// Whether the endpoint holds as many connections as it may.
     //= 6773-3.8-12
     fn is_full(&self) -> bool {
-        self.table.connections() + self.table.timewaits() >= self.config.max_connections
+        self.table.connections() >= self.config.max_connections
     }
 
     /// An answer is to leave that belongs to no connection, unless too many wait already.

@@ -8,6 +8,7 @@ use udccp_base::Instant;
 use udccp_wire::Seqno;
 
 use super::FourTuple;
+use crate::config::ListenerId;
 
 /// Keyed hashes of one endpoint.
 #[derive(Clone, Debug)]
@@ -76,14 +77,22 @@ impl Secrets {
         Seqno::new(high << 24 | low)
     }
 
-    /// Seal of an Init Cookie for `tuple` with this content, made at `made`. Every period has a key
-    /// of its own, so that no key is used for long.
+    /// Seal of an Init Cookie for `tuple` with this content, made at `made` for `listener`. Every
+    /// period has a key of its own, so that no key is used for long.
     //= 4340-8.1.4-7
-    pub(super) fn cookie_seal(&self, made: Instant, tuple: &FourTuple, content: &[u8]) -> [u8; 16] {
+    pub(super) fn cookie_seal(
+        &self,
+        made: Instant,
+        listener: ListenerId,
+        tuple: &FourTuple,
+        content: &[u8],
+    ) -> [u8; 16] {
         let mut period = sip128::SipHasher24::new_with_key(&self.cookies);
         period.write_u64(made.as_nanos() / COOKIE_KEY_NANOS);
         let mut h = sip128::SipHasher24::new_with_key(&halves(period.finish128()));
         tuple.hash(&mut h);
+        h.write_u64(made.as_nanos());
+        h.write_u32(listener.0);
         h.write(content);
         halves(h.finish128())
     }
@@ -151,7 +160,6 @@ mod tests {
     //= 4340-7.2-3 test
     //= 4340-7.2-4 test
     //= 4340-7.2-5 test
-    //= 4340-3.1-1 test
     #[test]
     fn numbers_differ_by_tuple_and_secret_and_move_on_with_time() {
         let (a, _) = Secrets::new(&[1; 32]);

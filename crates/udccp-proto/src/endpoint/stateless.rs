@@ -8,12 +8,12 @@ use udccp_wire::{
     ResetCode,
 };
 
-use super::cookie::{Cookie, worth_keeping};
+use super::cookie::{Cookie, OPTION_BYTES, tick_of, words_of, worth_keeping};
 use super::listeners::Served;
 use super::steps::Route;
 use super::{Endpoint, FourTuple};
 use crate::config::ListenerId;
-use crate::connection::{Connection, Ctx, Received, State};
+use crate::connection::{Connection, Credit, Ctx, Received, State};
 use crate::features::{Negotiator, Role};
 
 impl Endpoint {
@@ -28,12 +28,12 @@ impl Endpoint {
     ) {
         let Some(service) = packet.view.service_code() else { return };
         let cookie = Cookie {
-            made: now,
+            made: tick_of(now),
             listener,
             service,
             isr: packet.seq,
-            iss: self.secrets.initial_seqno(now, &tuple),
             had_data: packet.view.data_len() > 0,
+            request_words: words_of(packet.datagram.transport_len()),
             options: worth_keeping(packet.view.option_bytes()),
         };
         let Some(sealed) = cookie.seal(&self.secrets, &tuple) else {
@@ -64,8 +64,12 @@ impl Endpoint {
         if sealed.is_empty() {
             return self.refuse(now, packet, ResetCode::NoConnection);
         }
-        let opened = Cookie::open(&self.secrets, &tuple, &sealed);
-        let Some(cookie) = opened.filter(|cookie| self.is_good(now, &tuple, cookie)) else {
+        let listener_of = |service| match self.listeners.find(&tuple, service) {
+            Served::By(listener) => Some(listener),
+            _ => None,
+        };
+        let opened = Cookie::open(&self.secrets, now, &tuple, &sealed, listener_of);
+        let Some(cookie) = opened.filter(|cookie| self.is_fresh(now, cookie)) else {
             self.stats.bad_cookies += 1;
             return self.refuse(now, packet, ResetCode::BadInitCookie);
         };
@@ -83,7 +87,8 @@ impl Endpoint {
             Ok(view) => Received::new(*view, &request),
             Err(_) => return Route::Nowhere,
         };
-        let Some((mut connection, _)) = self.respond(&cookie, tuple, &mut again, Vec::new()) else {
+        let pieces = sealed.chunks(OPTION_BYTES).map(<[u8]>::to_vec).collect();
+        let Some((mut connection, _)) = self.respond(&cookie, tuple, &mut again, pieces) else {
             return Route::Nowhere;
         };
         debug_assert_eq!(connection.state(), State::Respond, "only a Response has a cookie");
@@ -95,12 +100,10 @@ impl Endpoint {
         Route::Connection(self.admit(cookie.made, connection))
     }
 
-    /// Whether the listener is still there and the cookie not too old.
-    fn is_good(&mut self, now: Instant, tuple: &FourTuple, cookie: &Cookie) -> bool {
-        let served = self.listeners.find(tuple, cookie.service);
-        let lifetime = self.listeners.get_mut(cookie.listener).map(|l| l.cookie_lifetime);
-        let age = now.saturating_since(cookie.made);
-        served == Served::By(cookie.listener) && lifetime.is_some_and(|longest| age <= longest)
+    /// Whether the cookie is not too old.
+    fn is_fresh(&self, now: Instant, cookie: &Cookie) -> bool {
+        let lifetime = self.listeners.get(cookie.listener).map(|l| l.cookie_lifetime);
+        lifetime.is_some_and(|longest| now.saturating_since(cookie.made) <= longest)
     }
 
     /// A connection that has got the cookie's Request, and its answer. Nobody else knows of it.
@@ -115,7 +118,8 @@ impl Endpoint {
         let features = Negotiator::new(Role::Server, &listener.preferences);
         let config = listener.config.clone();
         let who = self.identity(tuple, Role::Server, cookie.service, Some(cookie.listener));
-        let mut connection = Connection::new(who, config, features, cookie.iss, cookie.made);
+        let iss = self.secrets.initial_seqno(cookie.made, &tuple);
+        let mut connection = Connection::new(who, config, features, iss, cookie.made);
         connection.start_receiving(cookie.isr);
         connection.refuse_handshake_data();
         let mut out = None;
@@ -127,6 +131,8 @@ impl Endpoint {
             out: &mut out,
         };
         connection.handle_packet(&mut ctx, request);
+        // The Request as it came, also where it is made again: the answer is the same then.
+        connection.set_credit(Credit::of(4 * usize::from(cookie.request_words)));
         if connection.state() == State::Respond {
             connection.give_cookies(sealed);
         }

@@ -1,39 +1,29 @@
 //! Which connection a packet belongs to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use udccp_base::Instant;
 
 use super::FourTuple;
 use super::numbers::TableHash;
-
-/// What is known of a tuple.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
-    /// A connection, by index.
-    Connection(u32),
-    /// Nothing more than that it must not be used again before this time.
-    TimeWait(Instant),
-}
+use super::timewait::Timewaits;
 
 /// All tuples in use.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    entries: HashMap<FourTuple, Entry, TableHash>,
-    /// TIMEWAITs in order of their ends; the number tells equal ends apart.
-    timewaits: BTreeMap<(Instant, u64), FourTuple>,
-    timewaits_ever: u64,
+    /// Connections by index.
+    connections: HashMap<FourTuple, u32, TableHash>,
+    timewaits: Timewaits,
     /// Packets come in trains: the last one's connection is likely the next one's.
     last: Option<(FourTuple, u32)>,
 }
 
 impl Table {
-    /// An empty table.
-    pub(super) fn new(hash: TableHash) -> Self {
+    /// An empty table for at most so many tuples in TIMEWAIT.
+    pub(super) fn new(hash: TableHash, max_timewaits: usize) -> Self {
         Self {
-            entries: HashMap::with_hasher(hash),
-            timewaits: BTreeMap::new(),
-            timewaits_ever: 0,
+            connections: HashMap::with_hasher(hash),
+            timewaits: Timewaits::new(hash, max_timewaits),
             last: None,
         }
     }
@@ -44,63 +34,53 @@ impl Table {
             Some((last, index)) if last == tuple => return Some(*index),
             _ => {}
         }
-        match self.entries.get(tuple) {
-            Some(&Entry::Connection(index)) => {
-                self.last = Some((*tuple, index));
-                Some(index)
-            }
-            _ => None,
-        }
+        let index = *self.connections.get(tuple)?;
+        self.last = Some((*tuple, index));
+        Some(index)
     }
 
     /// Whether the tuple is in use, by a connection or by TIMEWAIT.
     pub(super) fn is_taken(&self, tuple: &FourTuple) -> bool {
-        self.entries.contains_key(tuple)
+        self.connections.contains_key(tuple) || self.timewaits.contains(tuple)
     }
 
     /// Enters a connection.
     pub(super) fn insert(&mut self, tuple: FourTuple, index: u32) {
-        self.entries.insert(tuple, Entry::Connection(index));
+        self.connections.insert(tuple, index);
     }
 
     /// Removes a connection; whether it was there.
     pub(super) fn remove(&mut self, tuple: &FourTuple, index: u32) -> bool {
         self.last = None;
-        let is_there = self.entries.get(tuple) == Some(&Entry::Connection(index));
+        let is_there = self.connections.get(tuple) == Some(&index);
         if is_there {
-            self.entries.remove(tuple);
+            self.connections.remove(tuple);
         }
         is_there
     }
 
-    /// Keeps a connection's tuple out of use until `until`.
+    /// Keeps the tuple of a connection that was removed out of use until `until`.
     pub(super) fn retire(&mut self, tuple: &FourTuple, until: Instant) {
-        self.entries.insert(*tuple, Entry::TimeWait(until));
-        self.timewaits.insert((until, self.timewaits_ever), *tuple);
-        self.timewaits_ever += 1;
-        self.last = None;
+        self.timewaits.insert(tuple, until);
     }
 
-    /// Tuples in TIMEWAIT without a connection.
-    pub(super) fn timewaits(&self) -> usize {
-        self.timewaits.len()
+    /// Tuples in TIMEWAIT.
+    pub(super) fn timewaits(&self) -> &Timewaits {
+        &self.timewaits
     }
 
     /// Connections.
     pub(super) fn connections(&self) -> usize {
-        self.entries.len() - self.timewaits.len()
+        self.connections.len()
     }
 
     /// When the next TIMEWAIT ends.
     pub(super) fn next_end(&self) -> Option<Instant> {
-        self.timewaits.first_key_value().map(|((until, _), _)| *until)
+        self.timewaits.next_end()
     }
 
     /// Frees the tuples whose TIMEWAIT is over.
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some(first) = self.timewaits.first_entry().filter(|f| f.key().0 <= now) {
-            let tuple = first.remove();
-            self.entries.remove(&tuple);
-        }
+        self.timewaits.expire(now);
     }
 }

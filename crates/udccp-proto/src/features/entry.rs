@@ -97,6 +97,8 @@ pub(super) struct Entry {
     offered_before: Vec<u8>,
     /// The peer has sent a Change of this feature.
     negotiated: bool,
+    /// The value stays, once it is one of those that we accept.
+    is_fixed: bool,
     /// The value was (re)established and nobody has been told.
     pub(super) news: bool,
 }
@@ -125,6 +127,7 @@ impl Entry {
             offered: Vec::new(),
             offered_before: Vec::new(),
             negotiated: false,
+            is_fixed: false,
             news: false,
         };
         let queued = entry.preference.announced || !entry.is_first_choice();
@@ -201,7 +204,10 @@ impl Entry {
         let old = core::mem::replace(&mut self.preference, new);
         match self.answer {
             // A repeated Confirm would now show a list that is no longer ours.
-            Some(answer) if answer.sent => self.answer = None,
+            Some(answer) if answer.sent => {
+                self.answer = None;
+                self.answer_list = None;
+            }
             Some(_) if !same && self.answer_list.is_none() => {
                 self.answer_list = Some(old.change);
             }
@@ -219,12 +225,19 @@ impl Entry {
         value: &[u8],
         mandatory: bool,
     ) -> Result<(), Fault> {
+        let mut holds_on = false;
         let result = if self.is_server_priority() {
             // Only once: what the two lists lead to must not depend on which Change came last.
             if role == Role::Server && !self.negotiated {
                 self.preference.adapt_to(value);
             }
-            self.reconciled(role, value)
+            let reconciled = self.reconciled(role, value);
+            holds_on = reconciled.is_some_and(|(other, _)| self.holds_on_against(other));
+            let kept = self.upcoming();
+            reconciled.map(|other| match holds_on {
+                true => (kept, value.iter().any(|&v| u64::from(v) == kept)),
+                false => other,
+            })
         } else {
             self.accepted(value)
         };
@@ -245,6 +258,9 @@ impl Entry {
         //= 4340-6.6.6-1
         let before = self.negotiated;
         self.set_answer(Some(confirmed));
+        if holds_on {
+            self.answer_list = Some(vec![confirmed as u8]);
+        }
         // The peer's Change may be an old one, sent again although its negotiation is long over;
         // then the peer ignores our Confirm, and nobody would see that values differ. So it is
         // answered, but a negotiation of ours goes on until its own Confirm is there, unless this
@@ -258,6 +274,19 @@ impl Entry {
             self.state = State::Stable { queued: !agreed && self.preference.mandatory };
         }
         Ok(())
+    }
+
+    /// The value in force is to stay from now on. A negotiation of ours that is under way ends as
+    /// it would have; after it, or if none is, our list is the value in force alone.
+    pub(super) fn fix(&mut self) {
+        self.is_fixed = true;
+    }
+
+    /// Whether the value in force stays although the lists lead to `other`.
+    fn holds_on_against(&self, other: u64) -> bool {
+        let current = self.upcoming();
+        let is_ours = self.preference.change.iter().any(|&v| u64::from(v) == current);
+        self.is_fixed && other != current && is_ours
     }
 
     /// Whether the list that the peer last offered could now lead to another value than before.
@@ -389,9 +418,9 @@ impl Entry {
             }
             answer.sent = true;
         }
-        self.answer_list = None;
         if !keep {
             self.answer = None;
+            self.answer_list = None;
         }
     }
 }

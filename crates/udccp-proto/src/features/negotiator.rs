@@ -127,6 +127,14 @@ impl Negotiator {
         Ok(())
     }
 
+    /// From now on a server-priority feature keeps its value, whatever the peer asks for, unless
+    /// that is none that we accept. Our own Change of it, if one is under way, is still answered.
+    pub fn fix(&mut self, location: Location, feature: FeatureNumber) {
+        if let Some(entry) = self.entry_mut(location, feature) {
+            entry.fix();
+        }
+    }
+
     /// A valid packet arrived; its options follow. Cheap: may be called for every packet.
     pub fn begin_packet(&mut self, packet: PacketContext) {
         let gsr = self.gsr.map_or(packet.seq, |g| g.max(packet.seq));

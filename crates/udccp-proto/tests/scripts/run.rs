@@ -266,6 +266,7 @@ impl World {
                 "service" => self.service = ServiceCode(v.number()?),
                 "resets" => self.endpoint.stray_resets_per_sec = v.number()?,
                 "connections" => self.endpoint.max_connections = v.number()?,
+                "timewaits" => self.endpoint.max_timewaits = v.number()?,
                 other => return Err(settings::unknown(line, other)),
             }
         }

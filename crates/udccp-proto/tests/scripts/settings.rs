@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::script::Setting;
 use crate::tokens::{span, whole};
 
-const NAMES: [&str; 39] = [
+const NAMES: [&str; 42] = [
     "ccids",
     "init_cookies",
     "cookie_lifetime",
@@ -32,6 +32,8 @@ const NAMES: [&str; 39] = [
     "path_mtu",
     "keep_alive",
     "keep_alive_probes",
+    "idle_limit",
+    "pmtu_floor",
     "silence_timeout",
     "close_linger",
     "initial_rto",
@@ -47,6 +49,7 @@ const NAMES: [&str; 39] = [
     "backlog",
     "resets",
     "connections",
+    "timewaits",
 ];
 
 /// Sets what is a connection's; true where the name is not of a connection.
@@ -91,6 +94,8 @@ pub(crate) fn apply(
         "path_mtu" => config.path_mtu = v.number()?,
         "keep_alive" => config.keep_alive = Some(v.time()?),
         "keep_alive_probes" => config.keep_alive_probes = v.number()?,
+        "idle_limit" => config.idle_limit = Some(v.time()?),
+        "pmtu_floor" => config.pmtu_floor = Some(v.number()?),
         "silence_timeout" => config.silence_timeout = v.time()?,
         "close_linger" => config.close_linger = v.time()?,
         "initial_rto" => config.initial_rto = v.time()?,

@@ -95,6 +95,7 @@ impl Shared {
         let mut config = EndpointConfig::new(secret);
         config.ephemeral_ports = options.ephemeral_ports;
         config.max_connections = options.max_connections;
+        config.max_timewaits = options.max_timewaits;
         config.ccids = options.ccids.clone();
         config.stray_resets_per_sec = options.stray_resets_per_sec;
         let quiet_ends = udccp_base::Instant::ZERO + options.quiet_time.into();

@@ -35,6 +35,7 @@ impl Connection {
     /// Takes a packet that passed steps 1 to 3. True where it is to be answered as one that belongs
     /// to no connection, with Reset, Packet Error.
     pub(crate) fn handle_packet(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> bool {
+        self.credit.on_received(packet.datagram.transport_len());
         let _ = self.run_steps(ctx, packet);
         core::mem::take(&mut self.refuses_packet)
     }

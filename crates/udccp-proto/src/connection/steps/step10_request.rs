@@ -21,6 +21,7 @@ impl Connection {
         if self.install_ccids(ctx).is_err() {
             return DROP;
         }
+        self.fix_ccids();
         self.begin_quick_start(ctx.now);
         self.start_keep_alive(ctx.now);
         self.emit(ctx, EventKind::Connected);

@@ -3,7 +3,7 @@
 use udccp_wire::PacketType;
 
 use super::super::timers::Timer;
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Credit, Ctx, Received, State};
 use crate::event::EventKind;
 use crate::features::Phase;
 
@@ -21,9 +21,12 @@ impl Connection {
             self.outbox.handshake = is_ready;
             return;
         }
+        // Its acknowledgement number shows that the client has our Response.
+        self.credit = Credit::UNLIMITED;
         self.seq.osr = packet.seq;
         self.become_state(State::Open);
         self.features.set_phase(Phase::Open);
+        self.fix_ccids();
         self.timers.stop(Timer::Handshake);
         self.start_keep_alive(ctx.now);
         self.start_probing(ctx);

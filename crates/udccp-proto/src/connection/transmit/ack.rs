@@ -27,7 +27,7 @@ impl Connection {
         self.counters.acks_sent += 1;
         self.write_packet(ctx, HeaderKind::Ack { ack }, Payload::EMPTY);
         let is_told = self.agreed.send_ack_vector;
-        if is_told && self.ackvec.is_nearly_full() && self.sync_limit.take(ctx.now) {
+        if is_told && self.ackvec.is_nearly_full() && self.limits.vector_syncs.take(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);

@@ -4,10 +4,19 @@ use bytes::Bytes;
 use udccp_base::Payload;
 use udccp_wire::HeaderKind;
 
+use super::super::outbox::ResetOut;
 use super::super::{Connection, Ctx, State};
+
+/// Headers without options.
+const RESET_HEADER: usize = 28;
+const RESPONSE_HEADER: usize = 28;
+const SYNC_HEADER: usize = 24;
 
 impl Connection {
     pub(super) fn transmit_control(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        if self.credit.is_limited() {
+            self.drop_what_is_too_much();
+        }
         if let Some(reset) = self.outbox.reset.take() {
             let (ack, code, data) = (reset.ackno, reset.code, reset.data);
             self.counters.resets_sent += 1;
@@ -32,6 +41,20 @@ impl Connection {
             return true;
         }
         core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx)
+    }
+
+    /// Before the peer's address is proven, only so much may leave. What does not may be asked for
+    /// again.
+    fn drop_what_is_too_much(&mut self) {
+        let (credit, outbox) = (self.credit, &mut self.outbox);
+        let too_long = |reset: &&mut ResetOut| !credit.allows(RESET_HEADER + reset.text.len());
+        if let Some(reset) = outbox.reset.as_mut().filter(too_long) {
+            reset.text = "";
+        }
+        outbox.reset = outbox.reset.filter(|_| credit.allows(RESET_HEADER));
+        outbox.handshake &= credit.allows(RESPONSE_HEADER);
+        outbox.sync = outbox.sync.filter(|_| credit.allows(SYNC_HEADER));
+        outbox.sync_ack = outbox.sync_ack.filter(|_| credit.allows(SYNC_HEADER));
     }
 
     fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>) -> bool {

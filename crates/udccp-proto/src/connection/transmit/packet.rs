@@ -27,11 +27,15 @@ struct Told {
 struct Bounded<'e, 'b> {
     emitter: &'e mut Emitter<'b>,
     room: usize,
+    /// Bytes of it that are kept for Init Cookies.
+    kept: usize,
 }
 
 impl Bounded<'_, '_> {
     fn left(&self) -> usize {
-        self.room.saturating_sub(self.emitter.options_len()).min(self.emitter.remaining())
+        self.room
+            .saturating_sub(self.emitter.options_len() + self.kept)
+            .min(self.emitter.remaining())
     }
 }
 
@@ -80,9 +84,12 @@ impl Connection {
             );
             return self.put_out(ctx, ecn, bytes, payload);
         }
-        let room = self.path.max_transport_len().saturating_sub(header.fixed_len() + payload.len());
+        let len = header.fixed_len() + payload.len();
+        // Options are padded to whole words.
+        let room = self.path.max_transport_len().saturating_sub(len) & !3;
+        let room = self.credit.room(len, room);
         let mut emitter = Emitter::new(ctx.arena, &header);
-        let mut sink = Bounded { emitter: &mut emitter, room };
+        let mut sink = Bounded { emitter: &mut emitter, room, kept: 0 };
         let told = self.write_options(ctx.now, &header, &payload, &mut sink);
         if self.path.encapsulated {
             emitter.finish_encapsulated(payload.len());
@@ -94,6 +101,7 @@ impl Connection {
             emitter.finish(&self.pseudo, bytes, zeros);
         }
         let bytes = HeaderBytes::take_from(ctx.arena);
+        self.credit.on_sent(bytes.len() + payload.len());
         if told.features {
             // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
             let _ = self.take_activated(ctx);
@@ -151,6 +159,10 @@ impl Connection {
     ) -> Told {
         let ty = header.packet_type();
         let mut told = Told::default();
+        if ty == PacketType::Response {
+            // Without, the handshake could not go on.
+            sink.kept = self.cookies.iter().map(|cookie| cookie.len() + 2).sum();
+        }
         if ty == PacketType::Data {
             self.write_common(now, payload, ty, sink);
             return told;
@@ -201,6 +213,7 @@ impl Connection {
         if is_data && self.config.data_checksum && self.agreed.peer_checks_data {
             sink.option(&OptionRef::DataChecksum(data_checksum(payload)));
         }
+        sink.kept = 0;
         //= 4340-8.1.4-1
         //= 4340-8.1.4-4
         //= 4340-8.1.5-2
@@ -288,6 +301,9 @@ impl Connection {
             c.data_packets_sent += 1;
             c.data_bytes_sent += size as u64;
             self.timing.unanswered_since.get_or_insert(now);
+            if let Some(odd) = &mut self.odd_reports {
+                odd.on_sent(seq, self.path.ip_len_of(size));
+            }
         }
         if let Some(quick_start) = &mut self.quick_start {
             quick_start.on_sent(seq, is_data);

@@ -1,0 +1,303 @@
+//! What an address that nobody has proven to be there is sent, beside what came in its name, by UDP
+//! payload as RFC 9000 section 8.1 counts.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Payload, Seed};
+use udccp_proto::{
+    ConnectionConfig, Endpoint, EndpointConfig, InitCookies, ListenConfig, PmtuProbing,
+};
+use udccp_wire::PacketType::{
+    self, Ack, Close, CloseReq, Data, DataAck, Request, Reset, Response, Sync, SyncAck,
+};
+use udccp_wire::{
+    FeatureNumber, Header, HeaderKind, OptionRef, OptionValue, Packet, ResetCode, Seqno,
+    option_kind as kind,
+};
+
+use crate::common::packet::{finished, in_one_piece};
+use crate::common::pair::PORT;
+use crate::common::{capture, listen_config, service};
+use crate::spec_support::{Hand, parse, plain};
+
+/// The most that may leave for each byte that came.
+const LIMIT: usize = 3;
+
+/// A server, and the bytes of one stranger.
+struct Server {
+    end: Endpoint,
+    now: Instant,
+    came: usize,
+    left: usize,
+    said: Vec<Datagram>,
+}
+
+impl Server {
+    fn new(config: &ConnectionConfig, init_cookies: InitCookies) -> Self {
+        let mut end = Endpoint::new(EndpointConfig::new([9; 32]));
+        let listen = ListenConfig { init_cookies, ..listen_config(config.clone()) };
+        end.listen(None, PORT, listen).unwrap();
+        let now = Instant::from_nanos(1_000_000_000);
+        Self { end, now, came: 0, left: 0, said: Vec::new() }
+    }
+
+    fn give(&mut self, d: &Datagram) {
+        self.came += d.transport_len();
+        self.end.handle_datagram(self.now, in_one_piece(d));
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(d) = self.end.poll_transmit(self.now) {
+            self.left += d.transport_len();
+            self.said.push(d);
+            assert!(self.left <= LIMIT * self.came, "{} of {}: {:?}", self.left, self.came, {
+                self.said.iter().map(crate::common::packet::describe).collect::<Vec<_>>()
+            });
+        }
+    }
+
+    /// All timers fire that fire within so long.
+    fn wait(&mut self, span: Duration) {
+        let until = self.now + span;
+        while let Some(at) = self.end.poll_timeout().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.end.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = until;
+    }
+}
+
+fn settings() -> Vec<ConnectionConfig> {
+    let all = ConnectionConfig {
+        tx_ccids: vec![2, 3, 4],
+        rx_ccids: vec![2, 3, 4],
+        pmtu_probing: Some(PmtuProbing::default()),
+        keep_alive: Some(Duration::from_secs(5)),
+        ..ConnectionConfig::default()
+    };
+    let most = ConnectionConfig {
+        tx_ccids: vec![3],
+        rx_ccids: vec![4, 3],
+        short_seqnos: true,
+        data_checksum: true,
+        ndp_count: true,
+        ecn: false,
+        send_cscov: 9,
+        min_cscov: 2,
+        sequence_window: 5000,
+        ..all.clone()
+    };
+    vec![ConnectionConfig::default(), plain(), all, most]
+}
+
+fn stranger() -> Datagram {
+    let header = Header {
+        src_port: 50_000,
+        dst_port: PORT,
+        ccval: 0,
+        cscov: 0,
+        x: true,
+        seq: Seqno::new(77),
+        kind: HeaderKind::Request { service: service() },
+    };
+    let like = Datagram {
+        src: "10.0.0.1:6000".parse().unwrap(),
+        dst: "10.0.0.2:6511".parse().unwrap(),
+        protocol: Datagram::DCCP,
+        ecn: Ecn::NotEct,
+        header: HeaderBytes::default(),
+        payload: Payload::EMPTY,
+    };
+    finished(&like, &header, &[], Payload::EMPTY)
+}
+
+fn packet(ty: PacketType, seq: u64, x: bool, options: &[OptionRef<'_>], data: &[u8]) -> Datagram {
+    let like = stranger();
+    let kind = HeaderKind::of(ty, Seqno::new(seq ^ 0x5555), service());
+    let kind = kind.with_reset(ResetCode::Aborted, [0; 3]);
+    let header = Header { x, seq: Seqno::new(seq), kind, ..parse(&like).header };
+    finished(&like, &header, options, Payload::Bytes(Bytes::copy_from_slice(data)))
+}
+
+fn requests() -> Vec<Datagram> {
+    use OptionRef::{ChangeL, ChangeR, Mandatory, SlowReceiver, Timestamp};
+    let (ccid, unknown) = (FeatureNumber::CCID, FeatureNumber(77));
+    let change = |value| ChangeR { feature: ccid, value };
+    let all: [&[OptionRef<'_>]; 9] = [
+        &[],
+        &[Timestamp(1)],
+        &[Mandatory, SlowReceiver, Mandatory],
+        &[Mandatory, ChangeL { feature: unknown, value: &[] }],
+        &[ChangeL { feature: unknown, value: &[] }, ChangeR { feature: unknown, value: &[] }],
+        &[change(&[3, 2])],
+        &[Mandatory, change(&[200])],
+        &[ChangeL { feature: ccid, value: &[4, 3, 2] }, change(&[4, 3, 2]), Timestamp(9)],
+        &[ChangeR { feature: FeatureNumber::SEND_ACK_VECTOR, value: &[1] }],
+    ];
+    let mut made: Vec<_> = all.iter().map(|o| packet(Request, 77, true, o, &[])).collect();
+    made.push(packet(Request, 77, true, &[], b"x"));
+    made.push(packet(Request, 77, true, &[Timestamp(1)], &[7; 300]));
+    made
+}
+
+//= 4340-8.1.3-2 test
+#[test]
+fn an_unproven_address_gets_at_most_three_times_what_came_in_its_name() {
+    for config in settings() {
+        for cookies in [InitCookies::Never, InitCookies::Always, InitCookies::UnderLoad] {
+            for request in requests() {
+                let mut server = Server::new(&config, cookies);
+                // Once, and again as often as one likes; then the server gives up by itself.
+                for _ in 0..5 {
+                    server.give(&request);
+                    server.wait(Duration::from_millis(300));
+                }
+                assert!(!server.said.is_empty(), "{}", parse(&request).header.packet_type());
+                server.wait(Duration::from_secs(1200));
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_that_belong_to_nobody_are_answered_with_less_than_three_times_their_bytes() {
+    let types = [Request, Response, Data, Ack, DataAck, CloseReq, Close, Reset, Sync, SyncAck];
+    for ty in types {
+        for x in [true, false] {
+            if !x && !matches!(ty, Data | Ack | DataAck) {
+                continue;
+            }
+            let mut server = Server::new(&ConnectionConfig::default(), InitCookies::Never);
+            let mut stray = packet(ty, 3000, x, &[], &[]);
+            if ty == Request {
+                // Another port.
+                let mut bytes = stray.header.to_vec();
+                bytes[3] ^= 1;
+                stray.header = bytes.into();
+            }
+            server.give(&stray);
+            server.wait(Duration::from_secs(60));
+            assert_eq!(server.said.len(), usize::from(ty != Reset), "{ty:?}");
+        }
+        // With a cookie that is none of ours.
+        let mut server = Server::new(&ConnectionConfig::default(), InitCookies::Always);
+        server.give(&packet(ty, 3000, true, &[OptionRef::InitCookie(&[1])], &[]));
+    }
+}
+
+#[test]
+fn no_mixture_of_packets_from_an_unproven_address_draws_more_than_three_times_their_bytes() {
+    let types = [Request, Request, Data, Ack, DataAck, Close, Sync, SyncAck, Response];
+    for (number, config) in settings().iter().enumerate() {
+        for seed in 0..20 {
+            let mut rng = Seed(seed).stream("mixture");
+            let cookies = if rng.chance(0.5) { InitCookies::Always } else { InitCookies::Never };
+            let mut server = Server::new(config, cookies);
+            let known = requests();
+            for n in 0..30 {
+                let ty = types[rng.below(types.len() as u64) as usize];
+                let d = match rng.chance(0.4) {
+                    true => known[rng.below(known.len() as u64) as usize].clone(),
+                    false => packet(
+                        ty,
+                        70 + rng.below(20) + n,
+                        rng.chance(0.9) || !matches!(ty, Data | Ack | DataAck),
+                        &[],
+                        &[],
+                    ),
+                };
+                server.give(&d);
+                if rng.chance(0.3) {
+                    server.wait(Duration::from_millis(rng.below(3000)));
+                }
+            }
+            server.wait(Duration::from_secs(1200));
+            assert!(!server.said.is_empty(), "settings {number}, seed {seed}");
+        }
+    }
+}
+
+/// A bare Request leaves little room.
+#[test]
+fn what_did_not_fit_in_the_response_is_negotiated_when_the_address_is_proven() {
+    let config = settings().pop().unwrap();
+    let config = ConnectionConfig { tx_ccids: vec![2], rx_ccids: vec![2], ..config };
+    let mut hand = Hand::listening(config);
+    let response = hand.give(Request, &[], &[]);
+    let mut said = hand.give(Ack, &[], &[]);
+    said.extend(hand.wait(Duration::from_secs(2)));
+    let about = |said: &[Packet]| -> BTreeSet<u8> {
+        let changes = |o: &&OptionValue| matches!(o.kind, kind::CHANGE_L | kind::CHANGE_R);
+        said.iter().flat_map(|p| &p.options).filter(changes).map(|o| o.data[0]).collect()
+    };
+    let all = [2, 3, 4, 6, 7, 8, 9].into();
+    assert!(about(&response).len() < 4, "{:?}", about(&response));
+    assert!(about(&said).is_superset(&all), "{:?}", about(&said));
+}
+
+/// The type of the answer to this Request, which has so many bytes of data too, and its options.
+fn answer(
+    config: &ConnectionConfig,
+    cookies: InitCookies,
+    d: &Datagram,
+    rest: usize,
+) -> (PacketType, Vec<OptionValue>) {
+    let mut server = Server::new(config, cookies);
+    let mut bytes = d.header.to_vec();
+    bytes.extend(std::iter::repeat_n(7, rest));
+    server.give(&Datagram { header: bytes.into(), ..d.clone() });
+    let first = parse(&server.said[0]);
+    let is_news = |o: &OptionValue| !matches!(o.kind, kind::DATA_DROPPED | kind::INIT_COOKIE);
+    let ty = first.header.packet_type();
+    (ty, first.options.into_iter().filter(is_news).collect())
+}
+
+/// The Requests that real programs send leave room for all that the answer has to say.
+#[test]
+fn the_requests_of_linux_and_our_own_are_answered_in_full() {
+    let like = stranger();
+    let mut all = Vec::new();
+    for name in ["ccid2-basic.pcap", "ccid3-basic.pcap"] {
+        let captured = capture::read(name);
+        let mut first = captured[0].packet.clone();
+        assert_eq!(first.header.packet_type(), Request);
+        first.header.dst_port = PORT;
+        first.header.kind = HeaderKind::Request { service: service() };
+        all.push(Datagram {
+            header: first.emit(&captured[0].pseudo).unwrap().into(),
+            ..like.clone()
+        });
+    }
+    for config in settings() {
+        let mut client = Endpoint::new(EndpointConfig::new([1; 32]));
+        let options = udccp_proto::ConnectOptions {
+            local: like.src,
+            remote: like.dst,
+            ..crate::common::connect_options(config)
+        };
+        let now = Instant::from_nanos(1_000_000_000);
+        client.connect(now, options).unwrap();
+        let request = client.poll_transmit(now).unwrap();
+        // With a Timestamp, as ever unless it is switched off.
+        all.extend((request.transport_len() > 28).then_some(request));
+    }
+    let mut responses = 0;
+    for (number, config) in settings().into_iter().enumerate() {
+        // Lists of coverages are long, and may follow the handshake.
+        let config = ConnectionConfig { send_cscov: 0, min_cscov: 0, ..config };
+        for request in &all {
+            let full = answer(&config, InitCookies::Never, request, 500);
+            responses += u32::from(full.0 == Response);
+            // With a cookie, that is so for all but a server that asks for each feature there is.
+            let all = [InitCookies::Never, InitCookies::Always];
+            for cookies in all.into_iter().take(if number < 3 { 2 } else { 1 }) {
+                let said = answer(&config, cookies, request, 0);
+                assert_eq!(said, full, "{} bytes, {cookies:?}", request.transport_len());
+            }
+        }
+    }
+    assert!(responses > 12, "only {responses} Requests were taken");
+}
