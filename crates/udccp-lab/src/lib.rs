@@ -23,6 +23,7 @@ mod simulated;
 mod store;
 mod task;
 mod template;
+pub mod verify;
 mod version;
 
 use simulated::{protocol, record, run};

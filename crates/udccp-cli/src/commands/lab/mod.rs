@@ -13,6 +13,7 @@ mod prune;
 mod report;
 mod run;
 mod task;
+mod verify;
 
 use crate::exit::{Exit, Outcome};
 
@@ -44,6 +45,8 @@ enum Command {
     Task(task::Args),
     /// Put results of tasks into the store
     Import(import::Args),
+    /// Run a part of each study and compare every run with the committed results
+    Verify(verify::Args),
     /// Delete the results of other versions of this program
     Prune(prune::Args),
 }
@@ -69,6 +72,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         Command::Plan(args) => plan::run(&args),
         Command::Task(args) => task::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Prune(args) => prune::run(&args),
     }
 }

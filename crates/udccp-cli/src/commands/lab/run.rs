@@ -111,7 +111,7 @@ fn tables(
     output::line(report::text(&Analysis::of(experiment, results)).trim_end())
 }
 
-fn failure(error: CampaignError) -> Failure {
+pub(super) fn failure(error: CampaignError) -> Failure {
     match error {
         CampaignError::Store(error) => store_failure(error),
         CampaignError::Runs(runs) => {

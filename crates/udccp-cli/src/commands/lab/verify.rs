@@ -1,0 +1,139 @@
+//! `udccp lab verify`: whether this machine gives the committed results, event by event.
+
+use std::path::{Path, PathBuf};
+
+use udccp_lab::schema::Experiment;
+use udccp_lab::verify::{Comparison, ExpectedRun, from_csv, to_csv};
+use udccp_lab::{PlanOptions, SIM, Task, campaign, library, plan};
+
+use super::backend;
+use super::place::{Place, store_failure};
+use super::progress::{Bars, cores};
+use super::run::failure;
+use crate::commands::scenario::bad_input;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{interrupt, output};
+
+/// Differences that are printed for an experiment.
+const SHOWN: usize = 5;
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = HELP)]
+pub(super) struct Args {
+    /// Experiments: names, or paths of files; all that have expected results where absent
+    #[arg(value_name = "EXPERIMENT")]
+    names: Vec<String>,
+    /// Write the expected results instead of comparing with them
+    #[arg(long)]
+    write: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+const HELP: &str = "\
+The runs are those of `udccp lab run EXPERIMENT --quick`. What they are expected to give is in
+expected/EXPERIMENT.csv beside the experiment's file: the same seed gives the same events on every
+machine, so each run has to be equal event by event. Runs that the store has are not done again.
+
+Exit code 0: all are equal. Exit code 1: at least one is not.";
+
+/// Runs what is missing and compares.
+pub(super) fn run(args: &Args) -> Outcome<Exit> {
+    let mut experiments = args.place.experiments(&args.names)?;
+    if args.names.is_empty() && !args.write {
+        experiments.retain(|e| library::read(&expected_path(e)).is_ok());
+    }
+    if experiments.is_empty() {
+        return Err(Failure::new(Exit::BadInput, "there are no expected results".to_owned())
+            .hint("name an experiment and add --write to make them"));
+    }
+    let options = PlanOptions { quick: true, runs: None };
+    let mut plans: Vec<(&Experiment, Vec<Task>)> = Vec::new();
+    for experiment in &experiments {
+        plans.push((experiment, plan(experiment, options).map_err(bad_input)?));
+    }
+    run_all(args, &experiments, options, &plans)?;
+    let store = args.place.open()?;
+    let mut all_equal = true;
+    for (experiment, tasks) in &plans {
+        let mut found = Vec::new();
+        for task in tasks {
+            let record = store.get(&task.key).map_err(store_failure)?;
+            found.extend(record.map(|record| ExpectedRun::of(task, &record)));
+        }
+        if args.write {
+            write(experiment, &found)?;
+        } else {
+            all_equal &= compare(experiment, found)?;
+        }
+    }
+    Ok(if all_equal { Exit::Success } else { Exit::Failure })
+}
+
+fn run_all(
+    args: &Args,
+    experiments: &[Experiment],
+    options: PlanOptions,
+    plans: &[(&Experiment, Vec<Task>)],
+) -> Outcome<()> {
+    let backend = backend::ready(SIM)?;
+    let bars = Bars::new(experiments, &args.place, options, cores());
+    let leave = bars.leave();
+    interrupt::on_interrupt(leave)?;
+    let tasks: Vec<Task> = plans.iter().flat_map(|(_, tasks)| tasks.clone()).collect();
+    let outcome = campaign(&tasks, args.place.open()?, backend.as_ref(), cores(), &bars);
+    bars.end();
+    outcome.map(|_| ()).map_err(failure)
+}
+
+/// Where the expected results of an experiment are.
+fn expected_path(experiment: &Experiment) -> PathBuf {
+    let folder = experiment.path.parent().unwrap_or(Path::new(""));
+    folder.join("expected").join(format!("{}.csv", experiment.id))
+}
+
+fn write(experiment: &Experiment, found: &[ExpectedRun]) -> Outcome<()> {
+    let path = expected_path(experiment);
+    let cannot = |error: String| {
+        Failure::new(Exit::BadInput, format!("cannot write {}: {error}", path.display()))
+    };
+    let text = to_csv(found).map_err(|e| cannot(e.to_string()))?;
+    path.parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(&path, text))
+        .map_err(|e| cannot(e.to_string()))?;
+    output::note(&format!("{}: {} runs written", path.display(), found.len()));
+    Ok(())
+}
+
+fn compare(experiment: &Experiment, found: Vec<ExpectedRun>) -> Outcome<bool> {
+    let path = expected_path(experiment);
+    let text = library::read(&path).map_err(|e| {
+        let message = format!("cannot read the expected results {}: {e}", path.display());
+        Failure::new(Exit::BadInput, message)
+            .hint("`udccp lab verify EXPERIMENT --write` makes them")
+    })?;
+    let expected = from_csv(&text)
+        .map_err(|e| Failure::new(Exit::BadInput, format!("{}: {e}", path.display())))?;
+    let all = expected.len();
+    let comparison = Comparison::of(expected, found);
+    let verdict = if comparison.is_equal() { "ok" } else { "DIFFERENT" };
+    let id = &experiment.id;
+    output::line(&format!("{verdict:<9} {id}: {} of {all} runs equal", comparison.equal))?;
+    for (wanted, got) in comparison.different.iter().take(SHOWN) {
+        let (was, is) = (&wanted.goodput_mbps, &got.goodput_mbps);
+        output::line(&format!("  {}: expected {was} Mbit/s, found {is}", wanted.run))?;
+    }
+    let more = comparison.different.len().saturating_sub(SHOWN);
+    if more > 0 {
+        output::line(&format!("  and {more} more"))?;
+    }
+    for (what, runs) in
+        [("not in the plan", &comparison.missing), ("not expected", &comparison.unexpected)]
+    {
+        if let Some(first) = runs.first() {
+            output::line(&format!("  {} {what}, such as {}", runs.len(), first.run))?;
+        }
+    }
+    Ok(comparison.is_equal())
+}
