@@ -167,7 +167,7 @@ fn duplicates_reordering_and_corruption_do_no_harm() {
     for seed in 0..6 {
         let mut pair = connect(100 + seed, both(&[3]), both(&[3]));
         let (loss, duplicate, reorder, corrupt) = (0.03, 0.05, 0.2, 0.02);
-        pair.net.faults = Faults { loss, duplicate, reorder, corrupt };
+        pair.net.faults = Faults { loss, duplicate, reorder, corrupt, ..Faults::default() };
         let got = stream(&mut pair, ms(10_000));
         assert!(got > 200, "{got}");
         for end in [CLIENT, SERVER] {

@@ -113,7 +113,7 @@ fn duplicates_reordering_and_corruption_do_no_harm() {
     for seed in 0..4 {
         let mut pair = connect(100 + seed, &[4], &[4]);
         let (loss, duplicate, reorder, corrupt) = (0.03, 0.05, 0.2, 0.02);
-        pair.net.faults = Faults { loss, duplicate, reorder, corrupt };
+        pair.net.faults = Faults { loss, duplicate, reorder, corrupt, ..Faults::default() };
         assert!(call(&mut pair, 160, ms(10_000)) > 200);
         for end in [CLIENT, SERVER] {
             assert_eq!(pair.state(end), Some(State::Open));

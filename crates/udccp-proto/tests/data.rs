@@ -309,7 +309,7 @@ fn bad_networks_lose_but_never_repeat_or_spoil_a_message() {
         Faults { duplicate: 0.2, ..Faults::default() },
         Faults { reorder: 0.1, ..Faults::default() },
         Faults { corrupt: 0.05, ..Faults::default() },
-        Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03 },
+        Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03, ..Faults::default() },
     ];
     for (n, faults) in kinds.into_iter().enumerate() {
         for seed in 0..3 {
@@ -327,7 +327,8 @@ fn bad_networks_lose_but_never_repeat_or_spoil_a_message() {
 
 #[test]
 fn the_same_seed_gives_the_same_packets() {
-    let faults = Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03 };
+    let faults =
+        Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03, ..Faults::default() };
     let run = |seed| {
         let mut pair = Pair::connected(seed);
         pair.faults = faults;

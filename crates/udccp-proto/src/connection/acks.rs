@@ -31,7 +31,11 @@ impl Connection {
         packet: &Received<'_>,
         said: &Said<'_>,
     ) {
-        if let Some(rtt) = said.echo_rtt.filter(|_| self.timing.handshake_rtt.is_none()) {
+        // The acknowledgement number of a Sync or SyncAck may be that of any packet.
+        let is_sync = matches!(packet.ty, PacketType::Sync | PacketType::SyncAck);
+        let acknowledges = packet.ackno.is_some() && !is_sync;
+        let rtt = self.timing.take_handshake_rtt(ctx.now, acknowledges, said.echo_rtt);
+        if let Some(rtt) = rtt {
             self.on_handshake_rtt(ctx, rtt);
         }
         let Some(ackno) = packet.ackno else { return };

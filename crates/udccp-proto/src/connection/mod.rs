@@ -29,6 +29,7 @@ mod report;
 mod request_data;
 mod send_queue;
 mod seq;
+mod stall;
 mod state;
 mod steps;
 mod timeouts;

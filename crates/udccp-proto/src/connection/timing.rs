@@ -16,6 +16,8 @@ pub(crate) struct Timing {
     pub(crate) last_valid: Instant,
     /// A Timestamp to be echoed, and when it came.
     owed_echo: Option<(u32, Instant)>,
+    /// When the last Request or Response left, until the peer acknowledges one.
+    greeting: Option<Instant>,
     /// Round-trip time of the handshake.
     pub(crate) handshake_rtt: Option<Duration>,
     /// Keep-alive probes sent since the last valid packet.
@@ -31,10 +33,33 @@ impl Timing {
             epoch: now,
             last_valid: now,
             owed_echo: None,
+            greeting: None,
             handshake_rtt: None,
             keep_alive_probes: 0,
             unanswered_since: None,
         }
+    }
+
+    /// A Request or Response left.
+    pub(crate) fn on_greeting(&mut self, now: Instant) {
+        self.greeting = Some(now);
+    }
+
+    /// The round-trip time that the first acknowledgement of a Request or Response gives, where its
+    /// Timestamp Echo says one: no less than our clock measured since the last of them left. The
+    /// peer knows what our Timestamps will be and can say anything; it cannot acknowledge a number
+    /// that it has not seen.
+    pub(crate) fn take_handshake_rtt(
+        &mut self,
+        now: Instant,
+        acknowledges: bool,
+        echo: Option<Duration>,
+    ) -> Option<Duration> {
+        let left = self.greeting.filter(|_| acknowledges)?;
+        self.greeting = None;
+        let measured = now - left;
+        let unit = Duration::from_nanos(UNIT_NANOS);
+        echo.map(|echo| if echo + unit >= measured { echo } else { measured })
     }
 
     /// Value of a Timestamp option.
@@ -101,6 +126,16 @@ mod tests {
         assert_eq!(rtt, Some(Duration::from_millis(50)));
         assert_eq!(t.rtt_of_echo(start, sent, 0), None);
         assert_eq!(t.rtt_of_echo(start + Duration::from_millis(41), sent, 200), None);
+        // The handshake took 60 ms, of which the peer says that it waited for all but one.
+        let ms = |n| start + Duration::from_millis(n);
+        for (echo, rtt) in [(1, Some(60)), (60, Some(60)), (90, Some(90))] {
+            t.on_greeting(ms(40));
+            let echo = Some(Duration::from_millis(echo));
+            assert_eq!(t.take_handshake_rtt(ms(99), false, echo), None, "acknowledges nothing");
+            let taken = t.take_handshake_rtt(ms(100), true, echo);
+            assert_eq!(taken, rtt.map(Duration::from_millis));
+            assert_eq!(t.take_handshake_rtt(ms(100), true, echo), None, "once");
+        }
         t.owe_echo(start, 77);
         assert_eq!(t.take_echo(start + Duration::from_micros(25)), Some((77, 2)));
         assert_eq!(t.take_echo(start), None);

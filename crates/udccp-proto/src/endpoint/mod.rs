@@ -12,6 +12,7 @@ mod open;
 mod path_report;
 mod quick_start;
 mod slots;
+mod stall;
 mod stateless;
 mod steps;
 mod stray;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use bytes::BytesMut;
 use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Payload, QuickStart, Rng, Seed};
+use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::{Endpoint, EndpointConfig};
 
 use super::packet;
@@ -16,6 +17,8 @@ pub struct Faults {
     pub duplicate: f64,
     /// Delays a datagram by up to three times the delay.
     pub reorder: f64,
+    /// A datagram takes a microsecond instead of the delay, and overtakes all others.
+    pub overtake: f64,
     /// Flips one bit.
     pub corrupt: f64,
 }
@@ -53,7 +56,15 @@ pub struct Net {
 impl Net {
     /// A network without faults; chance comes from `seed`.
     pub fn new(seed: u64) -> Self {
-        let end = |name| Endpoint::new(EndpointConfig::new(Seed(seed).stream(name).bytes32()));
+        Self::with_ccids(seed, CcidRegistry::default())
+    }
+
+    /// The same, between hosts that know these CCIDs.
+    pub fn with_ccids(seed: u64, ccids: CcidRegistry) -> Self {
+        let end = |name| {
+            let config = EndpointConfig::new(Seed(seed).stream(name).bytes32());
+            Endpoint::new(EndpointConfig { ccids: ccids.clone(), ..config })
+        };
         Self {
             now: Instant::from_nanos(1_000_000_000),
             ends: [end("client"), end("server")],
@@ -85,6 +96,8 @@ impl Net {
                 }
                 self.put(from, d);
             }
+            let stalled = self.ends[from].stalled(self.now);
+            assert_eq!(stalled, None, "a message of host {from} waits for nothing");
         }
     }
 
@@ -117,6 +130,9 @@ impl Net {
         let mut delay = self.delay;
         if self.rng.chance(self.faults.reorder) {
             delay += Duration::from_nanos(self.rng.below(3 * self.delay.as_nanos()));
+        }
+        if self.faults.overtake > 0.0 && self.rng.chance(self.faults.overtake) {
+            delay = Duration::from_micros(1);
         }
         let leaves = self.now.max(self.wire_free[from]);
         self.wire_free[from] = leaves + self.spacing;

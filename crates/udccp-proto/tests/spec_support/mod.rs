@@ -141,6 +141,7 @@ impl Hand {
             self.gss = self.gss.max(seq);
             said.push(d);
         }
+        assert_eq!(self.pair.net.ends[self.end].stalled(now), None, "a message waits for nothing");
         self.pair.collect();
         said
     }

@@ -94,7 +94,7 @@ impl Ccid3Receiver {
     }
 
     fn on_data(&mut self, now: Instant, packet: &ReceivedInfo, in_order: bool) {
-        self.rate.on_data(packet.size_bytes);
+        self.rate.on_data(now, packet.size_bytes);
         self.last_data = Some(now);
         self.has_news = true;
         if in_order {
@@ -180,11 +180,10 @@ impl CcidReceiver for Ccid3Receiver {
         let (rate, rtt, small) = (&self.rate, self.rtt(), self.small.as_ref());
         let first = || first_interval(rate, small, now, rtt);
         let change = self.history.on_packet(arrived, &first);
+        // A loss that only acknowledgements show waits for the data that follows it: a report
+        // without data would say that nothing arrives (RFC 5348 section 6.2).
         //= 5348-6-2
-        if change.new_event || change.removed_event {
-            self.has_news = true;
-            self.is_due = true;
-        }
+        self.is_due |= change.new_event || change.removed_event;
     }
 
     //= 5348-6-1

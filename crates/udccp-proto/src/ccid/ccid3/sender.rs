@@ -10,8 +10,8 @@ use super::verify::{Sending, Verifier};
 use super::{Ccid3Config, NUMBER, SegmentSizeRule};
 use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::tfrc::{
-    DataLimited, MinInterval, Rate, RateControl, RatePacer, Report, Segment, SegmentSize, Sent,
-    SentLog, SmallPackets, WindowCounter, equation,
+    DataLimited, MinInterval, Rate, RateControl, RatePacer, Report, RttFloor, Segment, SegmentSize,
+    Sent, SentLog, SmallPackets, WindowCounter, equation,
 };
 use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, QuickStartStep, SendVerdict,
@@ -67,9 +67,12 @@ pub struct Ccid3Sender {
     data_sent: u64,
     /// Greatest number acknowledged by feedback, and data packets up to there.
     acked: Option<(Seqno, u64)>,
-    /// Packets after this one count against the Sequence Window.
-    window_floor: Option<Seqno>,
+    /// Data packets after this one count against the Sequence Window: the greatest number that any
+    /// packet of the peer acknowledged, or where the nofeedback timer gave up; and data packets up
+    /// to there.
+    floor: Option<(Seqno, u64)>,
     in_flight_limit: u64,
+    rtt_floor: RttFloor,
     /// The greatest rate ever allowed.
     fastest: Rate,
     /// The longest interval before the first loss that is believed.
@@ -122,8 +125,9 @@ impl Ccid3Sender {
             data_limited: DataLimited::default(),
             data_sent: 0,
             acked: None,
-            window_floor: None,
+            floor: None,
             in_flight_limit: u64::MAX,
+            rtt_floor: RttFloor::default(),
             fastest: Rate::default(),
             first_at_most: u32::MAX,
             x_recv: Rate::default(),
@@ -151,11 +155,15 @@ impl Ccid3Sender {
         self.small.as_ref().map_or(bytes.into(), |(small, _)| small.segment(bytes))
     }
 
+    /// t_ipi at this rate.
+    fn interval_at(&self, rate: Rate) -> Duration {
+        let interval = rate.interval(self.segment().bytes);
+        self.small.as_ref().map_or(interval, |(small, _)| interval.max(small.min_interval))
+    }
+
     /// t_ipi.
     fn interval(&self) -> Duration {
-        let s = self.segment();
-        let interval = self.rate.instantaneous(s).interval(s.bytes);
-        self.small.as_ref().map_or(interval, |(small, _)| interval.max(small.min_interval))
+        self.interval_at(self.rate.instantaneous(self.segment()))
     }
 
     /// The nofeedback timer: packets have to leave before feedback can come.
@@ -164,16 +172,29 @@ impl Ccid3Sender {
         self.small.as_ref().map_or(timeout, |(small, _)| timeout.max(small.min_interval * 2))
     }
 
-    /// Packets sent that no feedback covered yet.
+    /// Data packets sent that nothing acknowledged yet. Acknowledgements of ours are none of them:
+    /// the peer's data calls for them, and nobody acknowledges them. While there are any, the
+    /// nofeedback timer runs.
+    //= 4340-7.5.2-3
     fn in_flight(&self) -> u64 {
-        let floor = match (self.acked, self.window_floor) {
-            (Some((acked, _)), Some(floor)) => acked.max(floor),
-            (acked, floor) => match acked.map(|a| a.0).or(floor) {
-                Some(floor) => floor,
-                None => return 0,
-            },
+        let (Some((floor, data)), Some(newest)) = (self.floor, self.log.newest()) else {
+            // The initial rate is the limit until data was acknowledged or given up.
+            return 0;
         };
-        self.log.next().distance_from(floor).max(1) as u64 - 1
+        // The floor may be a packet that is not remembered, with data counted up to one before.
+        let packets = newest.seq.distance_from(floor).max(0) as u64;
+        self.data_sent.saturating_sub(data).min(packets)
+    }
+
+    /// A packet of the peer acknowledged `ackno`, whatever else it says.
+    fn move_floor(&mut self, ackno: Seqno) {
+        if self.floor.is_some_and(|(floor, _)| ackno.at_most(floor)) {
+            return;
+        }
+        let before = self.floor.map_or(0, |(_, data)| data);
+        let data = self.log.get(ackno).map_or(before, |sent| sent.data.max(before));
+        self.floor = Some((ackno, data)).filter(|_| data > 0);
+        self.log.forget_before(ackno);
     }
 
     fn set_no_feedback_timer(&mut self, now: Instant) {
@@ -181,16 +202,18 @@ impl Ccid3Sender {
         self.sent_since_set = false;
     }
 
-    /// When the acknowledged packet left, and the round-trip time without the receiver's wait.
-    fn measure(&self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
+    /// When the acknowledged packet left, and the round-trip time without the receiver's wait: what
+    /// the peer says of that makes it no less than what our clock measured on this path.
+    fn measure(&mut self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
         let sent = self.log.get(ack.ackno).map(|sent| sent.at);
         let elapsed = ack.elapsed.unwrap_or_default();
         let by_packet = sent.map(|at| {
             let total = now - at;
+            self.rtt_floor.measured(now, total);
             // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
             if elapsed < total { total - elapsed } else { total }
         });
-        let sample = by_packet.or(ack.timestamp_echo_rtt);
+        let sample = by_packet.or(ack.timestamp_echo_rtt).map(|rtt| rtt.max(self.rtt_floor.get()));
         let guess = self.rate.rtt().unwrap_or(DEFAULT_RTT) + elapsed;
         (sent.unwrap_or(now - guess), sample)
     }
@@ -304,10 +327,11 @@ impl Ccid3Sender {
             out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
             out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
             self.acked = Some((ackno, sent.data));
-            let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-            self.counter.on_ack(now, sent.counter, rtt);
+            if let Some(counter) = self.log.counter(ackno) {
+                let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
+                self.counter.on_ack(now, counter, rtt);
+            }
         }
-        self.log.forget_before(ackno);
     }
 
     fn on_no_feedback(&mut self, now: Instant) {
@@ -315,7 +339,7 @@ impl Ccid3Sender {
         let idle = !self.sent_since_set;
         let was_cut = self.rate.on_no_feedback(now, idle, s);
         self.timeouts += u64::from(!idle);
-        self.window_floor = Some(self.log.next().prev());
+        self.floor = self.log.newest().map(|newest| (newest.seq, self.data_sent));
         if was_cut || !idle {
             self.set_no_feedback_timer(now);
         } else {
@@ -401,8 +425,8 @@ impl CcidSender for Ccid3Sender {
             self.ack_sent = Some(now);
         }
         self.data_sent += u64::from(packet.is_data);
-        let (counter, data) = (self.stamped, self.data_sent);
-        self.log.push(packet.seq, Sent { at: now, counter, data });
+        let sent = Sent { seq: packet.seq, at: now, data: self.data_sent };
+        self.log.push(sent, self.stamped);
         if !packet.is_data {
             return;
         }
@@ -414,8 +438,8 @@ impl CcidSender for Ccid3Sender {
             gate.on_sent(now);
         }
         self.rate.on_data_sent(now);
-        let (interval, rtt) = (self.interval(), self.rate.rtt());
-        if self.pacer.on_sent(now, interval, rtt) {
+        let steady = self.interval_at(self.rate.allowed(self.segment()));
+        if self.pacer.on_sent(now, self.interval(), steady, self.rate.rtt()) {
             self.data_limited.on_not_limited(now);
         }
         self.fastest = self.fastest.max(self.rate.allowed(self.segment()));
@@ -436,14 +460,18 @@ impl CcidSender for Ccid3Sender {
             self.owes_ack = true;
         }
         let is_old = self.acked.is_some_and(|(acked, _)| ack.ackno.is_before(acked));
-        let is_ours = ack.ackno.is_before(self.log.next());
+        let is_ours = self.log.newest().is_some_and(|newest| ack.ackno.at_most(newest.seq));
         if !is_old && is_ours {
             self.take_feedback(now, ack, &mut out);
+        }
+        if is_ours {
+            self.move_floor(ack.ackno);
         }
         out
     }
 
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
+        self.rtt_floor.measured(now, rtt);
         let s = self.segment();
         self.rate.on_handshake_rtt(now, rtt, s);
     }

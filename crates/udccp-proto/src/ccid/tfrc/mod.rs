@@ -1,7 +1,7 @@
 //! TCP-Friendly Rate Control (RFC 5348): the parts that CCIDs 3 and 4 share.
 //!
 //! Sender side: `rate_control` (the allowed rate X), `x_recv_set`, `data_limited`, `pacer`,
-//! `segment_size`, `sent_log`, `small_packets` (what RFC 4828 changes) and `window_counter`.
+//! `segment_size`, `sent_log`, `rtt_floor`, `small_packets` (what RFC 4828 changes) and `window_counter`.
 //! Receiver side: `loss_history` (from packets to loss events), `receive_rate`, `counter_rtt`.
 //! Both: [`equation`] and `loss_average`.
 
@@ -14,6 +14,7 @@ mod pacer;
 mod rate;
 mod rate_control;
 mod receive_rate;
+mod rtt_floor;
 mod segment_size;
 mod sent_log;
 mod small_packets;
@@ -30,6 +31,7 @@ pub(crate) use pacer::RatePacer;
 pub use rate::Rate;
 pub(crate) use rate_control::{RateControl, Report};
 pub(crate) use receive_rate::ReceiveRate;
+pub(crate) use rtt_floor::RttFloor;
 pub(crate) use segment_size::{Segment, SegmentSize};
 pub(crate) use sent_log::{Sent, SentLog};
 pub(crate) use small_packets::{MinInterval, SHORT_ROUNDS, SmallPackets};

@@ -34,6 +34,9 @@ impl RatePacer {
     }
 
     /// A packet left. True where this was all that is allowed now.
+    ///
+    /// `steady` is the interval at the allowed rate X. Where packets leave faster than that for a
+    /// while, what was not sent is still no more than X allows in a round-trip time.
     //= 5348-4.6-2
     //= 5348-4.6-3
     //= 5348-4.6-4
@@ -42,12 +45,24 @@ impl RatePacer {
         &mut self,
         now: Instant,
         interval: Duration,
+        steady: Duration,
         rtt: Option<Duration>,
     ) -> bool {
-        let credit = self.max_credit.max(interval * 2).min(rtt.unwrap_or(Duration::ZERO));
+        let round = rtt.map_or(Duration::ZERO, |rtt| worth(rtt, interval, steady));
+        let credit = self.max_credit.max(interval * 2).min(round);
         let due = self.nominal.map_or(now, |last| last + interval);
         let nominal = due.max(now - credit);
         self.nominal = Some(nominal);
         nominal + interval > now
     }
+}
+
+/// The time in which as many packets leave `interval` apart as leave `steady` apart in `rtt`; no
+/// longer than that.
+fn worth(rtt: Duration, interval: Duration, steady: Duration) -> Duration {
+    if interval >= steady {
+        return rtt;
+    }
+    let nanos = u128::from(rtt.as_nanos()) * u128::from(interval.as_nanos());
+    Duration::from_nanos((nanos / u128::from(steady.as_nanos())) as u64)
 }

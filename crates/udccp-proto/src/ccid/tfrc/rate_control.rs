@@ -11,6 +11,9 @@ const INITIAL_BYTES: u32 = 4380;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shortest round-trip time that is told from none.
 const LEAST_RTT: Duration = Duration::from_nanos(1_000);
+/// X_inst is so many times X at most. A queue that empties takes the round-trip time to a quarter
+/// of its mean at most times; a sample far below that is a packet that overtook others, or a lie.
+const MOST_INSTANTANEOUS: f64 = 2.0;
 
 /// What a feedback packet says.
 #[derive(Clone, Copy, Debug)]
@@ -81,9 +84,14 @@ impl RateControl {
         self.loss_event_rate
     }
 
-    /// X, where nothing decided it yet one segment a second.
+    /// X, where nothing decided it yet one segment a second. Never less than one segment in 64
+    /// seconds, also where segments were smaller when it was decided.
     pub(crate) fn allowed(&self, s: impl Into<Segment>) -> Rate {
-        self.x.unwrap_or_else(|| Rate::from_bytes_per_sec(u64::from(s.into().bytes)))
+        let s = s.into();
+        match self.x {
+            Some(x) => x.max(Self::lowest(s)),
+            None => Rate::from_bytes_per_sec(u64::from(s.bytes)),
+        }
     }
 
     /// X_inst: the rate to send at now.
@@ -94,7 +102,7 @@ impl RateControl {
         let x = self.allowed(s);
         match self.square_roots {
             Some((latest, mean)) if self.reduces_oscillation => {
-                x.scaled(mean / latest).max(Self::lowest(s))
+                x.scaled((mean / latest).min(MOST_INSTANTANEOUS)).max(Self::lowest(s))
             }
             _ => x,
         }
@@ -164,13 +172,17 @@ impl RateControl {
     pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: impl Into<Segment>) {
         let s = s.into();
         let had_rtt = self.rtt.is_some();
+        let is_first = !self.has_feedback;
         if let Some(sample) = report.rtt {
             self.take_rtt(sample.max(LEAST_RTT));
         }
         self.has_feedback = true;
         self.loss_event_rate = report.loss_event_rate;
         let Some(rtt) = self.rtt else { return };
-        let recv_limit = self.limit_by_receiver(now, report, rtt);
+        // The first report says zero whatever arrived. A later zero says that a loss before a
+        // silence of ours was noticed only in it.
+        let data_limited = report.data_limited && !(is_first && report.x_recv == Rate::default());
+        let recv_limit = self.limit_by_receiver(now, report, data_limited, rtt);
         if !had_rtt {
             self.x = Some(Self::initial_rate(s, rtt));
             self.last_doubled = now;
@@ -208,9 +220,15 @@ impl RateControl {
     }
 
     /// recv_limit, from X_recv_set with the new receive rate in it.
-    fn limit_by_receiver(&mut self, now: Instant, report: &Report, rtt: Duration) -> Rate {
+    fn limit_by_receiver(
+        &mut self,
+        now: Instant,
+        report: &Report,
+        data_limited: bool,
+        rtt: Duration,
+    ) -> Rate {
         let set = self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
-        if report.data_limited && report.x_recv > Rate::default() {
+        if data_limited {
             if report.more_loss {
                 set.halve();
                 set.maximize(now, report.x_recv.scaled(0.85));

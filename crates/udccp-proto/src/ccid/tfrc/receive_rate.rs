@@ -14,6 +14,8 @@ const MARKS: usize = 8;
 pub(crate) struct ReceiveRate {
     bytes: u64,
     packets: u64,
+    /// When the first data since the newest report arrived.
+    resumed: Option<Instant>,
     /// Time of each report and the bytes before it, newest first.
     marks: [Option<(Instant, u64)>; MARKS],
     largest: Rate,
@@ -21,7 +23,8 @@ pub(crate) struct ReceiveRate {
 
 impl ReceiveRate {
     /// A data packet arrived.
-    pub(crate) fn on_data(&mut self, bytes: u32) {
+    pub(crate) fn on_data(&mut self, now: Instant, bytes: u32) {
+        self.resumed.get_or_insert(now);
         self.bytes += u64::from(bytes);
         self.packets += 1;
     }
@@ -32,7 +35,9 @@ impl ReceiveRate {
     }
 
     /// The rate since the newest report that is (all but an eighth of) a round-trip time old; zero
-    /// before the first report.
+    /// before the first report. Whole round-trip times of silence before the data came do not
+    /// count, since a feedback timer ended in each of them: a sender that spoke again after a pause
+    /// sends no less than a packet in two round-trip times.
     //= 5348-6.2-1
     pub(crate) fn rate(&self, now: Instant, rtt: Duration) -> Rate {
         let enough = rtt / 8 * 7;
@@ -40,13 +45,24 @@ impl ReceiveRate {
         let since = marks().find(|(at, _)| now - *at >= enough).or_else(|| marks().last());
         let Some(&(at, before)) = since else { return Rate::default() };
         let age = now - at;
+        let age = age - self.silence(at, now, rtt);
         let is_full = self.marks[MARKS - 1].is_some();
         let span = if age >= enough || is_full { age } else { rtt };
         Rate::of(self.bytes - before, span)
     }
 
+    /// Round-trip times of silence after a report at `at`, all but what leaves one to measure in.
+    fn silence(&self, at: Instant, now: Instant, rtt: Duration) -> Duration {
+        let Some(resumed) = self.resumed.filter(|_| !rtt.is_zero()) else { return Duration::ZERO };
+        let newest = self.marks[0].is_none_or(|(newest, _)| newest == at);
+        let rounds = |span: Duration| span.as_nanos() / rtt.as_nanos();
+        let whole = rounds(resumed - at).min(rounds(now - at).saturating_sub(1));
+        if newest { rtt * whole } else { Duration::ZERO }
+    }
+
     /// A report leaves that says `rate`.
     pub(crate) fn on_report(&mut self, now: Instant, rate: Rate) {
+        self.resumed = None;
         self.marks.rotate_right(1);
         self.marks[0] = Some((now, self.bytes));
         self.largest = self.largest.max(rate);

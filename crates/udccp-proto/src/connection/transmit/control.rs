@@ -66,13 +66,16 @@ impl Connection {
                 //= 4340-8.1.1-2
                 let data = self.request_data.clone().unwrap_or(Payload::EMPTY);
                 self.write_packet(ctx, HeaderKind::Request { service }, data);
+                self.timing.on_greeting(ctx.now);
                 true
             }
             State::Respond => {
                 //= 4340-5.3-2
                 //= 4340-8.1.3-5
                 let ack = self.seq.gsr;
-                self.write_control(ctx, HeaderKind::Response { ack, service })
+                self.write_control(ctx, HeaderKind::Response { ack, service });
+                self.timing.on_greeting(ctx.now);
+                true
             }
             _ => false,
         }

@@ -36,7 +36,7 @@ impl Connection {
     /// Whether the peer agreed to the features that congestion control cannot do without, such as
     /// Send Ack Vector.
     //= 4341-4-2
-    fn has_what_it_needs(&self) -> bool {
+    pub(in super::super) fn has_what_it_needs(&self) -> bool {
         let Some(tx) = self.tx.as_ref().filter(|_| !self.features.is_settled()) else {
             return true;
         };

@@ -1,5 +1,6 @@
 //! Both halves of CCID 3, each against a peer of pen and paper.
 
+mod lies;
 mod receiver;
 mod sender;
 mod verify;

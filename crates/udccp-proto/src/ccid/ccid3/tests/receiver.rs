@@ -167,6 +167,48 @@ fn a_new_loss_event_is_reported_at_once_with_an_interval_made_from_the_rate() {
     assert_eq!(report[3], format!("LossEventRate({first})"));
 }
 
+//= 5348-6-2 test
+#[test]
+fn a_late_packet_that_removes_a_loss_event_is_reported_at_once() {
+    let mut line = Line::new();
+    line.data(1000, 0);
+    line.report(1000);
+    line.data(1010, 0);
+    line.lose(1);
+    let late = line.seq;
+    for i in 0..3 {
+        line.data(1020 + i, 1);
+    }
+    assert!(line.report(1023)[2].contains("3/1/4"), "a loss event");
+    assert!(line.receiver.loss_event_rate() > 0.0);
+    // Long before a round-trip time is over, the packet that was thought lost arrives.
+    line.seq = late - 1;
+    assert!(line.data(1030, 1), "due at once");
+    assert_eq!(line.receiver.loss_event_rate(), 0.0);
+    // A late packet that changes nothing waits like any other.
+    line.report(1030);
+    line.seq = late - 1;
+    assert!(!line.data(1031, 1));
+}
+
+#[test]
+fn a_loss_that_only_acknowledgements_show_is_reported_with_the_next_data() {
+    let mut line = Line::new();
+    line.data(1000, 0);
+    line.report(1000);
+    line.data(1100, 4);
+    line.report(1100);
+    line.lose(1);
+    for i in 0..5 {
+        let ack = ReceivedInfo { is_data: false, size_bytes: 0, ..line.packet(0) };
+        line.receiver.on_packet(at(1200 + i), &ack);
+        assert_eq!(line.receiver.feedback(at(1300)), Feedback::None, "nothing to report a rate of");
+    }
+    assert!(line.receiver.loss_event_rate() > 0.0);
+    assert!(line.data(5000, 9), "due at once");
+    assert!(line.report(5000)[1] != "ReceiveRate(0)");
+}
+
 //= 5348-6.3.1-4 test
 #[test]
 fn a_first_packet_with_a_mark_stands_for_half_a_packet_a_round_trip() {

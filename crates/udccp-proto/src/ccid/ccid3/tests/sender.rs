@@ -7,13 +7,13 @@ use super::{at, ms};
 use crate::ccid::ccid3::{Ccid3Config, Ccid3Sender, SegmentSizeRule};
 use crate::ccid::{AckInfo, AckOutcome, CcidSender, QuickStartStep, SendVerdict, SentInfo};
 
-const SIZE: u32 = 1000;
-const RTT: Duration = Duration::from_millis(100);
+pub(super) const SIZE: u32 = 1000;
+pub(super) const RTT: Duration = Duration::from_millis(100);
 
 /// A sender whose packets have the numbers 1, 2, 3...
-struct Line {
-    sender: Ccid3Sender,
-    now: Instant,
+pub(super) struct Line {
+    pub(super) sender: Ccid3Sender,
+    pub(super) now: Instant,
     next: u64,
     /// When each packet left.
     left: Vec<Instant>,
@@ -21,18 +21,26 @@ struct Line {
 
 /// Parts of an acknowledgement.
 #[derive(Clone, Debug, Default)]
-struct Says {
-    rate: Option<u32>,
+pub(super) struct Says {
+    pub(super) rate: Option<u32>,
     /// Lossless, loss and data length, newest first.
-    intervals: Vec<[u32; 3]>,
-    inverse: Option<u32>,
-    dropped: Vec<u8>,
-    slow: bool,
+    pub(super) intervals: Vec<[u32; 3]>,
+    /// Elapsed Time; as much as is true where it is `None`.
+    pub(super) elapsed: Option<Duration>,
+    /// What the Timestamp Echo measures.
+    pub(super) echo: Option<Duration>,
+    pub(super) inverse: Option<u32>,
+    pub(super) dropped: Vec<u8>,
+    pub(super) slow: bool,
 }
 
 impl Line {
     fn new(config: &Ccid3Config) -> Self {
-        Self { sender: Ccid3Sender::new(config, 1400), now: at(1000), next: 1, left: Vec::new() }
+        Self::of(Ccid3Sender::new(config, 1400))
+    }
+
+    pub(super) fn of(sender: Ccid3Sender) -> Self {
+        Self { sender, now: at(1000), next: 1, left: Vec::new() }
     }
 
     /// With a round-trip time of 100 ms from the handshake.
@@ -42,7 +50,7 @@ impl Line {
         line
     }
 
-    fn leave(&mut self, is_data: bool) {
+    pub(super) fn leave(&mut self, is_data: bool) {
         let info = SentInfo {
             seq: Seqno::new(self.next),
             size_bytes: if is_data { SIZE } else { 0 },
@@ -60,7 +68,7 @@ impl Line {
     }
 
     /// Sends as much as is allowed until `until`; returns the times in milliseconds.
-    fn send_until(&mut self, until: Instant) -> Vec<u64> {
+    pub(super) fn send_until(&mut self, until: Instant) -> Vec<u64> {
         let mut times = Vec::new();
         loop {
             match self.sender.poll_send(self.now, SIZE) {
@@ -77,12 +85,17 @@ impl Line {
         times
     }
 
+    /// Packets that left.
+    pub(super) fn sent(&self) -> u64 {
+        self.left.len() as u64
+    }
+
     /// The newest packet that an acknowledgement can be there for.
-    fn arrived(&self) -> u64 {
+    pub(super) fn arrived(&self) -> u64 {
         self.left.iter().filter(|left| **left + RTT <= self.now).count() as u64
     }
 
-    fn acked(&mut self, ackno: u64, says: &Says) -> AckOutcome {
+    pub(super) fn acked(&mut self, ackno: u64, says: &Says) -> AckOutcome {
         let mut bytes = Vec::new();
         if let Some(rate) = says.rate {
             bytes.extend_from_slice(&[194, 6]);
@@ -106,7 +119,10 @@ impl Line {
             data_dropped: &says.dropped,
             slow_receiver: says.slow,
             // The receiver waited for whatever is more than the round-trip time.
-            elapsed: self.left.get(ackno as usize - 1).map(|left| self.now - *left - RTT),
+            elapsed: says
+                .elapsed
+                .or_else(|| self.left.get(ackno as usize - 1).map(|left| self.now - *left - RTT)),
+            timestamp_echo_rtt: says.echo,
             ..AckInfo::default()
         };
         self.sender.on_ack(self.now, &ack)
@@ -118,7 +134,7 @@ impl Line {
         self.acked(ackno, &Says { rate: Some(rate), intervals, ..Says::default() })
     }
 
-    fn x(&self) -> f64 {
+    pub(super) fn x(&self) -> f64 {
         self.sender.metrics().x_bytes_per_sec.unwrap()
     }
 
@@ -299,6 +315,28 @@ fn feedback_that_stays_away_for_minutes_leaves_a_packet_in_64_seconds() {
     line.fine(line.arrived(), 20);
     assert!(line.x() >= 40_000.0, "{}", line.x());
     assert!(!line.send_until(line.now + ms(25)).is_empty());
+}
+
+//= 4340-7.5.2-3 test
+#[test]
+fn acknowledgements_of_ours_are_not_in_flight_and_those_of_the_peer_need_no_receive_rate() {
+    let mut line = Line::steady();
+    line.sender.limit_in_flight(15);
+    // The peer speaks, and nothing more of ours is data.
+    for _ in 0..1000 {
+        line.now += ms(10);
+        line.leave(false);
+    }
+    assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Now);
+    // Data that any packet acknowledges has left the network.
+    let mut line = Line::steady();
+    line.sender.limit_in_flight(15);
+    for _ in 0..30 {
+        let before = line.next;
+        line.send_until(line.now + ms(50));
+        assert!(line.next > before, "sent nothing");
+        line.acked(line.arrived(), &Says::default());
+    }
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn read(all: &[(u8, Vec<u8>)]) -> Options {
 fn log(per_step: u64) -> SentLog {
     let mut log = SentLog::default();
     for i in 0..1000 {
-        let sent = Sent { at: at(i), counter: i / per_step, data: i + 1 };
-        log.push(Seqno::new(1000 + i), sent);
+        let sent = Sent { seq: Seqno::new(1000 + i), at: at(i), data: i + 1 };
+        log.push(sent, i / per_step);
     }
     log
 }

@@ -27,8 +27,8 @@ fn options(intervals: &[[u32; 3]], drops: &[u32]) -> Options {
 fn log(every: u64) -> SentLog {
     let mut log = SentLog::default();
     for i in 0..1000 {
-        let sent = Sent { at: at(i * every), counter: i * every / 25, data: i + 1 };
-        log.push(Seqno::new(1000 + i), sent);
+        let sent = Sent { seq: Seqno::new(1000 + i), at: at(i * every), data: i + 1 };
+        log.push(sent, i * every / 25);
     }
     log
 }

@@ -4,6 +4,7 @@ mod equation;
 mod loss_average;
 mod loss_history;
 mod rate_control;
+mod sent_log;
 mod timing;
 
 use udccp_base::{Duration, Instant};

@@ -115,6 +115,59 @@ fn data_limited_intervals_keep_the_rate_of_before() {
     assert_near(packets_per_rtt(&control), 20.0);
 }
 
+//= 5348-4.3-1 test
+#[test]
+fn a_loss_in_a_data_limited_interval_leaves_85_percent_of_what_arrived_or_half_of_before() {
+    for (before, arrived, allowed) in [(40.0, 30.0, 25.5), (40.0, 22.0, 20.0), (10.0, 40.0, 34.0)] {
+        let mut control = started();
+        control.on_feedback(at(300), &report(rate(before, ms(100)), 1e-6), S);
+        let loss = report(rate(arrived, ms(100)), 1e-6);
+        control.on_feedback(at(400), &Report { more_loss: true, data_limited: true, ..loss }, S);
+        assert_near(packets_per_rtt(&control), allowed);
+    }
+}
+
+#[test]
+fn a_report_of_nothing_while_nothing_was_sent_leaves_half_the_rate_of_before() {
+    let mut control = started();
+    control.on_feedback(at(300), &report(rate(40.0, ms(100)), 1e-6), S);
+    let nothing = report(Rate::default(), 1e-6);
+    let idle = Report { more_loss: true, data_limited: true, ..nothing };
+    control.on_feedback(at(5000), &idle, S);
+    assert_near(packets_per_rtt(&control), 20.0);
+    // While everything was sent that is allowed, nothing arrived: that is a rate of nothing.
+    control.on_feedback(at(6000), &nothing, S);
+    assert_eq!(control.allowed(S), Rate::lowest(S));
+}
+
+//= 5348-4.5-1 test
+#[test]
+fn the_instantaneous_rate_is_never_more_than_twice_the_allowed_one() {
+    let mut control = RateControl::new(true, ms(10));
+    control.on_handshake_rtt(at(0), ms(40), S);
+    for i in 1..50 {
+        let usual = Report { rtt: Some(ms(40)), ..report(rate(10.0, ms(40)), 0.01) };
+        control.on_feedback(at(40 * i), &usual, S);
+    }
+    for sample in [ms(30), ms(10), ms(2), Duration::from_micros(1), Duration::ZERO] {
+        let mut control = control.clone();
+        let tiny = Report { rtt: Some(sample), ..report(rate(10.0, ms(40)), 0.01) };
+        control.on_feedback(at(2040), &tiny, S);
+        let (now, x) = (control.instantaneous(S), control.allowed(S));
+        assert!(x < now && now <= x.doubled(), "{sample}: {now:?} of {x:?}");
+    }
+}
+
+#[test]
+fn larger_segments_than_before_still_leave_once_in_64_seconds() {
+    let mut control = started();
+    control.on_feedback(at(300), &report(rate(10.0, ms(100)), 0.5), 1);
+    for i in 0..60 {
+        control.on_no_feedback(at(1000 + i), false, 1);
+    }
+    assert_eq!(control.instantaneous(1460).interval(1460), Duration::from_secs(64));
+}
+
 //= 5348-4.4-1 test
 #[test]
 fn without_feedback_the_rate_is_halved_down_to_a_segment_in_64_seconds() {

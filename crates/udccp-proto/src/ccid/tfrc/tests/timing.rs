@@ -4,7 +4,7 @@ use udccp_base::{Duration, Instant};
 
 use super::{at, ms};
 use crate::ccid::tfrc::{
-    CounterRtt, DataLimited, Rate, RatePacer, ReceiveRate, SegmentSize, WindowCounter,
+    CounterRtt, DataLimited, Rate, RatePacer, ReceiveRate, RttFloor, SegmentSize, WindowCounter,
 };
 
 //= 5348-4.6-1 test
@@ -13,12 +13,12 @@ fn packets_leave_one_interval_apart_and_half_a_tick_early() {
     let mut pacer = RatePacer::new(ms(1), ms(10));
     let (ipi, rtt) = (ms(10), Some(ms(100)));
     assert_eq!(pacer.next(ipi, rtt), Instant::ZERO, "the first leaves at once");
-    assert!(pacer.on_sent(at(1000), ipi, rtt));
+    assert!(pacer.on_sent(at(1000), ipi, ipi, rtt));
     // t_delta = min(t_ipi, t_gran, rtt)/2.
     assert_eq!(pacer.next(ipi, rtt), at(1010) - Duration::from_micros(500));
     // Leaving late or early moves no nominal time.
-    pacer.on_sent(at(1012), ipi, rtt);
-    pacer.on_sent(at(1020) - Duration::from_micros(500), ipi, rtt);
+    pacer.on_sent(at(1012), ipi, ipi, rtt);
+    pacer.on_sent(at(1020) - Duration::from_micros(500), ipi, ipi, rtt);
     assert_eq!(pacer.next(ipi, rtt), at(1030) - Duration::from_micros(500));
 }
 
@@ -30,10 +30,10 @@ fn packets_leave_one_interval_apart_and_half_a_tick_early() {
 fn a_pause_is_made_up_for_within_bounds() {
     let burst = |ipi: Duration, rtt: Duration, credit: Duration| {
         let mut pacer = RatePacer::new(ms(1), credit);
-        pacer.on_sent(at(1000), ipi, Some(rtt));
+        pacer.on_sent(at(1000), ipi, ipi, Some(rtt));
         let mut left = 0;
         while pacer.next(ipi, Some(rtt)) <= at(9000) {
-            pacer.on_sent(at(9000), ipi, Some(rtt));
+            pacer.on_sent(at(9000), ipi, ipi, Some(rtt));
             left += 1;
         }
         left
@@ -47,7 +47,7 @@ fn a_pause_is_made_up_for_within_bounds() {
 #[test]
 fn a_sender_with_too_little_data_is_told_from_a_paced_one() {
     let mut pacer = RatePacer::new(ms(1), ms(10));
-    let all_sent = |pacer: &mut RatePacer, now| pacer.on_sent(now, ms(10), Some(ms(100)));
+    let all_sent = |pacer: &mut RatePacer, now| pacer.on_sent(now, ms(10), ms(10), Some(ms(100)));
     assert!(all_sent(&mut pacer, at(1000)));
     assert!(all_sent(&mut pacer, at(1010)));
     // Every 15 ms is less than is allowed.
@@ -116,27 +116,44 @@ fn the_receiver_reads_the_round_trip_time_off_the_counter() {
 fn the_receive_rate_covers_a_round_trip_time_or_more() {
     let mut rate = ReceiveRate::default();
     let measured = |rate: &ReceiveRate, millis| rate.rate(at(millis), ms(100)).bytes_per_sec();
-    rate.on_data(1000);
+    rate.on_data(at(1000), 1000);
     assert_eq!(measured(&rate, 1000), 0.0, "the first report says zero");
     rate.on_report(at(1000), Rate::default());
-    (0..10).for_each(|_| rate.on_data(1000));
+    (0..10).for_each(|_| rate.on_data(at(1050), 1000));
     assert_eq!(measured(&rate, 1100), 100_000.0);
     // A report made early for a loss looks back over a whole round-trip time.
     rate.on_report(at(1100), Rate::from_bytes_per_sec(100_000));
-    rate.on_data(1000);
+    rate.on_data(at(1105), 1000);
     assert_eq!(measured(&rate, 1110), 100_000.0, "11 packets since 1000 ms, in 110 ms");
     // Where nothing is that old, a round-trip time is taken.
     let mut young = ReceiveRate::default();
     young.on_report(at(0), Rate::default());
-    young.on_data(500);
+    young.on_data(at(5), 500);
     assert_eq!(measured(&young, 10), 5_000.0);
     assert_eq!(rate.largest(), Rate::from_bytes_per_sec(100_000));
     // Reports of a round-trip time that is far shorter than believed cover the time that they do.
     for report in 1..20 {
         young.on_report(at(10 * report), Rate::default());
-        young.on_data(500);
+        young.on_data(at(10 * report + 5), 500);
     }
     assert_eq!(measured(&young, 200), 50_000.0);
+}
+
+//= 5348-6.2-1 test
+#[test]
+fn a_silence_before_data_is_no_low_receive_rate() {
+    let mut rate = ReceiveRate::default();
+    rate.on_report(at(1000), Rate::default());
+    rate.on_data(at(9050), 1000);
+    let measured =
+        |rate: &ReceiveRate, millis| rate.rate(at(millis), ms(100)).bytes_per_sec() as u64;
+    // Timers ended at 8900 and 9000; the latter is not a round-trip time ago.
+    assert_eq!(measured(&rate, 9050), 1000 * 1000 / 150);
+    assert_eq!(measured(&rate, 9110), 1000 * 1000 / 110);
+    rate.on_report(at(9110), Rate::default());
+    // A packet each 190 ms is what it is.
+    rate.on_data(at(9300), 1000);
+    assert_eq!(measured(&rate, 9300), 1000 * 1000 / 190);
 }
 
 #[test]
@@ -171,4 +188,41 @@ fn the_segment_size_is_the_mean_of_four_loss_intervals() {
     size.on_loss_event();
     (0..4).for_each(|_| size.on_sent(0));
     assert!(size.bytes() >= 1);
+}
+
+//= 5348-4.6-4 test
+#[test]
+fn what_a_late_timer_catches_up_is_what_the_allowed_rate_sends_in_a_round_trip_time() {
+    // X allows a packet each 10 ms, ten in a round-trip time; X_inst is twice that, or more.
+    for interval in [ms(10), ms(5), Duration::from_micros(50)] {
+        let mut pacer = RatePacer::new(ms(1), Duration::MAX);
+        pacer.on_sent(at(1000), interval, ms(10), Some(ms(100)));
+        let mut left = 0;
+        while pacer.next(interval, Some(ms(100))) <= at(9000) {
+            pacer.on_sent(at(9000), interval, ms(10), Some(ms(100)));
+            left += 1;
+        }
+        assert_eq!(left, 11, "{interval}");
+    }
+}
+
+#[test]
+fn the_least_round_trip_time_needs_three_witnesses_to_fall_far_and_is_forgotten_in_time() {
+    let mut floor = RttFloor::default();
+    let mut measured = |secs: u64, millis| {
+        floor.measured(Instant::ZERO + Duration::from_secs(secs), Duration::from_micros(millis));
+        floor.get().as_micros()
+    };
+    assert_eq!(measured(1, 40_000), 40_000, "the first is taken as it is");
+    assert_eq!(measured(2, 50_000), 40_000);
+    assert_eq!(measured(3, 30_000), 30_000);
+    // A packet overtakes the others; so do two, but not in a row.
+    assert_eq!([measured(3, 1), measured(3, 41_000), measured(3, 1), measured(3, 2)], [30_000; 4]);
+    assert_eq!(measured(3, 40_000), 30_000);
+    // The path became another one: the largest of three counts.
+    assert_eq!([measured(4, 5_100), measured(4, 5_300)], [30_000; 2]);
+    assert_eq!(measured(4, 5_200), 5_300);
+    // The path became longer. What it was stands for ten to twenty seconds.
+    assert_eq!([measured(9, 80_000), measured(12, 80_000), measured(19, 80_000)], [5_300; 3]);
+    assert_eq!(measured(23, 80_000), 80_000);
 }

@@ -1,0 +1,129 @@
+//! Both ends send, in turn and at once, under every CCID: no end's silence blocks it when it has
+//! something to say again.
+
+mod common;
+
+use common::pair::{CLIENT, Pair, SERVER};
+use common::{Faults, Net};
+use udccp_base::Duration;
+use udccp_proto::ConnectionConfig;
+use udccp_proto::ccid::CcidRegistry;
+
+/// All CCIDs that there are.
+const CCIDS: [u8; 5] = [2, 3, 4, 249, 250];
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn pair(ccid: u8, faults: Faults) -> Pair {
+    let mut net = Net::with_ccids(u64::from(ccid), CcidRegistry::with_experiments());
+    net.faults = faults;
+    let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+    let config = ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() };
+    let mut pair = Pair::starting(net, config.clone(), config);
+    pair.pass(Duration::from_secs(10));
+    assert!(pair.ids[SERVER].is_some(), "CCID {ccid} did not connect");
+    pair
+}
+
+/// One end sends a message of `size` bytes every 10 ms until it had `count` packets leave.
+fn speak(pair: &mut Pair, from: usize, size: usize, count: usize) {
+    for _ in 0..count {
+        pair.try_send(from, &vec![7; size]);
+        pair.pass(ms(10));
+        pair.received(1 - from);
+    }
+}
+
+#[test]
+fn a_receiver_that_only_acks_never_blocks_its_own_sender() {
+    for ccid in CCIDS {
+        for size in [3, 1000] {
+            for silence in [50, 100, 400, 3000] {
+                let mut pair = pair(ccid, Faults::default());
+                pair.send(CLIENT, b"first");
+                pair.pass(ms(200));
+                assert_eq!(pair.received(SERVER), [b"first"]);
+                speak(&mut pair, SERVER, size, silence);
+                pair.send(CLIENT, b"second");
+                speak(&mut pair, SERVER, size, 100);
+                let sent = pair.stats(CLIENT).counters.data_packets_sent;
+                assert_eq!(sent, 2, "CCID {ccid}, {size} B, {silence} messages in between");
+            }
+        }
+    }
+}
+
+#[test]
+fn ends_that_speak_in_turn_never_wait_for_each_other() {
+    for ccid in CCIDS {
+        let mut pair = pair(ccid, Faults::default());
+        let mut heard = [0; 2];
+        for round in 0..12 {
+            let (from, size) = (round % 2, [3, 500, 1200][round % 3]);
+            for _ in 0..150 {
+                pair.try_send(from, &vec![7; size]);
+                pair.pass(ms(20));
+                heard[from] += pair.received(1 - from).len();
+            }
+            // Longer silences than any timer of round-trip times.
+            pair.pass(ms(700 * round as u64));
+            heard[from] += pair.received(1 - from).len();
+        }
+        assert_eq!(heard, [900; 2], "CCID {ccid}");
+    }
+}
+
+#[test]
+fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
+    let faults =
+        Faults { loss: 0.05, duplicate: 0.05, reorder: 0.1, corrupt: 0.01, ..Faults::default() };
+    for ccid in CCIDS {
+        let mut pair = pair(ccid, faults);
+        for round in 0..20 {
+            let from = round % 2;
+            let before = pair.stats(from).counters.data_packets_sent;
+            for _ in 0..120 {
+                pair.try_send(from, &[7; 100]);
+                pair.pass(ms(20));
+                pair.received(1 - from);
+            }
+            let sent = pair.stats(from).counters.data_packets_sent - before;
+            assert!(sent > 0, "CCID {ccid}: end {from} sent nothing in round {round}");
+        }
+        // Whatever still waits leaves in the end.
+        pair.faults = Faults::default();
+        pair.pass(Duration::from_secs(300));
+        for end in 0..2 {
+            assert_eq!(pair.stats(end).send_queue_packets, 0, "CCID {ccid}, end {end}");
+        }
+    }
+}
+
+/// The most data packets that the client sent within half a millisecond, in 20 s with a full queue.
+fn largest_burst(ccid: u8, faults: Faults, size: usize) -> u64 {
+    let mut pair = pair(ccid, faults);
+    let (mut most, mut arrived) = (0, 0);
+    for _ in 0..40_000 {
+        while pair.stats(CLIENT).send_queue_packets < 100 && pair.try_send(CLIENT, &vec![7; size]) {
+        }
+        let before = pair.stats(CLIENT).counters.data_packets_sent;
+        pair.pass(Duration::from_micros(500));
+        most = most.max(pair.stats(CLIENT).counters.data_packets_sent - before);
+        arrived += pair.received(SERVER).len();
+    }
+    assert!(arrived > 1000, "CCID {ccid}: {arrived} arrived");
+    most
+}
+
+#[test]
+fn packets_that_overtake_others_and_copies_make_no_rate_based_sender_send_its_window_at_once() {
+    // Losses keep the rate at some ten packets in a round-trip time of 20 ms.
+    let lossy = Faults { loss: 0.01, ..Faults::default() };
+    let rough = Faults { overtake: 0.03, duplicate: 0.03, ..lossy };
+    for (ccid, size) in [(3, 300), (4, 300)] {
+        let (calm, most) = (largest_burst(ccid, lossy, size), largest_burst(ccid, rough, size));
+        assert!(most <= 12, "CCID {ccid}: {most} packets at once, {calm} without");
+    }
+}
