@@ -19,7 +19,7 @@ stories() {
         cargo +nightly build --release --target "$host" --bin connection
     mkdir -p corpus/connection artifacts/connection
     "${CARGO_TARGET_DIR:-target}/$host/release/connection" corpus/connection \
-        -artifact_prefix=artifacts/connection/ -max_len=64 -use_counters=0 -entropic=0 \
+        -artifact_prefix=artifacts/connection/ -max_len=128 -use_counters=0 -entropic=0 \
         -reduce_inputs=0 -max_total_time="$seconds" -print_final_stats=1
 }
 

@@ -1,6 +1,7 @@
 //! Any story of a connection: packets delivered, lost, doubled, broken and forged, calls and time.
-//! One execution is one story of up to 24 steps between two endpoints, told from one of six
-//! beginnings (four open connections with different features, two handshakes).
+//! One execution is one story of up to 40 steps between two endpoints, told from one of nine
+//! beginnings (seven open connections with different CCIDs and features, two handshakes). A step may
+//! be a talk of up to 256 messages.
 //!
 //! ```text
 //! SECONDS_EACH=3600 scripts/fuzz.sh connection
@@ -26,7 +27,7 @@ static HEAP: arena::Arena = arena::Arena::new();
 
 fuzz_target!(
     // The beginnings, and what the first copy of each changes in it, outlive every story.
-    init: (0..6).for_each(|beginning| {
+    init: (0..machine::count_beginnings()).for_each(|beginning| {
         machine::tell(&[beginning], false);
     }),
     |input: &[u8]| {

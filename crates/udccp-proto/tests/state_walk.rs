@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use common::packet::{finished, numbers};
 use common::scenes::{Scene, kind_of, next_packet, scenes};
-use udccp_base::{Datagram, Duration, Instant, Machine, Payload};
-use udccp_proto::{ConnectionId, Endpoint, ListenerId, State};
+use common::{CLIENT, Net, Pair, SERVER};
+use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload};
+use udccp_proto::ccid::CcidRegistry;
+use udccp_proto::{ConnectionConfig, ConnectionId, Endpoint, ListenerId, State};
 use udccp_wire::{Header, PacketType, PacketView, Seqno};
 
 /// The longest of: a handshake (8 min), all retries of a Close (about 3 min), TIMEWAIT (4 min), one
@@ -20,6 +22,7 @@ const BOUND: Duration = Duration::from_secs(1000);
 const WAKES: usize = 300;
 
 /// An endpoint in some state, and the numbers that its peer would use.
+#[derive(Clone)]
 struct Place {
     name: &'static str,
     now: Instant,
@@ -94,6 +97,9 @@ impl Place {
 fn drain(end: &mut Endpoint, now: Instant) -> Result<(), String> {
     for _ in 0..100 {
         if end.poll_transmit(now).is_none() {
+            if end.stalled(now).is_some() {
+                return Err("a message waits for nothing".into());
+            }
             while end.poll_event().is_some() {}
             return Ok(());
         }
@@ -149,4 +155,41 @@ fn every_pair_of_packets_in_every_state_leads_to_open_or_to_the_end() {
         }
     }
     assert_eq!(walks, places().len() * 44 * 44);
+}
+
+/// The client or the server in OPEN under this CCID; it spoke once and then listened to `heard`
+/// messages.
+fn listener(ccid: u8, target: usize, heard: usize) -> Place {
+    let net = Net::with_ccids(7, CcidRegistry::with_experiments());
+    let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+    let config = ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() };
+    let mut pair = Pair::connected_with(net, config);
+    pair.send(target, b"hello");
+    for _ in 0..heard {
+        pair.pass(Duration::from_millis(5));
+        pair.send(1 - target, b"hello");
+        pair.received(target);
+    }
+    pair.pass(Duration::from_secs(1));
+    Place::of(Scene { name: "OPEN", pair, target })
+}
+
+#[test]
+fn whatever_packet_came_a_message_that_is_sent_then_leaves_under_every_ccid() {
+    for (ccid, heard) in [2, 3, 4, 249, 250].into_iter().flat_map(|c| [(c, 0), (c, 200)]) {
+        for target in [CLIENT, SERVER] {
+            let place = listener(ccid, target, heard);
+            for (ty, how, packet) in packets(&place, 0) {
+                let mut after = place.clone();
+                after.end.handle_datagram(after.now, packet);
+                let told = drain(&mut after.end, after.now);
+                let (id, message) = (after.id.unwrap(), Message::new(Payload::Zeros(100)));
+                let _ = after.end.send(after.now, id, message);
+                let end = told.and_then(|()| after.walk(&[]));
+                let end =
+                    end.unwrap_or_else(|e| panic!("CCID {ccid}, {heard} + {ty} {how:?}: {e}"));
+                assert!(matches!(end, None | Some(State::Open | State::Closed)));
+            }
+        }
+    }
 }

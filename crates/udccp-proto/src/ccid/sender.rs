@@ -228,7 +228,13 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
         false
     }
 
-    /// The handshake measured a round-trip time.
+    /// Our own clock measured the handshake, the peer's wait included; told before
+    /// `on_handshake_rtt`. What the peer says of its wait may be a lie.
+    fn on_handshake_measured(&mut self, now: Instant, total: Duration) {
+        let _ = (now, total);
+    }
+
+    /// The handshake measured a round-trip time, by the peer's Timestamp Echo.
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         let _ = (now, rtt);
     }

@@ -34,9 +34,8 @@ impl Connection {
         // The acknowledgement number of a Sync or SyncAck may be that of any packet.
         let is_sync = matches!(packet.ty, PacketType::Sync | PacketType::SyncAck);
         let acknowledges = packet.ackno.is_some() && !is_sync;
-        let rtt = self.timing.take_handshake_rtt(ctx.now, acknowledges, said.echo_rtt);
-        if let Some(rtt) = rtt {
-            self.on_handshake_rtt(ctx, rtt);
+        if acknowledges && self.timing.on_greeting_known(ctx.now) {
+            self.on_handshake_rtt(ctx, said.echo_rtt);
         }
         let Some(ackno) = packet.ackno else { return };
         let cells = said.cells.get();
@@ -171,9 +170,20 @@ impl Connection {
         }
     }
 
-    fn on_handshake_rtt(&mut self, ctx: &Ctx<'_>, rtt: Duration) {
-        self.timing.handshake_rtt = Some(rtt);
-        self.features.set_rtt(rtt);
+    fn on_handshake_rtt(&mut self, ctx: &Ctx<'_>, echo: Option<Duration>) {
+        self.timing.handshake_rtt = echo;
+        if let Some(rtt) = echo {
+            self.features.set_rtt(rtt);
+        }
+        self.pass_on_handshake_rtt(ctx);
+    }
+
+    /// Tells both halves of congestion control what the handshake measured.
+    pub(super) fn pass_on_handshake_rtt(&mut self, ctx: &Ctx<'_>) {
+        if let (Some(tx), Some(measured)) = (&mut self.tx, self.timing.handshake_measured) {
+            tx.on_handshake_measured(ctx.now, measured);
+        }
+        let Some(rtt) = self.timing.handshake_rtt else { return };
         if let Some(tx) = &mut self.tx {
             tx.on_handshake_rtt(ctx.now, rtt);
         }

@@ -31,14 +31,7 @@ impl Connection {
         let (tx, rx) = (ccid(Location::Local), ccid(Location::Remote));
         self.install_sender(ctx, tx)?;
         self.install_receiver(ctx, rx)?;
-        if let Some(rtt) = self.timing.handshake_rtt {
-            if let Some(tx) = &mut self.tx {
-                tx.on_handshake_rtt(ctx.now, rtt);
-            }
-            if let Some(rx) = &mut self.rx {
-                rx.set_rtt(rtt);
-            }
-        }
+        self.pass_on_handshake_rtt(ctx);
         Ok(())
     }
 

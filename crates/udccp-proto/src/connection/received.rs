@@ -6,6 +6,9 @@ use udccp_wire::{PacketType, PacketView, Seqno, crc32c};
 
 use crate::endpoint::FourTuple;
 
+/// A header of so many bytes may be kept alive by any message.
+const LONG_HEADER: usize = 96;
+
 /// A packet that passed step 1.
 #[derive(Debug)]
 pub(crate) struct Received<'a> {
@@ -62,7 +65,8 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The application data: a slice of what arrived, never a copy (unless it lies in two parts).
+    /// The application data: a slice of what arrived, and a copy only where it lies in two parts, or
+    /// behind so many options that the slice would keep far more alive than its own bytes.
     pub(crate) fn payload(&self) -> Payload {
         let in_header = self.view.payload_in_header().len();
         if in_header == 0 {
@@ -71,7 +75,9 @@ impl<'a> Received<'a> {
         let start = self.view.data_offset();
         let first = self.datagram.header.slice(start..start + in_header);
         if self.datagram.payload.is_empty() {
-            return Payload::Bytes(first);
+            let is_long_header = start > LONG_HEADER && start > in_header / 4;
+            let kept = if is_long_header { Bytes::copy_from_slice(&first) } else { first };
+            return Payload::Bytes(kept);
         }
         Payload::Bytes(joined(&first, &self.datagram.payload.to_bytes()))
     }

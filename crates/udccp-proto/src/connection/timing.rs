@@ -18,8 +18,12 @@ pub(crate) struct Timing {
     owed_echo: Option<(u32, Instant)>,
     /// When the last Request or Response left, until the peer acknowledges one.
     greeting: Option<Instant>,
-    /// Round-trip time of the handshake.
+    /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
     pub(crate) handshake_rtt: Option<Duration>,
+    /// The same by our clock alone, from the last Request or Response to the first acknowledgement
+    /// of one. The peer knows what our Timestamps will be and can say anything in an echo; it cannot
+    /// acknowledge a number that it has not seen.
+    pub(crate) handshake_measured: Option<Duration>,
     /// Keep-alive probes sent since the last valid packet.
     pub(crate) keep_alive_probes: u32,
     /// When the first data left that no packet of the peer followed.
@@ -35,6 +39,7 @@ impl Timing {
             owed_echo: None,
             greeting: None,
             handshake_rtt: None,
+            handshake_measured: None,
             keep_alive_probes: 0,
             unanswered_since: None,
         }
@@ -45,21 +50,12 @@ impl Timing {
         self.greeting = Some(now);
     }
 
-    /// The round-trip time that the first acknowledgement of a Request or Response gives, where its
-    /// Timestamp Echo says one: no less than our clock measured since the last of them left. The
-    /// peer knows what our Timestamps will be and can say anything; it cannot acknowledge a number
-    /// that it has not seen.
-    pub(crate) fn take_handshake_rtt(
-        &mut self,
-        now: Instant,
-        acknowledges: bool,
-        echo: Option<Duration>,
-    ) -> Option<Duration> {
-        let left = self.greeting.filter(|_| acknowledges)?;
-        self.greeting = None;
-        let measured = now - left;
-        let unit = Duration::from_nanos(UNIT_NANOS);
-        echo.map(|echo| if echo + unit >= measured { echo } else { measured })
+    /// The first acknowledgement of a Request or Response arrived. Returns whether it is the first.
+    pub(crate) fn on_greeting_known(&mut self, now: Instant) -> bool {
+        let Some(left) = self.greeting.take() else { return false };
+        let is_first = self.handshake_measured.is_none();
+        self.handshake_measured.get_or_insert(now - left);
+        is_first
     }
 
     /// Value of a Timestamp option.
@@ -126,16 +122,6 @@ mod tests {
         assert_eq!(rtt, Some(Duration::from_millis(50)));
         assert_eq!(t.rtt_of_echo(start, sent, 0), None);
         assert_eq!(t.rtt_of_echo(start + Duration::from_millis(41), sent, 200), None);
-        // The handshake took 60 ms, of which the peer says that it waited for all but one.
-        let ms = |n| start + Duration::from_millis(n);
-        for (echo, rtt) in [(1, Some(60)), (60, Some(60)), (90, Some(90))] {
-            t.on_greeting(ms(40));
-            let echo = Some(Duration::from_millis(echo));
-            assert_eq!(t.take_handshake_rtt(ms(99), false, echo), None, "acknowledges nothing");
-            let taken = t.take_handshake_rtt(ms(100), true, echo);
-            assert_eq!(taken, rtt.map(Duration::from_millis));
-            assert_eq!(t.take_handshake_rtt(ms(100), true, echo), None, "once");
-        }
         t.owe_echo(start, 77);
         assert_eq!(t.take_echo(start + Duration::from_micros(25)), Some((77, 2)));
         assert_eq!(t.take_echo(start), None);

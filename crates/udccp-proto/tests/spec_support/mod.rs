@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
 
 use udccp_base::{Datagram, Duration, Ecn, Machine, Payload};
+use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::{ConnectionConfig, ConnectionStats, State};
 use udccp_wire::{
     Header, HeaderKind, OptionRef, OptionValue, Packet, PacketType, ResetCode, Seqno, option_kind,
@@ -39,7 +40,12 @@ impl Hand {
 
     /// An open connection with these settings at both ends.
     pub fn open_with(end: usize, config: ConnectionConfig) -> Self {
-        let mut pair = Pair::connected_with(Net::new(4340), config);
+        Self::open_of(end, config, CcidRegistry::default())
+    }
+
+    /// The same between hosts that know these CCIDs.
+    pub fn open_of(end: usize, config: ConnectionConfig, ccids: CcidRegistry) -> Self {
+        let mut pair = Pair::connected_with(Net::with_ccids(4340, ccids), config);
         for from in [SERVER, CLIENT] {
             pair.send(from, b"hello");
             pair.pass(Duration::from_secs(1));

@@ -1,10 +1,12 @@
 //! Any bytes as a story of a connection: packets delivered, lost, doubled, broken or forged, calls
 //! of the applications, and time, in any order. What must hold after each step: nothing panics,
-//! the endpoints come to rest, and what they write is well formed.
+//! the endpoints come to rest, what they write is well formed, and no message waits for nothing.
 
 use std::collections::VecDeque;
 
 use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload};
+use udccp_proto::ccid::CcidRegistry;
+use udccp_proto::ccid::experimental::{BBR, CUBIC};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
     ListenerId, PathReport, State,
@@ -16,8 +18,8 @@ use udccp_wire::{
 
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
-/// Steps of one story.
-const MAX_STEPS: usize = 24;
+/// Steps of one story. One of them may be a talk of many packets.
+const MAX_STEPS: usize = 40;
 /// Packets in flight in one direction; more are lost.
 const MAX_FLIGHT: usize = 32;
 /// Packets that one step can call for: a window, and then some.
@@ -65,7 +67,10 @@ fn addresses() -> [core::net::SocketAddr; 2] {
 impl Story {
     /// A client that has sent its Request.
     fn starting(config: &ConnectionConfig) -> Self {
-        let endpoint = |n| Endpoint::new(EndpointConfig::new([n; 32]));
+        let endpoint = |n| {
+            let ccids = CcidRegistry::with_experiments();
+            Endpoint::new(EndpointConfig { ccids, ..EndpointConfig::new([n; 32]) })
+        };
         let mut ends = [endpoint(1), endpoint(2)];
         let listen = ListenConfig { connection: config.clone(), ..ListenConfig::new(SERVICE) };
         let listener = ends[1].listen(None, PORT, listen).unwrap();
@@ -122,6 +127,8 @@ impl Story {
                 assert!(said < MAX_DRAIN, "an endpoint never stops talking");
                 self.note(from, d);
             }
+            let stalled = self.ends[from].stalled(self.now);
+            assert_eq!(stalled, None, "a message of end {from} waits for nothing");
             while self.ends[from].poll_event().is_some() {}
         }
         if let Some(id) = self.ends[1].accept(self.listener) {
@@ -156,6 +163,29 @@ impl Story {
         message.priority = flags >> 6;
         let _ = self.ends[end].send(self.now, id, message);
         self.drain();
+    }
+
+    /// One end speaks for up to 256 messages on a network without faults, and the other listens.
+    fn talk(&mut self, input: &mut Input<'_>) {
+        let (from, count, size) = (input.below(2), input.byte(), input.byte());
+        let pause = Duration::from_micros(1 << (4 + size % 12));
+        for _ in 0..=count {
+            self.send(from, u32::from(size) * 5, 0);
+            for to in [1 - from, from] {
+                while self.deliver(1 - to, 0) {
+                    self.drain();
+                }
+            }
+            if let Some(id) = self.ids[1 - from] {
+                let _ = self.ends[1 - from].recv(self.now, id);
+                self.drain();
+            }
+            self.now += pause;
+            let due = |end: &Endpoint| end.poll_timeout().is_some_and(|at| at <= self.now);
+            if self.ends.iter().any(due) {
+                self.wake(self.now);
+            }
+        }
     }
 
     /// Time passes until the next timer, or for a span.
@@ -317,6 +347,7 @@ impl Story {
                 let flags = input.byte();
                 self.send(end, u32::from(size) * 8, flags);
             }
+            14 => self.talk(input),
             _ => self.call(input),
         }
     }
@@ -342,6 +373,11 @@ impl Story {
         for end in 0..2 {
             let is_rest = self.state(end).is_none_or(|s| s == State::Open || s == State::Closed);
             assert!(is_rest, "end {end} is stuck in {:?}", self.state(end));
+        }
+        if [0, 1].map(|end| self.state(end)) == [Some(State::Open); 2] {
+            let waiting = [0, 1]
+                .map(|end| self.ends[end].stats(self.ids[end]?).map(|s| s.send_queue_packets));
+            assert_eq!(waiting, [Some(0); 2], "messages wait for ever");
         }
     }
 }
@@ -387,7 +423,6 @@ thread_local! {
 /// The places where stories begin.
 fn beginnings() -> Vec<Story> {
     let plain = ConnectionConfig::default();
-    let ccid3 = ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..plain.clone() };
     let all = ConnectionConfig {
         tx_ccids: vec![2, 3],
         rx_ccids: vec![3, 2],
@@ -408,14 +443,24 @@ fn beginnings() -> Vec<Story> {
         handshake_timestamps: false,
         ..plain.clone()
     };
+    let of =
+        |ccid| ConnectionConfig { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..plain.clone() };
     vec![
         Story::open(&plain),
-        Story::open(&ccid3),
+        Story::open(&of(3)),
         Story::open(&all),
         Story::open(&small),
         Story::starting(&plain),
         Story::starting(&all),
+        Story::open(&of(4)),
+        Story::open(&of(CUBIC)),
+        Story::open(&of(BBR)),
     ]
+}
+
+/// How many beginnings there are.
+pub(crate) fn count_beginnings() -> u8 {
+    BEGINNINGS.with(|b| b.len() as u8)
 }
 
 /// Tells the story that the bytes say, to its end (which takes long) or to the end of the bytes.

@@ -8,9 +8,22 @@ use udccp_base::Seed;
 fn nothing_that_happens_to_a_connection_makes_it_panic_or_get_stuck() {
     let mut rng = Seed(4340).stream("stories");
     for number in 0..400 {
-        let len = rng.below(160) as usize;
-        let bytes: Vec<u8> = (0..len).map(|_| rng.below(256) as u8).collect();
+        let len = rng.below(240) as usize;
+        let mut bytes: Vec<u8> = (0..len).map(|_| rng.below(256) as u8).collect();
+        // Each beginning has its turn.
+        if let Some(first) = bytes.first_mut() {
+            *first = number as u8 % machine::count_beginnings();
+        }
         let told = std::panic::catch_unwind(|| machine::tell(&bytes, number % 8 == 0));
         assert!(told.is_ok(), "story {number}: {bytes:?}");
+    }
+}
+
+#[test]
+fn an_end_that_speaks_once_listens_for_long_and_speaks_again_is_heard() {
+    for beginning in 0..machine::count_beginnings() {
+        // A message of the client, 512 of the server, another of the client.
+        let story = [beginning, 12, 0, 9, 0, 14, 1, 255, 40, 14, 1, 255, 7, 12, 0, 9, 0, 10, 0];
+        machine::tell(&story, true);
     }
 }

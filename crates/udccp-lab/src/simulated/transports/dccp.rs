@@ -21,6 +21,9 @@ use crate::simulated::schema::{DccpOptions, Flow, Percent};
 /// The service code of measurements: `SC:PERF`.
 pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 
+/// The largest congestion window where a flow sets none, packets.
+const LARGEST_WINDOW: u32 = 1_000_000;
+
 /// Which end a host is.
 #[derive(Debug)]
 enum Role {
@@ -142,9 +145,8 @@ fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     if let Some(cut) = options.window_cut {
         ccid2.algorithm = Algorithm::NewReno { cut: keep(cut) };
     }
-    if let Some(window) = options.max_window {
-        ccid2.max_window = window.0;
-    }
+    // Simulated peers do no harm, and simulated paths may be long and fast.
+    ccid2.max_window = options.max_window.map_or(LARGEST_WINDOW, |window| window.0);
     if let Some(min) = options.min_rto {
         ccid2.rto.min = min;
     }

@@ -10,11 +10,15 @@ use crate::ackvec::AckState;
 /// Later packets that must be acknowledged before one counts as lost (RFC 4341 section 5).
 const NUMDUPACK: usize = 3;
 
+/// From so many packets on, room is made for four times as many.
+const LARGE: usize = 2048;
+
 /// Packets before the oldest open one in which a lost packet that arrives late is noticed.
 const LATE_WINDOW: usize = 16;
 
 /// What is known of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Fate {
     /// Nothing yet.
     Open,
@@ -26,14 +30,45 @@ pub(super) enum Fate {
     Lost,
 }
 
-/// A data packet that was sent.
+/// A data packet that was sent, in 16 bytes: there is one for each packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    pub(super) seq: Seqno,
+    /// Its number in 48 bits; below them whether Data Dropped was reported of it, and its fate.
+    packed: u64,
     pub(super) at: Instant,
-    fate: Fate,
-    /// Data Dropped was reported of it.
-    dropped: bool,
+}
+
+/// Bits of a fate.
+const FATE_BITS: u64 = 3;
+/// Data Dropped was reported of the packet.
+const DROPPED: u64 = 4;
+/// Bits below the number.
+const SEQ_SHIFT: u32 = 3;
+
+impl Sent {
+    fn new(seq: Seqno, at: Instant) -> Self {
+        Self { packed: seq.value() << SEQ_SHIFT, at }
+    }
+
+    /// Its sequence number.
+    pub(super) fn seq(&self) -> Seqno {
+        Seqno::new(self.packed >> SEQ_SHIFT)
+    }
+
+    fn fate(&self) -> Fate {
+        [Fate::Open, Fate::Received, Fate::Marked, Fate::Lost][(self.packed & FATE_BITS) as usize]
+    }
+
+    fn set_fate(&mut self, fate: Fate) {
+        self.packed = self.packed & !FATE_BITS | fate as u64;
+    }
+
+    /// Notes that Data Dropped was reported; whether that is new.
+    fn drop_now(&mut self) -> bool {
+        let is_new = self.packed & DROPPED == 0;
+        self.packed |= DROPPED;
+        is_new
+    }
 }
 
 /// What an acknowledgement newly says of one packet.
@@ -54,22 +89,48 @@ pub(super) enum Change {
 /// Packets without data take no room here, but their acknowledgement counts as evidence of loss.
 /// Reading an Ack Vector stops at the oldest open packet, so each packet is looked at a bounded
 /// number of times, however long the vectors are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct History {
     ring: VecDeque<Sent>,
     open: usize,
     evidence: Evidence,
     newest_lost: Option<Seqno>,
+    /// Packets remembered at most.
+    most: usize,
 }
 
 impl History {
-    /// A data packet left; its number is greater than all before.
-    pub(super) fn push(&mut self, seq: Seqno, at: Instant) {
-        self.ring.push_back(Sent { seq, at, fate: Fate::Open, dropped: false });
+    /// No packet yet. At most `max_window` will be in the network at once; a third as many are
+    /// remembered of those that timed out or are settled.
+    pub(super) fn new(max_window: u32) -> Self {
+        let most = max_window as usize;
+        Self {
+            ring: VecDeque::new(),
+            open: 0,
+            evidence: Evidence::default(),
+            newest_lost: None,
+            most: most.saturating_add((most / 3).max(LATE_WINDOW)),
+        }
     }
 
-    /// Forgets settled packets but the newest `keep`.
+    /// A data packet left; its number is greater than all before.
+    pub(super) fn push(&mut self, seq: Seqno, at: Instant) {
+        if self.ring.len() >= self.most {
+            // Settled, or given up by a timeout: as many as are in the network are younger.
+            self.ring.pop_front();
+            self.open = self.open.saturating_sub(1);
+        }
+        let len = self.ring.len();
+        if len == self.ring.capacity() && len >= LARGE {
+            // By more than the usual doubling: while it grows, both places are taken.
+            self.ring.reserve_exact((self.most - len).min(3 * len));
+        }
+        self.ring.push_back(Sent::new(seq, at));
+    }
+
+    /// Forgets settled packets but the newest `keep`, and a twelfth of the largest window.
     pub(super) fn trim(&mut self, keep: usize) {
+        let keep = keep.min((self.most / 16).max(LATE_WINDOW));
         while self.open > keep {
             self.ring.pop_front();
             self.open -= 1;
@@ -79,7 +140,7 @@ impl History {
     /// When `seq` left, if it is a data packet of which nothing is known yet.
     pub(super) fn open_since(&self, seq: Seqno) -> Option<Instant> {
         let sent = self.ring.get(self.position(seq).checked_sub(1)?)?;
-        (sent.seq == seq && sent.fate == Fate::Open).then_some(sent.at)
+        (sent.seq() == seq && sent.fate() == Fate::Open).then_some(sent.at)
     }
 
     //= 4340-11.4-11
@@ -104,7 +165,7 @@ impl History {
             let oldest = newest.sub(u64::from(cell & 63));
             if state.is_received() {
                 witnesses = self.evidence.add_run(newest, oldest, witnesses);
-                while end > low && self.ring[end - 1].seq.at_least(oldest) {
+                while end > low && self.ring[end - 1].seq().at_least(oldest) {
                     end -= 1;
                     let sent = &mut self.ring[end];
                     if let Some(change) = sent.combine(state == AckState::Marked) {
@@ -129,11 +190,10 @@ impl History {
         mut visit: impl FnMut(&Sent),
     ) {
         let mut end = self.position(newest);
-        while end > 0 && self.ring[end - 1].seq.at_least(oldest) {
+        while end > 0 && self.ring[end - 1].seq().at_least(oldest) {
             end -= 1;
             let sent = &mut self.ring[end];
-            if matches!(sent.fate, Fate::Received | Fate::Marked) && !sent.dropped {
-                sent.dropped = true;
+            if matches!(sent.fate(), Fate::Received | Fate::Marked) && sent.drop_now() {
                 visit(sent);
             }
         }
@@ -148,18 +208,18 @@ impl History {
     fn infer_losses(&mut self, mut visit: impl FnMut(&Sent, Change)) {
         if let Some(third) = self.evidence.third_newest() {
             while let Some(sent) = self.ring.get_mut(self.open) {
-                if !sent.seq.is_before(third) {
+                if !sent.seq().is_before(third) {
                     break;
                 }
-                if sent.fate == Fate::Open {
-                    sent.fate = Fate::Lost;
-                    self.newest_lost = Some(sent.seq);
+                if sent.fate() == Fate::Open {
+                    sent.set_fate(Fate::Lost);
+                    self.newest_lost = Some(sent.seq());
                     visit(sent, Change::Lost);
                 }
                 self.open += 1;
             }
         }
-        while self.ring.get(self.open).is_some_and(|sent| sent.fate != Fate::Open) {
+        while self.ring.get(self.open).is_some_and(|sent| sent.fate() != Fate::Open) {
             self.open += 1;
         }
     }
@@ -169,7 +229,7 @@ impl History {
     fn oldest_of_interest(&self) -> usize {
         let late = self.open.saturating_sub(LATE_WINDOW);
         match (self.newest_lost, self.ring.get(late)) {
-            (Some(lost), Some(sent)) if lost.at_least(sent.seq) => late,
+            (Some(lost), Some(sent)) if lost.at_least(sent.seq()) => late,
             _ => self.open,
         }
     }
@@ -178,16 +238,16 @@ impl History {
     /// follows from the number up to a search as wide as the gaps are.
     fn position(&self, seq: Seqno) -> usize {
         let Some(first) = self.ring.front() else { return 0 };
-        let Ok(offset) = usize::try_from(seq.distance_from(first.seq)) else { return 0 };
+        let Ok(offset) = usize::try_from(seq.distance_from(first.seq())) else { return 0 };
         let guess = offset.min(self.ring.len() - 1);
-        let over = self.ring[guess].seq.distance_from(seq);
+        let over = self.ring[guess].seq().distance_from(seq);
         if over <= 0 {
             return guess + 1;
         }
         let (mut low, mut high) = (guess.saturating_sub(over as usize), guess);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.ring[middle].seq.at_most(seq) {
+            if self.ring[middle].seq().at_most(seq) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -201,14 +261,14 @@ impl Sent {
     //= 4340-11.4.1-1
     /// Combines what is known with a report that the packet was received (RFC 4340 section 11.4.1).
     fn combine(&mut self, marked: bool) -> Option<Change> {
-        let (fate, change) = match (self.fate, marked) {
+        let (fate, change) = match (self.fate(), marked) {
             (Fate::Open, false) => (Fate::Received, Change::Received),
             (Fate::Open, true) => (Fate::Marked, Change::Marked),
             (Fate::Received, true) => (Fate::Marked, Change::MarkedAgain),
             (Fate::Lost, _) => (Fate::Received, Change::Late),
             (Fate::Received | Fate::Marked, _) => return None,
         };
-        self.fate = fate;
+        self.set_fate(fate);
         Some(change)
     }
 }

@@ -10,6 +10,9 @@ use udccp_wire::Seqno;
 use crate::ccid::SentInfo;
 use crate::ccid::ccid2::window::{AckContext, Tally};
 
+/// From so many packets on, room is made for four times as many.
+const LARGE: usize = 512;
+
 /// Watches packets and acknowledgements for a window algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
@@ -25,12 +28,14 @@ struct Rates {
     draft: RateDraft,
     /// Data packets in order of sequence numbers; none once its fate is known.
     packets: VecDeque<(Seqno, Option<RateStamp>)>,
+    /// As many at most; older ones were given up by a timeout.
+    most: usize,
 }
 
 impl Observer {
     /// What `needs` asks for.
-    pub(super) fn new(needs: Needs, packet_bytes: u32) -> Option<Box<Self>> {
-        let rates = needs.rates.then(Rates::default);
+    pub(super) fn new(needs: Needs, packet_bytes: u32, max_window: u32) -> Option<Box<Self>> {
+        let rates = needs.rates.then(|| Rates { most: max_window as usize, ..Rates::default() });
         needs.deliveries.then(|| Box::new(Self { packet_bytes, round_end: None, rates }))
     }
 
@@ -39,6 +44,14 @@ impl Observer {
         let Some(rates) = &mut self.rates else { return };
         let order = packet.seq.value();
         let stamp = rates.sampler.stamp(now, order, packet.size_bytes, pipe == 0);
+        if rates.packets.len() >= rates.most {
+            rates.packets.pop_front();
+        }
+        let len = rates.packets.len();
+        if len == rates.packets.capacity() && len >= LARGE {
+            // Never more room than for `most`.
+            rates.packets.reserve_exact((rates.most - len).min(3 * len));
+        }
         rates.packets.push_back((packet.seq, Some(stamp)));
         if packet.app_limited && pipe + 1 < cwnd {
             let in_flight = u64::from(pipe + 1) * u64::from(self.packet_bytes);

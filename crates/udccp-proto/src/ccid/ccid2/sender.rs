@@ -79,7 +79,7 @@ impl Ccid2Sender {
         let cwnd = window.cwnd();
         Self {
             number,
-            history: History::default(),
+            history: History::new(window.max_window()),
             probes: Probes::default(),
             window,
             rtt: RttEstimator::new(config.rto),
@@ -149,9 +149,10 @@ impl Ccid2Sender {
         let (window, floor) = (&mut self.window, self.pipe_floor);
         let probes = &mut self.probes;
         self.history.read_ack_vector(ack.ackno, cells, |sent, change| {
+            let seq = sent.seq();
             //= 4340-12.3-1
             //= 4340-12.3-2
-            let change = match (change, probes.take(sent.seq)) {
+            let change = match (change, probes.take(seq)) {
                 (Change::Received, true) => {
                     out.probes_hidden += 1;
                     Change::Marked
@@ -162,12 +163,12 @@ impl Ccid2Sender {
                 }
                 (change, _) => change,
             };
-            window.on_fate(now, sent.seq, change);
-            let after_cut = window.is_after_cut(sent.seq);
+            window.on_fate(now, seq, change);
+            let after_cut = window.is_after_cut(seq);
             //= 4341-5-2
             //= 4341-5-4
             let leaves = matches!(change, Change::Received | Change::Marked | Change::Lost)
-                && floor.is_none_or(|floor| sent.seq.at_least(floor));
+                && floor.is_none_or(|floor| seq.at_least(floor));
             tally.left_pipe += u32::from(leaves);
             match change {
                 Change::Received => {
@@ -212,7 +213,7 @@ impl Ccid2Sender {
                     //= 4340-11.7.2-7
                     //= 4340-11.7-1
                     DropCode::Corrupt | DropCode::Reserved(_) | DropCode::DeliveredCorrupt => {
-                        tally.congested |= window.is_after_cut(sent.seq);
+                        tally.congested |= window.is_after_cut(sent.seq());
                     }
                 }
             });

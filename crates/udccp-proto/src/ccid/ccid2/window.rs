@@ -49,6 +49,7 @@ pub(super) struct AckContext<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     cc: Box<dyn CongestionControl>,
+    max_window: u32,
     validation: WindowValidation,
     slow_start: SlowStartGrowth,
     /// For algorithms that look at more than growth.
@@ -69,10 +70,15 @@ impl Window {
     pub(super) fn new(config: &Ccid2Config, packet_size_bytes: u32) -> Self {
         let initial = config.initial_window.packets(packet_size_bytes);
         let mut cc = config.algorithm.build(initial);
-        cc.clamp(config.max_window);
-        let observer = Observer::new(cc.needs(), packet_size_bytes);
+        let needs = cc.needs();
+        // Samples of the delivery rate take more than three times the memory.
+        let part = if needs.rates { 4 } else { 1 };
+        let max_window = (config.max_window / part).max(1);
+        cc.clamp(max_window);
+        let observer = Observer::new(needs, packet_size_bytes, max_window);
         Self {
             cc,
+            max_window,
             validation: WindowValidation::new(config.idle, initial),
             slow_start: config.slow_start,
             observer,
@@ -91,6 +97,11 @@ impl Window {
 
     pub(super) fn cwnd(&self) -> u32 {
         self.cc.cwnd()
+    }
+
+    /// The window is never larger.
+    pub(super) fn max_window(&self) -> u32 {
+        self.max_window
     }
 
     pub(super) fn congestion_events(&self) -> u64 {

@@ -26,6 +26,8 @@ const DEFAULT_RTT: Duration = Duration::from_millis(200);
 const ROUNDS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
+/// Unit of the times in a Timestamp Echo (RFC 4340 section 13.3).
+const ECHO_UNIT: Duration = Duration::from_micros(10);
 /// The longest first loss interval, which its field holds.
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
 
@@ -470,9 +472,18 @@ impl CcidSender for Ccid3Sender {
         out
     }
 
+    fn on_handshake_measured(&mut self, now: Instant, total: Duration) {
+        self.rtt_floor.measured(now, total);
+    }
+
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
-        self.rtt_floor.measured(now, rtt);
         let s = self.segment();
+        // An echo is good to 10 us; what is less than that below our own clock is the same.
+        if self.rtt_floor.get().is_zero() {
+            self.rtt_floor.measured(now, rtt);
+        }
+        let floor = self.rtt_floor.get();
+        let rtt = if rtt + ECHO_UNIT >= floor { rtt } else { floor };
         self.rate.on_handshake_rtt(now, rtt, s);
     }
 

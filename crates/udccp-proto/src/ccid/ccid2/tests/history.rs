@@ -49,7 +49,7 @@ fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
     for seed in 0..40 {
         let mut rng = Seed(seed).stream("history");
         let base = if seed % 2 == 0 { Seqno::new(1000) } else { Seqno::MAX.sub(150) };
-        let (mut model, mut history) = (Model::default(), History::default());
+        let (mut model, mut history) = (Model::default(), History::new(1000));
         let fates = fates(&mut rng, 400);
         let mut acked = 0;
         while acked < 399 {
@@ -71,7 +71,7 @@ fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
             let (mut received, mut lost) = (Vec::new(), Vec::new());
             let ackno = base.add(acked as u64);
             history.read_ack_vector(ackno, &cells(&text), |sent, change| {
-                let number = sent.seq.distance_from(base) as usize;
+                let number = sent.seq().distance_from(base) as usize;
                 match change {
                     Change::Received => received.push(number),
                     Change::Lost => lost.push(number),
@@ -89,7 +89,7 @@ fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
 
 #[test]
 fn an_open_packet_is_found_by_its_number_whatever_the_gaps() {
-    let mut history = History::default();
+    let mut history = History::new(1000);
     let at = |n: u64| Instant::from_nanos(n);
     let data: Vec<u64> = (0..200).filter(|n| n % 7 != 3 && n % 11 != 5).collect();
     for &n in &data {
@@ -99,5 +99,5 @@ fn an_open_packet_is_found_by_its_number_whatever_the_gaps() {
         let expected = data.contains(&n).then_some(at(n));
         assert_eq!(history.open_since(Seqno::new(n)), expected, "{n}");
     }
-    assert_eq!(History::default().open_since(Seqno::new(1)), None);
+    assert_eq!(History::new(1000).open_since(Seqno::new(1)), None);
 }

@@ -14,6 +14,7 @@ fn lines() -> [Line; 2] {
     let three = Ccid3Sender::new(&Ccid3Config::default(), 1400);
     let four = ccid4::sender(&Ccid4Config::default(), 1400);
     [three, four].map(|mut sender| {
+        sender.on_handshake_measured(at(1000), RTT);
         sender.on_handshake_rtt(at(1000), RTT);
         Line::of(sender)
     })
@@ -53,6 +54,18 @@ fn no_elapsed_time_makes_the_round_trip_time_less_than_what_our_clock_measured()
             let ratio = lying / honest;
             assert!(ratio <= 1.05, "CCID {ccid}, {elapsed}: {ratio} of the honest rate");
         }
+    }
+}
+
+#[test]
+fn the_handshake_is_not_believed_below_what_our_clock_measured() {
+    for (echo, rtt) in [(ms(0), ms(100)), (ms(99), ms(100)), (ms(130), ms(130))] {
+        let mut sender = Ccid3Sender::new(&Ccid3Config::default(), 1400);
+        sender.on_handshake_measured(at(1000), ms(100));
+        sender.on_handshake_rtt(at(1000), echo);
+        assert_eq!(sender.rtt(), Some(rtt));
+        let x = sender.metrics().x_bytes_per_sec.unwrap();
+        assert!(x <= 4380.0 / rtt.as_secs_f64(), "{x}");
     }
 }
 

@@ -1,0 +1,303 @@
+//! What a hostile peer can make a connection hold: counted byte by byte by the allocator, for every
+//! CCID. All that the protocol keeps is within 256 KiB. Messages that wait for the application are
+//! counted apart: their limits are settings (`recv_queue_bytes`, `recv_queue_packets`), and what is
+//! held for them is a quarter more at most, and 128 bytes for each.
+
+mod common;
+mod spec_support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use common::packet::numbers;
+use common::pair::{CLIENT, SERVER};
+use spec_support::{Hand, plain};
+use udccp_base::{Duration, Machine, Message, Payload, Seed};
+use udccp_cc::InitialWindow;
+use udccp_proto::ConnectionConfig;
+use udccp_proto::ccid::CcidRegistry;
+use udccp_proto::ccid::ccid2::SlowStartGrowth;
+use udccp_wire::PacketType::{Ack, Data, DataAck};
+use udccp_wire::{Header, LossInterval, OptionRef, PacketType};
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is handed on unchanged to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST.fetch_max(live, Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the pointer came from `alloc` above, hence from the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One test at a time counts.
+static TURN: Mutex<()> = Mutex::new(());
+
+const CCIDS: [u8; 5] = [2, 3, 4, 249, 250];
+/// Most that a connection holds.
+const LIMIT: usize = 256 << 10;
+
+/// Runs an attack; the most that was held at any time for both ends of the connection, of which one
+/// does little.
+fn held(attack: impl FnOnce()) -> usize {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let before = LIVE.load(Relaxed);
+    MOST.store(before, Relaxed);
+    attack();
+    MOST.load(Relaxed) - before
+}
+
+fn config(ccid: u8) -> ConnectionConfig {
+    let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+    let mut config = ConnectionConfig { tx_ccids, rx_ccids, sequence_window: 1 << 20, ..plain() };
+    // The fastest way to a large window.
+    config.ccid2.slow_start = SlowStartGrowth::EveryPacket;
+    config.ccid2.initial_window = InitialWindow::Packets(4000);
+    config
+}
+
+fn hand(ccid: u8) -> Hand {
+    Hand::open_of(CLIENT, config(ccid), CcidRegistry::with_experiments())
+}
+
+/// The application sends as much as is taken, of no memory of its own.
+fn fill(hand: &mut Hand) {
+    let (now, end) = (hand.pair.now, hand.end);
+    let id = hand.pair.id(end);
+    while hand.pair.net.ends[end].send(now, id, Message::new(Payload::Zeros(1000))).is_ok() {}
+}
+
+fn read(hand: &mut Hand) {
+    hand.pair.events.iter_mut().for_each(Vec::clear);
+    let (now, end) = (hand.pair.now, hand.end);
+    let id = hand.pair.id(end);
+    while matches!(hand.pair.net.ends[end].recv(now, id), Ok(Some(_))) {}
+}
+
+/// The peer's next packet arrives.
+fn arrive(hand: &mut Hand, header: &Header, options: &[OptionRef<'_>], bytes: &[u8]) {
+    let d = hand.datagram(header, options, bytes);
+    hand.seq = header.seq;
+    let (now, end) = (hand.pair.now, hand.end);
+    hand.pair.net.ends[end].handle_datagram(now, d);
+}
+
+/// The peer's next data packet, whose window counter calls for feedback at once.
+fn data(hand: &mut Hand, nth: u64) {
+    let header = Header { ccval: (nth * 4 % 16) as u8, ..hand.header(Data) };
+    arrive(hand, &header, &[], b"x");
+    leave(hand);
+    read(hand);
+}
+
+/// Timers that are due end, and what may leave now does. The packets are counted, and kept by
+/// nobody.
+fn leave(hand: &mut Hand) -> usize {
+    let (now, mut left) = (hand.pair.now, 0);
+    let end = &mut hand.pair.net.ends[hand.end];
+    end.handle_timeout(now);
+    while let Some(d) = end.poll_transmit(now) {
+        hand.gss = hand.gss.max(numbers(&d).1);
+        left += 1;
+        while end.poll_event().is_some() {}
+    }
+    left
+}
+
+/// All of the last `packets` packets arrived, says the peer, whatever the CCID.
+fn acknowledge(hand: &mut Hand, packets: usize) {
+    let mut cells = vec![63; packets / 64];
+    cells.extend((!packets.is_multiple_of(64)).then(|| (packets % 64 - 1) as u8));
+    cells.truncate(250);
+    let (lossless_length, loss_length, data_length) = (packets as u32, 0, 0);
+    let whole = LossInterval { lossless_length, nonce_echo: false, loss_length, data_length };
+    let options = [
+        OptionRef::AckVector { nonce: false, cells: &cells },
+        OptionRef::ReceiveRate(u32::MAX),
+        OptionRef::LossIntervals { skip_length: 0, intervals: &whole.to_bytes() },
+    ];
+    let header = hand.header(Ack);
+    arrive(hand, &header, &options, &[]);
+}
+
+fn assert_within(what: &str, ccid: u8, held: usize) {
+    assert!(held <= LIMIT, "CCID {ccid}, {what}: {} KiB", held >> 10);
+}
+
+#[test]
+fn a_peer_that_calls_for_acknowledgements_and_gives_none_makes_no_connection_grow() {
+    for ccid in CCIDS {
+        let held = held(|| {
+            let mut hand = hand(ccid);
+            for nth in 0..6_000 {
+                data(&mut hand, nth);
+                hand.pair.net.now += Duration::from_micros(100);
+            }
+            assert!(hand.stats().counters.acks_sent >= 1000);
+        });
+        assert_within("acknowledgements forced", ccid, held);
+    }
+}
+
+#[test]
+fn a_peer_that_never_acknowledges_data_makes_no_connection_grow() {
+    for ccid in CCIDS {
+        let held = held(|| {
+            let mut hand = hand(ccid);
+            for nth in 0..1_000 {
+                fill(&mut hand);
+                data(&mut hand, nth);
+                for _ in 0..10 {
+                    hand.pair.net.now += Duration::from_millis(500);
+                    leave(&mut hand);
+                }
+            }
+        });
+        assert_within("data never acknowledged", ccid, held);
+    }
+}
+
+#[test]
+fn a_peer_that_opens_the_window_as_far_as_it_goes_and_then_falls_silent_stays_within_the_limit() {
+    for ccid in CCIDS {
+        let mut most = 0;
+        let held = held(|| {
+            let mut hand = hand(ccid);
+            let mut in_flight = 0;
+            for _ in 0..30 {
+                for _ in 0..40 {
+                    fill(&mut hand);
+                    in_flight += leave(&mut hand);
+                    hand.pair.net.now += Duration::from_micros(500);
+                }
+                most = most.max(in_flight);
+                acknowledge(&mut hand, in_flight.max(1));
+                in_flight = 0;
+            }
+            for _ in 0..40 {
+                fill(&mut hand);
+                leave(&mut hand);
+                hand.pair.net.now += Duration::from_micros(500);
+            }
+            // Timeouts: the window is one packet again, over and over.
+            for nth in 0..300 {
+                fill(&mut hand);
+                data(&mut hand, nth);
+                hand.pair.net.now += Duration::from_secs(10);
+                leave(&mut hand);
+            }
+        });
+        assert!(most > 1000 || ccid == 4, "CCID {ccid}: {most} in flight");
+        assert_within("the largest window", ccid, held);
+    }
+}
+
+#[test]
+fn a_peer_that_reports_odd_packets_only_makes_no_connection_grow() {
+    for ccid in CCIDS {
+        let held = held(|| {
+            let mut hand = hand(ccid);
+            let mut rng = Seed(u64::from(ccid)).stream("odd");
+            for nth in 0..4_000 {
+                fill(&mut hand);
+                hand.pair.net.now += Duration::from_millis(rng.below(50));
+                leave(&mut hand);
+                let cells: Vec<u8> = (0..rng.below(40))
+                    .map(|_| [0xc0, 0, 0x40, 0xc5][rng.below(4) as usize])
+                    .collect();
+                let vector = OptionRef::AckVector { nonce: false, cells: &cells };
+                let dropped = OptionRef::DataDropped(&[0xa0, 0x85, 0xb0]);
+                let ty = if nth % 3 == 0 { DataAck } else { Ack };
+                let header = hand.header(ty);
+                arrive(&mut hand, &header, &[vector, dropped], b"");
+                leave(&mut hand);
+                read(&mut hand);
+            }
+        });
+        assert_within("odd reports", ccid, held);
+    }
+}
+
+#[test]
+fn a_peer_that_writes_every_option_there_is_makes_no_connection_grow() {
+    let types = [PacketType::Ack, PacketType::DataAck, PacketType::Data, PacketType::Sync];
+    for ccid in CCIDS {
+        let held = held(|| {
+            let mut rng = Seed(u64::from(ccid)).stream("junk");
+            let mut connection = hand(ccid);
+            for nth in 0..4_000_u64 {
+                if connection.state() != Some(udccp_proto::State::Open) {
+                    connection = hand(ccid);
+                }
+                let junk: Vec<u8> = (0..rng.below(40)).map(|_| rng.below(256) as u8).collect();
+                let kind = [32, 33, 34, 35, 37, 38, 39, 40, 41, 42, 43, 44, 60, 130, 192, 193, 255];
+                let options: Vec<OptionRef<'_>> = (0..rng.below(10))
+                    .map(|_| {
+                        let kind = kind[rng.below(kind.len() as u64) as usize];
+                        OptionRef::Unknown { kind, data: &junk }
+                    })
+                    .collect();
+                let ty = types[rng.below(4) as usize];
+                let header = connection.header(ty);
+                arrive(&mut connection, &header, &options, b"");
+                connection.pair.net.now += Duration::from_millis(nth % 20);
+                fill(&mut connection);
+                leave(&mut connection);
+                read(&mut connection);
+            }
+        });
+        assert_within("any options", ccid, held);
+    }
+}
+
+#[test]
+fn a_full_receive_queue_holds_what_its_settings_say() {
+    for (size, padding) in [(1, 0), (1, 900), (100, 900), (500, 500), (1400, 0)] {
+        for ccid in [2, 3] {
+            let settings = config(ccid);
+            let held = held(|| {
+                let mut hand = hand(ccid);
+                let bytes = vec![7; size];
+                let padding = vec![OptionRef::Padding; padding];
+                for _ in 0..3000 {
+                    hand.give(PacketType::Data, &padding, &bytes);
+                    hand.pair.events[CLIENT].clear();
+                }
+                let stats = hand.stats();
+                assert!(stats.counters.drops.receive_queue_full > 0, "{size} B");
+            });
+            let messages = settings.recv_queue_packets.min(settings.recv_queue_bytes / size);
+            let queue = messages * (size + size / 4 + 128);
+            assert!(held <= LIMIT + queue, "{size} B: {} KiB", held >> 10);
+        }
+    }
+}
+
+#[test]
+fn a_server_is_no_worse_off() {
+    for ccid in CCIDS {
+        let held = held(|| {
+            let ccids = CcidRegistry::with_experiments();
+            let mut hand = Hand::open_of(SERVER, config(ccid), ccids);
+            for nth in 0..6_000 {
+                data(&mut hand, nth);
+            }
+        });
+        assert_within("acknowledgements forced from a server", ccid, held);
+    }
+}
