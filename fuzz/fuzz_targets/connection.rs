@@ -1,7 +1,7 @@
 //! Any story of a connection: packets delivered, lost, doubled, broken and forged, calls and time.
 //! One execution is one story of up to 40 steps between two endpoints, told from one of nine
-//! beginnings (seven open connections with different CCIDs and features, two handshakes). A step may
-//! be a talk of up to 256 messages.
+//! beginnings (seven open connections with different CCIDs and features, two handshakes). A step
+//! may be a talk of up to 256 messages.
 //!
 //! ```text
 //! SECONDS_EACH=3600 scripts/fuzz.sh connection

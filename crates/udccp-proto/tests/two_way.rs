@@ -127,3 +127,23 @@ fn packets_that_overtake_others_and_copies_make_no_rate_based_sender_send_its_wi
         assert!(most <= 12, "CCID {ccid}: {most} packets at once, {calm} without");
     }
 }
+
+#[test]
+fn feedback_that_a_narrow_path_has_no_room_for_stops_nobody() {
+    for (ccid, path_mtu) in [(3, 128), (3, 140), (4, 128), (4, 160)] {
+        let net = Net::with_ccids(u64::from(ccid), CcidRegistry::with_experiments());
+        let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+        let config =
+            ConnectionConfig { tx_ccids, rx_ccids, path_mtu, ..ConnectionConfig::default() };
+        let mut pair = Pair::connected_with(net, config);
+        pair.faults.loss = 0.1;
+        let mut heard = 0;
+        for _ in 0..2000 {
+            pair.try_send(CLIENT, b"data");
+            pair.try_send(SERVER, b"data");
+            pair.pass(ms(20));
+            heard += pair.received(SERVER).len();
+        }
+        assert!(heard > 100, "CCID {ccid}, {path_mtu} B: {heard}");
+    }
+}

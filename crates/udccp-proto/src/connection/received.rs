@@ -65,8 +65,8 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The application data: a slice of what arrived, and a copy only where it lies in two parts, or
-    /// behind so many options that the slice would keep far more alive than its own bytes.
+    /// The application data: a slice of what arrived, and a copy only where it lies in two parts,
+    /// or behind so many options that the slice would keep far more alive than its own bytes.
     pub(crate) fn payload(&self) -> Payload {
         let in_header = self.view.payload_in_header().len();
         if in_header == 0 {

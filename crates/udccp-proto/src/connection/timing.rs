@@ -21,8 +21,8 @@ pub(crate) struct Timing {
     /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
     pub(crate) handshake_rtt: Option<Duration>,
     /// The same by our clock alone, from the last Request or Response to the first acknowledgement
-    /// of one. The peer knows what our Timestamps will be and can say anything in an echo; it cannot
-    /// acknowledge a number that it has not seen.
+    /// of one. The peer knows what our Timestamps will be and can say anything in an echo; it
+    /// cannot acknowledge a number that it has not seen.
     pub(crate) handshake_measured: Option<Duration>,
     /// Keep-alive probes sent since the last valid packet.
     pub(crate) keep_alive_probes: u32,

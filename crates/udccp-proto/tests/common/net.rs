@@ -89,7 +89,10 @@ impl Net {
     /// Sends all that the endpoints have to say.
     pub fn drain(&mut self) {
         for from in 0..2 {
+            let mut said = 0;
             while let Some(d) = self.ends[from].poll_transmit(self.now) {
+                said += 1;
+                assert!(said < 1_000_000, "host {from} never stops talking");
                 if let Some(option) = self.ends[from].poll_quick_start() {
                     self.options.insert(self.serial + 1, option);
                     self.last_option = Some(option);

@@ -54,6 +54,8 @@ pub struct Ccid3Receiver {
     last_data: Option<Instant>,
     /// What the options being written say; `None` where they did not fit.
     written: Option<Rate>,
+    /// They were due and did not fit.
+    had_no_room: bool,
 }
 
 impl Ccid3Receiver {
@@ -80,6 +82,7 @@ impl Ccid3Receiver {
             deadline: None,
             last_data: None,
             written: None,
+            had_no_room: false,
         }
     }
 
@@ -208,7 +211,7 @@ impl CcidReceiver for Ccid3Receiver {
     //= 4342-8.6-2
     //= 4342-8.6.1-2
     fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
-        self.written = None;
+        (self.written, self.had_no_room) = (None, false);
         let Some((_, arrived)) = self.newest.filter(|_| self.feedback(now) == Feedback::Due) else {
             return;
         };
@@ -225,20 +228,31 @@ impl CcidReceiver for Ccid3Receiver {
         let inverse = if p > 0.0 { libm::ceil(1.0 / p) as u32 } else { u32::MAX };
         let rate = x_recv.bytes_per_sec() as u32;
         let (counts, counts_len) = self.drop_counts();
-        let complete = [
-            OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX)),
-            OptionRef::ReceiveRate(rate),
-            OptionRef::LossIntervals { skip_length, intervals: &bytes[..len] },
-            OptionRef::LossEventRate(inverse),
-            OptionRef::DroppedPackets(&counts[..counts_len]),
-        ]
-        .iter()
-        .take(if self.small.is_some() { 5 } else { 4 })
-        .all(|option| sink.option(option));
-        self.written = complete.then_some(x_recv);
+        let elapsed = OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX));
+        let fits = sink.option(&elapsed) && sink.option(&OptionRef::ReceiveRate(rate));
+        // Where a packet has no room for all intervals, the newest have to do.
+        let report = |n| OptionRef::LossIntervals { skip_length, intervals: &bytes[..n] };
+        while fits && len > 0 && !sink.option(&report(len)) {
+            len -= LossInterval::LEN;
+        }
+        if !fits || len == 0 {
+            self.had_no_room = true;
+            return;
+        }
+        self.written = Some(x_recv);
+        sink.option(&OptionRef::LossEventRate(inverse));
+        if self.small.is_some() {
+            let counts_len = counts_len.min(len / LossInterval::LEN * COUNT_LEN);
+            sink.option(&OptionRef::DroppedPackets(&counts[..counts_len]));
+        }
     }
 
     fn on_feedback_sent(&mut self, now: Instant, _seq: Seqno) {
+        if core::mem::take(&mut self.had_no_room) {
+            // Still owed, but another packet at once would have no more room.
+            self.is_due = false;
+            self.deadline = Some(now + self.rtt());
+        }
         let Some(x_recv) = self.written.take() else { return };
         self.rate.on_report(now, x_recv);
         self.last_counter = Some(self.counter);

@@ -1,7 +1,8 @@
 //! TCP-Friendly Rate Control (RFC 5348): the parts that CCIDs 3 and 4 share.
 //!
 //! Sender side: `rate_control` (the allowed rate X), `x_recv_set`, `data_limited`, `pacer`,
-//! `segment_size`, `sent_log`, `rtt_floor`, `small_packets` (what RFC 4828 changes) and `window_counter`.
+//! `segment_size`, `sent_log`, `rtt_floor`, `small_packets` (what RFC 4828 changes) and
+//! `window_counter`.
 //! Receiver side: `loss_history` (from packets to loss events), `receive_rate`, `counter_rtt`.
 //! Both: [`equation`] and `loss_average`.
 

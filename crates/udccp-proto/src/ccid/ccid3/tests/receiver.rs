@@ -235,13 +235,33 @@ fn no_rate_is_too_high_for_a_first_interval() {
 }
 
 #[test]
-fn a_report_that_does_not_fit_is_still_owed() {
+fn a_report_that_does_not_fit_is_still_owed_a_round_trip_time_later() {
     let mut line = Line::new();
     line.data(1000, 0);
     assert!(line.receiver.feedback_len_bytes() >= 6 + 6 + 6 + 12);
     assert_eq!(line.report_in(at(1000), 14).len(), 2);
-    assert_eq!(line.receiver.feedback(at(1000)), Feedback::Due);
-    assert_eq!(line.report(1000).len(), 4);
+    assert_eq!(line.receiver.feedback(at(1099)), Feedback::None, "no storm of packets");
+    assert_eq!(line.receiver.poll_timeout(), Some(at(1100)));
+    assert_eq!(line.receiver.feedback(at(1100)), Feedback::Due);
+    assert_eq!(line.report(1100).len(), 4);
+}
+
+#[test]
+fn where_there_is_little_room_the_newest_loss_intervals_are_reported() {
+    let mut line = Line::new();
+    for i in 0..200 {
+        line.data(1000 + 10 * i, (i * 2 / 5 % 16) as u8);
+        if i % 20 == 0 {
+            line.lose(1);
+        }
+    }
+    let whole = line.report(3000)[2].clone();
+    assert_eq!(whole.matches('/').count(), 2 * 9, "{whole}");
+    line.data(3100, 1);
+    let report = line.report_in(at(3300), 6 + 6 + 3 + 4 * 9 + 3);
+    assert_eq!(report.len(), 3, "{report:?}");
+    assert_eq!(report[2].matches('/').count(), 2 * 4);
+    assert_eq!(line.receiver.feedback(at(3300)), Feedback::None, "it was a whole report");
 }
 
 #[test]
