@@ -124,6 +124,47 @@ fn a_claim_over_a_cell_that_lacks_a_run_is_not_judged_and_others_are() {
 }
 
 #[test]
+fn a_claim_over_a_cell_without_any_run_is_not_judged() {
+    let experiment = common::small();
+    let at_25 = |task: &mut Task| task.point.iter().any(|(_, label)| label == "25 ms");
+    let analysis = Analysis::of(&experiment, results(&experiment, at_25));
+    let basis = Some(Basis { runs: 0, asked: 2, shortened: false });
+    assert!(analysis.claims.iter().all(|c| c.ours.holds.is_none() && c.ours.early == basis));
+}
+
+/// The runs of a pair are all there, those of the flows among their own kind are not.
+#[test]
+fn a_claim_over_weights_that_were_not_run_is_not_judged() {
+    let weights = r#"
+[[case]]
+id = "self"
+set = { "flow.first.protocol" = "$protocol", "flow.second.protocol" = "$protocol" }
+[case.grid]
+protocol = ["tcp/newreno", "tcp/cubic", "dccp/ccid2"]
+rtt = ["25 ms", "50 ms"]
+
+[[table]]
+id = "nru"
+metric = "nru-unfair"
+of = "goodput"
+weights = { case = "self", axis = "protocol" }
+rows = "second"
+columns = "rtt"
+
+[[claim]]
+says = "nobody has less than it expects"
+table = "nru"
+every = { exists = false }
+"#;
+    let experiment = common::read(&format!("{}{weights}", common::SMALL));
+    let pairs = |task: &mut Task| task.case.is_none();
+    let analysis = Analysis::of(&experiment, results(&experiment, pairs));
+    let claim = analysis.claims.last().expect("the claim");
+    let basis = Some(Basis { runs: 0, asked: 2, shortened: false });
+    assert_eq!((claim.ours.holds, claim.ours.early), (None, basis));
+}
+
+#[test]
 fn another_backend_is_judged_by_its_own_runs() {
     let experiment = common::small();
     let linux = Results {

@@ -111,15 +111,19 @@ impl Whose {
     }
 }
 
-/// Judges a claim; `None` where its table does not exist.
-pub fn judge<'a>(claim: &'a Claim, tables: &[TableResult<'_>]) -> Option<JudgedClaim<'a>> {
+/// Judges a claim; `None` where its table does not exist. `needs_all`: a cell without any run
+/// leaves it open. (A backend may have none where it cannot play the scenario.)
+pub fn judge<'a>(
+    claim: &'a Claim,
+    tables: &[TableResult<'_>],
+    needs_all: bool,
+) -> Option<JudgedClaim<'a>> {
     let table = tables.iter().find(|t| t.table.id == claim.table)?;
     // What a table is held against is no paper's.
     let is_papers = table.table.against.is_none();
     let published = if is_papers { checks(claim, tables, Whose::Published) } else { Vec::new() };
-    let weakest = weakest(claim, tables);
-    let ours = match weakest {
-        Some(basis) if !basis.is_enough() && basis.runs > 0 => Judgement::early(basis),
+    let ours = match weakest(claim, tables, needs_all) {
+        Some(basis) if !basis.is_enough() => Judgement::early(basis),
         _ => verdict(checks(claim, tables, Whose::Ours)),
     };
     Some(JudgedClaim { claim, ours, published: verdict(published) })
@@ -139,17 +143,18 @@ fn cells_of<'c>(
     table.cells().filter(meant).collect()
 }
 
-/// The weakest basis of all cells that a claim is about and that have runs. (A backend may have
-/// none where it cannot play the scenario.)
-fn weakest(claim: &Claim, tables: &[TableResult<'_>]) -> Option<Basis> {
+/// The weakest basis of the cells that a claim is about; `None` where none of them has a run.
+fn weakest(claim: &Claim, tables: &[TableResult<'_>], needs_all: bool) -> Option<Basis> {
     let side = |side: &Side| cells_of(claim, tables, &side.table, Some(&side.filter));
     let cells = match &claim.predicate {
         Predicate::Greater { greater: one, than: other, .. }
         | Predicate::Near { near: one, to: other, .. } => [side(one), side(other)].concat(),
         _ => cells_of(claim, tables, &claim.table, None),
     };
-    let bases = cells.iter().filter(|c| c.runs() > 0).map(|c| c.basis);
-    bases.reduce(Basis::weaker)
+    let has_runs = |cell: &&&Cell| cell.runs() > 0;
+    cells.iter().find(has_runs)?;
+    let meant = cells.iter().filter(|c| needs_all || has_runs(c));
+    meant.map(|c| c.basis).reduce(Basis::weaker)
 }
 
 impl Judgement {

@@ -66,14 +66,14 @@ impl<'a> Analysis<'a> {
         for table in tables.iter_mut().filter(|t| t.table.variant.is_none()) {
             explain(experiment, table, &results);
         }
-        let judged = |tables: &[TableResult<'a>]| {
-            experiment.claims.iter().filter_map(|c| judge(c, tables)).collect::<Vec<_>>()
+        let judged = |tables: &[TableResult<'a>], needs_all| {
+            experiment.claims.iter().filter_map(|c| judge(c, tables, needs_all)).collect::<Vec<_>>()
         };
-        let claims = judged(&tables);
+        let claims = judged(&tables, true);
         let of: Vec<Vec<TableResult<'a>>> = all.collect();
         let others = others.into_iter().zip(of).map(|(results, tables)| Other {
             title: backend_title(&results.backend).to_owned(),
-            claims: judged(&tables),
+            claims: judged(&tables, false),
             tables,
             results,
         });
