@@ -5,12 +5,17 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use common::udccp;
 
+/// Reading all experiments without optimisation takes seconds, and on a busy machine far more.
+const PATIENCE: Duration = Duration::from_secs(900);
+
 /// Runs the program in a folder, and returns what it prints and what it says.
 fn at(folder: &Path, args: &[&str]) -> (String, String) {
-    let output = udccp(args).current_dir(folder).output().expect("the program runs");
+    let mut command = udccp(args);
+    let output = command.timeout(PATIENCE).current_dir(folder).output().expect("the program runs");
     let says = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{args:?}: {says}");
     (String::from_utf8(output.stdout).expect("text"), says)
@@ -18,7 +23,8 @@ fn at(folder: &Path, args: &[&str]) -> (String, String) {
 
 /// What a failing command says in a folder.
 fn fails_at(folder: &Path, args: &[&str]) -> String {
-    let output = udccp(args).current_dir(folder).output().expect("the program runs");
+    let mut command = udccp(args);
+    let output = command.timeout(PATIENCE).current_dir(folder).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(4), "{args:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

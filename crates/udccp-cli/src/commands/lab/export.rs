@@ -14,7 +14,7 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Experiments: names, or paths of files; all of the folder where absent
+    /// Experiments: names, or paths of files; those of the folder where absent
     #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
     #[command(flatten)]

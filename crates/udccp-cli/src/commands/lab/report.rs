@@ -12,7 +12,7 @@ use crate::output;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Experiments: names, or paths of files; all of the folder where absent
+    /// Experiments: names, or paths of files; those of the folder where absent
     #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
     /// Folder to write to

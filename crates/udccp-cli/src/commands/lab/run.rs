@@ -16,7 +16,7 @@ pub(super) struct Args {
     /// Experiments: names, or paths of files
     #[arg(value_name = "EXPERIMENT", required_unless_present = "all")]
     names: Vec<String>,
-    /// Every experiment of the folder
+    /// Every experiment of the folder, or every built-in one where there is no folder
     #[arg(long, conflicts_with = "names")]
     all: bool,
     #[command(flatten)]
