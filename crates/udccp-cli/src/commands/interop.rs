@@ -54,6 +54,8 @@ pub(crate) struct Args {
     cache: Option<PathBuf>,
 }
 
+/// The file beside kept captures and reports that says what made them.
+const ABOUT: &str = "about.md";
 /// Wall-clock time for a guest.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
@@ -77,7 +79,9 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let (mut all, about) = match &args.judge {
         Some(folder) => {
             let judged = trials.iter().filter_map(|trial| judge(trial, folder).transpose());
-            (judged.collect::<Result<_, _>>()?, "Judged from files of an earlier run.".into())
+            // What they were made with is told by whoever kept them.
+            let about = fs::read_to_string(folder.join(ABOUT)).unwrap_or_default();
+            (judged.collect::<Result<_, _>>()?, about)
         }
         None => {
             let (judged, kernel) = play(&args, &trials)?;
@@ -85,6 +89,9 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         }
     };
     compare_goodputs(&mut all);
+    if let Some(keep) = &args.keep {
+        fs::write(keep.join(ABOUT), &about)?;
+    }
     if let Some(out) = &args.out {
         fs::write(out, page(&all, &about))?;
     }

@@ -1,0 +1,41 @@
+//! `udccp interop`: a run is a function of its cell and its seed. Where there is no kernel for
+//! guests, or a program is missing, the test says so and skips.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::print_stderr, reason = "a test that skips says so")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::udccp;
+
+/// A cell whose path loses, reorders and copies, and the one that comes before it in the matrix.
+const CELL: &str = "ours-linux-ccid2-ipv4-rough-server-close";
+const BEFORE: &str = "ours-linux-ccid2-ipv4-rough-client-close";
+
+/// What the cell leaves where these run: report and capture. `None` where nothing can run here.
+fn left(folder: &Path, cells: &[&str], jobs: &str) -> Option<[Vec<u8>; 2]> {
+    let keep = folder.display().to_string();
+    let mut args = vec!["interop", "--seeds", "1", "--jobs", jobs, "--keep", &keep];
+    cells.iter().for_each(|cell| args.extend(["--only", cell]));
+    let output = udccp(&args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(10) {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
+    Some(["json", "pcap"].map(|end| fs::read(folder.join(format!("{CELL}-seed1.{end}"))).unwrap()))
+}
+
+#[test]
+fn a_cell_leaves_the_same_bytes_whatever_runs_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(alone) = left(&folder.path().join("alone"), &[CELL], "1") else { return };
+    let beside = left(&folder.path().join("beside"), &[BEFORE, CELL], "1").unwrap();
+    assert!(alone == beside, "one after the other");
+    let at_once = left(&folder.path().join("at-once"), &[BEFORE, CELL], "2").unwrap();
+    assert!(alone == at_once, "at once");
+}
