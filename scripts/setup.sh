@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|linux|interop
+# Usage: scripts/setup.sh test|lint|demo|linux|interop|deb
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -72,6 +72,14 @@ interop)
         }
     done
     ;;
+deb)
+    need_cargo
+    need_compiler
+    if ! cargo deb --version >/dev/null 2>&1; then
+        echo "setup: installing cargo-deb, some minutes once" >&2
+        cargo install cargo-deb --locked --quiet
+    fi
+    ;;
 lint)
     need_cargo
     need_compiler
@@ -82,7 +90,7 @@ lint)
     need_venv
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|linux|interop" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|linux|interop|deb" >&2
     exit 2
     ;;
 esac
