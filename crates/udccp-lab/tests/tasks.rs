@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use udccp_lab::schema::Experiment;
 use udccp_lab::{PlanOptions, TaskFile, plan};
@@ -27,8 +27,12 @@ fn survive(experiment: &Experiment) {
 fn every_task_of_every_experiment_survives_its_json() {
     survive(&common::small());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    for entry in std::fs::read_dir(folder).expect("the experiments").flatten() {
-        let experiment = Experiment::load(&entry.path()).unwrap_or_else(|e| panic!("{e}"));
+    let entries = std::fs::read_dir(folder).expect("the experiments").flatten();
+    let is_experiment = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
+    let paths: Vec<PathBuf> = entries.map(|e| e.path()).filter(is_experiment).collect();
+    assert!(paths.len() > 10, "the folder of experiments: {paths:?}");
+    for path in paths {
+        let experiment = Experiment::load(&path).unwrap_or_else(|e| panic!("{e}"));
         survive(&experiment);
     }
 }
