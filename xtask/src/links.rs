@@ -19,7 +19,7 @@ pub(crate) fn check(root: &Path, page: &Source) -> Vec<Fault> {
 }
 
 /// Lines outside fenced code, with their numbers.
-fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
         if line.trim_start().starts_with("```") {

@@ -12,6 +12,7 @@ use crate::{Fault, links};
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;
 const LINE_COLUMNS: usize = 100;
+const PROSE_COLUMNS: usize = 120;
 
 /// Crates below the drivers: no clock, no I/O, no threads, no chance but a named stream.
 const PURE: [&str; 9] = ["base", "wire", "cc", "proto", "tcp", "link", "nat", "sim", "metrics"];
@@ -50,6 +51,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
         }
     }
     for page in sources::read(root, &[".md"])? {
+        faults.extend(check_prose(&page));
         faults.extend(links::check(root, &page));
     }
     Ok(faults)
@@ -70,6 +72,21 @@ fn check_lengths(source: &Source) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// Prose wraps; rows of tables and lines with a picture cannot.
+fn check_prose(page: &Source) -> Vec<Fault> {
+    let too_long = |line: &str| {
+        let line = line.trim_start();
+        line.chars().count() > PROSE_COLUMNS && !line.starts_with('|') && !line.starts_with("![")
+    };
+    links::prose_lines(&page.text)
+        .filter(|(_, line)| too_long(line))
+        .map(|(number, _)| {
+            let says = format!("prose of more than {PROSE_COLUMNS} columns; wrap it");
+            Fault::new(format!("{}:{number}", page.path), says)
+        })
+        .collect()
 }
 
 fn check_words(source: &Source) -> Vec<Fault> {

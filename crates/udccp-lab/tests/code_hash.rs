@@ -16,11 +16,20 @@ fn own() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The target triple of this machine.
+fn host() -> String {
+    let out = Command::new(env!("CARGO")).arg("-vV").output().expect("cargo -vV");
+    let says = String::from_utf8(out.stdout).expect("text");
+    says.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host").to_owned()
+}
+
 /// The crates of the workspace that one depends on, theirs too, as Cargo itself has them; and the
 /// packages from elsewhere that those depend on.
 fn as_cargo_has_it() -> (BTreeSet<String>, BTreeSet<String>) {
+    // Cargo has only the packages of this system here: those of others may never have been fetched.
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--offline", "--locked"])
+        .args(["--filter-platform", &host()])
         .current_dir(own())
         .output()
         .expect("cargo metadata");
