@@ -172,7 +172,7 @@ fn sentence(counts: &[Counts]) -> String {
         format!("{done} of {all}")
     };
     format!(
-        "Of what {} RFCs require, {} MUST, {} SHOULD and {} MAY are met, each with its code and \
+        "Of what {} RFCs require, {} MUST, {} SHOULD and {} MAY are met,\neach with its code and \
          its test; all others have a reason.\n",
         counts.len(),
         met(Level::Must as usize),

@@ -117,8 +117,8 @@ fn traceroute(text: &mut String, all: &[Judged]) {
         mark(all, |j| (j.played.cell.story, j.played.cell.v6) == (Story::Traceroute, v6))
     });
     text.push_str("## traceroute\n\n`traceroute -D` on the Linux host finds the router, then our ");
-    text.push_str("listener. The listener does not serve\ntraceroute's service code, so it answers ");
-    text.push_str("the Request with a Reset (8, Bad Service Code).\n");
+    text.push_str("listener. The listener does not serve\ntraceroute's service code, so it ");
+    text.push_str("answers the Request with a Reset (8, Bad Service Code).\n");
     let _ = writeln!(text, "Over IPv4: {ipv4}; over IPv6: {ipv6}.\n");
 }
 
