@@ -15,10 +15,6 @@ pub const MAX_SEQUENCE_WINDOW: u64 = (1 << 46) - 1;
 /// Smallest Sequence Window (RFC 4340 section 7.5.2).
 pub const MIN_SEQUENCE_WINDOW: u64 = 32;
 
-/// A listener of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ListenerId(pub(crate) u32);
-
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {

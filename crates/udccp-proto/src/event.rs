@@ -1,9 +1,8 @@
 //! What an endpoint tells its driver.
 
 use crate::ackvec::DropCode;
-use crate::config::ListenerId;
-use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
+use crate::ids::{ConnectionId, ListenerId};
 
 /// Something happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

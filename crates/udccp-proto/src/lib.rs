@@ -25,17 +25,21 @@ mod endpoint;
 mod error;
 mod event;
 pub mod features;
+mod ids;
+mod state;
 mod stats;
+mod tuple;
 
 pub use ackvec::DropCode;
 pub use config::{
     ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, InviteOptions, ListenConfig,
-    ListenerId, MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, PmtuProbing, QueuePolicy,
-    QuickStartConfig,
+    MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, PmtuProbing, QueuePolicy, QuickStartConfig,
 };
-pub use connection::State;
 pub use connection::recv_queue::Delivery;
-pub use endpoint::{ConnectionId, Endpoint, FourTuple, ListenerState, PathReport};
+pub use endpoint::{Endpoint, ListenerState, PathReport};
 pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
 pub use event::{DropReason, Event, EventKind};
+pub use ids::{ConnectionId, ListenerId};
+pub use state::State;
 pub use stats::{ConnectionCounters, ConnectionStats, DropCounters, EndpointStats};
+pub use tuple::FourTuple;

@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Probe};
 
 use crate::ccid::PeerDrops;
-use crate::connection::State;
+use crate::state::State;
 
 /// Everything that can be said about one connection in numbers. Counters count from the start.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -34,6 +34,7 @@ pub use ccid3::Ccid3Config;
 pub use ccid4::Ccid4Config;
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
+pub(crate) use sender::QUICK_START_HEADER_BYTES;
 pub use sender::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PeerDrops, QuickStartStep,
     SendVerdict, SentInfo,

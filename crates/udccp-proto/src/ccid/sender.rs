@@ -182,6 +182,9 @@ pub struct CcidMetrics {
     pub packets_marked: u64,
 }
 
+/// H of RFC 5634 section 3.1.3: IPv4 header, and DCCP-Data header with 24-bit numbers, in bytes.
+pub(crate) const QUICK_START_HEADER_BYTES: u64 = 32;
+
 /// What happens to a sender in Quick-Start (RFC 5634 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickStartStep {

@@ -5,10 +5,11 @@ use udccp_base::{Instant, Message};
 use super::recv_queue::{Delivery, Pressure};
 use super::send_queue::Thrown;
 use super::timers::Timer;
-use super::{Connection, Credit, Ctx, State};
-use crate::config::ListenerId;
+use super::{Connection, Credit, Ctx};
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{DropReason, EventKind};
+use crate::ids::ListenerId;
+use crate::state::State;
 
 impl Connection {
     /// Queues a message.

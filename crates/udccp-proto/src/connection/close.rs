@@ -5,10 +5,11 @@ use udccp_wire::{ResetCode, Seqno};
 
 use super::outbox::{Outbox, ResetOut};
 use super::timers::Timer;
-use super::{Connection, Ctx, State};
+use super::{Connection, Ctx};
 use crate::error::CloseReason;
 use crate::event::{DropReason, EventKind};
 use crate::features::Role;
+use crate::state::State;
 
 /// Least time between two Closes: on a path within one host, two round-trip times may be nothing,
 /// and all retries would be over before the peer is scheduled.

@@ -4,8 +4,9 @@ use udccp_base::Duration;
 use udccp_wire::{OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode};
 
 use super::timing::span;
-use super::{Connection, Ctx, Received, State};
+use super::{Connection, Ctx, Received};
 use crate::features::FeatureError;
+use crate::state::State;
 
 /// First CCID-specific option type from a receiver half to a sender half (section 10.3).
 const FIRST_FOR_SENDER: u8 = 192;

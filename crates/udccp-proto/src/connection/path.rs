@@ -1,6 +1,6 @@
 //! Packet sizes on the path (RFC 4340 section 14).
 
-use crate::endpoint::FourTuple;
+use crate::tuple::FourTuple;
 
 /// Room kept free for options and for the acknowledgement number of a DataAck, in bytes.
 const RESERVE: usize = 24;

@@ -6,8 +6,9 @@ use udccp_wire::{HeaderKind, Seqno};
 use super::odd_reports::OddReports;
 use super::pmtu::Search;
 use super::timers::Timer;
-use super::{Connection, Ctx, State};
+use super::{Connection, Ctx};
 use crate::event::{DropReason, EventKind};
+use crate::state::State;
 
 /// MTUs that links have (RFC 1191 section 7.1).
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 128];

@@ -6,13 +6,11 @@ use udccp_wire::{OptionRef, PacketType, Seqno};
 
 use super::Connection;
 use super::timers::Timer;
-use crate::ccid::{AckOutcome, OptionSink, QuickStartStep, ccid2, ccid4};
+use crate::ccid::{AckOutcome, OptionSink, QUICK_START_HEADER_BYTES, QuickStartStep, ccid2, ccid4};
 use crate::config::QuickStartConfig;
 
 /// What a CCID 4 sender may ask for at most (RFC 5634 section 3.3.1).
 const CCID4_PACKETS_PER_SEC: u64 = 100;
-/// Bytes of IPv4 and DCCP headers.
-pub(crate) const HEADER_BYTES: u64 = 32;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +116,7 @@ impl Connection {
     //= 5634-3.2.1-1
     //= 5634-3.3.1-1
     pub(super) fn ask_for_quick_start(&mut self) {
-        let bytes = self.path.mps() as u64 + HEADER_BYTES;
+        let bytes = self.path.mps() as u64 + QUICK_START_HEADER_BYTES;
         let is_ccid4 = self.config.tx_ccids.first() == Some(&ccid4::NUMBER);
         let Some(qs) = &mut self.quick_start else { return };
         let asks = qs.phase == Phase::Wanted && self.retries == 0;

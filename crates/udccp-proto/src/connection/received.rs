@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, Ecn, Payload};
 use udccp_wire::{PacketType, PacketView, Seqno, crc32c};
 
-use crate::endpoint::FourTuple;
+use crate::tuple::FourTuple;
 
 /// A header of so many bytes may be kept alive by any message.
 const LONG_HEADER: usize = 96;

@@ -1,9 +1,10 @@
 //! A connection in numbers.
 
-use super::{Connection, State};
+use super::Connection;
 use crate::ccid::CcidMetrics;
-use crate::endpoint::FourTuple;
+use crate::state::State;
 use crate::stats::{ConnectionCounters, ConnectionStats};
+use crate::tuple::FourTuple;
 
 impl Connection {
     /// Everything that can be said in numbers.

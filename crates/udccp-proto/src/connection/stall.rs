@@ -2,7 +2,8 @@
 
 use udccp_base::Instant;
 
-use super::{Connection, State};
+use super::Connection;
+use crate::state::State;
 
 impl Connection {
     /// Whether a message waits in OPEN, and when the wait ends if no packet of the peer ends it

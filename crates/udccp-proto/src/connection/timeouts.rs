@@ -3,8 +3,9 @@
 use udccp_base::{Duration, Instant};
 
 use super::timers::Timer;
-use super::{Connection, Ctx, State};
+use super::{Connection, Ctx};
 use crate::error::CloseReason;
+use crate::state::State;
 
 /// Retransmissions are never further apart (RFC 4340 sections 8.1.1 and 8.3).
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(64);

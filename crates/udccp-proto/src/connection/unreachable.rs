@@ -2,8 +2,9 @@
 
 use udccp_wire::Seqno;
 
-use super::{Connection, Ctx, State};
+use super::{Connection, Ctx};
 use crate::error::CloseReason;
+use crate::state::State;
 
 /// So many messages in a row end an open connection. A single one may be forged, late, or of a
 /// moment's confusion (RFC 5927 section 5.2).

@@ -3,12 +3,15 @@
 use udccp_base::{Instant, Message, Payload};
 use udccp_wire::ServiceCode;
 
-use super::{ConnectionId, Endpoint, FourTuple};
+use super::Endpoint;
 use crate::connection::recv_queue::{Delivery, Pressure};
-use crate::connection::{Connection, Ctx, State};
+use crate::connection::{Connection, Ctx};
 use crate::error::{RecvError, SendError};
 use crate::event::Event;
+use crate::ids::ConnectionId;
+use crate::state::State;
 use crate::stats::{ConnectionCounters, ConnectionStats, EndpointStats};
+use crate::tuple::FourTuple;
 
 impl Endpoint {
     /// Queues a message. It leaves when congestion control allows, or is reported with

@@ -8,9 +8,9 @@
 use udccp_base::Instant;
 use udccp_wire::{Seqno, ServiceCode, option_kind as kind};
 
-use super::FourTuple;
 use super::numbers::Secrets;
-use crate::config::ListenerId;
+use crate::ids::ListenerId;
+use crate::tuple::FourTuple;
 
 /// Most data of one option.
 pub(super) const OPTION_BYTES: usize = 253;

@@ -5,10 +5,12 @@ use core::net::SocketAddr;
 use udccp_base::{Datagram, Duration, Instant};
 use udccp_wire::{Header, HeaderKind, PacketType, Seqno, ServiceCode};
 
-use super::{Endpoint, FourTuple, stray};
-use crate::config::{InitCookies, InviteOptions, ListenConfig, ListenerId};
+use super::{Endpoint, stray};
+use crate::config::{InitCookies, InviteOptions, ListenConfig};
 use crate::connection::Received;
 use crate::error::ListenError;
+use crate::ids::ListenerId;
+use crate::tuple::FourTuple;
 
 /// Time between two Listen packets, and from the last one to LISTEN1 (RFC 5596 section 2.2.2).
 const LISTEN_INTERVAL: Duration = Duration::from_millis(200);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use udccp_wire::ResetCode;
 
-use super::FourTuple;
+use crate::tuple::FourTuple;
 
 /// Resets remembered. Answers to Syncs are rate limited, so a search among so many costs nothing.
 const KEPT: usize = 64;

@@ -8,11 +8,12 @@ use udccp_base::{Duration, Instant};
 use udccp_wire::ServiceCode;
 
 use super::invite::Invitation;
-use super::{ConnectionId, FourTuple};
-use crate::config::{ConnectionConfig, InitCookies, ListenConfig, ListenerId};
+use crate::config::{ConnectionConfig, InitCookies, ListenConfig};
 use crate::connection::preferences;
 use crate::error::{ConfigError, ListenError};
 use crate::features::FeaturePreferences;
+use crate::ids::{ConnectionId, ListenerId};
+use crate::tuple::FourTuple;
 
 /// One listener.
 #[derive(Clone, Debug)]

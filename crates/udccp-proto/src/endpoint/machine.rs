@@ -3,7 +3,8 @@
 use udccp_base::{Datagram, Instant, Machine};
 
 use super::Endpoint;
-use crate::connection::{Ctx, State};
+use crate::connection::Ctx;
+use crate::state::State;
 
 /// Packets that a connection sends in one turn: enough for a driver to hand over as one batch.
 const PACKETS_PER_TURN: u32 = 16;

@@ -19,7 +19,6 @@ mod stray;
 mod table;
 mod timer_heap;
 mod timewait;
-mod tuple;
 
 use std::collections::VecDeque;
 
@@ -31,6 +30,7 @@ use crate::connection::limiter::TokenBucket;
 use crate::connection::recv_queue::Pressure;
 use crate::connection::{Connection, Ctx};
 use crate::event::Event;
+use crate::ids::ConnectionId;
 use crate::stats::EndpointStats;
 
 pub use invite::ListenerState;
@@ -42,14 +42,6 @@ use slots::Slots;
 use stray::Strays;
 use table::Table;
 use timer_heap::TimerHeap;
-pub use tuple::FourTuple;
-
-/// A connection of an endpoint. Ids are not reused within 2^32 connections in one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId {
-    pub(crate) index: u32,
-    pub(crate) generation: u32,
-}
 
 /// Bytes of long headers that are allocated at once.
 const ARENA_BYTES: usize = 8 << 10;

@@ -7,8 +7,8 @@ use siphasher::sip128::{self, Hasher128};
 use udccp_base::Instant;
 use udccp_wire::Seqno;
 
-use super::FourTuple;
-use crate::config::ListenerId;
+use crate::ids::ListenerId;
+use crate::tuple::FourTuple;
 
 /// Keyed hashes of one endpoint.
 #[derive(Clone, Debug)]

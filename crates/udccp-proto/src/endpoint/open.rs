@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use udccp_base::{Instant, Payload};
 
-use super::{ConnectionId, Endpoint, FourTuple};
-use crate::config::{ConnectOptions, ListenConfig, ListenerId};
+use super::Endpoint;
+use crate::config::{ConnectOptions, ListenConfig};
 use crate::connection::{Connection, preferences};
 use crate::error::{ConfigError, ConnectError, ListenError};
 use crate::features::{Negotiator, Role};
+use crate::ids::{ConnectionId, ListenerId};
+use crate::tuple::FourTuple;
 
 impl Endpoint {
     /// Serves `config.services` on DCCP port `port`, at `local` only or (`None`) everywhere.

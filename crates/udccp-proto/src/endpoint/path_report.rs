@@ -5,7 +5,8 @@ use core::net::SocketAddr;
 use udccp_base::Instant;
 use udccp_wire::{RawSeq, Seqno};
 
-use super::{Endpoint, FourTuple};
+use super::Endpoint;
+use crate::tuple::FourTuple;
 
 /// What an ICMP message said about a packet that we sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Where connections live.
 
-use super::ConnectionId;
 use crate::connection::Connection;
+use crate::ids::ConnectionId;
 
 /// A place for one connection after another.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,8 @@
 
 use udccp_base::{Duration, Instant, Machine};
 
-use super::{ConnectionId, Endpoint};
+use super::Endpoint;
+use crate::ids::ConnectionId;
 
 /// No timer that lets a message leave is set for later: the slowest sender sends a packet in 64
 /// seconds (RFC 5348 section 4.3), and timers back off to as much (RFC 4340 section 6.6.3).

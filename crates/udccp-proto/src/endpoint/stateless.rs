@@ -8,13 +8,15 @@ use udccp_wire::{
     ResetCode,
 };
 
+use super::Endpoint;
 use super::cookie::{Cookie, OPTION_BYTES, tick_of, words_of, worth_keeping};
 use super::listeners::Served;
 use super::steps::Route;
-use super::{Endpoint, FourTuple};
-use crate::config::ListenerId;
-use crate::connection::{Connection, Credit, Ctx, Received, State};
+use crate::connection::{Connection, Credit, Ctx, Received};
 use crate::features::{Negotiator, Role};
+use crate::ids::ListenerId;
+use crate::state::State;
+use crate::tuple::FourTuple;
 
 impl Endpoint {
     /// Answers a Request with an Init Cookie and keeps nothing.

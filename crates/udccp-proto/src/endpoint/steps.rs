@@ -4,9 +4,11 @@ use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
 
 use super::listeners::{Intake, Served};
-use super::{Endpoint, FourTuple, stray};
+use super::{Endpoint, stray};
 use crate::connection::{Connection, Identity, Received};
 use crate::features::{Negotiator, Role};
+use crate::ids::ListenerId;
+use crate::tuple::FourTuple;
 
 /// Where a packet goes after step 3.
 pub(super) enum Route {
@@ -185,7 +187,7 @@ impl Endpoint {
         tuple: FourTuple,
         role: Role,
         service: ServiceCode,
-        listener: Option<crate::config::ListenerId>,
+        listener: Option<ListenerId>,
     ) -> Identity {
         Identity { id: self.slots.next_id(), tuple, role, service, listener }
     }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use udccp_base::Instant;
 
-use super::FourTuple;
 use super::numbers::TableHash;
 use super::timewait::Timewaits;
+use crate::tuple::FourTuple;
 
 /// All tuples in use.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use std::collections::{BinaryHeap, HashSet};
 
 use udccp_base::Instant;
 
-use super::FourTuple;
 use super::numbers::TableHash;
+use crate::tuple::FourTuple;
 
 /// All tuples in TIMEWAIT.
 #[derive(Clone, Debug)]

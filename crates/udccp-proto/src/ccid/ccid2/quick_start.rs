@@ -3,8 +3,7 @@
 use udccp_base::{DataRate, Instant};
 
 use super::sender::Ccid2Sender;
-use crate::ccid::QuickStartStep;
-use crate::connection::HEADER_BYTES;
+use crate::ccid::{QUICK_START_HEADER_BYTES, QuickStartStep};
 
 impl Ccid2Sender {
     pub(super) fn take_quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
@@ -33,7 +32,7 @@ impl Ccid2Sender {
     //= 5634-3.1.3-4
     fn enter_quick_start(&mut self, now: Instant, rate: DataRate) -> bool {
         let Some(rtt) = self.rtt.srtt() else { return false };
-        let packet = u64::from(self.packet_size_bytes) + HEADER_BYTES;
+        let packet = u64::from(self.packet_size_bytes) + QUICK_START_HEADER_BYTES;
         let packets = rate.bytes_in(rtt).bytes() / packet;
         let (cwnd, before) = (u32::try_from(packets).unwrap_or(u32::MAX), self.window.cwnd());
         if cwnd <= before {

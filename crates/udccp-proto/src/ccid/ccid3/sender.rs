@@ -17,7 +17,6 @@ use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, QuickStartStep, SendVerdict,
     SentInfo,
 };
-use crate::connection::HEADER_BYTES;
 use crate::features::Location;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
@@ -389,7 +388,8 @@ impl CcidSender for Ccid3Sender {
             QuickStartStep::Approved(rate) => {
                 //= 5634-3.2.3-2
                 let all = Rate::from_bytes_per_sec(rate.bytes_per_sec());
-                let data = f64::from(s.bytes) / (f64::from(s.bytes) + HEADER_BYTES as f64);
+                let header = QUICK_START_HEADER_BYTES as f64;
+                let data = f64::from(s.bytes) / (f64::from(s.bytes) + header);
                 let approved = all.scaled(data);
                 let before = self.rate.allowed(s);
                 if approved <= before || self.loss_events > 0 {

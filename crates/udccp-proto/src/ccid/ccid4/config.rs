@@ -6,7 +6,7 @@ use crate::ccid::ccid3::Ccid3Config;
 use crate::ccid::tfrc::SmallPackets;
 
 /// IPv4 header, and DCCP-Data header with 48-bit numbers (RFC 5622 section 5).
-const HEADER_BYTES: u32 = 36;
+const LONG_HEADER_BYTES: u32 = 36;
 /// s of the throughput equation, at most (RFC 5622 section 5.3).
 const NOMINAL_SEGMENT: u32 = 1460;
 /// Least time between packets (RFC 4828 section 4.3).
@@ -27,7 +27,7 @@ pub struct Ccid4Config {
 
 impl Default for Ccid4Config {
     fn default() -> Self {
-        Self { tfrc: Ccid3Config::default(), header_bytes: HEADER_BYTES }
+        Self { tfrc: Ccid3Config::default(), header_bytes: LONG_HEADER_BYTES }
     }
 }
 

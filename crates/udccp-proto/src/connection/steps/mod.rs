@@ -20,7 +20,8 @@ use core::ops::ControlFlow;
 
 use udccp_wire::PacketType;
 
-use super::{Connection, Ctx, Received, State};
+use super::{Connection, Ctx, Received};
+use crate::state::State;
 
 /// Whether the next step follows. `Break`: the packet is done with.
 pub(super) type Flow = ControlFlow<()>;

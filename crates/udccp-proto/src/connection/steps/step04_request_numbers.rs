@@ -2,8 +2,9 @@
 
 use udccp_wire::PacketType;
 
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
+use crate::state::State;
 
 impl Connection {
     /// In REQUEST only a Response or a Reset that acknowledges one of our Requests is believed;

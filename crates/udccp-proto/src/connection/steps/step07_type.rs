@@ -3,8 +3,9 @@
 use udccp_wire::PacketType::{CloseReq, Data, Request, Response};
 use udccp_wire::{PacketType, Seqno};
 
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
+use crate::state::State;
 
 impl Connection {
     /// Types that this end, or this state, never gets from a sane peer are answered with a Sync.

@@ -2,9 +2,10 @@
 
 use udccp_wire::{PacketType, ResetCode};
 
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
 use crate::error::CloseReason;
+use crate::state::State;
 
 /// Bytes of Error Text that are kept.
 const LONGEST_TEXT: usize = 256;

@@ -1,10 +1,11 @@
 //! Step 10: process REQUEST state (second part).
 
 use super::super::timers::Timer;
-use super::super::{Connection, Ctx, State};
+use super::super::{Connection, Ctx};
 use super::{DROP, Flow, GO_ON};
 use crate::event::EventKind;
 use crate::features::Phase;
+use crate::state::State;
 
 impl Connection {
     /// What arrives here in REQUEST is a valid Response.

@@ -3,9 +3,10 @@
 use udccp_wire::PacketType;
 
 use super::super::timers::Timer;
-use super::super::{Connection, Credit, Ctx, Received, State};
+use super::super::{Connection, Credit, Ctx, Received};
 use crate::event::EventKind;
 use crate::features::Phase;
+use crate::state::State;
 
 impl Connection {
     /// A Request, the first or a later one, is answered; anything else shows that the client has

@@ -3,8 +3,9 @@
 use udccp_wire::PacketType;
 
 use super::super::timers::Timer;
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Ctx, Received};
 use crate::features::Phase;
+use crate::state::State;
 
 impl Connection {
     /// A Response is acknowledged; anything else but a Sync shows that the server has seen us.

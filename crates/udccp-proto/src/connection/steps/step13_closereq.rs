@@ -2,7 +2,8 @@
 
 use udccp_wire::PacketType;
 
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Ctx, Received};
+use crate::state::State;
 
 impl Connection {
     /// The server wants to close and leaves TIMEWAIT to us. In CLOSING our Close was lost, or is on

@@ -2,9 +2,10 @@
 
 use udccp_wire::{PacketType, ResetCode};
 
-use super::super::{Connection, Ctx, Received, State};
+use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
 use crate::error::CloseReason;
+use crate::state::State;
 
 impl Connection {
     /// A Close is confirmed by a Reset, and the connection is over here.

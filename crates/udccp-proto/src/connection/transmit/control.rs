@@ -5,7 +5,8 @@ use udccp_base::Payload;
 use udccp_wire::HeaderKind;
 
 use super::super::outbox::ResetOut;
-use super::super::{Connection, Ctx, State};
+use super::super::{Connection, Ctx};
+use crate::state::State;
 
 /// Headers without options.
 const RESET_HEADER: usize = 28;

@@ -4,8 +4,9 @@ use udccp_base::Duration;
 use udccp_wire::HeaderKind;
 
 use super::super::timers::Timer;
-use super::super::{Connection, Ctx, State};
+use super::super::{Connection, Ctx};
 use crate::ccid::{FeatureNeed, Feedback, SendVerdict};
+use crate::state::State;
 
 impl Connection {
     /// Sends the first message of the queue if congestion control lets it go.

@@ -6,8 +6,9 @@ use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
 use super::super::received::data_checksum;
 use super::super::recv_queue::Pressure;
 use super::super::timing::DEFAULT_RTT;
-use super::super::{Connection, Ctx, State};
+use super::super::{Connection, Ctx};
 use crate::ccid::{OptionSink, SentInfo};
+use crate::state::State;
 
 /// Blocks of Data Dropped on one packet at most.
 pub(super) const DROPPED_BLOCKS: usize = 32;
