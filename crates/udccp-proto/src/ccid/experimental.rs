@@ -12,8 +12,12 @@ use std::sync::Arc;
 
 use udccp_cc::{Algorithm, BbrConfig, CubicConfig, HyStart, IdlePolicy};
 
-use crate::ccid::ccid2::{Ccid2Config, Ccid2Receiver, Ccid2Sender, SlowStartGrowth};
-use crate::ccid::{CcidFactory, CcidReceiver, CcidRegistry, CcidSender, CcidSetup, RegistryError};
+use crate::ccid::ccid2::{
+    Ccid2Config, Ccid2Receiver, Ccid2Sender, NEEDED_FEATURES, SlowStartGrowth,
+};
+use crate::ccid::{
+    CcidFactory, CcidReceiver, CcidRegistry, CcidSender, CcidSetup, FeatureNeed, RegistryError,
+};
 
 /// CUBIC (RFC 9438) with HyStart over Ack Vectors.
 pub const CUBIC: u8 = 249;
@@ -77,6 +81,10 @@ impl CcidFactory for WindowCcid {
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
         Box::new(Ccid2Receiver::numbered(self.number, setup.ccid2))
+    }
+
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        NEEDED_FEATURES
     }
 }
 

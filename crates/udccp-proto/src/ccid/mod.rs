@@ -37,5 +37,5 @@ pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub(crate) use sender::QUICK_START_HEADER_BYTES;
 pub use sender::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PeerDrops, QuickStartStep,
-    SendVerdict, SentInfo,
+    SendVerdict, SentInfo, TimeoutOutcome,
 };

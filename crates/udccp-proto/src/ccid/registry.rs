@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
 use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
 use crate::ccid::ccid4::{self, Ccid4Config};
-use crate::ccid::{CcidReceiver, CcidSender};
+use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed};
 
 /// What a half-connection starts with.
 #[derive(Clone, Debug)]
@@ -29,6 +29,10 @@ pub trait CcidFactory: Send + Sync + fmt::Debug {
 
     /// A receiver half.
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver>;
+
+    /// Features that the sender half needs, seen from its end: they are negotiated along with the
+    /// CCID.
+    fn needed_features(&self) -> &'static [FeatureNeed];
 }
 
 /// Why a CCID cannot be registered.
@@ -101,6 +105,10 @@ impl CcidFactory for Ccid2Factory {
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
         Box::new(Ccid2Receiver::new(setup.ccid2))
     }
+
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        ccid2::NEEDED_FEATURES
+    }
 }
 
 #[derive(Debug)]
@@ -114,6 +122,10 @@ impl CcidFactory for Ccid3Factory {
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
         Box::new(Ccid3Receiver::new(setup.ccid3))
     }
+
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        ccid3::NEEDED_FEATURES
+    }
 }
 
 #[derive(Debug)]
@@ -126,6 +138,10 @@ impl CcidFactory for Ccid4Factory {
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
         Box::new(ccid4::receiver(setup.ccid4, setup.packet_size_bytes))
+    }
+
+    fn needed_features(&self) -> &'static [FeatureNeed] {
+        ccid3::NEEDED_FEATURES
     }
 }
 

@@ -134,6 +134,14 @@ pub struct AckOutcome {
     pub constrained: bool,
 }
 
+/// What a call of [`CcidSender::handle_timeout`] changed, for the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeoutOutcome {
+    /// A transmit timeout, or a no-feedback timeout while data was sent: packets may have been
+    /// lost, perhaps because they were too large for the path.
+    pub timed_out: bool,
+}
+
 /// A feature value that a CCID asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureNeed {
@@ -259,11 +267,6 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
         let _ = ack_ratio;
     }
 
-    /// Features to negotiate along with this CCID.
-    fn needed_features(&self) -> &'static [FeatureNeed] {
-        &[]
-    }
-
     /// The Sequence Window that suits the packets sent in a round-trip time (RFC 4340 section
     /// 7.5.2: about five times as many).
     fn seq_window_needed(&self) -> u64;
@@ -278,7 +281,7 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     fn poll_timeout(&self) -> Option<Instant>;
 
     /// The time that `poll_timeout` named may have come.
-    fn handle_timeout(&mut self, now: Instant);
+    fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome;
 
     /// Smoothed round-trip time; `None` before the first sample.
     fn rtt(&self) -> Option<Duration>;

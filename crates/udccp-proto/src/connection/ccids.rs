@@ -38,10 +38,9 @@ impl Connection {
     pub(super) fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
         let setup = self.ccid_setup();
-        let sender = factory.sender(&setup);
-        let needs = sender.needed_features();
-        self.tx = Some(sender);
-        self.ask_for(needs, |location| location);
+        self.tx = Some(factory.sender(&setup));
+        self.tx_needs = factory.needed_features();
+        self.ask_for(self.tx_needs, |location| location);
         self.limit_in_flight();
         Ok(())
     }
@@ -52,7 +51,7 @@ impl Connection {
         let mut receiver = factory.receiver(&setup);
         // The peer's sender half has needs too; the server settles them all in its Response.
         let needs: &[_] = match self.is_server() {
-            true => factory.sender(&setup).needed_features(),
+            true => factory.needed_features(),
             false => &[],
         };
         let ratio = self.features.value(Location::Remote, FeatureNumber::ACK_RATIO);

@@ -43,7 +43,7 @@ use udccp_base::{Instant, Payload};
 use udccp_wire::{PseudoHeader, ResetCode, Seqno, ServiceCode};
 
 use crate::ackvec::{AckVectorBuffer, DEFAULT_MAX_CELLS, DropLog};
-use crate::ccid::{CcidReceiver, CcidSender};
+use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed};
 use crate::config::ConnectionConfig;
 use crate::error::CloseReason;
 use crate::event::{Event, EventKind};
@@ -117,13 +117,13 @@ pub(crate) struct Connection {
     odd_reports: Option<Box<OddReports>>,
     /// The peer's host says that nobody is there.
     refusals: Option<Refusals>,
-    /// Timeouts of congestion control that made us doubt the path's MTU.
-    timeouts_seen: u64,
     state: State,
     seq: Sequence,
     features: Negotiator,
     agreed: Agreed,
     tx: Option<Box<dyn CcidSender>>,
+    /// Features that the sender half needs.
+    tx_needs: &'static [FeatureNeed],
     rx: Option<Box<dyn CcidReceiver>>,
     ackvec: AckVectorBuffer,
     ack_records: AckRecords,
@@ -210,7 +210,6 @@ impl Connection {
             pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
             path: Path::new(tuple, c.path_mtu, c.pmtu_floor),
             pmtu: None,
-            timeouts_seen: 0,
             odd_reports: None,
             refusals: None,
             state,
@@ -218,6 +217,7 @@ impl Connection {
             features,
             agreed: Agreed::default(),
             tx: None,
+            tx_needs: &[],
             rx: None,
             ackvec,
             ack_records: AckRecords::default(),

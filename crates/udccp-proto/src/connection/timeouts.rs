@@ -46,9 +46,8 @@ impl Connection {
             return;
         }
         if let Some(tx) = &mut self.tx {
-            tx.handle_timeout(ctx.now);
-            if self.pmtu.is_some() && tx.metrics().timeouts != self.timeouts_seen {
-                self.timeouts_seen = tx.metrics().timeouts;
+            let outcome = tx.handle_timeout(ctx.now);
+            if outcome.timed_out && self.pmtu.is_some() {
                 self.doubt_mtu(ctx);
             }
         }

@@ -19,6 +19,11 @@ mod sender;
 mod tests;
 mod window;
 
+use udccp_wire::FeatureNumber;
+
+use crate::ccid::FeatureNeed;
+use crate::features::Location;
+
 pub use config::{AckRatioConfig, Ccid2Config, Pacing, SlowStartGrowth};
 pub use receiver::Ccid2Receiver;
 pub use sender::Ccid2Sender;
@@ -26,3 +31,13 @@ pub use udccp_cc::IdlePolicy;
 
 /// The CCID's number.
 pub const NUMBER: u8 = 2;
+
+//= 4341-4-1
+/// Features that the sender half needs: data waits until the peer sends Ack Vectors.
+pub const NEEDED_FEATURES: &[FeatureNeed] = &[FeatureNeed {
+    feature: FeatureNumber::SEND_ACK_VECTOR,
+    location: Location::Remote,
+    value: 1,
+    mandatory: true,
+    before_data: true,
+}];

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use udccp_base::{Duration, Ecn, Instant};
 use udccp_cc::{Pacer, RttEstimator};
-use udccp_wire::{FeatureNumber, Seqno};
+use udccp_wire::Seqno;
 
 use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid2::ack_of_ack::AckOfAck;
@@ -14,24 +14,14 @@ use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, QuickStartStep, ReceivedInfo,
-    SendVerdict, SentInfo,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, QuickStartStep, ReceivedInfo, SendVerdict,
+    SentInfo, TimeoutOutcome,
 };
-use crate::features::Location;
 
 /// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
 const WINDOWS_IN_SEQUENCE_WINDOW: u64 = 5;
 /// The Sequence Window of new connections (RFC 4340 section 7.5.2).
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
-
-//= 4341-4-1
-const NEEDED: [FeatureNeed; 1] = [FeatureNeed {
-    feature: FeatureNumber::SEND_ACK_VECTOR,
-    location: Location::Remote,
-    value: 1,
-    mandatory: true,
-    before_data: true,
-}];
 
 /// The sender half of CCID 2.
 #[derive(Clone, Debug)]
@@ -359,10 +349,6 @@ impl CcidSender for Ccid2Sender {
         self.ack_ratio.set_in_force(ack_ratio);
     }
 
-    fn needed_features(&self) -> &'static [FeatureNeed] {
-        &NEEDED
-    }
-
     fn seq_window_needed(&self) -> u64 {
         let needed = u64::from(self.window.cwnd()) * WINDOWS_IN_SEQUENCE_WINDOW;
         needed.max(LEAST_SEQUENCE_WINDOW)
@@ -379,13 +365,15 @@ impl CcidSender for Ccid2Sender {
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome {
         if self.pacing_wake.is_some_and(|wake| wake <= now) {
             self.pacing_wake = None;
         }
-        if self.timer.is_some_and(|timer| timer <= now) {
+        let timed_out = self.timer.is_some_and(|timer| timer <= now);
+        if timed_out {
             self.on_timeout(now);
         }
+        TimeoutOutcome { timed_out }
     }
 
     fn rtt(&self) -> Option<Duration> {

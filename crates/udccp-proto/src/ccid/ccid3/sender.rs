@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use udccp_base::{Duration, Ecn, Instant};
-use udccp_wire::{FeatureNumber, Seqno};
+use udccp_wire::Seqno;
 
 use super::feedback::Options;
 use super::verify::{Sending, Verifier};
@@ -14,10 +14,9 @@ use crate::ccid::tfrc::{
     Sent, SentLog, SmallPackets, WindowCounter, equation,
 };
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, QuickStartStep, SendVerdict,
-    SentInfo,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, QUICK_START_HEADER_BYTES, QuickStartStep,
+    SendVerdict, SentInfo, TimeoutOutcome,
 };
-use crate::features::Location;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -29,24 +28,6 @@ const LEAST_SEQUENCE_WINDOW: u64 = 100;
 const ECHO_UNIT: Duration = Duration::from_micros(10);
 /// The longest first loss interval, which its field holds.
 const LONGEST_INTERVAL: f64 = 16_777_215.0;
-
-/// What makes the receiver's work easier; data need not wait for it.
-const NEEDED: [FeatureNeed; 2] = [
-    FeatureNeed {
-        feature: FeatureNumber::SEND_LEV_RATE,
-        location: Location::Remote,
-        value: 1,
-        mandatory: false,
-        before_data: false,
-    },
-    FeatureNeed {
-        feature: FeatureNumber::SEND_NDP_COUNT,
-        location: Location::Local,
-        value: 1,
-        mandatory: false,
-        before_data: false,
-    },
-];
 
 /// The sender half of CCID 3.
 #[derive(Clone, Debug)]
@@ -335,7 +316,7 @@ impl Ccid3Sender {
         }
     }
 
-    fn on_no_feedback(&mut self, now: Instant) {
+    fn on_no_feedback(&mut self, now: Instant) -> TimeoutOutcome {
         let s = self.segment();
         let idle = !self.sent_since_set;
         let was_cut = self.rate.on_no_feedback(now, idle, s);
@@ -347,6 +328,7 @@ impl Ccid3Sender {
             // Nothing changes while the sender stays idle; the next packet sets the timer.
             self.no_feedback = None;
         }
+        TimeoutOutcome { timed_out: !idle }
     }
 }
 
@@ -491,10 +473,6 @@ impl CcidSender for Ccid3Sender {
         self.owes_ack
     }
 
-    fn needed_features(&self) -> &'static [FeatureNeed] {
-        &NEEDED
-    }
-
     fn seq_window_needed(&self) -> u64 {
         let s = self.segment();
         let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
@@ -513,12 +491,13 @@ impl CcidSender for Ccid3Sender {
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome {
         if self.wake.is_some_and(|wake| wake <= now) {
             self.wake = None;
         }
-        if self.no_feedback.is_some_and(|at| at <= now) {
-            self.on_no_feedback(now);
+        match self.no_feedback {
+            Some(at) if at <= now => self.on_no_feedback(now),
+            _ => TimeoutOutcome::default(),
         }
     }
 

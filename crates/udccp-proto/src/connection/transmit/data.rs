@@ -38,11 +38,11 @@ impl Connection {
     /// Send Ack Vector.
     //= 4341-4-2
     pub(in super::super) fn has_what_it_needs(&self) -> bool {
-        let Some(tx) = self.tx.as_ref().filter(|_| !self.features.is_settled()) else {
+        if self.features.is_settled() {
             return true;
-        };
+        }
         let value = |need: &FeatureNeed| self.features.upcoming_value(need.location, need.feature);
-        tx.needed_features().iter().all(|n| !n.before_data || value(n) == Some(n.value))
+        self.tx_needs.iter().all(|n| !n.before_data || value(n) == Some(n.value))
     }
 
     /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves

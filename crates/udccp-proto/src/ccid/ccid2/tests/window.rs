@@ -5,7 +5,7 @@ use udccp_wire::FeatureNumber;
 
 use super::line::Line;
 use crate::ccid::ccid2::Ccid2Config;
-use crate::ccid::{AckInfo, CcidSender, SendVerdict};
+use crate::ccid::{AckInfo, CcidRegistry, CcidSender, SendVerdict};
 use crate::features::Location;
 
 #[test]
@@ -272,7 +272,8 @@ fn the_sequence_window_asked_for_is_five_congestion_windows() {
 #[test]
 //= 4341-4-1 test
 fn ack_vectors_are_asked_for_with_mandatory() {
-    let needs = Line::with_window(4).sender.needed_features();
+    let registry = CcidRegistry::default();
+    let needs = registry.get(2).unwrap().needed_features();
     let [need] = needs else { panic!("{needs:?}") };
     assert_eq!((need.feature, need.location), (FeatureNumber::SEND_ACK_VECTOR, Location::Remote));
     assert_eq!((need.value, need.mandatory), (1, true));
