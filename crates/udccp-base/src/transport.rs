@@ -1,6 +1,6 @@
 //! One end of one flow, as traffic sources and recorders see it, whatever the protocol.
 
-use crate::datagram::{Message, Payload};
+use crate::datagram::{Datagram, Message, Payload};
 use crate::machine::Machine;
 use crate::quick_start::QuickStart;
 use crate::time::{Duration, Instant};
@@ -84,8 +84,15 @@ pub trait Transport: Machine {
         None
     }
 
-    /// The next datagram that is handed in came with this option, and with this time to live.
-    fn handle_quick_start(&mut self, option: QuickStart, ttl: u8) {
+    /// A datagram arrived with this option, and with this time to live.
+    fn handle_with_quick_start(
+        &mut self,
+        now: Instant,
+        datagram: Datagram,
+        option: QuickStart,
+        ttl: u8,
+    ) {
         let _ = (option, ttl);
+        self.handle_datagram(now, datagram);
     }
 }

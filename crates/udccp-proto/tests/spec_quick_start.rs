@@ -11,7 +11,7 @@ use udccp_proto::{
     QuickStartConfig,
 };
 use udccp_wire::PacketType::{Ack, Request, Response};
-use udccp_wire::{OptionRef, Packet, option_kind};
+use udccp_wire::{OptionRef, Packet, PacketType, option_kind};
 
 fn asking(bits_per_sec: u64, ccid: u8) -> ConnectionConfig {
     let request = Some(DataRate::from_bits_per_sec(bits_per_sec));
@@ -32,6 +32,21 @@ fn request(ccid: u8) -> (Hand, Packet, QuickStart) {
     let (mut hand, request) = Hand::requesting(asking(5_000_000, ccid));
     let option = hand.pair.last_option.take().expect("the first Request asks");
     (hand, request, option)
+}
+
+/// The peer's next packet arrives with this option of IP, and with this time to live.
+fn give_with(
+    hand: &mut Hand,
+    option: QuickStart,
+    ttl: u8,
+    ty: PacketType,
+    data: &[u8],
+) -> Vec<Packet> {
+    let header = hand.header(ty);
+    hand.seq = header.seq;
+    let (now, datagram) = (hand.pair.now, hand.datagram(&header, &[], data));
+    hand.pair.ends[SERVER].handle_with_quick_start(now, datagram, option, ttl);
+    hand.drain()
 }
 
 /// The Response 100 ms later, with this answer. Returns what leaves, with the option of its last.
@@ -103,8 +118,7 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
     let asked = QuickStart { function, rate: 9, ttl: 250, nonce: 0x2bcd_ef01 };
     for (allowed_bps, rate) in [(100_000_000, 9), (5_120_000, 7)] {
         let mut hand = Hand::listening(allowing(allowed_bps));
-        hand.pair.ends[SERVER].handle_quick_start(asked, 61);
-        let said = hand.give(Request, &[], &[]);
+        let said = give_with(&mut hand, asked, 61, Request, &[]);
         assert_eq!(types(&said), [Response]);
         let answer = option(&said[0], option_kind::QUICK_START_RESPONSE).unwrap();
         let [a, b, c, d] = (asked.nonce << 2).to_be_bytes();
@@ -118,8 +132,7 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
     let cases = [(zero, allowing(1 << 30)), (report, allowing(1 << 30)), (asked, plain())];
     for (option_in, config) in cases {
         let mut hand = Hand::listening(config);
-        hand.pair.ends[SERVER].handle_quick_start(option_in, 61);
-        let said = hand.give(Request, &[], &[]);
+        let said = give_with(&mut hand, option_in, 61, Request, &[]);
         assert_eq!(option(&said[0], option_kind::QUICK_START_RESPONSE), None);
     }
 }
@@ -131,10 +144,27 @@ fn a_request_on_a_data_packet_is_answered_at_once() {
     let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
     let function = QuickStartFunction::Request;
     let asked = QuickStart { function, rate: 5, ttl: 60, nonce: 1 };
-    hand.pair.ends[SERVER].handle_quick_start(asked, 60);
-    let said = hand.give(udccp_wire::PacketType::Data, &[], b"data");
+    let said = give_with(&mut hand, asked, 60, PacketType::Data, b"data");
     assert_eq!(types(&said), [Ack]);
     assert!(option(&said[0], option_kind::QUICK_START_RESPONSE).is_some());
+}
+
+/// Who sees nothing of the connection cannot make its next packet ask for a rate.
+#[test]
+fn the_option_of_a_packet_that_is_not_valid_is_not_answered_with_the_next_one() {
+    let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
+    let function = QuickStartFunction::Request;
+    let asked = QuickStart { function, rate: 5, ttl: 60, nonce: 1 };
+    let seq = hand.seq;
+    hand.seq = seq.add(1 << 40);
+    let challenge = give_with(&mut hand, asked, 60, PacketType::Data, b"forged");
+    assert_eq!(types(&challenge), [PacketType::Sync]);
+    hand.seq = seq;
+    for _ in 0..4 {
+        for packet in hand.give(PacketType::Data, &[], b"data") {
+            assert_eq!(option(&packet, option_kind::QUICK_START_RESPONSE), None);
+        }
+    }
 }
 
 //= 5634-2.3-1 test

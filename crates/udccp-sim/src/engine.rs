@@ -244,14 +244,18 @@ impl Engine {
             return false;
         }
         let transport = self.hosts[host as usize].transport.as_mut();
-        if !self.fabric.packets.options.is_empty()
-            && let Some(option) = self.fabric.packets.options.remove(&parcel.slot)
-        {
-            transport.handle_quick_start(option, parcel.ttl);
-        }
-        if let Some(mut datagram) = self.fabric.packets.take(parcel.slot) {
-            datagram.ecn = parcel.ecn;
-            transport.handle_datagram(self.now, datagram);
+        let packets = &mut self.fabric.packets;
+        let option = match packets.options.is_empty() {
+            true => None,
+            false => packets.options.remove(&parcel.slot),
+        };
+        let Some(mut datagram) = packets.take(parcel.slot) else { return true };
+        datagram.ecn = parcel.ecn;
+        match option {
+            None => transport.handle_datagram(self.now, datagram),
+            Some(option) => {
+                transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl);
+            }
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use udccp_base::{Instant, Message};
 
-use super::recv_queue::{Delivery, Pressure};
+use super::recv_queue::Delivery;
 use super::send_queue::Thrown;
 use super::timers::Timer;
 use super::{Connection, Credit, Ctx};
@@ -150,19 +150,9 @@ impl Connection {
         self.wishes.released
     }
 
-    /// Whether the handshake just finished and the listener has not been told.
-    pub(crate) fn take_accept_ready(&mut self) -> bool {
-        core::mem::take(&mut self.accept_ready)
-    }
-
     /// Whether the handshake was ever finished.
     pub(crate) fn was_open(&self) -> bool {
         self.was_open
-    }
-
-    /// How full the driver's own receive buffer is.
-    pub(crate) fn set_outside_pressure(&mut self, pressure: Pressure) {
-        self.recv_queue.set_outside(pressure);
     }
 
     /// The application accepts: the connection is no longer the listener's.

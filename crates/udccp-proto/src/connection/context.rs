@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Instant};
+use udccp_base::Instant;
 
 use crate::ccid::CcidRegistry;
 use crate::event::Event;
@@ -19,7 +19,4 @@ pub(crate) struct Ctx<'a> {
     pub(crate) arena: &'a mut BytesMut,
     /// The CCIDs that exist here.
     pub(crate) registry: &'a CcidRegistry,
-    /// The packet to send. It is built where it is wanted, since a datagram is large to hand from
-    /// function to function.
-    pub(crate) out: &'a mut Option<Datagram>,
 }

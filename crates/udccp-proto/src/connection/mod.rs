@@ -66,7 +66,7 @@ use path::Path;
 use pmtu::Search;
 pub(crate) use preferences::preferences;
 use quick_start::QuickStartState;
-pub(crate) use received::Received;
+pub(crate) use received::{Arrival, Handled, Received};
 use recv_queue::RecvQueue;
 use send_queue::SendQueue;
 use seq::Sequence;
@@ -158,10 +158,8 @@ pub(crate) struct Connection {
     handshake_data_taken: bool,
     /// Acknowledgements are held back; a sign of life is due then.
     held_until: Option<Instant>,
-    accept_ready: bool,
     was_open: bool,
     was_invited: bool,
-    refuses_packet: bool,
     peer_stopped_listening: bool,
     /// The peer asked us not to go faster before then.
     peer_slow_until: Option<Instant>,
@@ -240,10 +238,8 @@ impl Connection {
             greet_after: None,
             handshake_data_taken: false,
             held_until: None,
-            accept_ready: false,
             was_open: false,
             was_invited: false,
-            refuses_packet: false,
             peer_stopped_listening: false,
             peer_slow_until: None,
             mark_probe: MarkProbe::default(),

@@ -1,6 +1,6 @@
 //! The path's MTU: who says it, and who is told (RFC 4340 section 14).
 
-use udccp_base::Payload;
+use udccp_base::{Datagram, Payload};
 use udccp_wire::{HeaderKind, Seqno};
 
 use super::odd_reports::OddReports;
@@ -151,14 +151,19 @@ impl Connection {
 
     /// Sends a Sync padded to `size` bytes with the IP header. It acknowledges what a Sync would,
     /// is answered at once, and is nobody's data: congestion control does not hear of its loss.
-    pub(super) fn transmit_probe(&mut self, ctx: &mut Ctx<'_>, size: u16) -> bool {
+    pub(super) fn transmit_probe(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        size: u16,
+    ) -> bool {
         if self.state != State::Open {
             return false;
         }
         let padding = self.path.transport_len_of(size).saturating_sub(SYNC_HEADER);
         let payload = Payload::Zeros(padding as u32);
         self.counters.pmtu_probes_sent += 1;
-        self.write_packet(ctx, HeaderKind::Sync { ack: self.seq.gsr }, payload);
+        self.write_packet(ctx, out, HeaderKind::Sync { ack: self.seq.gsr }, payload);
         let (now, seq, rtt) = (ctx.now, self.seq.gss, self.rtt());
         if let Some(search) = &mut self.pmtu {
             search.on_sent(now, seq, rtt);

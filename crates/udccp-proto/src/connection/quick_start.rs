@@ -40,8 +40,6 @@ pub(crate) struct QuickStartState {
     rate: u8,
     /// The option of the packet that is being sent.
     leaving: Option<QuickStart>,
-    /// The option, and time to live, of the packet that is being received.
-    arrived: Option<(QuickStart, u8)>,
     /// The response that is owed: rate, TTL Diff, nonce.
     owed: Option<(u8, u8, u32)>,
     /// Anything was acknowledged since the mode began.
@@ -60,7 +58,6 @@ impl QuickStartState {
                 ttl: 0,
                 rate: 0,
                 leaving: None,
-                arrived: None,
                 owed: None,
                 heard: false,
             })
@@ -99,13 +96,6 @@ impl Connection {
         self.quick_start.as_mut()?.leaving.take()
     }
 
-    /// A packet comes with this option and time to live.
-    pub(crate) fn note_quick_start(&mut self, option: QuickStart, ttl: u8) {
-        if let Some(qs) = &mut self.quick_start {
-            qs.arrived = Some((option, ttl));
-        }
-    }
-
     /// The first Request asks; what is sent again does not, since the option may be why the first
     /// one found no answer.
     //= 5634-2.1-1
@@ -130,14 +120,14 @@ impl Connection {
         qs.leaving = Some(qs.option(QuickStartFunction::Request, qs.rate));
     }
 
-    /// A valid packet has come: a request with it is answered once, at once.
+    /// A valid packet has come with this option and time to live: a request is answered once, at
+    /// once.
     //= 5634-2.2-1
     //= 5634-2.2-2
     //= 5634-2.2-4
     //= 5634-3.1.2-1
-    pub(super) fn owe_quick_start_response(&mut self) {
+    pub(super) fn owe_quick_start_response(&mut self, (option, ttl): (QuickStart, u8)) {
         let Some(qs) = &mut self.quick_start else { return };
-        let Some((option, ttl)) = qs.arrived.take() else { return };
         let is_request = option.function == QuickStartFunction::Request && option.rate > 0;
         let Some(limit) = qs.config.accept.filter(|_| is_request) else { return };
         let rate = option.rate.min(QuickStart::number_below(limit));

@@ -1,13 +1,37 @@
 //! A packet on its way through the steps.
 
 use bytes::{Bytes, BytesMut};
-use udccp_base::{Datagram, Ecn, Payload};
-use udccp_wire::{PacketType, PacketView, Seqno, crc32c};
+use udccp_base::{Datagram, Ecn, Payload, QuickStart};
+use udccp_wire::{PacketType, PacketView, ResetCode, Seqno, crc32c};
 
+use super::recv_queue::Pressure;
+use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
 
 /// A header of so many bytes may be kept alive by any message.
 const LONG_HEADER: usize = 96;
+
+/// A datagram as it arrived, and what its driver said of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    /// The datagram.
+    pub(crate) datagram: &'a Datagram,
+    /// Its Quick-Start option, and its time to live.
+    pub(crate) quick_start: Option<(QuickStart, u8)>,
+    /// How full the driver's own receive buffer is.
+    pub(crate) pressure: Pressure,
+}
+
+/// What became of a packet, for the endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// The connection needs no help.
+    Done,
+    /// The handshake is done, and the application may take the connection from this listener.
+    Accepted(ListenerId),
+    /// It is to be answered as one that belongs to no connection, with this Reset.
+    Refused(ResetCode),
+}
 
 /// A packet that passed step 1.
 #[derive(Debug)]
@@ -15,7 +39,7 @@ pub(crate) struct Received<'a> {
     /// Its header.
     pub(crate) view: PacketView<'a>,
     /// Where it came in.
-    pub(crate) datagram: &'a Datagram,
+    pub(crate) arrival: Arrival<'a>,
     /// Its type.
     pub(crate) ty: PacketType,
     /// Its sequence number; of a short one, only the low bits before step 6.
@@ -32,14 +56,14 @@ pub(crate) struct Received<'a> {
 
 impl<'a> Received<'a> {
     /// A packet with this header.
-    pub(crate) fn new(view: PacketView<'a>, datagram: &'a Datagram) -> Self {
+    pub(crate) fn new(view: PacketView<'a>, arrival: Arrival<'a>) -> Self {
         Self {
             view,
-            datagram,
+            arrival,
             ty: view.packet_type(),
             seq: view.seq_raw().bits(),
             ackno: view.ack_raw().map(|raw| raw.bits()),
-            ecn: datagram.ecn,
+            ecn: arrival.datagram.ecn,
             data_checksum: None,
             is_duplicate: false,
         }
@@ -48,9 +72,9 @@ impl<'a> Received<'a> {
     /// The connection that it belongs to, if there is one.
     pub(crate) fn tuple(&self) -> FourTuple {
         FourTuple {
-            local: self.datagram.dst,
+            local: self.arrival.datagram.dst,
             local_port: self.view.dst_port(),
-            remote: self.datagram.src,
+            remote: self.arrival.datagram.src,
             remote_port: self.view.src_port(),
         }
     }
@@ -70,16 +94,16 @@ impl<'a> Received<'a> {
     pub(crate) fn payload(&self) -> Payload {
         let in_header = self.view.payload_in_header().len();
         if in_header == 0 {
-            return self.datagram.payload.clone();
+            return self.arrival.datagram.payload.clone();
         }
         let start = self.view.data_offset();
-        let first = self.datagram.header.slice(start..start + in_header);
-        if self.datagram.payload.is_empty() {
+        let first = self.arrival.datagram.header.slice(start..start + in_header);
+        if self.arrival.datagram.payload.is_empty() {
             let is_long_header = start > LONG_HEADER && start > in_header / 4;
             let kept = if is_long_header { Bytes::copy_from_slice(&first) } else { first };
             return Payload::Bytes(kept);
         }
-        Payload::Bytes(joined(&first, &self.datagram.payload.to_bytes()))
+        Payload::Bytes(joined(&first, &self.arrival.datagram.payload.to_bytes()))
     }
 
     /// Whether the Data Checksum option, if there is one, fits the data.

@@ -3,7 +3,6 @@
 use udccp_base::{Datagram, Instant, Machine};
 
 use super::Endpoint;
-use crate::connection::Ctx;
 use crate::state::State;
 
 /// Packets that a connection sends in one turn: enough for a driver to hand over as one batch.
@@ -11,8 +10,7 @@ const PACKETS_PER_TURN: u32 = 16;
 
 impl Machine for Endpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        self.stats.datagrams_received += 1;
-        self.run_steps(now, &datagram);
+        self.take_datagram(now, &datagram, None);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -84,9 +82,9 @@ impl Endpoint {
     #[inline]
     fn poll_connections(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         while let Some(&index) = self.ready.front() {
-            let wrote = self.connection_at(now, index).is_some_and(|(connection, ctx)| {
-                connection.poll_transmit(&mut Ctx { out: &mut *out, ..ctx })
-            });
+            let wrote = self
+                .connection_at(now, index)
+                .is_some_and(|(connection, mut ctx)| connection.poll_transmit(&mut ctx, out));
             if wrote {
                 self.turn += 1;
                 self.last_sender = index;

@@ -23,7 +23,7 @@ mod timewait;
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Instant, QuickStart};
+use udccp_base::{Datagram, Instant};
 
 use crate::config::EndpointConfig;
 use crate::connection::limiter::TokenBucket;
@@ -69,12 +69,8 @@ pub struct Endpoint {
     quiet_until: Option<Instant>,
     outside: Pressure,
     arena: BytesMut,
-    /// The Quick-Start option that came with the next datagram, and its time to live.
-    arrived_option: Option<(QuickStart, u8)>,
     /// Who sent the last packet.
     last_sender: u32,
-    /// Where a connection would put a packet while it is asked for none.
-    no_packet: Option<Datagram>,
     stats: EndpointStats,
 }
 
@@ -96,10 +92,8 @@ impl Endpoint {
             last_words: LastWords::default(),
             quiet_until: config.quiet_until,
             outside: Pressure::None,
-            arrived_option: None,
             last_sender: 0,
             arena: BytesMut::with_capacity(ARENA_BYTES),
-            no_packet: None,
             stats: EndpointStats::default(),
             config,
         }
@@ -107,14 +101,14 @@ impl Endpoint {
 
     /// A connection together with what it may use of the endpoint.
     fn connection_at(&mut self, now: Instant, index: u32) -> Option<(&mut Connection, Ctx<'_>)> {
-        let (events, arena, out) = (&mut self.events, &mut self.arena, &mut self.no_packet);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out };
+        let (events, arena) = (&mut self.events, &mut self.arena);
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
         self.slots.at(index).map(|connection| (connection, ctx))
     }
 
     fn connection(&mut self, now: Instant, id: ConnectionId) -> Option<(&mut Connection, Ctx<'_>)> {
-        let (events, arena, out) = (&mut self.events, &mut self.arena, &mut self.no_packet);
-        let ctx = Ctx { now, events, arena, registry: &self.config.ccids, out };
+        let (events, arena) = (&mut self.events, &mut self.arena);
+        let ctx = Ctx { now, events, arena, registry: &self.config.ccids };
         self.slots.get_mut(id).map(|connection| (connection, ctx))
     }
 

@@ -1,6 +1,6 @@
 //! The Quick-Start option of IP beside the datagrams (RFC 5634).
 
-use udccp_base::QuickStart;
+use udccp_base::{Datagram, Instant, QuickStart};
 
 use super::Endpoint;
 
@@ -11,8 +11,14 @@ impl Endpoint {
         self.slots.at(self.last_sender)?.take_quick_start_option()
     }
 
-    /// The next datagram handed in has this Quick-Start option, and this time to live.
-    pub fn handle_quick_start(&mut self, option: QuickStart, ttl: u8) {
-        self.arrived_option = Some((option, ttl));
+    /// A datagram arrived with this Quick-Start option, and with this time to live.
+    pub fn handle_with_quick_start(
+        &mut self,
+        now: Instant,
+        datagram: Datagram,
+        option: QuickStart,
+        ttl: u8,
+    ) {
+        self.take_datagram(now, &datagram, Some((option, ttl)));
     }
 }

@@ -12,7 +12,7 @@ use super::Endpoint;
 use super::cookie::{Cookie, OPTION_BYTES, tick_of, words_of, worth_keeping};
 use super::listeners::Served;
 use super::steps::Route;
-use crate::connection::{Connection, Credit, Ctx, Received};
+use crate::connection::{Arrival, Connection, Credit, Ctx, Received};
 use crate::features::{Negotiator, Role};
 use crate::ids::ListenerId;
 use crate::state::State;
@@ -35,7 +35,7 @@ impl Endpoint {
             service,
             isr: packet.seq,
             had_data: packet.view.data_len() > 0,
-            request_words: words_of(packet.datagram.transport_len()),
+            request_words: words_of(packet.arrival.datagram.transport_len()),
             options: worth_keeping(packet.view.option_bytes()),
         };
         let Some(sealed) = cookie.seal(&self.secrets, &tuple) else {
@@ -43,7 +43,7 @@ impl Endpoint {
             self.refuse(now, packet, ResetCode::TooBusy);
             return;
         };
-        let mut again = Received::new(packet.view, packet.datagram);
+        let mut again = Received::new(packet.view, packet.arrival);
         let Some((_, Some(answer))) = self.respond(&cookie, tuple, &mut again, sealed) else {
             return;
         };
@@ -86,7 +86,7 @@ impl Endpoint {
         let request = request_of(&cookie, &tuple);
         let view = PacketView::new(&request.header, request.transport_len());
         let mut again = match &view {
-            Ok(view) => Received::new(*view, &request),
+            Ok(view) => Received::new(*view, Arrival { datagram: &request, ..packet.arrival }),
             Err(_) => return Route::Nowhere,
         };
         let pieces = sealed.chunks(OPTION_BYTES).map(<[u8]>::to_vec).collect();
@@ -130,7 +130,6 @@ impl Endpoint {
             events: &mut self.events,
             arena: &mut self.arena,
             registry: &self.config.ccids,
-            out: &mut out,
         };
         connection.handle_packet(&mut ctx, request);
         // The Request as it came, also where it is made again: the answer is the same then.
@@ -138,7 +137,7 @@ impl Endpoint {
         if connection.state() == State::Respond {
             connection.give_cookies(sealed);
         }
-        connection.poll_transmit(&mut ctx);
+        connection.poll_transmit(&mut ctx, &mut out);
         Some((connection, out))
     }
 }

@@ -1,13 +1,13 @@
 //! Steps 1 to 3 of RFC 4340 section 8.5: those that need no connection, or make one.
 
-use udccp_base::{Datagram, Instant, Payload};
+use udccp_base::{Datagram, Instant, Payload, QuickStart};
 use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
 
 use super::listeners::{Intake, Served};
 use super::{Endpoint, stray};
-use crate::connection::{Connection, Identity, Received};
+use crate::connection::{Arrival, Connection, Handled, Identity, Received};
 use crate::features::{Negotiator, Role};
-use crate::ids::ListenerId;
+use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
 
 /// Where a packet goes after step 3.
@@ -19,9 +19,20 @@ pub(super) enum Route {
 }
 
 impl Endpoint {
-    pub(super) fn run_steps(&mut self, now: Instant, datagram: &Datagram) {
-        let option = self.arrived_option.take();
-        let Some(mut packet) = self.step_1_check_header(datagram) else { return };
+    /// A datagram arrived; `quick_start` is its Quick-Start option, and its time to live.
+    #[inline]
+    pub(super) fn take_datagram(
+        &mut self,
+        now: Instant,
+        datagram: &Datagram,
+        quick_start: Option<(QuickStart, u8)>,
+    ) {
+        self.stats.datagrams_received += 1;
+        self.run_steps(now, Arrival { datagram, quick_start, pressure: self.outside });
+    }
+
+    fn run_steps(&mut self, now: Instant, arrival: Arrival<'_>) {
+        let Some(mut packet) = self.step_1_check_header(arrival) else { return };
         if packet.ty == PacketType::Listen {
             return self.take_listen(now, &packet);
         }
@@ -29,30 +40,30 @@ impl Endpoint {
             Route::Connection(index) => index,
             Route::Nowhere => return,
         };
-        let outside = self.outside;
-        let (connection, mut ctx) = match self.connection_at(now, index) {
-            Some(parts) => parts,
-            None => return,
-        };
-        connection.set_outside_pressure(outside);
-        if let Some((option, ttl)) = option {
-            connection.note_quick_start(option, ttl);
-        }
-        let refuses = connection.handle_packet(&mut ctx, &mut packet);
-        let accepted = connection.take_accept_ready().then_some(connection.who.listener).flatten();
+        let Some((connection, mut ctx)) = self.connection_at(now, index) else { return };
+        let handled = connection.handle_packet(&mut ctx, &mut packet);
         let id = connection.who.id;
-        if let Some(listener) = accepted.and_then(|l| self.listeners.get_mut(l)) {
+        self.make_ready(index);
+        match handled {
+            Handled::Done => {}
+            Handled::Accepted(listener) => self.accepted(listener, id),
+            Handled::Refused(code) => {
+                self.refuse(now, &packet, code);
+            }
+        }
+    }
+
+    /// A connection waits for the application to take it from this listener.
+    fn accepted(&mut self, listener: ListenerId, id: ConnectionId) {
+        if let Some(listener) = self.listeners.get_mut(listener) {
             listener.ready.push_back(id);
             self.stats.accepts += 1;
-        }
-        self.make_ready(index);
-        if refuses {
-            self.refuse(now, &packet, ResetCode::PacketError);
         }
     }
 
     /// Step 1: check header basics. What fails is ignored, not answered.
-    fn step_1_check_header<'a>(&mut self, datagram: &'a Datagram) -> Option<Received<'a>> {
+    fn step_1_check_header<'a>(&mut self, arrival: Arrival<'a>) -> Option<Received<'a>> {
+        let datagram = arrival.datagram;
         if datagram.protocol != Datagram::DCCP {
             self.stats.malformed += 1;
             return None;
@@ -79,7 +90,7 @@ impl Endpoint {
             self.stats.bad_checksum += 1;
             return None;
         }
-        Some(Received::new(view, datagram))
+        Some(Received::new(view, arrival))
     }
 
     /// Step 2: check ports and process TIMEWAIT state.

@@ -62,7 +62,7 @@ pub(super) fn reset_for(
         seq,
         kind: HeaderKind::Reset { ack, code, data },
     };
-    alone(&header, packet.datagram.dst, packet.datagram.src, arena)
+    alone(&header, packet.arrival.datagram.dst, packet.arrival.datagram.src, arena)
 }
 
 /// A packet without options or data that belongs to no connection.

@@ -166,10 +166,12 @@ impl Net {
         while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now) {
             let option = self.options.remove(&first.key().1);
             let (to, d) = first.remove();
-            if let Some(option) = option {
-                self.ends[to].handle_quick_start(option, Datagram::TTL);
+            match option {
+                None => self.ends[to].handle_datagram(self.now, d),
+                Some(option) => {
+                    self.ends[to].handle_with_quick_start(self.now, d, option, Datagram::TTL);
+                }
             }
-            self.ends[to].handle_datagram(self.now, d);
         }
         for end in &mut self.ends {
             if end.poll_timeout().is_some_and(|at| at <= self.now) {

@@ -284,8 +284,14 @@ impl Transport for DccpEnd {
         self.endpoint.poll_quick_start()
     }
 
-    fn handle_quick_start(&mut self, option: QuickStart, ttl: u8) {
-        self.endpoint.handle_quick_start(option, ttl);
+    fn handle_with_quick_start(
+        &mut self,
+        now: Instant,
+        datagram: Datagram,
+        option: QuickStart,
+        ttl: u8,
+    ) {
+        self.endpoint.handle_with_quick_start(now, datagram, option, ttl);
     }
 
     fn probe(&self) -> Probe {

@@ -20,25 +20,30 @@ use core::ops::ControlFlow;
 
 use udccp_wire::PacketType;
 
-use super::{Connection, Ctx, Received};
+use super::{Connection, Ctx, Handled, Received};
 use crate::state::State;
 
 /// Whether the next step follows. `Break`: the packet is done with.
-pub(super) type Flow = ControlFlow<()>;
+pub(super) type Flow = ControlFlow<Handled>;
 
 /// The packet is done with.
-pub(super) const DROP: Flow = ControlFlow::Break(());
+pub(super) const DROP: Flow = ControlFlow::Break(Handled::Done);
 
 /// The next step follows.
 pub(super) const GO_ON: Flow = ControlFlow::Continue(());
 
 impl Connection {
-    /// Takes a packet that passed steps 1 to 3. True where it is to be answered as one that belongs
-    /// to no connection, with Reset, Packet Error.
-    pub(crate) fn handle_packet(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> bool {
-        self.credit.on_received(packet.datagram.transport_len());
-        let _ = self.run_steps(ctx, packet);
-        core::mem::take(&mut self.refuses_packet)
+    /// Takes a packet that passed steps 1 to 3.
+    pub(crate) fn handle_packet(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &mut Received<'_>,
+    ) -> Handled {
+        self.recv_queue.set_outside(packet.arrival.pressure);
+        self.credit.on_received(packet.arrival.datagram.transport_len());
+        match self.run_steps(ctx, packet) {
+            ControlFlow::Continue(handled) | ControlFlow::Break(handled) => handled,
+        }
     }
 
     //= 4340-8.5-1
@@ -46,7 +51,11 @@ impl Connection {
     //= 4340-11.4-6
     //= 4340-11.4-7
     //= 4340-11.7-5
-    fn run_steps(&mut self, ctx: &mut Ctx<'_>, packet: &mut Received<'_>) -> Flow {
+    fn run_steps(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &mut Received<'_>,
+    ) -> ControlFlow<Handled, Handled> {
         self.step_4_prepare_numbers_in_request(ctx, packet)?;
         self.step_5_prepare_numbers_for_sync(ctx, packet)?;
         self.step_6_check_numbers(ctx, packet)?;
@@ -54,17 +63,18 @@ impl Connection {
         self.step_8_process_options(ctx, packet)?;
         if self.is_plain_transfer(packet) {
             self.step_16_process_data(ctx, packet);
-            return GO_ON;
+            return ControlFlow::Continue(Handled::Done);
         }
         self.step_9_process_reset(ctx, packet)?;
         self.step_10_leave_request(ctx)?;
-        self.step_11_process_respond(ctx, packet);
+        let handled = self.step_11_process_respond(ctx, packet);
         self.step_12_process_partopen(ctx, packet);
         self.step_13_process_closereq(ctx, packet);
-        self.step_14_process_close(ctx, packet)?;
-        self.step_15_process_sync(ctx, packet);
-        self.step_16_process_data(ctx, packet);
-        GO_ON
+        if self.step_14_process_close(ctx, packet).is_continue() {
+            self.step_15_process_sync(ctx, packet);
+            self.step_16_process_data(ctx, packet);
+        }
+        ControlFlow::Continue(handled)
     }
 
     /// Whether steps 9 to 15 have nothing to do: they concern other states or other types.

@@ -1,8 +1,8 @@
 //! Step 4: prepare sequence numbers in REQUEST.
 
-use udccp_wire::PacketType;
+use udccp_wire::{PacketType, ResetCode};
 
-use super::super::{Connection, Ctx, Received};
+use super::super::{Connection, Ctx, Handled, Received};
 use super::{DROP, Flow, GO_ON};
 use crate::state::State;
 
@@ -34,7 +34,7 @@ impl Connection {
                 self.seq.take_next();
             }
             //= 4340-7.5.4-7
-            self.refuses_packet = true;
+            return Flow::Break(Handled::Refused(ResetCode::PacketError));
         }
         DROP
     }

@@ -16,8 +16,8 @@ impl Connection {
         packet: &mut Received<'_>,
     ) -> Flow {
         self.note_valid(ctx, packet);
-        if self.quick_start.is_some() {
-            self.owe_quick_start_response();
+        if let Some(quick_start) = packet.arrival.quick_start {
+            self.owe_quick_start_response(quick_start);
         }
         if packet.ty == PacketType::Data && packet.view.option_bytes().is_empty() {
             // The normal case, for the price of what it needs.

@@ -3,24 +3,28 @@
 use udccp_wire::PacketType;
 
 use super::super::timers::Timer;
-use super::super::{Connection, Credit, Ctx, Received};
+use super::super::{Connection, Credit, Ctx, Handled, Received};
 use crate::event::EventKind;
 use crate::features::Phase;
 use crate::state::State;
 
 impl Connection {
     /// A Request, the first or a later one, is answered; anything else shows that the client has
-    /// our Response.
-    pub(super) fn step_11_process_respond(&mut self, ctx: &mut Ctx<'_>, packet: &Received<'_>) {
+    /// our Response, and the application may have the connection.
+    pub(super) fn step_11_process_respond(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        packet: &Received<'_>,
+    ) -> Handled {
         if self.state != State::Respond {
-            return;
+            return Handled::Done;
         }
         //= 4340-8.1.3-3
         //= 4340-8.1.3-4
         if packet.ty == PacketType::Request {
             let is_ready = self.tx.is_some() || self.install_ccids(ctx).is_ok();
             self.outbox.handshake = is_ready;
-            return;
+            return Handled::Done;
         }
         // Its acknowledgement number shows that the client has our Response.
         self.credit = Credit::UNLIMITED;
@@ -34,9 +38,8 @@ impl Connection {
         self.greet_after = Some(self.seq.gss);
         // Any packet tells the client that its handshake is done; it may have no data to wait for.
         self.outbox.ack |= packet.ty == PacketType::Ack;
-        if let Some(listener) = self.who.listener {
-            self.accept_ready = true;
-            self.emit(ctx, EventKind::Incoming(listener));
-        }
+        let Some(listener) = self.who.listener else { return Handled::Done };
+        self.emit(ctx, EventKind::Incoming(listener));
+        Handled::Accepted(listener)
     }
 }

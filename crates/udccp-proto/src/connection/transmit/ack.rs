@@ -1,6 +1,6 @@
 //! Acknowledgements without data.
 
-use udccp_base::{Duration, Instant, Payload};
+use udccp_base::{Datagram, Duration, Instant, Payload};
 use udccp_wire::{HeaderKind, Seqno};
 
 use super::super::{Connection, Ctx};
@@ -19,13 +19,13 @@ impl Connection {
     }
 
     /// Sends an Ack if one is owed now and no data carried it.
-    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         if !self.ack_is_due(ctx.now) {
             return false;
         }
         let ack = self.ackno();
         self.counters.acks_sent += 1;
-        self.write_packet(ctx, HeaderKind::Ack { ack }, Payload::EMPTY);
+        self.write_packet(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
         let is_told = self.agreed.send_ack_vector;
         if is_told && self.ackvec.is_nearly_full() && self.limits.vector_syncs.take(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole

@@ -1,7 +1,7 @@
 //! Packets that congestion control does not hold back.
 
 use bytes::Bytes;
-use udccp_base::Payload;
+use udccp_base::{Datagram, Payload};
 use udccp_wire::HeaderKind;
 
 use super::super::outbox::ResetOut;
@@ -14,7 +14,11 @@ const RESPONSE_HEADER: usize = 28;
 const SYNC_HEADER: usize = 24;
 
 impl Connection {
-    pub(super) fn transmit_control(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    pub(super) fn transmit_control(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+    ) -> bool {
         if self.credit.is_limited() {
             self.drop_what_is_too_much();
         }
@@ -23,25 +27,25 @@ impl Connection {
             self.counters.resets_sent += 1;
             self.said_reset = Some((code, data));
             let text = Payload::Bytes(Bytes::from_static(reset.text.as_bytes()));
-            self.write_packet(ctx, HeaderKind::Reset { ack, code, data }, text);
+            self.write_packet(ctx, out, HeaderKind::Reset { ack, code, data }, text);
             return true;
         }
-        if core::mem::take(&mut self.outbox.handshake) && self.transmit_handshake(ctx) {
+        if core::mem::take(&mut self.outbox.handshake) && self.transmit_handshake(ctx, out) {
             return true;
         }
         if let Some(ack) = self.outbox.sync_ack.take() {
             self.counters.sync_acks_sent += 1;
-            return self.write_control(ctx, HeaderKind::SyncAck { ack });
+            return self.write_control(ctx, out, HeaderKind::SyncAck { ack });
         }
         if let Some(ack) = self.outbox.sync.take() {
             self.counters.syncs_sent += 1;
-            return self.write_control(ctx, HeaderKind::Sync { ack });
+            return self.write_control(ctx, out, HeaderKind::Sync { ack });
         }
         let probe = self.outbox.probe.take();
-        if probe.is_some_and(|size| self.transmit_probe(ctx, size)) {
+        if probe.is_some_and(|size| self.transmit_probe(ctx, out, size)) {
             return true;
         }
-        core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx)
+        core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx, out)
     }
 
     /// Before the peer's address is proven, only so much may leave. What does not may be asked for
@@ -58,7 +62,7 @@ impl Connection {
         outbox.sync_ack = outbox.sync_ack.filter(|_| credit.allows(SYNC_HEADER));
     }
 
-    fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    fn transmit_handshake(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         let service = self.who.service;
         match self.state {
             State::Request => {
@@ -66,7 +70,7 @@ impl Connection {
                 self.ask_for_quick_start();
                 //= 4340-8.1.1-2
                 let data = self.request_data.clone().unwrap_or(Payload::EMPTY);
-                self.write_packet(ctx, HeaderKind::Request { service }, data);
+                self.write_packet(ctx, out, HeaderKind::Request { service }, data);
                 self.timing.on_greeting(ctx.now);
                 true
             }
@@ -74,7 +78,7 @@ impl Connection {
                 //= 4340-5.3-2
                 //= 4340-8.1.3-5
                 let ack = self.seq.gsr;
-                self.write_control(ctx, HeaderKind::Response { ack, service });
+                self.write_control(ctx, out, HeaderKind::Response { ack, service });
                 self.timing.on_greeting(ctx.now);
                 true
             }
@@ -82,7 +86,7 @@ impl Connection {
         }
     }
 
-    fn transmit_close(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    fn transmit_close(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         let ack = self.ackno();
         let kind = match self.state {
             State::CloseReq => HeaderKind::CloseReq { ack },
@@ -90,11 +94,16 @@ impl Connection {
             _ => return false,
         };
         self.start_close_timer(ctx.now);
-        self.write_control(ctx, kind)
+        self.write_control(ctx, out, kind)
     }
 
-    fn write_control(&mut self, ctx: &mut Ctx<'_>, kind: HeaderKind) -> bool {
-        self.write_packet(ctx, kind, Payload::EMPTY);
+    fn write_control(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        kind: HeaderKind,
+    ) -> bool {
+        self.write_packet(ctx, out, kind, Payload::EMPTY);
         true
     }
 }

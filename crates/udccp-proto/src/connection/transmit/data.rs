@@ -1,6 +1,6 @@
 //! Data: one message, one packet.
 
-use udccp_base::Duration;
+use udccp_base::{Datagram, Duration};
 use udccp_wire::HeaderKind;
 
 use super::super::timers::Timer;
@@ -10,7 +10,7 @@ use crate::state::State;
 
 impl Connection {
     /// Sends the first message of the queue if congestion control lets it go.
-    pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    pub(super) fn transmit_data(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         if !matches!(self.state, State::PartOpen | State::Open) || !self.has_what_it_needs() {
             return false;
         }
@@ -28,7 +28,7 @@ impl Connection {
         self.blocked_at = None;
         let kind = self.data_kind(ctx, size);
         let Some(payload) = self.send_queue.pop() else { return false };
-        self.write_packet(ctx, kind, payload);
+        self.write_packet(ctx, out, kind, payload);
         self.note_writable(ctx);
         self.after_data(ctx);
         true

@@ -6,21 +6,25 @@ mod control;
 mod data;
 mod packet;
 
+use udccp_base::Datagram;
+
 use super::{Connection, Ctx};
 
 impl Connection {
-    /// Puts the next packet to send into `ctx.out`; false when all is said.
-    pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        if !self.outbox.has_no_control() && self.transmit_control(ctx) {
+    /// Puts the next packet to send into `out`; false when all is said. It is built where it is
+    /// wanted, since a datagram is large to hand from function to function.
+    pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
+        if !self.outbox.has_no_control() && self.transmit_control(ctx, out) {
             return true;
         }
         if !self.state.transfers() {
             return false;
         }
-        if !self.send_queue.is_empty() && self.transmit_data(ctx) {
+        if !self.send_queue.is_empty() && self.transmit_data(ctx, out) {
             return true;
         }
         // Deciding about data or an acknowledgement may call for a Close or a Sync instead.
-        self.transmit_ack(ctx) || (!self.outbox.has_no_control() && self.transmit_control(ctx))
+        self.transmit_ack(ctx, out)
+            || (!self.outbox.has_no_control() && self.transmit_control(ctx, out))
     }
 }

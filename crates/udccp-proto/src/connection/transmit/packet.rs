@@ -47,10 +47,11 @@ impl OptionSink for Bounded<'_, '_> {
 }
 
 impl Connection {
-    /// Writes a packet of this kind with the next sequence number, to `ctx.out`.
+    /// Writes a packet of this kind with the next sequence number, to `out`.
     pub(in super::super) fn write_packet(
         &mut self,
         ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
         kind: HeaderKind,
         payload: Payload,
     ) {
@@ -83,7 +84,8 @@ impl Connection {
                 ecn,
                 Told::default(),
             );
-            return self.put_out(ctx, ecn, bytes, payload);
+            *out = Some(self.datagram(ecn, bytes, payload));
+            return;
         }
         let len = header.fixed_len() + payload.len();
         // Options are padded to whole words.
@@ -109,13 +111,13 @@ impl Connection {
         }
         let ecn = self.ecn_of(ctx.now, ty);
         self.account(ctx.now, ty, header.seq, payload.len(), ecn, told);
-        self.put_out(ctx, ecn, bytes, payload);
+        *out = Some(self.datagram(ecn, bytes, payload));
     }
 
     #[inline]
-    fn put_out(&self, ctx: &mut Ctx<'_>, ecn: Ecn, header: HeaderBytes, payload: Payload) {
+    fn datagram(&self, ecn: Ecn, header: HeaderBytes, payload: Payload) -> Datagram {
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        *ctx.out = Some(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
+        Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
     }
 
     /// The header of a Data packet without options, the normal case, for the price of what it
