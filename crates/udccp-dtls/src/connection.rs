@@ -224,12 +224,12 @@ impl DtlsConnection {
         for _ in 0..CLOSE_NOTIFIES {
             let told = async {
                 // What was sent before is settled, so that what is acknowledged then is this.
-                connection.drained().await?;
+                connection.acknowledged().await?;
                 let before = acked();
                 for packet in &notify {
                     transmit(connection, packet.clone()).await?;
                 }
-                connection.drained().await?;
+                connection.acknowledged().await?;
                 Ok::<_, udccp::Error>(acked() >= before + notify.len() as u64)
             };
             // The connection has ended, or the peer has all of it.
@@ -289,12 +289,12 @@ impl DtlsConnection {
         self.shared.connection.service_code()
     }
 
-    /// Waits until everything sent so far is accounted for, see [`Connection::drained`].
+    /// Waits until everything sent so far is accounted for, see [`Connection::acknowledged`].
     ///
     /// # Errors
     /// The connection ended before.
-    pub async fn drained(&self) -> Result<(), Error> {
-        Ok(self.shared.connection.drained().await?)
+    pub async fn acknowledged(&self) -> Result<(), Error> {
+        Ok(self.shared.connection.acknowledged().await?)
     }
 
     fn check_open(&self) -> Result<(), Error> {

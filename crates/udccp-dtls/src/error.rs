@@ -42,10 +42,12 @@ pub enum Error {
     #[error("the DTLS handshake was not done within {0:?}")]
     HandshakeTimeout(std::time::Duration),
     /// The path carries less than a handshake needs.
-    #[error("the path carries {mps} bytes a packet, and a DTLS handshake needs {needed}")]
+    #[error(
+        "the path carries {max_message_size} bytes a packet, and a DTLS handshake needs {needed}"
+    )]
     PathTooNarrow {
         /// DCCP's maximum packet size.
-        mps: usize,
+        max_message_size: usize,
         /// What is needed.
         needed: usize,
     },

@@ -38,7 +38,7 @@ pub(crate) async fn run(
 ) -> Result<Established, Error> {
     let mps = connection.max_message_size();
     if mps < LEAST_PACKET_BYTES {
-        return Err(Error::PathTooNarrow { mps, needed: LEAST_PACKET_BYTES });
+        return Err(Error::PathTooNarrow { max_message_size: mps, needed: LEAST_PACKET_BYTES });
     }
     //= 5238-3.5-2
     //= 5238-3.5-4
@@ -169,7 +169,7 @@ impl Handshake<'_> {
         if let Some(alert) = alert.filter(|_| self.engine.version() != Some(Version::Dtls13)) {
             let told = async {
                 self.connection.send(records::alert(alert)).await?;
-                self.connection.drained().await
+                self.connection.acknowledged().await
             };
             let _ = tokio::time::timeout(REFUSAL_WITHIN, told).await;
         }

@@ -39,7 +39,7 @@ fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
             let max = client.max_message_size();
             let mps = client.dccp_stats().unwrap().mps_bytes;
             let packets = || client.dccp_stats().unwrap().counters.data_packets_sent;
-            client.drained().await.unwrap();
+            client.acknowledged().await.unwrap();
             let before = packets();
             client.send(vec![7; max]).await.unwrap();
             assert_eq!(server.recv().await.unwrap().unwrap(), vec![7; max]);
@@ -107,7 +107,7 @@ fn damaged_messages_are_dropped_and_counted() {
             for n in 0..10 {
                 client.send(numbered(n, 600)).await.unwrap();
             }
-            client.drained().await.unwrap();
+            client.acknowledged().await.unwrap();
             damage.store(false, Ordering::Relaxed);
             client.send("good").await.unwrap();
             assert_eq!(server.recv().await.unwrap().as_deref(), Some(&b"good"[..]));
@@ -151,7 +151,7 @@ fn rough(version: Version, seed: u64) {
                 client.send(numbered(n, 800)).await.unwrap();
             }
             // Most of it has left by then, whatever the path did to the rest.
-            let _ = tokio::time::timeout(Duration::from_secs(2), client.drained()).await;
+            let _ = tokio::time::timeout(Duration::from_secs(2), client.acknowledged()).await;
             client.close().await
         };
         let receiving = async {
@@ -335,7 +335,7 @@ fn a_lost_close_notify_is_repeated() {
         let both = shake((a, b), &client, &server).await;
         let (client, server) = (both.0.unwrap(), both.1.unwrap());
         echo(&client, &server).await;
-        client.drained().await.unwrap();
+        client.acknowledged().await.unwrap();
         lose.store(1, Ordering::Relaxed);
         client.close().await.unwrap();
         assert_eq!(server.recv().await.unwrap(), None, "and not Truncated");

@@ -165,7 +165,7 @@ async fn send(client: &Connection, span: Duration) -> ConnectionStats {
         let messages = (0..BATCH).map(|n| chunk.slice(n * MESSAGE_BYTES..(n + 1) * MESSAGE_BYTES));
         client.send_batch(messages).await.expect("open");
     }
-    client.drained().await.expect("open");
+    client.acknowledged().await.expect("open");
     let stats = client.stats().expect("open");
     client.close().await.expect("confirmed");
     stats

@@ -11,8 +11,8 @@ use udccp_wire::ServiceCode;
 
 use crate::shared::ConnHandle;
 use crate::{
-    Address, Endpoint, EndpointOptions, Error, Incoming, Notice, Options, Outgoing, TryRecvError,
-    TrySendError,
+    Address, ConnectionEvent, Endpoint, EndpointOptions, Error, Options, Outgoing, Received,
+    TryRecvError, TrySendError,
 };
 
 /// A DCCP connection.
@@ -127,8 +127,8 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Self::recv`].
-    pub async fn recv_noted(&self) -> Result<Option<Incoming>, Error> {
-        poll_fn(|cx| self.inner.poll_recv_noted(cx)).await
+    pub async fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
+        poll_fn(|cx| self.inner.poll_recv_with_meta(cx)).await
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -170,8 +170,8 @@ impl Connection {
     ///
     /// # Errors
     /// The connection ended before.
-    pub async fn drained(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.poll_drained(cx)).await
+    pub async fn acknowledged(&self) -> Result<(), Error> {
+        poll_fn(|cx| self.inner.poll_acknowledged(cx)).await
     }
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
@@ -202,14 +202,14 @@ impl Connection {
 
     /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back. A
     /// receive queue that fills does so by itself.
-    pub fn set_slow(&self, is_slow: bool) {
-        self.inner.set_slow(is_slow);
+    pub fn set_slow_receiver(&self, is_slow: bool) {
+        self.inner.set_slow_receiver(is_slow);
     }
 
-    /// The next thing worth knowing beside messages, waiting for it; `None` once the connection has
+    /// The next event in addition to messages, waiting for it; `None` once the connection has
     /// ended. The latest 64 are kept for who asks late.
-    pub async fn notice(&self) -> Option<Notice> {
-        poll_fn(|cx| self.inner.poll_notice(cx)).await
+    pub async fn event(&self) -> Option<ConnectionEvent> {
+        poll_fn(|cx| self.inner.poll_event(cx)).await
     }
 
     /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.

@@ -174,7 +174,9 @@ impl Error {
             }
             Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
             Self::Closed => "open a new connection to send more",
-            Self::Unsent { .. } => "allow more time with close_linger, or wait for drained first",
+            Self::Unsent { .. } => {
+                "allow more time with close_linger, or await `acknowledged` before"
+            }
             Self::Lost(_) => "open a new connection; the peer or the path between has failed",
             Self::Forked => "open a socket of its own in the child, after the fork",
             Self::TimedOut => "wait longer, or look whether the peer still works",

@@ -5,7 +5,7 @@ use udccp_base::{Instant, Message, Payload};
 
 /// A message as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Incoming {
+pub struct Received {
     /// Its data.
     pub data: Bytes,
     /// Whether its Data Checksum says that the data was damaged on the way. Such messages arrive

@@ -308,8 +308,8 @@ setters! {
     min_cscov: u8 = min_cscov;
     /// Carry a CRC-32c of the data (default false).
     data_checksum: bool = data_checksum;
-    /// Deliver data that its checksum shows to be corrupt, with a note (`recv_noted`), instead of
-    /// dropping it (default false). The peer has to send checksums: see `data_checksum`.
+    /// Deliver data that its checksum shows to be corrupt, with a note (`recv_with_meta`), instead
+    /// of dropping it (default false). The peer has to send checksums: see `data_checksum`.
     deliver_corrupt: bool = deliver_corrupt;
     /// Ask the peer to count packets without data (default false).
     ndp_count: bool = ndp_count;
@@ -424,7 +424,8 @@ impl Options {
     }
 
     /// Outgoing connections only: data that goes with the Request and so arrives a round-trip time
-    /// earlier (default: none). A server that cannot keep it says so: `Notice::PeerDropped`.
+    /// earlier (default: none). A server that cannot keep it says so:
+    /// `ConnectionEvent::PeerDropped`.
     #[must_use]
     pub fn request_data(mut self, data: impl Into<Bytes>) -> Self {
         self.request_data = data.into();

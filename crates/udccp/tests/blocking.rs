@@ -153,7 +153,7 @@ fn an_end_that_reads_no_more_says_so() {
         assert_eq!(server.recv().unwrap(), None);
         client.send("is anybody there?").unwrap();
         let limit = Some(Duration::from_secs(10));
-        let next = || client.notice(limit).unwrap();
-        assert!((0..2).any(|_| next() == Some(udccp::Notice::PeerStoppedListening)));
+        let next = || client.event(limit).unwrap();
+        assert!((0..2).any(|_| next() == Some(udccp::ConnectionEvent::PeerShutdownRead)));
     });
 }

@@ -11,7 +11,7 @@ fn a_client_that_insists_on_ccid_3_has_it_both_ways() {
         let (client, server) = pair(&Options::default().ccid(3), &Options::default()).await;
         let sending = async {
             client.send_batch((0..300).map(|n| numbered(n, 1000))).await.unwrap();
-            client.drained().await.unwrap();
+            client.acknowledged().await.unwrap();
             let stats = client.stats().unwrap();
             client.close().await.unwrap();
             stats
@@ -47,7 +47,7 @@ fn a_client_that_insists_on_ccid_4_has_it_too() {
         let (client, server) = pair(&Options::default().ccid(4), &Options::default()).await;
         let sending = async {
             client.send_batch((0..60).map(|n| numbered(n, 160))).await.unwrap();
-            client.drained().await.unwrap();
+            client.acknowledged().await.unwrap();
             let stats = client.stats().unwrap();
             client.close().await.unwrap();
             stats

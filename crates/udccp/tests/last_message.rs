@@ -8,7 +8,7 @@ use common::{Relay, SERVICE, listener, localhost, run};
 use udccp::{Address, Endpoint, Options};
 
 #[test]
-fn drained_ends_by_the_transmit_timer_where_the_last_message_is_lost() {
+fn acknowledged_ends_by_the_transmit_timer_where_the_last_message_is_lost() {
     run(async {
         let options = Options::default().ccid(2);
         let listener = listener(&options);
@@ -17,11 +17,12 @@ fn drained_ends_by_the_transmit_timer_where_the_last_message_is_lost() {
         let endpoint = Endpoint::bind(localhost(false)).unwrap();
         let client = endpoint.connect(peer, SERVICE, &options).await.unwrap();
         client.send("arrives").await.unwrap();
-        client.drained().await.unwrap();
+        client.acknowledged().await.unwrap();
         path.cut();
         client.send("is lost").await.unwrap();
-        let drained = tokio::time::timeout(Duration::from_secs(30), client.drained()).await;
-        drained.expect("the timer judges it lost").unwrap();
+        let acknowledged =
+            tokio::time::timeout(Duration::from_secs(30), client.acknowledged()).await;
+        acknowledged.expect("the timer judges it lost").unwrap();
         assert_eq!(client.stats().unwrap().counters.data_packets_acked, 1);
     });
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{SERVICE, listener, localhost, number_of, numbered, pair, pair_at, run};
 use udccp::{
-    Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Error, Notice, Options,
-    Outgoing, TryRecvError, TrySendError,
+    Address, Connection, ConnectionEvent, ConnectionStats, Endpoint, EndpointOptions, Error,
+    Options, Outgoing, TryRecvError, TrySendError,
 };
 
 #[test]
@@ -38,7 +38,7 @@ fn one_hundred_thousand_messages_arrive_whole_and_in_order() {
         let (client, server) = pair(&options, &options).await;
         let sending = async {
             client.send_batch((0..100_000).map(|n| numbered(n, 1400))).await.unwrap();
-            client.drained().await.unwrap();
+            client.acknowledged().await.unwrap();
             let stats = client.stats().unwrap();
             client.close().await.unwrap();
             stats
@@ -400,7 +400,7 @@ fn sent_and_received(options: EndpointOptions, len: usize) -> (ConnectionStats, 
         let peer = Address { udp, port: 7 };
         let client = Connection::connect(peer, SERVICE).await.unwrap();
         client.send_batch((0..30_000).map(|n| numbered(n, len))).await.unwrap();
-        client.drained().await.unwrap();
+        client.acknowledged().await.unwrap();
         let stats = client.stats().unwrap();
         client.close().await.unwrap();
         stats
@@ -432,18 +432,20 @@ fn an_end_that_reads_no_more_says_so_and_still_sends() {
         server.shutdown_read();
         assert_eq!(server.recv().await.unwrap(), None);
         client.send("is anybody there?").await.unwrap();
-        let mut notices = Vec::new();
-        while !notices.contains(&Notice::PeerStoppedListening) {
-            notices.push(client.notice().await.unwrap());
+        let mut events = Vec::new();
+        while !events.contains(&ConnectionEvent::PeerShutdownRead) {
+            events.push(client.event().await.unwrap());
         }
-        let not_listening =
-            Notice::PeerDropped { code: udccp::DropCode::ApplicationNotListening, messages: 1 };
-        assert!(notices.contains(&not_listening), "{notices:?}");
+        let not_listening = ConnectionEvent::PeerDropped {
+            code: udccp::DropCode::ApplicationNotListening,
+            messages: 1,
+        };
+        assert!(events.contains(&not_listening), "{events:?}");
         assert!(client.send("hello").await.is_err());
         server.send("no").await.unwrap();
         assert_eq!(client.recv().await.unwrap().unwrap(), "no");
         client.close().await.unwrap();
-        assert_eq!(client.notice().await, None);
+        assert_eq!(client.event().await, None);
     });
 }
 
@@ -452,10 +454,10 @@ fn a_receiver_may_say_that_it_is_slow() {
     run(async {
         let options = Options::default().data_checksum(true).deliver_corrupt(true);
         let (client, server) = pair(&options, &options).await;
-        server.set_slow(true);
+        server.set_slow_receiver(true);
         client.send("one").await.unwrap();
-        assert_eq!(client.notice().await, Some(Notice::PeerSlow));
-        let message = server.recv_noted().await.unwrap().unwrap();
+        assert_eq!(client.event().await, Some(ConnectionEvent::PeerSlow));
+        let message = server.recv_with_meta().await.unwrap().unwrap();
         assert_eq!((&message.data[..], message.is_corrupt), (&b"one"[..], false));
     });
 }

@@ -106,7 +106,7 @@ fn a_process_ends_though_its_peer_is_dead() {
     let child = start("dead peer", Address { udp: path.addr(), port: listener.port() });
     let connection = accept(&listener);
     connection.send("go").expect("room");
-    connection.drained(PATIENCE).expect("it arrives");
+    connection.acknowledged(PATIENCE).expect("it arrives");
     path.cut();
     connection.abort();
     let says = end_of(child);
@@ -271,9 +271,9 @@ fn parent_and_child_async(runtime: &tokio::runtime::Runtime, peer: Address) -> E
                 assert!(matches!(connection.send("child").await, Err(Error::Forked)));
                 assert!(matches!(connection.recv().await, Err(Error::Forked)));
                 assert!(matches!(connection.flushed().await, Err(Error::Forked)));
-                assert!(matches!(connection.drained().await, Err(Error::Forked)));
+                assert!(matches!(connection.acknowledged().await, Err(Error::Forked)));
                 assert!(matches!(connection.close().await, Err(Error::Forked)));
-                assert!(connection.notice().await.is_none());
+                assert!(connection.event().await.is_none());
                 // The driver, if it runs, finds that it is a copy.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use namespace::{Host, Network, has, inside, output, skip};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Address, EndpointOptions, Error, Notice, Options, ServiceCode};
+use udccp::{Address, ConnectionEvent, EndpointOptions, Error, Options, ServiceCode};
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 const PORT: u16 = 5004;
@@ -207,8 +207,10 @@ fn a_narrow_link_makes_messages_smaller() {
             let large = client.max_message_size();
             assert!(large > 1380, "{large}");
             client.send(vec![1; large]).unwrap();
-            let notice = client.notice(LIMIT).unwrap();
-            let Some(Notice::MaxMessageSize { bytes }) = notice else { panic!("{notice:?}") };
+            let event = client.event(LIMIT).unwrap();
+            let Some(ConnectionEvent::MaxMessageSize { bytes }) = event else {
+                panic!("{event:?}")
+            };
             assert!((1200..1300).contains(&bytes), "{bytes}");
             let mut client = client;
             client.set_read_timeout(LIMIT);

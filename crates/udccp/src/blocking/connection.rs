@@ -13,7 +13,7 @@ use super::park::wait;
 use crate::connection::{any_port, gather};
 use crate::shared::ConnHandle;
 use crate::{
-    Address, EndpointOptions, Error, Incoming, Notice, Options, Outgoing, TryRecvError,
+    Address, ConnectionEvent, EndpointOptions, Error, Options, Outgoing, Received, TryRecvError,
     TrySendError,
 };
 
@@ -120,8 +120,8 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Self::recv`].
-    pub fn recv_noted(&self) -> Result<Option<Incoming>, Error> {
-        wait(self.read_timeout, |cx| self.inner.poll_recv_noted(cx))
+    pub fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
+        wait(self.read_timeout, |cx| self.inner.poll_recv_with_meta(cx))
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -142,12 +142,12 @@ impl Connection {
     }
 
     /// Waits until everything sent so far is accounted for; see
-    /// [`crate::Connection::drained`].
+    /// [`crate::Connection::acknowledged`].
     ///
     /// # Errors
     /// The connection ended before; [`Error::TimedOut`].
-    pub fn drained(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_drained(cx))
+    pub fn acknowledged(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        wait(timeout, |cx| self.inner.poll_acknowledged(cx))
     }
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
@@ -178,17 +178,17 @@ impl Connection {
 
     /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back. A
     /// receive queue that fills does so by itself.
-    pub fn set_slow(&self, is_slow: bool) {
-        self.inner.set_slow(is_slow);
+    pub fn set_slow_receiver(&self, is_slow: bool) {
+        self.inner.set_slow_receiver(is_slow);
     }
 
-    /// The next thing worth knowing beside messages, waiting for it; `None` once the connection has
+    /// The next event in addition to messages, waiting for it; `None` once the connection has
     /// ended. The latest 64 are kept for who asks late.
     ///
     /// # Errors
     /// [`Error::TimedOut`].
-    pub fn notice(&self, timeout: Option<Duration>) -> Result<Option<Notice>, Error> {
-        wait(timeout, |cx| self.inner.poll_notice(cx).map(Ok))
+    pub fn event(&self, timeout: Option<Duration>) -> Result<Option<ConnectionEvent>, Error> {
+        wait(timeout, |cx| self.inner.poll_event(cx).map(Ok))
     }
 
     /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.

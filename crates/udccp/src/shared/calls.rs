@@ -14,7 +14,7 @@ use super::core::Core;
 use super::handle::{ConnHandle, Handle, ListenHandle};
 use super::waiters::{Conn, Waiters};
 use crate::io::{Io, KERNEL_OVERHEAD_BYTES};
-use crate::{Address, Error, Incoming, IoStats, Notice, Options, Outgoing};
+use crate::{Address, ConnectionEvent, Error, IoStats, Options, Outgoing, Received};
 
 impl Handle {
     /// Starts a connection; its outcome is awaited with `poll_connected`.
@@ -293,20 +293,20 @@ impl ConnHandle {
 
     /// The next message, or `None` at the orderly end.
     pub(crate) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
-        self.poll_recv_noted(cx).map_ok(|message| message.map(|m| m.data))
+        self.poll_recv_with_meta(cx).map_ok(|message| message.map(|m| m.data))
     }
 
     /// The next message with what is known of it, or `None` at the orderly end.
-    pub(crate) fn poll_recv_noted(
+    pub(crate) fn poll_recv_with_meta(
         &self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Incoming>, Error>> {
+    ) -> Poll<Result<Option<Received>, Error>> {
         self.shared().poll_with(|core, io, now| match core.endpoint.recv_noted(now, self.id) {
             Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
                 core.flush(io, now);
                 let (data, is_corrupt) = (into_bytes(message.payload), message.is_corrupt);
-                Poll::Ready(Ok(Some(Incoming { data, is_corrupt })))
+                Poll::Ready(Ok(Some(Received { data, is_corrupt })))
             }
             Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
             Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
@@ -388,14 +388,14 @@ impl ConnHandle {
     }
 
     /// Waits until everything that was queued is accounted for.
-    pub(crate) fn poll_drained(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    pub(crate) fn poll_acknowledged(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.shared().poll_with(|core, _, _| {
-            if core.is_drained(self.id) {
+            if core.is_acknowledged(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.drainers.add(cx.waker()));
-            if added.is_pending() && !core.draining.contains(&self.id) {
-                core.draining.push(self.id);
+            let added = self.wait_for(core, |conn| conn.acknowledged.add(cx.waker()));
+            if added.is_pending() && !core.awaiting_acks.contains(&self.id) {
+                core.awaiting_acks.push(self.id);
             }
             added
         })
@@ -412,7 +412,7 @@ impl ConnHandle {
     }
 
     /// The application can hardly keep up, or can again.
-    pub(crate) fn set_slow(&self, is_slow: bool) {
+    pub(crate) fn set_slow_receiver(&self, is_slow: bool) {
         let _ = self.shared().with(|core, _, now| core.endpoint.set_slow(now, self.id, is_slow));
     }
 
@@ -432,12 +432,12 @@ impl ConnHandle {
     }
 
     /// The next thing that happened to the connection; `None` at its end.
-    pub(crate) fn poll_notice(&self, cx: &mut Context<'_>) -> Poll<Option<Notice>> {
-        let notice = self.shared().with(|core, _, _| {
+    pub(crate) fn poll_event(&self, cx: &mut Context<'_>) -> Poll<Option<ConnectionEvent>> {
+        let event = self.shared().with(|core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(&self.id) else { return Poll::Ready(None) };
-            if let Some(notice) = conn.notices.pop_front() {
-                return Poll::Ready(Some(notice));
+            if let Some(event) = conn.events.pop_front() {
+                return Poll::Ready(Some(event));
             }
             if conn.ended.is_some() || stopped_now {
                 return Poll::Ready(None);
@@ -445,7 +445,7 @@ impl ConnHandle {
             conn.others.add(cx.waker());
             Poll::Pending
         });
-        notice.unwrap_or(Poll::Ready(None))
+        event.unwrap_or(Poll::Ready(None))
     }
 
     /// Waits until the send queue is empty.

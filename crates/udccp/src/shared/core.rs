@@ -12,7 +12,7 @@ use super::log;
 use super::waiters::{Conn, Waiters};
 use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
-use crate::{IoStats, Notice};
+use crate::{ConnectionEvent, IoStats};
 
 /// A message that follows the last flush within this time is one of a burst: it waits until the
 /// burst is over or fills a batch, so that the burst leaves in few writes.
@@ -37,7 +37,7 @@ pub(crate) struct Core {
     /// When a burst last left.
     last_flush: Instant,
     /// Connections with tasks that wait for everything sent to be accounted for.
-    pub(crate) draining: Vec<ConnectionId>,
+    pub(crate) awaiting_acks: Vec<ConnectionId>,
     /// Connections with tasks that wait for an empty send queue.
     pub(crate) flushing: Vec<ConnectionId>,
     /// Tasks that wait for the last connection to end.
@@ -93,7 +93,7 @@ impl Core {
             times_blocked: 0,
             burst: 0,
             last_flush: Instant::ZERO,
-            draining: Vec::new(),
+            awaiting_acks: Vec::new(),
             flushing: Vec::new(),
             idlers: Waiters::default(),
             claims,
@@ -132,8 +132,8 @@ impl Core {
                     conn.wake_all(&mut self.wake);
                 }
                 other => {
-                    if let Some(notice) = Notice::of(other) {
-                        conn.notices.push(notice);
+                    if let Some(event) = ConnectionEvent::of(other) {
+                        conn.events.push(event);
                         conn.others.move_to(&mut self.wake);
                     }
                 }
@@ -256,7 +256,7 @@ impl Core {
     /// Whether every message that was queued has left, and the peer has reported it or it was
     /// judged lost: by later ones, or, where there are none, by the transmit timer, which empties
     /// the pipe.
-    pub(crate) fn is_drained(&self, id: ConnectionId) -> bool {
+    pub(crate) fn is_acknowledged(&self, id: ConnectionId) -> bool {
         self.endpoint.stats(id).is_none_or(|s| {
             let settled = s.counters.data_packets_acked + s.counters.data_packets_lost;
             let known = settled >= s.counters.data_packets_sent || s.pipe_packets == Some(0);
@@ -280,13 +280,13 @@ impl Core {
         }
     }
 
-    fn wake_drained(&mut self) {
-        let draining = std::mem::take(&mut self.draining);
-        for id in draining {
-            if !self.is_drained(id) {
-                self.draining.push(id);
+    fn wake_acknowledged(&mut self) {
+        let awaiting_acks = std::mem::take(&mut self.awaiting_acks);
+        for id in awaiting_acks {
+            if !self.is_acknowledged(id) {
+                self.awaiting_acks.push(id);
             } else if let Some(conn) = self.conns.get_mut(&id) {
-                conn.drainers.move_to(&mut self.wake);
+                conn.acknowledged.move_to(&mut self.wake);
             }
         }
     }
@@ -316,8 +316,8 @@ impl Core {
         if !self.flushing.is_empty() {
             self.wake_flushed();
         }
-        if !self.draining.is_empty() {
-            self.wake_drained();
+        if !self.awaiting_acks.is_empty() {
+            self.wake_acknowledged();
         }
         self.wake_idlers();
         (std::mem::take(&mut self.wake), due)

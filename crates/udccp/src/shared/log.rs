@@ -20,7 +20,7 @@ pub(super) fn event(endpoint: &Endpoint, event: &Event) {
             let peer = peer(endpoint, event.id);
             tracing::debug!(%peer, max_message_bytes = mps_bytes, "path explored");
         }
-        other => tracing::debug!(peer = %peer(endpoint, event.id), event = ?other, "notice"),
+        other => tracing::debug!(peer = %peer(endpoint, event.id), event = ?other, "event"),
     }
 }
 

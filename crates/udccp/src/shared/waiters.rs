@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use udccp_proto::{CloseReason, ListenerId};
 
-use crate::notice::Notices;
+use crate::event::Events;
 
 /// Tasks waiting for one thing. Mostly none or one.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Waiters {
 #[derive(Debug, Default)]
 pub(crate) struct Conn {
     /// What its application may want to know.
-    pub(crate) notices: Notices,
+    pub(crate) events: Events,
     /// Waiting for a message.
     pub(crate) readers: Waiters,
     /// Waiting for room in the send queue.
@@ -48,7 +48,7 @@ pub(crate) struct Conn {
     /// Waiting for an empty send queue.
     pub(crate) flushers: Waiters,
     /// Waiting for everything sent to be accounted for.
-    pub(crate) drainers: Waiters,
+    pub(crate) acknowledged: Waiters,
     /// Waiting for the handshake or for the end.
     pub(crate) others: Waiters,
     pub(crate) connected: bool,
@@ -63,7 +63,7 @@ impl Conn {
         self.readers.move_to(list);
         self.writers.move_to(list);
         self.flushers.move_to(list);
-        self.drainers.move_to(list);
+        self.acknowledged.move_to(list);
         self.others.move_to(list);
     }
 }

@@ -146,7 +146,7 @@ fn send_input(connection: &Connection, framing: Framing, progress: &Progress) ->
 /// Waits until the peer has reported what it received, and takes note of how much that is.
 fn account(connection: &Connection, progress: &Progress) {
     // Whatever is not reported by then counts as lost.
-    let _ = connection.drained(Some(DRAIN_WITHIN));
+    let _ = connection.acknowledged(Some(DRAIN_WITHIN));
     if let Some(stats) = connection.stats() {
         progress.delivered.store(stats.counters.data_packets_acked, Ordering::Release);
         progress.accounted.store(true, Ordering::Release);

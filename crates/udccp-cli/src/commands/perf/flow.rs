@@ -118,7 +118,7 @@ pub(super) async fn send(connection: &Connection, load: Load) -> (f64, Result<()
 
 /// Waits until all messages are accounted for, or the connection has ended.
 pub(super) async fn account(connection: &Connection) {
-    let _ = tokio::time::timeout(DRAIN_WITHIN, connection.drained()).await;
+    let _ = tokio::time::timeout(DRAIN_WITHIN, connection.acknowledged()).await;
 }
 
 /// As fast as it goes.

@@ -1,4 +1,4 @@
-//! What a connection has to tell beside its messages.
+//! Reports what happens to a connection in addition to its messages.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use udccp_proto::{DropCode, DropReason, EventKind};
 /// [`crate::ConnectionStats`] too, as a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Notice {
+pub enum ConnectionEvent {
     /// A message that was accepted will not be delivered.
     MessageDropped {
         /// Why.
@@ -33,11 +33,11 @@ pub enum Notice {
         bytes: usize,
     },
     /// The peer's application reads no more (section 11.7.2): nothing more can be sent.
-    PeerStoppedListening,
+    PeerShutdownRead,
 }
 
-impl Notice {
-    /// The notice for an event, if there is one.
+impl ConnectionEvent {
+    /// What an event of the protocol means to the application, if anything.
     pub(crate) const fn of(kind: EventKind) -> Option<Self> {
         Some(match kind {
             EventKind::MessageDropped { reason, bytes } => Self::MessageDropped { reason, bytes },
@@ -46,28 +46,28 @@ impl Notice {
             }
             EventKind::PeerSlow => Self::PeerSlow,
             EventKind::MaxPacketSize { mps_bytes } => Self::MaxMessageSize { bytes: mps_bytes },
-            EventKind::PeerStoppedListening => Self::PeerStoppedListening,
+            EventKind::PeerStoppedListening => Self::PeerShutdownRead,
             _ => return None,
         })
     }
 }
 
-/// Notices that wait at most; of more, the oldest are forgotten.
-const MAX_NOTICES: usize = 64;
+/// Events that wait at most; of more, the oldest are forgotten.
+const MAX_EVENTS: usize = 64;
 
-/// Notices that nobody has read yet.
+/// Events that nobody has read yet.
 #[derive(Debug, Default)]
-pub(crate) struct Notices(VecDeque<Notice>);
+pub(crate) struct Events(VecDeque<ConnectionEvent>);
 
-impl Notices {
-    pub(crate) fn push(&mut self, notice: Notice) {
-        if self.0.len() == MAX_NOTICES {
+impl Events {
+    pub(crate) fn push(&mut self, event: ConnectionEvent) {
+        if self.0.len() == MAX_EVENTS {
             self.0.pop_front();
         }
-        self.0.push_back(notice);
+        self.0.push_back(event);
     }
 
-    pub(crate) fn pop_front(&mut self) -> Option<Notice> {
+    pub(crate) fn pop_front(&mut self) -> Option<ConnectionEvent> {
         self.0.pop_front()
     }
 }
