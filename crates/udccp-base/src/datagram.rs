@@ -92,7 +92,7 @@ pub struct Message {
     /// Too old to be useful after this instant: dropped before sending, and reported.
     pub deadline: Option<Instant>,
     /// Larger goes first; equal priorities keep their order.
-    pub priority: u8,
+    pub priority: u32,
 }
 
 impl Message {

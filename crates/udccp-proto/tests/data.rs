@@ -183,7 +183,7 @@ fn queued_messages_that_a_smaller_path_cannot_take_are_dropped_and_reported() {
 }
 
 /// Sends with a priority and perhaps a deadline.
-fn send(pair: &mut Pair, id: ConnectionId, text: &'static [u8], priority: u8, until: Option<u64>) {
+fn send(pair: &mut Pair, id: ConnectionId, text: &'static [u8], priority: u32, until: Option<u64>) {
     let now = pair.now;
     let deadline = until.map(|n| now + ms(n));
     let payload = Payload::Bytes(Bytes::from_static(text));

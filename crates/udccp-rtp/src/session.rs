@@ -25,7 +25,7 @@ const LIFETIME: Duration = Duration::from_millis(200);
 /// G.711 with its headers, unless set otherwise.
 const BANDWIDTH_BITS_PER_SEC: u32 = 80_000;
 /// RTCP goes before media that waits.
-const RTCP_PRIORITY: u8 = 1;
+const RTCP_PRIORITY: u32 = 1;
 /// Checksum Coverage: DCCP's header and options, and the 3 words of the RTP header (RFC 4340
 /// section 9.2).
 const RTP_HEADER_COVERAGE: u8 = 1 + (HEADER_BYTES / 4) as u8;

@@ -29,7 +29,7 @@ pub struct Received {
 pub struct Outgoing {
     pub(crate) payload: Bytes,
     lifetime: Option<std::time::Duration>,
-    priority: u8,
+    priority: u32,
 }
 
 impl Outgoing {
@@ -48,7 +48,7 @@ impl Outgoing {
 
     /// Larger leaves first; equal priorities keep their order.
     #[must_use]
-    pub fn priority(mut self, priority: u8) -> Self {
+    pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;
         self
     }

@@ -32,7 +32,7 @@ pub use boxed::{CloneReceiver, CloneSender};
 pub use ccid2::Ccid2Config;
 pub use ccid3::Ccid3Config;
 pub use ccid4::Ccid4Config;
-pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMetrics};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub(crate) use sender::QUICK_START_HEADER_BYTES;
 pub use sender::{

@@ -39,6 +39,17 @@ pub trait OptionSink {
     fn option(&mut self, option: &OptionRef<'_>) -> bool;
 }
 
+/// State of a receiver half that measures, for statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReceiverMetrics {
+    /// Receive rate since the last report, X_recv (RFC 5348 section 6.2).
+    pub x_recv_bytes_per_sec: f64,
+    /// Round-trip time as far as the receiver knows it.
+    pub rtt: Option<Duration>,
+    /// Loss event rate p, 0..=1.
+    pub loss_event_rate: f64,
+}
+
 /// The receiver half of a CCID; it derives `Clone`.
 pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
     /// The CCID's number.
@@ -86,6 +97,12 @@ pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
     fn peer_is_quiescent(&self, now: Instant) -> bool {
         let _ = now;
         false
+    }
+
+    /// State for statistics; `None` where the CCID measures nothing.
+    fn metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
+        let _ = now;
+        None
     }
 
     /// When to call `handle_timeout`.

@@ -178,6 +178,14 @@ pub struct CcidMetrics {
     pub x_bytes_per_sec: Option<f64>,
     /// Loss event rate, 0..=1.
     pub loss_event_rate: Option<f64>,
+    /// Receive rate that the peer last reported, X_recv (RFC 5348 section 3.2.2).
+    pub x_recv_bytes_per_sec: Option<f64>,
+    /// Rate of the throughput equation, X_Bps, once there was a loss (RFC 5348 section 3.1).
+    pub x_calc_bytes_per_sec: Option<f64>,
+    /// Time between two packets, t_ipi (RFC 5348 section 4.6).
+    pub packet_interval: Option<Duration>,
+    /// Mean packet size s in bytes (RFC 5348 section 4.1).
+    pub mean_packet_bytes: Option<u32>,
     /// Ack Ratio that we want the peer to use.
     pub ack_ratio: Option<u16>,
     /// Congestion events that cut the window or rate so far.

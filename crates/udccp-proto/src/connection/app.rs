@@ -1,11 +1,14 @@
 //! What the application does with a connection.
 
-use udccp_base::{Instant, Message};
+use std::sync::Arc;
+
+use udccp_base::{Duration, Instant, Message, Payload};
 
 use super::recv_queue::Delivery;
 use super::send_queue::Thrown;
 use super::timers::Timer;
 use super::{Connection, Credit, Ctx};
+use crate::config::QueuePolicy;
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{DropReason, EventKind};
 use crate::ids::ListenerId;
@@ -80,9 +83,68 @@ impl Connection {
 
     /// Says `Writable` where a refused application waits for it.
     pub(super) fn note_writable(&mut self, ctx: &mut Ctx<'_>) {
-        if self.send_queue.take_writable() && self.may_send() {
+        let is_wanted = self.send_queue.take_writable() && self.may_send();
+        let is_change = self.send_queue.is_watched() && self.takes_change();
+        if is_wanted || is_change {
             self.emit(ctx, EventKind::Writable);
         }
+    }
+
+    fn takes_change(&mut self) -> bool {
+        let is_writable = self.is_writable();
+        self.send_queue.take_change(is_writable)
+    }
+
+    /// Asks for a `Writable` event as soon as `is_writable` gives another answer.
+    pub(crate) fn watch_writable(&mut self) {
+        let is_writable = self.is_writable();
+        self.send_queue.watch(is_writable);
+    }
+
+    /// Limits and policy of the send queue.
+    pub(crate) fn send_queue_limits(&self) -> ((usize, usize), QueuePolicy) {
+        (self.send_queue.limits(), self.send_queue.policy())
+    }
+
+    /// Sets limits of the send queue, in messages and bytes.
+    pub(crate) fn set_send_queue(&mut self, ctx: &mut Ctx<'_>, packets: usize, bytes: usize) {
+        self.send_queue.set_limits(packets, bytes);
+        self.note_writable(ctx);
+    }
+
+    /// Sets what a full send queue does.
+    pub(crate) fn set_queue_policy(&mut self, policy: QueuePolicy) {
+        self.send_queue.set_policy(policy);
+    }
+
+    /// The time that a close may take to deliver what is queued.
+    pub(crate) fn close_linger(&self) -> Duration {
+        self.config.close_linger
+    }
+
+    /// Sets that time; a close that is under way keeps its own.
+    pub(crate) fn set_close_linger(&mut self, linger: Duration) {
+        Arc::make_mut(&mut self.config).close_linger = linger;
+    }
+
+    /// Whether a server holds TIMEWAIT itself when it closes.
+    pub(crate) fn server_timewait(&self) -> bool {
+        self.config.server_timewait
+    }
+
+    /// Sets that.
+    pub(crate) fn set_server_timewait(&mut self, holds: bool) {
+        Arc::make_mut(&mut self.config).server_timewait = holds;
+    }
+
+    /// Checksum coverage of the data that we send now, and the least that we accept (section 9.2).
+    pub(crate) fn coverage(&self) -> (u8, u8) {
+        (self.agreed.coverage_to_send(self.send_cscov), self.agreed.min_cscov)
+    }
+
+    /// The message that `recv` would give.
+    pub(crate) fn peek(&self) -> Option<&Payload> {
+        self.recv_queue.front()
     }
 
     /// The next message; tells by the flag whether acknowledgements that were held back may leave

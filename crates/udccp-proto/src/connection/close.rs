@@ -49,6 +49,7 @@ impl Connection {
         self.become_state(state);
         self.retries = 0;
         self.outbox.close = true;
+        self.note_writable(ctx);
     }
 
     /// Sets the timer that sends Close or CloseReq again: two round-trip times, doubling to 64 s.

@@ -103,6 +103,11 @@ impl RecvQueue {
         self.corrupt.push_back(self.popped + self.waiting.len() as u64);
     }
 
+    /// The oldest message, which stays.
+    pub(crate) fn front(&self) -> Option<&Payload> {
+        self.waiting.front()
+    }
+
     /// The oldest message.
     pub(crate) fn pop(&mut self) -> Option<Delivery> {
         let payload = self.waiting.pop_front()?;

@@ -1,7 +1,9 @@
 //! A connection in numbers.
 
+use udccp_base::Instant;
+
 use super::Connection;
-use crate::ccid::CcidMetrics;
+use crate::ccid::{CcidMetrics, ReceiverMetrics};
 use crate::state::State;
 use crate::stats::{ConnectionCounters, ConnectionStats};
 use crate::tuple::FourTuple;
@@ -31,6 +33,16 @@ impl Connection {
             recv_queue_bytes: self.recv_queue.bytes(),
             counters: self.counters,
         }
+    }
+
+    /// State of the sender half of congestion control.
+    pub(crate) fn sender_metrics(&self) -> Option<CcidMetrics> {
+        self.tx.as_ref().map(|tx| tx.metrics())
+    }
+
+    /// State of the receiver half of congestion control.
+    pub(crate) fn receiver_metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
+        self.rx.as_ref().and_then(|rx| rx.metrics(now))
     }
 
     /// What was counted, without asking congestion control.

@@ -27,11 +27,13 @@ pub(crate) struct SendQueue {
     max_bytes: usize,
     policy: QueuePolicy,
     was_refused: bool,
+    /// Whether there was room when somebody last asked to hear of a change.
+    watched: Option<bool>,
 }
 
 #[derive(Clone, Debug)]
 struct Lane {
-    priority: u8,
+    priority: u32,
     waiting: VecDeque<Waiting>,
 }
 
@@ -59,7 +61,44 @@ impl SendQueue {
             max_bytes,
             policy,
             was_refused: false,
+            watched: None,
         }
+    }
+
+    /// Limits from here on. What waits beyond them stays.
+    pub(crate) fn set_limits(&mut self, max_packets: usize, max_bytes: usize) {
+        (self.max_packets, self.max_bytes) = (max_packets.max(1), max_bytes.max(1));
+    }
+
+    /// Messages and payload bytes that may wait.
+    pub(crate) fn limits(&self) -> (usize, usize) {
+        (self.max_packets, self.max_bytes)
+    }
+
+    /// What a full queue does from here on.
+    pub(crate) fn set_policy(&mut self, policy: QueuePolicy) {
+        self.policy = policy;
+    }
+
+    /// What a full queue does.
+    pub(crate) fn policy(&self) -> QueuePolicy {
+        self.policy
+    }
+
+    /// Somebody knows whether a message is taken now, and is to hear when that changes.
+    pub(crate) fn watch(&mut self, is_writable: bool) {
+        self.watched = Some(is_writable);
+    }
+
+    /// Whether the next change is to be reported.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.is_some()
+    }
+
+    /// Whether this is news for who watches. Says so once.
+    pub(crate) fn take_change(&mut self, is_writable: bool) -> bool {
+        self.watched.take_if(|was| *was != is_writable).is_some()
     }
 
     /// Messages that wait.
@@ -226,7 +265,7 @@ impl SendQueue {
 
     /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if
     /// that can be reached.
-    fn make_room(&mut self, size: usize, priority: u8, thrown: &mut dyn FnMut(Thrown)) {
+    fn make_room(&mut self, size: usize, priority: u32, thrown: &mut dyn FnMut(Thrown)) {
         let lower = self.lanes.iter().filter(|l| l.priority < priority);
         let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
         if self.bytes - below + size > self.max_bytes && self.bytes != below {
@@ -242,7 +281,7 @@ impl SendQueue {
     }
 
     #[inline]
-    fn lane(&mut self, priority: u8) -> &mut VecDeque<Waiting> {
+    fn lane(&mut self, priority: u32) -> &mut VecDeque<Waiting> {
         let at = self.lanes.partition_point(|l| l.priority > priority);
         if self.lanes.get(at).is_none_or(|l| l.priority != priority) {
             self.lanes.insert(at, Lane { priority, waiting: VecDeque::new() });
@@ -255,7 +294,7 @@ impl SendQueue {
 mod tests {
     use super::*;
 
-    fn message(bytes: u32, priority: u8, deadline: Option<u64>) -> Message {
+    fn message(bytes: u32, priority: u32, deadline: Option<u64>) -> Message {
         let deadline = deadline.map(Instant::from_nanos);
         Message { priority, deadline, ..Message::new(Payload::Zeros(bytes)) }
     }

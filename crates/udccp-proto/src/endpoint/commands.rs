@@ -128,7 +128,7 @@ impl Endpoint {
         done
     }
 
-    fn with(
+    pub(super) fn with(
         &mut self,
         now: Instant,
         id: ConnectionId,

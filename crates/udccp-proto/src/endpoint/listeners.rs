@@ -60,6 +60,11 @@ impl Listener {
         Intake::full_or(self.is_accept_queue_full(), otherwise)
     }
 
+    /// Service codes served here.
+    pub(super) fn services(&self) -> &[ServiceCode] {
+        &self.services
+    }
+
     /// Whether too many connections wait for `accept`.
     pub(super) fn is_accept_queue_full(&self) -> bool {
         self.ready.len() >= self.backlog
@@ -119,25 +124,8 @@ impl Listeners {
         invitation: Option<Invitation>,
     ) -> Result<ListenerId, ListenError> {
         config.connection.check()?;
-        //= 4340-8.1.2-1
-        //= 4340-8.1.2-3
-        //= 5595-2.2-1
-        //= 5595-3.3-3
-        //= 5595-3.3-4
-        //= 5595-3.3-6
-        if config.services.is_empty() {
-            return Err(ListenError::NoService);
-        }
-        for &service in &config.services {
-            //= 5595-2.5-2
-            if !service.is_valid() {
-                return Err(ListenError::InvalidService);
-            }
-            //= 5595-3.3-1
-            if self.is_taken(local, port, service, invitation.as_ref()) {
-                return Err(ListenError::InUse { port, service });
-            }
-        }
+        let services = &config.services;
+        self.check_services(local, port, services, services.iter(), invitation.as_ref())?;
         let id = ListenerId(self.next);
         self.next += 1;
         let listener = Listener {
@@ -180,6 +168,49 @@ impl Listeners {
             let same_clients = other.invitation.map(|invitation| invitation.tuple) == client;
             meets && same_clients && other.services.contains(&service)
         })
+    }
+
+    /// Serves other service codes on the same port.
+    pub(super) fn set_services(
+        &mut self,
+        id: ListenerId,
+        services: Vec<ServiceCode>,
+    ) -> Result<(), ListenError> {
+        let Some(listener) = self.by_id.get(&id) else { return Ok(()) };
+        let (local, port, invitation) = (listener.local, listener.port, listener.invitation);
+        let new = services.iter().filter(|service| !listener.services.contains(service));
+        self.check_services(local, port, &services, new, invitation.as_ref())?;
+        if let Some(listener) = self.by_id.get_mut(&id) {
+            listener.services = services;
+        }
+        Ok(())
+    }
+
+    /// Whether a listener may serve these, the `new` ones of which nobody may have.
+    //= 4340-8.1.2-1
+    //= 4340-8.1.2-3
+    //= 5595-2.2-1
+    //= 5595-3.3-3
+    //= 5595-3.3-4
+    //= 5595-3.3-6
+    fn check_services<'a>(
+        &self,
+        local: Option<SocketAddr>,
+        port: u16,
+        services: &[ServiceCode],
+        mut new: impl Iterator<Item = &'a ServiceCode>,
+        invitation: Option<&Invitation>,
+    ) -> Result<(), ListenError> {
+        if services.is_empty() {
+            return Err(ListenError::NoService);
+        }
+        //= 5595-2.5-2
+        if services.iter().any(|service| !service.is_valid()) {
+            return Err(ListenError::InvalidService);
+        }
+        //= 5595-3.3-1
+        let taken = new.find(|&&service| self.is_taken(local, port, service, invitation));
+        taken.map_or(Ok(()), |&service| Err(ListenError::InUse { port, service }))
     }
 
     /// Removes a listener.

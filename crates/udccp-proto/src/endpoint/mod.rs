@@ -6,6 +6,7 @@ mod ends;
 mod invite;
 mod last_words;
 mod listeners;
+mod live;
 mod machine;
 mod numbers;
 mod open;

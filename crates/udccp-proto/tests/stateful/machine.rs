@@ -160,7 +160,7 @@ impl Story {
         if flags & 1 != 0 {
             message.deadline = Some(self.now + Duration::from_millis(30));
         }
-        message.priority = flags >> 6;
+        message.priority = u32::from(flags >> 6);
         let _ = self.ends[end].send(self.now, id, message);
         self.drain();
     }

@@ -8,7 +8,7 @@ use crate::ccid::tfrc::{
     Arrived, CounterRtt, LossHistory, NINTERVAL, Rate, ReceiveRate, SmallPackets, counter_distance,
     equation,
 };
-use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMetrics};
 
 /// The round-trip time taken where none is known (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -270,6 +270,14 @@ impl CcidReceiver for Ccid3Receiver {
     fn peer_is_quiescent(&self, now: Instant) -> bool {
         let silence = QUIESCENT_AFTER.max(self.rtt() * 2);
         self.last_data.is_none_or(|at| now - at >= silence)
+    }
+
+    fn metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
+        Some(ReceiverMetrics {
+            x_recv_bytes_per_sec: self.rate.rate(now, self.rtt()).bytes_per_sec(),
+            rtt: self.rtt,
+            loss_event_rate: self.history.rate(),
+        })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

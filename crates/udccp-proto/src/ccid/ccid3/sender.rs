@@ -510,11 +510,16 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn metrics(&self) -> CcidMetrics {
+        let x = self.rate.instantaneous(self.segment());
         CcidMetrics {
+            x_recv_bytes_per_sec: self.acked.map(|_| self.x_recv.bytes_per_sec()),
+            x_calc_bytes_per_sec: self.rate.calculated().map(Rate::bytes_per_sec),
+            packet_interval: Some(self.interval_at(x)),
+            mean_packet_bytes: Some(self.size.bytes()),
             srtt: self.rate.rtt(),
             min_rtt: self.rate.min_rtt(),
             rto: Some(self.rto()),
-            x_bytes_per_sec: Some(self.rate.instantaneous(self.segment()).bytes_per_sec()),
+            x_bytes_per_sec: Some(x.bytes_per_sec()),
             loss_event_rate: Some(self.rate.loss_event_rate()),
             congestion_events: self.loss_events,
             timeouts: self.timeouts,

@@ -79,6 +79,11 @@ impl RateControl {
         self.min_rtt
     }
 
+    /// X_Bps, once there was a loss.
+    pub(crate) fn calculated(&self) -> Option<Rate> {
+        (self.loss_event_rate > 0.0).then_some(self.x_bps)
+    }
+
     /// p.
     pub(crate) fn loss_event_rate(&self) -> f64 {
         self.loss_event_rate
