@@ -80,9 +80,7 @@ impl Connection {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);
-        if self.odd_reports.is_some() {
-            self.judge_odd_reports(ackno, cells);
-        }
+        self.path.on_ack(ackno, cells, self.counters.data_packets_lost);
     }
 
     /// The peer can hardly keep up. That holds for a round-trip time, and is told once while it
@@ -129,8 +127,8 @@ impl Connection {
         if self.quick_start.is_some() {
             self.quick_start_ack(ctx.now, info.ackno, &outcome);
         }
-        if outcome.newly_lost > 0 && self.pmtu.is_some() {
-            self.doubt_mtu(ctx);
+        if outcome.newly_lost > 0 {
+            self.doubt_path(ctx);
         }
         if outcome.data_dropped > 0 {
             self.report_peer_drops(ctx, outcome.peer_drops);

@@ -12,15 +12,12 @@ mod ccids;
 mod close;
 mod context;
 mod credit;
-mod fresh_path;
 pub(crate) mod limiter;
 mod mark_probe;
-mod odd_reports;
 mod options;
 mod outbox;
-mod path;
+mod path_changes;
 mod path_mtu;
-mod pmtu;
 mod preferences;
 mod quick_start;
 mod received;
@@ -59,11 +56,9 @@ pub(crate) use context::Ctx;
 pub(crate) use credit::Credit;
 use limiter::Limits;
 use mark_probe::MarkProbe;
-use odd_reports::OddReports;
 use outbox::Outbox;
-pub(crate) use path::MIN_MTU;
-use path::Path;
-use pmtu::Search;
+pub(crate) use path_mtu::MIN_MTU;
+use path_mtu::PathMtu;
 pub(crate) use preferences::preferences;
 use quick_start::QuickStartState;
 pub(crate) use received::{Arrival, Handled, Received};
@@ -110,11 +105,7 @@ pub(crate) struct Connection {
     pub(crate) who: Identity,
     config: Arc<ConnectionConfig>,
     pseudo: PseudoHeader,
-    path: Path,
-    /// Probing for the path's MTU, where the settings ask for it.
-    pmtu: Option<Box<Search>>,
-    /// ICMP messages that nothing of ours explains.
-    odd_reports: Option<Box<OddReports>>,
+    path: PathMtu,
     /// The peer's host says that nobody is there.
     refusals: Option<Refusals>,
     state: State,
@@ -167,8 +158,6 @@ pub(crate) struct Connection {
     wishes: Wishes,
     /// Data of the Request, until the Response.
     request_data: Option<Payload>,
-    /// When the application last asked for a new search for the path's MTU.
-    rediscovered: Option<Instant>,
     /// Code and data of the Reset that we ended the connection with.
     said_reset: Option<(ResetCode, [u8; 3])>,
     /// Error Text of the peer's Reset.
@@ -206,9 +195,7 @@ impl Connection {
         seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
         Self {
             pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
-            path: Path::new(tuple, c.path_mtu, c.pmtu_floor),
-            pmtu: None,
-            odd_reports: None,
+            path: PathMtu::new(tuple, c.path_mtu, c.pmtu_floor),
             refusals: None,
             state,
             seq,
@@ -245,7 +232,6 @@ impl Connection {
             mark_probe: MarkProbe::default(),
             wishes: Wishes { listens: true, is_slow: false, closes: false, released: false },
             request_data: None,
-            rediscovered: None,
             said_reset: None,
             reset_text: None,
             reason: None,

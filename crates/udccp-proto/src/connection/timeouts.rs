@@ -47,8 +47,8 @@ impl Connection {
         }
         if let Some(tx) = &mut self.tx {
             let outcome = tx.handle_timeout(ctx.now);
-            if outcome.timed_out && self.pmtu.is_some() {
-                self.doubt_mtu(ctx);
+            if outcome.timed_out {
+                self.doubt_path(ctx);
             }
         }
         if self.is_unanswered(ctx.now) {

@@ -13,7 +13,8 @@ impl Connection {
             self.outbox.sync_ack = Some(packet.seq);
         }
         if let (PacketType::SyncAck, Some(ackno)) = (packet.ty, packet.ackno) {
-            self.on_probe_answer(ctx, ackno);
+            let change = self.path.on_probe_answer(ctx.now, ackno);
+            self.follow_path(ctx, change);
         }
     }
 }

@@ -86,6 +86,20 @@ impl Connection {
         }
     }
 
+    /// Sends a Sync padded to `size` bytes with the IP header. It acknowledges what a Sync would,
+    /// is answered at once, and is nobody's data: congestion control does not hear of its loss.
+    fn transmit_probe(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>, size: u16) -> bool {
+        if self.state != State::Open {
+            return false;
+        }
+        let payload = Payload::Zeros(self.path.probe_padding(size) as u32);
+        self.counters.pmtu_probes_sent += 1;
+        self.write_packet(ctx, out, HeaderKind::Sync { ack: self.seq.gsr }, payload);
+        let change = self.path.on_probe_sent(ctx.now, self.seq.gss, self.rtt());
+        self.follow_path(ctx, change);
+        true
+    }
+
     fn transmit_close(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         let ack = self.ackno();
         let kind = match self.state {

@@ -94,7 +94,7 @@ impl Connection {
         let mut emitter = Emitter::new(ctx.arena, &header);
         let mut sink = Bounded { emitter: &mut emitter, room, kept: 0 };
         let told = self.write_options(ctx.now, &header, &payload, &mut sink);
-        if self.path.encapsulated {
+        if self.path.is_encapsulated() {
             emitter.finish_encapsulated(payload.len());
         } else {
             let (bytes, zeros): (&[u8], _) = match &payload {
@@ -128,7 +128,7 @@ impl Connection {
         let has_options = self.timing.owes_echo()
             || (self.agreed.send_ndp && self.ndp_run > 0)
             || (self.config.data_checksum && self.agreed.peer_checks_data);
-        if has_options || self.path.encapsulated {
+        if has_options || self.path.is_encapsulated() {
             return None;
         }
         let bytes = header.plain_data(&self.pseudo, zeros as usize)?;
@@ -304,9 +304,7 @@ impl Connection {
             c.data_packets_sent += 1;
             c.data_bytes_sent += size as u64;
             self.timing.unanswered_since.get_or_insert(now);
-            if let Some(odd) = &mut self.odd_reports {
-                odd.on_sent(seq, self.path.ip_len_of(size));
-            }
+            self.path.on_data_sent(seq, size);
         }
         if let Some(quick_start) = &mut self.quick_start {
             quick_start.on_sent(seq, is_data);

@@ -18,7 +18,7 @@ const LEAST_PROBE_TIME: Duration = Duration::from_secs(1);
 
 /// The states of RFC 8899 section 5.2, but DISABLED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(super) enum Phase {
     /// The size in use is to be confirmed.
     Base,
     /// Larger sizes are tried.
@@ -31,7 +31,7 @@ pub(crate) enum Phase {
 
 /// What is known of the path, and what comes next.
 #[derive(Clone, Debug)]
-pub(crate) struct Search {
+pub(super) struct Search {
     config: PmtuProbing,
     phase: Phase,
     /// Size in use, PLPMTU: bytes with the IP header, as all sizes here.
@@ -56,7 +56,7 @@ pub(crate) struct Search {
 
 impl Search {
     /// A search on a path that begins with `mtu`, for sizes of `floor` and more.
-    pub(crate) fn new(config: PmtuProbing, mtu: u16, floor: u16, now: Instant) -> Self {
+    pub(super) fn new(config: PmtuProbing, mtu: u16, floor: u16, now: Instant) -> Self {
         let least = floor.min(mtu);
         Self {
             config,
@@ -75,12 +75,12 @@ impl Search {
 
     /// The state.
     #[cfg(test)]
-    pub(crate) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> Phase {
         self.phase
     }
 
     /// Size in use.
-    pub(crate) fn plpmtu(&self) -> u16 {
+    pub(super) fn plpmtu(&self) -> u16 {
         self.plpmtu
     }
 
@@ -90,24 +90,24 @@ impl Search {
     }
 
     /// When to call `on_timer`.
-    pub(crate) fn timer(&self) -> Option<Instant> {
+    pub(super) fn timer(&self) -> Option<Instant> {
         self.timer
     }
 
     /// Size of the probe that should leave now.
-    pub(crate) fn wants(&self) -> Option<u16> {
+    pub(super) fn wants(&self) -> Option<u16> {
         (self.out.is_none() && self.timer.is_none()).then_some(self.size)
     }
 
     /// The probe left as packet `seq`.
-    pub(crate) fn on_sent(&mut self, now: Instant, seq: Seqno, rtt: Duration) {
+    pub(super) fn on_sent(&mut self, now: Instant, seq: Seqno, rtt: Duration) {
         self.out = Some((seq, now));
         self.count += 1;
         self.timer = Some(now + LEAST_PROBE_TIME.max(rtt * 3));
     }
 
     /// A SyncAck answered packet `seq`.
-    pub(crate) fn on_answer(&mut self, now: Instant, seq: Seqno) {
+    pub(super) fn on_answer(&mut self, now: Instant, seq: Seqno) {
         if self.out.is_none_or(|(probe, _)| probe != seq) {
             return;
         }
@@ -121,7 +121,7 @@ impl Search {
     }
 
     /// A router said that our packet `quoted` was too big.
-    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted: Seqno) {
+    pub(super) fn on_too_big(&mut self, now: Instant, mtu: u16, quoted: Seqno) {
         let mtu = mtu.max(self.least);
         let of_probe = self.out.is_some_and(|(probe, _)| probe == quoted);
         if mtu < self.plpmtu {
@@ -139,7 +139,7 @@ impl Search {
     }
 
     /// Packets were lost: perhaps the size in use gets through no more.
-    pub(crate) fn on_doubt(&mut self, now: Instant) {
+    pub(super) fn on_doubt(&mut self, now: Instant) {
         if self.phase == Phase::Complete && now.saturating_since(self.checked) >= self.config.doubt
         {
             self.checked = now;
@@ -150,7 +150,7 @@ impl Search {
     /// The time that `timer` named has come. `heard` says when the peer was last heard of: while it
     /// is silent altogether, a lost probe says nothing of sizes. Returns whether the peer should be
     /// asked for a sign of life.
-    pub(crate) fn on_timer(&mut self, now: Instant, heard: Instant) -> bool {
+    pub(super) fn on_timer(&mut self, now: Instant, heard: Instant) -> bool {
         self.timer = None;
         let Some((_, sent)) = self.out.take() else {
             if self.phase == Phase::Complete {

@@ -18,69 +18,69 @@ pub(crate) const fn usual_floor(is_ipv6: bool) -> u16 {
 
 /// What fits in a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
+pub(super) struct Sizes {
     /// IP and UDP headers, in bytes.
     envelope: usize,
     mtu: u16,
     /// Whatever the network says, the MTU does not fall below this.
     floor: u16,
     /// Whether DCCP goes inside UDP (RFC 6773), whose checksum then does the work.
-    pub(crate) encapsulated: bool,
+    pub(super) is_encapsulated: bool,
 }
 
 //= 6773-3.7-1
-impl Path {
+impl Sizes {
     /// A path with this MTU, which the network cannot lower beyond `floor`, or the usual least
     /// value; both in bytes, IP header included.
-    pub(crate) fn new(tuple: &FourTuple, mtu: u16, floor: Option<u16>) -> Self {
+    pub(super) fn new(tuple: &FourTuple, mtu: u16, floor: Option<u16>) -> Self {
         //= 4340-14.1-1
-        let encapsulated = tuple.remote.port() != 0;
+        let is_encapsulated = tuple.remote.port() != 0;
         let ip = if tuple.remote.is_ipv4() { 20 } else { 40 };
-        let envelope = ip + if encapsulated { 8 } else { 0 };
+        let envelope = ip + if is_encapsulated { 8 } else { 0 };
         let mtu = mtu.max(MIN_MTU);
         let floor = floor.unwrap_or(usual_floor(tuple.remote.is_ipv6())).clamp(MIN_MTU, mtu);
-        Self { envelope, mtu, floor, encapsulated }
+        Self { envelope, mtu, floor, is_encapsulated }
     }
 
     /// Longest DCCP packet in bytes.
-    pub(crate) fn max_transport_len(&self) -> usize {
+    pub(super) fn max_transport_len(&self) -> usize {
         usize::from(self.mtu) - self.envelope
     }
 
     /// Largest payload in bytes that a message may have.
-    pub(crate) fn mps(&self) -> usize {
+    pub(super) fn mps(&self) -> usize {
         //= 4340-14-1
         //= 4340-14-6
         self.max_transport_len() - DATA_HEADER - RESERVE
     }
 
     /// The MTU in bytes, IP header included.
-    pub(crate) fn mtu(&self) -> u16 {
+    pub(super) fn mtu(&self) -> u16 {
         self.mtu
     }
 
     /// An MTU that the network names, or the least that it is believed to have.
-    pub(crate) fn credible(&self, mtu: u16) -> u16 {
+    pub(super) fn credible(&self, mtu: u16) -> u16 {
         mtu.max(self.floor)
     }
 
     /// The least MTU that the network is believed to have.
-    pub(crate) fn floor(&self) -> u16 {
+    pub(super) fn floor(&self) -> u16 {
         self.floor
     }
 
     /// Length of the IP packet around so many bytes of data, without options.
-    pub(crate) fn ip_len_of(&self, payload: usize) -> usize {
+    pub(super) fn ip_len_of(&self, payload: usize) -> usize {
         self.envelope + DATA_HEADER + payload
     }
 
     /// Length of the DCCP packet in an IP packet of `size` bytes.
-    pub(crate) fn transport_len_of(&self, size: u16) -> usize {
+    pub(super) fn transport_len_of(&self, size: u16) -> usize {
         usize::from(size).saturating_sub(self.envelope)
     }
 
     /// Sets the MTU; a value too small to be true is raised to the least that is.
-    pub(crate) fn set_mtu(&mut self, mtu: u16) {
+    pub(super) fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu.max(MIN_MTU);
     }
 }
@@ -97,11 +97,11 @@ mod tests {
             remote: remote.parse().unwrap(),
             remote_port: 2,
         };
-        let mps = |l, r| Path::new(&tuple(l, r), 1500, None).mps();
+        let mps = |l, r| Sizes::new(&tuple(l, r), 1500, None).mps();
         assert_eq!(mps("10.0.0.1:0", "10.0.0.2:0"), 1440);
         assert_eq!(mps("10.0.0.1:7", "10.0.0.2:6511"), 1432);
         assert_eq!(mps("[fd00::1]:0", "[fd00::2]:0"), 1420);
-        let mut path = Path::new(&tuple("10.0.0.1:0", "10.0.0.2:0"), 1500, None);
+        let mut path = Sizes::new(&tuple("10.0.0.1:0", "10.0.0.2:0"), 1500, None);
         path.set_mtu(1400);
         assert_eq!((path.mps(), path.transport_len_of(1400)), (1340, path.max_transport_len()));
         path.set_mtu(0);
@@ -112,7 +112,7 @@ mod tests {
     fn the_network_cannot_name_less_than_the_floor() {
         let path = |remote: &str, mtu, floor| {
             let (remote, local_port, remote_port) = (remote.parse().unwrap(), 1, 2);
-            Path::new(&FourTuple { local: remote, local_port, remote, remote_port }, mtu, floor)
+            Sizes::new(&FourTuple { local: remote, local_port, remote, remote_port }, mtu, floor)
         };
         let least = |remote, mtu, floor| path(remote, mtu, floor).credible(0);
         let (v4, v6) = ("10.0.0.2:0", "[fd00::2]:0");

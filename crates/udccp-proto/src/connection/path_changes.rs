@@ -1,0 +1,102 @@
+//! Follows changes of the path: routers' reports, searches for its MTU, another path (RFC 4340
+//! sections 10.5 and 14).
+
+use udccp_wire::Seqno;
+
+use super::path_mtu::{MtuChange, NextProbe, Situation};
+use super::timers::Timer;
+use super::{Connection, Ctx};
+use crate::event::{DropReason, EventKind};
+
+impl Connection {
+    /// Sets the path MTU, dropping queued messages that no longer fit.
+    pub(crate) fn set_path_mtu(&mut self, ctx: &mut Ctx<'_>, mtu: u16) {
+        let change = self.path.set(ctx.now, mtu, self.config.pmtu_probing);
+        self.follow_path(ctx, change);
+    }
+
+    /// The connection is open: begins to look for the path's MTU.
+    pub(super) fn start_probing(&mut self, ctx: &mut Ctx<'_>) {
+        let change = self.path.start_search(ctx.now, self.config.pmtu_probing);
+        self.follow_path(ctx, change);
+    }
+
+    /// A router reports that a packet was too big: `quoted` where it is one of ours.
+    pub(crate) fn on_too_big(&mut self, ctx: &mut Ctx<'_>, mtu: u16, quoted: Option<Seqno>) {
+        let (gss, lost) = (self.seq.gss, self.counters.data_packets_lost);
+        let known = Situation { rtt: self.rtt(), gss, lost };
+        let change = self.path.on_too_big(ctx.now, mtu, quoted, known);
+        self.follow_path(ctx, change);
+    }
+
+    /// Data was lost, or its acknowledgements were.
+    pub(super) fn doubt_path(&mut self, ctx: &mut Ctx<'_>) {
+        let change = self.path.on_loss(ctx.now);
+        self.follow_path(ctx, change);
+    }
+
+    pub(super) fn on_pmtu_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        let change = self.path.on_timer(ctx.now, self.timing.last_valid);
+        self.follow_path(ctx, change);
+    }
+
+    /// Does what the path's MTU asks for: probes, and packets of another size from now on, of which
+    /// the application is notified.
+    pub(super) fn follow_path(&mut self, ctx: &mut Ctx<'_>, change: MtuChange) {
+        if change.asks_for_life {
+            self.outbox.sync = Some(self.seq.gsr);
+        }
+        if let Some(NextProbe { size, timer }) = change.search {
+            self.outbox.probe = size;
+            self.timers.set_or_stop(Timer::Pmtu, timer);
+        }
+        let Some((before, mps_bytes)) = change.mps else { return };
+        self.emit(ctx, EventKind::MaxPacketSize { mps_bytes });
+        if mps_bytes < before {
+            self.drop_oversized(ctx, mps_bytes);
+        }
+    }
+
+    fn drop_oversized(&mut self, ctx: &mut Ctx<'_>, mps: usize) {
+        let mut sizes = Vec::new();
+        //= 4340-14.2-8
+        self.send_queue.remove_larger(mps, &mut |bytes| sizes.push(bytes));
+        for bytes in sizes {
+            self.counters.drops.send_too_large += 1;
+            let reason = DropReason::TooLarge;
+            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        }
+    }
+
+    /// The path has changed: what congestion control learnt of it holds no more. Both halves begin
+    /// again, as does the search for the path's MTU.
+    pub(crate) fn path_changed(&mut self, ctx: &mut Ctx<'_>) {
+        if !self.state.transfers() {
+            return;
+        }
+        let c = &mut self.counters;
+        // Nobody will account for what is in the network now.
+        let settled = c.data_packets_acked + c.data_packets_lost;
+        c.data_packets_lost += c.data_packets_sent.saturating_sub(settled);
+        self.timing.handshake_rtt = None;
+        self.blocked_at = None;
+        //= 4340-10.5-1
+        let ccids = (self.tx.as_ref().map(|tx| tx.ccid()), self.rx.as_ref().map(|rx| rx.ccid()));
+        if let (Some(tx), Some(rx)) = ccids {
+            // They were there before, so they are registered.
+            let _ = self.install_sender(ctx, tx);
+            let _ = self.install_receiver(ctx, rx);
+        }
+        self.set_path_mtu(ctx, self.config.path_mtu);
+    }
+
+    /// Forgets what is known of the path's MTU and begins with the interface's, unless that was
+    /// done just now; whether it was done.
+    pub(crate) fn rediscover_path_mtu(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        let ready = self.path.may_rediscover(ctx.now);
+        if ready {
+            self.set_path_mtu(ctx, self.config.path_mtu);
+        }
+        ready
+    }
+}

@@ -1,0 +1,248 @@
+//! Tracks the path's MTU: probes it, obeys routers, and says what fits in a packet (RFC 4340
+//! section 14).
+
+mod odd_reports;
+mod search;
+mod sizes;
+
+use udccp_base::{Duration, Instant};
+use udccp_wire::Seqno;
+
+use crate::config::PmtuProbing;
+use crate::tuple::FourTuple;
+use odd_reports::OddReports;
+use search::Search;
+use sizes::Sizes;
+
+pub(crate) use sizes::MIN_MTU;
+
+/// MTUs that links have (RFC 1191 section 7.1).
+const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 128];
+
+/// Longest header of a Sync without options.
+const SYNC_HEADER: usize = 24;
+
+/// Least time between two searches that an application asks for.
+const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The largest MTU of a usual link below `mtu`.
+fn plateau_below(mtu: u16) -> u16 {
+    PLATEAUS.into_iter().find(|&plateau| plateau < mtu).unwrap_or(mtu)
+}
+
+/// What is known of one path's MTU.
+#[derive(Clone, Debug)]
+pub(super) struct PathMtu {
+    sizes: Sizes,
+    /// Probing, where the settings ask for it.
+    search: Option<Box<Search>>,
+    /// ICMP messages that nothing of ours explains.
+    odd_reports: Option<Box<OddReports>>,
+    /// When the application last asked for a new search.
+    rediscovered: Option<Instant>,
+}
+
+/// What the connection knows when a router reports that a packet was too big.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// Best known round-trip time.
+    pub(super) rtt: Duration,
+    /// Greatest number sent.
+    pub(super) gss: Seqno,
+    /// Data packets lost so far.
+    pub(super) lost: u64,
+}
+
+/// What the connection has to do about its path's MTU.
+#[must_use]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MtuChange {
+    /// The largest payload before and now, in bytes, where it is another.
+    pub(super) mps: Option<(usize, usize)>,
+    /// What the search needs next, while there is one.
+    pub(super) search: Option<NextProbe>,
+    /// The peer is silent: a Sync should ask for a sign of life.
+    pub(super) asks_for_life: bool,
+}
+
+/// The next step of a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NextProbe {
+    /// Size of the probe that should leave now, in bytes with the IP header.
+    pub(super) size: Option<u16>,
+    /// When to call [`PathMtu::on_timer`].
+    pub(super) timer: Option<Instant>,
+}
+
+impl PathMtu {
+    /// A path that begins with this MTU, which the network cannot lower beyond `floor`, or the
+    /// usual least value; both in bytes, IP header included.
+    pub(super) fn new(tuple: &FourTuple, mtu: u16, floor: Option<u16>) -> Self {
+        let sizes = Sizes::new(tuple, mtu, floor);
+        Self { sizes, search: None, odd_reports: None, rediscovered: None }
+    }
+
+    /// Largest payload in bytes that a message may have.
+    #[inline]
+    pub(super) fn mps(&self) -> usize {
+        self.sizes.mps()
+    }
+
+    /// Longest DCCP packet in bytes.
+    #[inline]
+    pub(super) fn max_transport_len(&self) -> usize {
+        self.sizes.max_transport_len()
+    }
+
+    /// Whether DCCP goes inside UDP (RFC 6773), whose checksum then does the work.
+    #[inline]
+    pub(super) fn is_encapsulated(&self) -> bool {
+        self.sizes.is_encapsulated
+    }
+
+    /// Sets the MTU; a search begins again.
+    pub(super) fn set(
+        &mut self,
+        now: Instant,
+        mtu: u16,
+        probing: Option<PmtuProbing>,
+    ) -> MtuChange {
+        let MtuChange { mps, .. } = self.use_mtu(mtu);
+        if self.search.is_none() {
+            return MtuChange { mps, ..MtuChange::default() };
+        }
+        MtuChange { mps, ..self.start_search(now, probing) }
+    }
+
+    /// The connection is open: a search begins where the settings ask for one.
+    pub(super) fn start_search(&mut self, now: Instant, probing: Option<PmtuProbing>) -> MtuChange {
+        let Some(config) = probing else { return MtuChange::default() };
+        let search = Search::new(config, self.sizes.mtu(), self.sizes.floor(), now);
+        self.search = Some(Box::new(search));
+        self.follow_search()
+    }
+
+    /// Whether the application may have a new search now; at most one in two seconds.
+    pub(super) fn may_rediscover(&mut self, now: Instant) -> bool {
+        //= 4340-14.1-3
+        let ready = self.rediscovered.is_none_or(|at| now - at >= REDISCOVERY_INTERVAL);
+        if ready {
+            self.rediscovered = Some(now);
+        }
+        ready
+    }
+
+    /// A router reports that a packet was too big: `quoted` where it is one of ours, else a packet
+    /// that we know nothing of. 0 stands for a router that does not say what fits.
+    pub(super) fn on_too_big(
+        &mut self,
+        now: Instant,
+        mtu: u16,
+        quoted: Option<Seqno>,
+        known: Situation,
+    ) -> MtuChange {
+        let named = if mtu == 0 { plateau_below(self.sizes.mtu()) } else { mtu };
+        let mtu = self.sizes.credible(named);
+        if mtu >= self.sizes.mtu() {
+            // A search may have sent a probe that is larger than what is in use.
+            if let Some(quoted) = quoted.filter(|_| self.search.is_some()) {
+                return self.shrink(now, mtu, quoted);
+            }
+        } else if let Some(quoted) = quoted {
+            return self.shrink(now, mtu, quoted);
+        } else if self.is_confused_router(now, mtu, known) {
+            self.odd_reports = None;
+            return self.shrink(now, mtu, known.gss);
+        }
+        MtuChange::default()
+    }
+
+    //= 4340-14.1-7
+    /// Whether messages that quote nothing of ours are to be believed: by then larger packets are
+    /// lost, and none arrives. If somebody guesses, some do.
+    fn is_confused_router(&mut self, now: Instant, mtu: u16, known: Situation) -> bool {
+        let Situation { rtt, gss, lost } = known;
+        let goes_on = self.odd_reports.as_ref().is_some_and(|odd| odd.goes_with(now, mtu));
+        if !goes_on {
+            self.odd_reports = Some(Box::new(OddReports::new(now, rtt, mtu, gss)));
+        }
+        self.odd_reports.as_mut().is_some_and(|odd| odd.add(lost))
+    }
+
+    fn shrink(&mut self, now: Instant, mtu: u16, quoted: Seqno) -> MtuChange {
+        if let Some(search) = &mut self.search {
+            search.on_too_big(now, mtu, quoted);
+            return self.follow_search();
+        }
+        if mtu < self.sizes.mtu() { self.use_mtu(mtu) } else { MtuChange::default() }
+    }
+
+    fn use_mtu(&mut self, mtu: u16) -> MtuChange {
+        let before = self.sizes.mps();
+        self.sizes.set_mtu(mtu);
+        let after = self.sizes.mps();
+        MtuChange { mps: (after != before).then_some((before, after)), ..MtuChange::default() }
+    }
+
+    /// Takes over what the search found: the size in use, its timer, its next probe.
+    fn follow_search(&mut self) -> MtuChange {
+        let Some(search) = &self.search else { return MtuChange::default() };
+        let mtu = search.plpmtu();
+        let next = NextProbe { size: search.wants(), timer: search.timer() };
+        MtuChange { search: Some(next), ..self.use_mtu(mtu) }
+    }
+
+    /// A data packet `seq` of so many bytes left.
+    #[inline]
+    pub(super) fn on_data_sent(&mut self, seq: Seqno, size: usize) {
+        if let Some(odd) = &mut self.odd_reports {
+            odd.on_sent(seq, self.sizes.ip_len_of(size));
+        }
+    }
+
+    /// An acknowledgement tells what arrived, and so many data packets are lost in all: a packet
+    /// larger than odd ICMP messages allow shows that they are false.
+    #[inline]
+    pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) {
+        let odd = self.odd_reports.as_mut();
+        if odd.is_some_and(|odd| !odd.survives(ackno, cells, lost)) {
+            self.odd_reports = None;
+        }
+    }
+
+    /// Bytes of padding that make a Sync a probe of `size` bytes with the IP header.
+    pub(super) fn probe_padding(&self, size: u16) -> usize {
+        self.sizes.transport_len_of(size).saturating_sub(SYNC_HEADER)
+    }
+
+    /// A probe left as packet `seq`.
+    pub(super) fn on_probe_sent(&mut self, now: Instant, seq: Seqno, rtt: Duration) -> MtuChange {
+        if let Some(search) = &mut self.search {
+            search.on_sent(now, seq, rtt);
+        }
+        self.follow_search()
+    }
+
+    /// A SyncAck answered our packet `seq`.
+    pub(super) fn on_probe_answer(&mut self, now: Instant, seq: Seqno) -> MtuChange {
+        if let Some(search) = &mut self.search {
+            search.on_answer(now, seq);
+        }
+        self.follow_search()
+    }
+
+    /// Data was lost: perhaps because it was too large.
+    #[inline]
+    pub(super) fn on_loss(&mut self, now: Instant) -> MtuChange {
+        if let Some(search) = &mut self.search {
+            search.on_doubt(now);
+        }
+        self.follow_search()
+    }
+
+    /// The time that the search asked for has come; the peer was last heard of at `heard`.
+    pub(super) fn on_timer(&mut self, now: Instant, heard: Instant) -> MtuChange {
+        let asks_for_life = self.search.as_mut().is_some_and(|search| search.on_timer(now, heard));
+        MtuChange { asks_for_life, ..self.follow_search() }
+    }
+}
