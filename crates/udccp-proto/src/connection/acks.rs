@@ -146,7 +146,7 @@ impl Connection {
 
     /// The peer's application reads no more (Drop Code 1): nothing more is sent (section 11.7.2).
     fn stop_sending(&mut self, ctx: &mut Ctx<'_>) {
-        if !core::mem::replace(&mut self.peer_stopped_listening, true) {
+        if self.ending.peer_stops_reading() {
             self.emit(ctx, EventKind::PeerStoppedListening);
         }
         //= 4340-11.7.2-5

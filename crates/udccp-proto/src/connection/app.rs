@@ -41,7 +41,7 @@ impl Connection {
     }
 
     fn may_send(&self) -> bool {
-        self.state.is_sendable() && !self.wishes.closes && !self.peer_stopped_listening
+        self.state.is_sendable() && self.ending.lets_send()
     }
 
     /// Whether a message of the maximum size would be taken.
@@ -154,7 +154,7 @@ impl Connection {
             let resumes = self.held_until.is_some() && self.recv_queue.may_resume();
             return (Ok(Some(message)), resumes);
         }
-        let end = match self.reason {
+        let end = match self.ending.reason() {
             Some(reason) => Err(RecvError::Closed(reason)),
             None if !self.wishes.listens => Err(RecvError::NotListening),
             None => Ok(None),
@@ -164,15 +164,14 @@ impl Connection {
 
     /// Whether `recv` would give a message or the end.
     pub(crate) fn is_readable(&self) -> bool {
-        !self.recv_queue.is_empty() || self.reason.is_some() || !self.wishes.listens
+        !self.recv_queue.is_empty() || self.ending.reason().is_some() || !self.wishes.listens
     }
 
     /// Closes when the send queue is empty, or the linger time is over.
     pub(crate) fn close(&mut self, ctx: &mut Ctx<'_>) {
-        if self.state.is_over() || self.wishes.closes {
+        if self.state.is_over() || !self.ending.close() {
             return;
         }
-        self.wishes.closes = true;
         if self.send_queue.is_empty() && !matches!(self.state, State::Request | State::Respond) {
             self.finish_close(ctx);
         } else if self.send_queue.is_empty() {
@@ -204,12 +203,12 @@ impl Connection {
     pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
         self.close(ctx);
         self.stop_listening();
-        self.wishes.released = true;
+        self.ending.release();
     }
 
     /// Whether the application has let go.
     pub(crate) fn is_released(&self) -> bool {
-        self.wishes.released
+        self.ending.is_released()
     }
 
     /// Whether the handshake was ever finished.
@@ -220,14 +219,6 @@ impl Connection {
     /// The application accepts: the connection is no longer the listener's.
     pub(crate) fn accept(&mut self) -> Option<ListenerId> {
         self.who.listener.take()
-    }
-
-    /// The network says that the peer cannot be reached: the end of a handshake, and nothing to an
-    /// open connection.
-    pub(crate) fn on_unreachable(&mut self, ctx: &mut Ctx<'_>) {
-        if matches!(self.state, State::Request | State::Respond) {
-            self.tear_down(ctx, State::Closed, CloseReason::Unreachable);
-        }
     }
 
     /// The number of a packet that we sent lately, so that an ICMP message that quotes it may be

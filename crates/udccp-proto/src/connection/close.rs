@@ -1,6 +1,6 @@
 //! The ends of a connection (RFC 4340 section 8.3).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::Instant;
 use udccp_wire::{ResetCode, Seqno};
 
 use super::outbox::{Outbox, ResetOut};
@@ -10,10 +10,6 @@ use crate::error::CloseReason;
 use crate::event::{DropReason, EventKind};
 use crate::features::Role;
 use crate::state::State;
-
-/// Least time between two Closes: on a path within one host, two round-trip times may be nothing,
-/// and all retries would be over before the peer is scheduled.
-const LEAST_CLOSE_TIMER: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// What `close` began goes on when the send queue is empty: CloseReq by a server that wants
@@ -37,8 +33,8 @@ impl Connection {
         }
     }
 
-    /// The server's CloseReq met our own Close or CloseReq: nothing to do; the first states'
-    /// queue is dropped, since nothing can be sent after a Close.
+    /// Enters CLOSEREQ or CLOSING and has its packet sent. What is queued is dropped, since nothing
+    /// can be sent after a Close.
     fn begin_closing(&mut self, ctx: &mut Ctx<'_>, state: State) {
         self.drop_unsent(ctx, DropReason::ConnectionEnded);
         self.timers.stop(Timer::Linger);
@@ -47,17 +43,15 @@ impl Connection {
         self.timers.stop(Timer::KeepAlive);
         self.timers.stop(Timer::Pmtu);
         self.become_state(state);
-        self.retries = 0;
+        self.ending.begin_closing();
         self.outbox.close = true;
         self.note_writable(ctx);
     }
 
-    /// Sets the timer that sends Close or CloseReq again: two round-trip times, doubling to 64 s.
+    /// Sets the timer that sends Close or CloseReq again.
     pub(super) fn start_close_timer(&mut self, now: Instant) {
-        let two = |rtt: Duration| (rtt * 2).max(LEAST_CLOSE_TIMER);
-        let first = self.known_rtt().map_or(self.config.initial_rto, two);
-        //= 4340-8.3-4
-        self.timers.set(Timer::Close, now + super::timeouts::backed_off(first, self.retries));
+        let at = self.ending.close_timer(now, self.known_rtt(), self.config.initial_rto);
+        self.timers.set(Timer::Close, at);
     }
 
     /// Gives up: Reset, Aborted.
@@ -100,7 +94,7 @@ impl Connection {
             self.outbox.reset = None;
             self.timers.set(Timer::TimeWait, ctx.now + self.config.timewait);
         }
-        self.reason = Some(reason);
+        self.ending.end(reason);
         self.emit(ctx, EventKind::Closed(reason));
     }
 
@@ -131,13 +125,13 @@ impl Connection {
     }
 
     /// Code and data of the Reset that ended the connection, if it was ours.
-    pub(crate) fn said_reset(&self) -> Option<(ResetCode, [u8; 3])> {
-        self.said_reset
+    pub(crate) fn reset_sent(&self) -> Option<(ResetCode, [u8; 3])> {
+        self.ending.reset_sent()
     }
 
     /// Error Text of the Reset that ended the connection, if it was the peer's.
     pub(crate) fn reset_text(&self) -> Option<&str> {
-        self.reset_text.as_deref()
+        self.ending.reset_text()
     }
 
     /// Until when an Init Cookie could make the connection again.

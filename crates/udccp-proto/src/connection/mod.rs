@@ -12,6 +12,7 @@ mod ccids;
 mod close;
 mod context;
 mod credit;
+mod ending;
 pub(crate) mod limiter;
 mod mark_probe;
 mod options;
@@ -37,12 +38,11 @@ mod unreachable;
 use std::sync::Arc;
 
 use udccp_base::{Instant, Payload};
-use udccp_wire::{PseudoHeader, ResetCode, Seqno, ServiceCode};
+use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
 
 use crate::ackvec::{AckVectorBuffer, DEFAULT_MAX_CELLS, DropLog};
 use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed};
 use crate::config::ConnectionConfig;
-use crate::error::CloseReason;
 use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
@@ -54,6 +54,7 @@ use ack_records::AckRecords;
 use agreed::Agreed;
 pub(crate) use context::Ctx;
 pub(crate) use credit::Credit;
+use ending::Ending;
 use limiter::Limits;
 use mark_probe::MarkProbe;
 use outbox::Outbox;
@@ -65,9 +66,8 @@ pub(crate) use received::{Arrival, Handled, Received};
 use recv_queue::RecvQueue;
 use send_queue::SendQueue;
 use seq::Sequence;
-use timers::Timers;
+use timers::{Retries, Timers};
 use timing::Timing;
-use unreachable::Refusals;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;
@@ -93,10 +93,6 @@ struct Wishes {
     listens: bool,
     /// Can hardly keep up, it says.
     is_slow: bool,
-    /// Has called `close`.
-    closes: bool,
-    /// Has let go of the id.
-    released: bool,
 }
 
 /// One connection.
@@ -106,8 +102,6 @@ pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     pseudo: PseudoHeader,
     path: PathMtu,
-    /// The peer's host says that nobody is there.
-    refusals: Option<Refusals>,
     state: State,
     seq: Sequence,
     features: Negotiator,
@@ -139,7 +133,7 @@ pub(crate) struct Connection {
     /// Non-data packets sent since the last data packet.
     ndp_run: u64,
     /// How often the packet that a retransmission timer watches has been sent again.
-    retries: u32,
+    retries: Retries,
     /// Checksum coverage that the application wishes for what it sends.
     send_cscov: u8,
     /// Sequence Window and Ack Ratio last asked for.
@@ -151,18 +145,13 @@ pub(crate) struct Connection {
     held_until: Option<Instant>,
     was_open: bool,
     was_invited: bool,
-    peer_stopped_listening: bool,
     /// The peer asked us not to go faster before then.
     peer_slow_until: Option<Instant>,
     mark_probe: MarkProbe,
     wishes: Wishes,
     /// Data of the Request, until the Response.
     request_data: Option<Payload>,
-    /// Code and data of the Reset that we ended the connection with.
-    said_reset: Option<(ResetCode, [u8; 3])>,
-    /// Error Text of the peer's Reset.
-    reset_text: Option<Box<str>>,
-    reason: Option<CloseReason>,
+    ending: Ending,
     counters: ConnectionCounters,
 }
 
@@ -196,7 +185,6 @@ impl Connection {
         Self {
             pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
             path: PathMtu::new(tuple, c.path_mtu, c.pmtu_floor),
-            refusals: None,
             state,
             seq,
             features,
@@ -219,7 +207,7 @@ impl Connection {
             quick_start: QuickStartState::of(&c.quick_start),
             cookie_until: None,
             ndp_run: 0,
-            retries: 0,
+            retries: Retries::default(),
             send_cscov: c.send_cscov,
             asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
             greet_after: None,
@@ -227,14 +215,11 @@ impl Connection {
             held_until: None,
             was_open: false,
             was_invited: false,
-            peer_stopped_listening: false,
             peer_slow_until: None,
             mark_probe: MarkProbe::default(),
-            wishes: Wishes { listens: true, is_slow: false, closes: false, released: false },
+            wishes: Wishes { listens: true, is_slow: false },
             request_data: None,
-            said_reset: None,
-            reset_text: None,
-            reason: None,
+            ending: Ending::default(),
             counters: ConnectionCounters::default(),
             config,
             who,
@@ -260,7 +245,7 @@ impl Connection {
     fn emit(&self, ctx: &mut Ctx<'_>, kind: EventKind) {
         // Before the application has accepted, it knows no id.
         let is_known = self.who.listener.is_none() || matches!(kind, EventKind::Incoming(_));
-        if is_known && !self.wishes.released {
+        if is_known && !self.ending.is_released() {
             ctx.events.push_back(Event { id: self.who.id, kind });
         }
     }

@@ -2,21 +2,13 @@
 
 use udccp_base::{Duration, Instant};
 
-use super::timers::Timer;
+use super::timers::{Timer, backed_off};
 use super::{Connection, Ctx};
 use crate::error::CloseReason;
 use crate::state::State;
 
-/// Retransmissions are never further apart (RFC 4340 sections 8.1.1 and 8.3).
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(64);
-
 /// First timer in PARTOPEN (section 8.1.5).
 const PARTOPEN_TIMER: Duration = Duration::from_millis(200);
-
-/// `first`, doubled `times` times, at most 64 s.
-pub(super) fn backed_off(first: Duration, times: u32) -> Duration {
-    (first * (1 << times.min(32))).min(LONGEST_BACK_OFF)
-}
 
 impl Connection {
     /// When to call `handle_timeout`.
@@ -64,7 +56,7 @@ impl Connection {
         match timer {
             Timer::Request => self.on_request_timeout(ctx),
             Timer::PartOpen => {
-                self.retries += 1;
+                self.retries.add();
                 self.outbox.ack = true;
             }
             Timer::Handshake => self.give_up(ctx, CloseReason::HandshakeTimeout),
@@ -90,7 +82,7 @@ impl Connection {
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {
         //= 4340-8.1.1-3
-        if self.retries >= self.config.request_retries {
+        if !self.retries.another(self.config.request_retries) {
             self.give_up(ctx, CloseReason::ConnectTimeout);
             return;
         }
@@ -99,7 +91,6 @@ impl Connection {
 
     /// The Request leaves again, and its timer backs off.
     fn repeat_request(&mut self) {
-        self.retries += 1;
         self.counters.requests_retransmitted += 1;
         self.outbox.handshake = true;
     }
@@ -112,6 +103,7 @@ impl Connection {
     pub(crate) fn on_listen(&mut self) {
         let may_repeat = self.state == State::Request && !self.outbox.handshake;
         if may_repeat && !core::mem::replace(&mut self.was_invited, true) {
+            self.retries.add();
             self.repeat_request();
         }
     }
@@ -119,21 +111,20 @@ impl Connection {
     /// Sets the timer that sends the Request again.
     pub(super) fn start_request_timer(&mut self, now: Instant) {
         //= 4340-8.1.1-1
-        self.timers.set(Timer::Request, now + backed_off(self.config.initial_rto, self.retries));
+        self.timers.set(Timer::Request, now + self.retries.wait(self.config.initial_rto));
     }
 
     /// A packet left in PARTOPEN: unless the server answers, another Ack follows.
     pub(super) fn start_partopen_timer(&mut self, now: Instant) {
         //= 4340-8.1.5-3
-        self.timers.set(Timer::PartOpen, now + backed_off(PARTOPEN_TIMER, self.retries));
+        self.timers.set(Timer::PartOpen, now + self.retries.wait(PARTOPEN_TIMER));
     }
 
     fn on_close_timeout(&mut self, ctx: &mut Ctx<'_>) {
-        if self.retries >= self.config.close_retries {
+        if !self.ending.close_again(self.config.close_retries) {
             self.give_up(ctx, CloseReason::CloseTimeout);
             return;
         }
-        self.retries += 1;
         self.counters.closes_retransmitted += 1;
         self.outbox.close = true;
     }

@@ -1,7 +1,44 @@
 //! A connection's own timers. Those of its congestion control and feature negotiation are asked
 //! for separately.
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
+
+/// Retransmissions are never further apart (RFC 4340 sections 8.1.1 and 8.3).
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(64);
+
+/// Counts how often a packet has been sent again, and spaces that: each wait is twice the one
+/// before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Retries(u32);
+
+impl Retries {
+    /// Counts another one; false where there were `most`.
+    pub(super) fn another(&mut self, most: u32) -> bool {
+        let may = self.0 < most;
+        self.0 += u32::from(may);
+        may
+    }
+
+    /// Counts another one.
+    pub(super) fn add(&mut self) {
+        self.0 += 1;
+    }
+
+    /// Whether there was none.
+    pub(super) const fn is_first(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The wait that follows, where `first` was the first one.
+    pub(super) fn wait(self, first: Duration) -> Duration {
+        backed_off(first, self.0)
+    }
+}
+
+/// `first`, doubled `times` times, at most 64 s.
+pub(super) fn backed_off(first: Duration, times: u32) -> Duration {
+    (first * (1 << times.min(32))).min(LONGEST_BACK_OFF)
+}
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -114,7 +114,7 @@ impl Endpoint {
         let never_accepted = connection.who.listener.is_some() && !connection.was_open();
         let released = connection.is_released() || (never_accepted && state.is_over());
         if connection.is_finished() {
-            if let Some((code, data)) = connection.said_reset() {
+            if let Some((code, data)) = connection.reset_sent() {
                 self.last_words.note(tuple, code, data);
             }
             let was_there = self.table.remove(&tuple, index);

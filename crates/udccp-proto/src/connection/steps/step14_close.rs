@@ -4,7 +4,6 @@ use udccp_wire::{PacketType, ResetCode};
 
 use super::super::{Connection, Ctx, Received};
 use super::{DROP, Flow, GO_ON};
-use crate::error::CloseReason;
 use crate::state::State;
 
 impl Connection {
@@ -17,11 +16,7 @@ impl Connection {
         if packet.ty != PacketType::Close {
             return GO_ON;
         }
-        let reason = if self.wishes.closes && !self.state.is_before_closereq() {
-            CloseReason::LocalClose
-        } else {
-            CloseReason::PeerClose
-        };
+        let reason = self.ending.on_close(self.state);
         //= 4340-8.3-2
         self.post_reset(ResetCode::Closed, [0; 3]);
         self.tear_down(ctx, State::Closed, reason);

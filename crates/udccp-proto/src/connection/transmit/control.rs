@@ -25,7 +25,7 @@ impl Connection {
         if let Some(reset) = self.outbox.reset.take() {
             let (ack, code, data) = (reset.ackno, reset.code, reset.data);
             self.counters.resets_sent += 1;
-            self.said_reset = Some((code, data));
+            self.ending.on_reset_sent(code, data);
             let text = Payload::Bytes(Bytes::from_static(reset.text.as_bytes()));
             self.write_packet(ctx, out, HeaderKind::Reset { ack, code, data }, text);
             return true;

@@ -112,7 +112,7 @@ impl Connection {
 
     /// After the last message, a close that waited for it goes on.
     fn after_data(&mut self, ctx: &mut Ctx<'_>) {
-        if self.wishes.closes && self.send_queue.is_empty() {
+        if self.ending.is_closed_by_us() && self.send_queue.is_empty() {
             self.finish_close(ctx);
         }
     }
