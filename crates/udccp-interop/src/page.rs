@@ -19,6 +19,7 @@ pub fn page(all: &[Judged], about: &str) -> String {
     long_transfers(&mut text, all);
     traceroute(&mut text, all);
     text.push_str(DEPARTURES);
+    let_pass(&mut text, all);
     reasons(&mut text, all);
     text
 }
@@ -112,6 +113,21 @@ fn long_transfers(text: &mut String, all: &[Judged]) {
     text.push('\n');
 }
 
+/// Runs in which something was let pass.
+fn let_pass(text: &mut String, all: &[Judged]) {
+    let passed: Vec<&Judged> = all.iter().filter(|j| !j.let_pass.is_empty()).collect();
+    if passed.is_empty() {
+        return;
+    }
+    text.push_str("In these runs a receiver of Linux keeps its first loss (see above), as the ");
+    text.push_str("capture shows. They count as good:\n\n");
+    for judged in passed {
+        let says = judged.let_pass.join("; ");
+        let _ = writeln!(text, "- {}, seed {}: {says}", judged.played.cell, judged.played.number);
+    }
+    text.push('\n');
+}
+
 fn traceroute(text: &mut String, all: &[Judged]) {
     let [ipv4, ipv6] = [false, true].map(|v6| {
         mark(all, |j| (j.played.cell.story, j.played.cell.v6) == (Story::Traceroute, v6))
@@ -165,7 +181,7 @@ mod tests {
     fn judged(cell: Cell, number: u8, faults: &[&str]) -> Judged {
         let played = Played { cell, number, client: Report::default(), server: Report::default() };
         let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
-        Judged { played, faults, packets: [BTreeMap::new(), BTreeMap::new()] }
+        Judged { played, faults, let_pass: Vec::new(), packets: [BTreeMap::new(), BTreeMap::new()] }
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub struct PacketContext {
 /// Where the connection is; decides what is repeated and whether timers run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// REQUEST or RESPOND: every packet of ours carries all that is open; no timers.
+    /// REQUEST or RESPOND: every packet of ours carries all that is open, and what was confirmed
+    /// before; no timers.
     #[default]
     Handshake,
     /// PARTOPEN: answers to the Response are repeated on every packet, since the packet that

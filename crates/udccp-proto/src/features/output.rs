@@ -100,7 +100,9 @@ impl Negotiator {
 
     /// Writes the Confirm that waits at this entry, if any; its value is in force from then on.
     fn write_confirm(&mut self, index: usize, packet: &mut Packet<'_>) {
-        let keep = self.phase == Phase::PartOpen;
+        // A server in RESPOND repeats them too: a Request that the network copied brings no new
+        // Change, and the Response with the Confirms may be the one that was lost.
+        let keep = self.phase != Phase::Open;
         let Some(entry) = &mut self.entries[index] else { return };
         let Some(answer) = entry.answer else { return };
         let mut area = [0; MAX_VALUE_AREA];

@@ -31,6 +31,9 @@ fn the_server_chooses_from_the_clients_list() {
     assert_eq!(client.value(R, CCID), 2, "in force only when the Confirm arrives");
     client.receive(&response).unwrap();
     assert_eq!(client.value(R, CCID), 3);
+    assert!(!server.engine.is_settled(), "another Response would carry the Confirm again");
+    assert_eq!(server.send(PacketType::Response).shows(), response.shows());
+    server.engine.set_phase(Phase::Open);
     assert!(client.engine.is_settled() && server.engine.is_settled());
     let activated = Activated { location: R, feature: CCID, value: 3 };
     assert_eq!(client.news(), [activated]);
@@ -152,6 +155,7 @@ fn every_feature_of_the_rfc_is_negotiated() {
     server.receive(&client.send(PacketType::Request)).unwrap();
     client.receive(&server.send(PacketType::Response)).unwrap();
     client.engine.set_phase(Phase::Open);
+    server.engine.set_phase(Phase::Open);
     assert!(client.engine.is_settled() && server.engine.is_settled());
     for number in 1..=9 {
         let feature = FeatureNumber(number);
