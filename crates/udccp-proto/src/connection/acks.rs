@@ -1,7 +1,7 @@
 //! What arriving acknowledgements mean for both halves.
 
 use udccp_base::Duration;
-use udccp_wire::{PacketType, Seqno};
+use udccp_wire::PacketType;
 
 use super::options::Said;
 use super::timing::DEFAULT_RTT;
@@ -50,7 +50,7 @@ impl Connection {
             return;
         }
         if packet.ty != PacketType::Sync {
-            self.greet(packet.ty, ackno);
+            self.outbox.ack |= self.handshake.owes_greeting(packet.ty, ackno);
             if let Some(ours) = self.ack_records.newest_known(ackno, cells) {
                 if self.ackvec.on_ack_of_ack(ours).is_some() {
                     self.drops.on_ack_of_ack(ours);
@@ -98,16 +98,6 @@ impl Connection {
         for (code, packets) in drops.by_code().into_iter().filter(|(_, packets)| *packets > 0) {
             self.counters.peer_drops.add(code, packets);
             self.emit(ctx, EventKind::PeerDropped { code, packets });
-        }
-    }
-
-    /// A client that goes on acknowledging our Response has not seen us in OPEN yet.
-    fn greet(&mut self, ty: PacketType, ackno: Seqno) {
-        let Some(greet_after) = self.greet_after else { return };
-        if ackno.is_after(greet_after) {
-            self.greet_after = None;
-        } else if ty == PacketType::Ack {
-            self.outbox.ack = true;
         }
     }
 

@@ -213,7 +213,7 @@ impl Connection {
 
     /// Whether the handshake was ever finished.
     pub(crate) fn was_open(&self) -> bool {
-        self.was_open
+        self.handshake.was_open()
     }
 
     /// The application accepts: the connection is no longer the listener's.
@@ -244,12 +244,12 @@ impl Connection {
     /// The connection answers one Request and is then forgotten: data on the Request cannot be
     /// kept.
     pub(crate) fn refuse_handshake_data(&mut self) {
-        self.handshake_data_taken = true;
+        self.handshake.refuse_data();
     }
 
     /// The Response carries these Init Cookies.
     pub(crate) fn give_cookies(&mut self, cookies: Vec<Vec<u8>>) {
-        self.cookies = cookies;
+        self.handshake.give_cookies(cookies);
     }
 
     /// What may leave before the peer's address is proven.
@@ -259,8 +259,7 @@ impl Connection {
 
     /// An Init Cookie, good until then, made the connection: who brings it got our Response.
     pub(crate) fn came_by_cookie(&mut self, until: Instant) {
-        self.cookie_until = Some(until);
-        self.cookies = Vec::new();
+        self.handshake.came_by_cookie(until);
         self.credit = Credit::UNLIMITED;
     }
 

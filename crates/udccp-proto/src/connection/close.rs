@@ -136,7 +136,7 @@ impl Connection {
 
     /// Until when an Init Cookie could make the connection again.
     pub(crate) fn cookie_until(&self) -> Option<Instant> {
-        self.cookie_until
+        self.handshake.cookie_until()
     }
 }
 

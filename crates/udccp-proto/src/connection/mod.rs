@@ -13,6 +13,7 @@ mod close;
 mod context;
 mod credit;
 mod ending;
+mod handshake;
 pub(crate) mod limiter;
 mod mark_probe;
 mod options;
@@ -37,7 +38,7 @@ mod unreachable;
 
 use std::sync::Arc;
 
-use udccp_base::{Instant, Payload};
+use udccp_base::Instant;
 use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
 
 use crate::ackvec::{AckVectorBuffer, DEFAULT_MAX_CELLS, DropLog};
@@ -55,6 +56,7 @@ use agreed::Agreed;
 pub(crate) use context::Ctx;
 pub(crate) use credit::Credit;
 use ending::Ending;
+use handshake::Handshake;
 use limiter::Limits;
 use mark_probe::MarkProbe;
 use outbox::Outbox;
@@ -66,7 +68,7 @@ pub(crate) use received::{Arrival, Handled, Received};
 use recv_queue::RecvQueue;
 use send_queue::SendQueue;
 use seq::Sequence;
-use timers::{Retries, Timers};
+use timers::Timers;
 use timing::Timing;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
@@ -124,33 +126,21 @@ pub(crate) struct Connection {
     timers: Timers,
     timing: Timing,
     limits: Limits,
-    /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
-    cookies: Vec<Vec<u8>>,
+    handshake: Handshake,
     /// Where Quick-Start is asked for or allowed.
     quick_start: Option<Box<QuickStartState>>,
-    /// Until then the Init Cookie that made the connection could make another.
-    cookie_until: Option<Instant>,
     /// Non-data packets sent since the last data packet.
     ndp_run: u64,
-    /// How often the packet that a retransmission timer watches has been sent again.
-    retries: Retries,
     /// Checksum coverage that the application wishes for what it sends.
     send_cscov: u8,
     /// Sequence Window and Ack Ratio last asked for.
     asked: Asked,
-    /// A server's greatest number sent before OPEN, until the client acknowledges a greater one.
-    greet_after: Option<Seqno>,
-    handshake_data_taken: bool,
     /// Acknowledgements are held back; a sign of life is due then.
     held_until: Option<Instant>,
-    was_open: bool,
-    was_invited: bool,
     /// The peer asked us not to go faster before then.
     peer_slow_until: Option<Instant>,
     mark_probe: MarkProbe,
     wishes: Wishes,
-    /// Data of the Request, until the Response.
-    request_data: Option<Payload>,
     ending: Ending,
     counters: ConnectionCounters,
 }
@@ -203,22 +193,15 @@ impl Connection {
             timers: Timers::new(),
             timing: Timing::new(now),
             limits: Limits::new(c.sync_interval),
-            cookies: Vec::new(),
+            handshake: Handshake::default(),
             quick_start: QuickStartState::of(&c.quick_start),
-            cookie_until: None,
             ndp_run: 0,
-            retries: Retries::default(),
             send_cscov: c.send_cscov,
             asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
-            greet_after: None,
-            handshake_data_taken: false,
             held_until: None,
-            was_open: false,
-            was_invited: false,
             peer_slow_until: None,
             mark_probe: MarkProbe::default(),
             wishes: Wishes { listens: true, is_slow: false },
-            request_data: None,
             ending: Ending::default(),
             counters: ConnectionCounters::default(),
             config,
@@ -239,7 +222,6 @@ impl Connection {
     fn become_state(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{} to {next}", self.state);
         self.state = next;
-        self.was_open |= next == State::Open;
     }
 
     fn emit(&self, ctx: &mut Ctx<'_>, kind: EventKind) {

@@ -177,7 +177,7 @@ impl Connection {
         //= 4340-8.1.4-2
         //= 4340-8.1.4-6
         if self.state == State::Request && ty == PacketType::Response {
-            self.cookies.push(cookie.to_vec());
+            self.handshake.keep_cookie(cookie);
         }
     }
 }

@@ -109,7 +109,7 @@ impl Connection {
         let bytes = self.path.mps() as u64 + QUICK_START_HEADER_BYTES;
         let is_ccid4 = self.config.tx_ccids.first() == Some(&ccid4::NUMBER);
         let Some(qs) = &mut self.quick_start else { return };
-        let asks = qs.phase == Phase::Wanted && self.retries.is_first();
+        let asks = qs.phase == Phase::Wanted && self.handshake.is_first_request();
         let Some(wanted) = qs.config.request.filter(|_| asks) else { return };
         qs.rate = QuickStart::number_above(wanted);
         if is_ccid4 {

@@ -24,12 +24,12 @@ impl Connection {
 
     /// Every Request carries this data.
     pub(crate) fn set_request_data(&mut self, data: Payload) {
-        self.request_data = Some(data);
+        self.handshake.set_request_data(data);
     }
 
     /// The Response says that the Request arrived, and whether its data was dropped.
     pub(super) fn on_request_answered(&mut self, ctx: &mut Ctx<'_>, said: &Said<'_>) {
-        let Some(data) = self.request_data.take() else { return };
+        let Some(data) = self.handshake.take_request_data() else { return };
         self.counters.data_bytes_sent += data.len() as u64;
         let blocks = said.data_dropped.get().unwrap_or_default();
         let mut drops = PeerDrops::default();
@@ -48,7 +48,7 @@ impl Connection {
 
     /// The handshake failed: the data has not arrived, as far as anybody knows.
     pub(super) fn drop_request_data(&mut self, ctx: &mut Ctx<'_>) {
-        if let Some(data) = self.request_data.take() {
+        if let Some(data) = self.handshake.take_request_data() {
             self.counters.drops.send_unfinished += 1;
             let (reason, bytes) = (DropReason::ConnectionEnded, data.len() as u32);
             self.emit(ctx, EventKind::MessageDropped { reason, bytes });

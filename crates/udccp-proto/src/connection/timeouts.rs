@@ -1,14 +1,12 @@
 //! What happens when timers fire.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::Instant;
 
+use super::handshake::PARTOPEN_TIMER;
 use super::timers::{Timer, backed_off};
 use super::{Connection, Ctx};
 use crate::error::CloseReason;
 use crate::state::State;
-
-/// First timer in PARTOPEN (section 8.1.5).
-const PARTOPEN_TIMER: Duration = Duration::from_millis(200);
 
 impl Connection {
     /// When to call `handle_timeout`.
@@ -56,7 +54,7 @@ impl Connection {
         match timer {
             Timer::Request => self.on_request_timeout(ctx),
             Timer::PartOpen => {
-                self.retries.add();
+                self.handshake.acknowledge_again();
                 self.outbox.ack = true;
             }
             Timer::Handshake => self.give_up(ctx, CloseReason::HandshakeTimeout),
@@ -82,7 +80,7 @@ impl Connection {
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {
         //= 4340-8.1.1-3
-        if !self.retries.another(self.config.request_retries) {
+        if !self.handshake.request_again(self.config.request_retries) {
             self.give_up(ctx, CloseReason::ConnectTimeout);
             return;
         }
@@ -102,22 +100,20 @@ impl Connection {
     //= 5596-2.2.3.1-4
     pub(crate) fn on_listen(&mut self) {
         let may_repeat = self.state == State::Request && !self.outbox.handshake;
-        if may_repeat && !core::mem::replace(&mut self.was_invited, true) {
-            self.retries.add();
+        if may_repeat && self.handshake.on_listen() {
             self.repeat_request();
         }
     }
 
     /// Sets the timer that sends the Request again.
     pub(super) fn start_request_timer(&mut self, now: Instant) {
-        //= 4340-8.1.1-1
-        self.timers.set(Timer::Request, now + self.retries.wait(self.config.initial_rto));
+        let at = self.handshake.request_timer(now, self.config.initial_rto);
+        self.timers.set(Timer::Request, at);
     }
 
     /// A packet left in PARTOPEN: unless the server answers, another Ack follows.
     pub(super) fn start_partopen_timer(&mut self, now: Instant) {
-        //= 4340-8.1.5-3
-        self.timers.set(Timer::PartOpen, now + self.retries.wait(PARTOPEN_TIMER));
+        self.timers.set(Timer::PartOpen, self.handshake.partopen_timer(now));
     }
 
     fn on_close_timeout(&mut self, ctx: &mut Ctx<'_>) {

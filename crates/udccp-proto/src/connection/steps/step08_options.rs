@@ -38,7 +38,7 @@ impl Connection {
         if said.negotiates && self.take_activated(ctx).is_err() {
             return DROP;
         }
-        if packet.ty == PacketType::Response && self.request_data.is_some() {
+        if packet.ty == PacketType::Response {
             self.on_request_answered(ctx, &said);
         }
         self.process_acknowledgement(ctx, packet, &said);

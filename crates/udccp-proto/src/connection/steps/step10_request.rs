@@ -1,6 +1,6 @@
 //! Step 10: process REQUEST state (second part).
 
-use super::super::timers::{Retries, Timer};
+use super::super::timers::Timer;
 use super::super::{Connection, Ctx};
 use super::{DROP, Flow, GO_ON};
 use crate::event::EventKind;
@@ -16,7 +16,7 @@ impl Connection {
         self.become_state(State::PartOpen);
         self.features.set_phase(Phase::PartOpen);
         self.outbox.handshake = false;
-        self.retries = Retries::default();
+        self.handshake.on_response();
         self.timers.stop(Timer::Request);
         self.timers.set(Timer::Handshake, ctx.now + self.config.handshake_timeout);
         if self.install_ccids(ctx).is_err() {

@@ -22,7 +22,7 @@ impl Connection {
                 self.features.set_phase(Phase::Open);
                 self.timers.stop(Timer::PartOpen);
                 self.timers.stop(Timer::Handshake);
-                self.cookies = Vec::new();
+                self.handshake.finish_client();
                 self.start_probing(ctx);
             }
         }

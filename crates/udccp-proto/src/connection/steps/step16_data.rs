@@ -77,7 +77,7 @@ impl Connection {
         //= 4340-8.1.3-6
         //= 4340-8.5-2
         let of_handshake = matches!(packet.ty, PacketType::Request | PacketType::Response);
-        if of_handshake && core::mem::replace(&mut self.handshake_data_taken, true) {
+        if of_handshake && !self.handshake.takes_data() {
             drops.protocol_constraints += 1;
             return Err(DropCode::ProtocolConstraints);
         }

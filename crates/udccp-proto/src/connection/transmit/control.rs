@@ -69,7 +69,7 @@ impl Connection {
                 self.start_request_timer(ctx.now);
                 self.ask_for_quick_start();
                 //= 4340-8.1.1-2
-                let data = self.request_data.clone().unwrap_or(Payload::EMPTY);
+                let data = self.handshake.request_data();
                 self.write_packet(ctx, out, HeaderKind::Request { service }, data);
                 self.timing.on_greeting(ctx.now);
                 true

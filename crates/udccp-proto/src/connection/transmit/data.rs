@@ -15,7 +15,7 @@ impl Connection {
             return false;
         }
         let Some(size) = self.front_len(ctx) else { return false };
-        if !self.cookies.is_empty() && !self.cookies_fit(size) {
+        if !self.handshake.cookies().is_empty() && !self.cookies_fit(size) {
             return false;
         }
         let Some(tx) = &mut self.tx else { return false };
@@ -48,8 +48,7 @@ impl Connection {
     /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves
     /// them no room waits until the server has had them.
     fn cookies_fit(&self, size: usize) -> bool {
-        let cookies: usize = self.cookies.iter().map(|c| c.len() + 2).sum();
-        self.acknowledgement_fits(size + cookies)
+        self.acknowledgement_fits(size + self.handshake.cookie_bytes())
     }
 
     /// Length of the message that leaves next; reports those that grew too old.

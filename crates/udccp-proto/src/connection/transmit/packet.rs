@@ -164,7 +164,7 @@ impl Connection {
         let mut told = Told::default();
         if ty == PacketType::Response {
             // Without, the handshake could not go on.
-            sink.kept = self.cookies.iter().map(|cookie| cookie.len() + 2).sum();
+            sink.kept = self.handshake.cookie_bytes();
         }
         if ty == PacketType::Data {
             self.write_common(now, payload, ty, sink);
@@ -220,7 +220,7 @@ impl Connection {
         //= 4340-8.1.4-1
         //= 4340-8.1.4-4
         //= 4340-8.1.5-2
-        for cookie in &self.cookies {
+        for cookie in self.handshake.cookies() {
             sink.option(&OptionRef::InitCookie(cookie));
         }
     }
