@@ -6,7 +6,7 @@ use udccp_wire::Seqno;
 use super::cells::{Cells, packets_of};
 use super::nonces::Nonces;
 use super::records::Records;
-use super::{AckState, MAX_OPTION_CELLS};
+use super::{CellState, MAX_OPTION_CELLS};
 
 /// What a packet was to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl AckVectorBuffer {
     pub fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         //= 4340-11.4-1
         //= 4340-11.4-2
-        let state = if ecn == Ecn::Ce { AckState::Marked } else { AckState::Received };
+        let state = if ecn == Ecn::Ce { CellState::Marked } else { CellState::Received };
         let ahead = self.ackno.map_or(1, |newest| seq.distance_from(newest));
         if ahead == 1 && ecn != Ecn::Ect1 && self.cells.extend_newest(state) {
             self.ackno = Some(seq);
@@ -86,7 +86,7 @@ impl AckVectorBuffer {
     }
 
     /// A packet after the newest one and after `missing` others.
-    fn on_newer(&mut self, seq: Seqno, missing: u64, state: AckState) {
+    fn on_newer(&mut self, seq: Seqno, missing: u64, state: CellState) {
         let (oldest, before) = (self.oldest(), self.cells.packets());
         let mut gone = before;
         // A gap that alone fills the buffer would leave nothing else in it: start afresh behind.
@@ -94,7 +94,7 @@ impl AckVectorBuffer {
             self.cells.clear();
             self.cells.push_newest(state, 1);
         } else {
-            self.cells.push_newest(AckState::NotReceived, missing);
+            self.cells.push_newest(CellState::NotReceived, missing);
             self.cells.push_newest(state, 1);
             gone = before + missing + 1 - self.cells.packets();
         }
@@ -104,17 +104,17 @@ impl AckVectorBuffer {
     }
 
     /// A packet `back` behind the newest one: the table of RFC 4340 section 11.4.1.
-    fn on_older(&mut self, seq: Seqno, back: u64, state: AckState, ecn: Ecn) -> Arrival {
+    fn on_older(&mut self, seq: Seqno, back: u64, state: CellState, ecn: Ecn) -> Arrival {
         let Some(stored) = self.cells.state(back) else { return Arrival::Forgotten };
-        let late = stored == AckState::NotReceived;
-        let marked_now = stored == AckState::Received && state == AckState::Marked;
+        let late = stored == CellState::NotReceived;
+        let marked_now = stored == CellState::Received && state == CellState::Marked;
         if late || marked_now {
             self.change(seq, back, state, ecn);
         }
         if late { Arrival::Late } else { Arrival::Duplicate }
     }
 
-    fn change(&mut self, seq: Seqno, back: u64, state: AckState, ecn: Ecn) {
+    fn change(&mut self, seq: Seqno, back: u64, state: CellState, ecn: Ecn) {
         let (oldest, before) = (self.oldest(), self.cells.packets());
         self.cells.set_state(back, state);
         self.nonces.clear(seq, 1);

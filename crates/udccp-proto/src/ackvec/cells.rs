@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::AckState;
+use super::CellState;
 
 /// Packets that one cell can stand for.
 const FULL: u64 = 64;
@@ -59,9 +59,9 @@ impl Cells {
 
     /// Puts one packet before all others where the newest cell has room for it: the normal case.
     #[inline]
-    pub(super) fn extend_newest(&mut self, state: AckState) -> bool {
+    pub(super) fn extend_newest(&mut self, state: CellState) -> bool {
         match self.buf[self.head..self.tail].first_mut() {
-            Some(first) if AckState::of_cell(*first) == state && packets_of(*first) < FULL => {
+            Some(first) if CellState::of_cell(*first) == state && packets_of(*first) < FULL => {
                 *first += 1;
                 self.packets += 1;
                 true
@@ -72,9 +72,9 @@ impl Cells {
 
     /// Puts `count` packets of one state before all others. The oldest cells fall off when there
     /// are too many.
-    pub(super) fn push_newest(&mut self, state: AckState, mut count: u64) {
+    pub(super) fn push_newest(&mut self, state: CellState, mut count: u64) {
         let first = self.buf[self.head..self.tail].first_mut();
-        if let Some(first) = first.filter(|first| AckState::of_cell(**first) == state) {
+        if let Some(first) = first.filter(|first| CellState::of_cell(**first) == state) {
             let room = FULL - packets_of(*first);
             let filled = room.min(count);
             *first += filled as u8;
@@ -111,12 +111,12 @@ impl Cells {
     }
 
     /// The state of the packet `back` behind the newest one, if a cell stands for it.
-    pub(super) fn state(&self, back: u64) -> Option<AckState> {
-        self.find(back).map(|place| AckState::of_cell(self.buf[place.index]))
+    pub(super) fn state(&self, back: u64) -> Option<CellState> {
+        self.find(back).map(|place| CellState::of_cell(self.buf[place.index]))
     }
 
     /// Gives that packet another state. Takes time in the number of cells before it.
-    pub(super) fn set_state(&mut self, back: u64, state: AckState) {
+    pub(super) fn set_state(&mut self, back: u64, state: CellState) {
         self.make_room(SLACK);
         let Some(Place { index, newer }) = self.find(back) else { return };
         let old = self.buf[index];
@@ -128,9 +128,9 @@ impl Cells {
             first -= 1;
             runs.add_cell(self.buf[first]);
         }
-        runs.add(AckState::of_cell(old), newer);
+        runs.add(CellState::of_cell(old), newer);
         runs.add(state, 1);
-        runs.add(AckState::of_cell(old), older);
+        runs.add(CellState::of_cell(old), older);
         if older == 0 && after < self.tail {
             runs.add_cell(self.buf[after]);
             after += 1;
@@ -190,7 +190,7 @@ struct Joiner {
 impl Joiner {
     const MAX: usize = 5;
 
-    fn add(&mut self, state: AckState, packets: u64) {
+    fn add(&mut self, state: CellState, packets: u64) {
         if packets == 0 {
             return;
         }
@@ -203,7 +203,7 @@ impl Joiner {
     }
 
     fn add_cell(&mut self, cell: u8) {
-        self.add(AckState::of_cell(cell), packets_of(cell));
+        self.add(CellState::of_cell(cell), packets_of(cell));
     }
 
     /// The cells of these runs; of a run that needs several, the oldest are the full ones.
@@ -222,7 +222,7 @@ impl Joiner {
     }
 }
 
-fn cell(state: AckState, packets: u64) -> u8 {
+fn cell(state: CellState, packets: u64) -> u8 {
     ((state as u8) << 6) | (packets - 1) as u8
 }
 

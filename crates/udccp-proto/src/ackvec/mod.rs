@@ -10,6 +10,7 @@ mod buffer;
 mod cells;
 mod drop_log;
 mod dropped;
+mod lookup;
 mod nonces;
 mod records;
 mod runs;
@@ -19,7 +20,8 @@ mod tests;
 pub use buffer::{AckVectorBuffer, Arrival};
 pub use drop_log::DropLog;
 pub use dropped::{DropCode, DropState, for_each_drop, is_invalid_drop};
-pub use runs::{AckState, Run, Runs, covered_packets, for_each_run, is_before_isn};
+pub(crate) use lookup::is_received;
+pub use runs::{CellState, Run, Runs, covered_packets, for_each_run, is_before_isn};
 
 /// Bytes of one Ack Vector or Data Dropped option at most.
 pub const MAX_OPTION_CELLS: usize = 253;

@@ -7,7 +7,7 @@ use udccp_wire::Seqno;
 /// What an Ack Vector says of a packet (RFC 4340 table 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum AckState {
+pub enum CellState {
     /// Received, and its options were processed.
     Received = 0,
     /// Received with ECN Congestion Experienced.
@@ -18,7 +18,7 @@ pub enum AckState {
     NotReceived = 3,
 }
 
-impl AckState {
+impl CellState {
     /// The state in the two high bits of a cell.
     pub const fn of_cell(cell: u8) -> Self {
         match cell >> 6 {
@@ -50,7 +50,7 @@ impl AckState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Their state.
-    pub state: AckState,
+    pub state: CellState,
     /// The newest packet of the run.
     pub newest: Seqno,
     /// The oldest packet of the run.
@@ -77,10 +77,10 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Run> {
         let (&first, mut rest) = self.cells.split_first()?;
-        let state = AckState::of_cell(first);
+        let state = CellState::of_cell(first);
         let mut packets = cell_packets(first);
         while let Some((&cell, after)) = rest.split_first() {
-            if AckState::of_cell(cell) != state {
+            if CellState::of_cell(cell) != state {
                 break;
             }
             packets += cell_packets(cell);
@@ -97,7 +97,7 @@ impl Iterator for Runs<'_> {
 pub fn for_each_run(
     ackno: Seqno,
     cells: &[u8],
-    mut f: impl FnMut(AckState, Seqno, Seqno) -> ControlFlow<()>,
+    mut f: impl FnMut(CellState, Seqno, Seqno) -> ControlFlow<()>,
 ) {
     for run in Runs::new(ackno, cells) {
         if f(run.state, run.newest, run.oldest).is_break() {

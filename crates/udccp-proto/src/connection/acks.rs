@@ -51,11 +51,7 @@ impl Connection {
         }
         if packet.ty != PacketType::Sync {
             self.outbox.ack |= self.handshake.owes_greeting(packet.ty, ackno);
-            if let Some(ours) = self.ack_records.newest_known(ackno, cells) {
-                if self.ackvec.on_ack_of_ack(ours).is_some() {
-                    self.drops.on_ack_of_ack(ours);
-                }
-            }
+            self.acks.on_ack(ackno, cells);
             if let Some(rx) = &mut self.rx {
                 rx.on_ack_of_ack(ackno);
             }

@@ -151,7 +151,7 @@ impl Connection {
     /// now.
     pub(crate) fn recv(&mut self) -> (Result<Option<Delivery>, RecvError>, bool) {
         if let Some(message) = self.recv_queue.pop() {
-            let resumes = self.held_until.is_some() && self.recv_queue.may_resume();
+            let resumes = self.acks.held_until().is_some() && self.recv_queue.may_resume();
             return (Ok(Some(message)), resumes);
         }
         let end = match self.ending.reason() {

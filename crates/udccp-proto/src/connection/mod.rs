@@ -4,7 +4,7 @@
 //! ([`steps`]); what has to leave is noted in the [`outbox::Outbox`] and written when the endpoint
 //! is drained ([`transmit`]).
 
-mod ack_records;
+mod ack_state;
 mod acks;
 mod agreed;
 mod app;
@@ -41,7 +41,6 @@ use std::sync::Arc;
 use udccp_base::Instant;
 use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
 
-use crate::ackvec::{AckVectorBuffer, DEFAULT_MAX_CELLS, DropLog};
 use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed};
 use crate::config::ConnectionConfig;
 use crate::event::{Event, EventKind};
@@ -51,7 +50,7 @@ use crate::state::State;
 use crate::stats::ConnectionCounters;
 use crate::tuple::FourTuple;
 
-use ack_records::AckRecords;
+use ack_state::AckState;
 use agreed::Agreed;
 pub(crate) use context::Ctx;
 pub(crate) use credit::Credit;
@@ -73,9 +72,6 @@ use timing::Timing;
 
 /// Sequence Window of a new connection (RFC 4340 section 7.5.2).
 const INITIAL_SEQUENCE_WINDOW: u64 = 100;
-
-/// Runs of dropped data that are remembered until the peer has heard of them.
-const MAX_DROP_RUNS: usize = 64;
 
 /// Who a connection is: what its endpoint knows before the first packet.
 #[derive(Clone, Debug)]
@@ -112,9 +108,7 @@ pub(crate) struct Connection {
     /// Features that the sender half needs.
     tx_needs: &'static [FeatureNeed],
     rx: Option<Box<dyn CcidReceiver>>,
-    ackvec: AckVectorBuffer,
-    ack_records: AckRecords,
-    drops: DropLog,
+    acks: AckState,
     send_queue: SendQueue,
     /// When congestion control last kept the first message from leaving, until an acknowledgement
     /// or a timeout.
@@ -135,8 +129,6 @@ pub(crate) struct Connection {
     send_cscov: u8,
     /// Sequence Window and Ack Ratio last asked for.
     asked: Asked,
-    /// Acknowledgements are held back; a sign of life is due then.
-    held_until: Option<Instant>,
     /// The peer asked us not to go faster before then.
     peer_slow_until: Option<Instant>,
     mark_probe: MarkProbe,
@@ -165,10 +157,6 @@ impl Connection {
             Role::Client => (State::Request, Credit::UNLIMITED),
             Role::Server => (State::Respond, Credit::NONE),
         };
-        let mut ackvec = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
-        if !config.ecn {
-            ackvec.set_ecn_incapable();
-        }
         let (c, tuple) = (&config, &who.tuple);
         let mut seq = Sequence::new(iss, INITIAL_SEQUENCE_WINDOW);
         seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
@@ -182,9 +170,7 @@ impl Connection {
             tx: None,
             tx_needs: &[],
             rx: None,
-            ackvec,
-            ack_records: AckRecords::default(),
-            drops: DropLog::new(MAX_DROP_RUNS),
+            acks: AckState::new(c.ecn),
             send_queue: SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy),
             blocked_at: None,
             recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
@@ -198,7 +184,6 @@ impl Connection {
             ndp_run: 0,
             send_cscov: c.send_cscov,
             asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
-            held_until: None,
             peer_slow_until: None,
             mark_probe: MarkProbe::default(),
             wishes: Wishes { listens: true, is_slow: false },

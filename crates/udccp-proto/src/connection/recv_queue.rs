@@ -138,18 +138,14 @@ impl RecvQueue {
         self.own_pressure().max(self.outside)
     }
 
-    fn own_pressure(&self) -> Pressure {
+    /// How full the queue itself is, which holds acknowledgements back from [`Pressure::Hold`]. The
+    /// buffers before it hold nothing back, since reading here does not empty them; they mark.
+    pub(crate) fn own_pressure(&self) -> Pressure {
         if self.waiting.is_empty() {
             return Pressure::None;
         }
         let bytes = Pressure::of(self.bytes, self.max_bytes);
         bytes.max(Pressure::of(self.waiting.len(), self.max_packets))
-    }
-
-    /// Whether acknowledgements should wait. Reading here does not empty the buffers before the
-    /// queue, so these never hold anything back; they mark instead.
-    pub(crate) fn is_holding(&self) -> bool {
-        self.own_pressure() >= Pressure::Hold
     }
 
     /// Whether acknowledgements that wait may leave again: there is room for a full window.
@@ -189,11 +185,11 @@ mod tests {
     fn buffers_before_the_queue_mark_but_never_hold() {
         let mut q = RecvQueue::new(8, 8000);
         q.set_outside(Pressure::of(500, 1000));
-        assert!(q.is_marking() && !q.is_holding() && q.may_resume());
+        assert!(q.is_marking() && q.own_pressure() < Pressure::Hold && q.may_resume());
         q.set_outside(Pressure::None);
         (0..4).for_each(|_| q.push(Payload::EMPTY));
-        assert!(q.is_holding() && !q.is_marking() && !q.may_resume());
+        assert!(q.own_pressure() == Pressure::Hold && !q.is_marking() && !q.may_resume());
         (0..3).for_each(|_| drop(q.pop()));
-        assert!(!q.is_holding() && q.may_resume());
+        assert!(q.own_pressure() < Pressure::Hold && q.may_resume());
     }
 }

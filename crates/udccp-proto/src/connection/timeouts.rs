@@ -21,7 +21,7 @@ impl Connection {
         if self.state.transfers() {
             // While acknowledgements are held back, what is due waits for the next sign of life.
             let rx = self.rx.as_ref().and_then(|rx| rx.poll_timeout());
-            let rx = rx.map(|at| self.held_until.map_or(at, |until| at.max(until)));
+            let rx = rx.map(|at| self.acks.held_until().map_or(at, |until| at.max(until)));
             at = earliest(rx, earliest(self.features.poll_timeout(), at));
         }
         (at != Instant::MAX).then_some(at)

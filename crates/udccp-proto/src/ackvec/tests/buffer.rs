@@ -21,11 +21,11 @@ fn each_codepoint_is_reported_in_its_state() {
     let state_of = |ecn| {
         let mut buffer = received([1]);
         assert_eq!(buffer.on_packet(seq(2), ecn), Arrival::InOrder);
-        AckState::of_cell(buffer.cells()[0])
+        CellState::of_cell(buffer.cells()[0])
     };
-    assert_eq!(state_of(Ecn::Ce), AckState::Marked);
+    assert_eq!(state_of(Ecn::Ce), CellState::Marked);
     for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1] {
-        assert_eq!(state_of(ecn), AckState::Received);
+        assert_eq!(state_of(ecn), CellState::Received);
     }
 }
 

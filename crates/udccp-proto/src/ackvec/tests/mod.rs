@@ -27,11 +27,11 @@ fn received(packets: impl IntoIterator<Item = u64>) -> AckVectorBuffer {
 /// Cells as text: `R5 N2 M1` is five received, two not received, one marked.
 fn show(cells: &[u8]) -> String {
     let name = |s| match s {
-        AckState::Received => 'R',
-        AckState::Marked => 'M',
-        AckState::Reserved => '?',
-        AckState::NotReceived => 'N',
+        CellState::Received => 'R',
+        CellState::Marked => 'M',
+        CellState::Reserved => '?',
+        CellState::NotReceived => 'N',
     };
-    let cell = |c: &u8| format!("{}{}", name(AckState::of_cell(*c)), (c & 63) + 1);
+    let cell = |c: &u8| format!("{}{}", name(CellState::of_cell(*c)), (c & 63) + 1);
     cells.iter().map(cell).collect::<Vec<_>>().join(" ")
 }

@@ -8,7 +8,7 @@ use super::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
-    state: AckState,
+    state: CellState,
     nonce: bool,
 }
 
@@ -34,7 +34,7 @@ struct Model {
 }
 
 const START: u64 = 1000;
-const UNKNOWN: Known = Known { state: AckState::NotReceived, nonce: false };
+const UNKNOWN: Known = Known { state: CellState::NotReceived, nonce: false };
 
 impl Model {
     fn new(max_cells: usize) -> Self {
@@ -62,7 +62,7 @@ impl Model {
             Some(1) => Arrival::InOrder,
             Some(step @ 2..) => Arrival::Gap { missing: step - 1 },
             _ if !held => Arrival::Forgotten,
-            _ if old == AckState::NotReceived => Arrival::Late,
+            _ if old == CellState::NotReceived => Arrival::Late,
             _ => Arrival::Duplicate,
         };
         assert_eq!(arrival, expected);
@@ -70,12 +70,12 @@ impl Model {
         match (expected, ecn) {
             (Arrival::Forgotten, _) => {}
             (_, Ecn::Ce) => {
-                self.packets.insert(n, Known { state: AckState::Marked, nonce: false });
+                self.packets.insert(n, Known { state: CellState::Marked, nonce: false });
             }
             (Arrival::Duplicate, _) => {}
             (_, ecn) => {
                 let nonce = ecn == Ecn::Ect1;
-                self.packets.insert(n, Known { state: AckState::Received, nonce });
+                self.packets.insert(n, Known { state: CellState::Received, nonce });
             }
         }
     }
@@ -116,7 +116,7 @@ impl Model {
         let cells = self.buffer.cells();
         assert!(!cells.is_empty() && cells.len() <= max_cells.max(2));
         assert_eq!(self.buffer.ackno(), Some(seq(self.newest)));
-        assert_ne!(AckState::of_cell(cells[0]), AckState::NotReceived);
+        assert_ne!(CellState::of_cell(cells[0]), CellState::NotReceived);
         let mut states = BTreeMap::new();
         for run in Runs::new(seq(self.newest), cells) {
             for n in run.oldest.value()..=run.newest.value() {

@@ -4,14 +4,14 @@ use core::ops::ControlFlow;
 
 use super::*;
 
-fn runs(ackno: u64, cells: &[u8]) -> Vec<(AckState, u64, u64)> {
+fn runs(ackno: u64, cells: &[u8]) -> Vec<(CellState, u64, u64)> {
     Runs::new(seq(ackno), cells).map(|r| (r.state, r.newest.value(), r.oldest.value())).collect()
 }
 
 /// The example of RFC 4340 section 11.4.
 #[test]
 fn the_rfcs_example_reads_as_it_says() {
-    use AckState::{Marked, NotReceived, Received};
+    use CellState::{Marked, NotReceived, Received};
     let expected = [
         (Received, 100, 100),
         (NotReceived, 99, 99),
@@ -25,7 +25,7 @@ fn the_rfcs_example_reads_as_it_says() {
 
 #[test]
 fn neighbouring_cells_of_one_state_are_one_run() {
-    use AckState::{NotReceived, Received, Reserved};
+    use CellState::{NotReceived, Received, Reserved};
     let expected = [(Received, 300, 109), (NotReceived, 108, 44), (Reserved, 43, 43)];
     assert_eq!(runs(300, &[63, 63, 63, 192, 255, 128]), expected);
     assert_eq!(runs(300, &[]), []);
@@ -44,7 +44,7 @@ fn reading_stops_when_told_to() {
 //= 4340-11.4.1-1 test
 #[test]
 fn reports_combine_by_the_senders_table() {
-    use AckState::{Marked, NotReceived, Received, Reserved};
+    use CellState::{Marked, NotReceived, Received, Reserved};
     let table = [
         (Received, [Received, Marked, Received]),
         (Marked, [Marked, Marked, Marked]),
@@ -58,7 +58,7 @@ fn reports_combine_by_the_senders_table() {
     // The order of two acks makes no difference.
     for a in [Received, Marked, NotReceived] {
         for b in [Received, Marked, NotReceived] {
-            let both = |x: AckState, y| NotReceived.combined_with(x).combined_with(y);
+            let both = |x: CellState, y| NotReceived.combined_with(x).combined_with(y);
             assert_eq!(both(a, b), both(b, a));
         }
     }

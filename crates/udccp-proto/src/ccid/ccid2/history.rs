@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use udccp_base::Instant;
 use udccp_wire::Seqno;
 
-use crate::ackvec::AckState;
+use crate::ackvec::CellState;
 
 /// Later packets that must be acknowledged before one counts as lost (RFC 4341 section 5).
 const NUMDUPACK: usize = 3;
@@ -161,14 +161,14 @@ impl History {
             if end <= low {
                 break;
             }
-            let state = AckState::of_cell(cell);
+            let state = CellState::of_cell(cell);
             let oldest = newest.sub(u64::from(cell & 63));
             if state.is_received() {
                 witnesses = self.evidence.add_run(newest, oldest, witnesses);
                 while end > low && self.ring[end - 1].seq().at_least(oldest) {
                     end -= 1;
                     let sent = &mut self.ring[end];
-                    if let Some(change) = sent.combine(state == AckState::Marked) {
+                    if let Some(change) = sent.combine(state == CellState::Marked) {
                         visit(sent, change);
                     }
                 }

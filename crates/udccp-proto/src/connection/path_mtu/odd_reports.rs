@@ -4,7 +4,7 @@
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
 
-use super::super::ack_records::is_received;
+use crate::ackvec::is_received;
 
 /// So many such messages, so many losses and so many packets that should not have got through may
 /// be chance.

@@ -72,7 +72,7 @@ impl Connection {
         //= 4340-11-1
         //= 4340-11.4-4
         //= 4340-12.1-3
-        let arrival = self.ackvec.on_packet(packet.seq, packet.ecn);
+        let arrival = self.acks.on_packet(packet.seq, packet.ecn);
         if matches!(arrival, Arrival::Duplicate | Arrival::Forgotten) {
             packet.is_duplicate = true;
             self.counters.drops.duplicates += 1;

@@ -19,7 +19,7 @@ impl Connection {
             // What the application would have taken corrupt is still more than one drop among
             // others.
             let is_worse = is_corrupt && code != DropCode::ApplicationNotListening;
-            self.drops.on_drop(packet.seq, if is_worse { DropCode::Corrupt } else { code });
+            self.acks.on_drop(packet.seq, if is_worse { DropCode::Corrupt } else { code });
             return;
         }
         //= 4340-5.4-4
@@ -35,7 +35,7 @@ impl Connection {
             //= 4340-9.3-2
             //= 4340-9.3-3
             self.counters.corrupt_delivered += 1;
-            self.drops.on_drop(packet.seq, DropCode::DeliveredCorrupt);
+            self.acks.on_drop(packet.seq, DropCode::DeliveredCorrupt);
             self.recv_queue.mark_next_corrupt();
         }
         //= 4340-5.4-2

@@ -10,12 +10,9 @@ use super::super::{Connection, Ctx};
 use crate::ccid::{OptionSink, SentInfo};
 use crate::state::State;
 
-/// Blocks of Data Dropped on one packet at most.
-pub(super) const DROPPED_BLOCKS: usize = 32;
-
-/// What the options of a packet told the peer.
+/// Which options were written on a packet.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct WrittenOptions {
     /// The whole Ack Vector.
     vector: bool,
     /// Data Dropped.
@@ -82,7 +79,7 @@ impl Connection {
                 header.seq,
                 payload.len(),
                 ecn,
-                Told::default(),
+                WrittenOptions::default(),
             );
             *out = Some(self.datagram(ecn, bytes, payload));
             return;
@@ -93,7 +90,7 @@ impl Connection {
         let room = self.credit.room(len, room);
         let mut emitter = Emitter::new(ctx.arena, &header);
         let mut sink = Bounded { emitter: &mut emitter, room, kept: 0 };
-        let told = self.write_options(ctx.now, &header, &payload, &mut sink);
+        let written = self.write_options(ctx.now, &header, &payload, &mut sink);
         if self.path.is_encapsulated() {
             emitter.finish_encapsulated(payload.len());
         } else {
@@ -105,12 +102,12 @@ impl Connection {
         }
         let bytes = HeaderBytes::take_from(ctx.arena);
         self.credit.on_sent(bytes.len() + payload.len());
-        if told.features {
+        if written.features {
             // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
             let _ = self.take_activated(ctx);
         }
         let ecn = self.ecn_of(ctx.now, ty);
-        self.account(ctx.now, ty, header.seq, payload.len(), ecn, told);
+        self.account(ctx.now, ty, header.seq, payload.len(), ecn, written);
         *out = Some(self.datagram(ecn, bytes, payload));
     }
 
@@ -159,23 +156,23 @@ impl Connection {
         header: &Header,
         payload: &Payload,
         sink: &mut Bounded<'_, '_>,
-    ) -> Told {
+    ) -> WrittenOptions {
         let ty = header.packet_type();
-        let mut told = Told::default();
+        let mut written = WrittenOptions::default();
         if ty == PacketType::Response {
             // Without, the handshake could not go on.
             sink.kept = self.handshake.cookie_bytes();
         }
         if ty == PacketType::Data {
             self.write_common(now, payload, ty, sink);
-            return told;
+            return written;
         }
         match ty {
             PacketType::Ack | PacketType::DataAck | PacketType::Close | PacketType::Reset => {
-                self.write_acknowledgement(now, ty, &mut told, sink);
+                self.write_acknowledgement(now, ty, &mut written, sink);
             }
             PacketType::Sync if core::mem::take(&mut self.outbox.sync_with_vector) => {
-                told.vector = self.write_vector(sink);
+                written.vector = self.write_vector(sink);
             }
             PacketType::Request | PacketType::Response if self.config.handshake_timestamps => {
                 sink.option(&OptionRef::Timestamp(self.timing.timestamp(now)));
@@ -185,11 +182,11 @@ impl Connection {
         //= 4340-8.1.3-7
         //= 4340-8.1.3-8
         if ty == PacketType::Response {
-            told.dropped = self.write_dropped(sink);
+            written.dropped = self.acks.write_dropped(self.ackno(), sink);
         }
         self.write_common(now, payload, ty, sink);
-        told.features = self.write_features(now, ty, header.seq, sink);
-        told
+        written.features = self.write_features(now, ty, header.seq, sink);
+        written
     }
 
     /// Options that any packet may need.
@@ -229,11 +226,11 @@ impl Connection {
         &mut self,
         now: Instant,
         ty: PacketType,
-        told: &mut Told,
+        written: &mut WrittenOptions,
         sink: &mut Bounded<'_, '_>,
     ) {
-        told.vector = self.write_vector(sink);
-        told.dropped = self.write_dropped(sink);
+        written.vector = self.write_vector(sink);
+        written.dropped = self.acks.write_dropped(self.ackno(), sink);
         if !matches!(ty, PacketType::Ack | PacketType::DataAck) {
             return;
         }
@@ -246,17 +243,6 @@ impl Connection {
         }
     }
 
-    /// Writes Data Dropped where there is something to say; tells whether it went out.
-    fn write_dropped(&mut self, sink: &mut Bounded<'_, '_>) -> bool {
-        if self.drops.is_empty() {
-            return false;
-        }
-        //= 4341-6-3
-        let mut blocks = [0; DROPPED_BLOCKS];
-        let n = self.drops.write_blocks(self.ackno(), &mut blocks);
-        n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
-    }
-
     /// Writes the Ack Vector where it is agreed on; tells whether all of it went out.
     fn write_vector(&self, sink: &mut Bounded<'_, '_>) -> bool {
         if !self.agreed.send_ack_vector {
@@ -265,8 +251,7 @@ impl Connection {
         //= 4340-11.5-1
         //= 4341-6-1
         //= 4341-6-2
-        let mut options = self.ackvec.options();
-        options.all(|(nonce, cells)| sink.option(&OptionRef::AckVector { nonce, cells }))
+        self.acks.write_vector(sink)
     }
 
     fn write_features(
@@ -295,7 +280,7 @@ impl Connection {
         seq: Seqno,
         size: usize,
         ecn: Ecn,
-        told: Told,
+        written: WrittenOptions,
     ) {
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
         let c = &mut self.counters;
@@ -323,13 +308,7 @@ impl Connection {
                 rx.on_feedback_sent(now, seq);
             }
         }
-        if told.vector {
-            self.ackvec.on_ack_sent(seq);
-            self.ack_records.on_sent(seq);
-        }
-        if told.dropped {
-            self.drops.on_ack_sent(seq);
-        }
+        self.acks.on_sent(seq, written.vector, written.dropped);
         if self.state == State::PartOpen {
             self.start_partopen_timer(now);
         }

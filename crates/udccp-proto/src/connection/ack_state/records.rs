@@ -3,12 +3,9 @@
 
 use udccp_wire::Seqno;
 
-use crate::ackvec::AckState;
+use crate::ackvec::is_received;
 
 const KEPT: usize = 8;
-
-/// Runs of the peer's Ack Vector that are searched.
-const RUNS: usize = 4;
 
 /// A sample of such packets, the newest last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,31 +53,6 @@ impl AckRecords {
         self.sent.copy_within(to..self.len, from);
         self.len -= to - from;
     }
-}
-
-/// Whether the peer says that it has `seq`, which is not after `ackno`; `None` where it says
-/// nothing of it in the first runs of its vector. The vector is read as far as `seq` only.
-pub(super) fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
-    if seq == ackno {
-        return Some(true);
-    }
-    let mut left = ackno.distance_from(seq).unsigned_abs();
-    let mut runs = 0;
-    let mut last = None;
-    for &cell in cells {
-        let state = AckState::of_cell(cell);
-        runs += usize::from(last != Some(state));
-        if runs > RUNS {
-            return None;
-        }
-        let packets = u64::from(cell & 63) + 1;
-        if left < packets {
-            return Some(state.is_received());
-        }
-        left -= packets;
-        last = Some(state);
-    }
-    None
 }
 
 #[cfg(test)]

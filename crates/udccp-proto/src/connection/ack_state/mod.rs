@@ -1,0 +1,161 @@
+//! Keeps what is acknowledged to the peer: packets that arrived, data that was dropped, and
+//! acknowledgements that are held back (RFC 4340 section 11).
+
+mod records;
+
+use udccp_base::{Duration, Ecn, Instant};
+use udccp_wire::{OptionRef, Seqno};
+
+use super::recv_queue::Pressure;
+use crate::ackvec::{AckVectorBuffer, Arrival, DEFAULT_MAX_CELLS, DropCode, DropLog};
+use crate::ccid::OptionSink;
+use records::AckRecords;
+
+/// Runs of dropped data that are remembered until the peer is known to have them.
+const MAX_DROP_RUNS: usize = 64;
+
+/// Blocks of Data Dropped on one packet at most.
+const DROPPED_BLOCKS: usize = 32;
+
+/// Type and length of an option, in bytes.
+const OPTION_HEADER: usize = 2;
+
+/// Longest silence while acknowledgements are held back.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+
+/// What one end tells the other of the packets that it received.
+#[derive(Clone, Debug)]
+pub(super) struct AckState {
+    vector: AckVectorBuffer,
+    sent: AckRecords,
+    drops: DropLog,
+    /// Acknowledgements are held back; a sign of life is due then.
+    held_until: Option<Instant>,
+}
+
+/// Whether acknowledgements are held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// They may leave.
+    No,
+    /// They are from now on.
+    Begins,
+    /// They are.
+    Goes,
+    /// They are, and the peer has heard nothing for long: a sign of life is due.
+    Silent,
+}
+
+impl AckState {
+    /// Nothing has arrived; `ecn` is false where we declare ourselves ECN Incapable.
+    pub(super) fn new(ecn: bool) -> Self {
+        let mut vector = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
+        if !ecn {
+            vector.set_ecn_incapable();
+        }
+        let (sent, drops) = (AckRecords::default(), DropLog::new(MAX_DROP_RUNS));
+        Self { vector, sent, drops, held_until: None }
+    }
+
+    /// The newest packet to acknowledge.
+    #[inline]
+    pub(super) fn ackno(&self) -> Option<Seqno> {
+        self.vector.ackno()
+    }
+
+    /// A valid packet arrived and its options were processed.
+    #[inline]
+    pub(super) fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
+        self.vector.on_packet(seq, ecn)
+    }
+
+    /// The data of packet `seq` did not reach the application as it should.
+    pub(super) fn on_drop(&mut self, seq: Seqno, code: DropCode) {
+        self.drops.on_drop(seq, code);
+    }
+
+    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one: what it is
+    /// known to have been told is forgotten.
+    #[inline]
+    pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
+        if let Some(ours) = self.sent.newest_known(ackno, cells) {
+            if self.vector.on_ack_of_ack(ours).is_some() {
+                self.drops.on_ack_of_ack(ours);
+            }
+        }
+    }
+
+    /// Packet `seq` left, with the whole Ack Vector, with Data Dropped.
+    #[inline]
+    pub(super) fn on_sent(&mut self, seq: Seqno, with_vector: bool, with_drops: bool) {
+        if with_vector {
+            self.vector.on_ack_sent(seq);
+            self.sent.on_sent(seq);
+        }
+        if with_drops {
+            self.drops.on_ack_sent(seq);
+        }
+    }
+
+    /// Whether the peer should acknowledge our acknowledgements, so that we can forget.
+    #[inline]
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.vector.is_nearly_full()
+    }
+
+    /// Bytes of options that an acknowledgement needs, at most.
+    #[inline]
+    pub(super) fn option_bytes(&self, with_vector: bool) -> usize {
+        let cells = if with_vector { self.vector.cells().len() + OPTION_HEADER } else { 0 };
+        let dropped = if self.drops.is_empty() { 0 } else { OPTION_HEADER + DROPPED_BLOCKS };
+        cells + dropped
+    }
+
+    /// Writes the Ack Vector; whether all of it went out.
+    #[inline]
+    pub(super) fn write_vector(&self, sink: &mut impl OptionSink) -> bool {
+        let mut options = self.vector.options();
+        options.all(|(nonce, cells)| sink.option(&OptionRef::AckVector { nonce, cells }))
+    }
+
+    /// Writes Data Dropped about packets up to `ackno`, where there is something to report; whether
+    /// it went out.
+    #[inline]
+    pub(super) fn write_dropped(&mut self, ackno: Seqno, sink: &mut impl OptionSink) -> bool {
+        if self.drops.is_empty() {
+            return false;
+        }
+        //= 4341-6-3
+        let mut blocks = [0; DROPPED_BLOCKS];
+        let n = self.drops.write_blocks(ackno, &mut blocks);
+        n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
+    }
+
+    /// Holds acknowledgements back while the receive queue is half full. Once they wait, they do so
+    /// until it is nearly empty, so that the peer resumes with room. Now and then a sign of life is
+    /// due.
+    pub(super) fn hold(&mut self, now: Instant, pressure: Pressure) -> Hold {
+        if pressure < Pressure::Slow {
+            self.held_until = None;
+            return Hold::No;
+        }
+        match self.held_until {
+            None if pressure < Pressure::Hold => Hold::No,
+            None => {
+                self.held_until = Some(now + LONGEST_SILENCE);
+                Hold::Begins
+            }
+            Some(until) if until <= now => {
+                self.held_until = Some(now + LONGEST_SILENCE);
+                Hold::Silent
+            }
+            Some(_) => Hold::Goes,
+        }
+    }
+
+    /// Until when acknowledgements are held back.
+    #[inline]
+    pub(super) fn held_until(&self) -> Option<Instant> {
+        self.held_until
+    }
+}
