@@ -3,7 +3,7 @@
 # with the oldest Rust that each of them names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-crates="udccp-base udccp-wire udccp-cc udccp-proto udccp udccp-rtp udccp-dtls"
+crates="udccp-base udccp-packet udccp-wire udccp-cc udccp-proto udccp udccp-rtp udccp-dtls"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -7,8 +7,9 @@ use anyhow::{Context, Result};
 use crate::{Fault, sources};
 
 /// Layer by layer, from the bottom. A crate may use crates of lower layers, never its own.
-const LAYERS: [(&str, &[&str]); 10] = [
-    ("bytes", &["udccp-base", "udccp-wire"]),
+const LAYERS: [(&str, &[&str]); 11] = [
+    ("bytes", &["udccp-base", "udccp-packet"]),
+    ("packets", &["udccp-wire"]),
     ("parts", &["udccp-cc"]),
     ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),

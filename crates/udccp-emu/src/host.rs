@@ -10,7 +10,7 @@ use udccp_base::{Datagram, Instant, Machine, Message, Payload, Probe, SendOutcom
 use udccp_sim::{Source, SourceStats};
 
 use crate::clock::Clock;
-use crate::packet::{self, IpHeader};
+use crate::packet;
 use crate::timing::Meter;
 use crate::tun::Tun;
 
@@ -71,7 +71,7 @@ impl TunHost {
 impl Machine for TunHost {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         self.identification = self.identification.wrapping_add(1);
-        let Some(header) = IpHeader::of(&datagram, self.identification, self.ttl) else {
+        let Some(header) = packet::ip_header(&datagram, self.identification, self.ttl) else {
             return self.meter.borrow_mut().refused();
         };
         let at = self.clock.now();

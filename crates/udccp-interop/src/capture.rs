@@ -1,7 +1,7 @@
-//! What passes the client's interface, as a pcap file.
+//! Captures the packets at the client's interface in a pcap file.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::{Domain, Protocol, Socket, Type};
+use udccp_packet::ip::LinkType;
+use udccp_packet::pcap::Writer;
 
 use crate::hosts::Host;
 
 /// ETH_P_ALL, in network order, as packet sockets want it.
 const EVERYTHING: i32 = 0x0003_u16.to_be() as i32;
-const ETHERNET: u32 = 1;
 const BUFFER_BYTES: usize = 32 << 20;
 
 /// A capture that goes on.
@@ -51,21 +52,18 @@ impl Capture {
 
 fn record(
     mut socket: &Socket,
-    mut file: BufWriter<File>,
+    file: BufWriter<File>,
     snaplen: usize,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    // Magic number (nanoseconds), version 2.4, no zone, no accuracy, snap length, link type.
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, ETHERNET] {
-        file.write_all(&word.to_le_bytes())?;
-    }
+    let mut writer = Writer::new(file, LinkType::Ethernet, snaplen as u32)?;
     let mut frame = vec![0; 65_536];
     loop {
         match socket.read(&mut frame) {
-            Ok(len) => write(&mut file, &frame[..len], snaplen)?,
+            Ok(len) => writer.packet(now_ns(), &[&frame[..len]], 0)?,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 if stop.load(Ordering::Relaxed) {
-                    return file.flush();
+                    return writer.flush();
                 }
             }
             Err(e) => return Err(e),
@@ -74,12 +72,7 @@ fn record(
 }
 
 #[expect(clippy::disallowed_methods, reason = "a capture has the time of each packet")]
-fn write(file: &mut impl Write, frame: &[u8], snaplen: usize) -> io::Result<()> {
+fn now_ns() -> u64 {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let kept = &frame[..frame.len().min(snaplen)];
-    let (seconds, len) = (at.as_secs() as u32, frame.len() as u32);
-    for word in [seconds, at.subsec_nanos(), kept.len() as u32, len] {
-        file.write_all(&word.to_le_bytes())?;
-    }
-    file.write_all(kept)
+    u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)
 }

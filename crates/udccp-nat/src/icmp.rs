@@ -3,8 +3,8 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use udccp_base::{Datagram, Ecn, Payload};
-use udccp_wire::checksum::Sum;
-use udccp_wire::ip::Ipv4Header;
+use udccp_packet::checksum::Sum;
+use udccp_packet::ip::Ipv4Header;
 
 use crate::packet::{End, Ports, rewrite_header};
 

@@ -44,7 +44,7 @@ pub(crate) fn read(d: &Datagram) -> Option<Seen> {
         return None;
     }
     let port = |at: usize| u16::from_be_bytes([d.header[at], d.header[at + 1]]);
-    let ty = PacketType::from_number(d.header[8] >> 1 & 0xf);
+    let ty = PacketType::peek(&d.header);
     let is_udp = d.src.port() != 0 && d.dst.port() != 0;
     let (ports, src, dst) = match is_udp {
         true => (Ports::Udp, d.src, d.dst),

@@ -5,17 +5,17 @@ mod common;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::process::Command;
 use std::rc::Rc;
 
 use common::pair::PORT;
 use common::{CLIENT, Net, Pair, SERVER, connect_options, listen_config, service};
 use udccp_base::{Datagram, Duration};
+use udccp_packet::ip::{HeaderFields, IpHeader, LinkType};
+use udccp_packet::pcap::Writer;
 use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::ccid::ccid2::{AckRatioConfig, Ccid2Config};
 use udccp_proto::{ConnectionConfig, InitCookies, InviteOptions, ListenConfig};
-use udccp_wire::ip::Ipv4Header;
 use udccp_wire::{OptionRef, PacketType, PacketView, option_kind};
 
 type Log = Rc<RefCell<Vec<Datagram>>>;
@@ -200,30 +200,18 @@ fn two_endpoints_exercise_every_type_option_and_feature() {
 /// A capture file of raw IP packets, a millisecond apart.
 fn pcap(all: &[Datagram]) -> Vec<u8> {
     let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
-        file.extend_from_slice(&word.to_le_bytes());
-    }
+    let mut writer = Writer::new(&mut file, LinkType::RawIp, 65_535).unwrap();
     for (i, d) in all.iter().enumerate() {
-        let (IpAddr::V4(src), IpAddr::V4(dst)) = (d.src.ip(), d.dst.ip()) else {
-            unreachable!("all of these are over IPv4")
-        };
-        let ip = Ipv4Header {
-            src,
-            dst,
+        let fields = HeaderFields {
             protocol: d.protocol,
             ecn: d.ecn as u8,
             ttl: 64,
             identification: i as u16,
             payload_len: d.transport_len(),
         };
-        let len = (Ipv4Header::LEN + d.transport_len()) as u32;
-        let i = i as u32;
-        for word in [i / 1000, i % 1000 * 1000, len, len] {
-            file.extend_from_slice(&word.to_le_bytes());
-        }
-        file.extend_from_slice(&ip.to_bytes());
-        file.extend_from_slice(&d.header);
-        file.extend_from_slice(&d.payload.to_bytes());
+        let ip = IpHeader::new((d.src.ip(), d.dst.ip()), fields).expect("one address family");
+        let at_ns = i as u64 * 1_000_000;
+        writer.packet(at_ns, &[&ip, &d.header, &d.payload.to_bytes()], 0).unwrap();
     }
     file
 }

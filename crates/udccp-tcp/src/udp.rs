@@ -1,15 +1,14 @@
-//! UDP: a sender that leaves all control to its source, and a sink that counts.
+//! Sends and receives UDP: the sender leaves all control to its source, the sink counts.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use udccp_base::{
     Datagram, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
 };
 
-use crate::wire::Sum;
+use udccp_packet::PseudoHeader;
+use udccp_packet::udp::{HEADER_LEN, UdpHeader};
 
-/// Length of the UDP header in bytes (RFC 768).
-const HEADER: usize = 8;
 /// Largest payload of a datagram over IPv4 without fragments on a 1500-byte path.
 const USUAL_PAYLOAD: usize = 1472;
 /// Largest payload that the length field and an IPv4 packet can hold.
@@ -20,7 +19,7 @@ const MAX_PAYLOAD: usize = 65_507;
 pub struct UdpSender {
     local: SocketAddr,
     remote: SocketAddr,
-    pseudo: Sum,
+    pseudo: PseudoHeader,
     queue: std::collections::VecDeque<Payload>,
     closed: bool,
 }
@@ -30,7 +29,7 @@ pub struct UdpSender {
 pub struct UdpSink {
     local: SocketAddr,
     remote: SocketAddr,
-    pseudo: Sum,
+    pseudo: PseudoHeader,
     delivered: std::collections::VecDeque<Payload>,
     bad_datagrams: u64,
     closed: bool,
@@ -42,28 +41,17 @@ impl UdpSender {
         Self {
             local,
             remote,
-            pseudo: pseudo(local.ip(), remote.ip()),
+            pseudo: PseudoHeader::new(local.ip(), remote.ip()),
             queue: std::collections::VecDeque::new(),
             closed: false,
         }
     }
 
     fn emit(&mut self, payload: Payload) -> Datagram {
-        let len = HEADER + payload.len();
-        let mut header = [0; HEADER];
-        header[0..2].copy_from_slice(&self.local.port().to_be_bytes());
-        header[2..4].copy_from_slice(&self.remote.port().to_be_bytes());
-        header[4..6].copy_from_slice(&(len as u16).to_be_bytes());
-        let mut sum = self.pseudo.add_length(len).add(&header);
-        if let Payload::Bytes(data) = &payload {
-            sum = sum.add(data);
-        }
-        // A checksum of zero would say that there is none (RFC 768).
-        let sum = match sum.finish() {
-            0 => 0xffff,
-            s => s,
-        };
-        header[6..8].copy_from_slice(&sum.to_be_bytes());
+        let ports = (self.local.port(), self.remote.port());
+        let (bytes, zeros) = parts(&payload);
+        let header = UdpHeader::around(ports, &self.pseudo, &[bytes], zeros);
+        let header = header.expect("`send` takes no payload above the limit").to_bytes();
         Datagram {
             src: without_port(self.local),
             dst: without_port(self.remote),
@@ -81,7 +69,7 @@ impl UdpSink {
         Self {
             local,
             remote,
-            pseudo: pseudo(remote.ip(), local.ip()),
+            pseudo: PseudoHeader::new(remote.ip(), local.ip()),
             delivered: std::collections::VecDeque::new(),
             bad_datagrams: 0,
             closed: false,
@@ -95,25 +83,26 @@ impl UdpSink {
 
     /// The data of an intact datagram for our ports.
     fn take(&self, d: Datagram) -> Option<Payload> {
-        let (header, rest) = d.header.split_first_chunk::<HEADER>()?;
-        let half = |i: usize| u16::from_be_bytes([header[i], header[i + 1]]);
-        let len = d.header.len() + d.payload.len();
-        let ports = half(0) == self.remote.port() && half(2) == self.local.port();
-        let mut sum = self.pseudo.add_length(len).add(&d.header);
-        if let Payload::Bytes(data) = &d.payload {
-            sum = sum.add(data);
-        }
-        let intact = half(6) == 0 || sum.finish() == 0;
-        if !ports || usize::from(half(4)) != len || !intact {
+        let (header, rest) = UdpHeader::read(&d.header)?;
+        let (bytes, zeros) = parts(&d.payload);
+        let ports = header.src_port == self.remote.port() && header.dst_port == self.local.port();
+        let len_is_right = header.payload_len() == rest.len() + d.payload.len();
+        let is_intact =
+            header.checksum == 0 || header.is_valid(&self.pseudo, &[rest, bytes], zeros);
+        if !ports || !len_is_right || !is_intact {
             return None;
         }
         let in_header = !rest.is_empty();
-        Some(if in_header { Payload::Bytes(d.header.slice(HEADER..)) } else { d.payload })
+        Some(if in_header { Payload::Bytes(d.header.slice(HEADER_LEN..)) } else { d.payload })
     }
 }
 
-fn pseudo(src: IpAddr, dst: IpAddr) -> Sum {
-    Sum::pseudo_header(src, dst, Datagram::UDP)
+/// A payload as bytes and then a count of zero bytes.
+fn parts(payload: &Payload) -> (&[u8], usize) {
+    match payload {
+        Payload::Bytes(data) => (data, 0),
+        Payload::Zeros(n) => (&[], *n as usize),
+    }
 }
 
 fn without_port(mut address: SocketAddr) -> SocketAddr {

@@ -5,7 +5,6 @@
 mod common;
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
@@ -14,53 +13,33 @@ use bytes::Bytes;
 use common::{Fate, Pipe, drop_segments, ms};
 use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, SendOutcome, Transport};
 use udccp_cc::{Algorithm, CubicConfig};
+use udccp_packet::ip::{HeaderFields, IpHeader, LinkType};
+use udccp_packet::pcap::Writer;
 use udccp_tcp::{TcpConfig, UdpSender, UdpSink};
 
-type Captured = Rc<RefCell<Vec<u8>>>;
+type Captured = Rc<RefCell<Writer<Vec<u8>>>>;
 
-/// A pcap file of raw IP packets (link type 101).
+/// A pcap file of raw IP packets.
 fn new_capture() -> Captured {
-    let mut file = Vec::new();
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
-        file.extend(word.to_le_bytes());
-    }
-    Rc::new(RefCell::new(file))
+    Rc::new(RefCell::new(Writer::new(Vec::new(), LinkType::RawIp, 65_535).unwrap()))
 }
 
-fn append(file: &mut Vec<u8>, at: Instant, d: &Datagram) {
-    let packet = ipv4(d);
-    let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
-    for word in [seconds as u32, nanos as u32, packet.len() as u32, packet.len() as u32] {
-        file.extend(word.to_le_bytes());
-    }
-    file.extend(packet);
-}
-
-fn ipv4(d: &Datagram) -> Vec<u8> {
-    let address = |a: SocketAddr| match a {
-        SocketAddr::V4(v4) => v4.ip().octets(),
-        SocketAddr::V6(_) => panic!("the tests are IPv4"),
+fn append(file: &mut Writer<Vec<u8>>, at: Instant, d: &Datagram) {
+    let fields = HeaderFields {
+        protocol: d.protocol,
+        ecn: d.ecn as u8,
+        ttl: 64,
+        identification: 0,
+        payload_len: d.transport_len(),
     };
-    let len = (20 + d.transport_len()) as u16;
-    let mut ip = vec![0x45, d.ecn as u8];
-    ip.extend(len.to_be_bytes());
-    ip.extend([0, 0, 0x40, 0, 64, d.protocol, 0, 0]);
-    ip.extend(address(d.src));
-    ip.extend(address(d.dst));
-    let mut sum: u32 =
-        ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    ip[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    ip.extend_from_slice(&d.header);
-    ip.extend(d.payload.to_bytes());
-    ip
+    let ip = IpHeader::new((d.src.ip(), d.dst.ip()), fields).expect("one address family");
+    file.packet(at.as_nanos(), &[&ip, &d.header, &d.payload.to_bytes()], 0).unwrap();
 }
 
 /// Runs tshark over the capture; returns the number of packets, or `None` without tshark.
 fn check(name: &str, file: &Captured) -> Option<usize> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcap"));
-    std::fs::write(&path, &*file.borrow()).expect("the target directory is writable");
+    std::fs::write(&path, file.borrow().get_ref()).expect("the target directory is writable");
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(&path);
     for checked in ["tcp", "udp", "ip"] {

@@ -1,4 +1,11 @@
-//! Packets as they are recorded: sixteen bytes each, in a file.
+//! Records packets: sixteen bytes each, in a file.
+
+use std::net::IpAddr;
+
+use udccp_base::{Datagram, Ecn};
+use udccp_packet::ip::IpPacket;
+use udccp_packet::udp;
+use udccp_wire::PacketType;
 
 /// Length of a record.
 pub(crate) const BYTES: usize = 16;
@@ -49,27 +56,18 @@ impl Event {
     }
 }
 
-/// What the headers of a packet say; `None` of one that is no IPv4 packet.
+/// The event of a packet, without its time and device; `None` for one that is not IPv4.
 ///
 /// `packet` begins with the IP header and may be cut short.
 pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<Event> {
-    const TCP: u8 = 6;
-    const UDP: u8 = 17;
-    const DCCP: u8 = 33;
-    let first = *packet.first()?;
-    if first >> 4 != 4 || packet.len() < 20 {
-        return None;
-    }
-    let header = usize::from(first & 15) * 4;
-    let bytes = u16::from_be_bytes([packet[2], packet[3]]);
-    let inner = packet.get(header..)?;
-    let payload = usize::from(bytes).saturating_sub(header);
-    let has_data = match packet[9] {
-        TCP => payload > usize::from(inner.get(12)? >> 4) * 4,
-        UDP if encapsulated => is_dccp_data(inner.get(8..)?),
-        UDP => payload > 8,
-        DCCP => is_dccp_data(inner),
-        _ => payload > 0,
+    let ip = IpPacket::parse(packet).ok().filter(|ip| ip.pseudo.src.is_ipv4())?;
+    let inner = packet.get(ip.header_len..)?;
+    let has_data = match ip.protocol {
+        Datagram::TCP => ip.payload_len() > usize::from(inner.get(12)? >> 4) * 4,
+        Datagram::UDP if encapsulated => is_dccp_data(inner.get(udp::HEADER_LEN..)?),
+        Datagram::UDP => ip.payload_len() > udp::HEADER_LEN,
+        Datagram::DCCP => is_dccp_data(inner),
+        _ => ip.payload_len() > 0,
     };
     // All that no router changes: not the type of service, the time to live, the checksum.
     let parts = [&packet[2..8], &packet[9..10], &packet[12..]];
@@ -79,17 +77,17 @@ pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<Ev
         });
     Some(Event {
         key,
-        bytes,
-        is_out: packet[12..16] == own,
+        bytes: u16::try_from(ip.len).unwrap_or(u16::MAX),
+        is_out: ip.pseudo.src == IpAddr::from(own),
         has_data,
-        is_marked: packet[1] & 3 == 3,
+        is_marked: ip.ecn == Ecn::Ce as u8,
         ..Event::default()
     })
 }
 
-/// Whether a DCCP header is that of a Data or DataAck packet (RFC 4340 section 5.1).
+/// Whether a DCCP header is that of a Data or DataAck packet.
 fn is_dccp_data(header: &[u8]) -> bool {
-    header.get(8).is_some_and(|byte| matches!(byte >> 1 & 15, 2 | 4))
+    matches!(PacketType::peek(header), Some(PacketType::Data | PacketType::DataAck))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! CRC-32c, the Castagnoli polynomial, of the Data Checksum option (RFC 4340 section 9.3).
 
-use crate::chunks::chunks_and_tail;
+use udccp_packet::chunks::chunks_and_tail;
 
 /// The polynomial with its bits reflected.
 const POLY: u32 = 0x82f6_3b78;

@@ -13,8 +13,6 @@
 
 extern crate alloc;
 
-pub mod checksum;
-mod chunks;
 pub mod crc32c;
 mod emit;
 mod error;
@@ -31,7 +29,6 @@ mod types;
 pub mod udp;
 mod view;
 
-pub use checksum::PseudoHeader;
 pub use emit::{Emitter, Header, HeaderFull, HeaderKind};
 pub use error::{OptionError, Reaction, WireError};
 pub use features::{FeatureInfo, FeatureNumber, Reconciliation};
@@ -42,6 +39,7 @@ pub use reset::ResetCode;
 pub use seq::Seqno;
 pub use service::{ServiceCode, ServiceCodeError};
 pub use types::PacketType;
+pub use udccp_packet::checksum::{self, PseudoHeader};
 pub use view::{PacketView, RawSeq};
 
 /// IP protocol number of DCCP (RFC 4340 section 19).

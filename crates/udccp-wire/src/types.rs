@@ -65,6 +65,13 @@ impl PacketType {
         })
     }
 
+    /// The type of the packet that `bytes` begin with, and nothing else of it: `None` where they
+    /// are too few or the number is reserved (RFC 4340 section 5.1).
+    #[inline]
+    pub fn peek(bytes: &[u8]) -> Option<Self> {
+        Self::from_number(bytes.get(8)? >> 1 & 0xf)
+    }
+
     /// The number on the wire.
     #[inline]
     pub const fn number(self) -> u8 {
@@ -145,6 +152,18 @@ mod tests {
             let known = PacketType::from_number(n);
             assert_eq!(known.map(PacketType::number), (n <= 10).then_some(n));
         }
+    }
+
+    #[test]
+    fn a_type_is_read_from_the_ninth_byte() {
+        let mut header = [0xff; 12];
+        header[8] = 2 << 1 | 1;
+        assert_eq!(PacketType::peek(&header), Some(PacketType::Data));
+        header[8] = 4 << 1;
+        assert_eq!(PacketType::peek(&header[..9]), Some(PacketType::DataAck));
+        assert_eq!(PacketType::peek(&header[..8]), None);
+        header[8] = 11 << 1;
+        assert_eq!(PacketType::peek(&header), None, "reserved");
     }
 
     #[test]

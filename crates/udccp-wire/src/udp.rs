@@ -1,4 +1,4 @@
-//! DCCP inside UDP (RFC 6773).
+//! Checks and writes the UDP header around DCCP (RFC 6773).
 //!
 //! The UDP checksum takes the place of DCCP's: it covers everything and must be there, while the
 //! Checksum field of the DCCP header is sent as zero ([`crate::Emitter::finish_encapsulated`]) and
@@ -7,32 +7,15 @@
 
 use core::fmt;
 
+pub use udccp_packet::udp::{HEADER_LEN, IP_PROTOCOL, UdpHeader};
+
 use crate::checksum::PseudoHeader;
 
 /// The UDP port on which a DCCP-UDP server listens by default (RFC 6773 section 3.8).
 pub const DEFAULT_PORT: u16 = 6511;
 
-/// IP protocol number of UDP.
-pub const IP_PROTOCOL: u8 = 17;
-
-/// Length of a UDP header in bytes.
-pub const HEADER_LEN: usize = 8;
-
 /// Smallest Length of a UDP datagram with DCCP in it: two headers.
 const MIN_LENGTH: u16 = 20;
-
-/// The UDP header around a DCCP packet. Its ports are those of the encapsulation, not of DCCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UdpHeader {
-    /// Source port.
-    pub src_port: u16,
-    /// Destination port.
-    pub dst_port: u16,
-    /// Bytes of header and payload.
-    pub length: u16,
-    /// Checksum; never zero around DCCP.
-    pub checksum: u16,
-}
 
 /// Why a UDP datagram is dropped (RFC 6773 section 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,91 +40,48 @@ pub enum UdpError {
     Checksum,
 }
 
-impl UdpHeader {
-    /// Checks the header that begins `bytes`, of a datagram of `total_len` bytes in all, and
-    /// returns it with its payload (as far as that is in `bytes`). The checksum is checked by
-    /// [`UdpHeader::verify`]. That Length has room for the whole DCCP header is checked when the
-    /// payload is parsed as a packet.
-    pub fn parse(bytes: &[u8], total_len: usize) -> Result<(Self, &[u8]), UdpError> {
-        let Some((&[a, b, c, d, e, f, g, h], payload)) = bytes.split_first_chunk() else {
-            return Err(UdpError::Truncated { have: bytes.len() });
-        };
-        let header = Self {
-            src_port: u16::from_be_bytes([a, b]),
-            dst_port: u16::from_be_bytes([c, d]),
-            length: u16::from_be_bytes([e, f]),
-            checksum: u16::from_be_bytes([g, h]),
-        };
-        if header.length < MIN_LENGTH {
-            return Err(UdpError::LengthTooSmall(header.length));
-        }
-        if usize::from(header.length) > total_len {
-            return Err(UdpError::LengthTooLarge { length: header.length, have: total_len });
-        }
-        if header.checksum == 0 {
-            return Err(UdpError::NoChecksum);
-        }
-        Ok((header, payload.get(..header.payload_len()).unwrap_or(payload)))
+/// Checks the UDP header that begins `bytes`, of a datagram of `total_len` bytes in all, and
+/// returns it with its payload (as far as that is in `bytes`). [`verify`] checks the checksum. That
+/// Length has room for the whole DCCP header is checked when the payload is parsed as a packet.
+///
+/// # Errors
+/// Where a receiver drops the datagram.
+pub fn parse(bytes: &[u8], total_len: usize) -> Result<(UdpHeader, &[u8]), UdpError> {
+    let (header, payload) =
+        UdpHeader::read(bytes).ok_or(UdpError::Truncated { have: bytes.len() })?;
+    if header.length < MIN_LENGTH {
+        return Err(UdpError::LengthTooSmall(header.length));
     }
+    if usize::from(header.length) > total_len {
+        return Err(UdpError::LengthTooLarge { length: header.length, have: total_len });
+    }
+    if header.checksum == 0 {
+        return Err(UdpError::NoChecksum);
+    }
+    Ok((header, payload.get(..header.payload_len()).unwrap_or(payload)))
+}
 
-    /// Length of the DCCP packet inside, in bytes.
-    pub const fn payload_len(&self) -> usize {
-        (self.length as usize).saturating_sub(HEADER_LEN)
-    }
+/// Checks the UDP checksum over this payload, which must be whole.
+///
+/// # Errors
+/// Where it is wrong.
+//= 6773-3.3-6
+pub fn verify(header: &UdpHeader, pseudo: &PseudoHeader, payload: &[u8]) -> Result<(), UdpError> {
+    if header.is_valid(pseudo, &[payload], 0) { Ok(()) } else { Err(UdpError::Checksum) }
+}
 
-    /// Whether the checksum is right for this payload, which must be whole.
-    //= 6773-3.3-6
-    pub fn verify(&self, pseudo: &PseudoHeader, payload: &[u8]) -> Result<(), UdpError> {
-        let mut sum = pseudo.sum(IP_PROTOCOL, usize::from(self.length));
-        sum.add(&self.to_bytes());
-        sum.add(payload);
-        if payload.len() == self.payload_len() && sum.is_valid() {
-            return Ok(());
-        }
-        Err(UdpError::Checksum)
-    }
-
-    /// Whether the field holds only the sum of the pseudo-header: a capture on the sending machine
-    /// sees that where the network device fills in the rest.
-    pub fn is_left_to_device(&self, pseudo: &PseudoHeader) -> bool {
-        let sum = pseudo.sum(IP_PROTOCOL, usize::from(self.length));
-        self.checksum == !sum.checksum()
-    }
-
-    /// The header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes;
-    /// `None` where that is too long for UDP.
-    //= 6773-3.1-1
-    //= 6773-3.3-3
-    pub fn around(
-        ports: (u16, u16),
-        pseudo: &PseudoHeader,
-        dccp_header: &[u8],
-        payload: &[u8],
-        zeros: usize,
-    ) -> Option<Self> {
-        let len = HEADER_LEN + dccp_header.len() + payload.len() + zeros;
-        let length = u16::try_from(len).ok()?;
-        let header = Self { src_port: ports.0, dst_port: ports.1, length, checksum: 0 };
-        let mut sum = pseudo.sum(IP_PROTOCOL, len);
-        sum.add(&header.to_bytes());
-        sum.add(dccp_header);
-        sum.add(payload);
-        // Zero would say that there is no checksum; all ones means the same to the sum.
-        let checksum = match sum.checksum() {
-            0 => 0xffff,
-            n => n,
-        };
-        Some(Self { checksum, ..header })
-    }
-
-    /// The header's bytes.
-    pub const fn to_bytes(self) -> [u8; HEADER_LEN] {
-        let [a, b] = self.src_port.to_be_bytes();
-        let [c, d] = self.dst_port.to_be_bytes();
-        let [e, f] = self.length.to_be_bytes();
-        let [g, h] = self.checksum.to_be_bytes();
-        [a, b, c, d, e, f, g, h]
-    }
+/// The UDP header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes; `None`
+/// where that is too long for UDP. Its checksum is never zero.
+//= 6773-3.1-1
+//= 6773-3.3-3
+pub fn around(
+    ports: (u16, u16),
+    pseudo: &PseudoHeader,
+    dccp_header: &[u8],
+    payload: &[u8],
+    zeros: usize,
+) -> Option<UdpHeader> {
+    UdpHeader::around(ports, pseudo, &[dccp_header, payload], zeros)
 }
 
 impl fmt::Display for UdpError {

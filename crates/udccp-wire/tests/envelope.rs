@@ -2,8 +2,9 @@
 
 mod support;
 
-use udccp_wire::ip::{ChecksumState, Envelope, EnvelopeError, Ipv4Header, Ipv6Header, LinkType};
-use udccp_wire::udp::{self, UdpError, UdpHeader};
+use udccp_packet::ip::{Ipv4Header, Ipv6Header};
+use udccp_wire::ip::{ChecksumState, Envelope, EnvelopeError, LinkType};
+use udccp_wire::udp::{self, UdpError};
 use udccp_wire::{
     FeatureNumber, Header, HeaderKind, OptionRef, Packet, PseudoHeader, ResetCode, Seqno,
     ServiceCode,
@@ -56,8 +57,8 @@ fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
 
 fn in_udp(pseudo: &PseudoHeader, packet: &Packet) -> Vec<u8> {
     let inside = packet.emit_encapsulated().unwrap();
-    let udp = UdpHeader::around((40_000, 6511), pseudo, &inside, &[], 0).unwrap();
-    [&udp.to_bytes()[..], &inside].concat()
+    let header = udp::around((40_000, 6511), pseudo, &inside, &[], 0).unwrap();
+    [&header.to_bytes()[..], &inside].concat()
 }
 
 fn open(link: LinkType, frame: &[u8]) -> Result<Envelope<'_>, EnvelopeError> {
@@ -135,7 +136,7 @@ fn udp_that_must_be_dropped_is_refused() {
     let fault = |change: fn(&mut Vec<u8>)| {
         let mut bytes = datagram.clone();
         change(&mut bytes);
-        UdpHeader::parse(&bytes, bytes.len()).map(|_| ()).unwrap_err()
+        udp::parse(&bytes, bytes.len()).map(|_| ()).unwrap_err()
     };
     assert_eq!(fault(|b| b[6..8].fill(0)), UdpError::NoChecksum);
     assert_eq!(fault(|b| b[5] = 19), UdpError::LengthTooSmall(19));
@@ -146,7 +147,7 @@ fn udp_that_must_be_dropped_is_refused() {
     // A Length that cuts into the DCCP header is found when that is parsed.
     let mut short = datagram.clone();
     short[5] = 20 + 8;
-    let (header, inside) = UdpHeader::parse(&short, short.len()).unwrap();
+    let (header, inside) = udp::parse(&short, short.len()).unwrap();
     assert!(udccp_wire::PacketView::new(inside, header.payload_len()).is_err());
 }
 
@@ -155,13 +156,13 @@ fn a_udp_checksum_of_zero_is_sent_as_all_ones() {
     let pseudo = v4();
     let wanted = |n: &u16| {
         let bytes = n.to_be_bytes();
-        UdpHeader::around((1, 2), &pseudo, &[0; 12], &bytes, 0).unwrap().checksum == 0xffff
+        udp::around((1, 2), &pseudo, &[0; 12], &bytes, 0).unwrap().checksum == 0xffff
     };
     let n = (0..=u16::MAX).find(wanted).expect("one of all sums is zero");
-    let udp = UdpHeader::around((1, 2), &pseudo, &[0; 12], &n.to_be_bytes(), 0).unwrap();
+    let header = udp::around((1, 2), &pseudo, &[0; 12], &n.to_be_bytes(), 0).unwrap();
     let payload = [&[0; 12][..], &n.to_be_bytes()].concat();
-    assert_eq!(udp.verify(&pseudo, &payload), Ok(()));
-    assert_eq!(UdpHeader::around((1, 2), &pseudo, &[], &[], 70_000), None);
+    assert_eq!(udp::verify(&header, &pseudo, &payload), Ok(()));
+    assert_eq!(udp::around((1, 2), &pseudo, &[], &[], 70_000), None);
 }
 
 #[test]

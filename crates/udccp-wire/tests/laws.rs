@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use udccp_wire::ip::{Envelope, LinkType};
-use udccp_wire::udp::UdpHeader;
+use udccp_wire::udp;
 use udccp_wire::{
     Emitter, FeatureNumber, Header, HeaderKind, LossInterval, OptionRef, OptionValue, Packet,
     PacketView, PseudoHeader, RawOption, RawSeq, ResetCode, Seqno, ServiceCode,
@@ -137,7 +137,7 @@ fn ask_everything(bytes: &[u8], total_len: usize) {
     for link in [0, 1, 101, 113, 276].map(|n| LinkType::from_number(n).unwrap()) {
         let _ = Envelope::parse(link, bytes, &[6511]).map(|e| e.to_string());
     }
-    let _ = UdpHeader::parse(bytes, total_len);
+    let _ = udp::parse(bytes, total_len);
 }
 
 proptest! {
@@ -157,10 +157,10 @@ proptest! {
     fn encapsulated_packets_too(packet in packet(), pseudo in pseudo()) {
         let bytes = packet.emit_encapsulated().unwrap();
         prop_assert_eq!(&bytes[6..8], &[0, 0]);
-        let udp = UdpHeader::around((6511, 6512), &pseudo, &bytes, &[], 0).unwrap();
-        let datagram = [&udp.to_bytes()[..], &bytes].concat();
-        let (header, inside) = UdpHeader::parse(&datagram, datagram.len()).unwrap();
-        prop_assert_eq!(header.verify(&pseudo, inside), Ok(()));
+        let header = udp::around((6511, 6512), &pseudo, &bytes, &[], 0).unwrap();
+        let datagram = [&header.to_bytes()[..], &bytes].concat();
+        let (header, inside) = udp::parse(&datagram, datagram.len()).unwrap();
+        prop_assert_eq!(udp::verify(&header, &pseudo, inside), Ok(()));
         prop_assert_eq!(Packet::parse(inside, None).unwrap(), packet);
     }
 

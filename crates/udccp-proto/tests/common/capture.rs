@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use udccp_packet::pcap::Reader;
 use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::{Packet, PacketType, PseudoHeader};
 
@@ -13,19 +14,16 @@ pub struct Captured {
     pub packet: Packet,
 }
 
-/// The DCCP packets of a classic little-endian pcap file in `captures/`.
+/// The DCCP packets of a capture file in `captures/`.
 pub fn read(name: &str) -> Vec<Captured> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name);
     let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-    let link = LinkType::from_number(word(20)).unwrap();
-    let (mut all, mut at) = (Vec::<Captured>::new(), 24);
+    let mut all = Vec::<Captured>::new();
     let mut client_port = None;
-    while at < bytes.len() {
-        let len = word(at + 8) as usize;
-        let frame = &bytes[at + 16..at + 16 + len];
-        at += 16 + len;
-        let Ok(envelope) = Envelope::parse(link, frame, &[]) else { continue };
+    for frame in Reader::open(&bytes[..]).unwrap() {
+        let frame = frame.unwrap();
+        let link = LinkType::from_number(frame.link).unwrap();
+        let Ok(envelope) = Envelope::parse(link, &frame.bytes, &[]) else { continue };
         let packet = Packet::parse(envelope.dccp, Some(&envelope.pseudo)).unwrap();
         if client_port.is_none() && packet.header.packet_type() == PacketType::Request {
             client_port = Some(packet.header.src_port);

@@ -1,13 +1,11 @@
 //! Packets as files that other tools read.
 
-mod ip;
 mod pcap;
 
 use core::fmt;
 use std::io;
 
-pub(crate) use ip::Envelope;
-pub(crate) use pcap::PcapWriter;
+pub(crate) use pcap::{Envelope, PcapWriter};
 
 /// Where the packets of one observation point go to.
 pub type CaptureFile = Box<dyn io::Write + Send>;

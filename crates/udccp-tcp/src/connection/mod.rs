@@ -10,11 +10,12 @@ use core::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
 use udccp_base::{Instant, Seed};
+use udccp_packet::PseudoHeader;
+use udccp_packet::checksum::Sum;
 
 use crate::config::TcpConfig;
 use crate::recv::{ReceiveSide, RecvStats};
 use crate::send::{SendSide, SendStats};
-use crate::wire::Sum;
 
 use state::Event;
 pub use state::State;
@@ -109,7 +110,8 @@ impl Connection {
     ) -> Self {
         let mut rng = seed.stream("tcp-initial-numbers");
         let (isn, timestamp_offset) = (rng.next_u64() as u32, rng.next_u64() as u32);
-        let pseudo = |from: IpAddr, to| Sum::pseudo_header(from, to, udccp_base::Datagram::TCP);
+        let pseudo =
+            |from: IpAddr, to| PseudoHeader::new(from, to).sum(udccp_base::Datagram::TCP, 0);
         Self {
             ports: (local.port(), remote.port()),
             state,

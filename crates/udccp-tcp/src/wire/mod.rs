@@ -1,12 +1,12 @@
 //! TCP header bytes: a small honest value with `parse` and `emit` (RFC 9293 section 3.1).
 
-mod checksum;
 mod options;
 
 use bytes::BytesMut;
 use udccp_base::{Datagram, Payload};
+use udccp_packet::PseudoHeader;
+use udccp_packet::checksum::Sum;
 
-pub(crate) use checksum::Sum;
 use options::TIMESTAMPS_ALONE;
 pub(crate) use options::{MAX_OPTIONS, SackBuffer};
 pub use options::{SackBlocks, TcpOptions};
@@ -86,8 +86,8 @@ impl<'a> TcpHeader<'a> {
     /// # Errors
     /// When the bytes are no intact TCP segment.
     pub fn of(datagram: &'a Datagram) -> Result<(Self, usize), WireError> {
-        let (src, dst) = (datagram.src.ip(), datagram.dst.ip());
-        let pseudo = Sum::pseudo_header(src, dst, datagram.protocol);
+        let pseudo = PseudoHeader::new(datagram.src.ip(), datagram.dst.ip());
+        let pseudo = pseudo.sum(datagram.protocol, 0);
         let mut header = Self::default();
         let data = header.read(&datagram.header, &datagram.payload, Some(pseudo))?;
         Ok((header, data))
@@ -147,12 +147,15 @@ impl<'a> TcpHeader<'a> {
         let (val, echo) = self.options.only_timestamps()?;
         let fixed = self.fixed_words(USUAL);
         let timestamps = [TIMESTAMPS_ALONE, val, echo];
-        let sum = pseudo.add_length(USUAL + zeros).add_words(&fixed).add_words(&timestamps);
+        let mut sum = pseudo;
+        sum.add_length(USUAL + zeros);
+        sum.add_words(&fixed);
+        sum.add_words(&timestamps);
         let pair = |first: u32, second: u32| u64::from(first) << 32 | u64::from(second);
         let words = [
             pair(fixed[0], fixed[1]),
             pair(fixed[2], fixed[3]),
-            pair(u32::from(sum.finish()) << 16, timestamps[0]),
+            pair(u32::from(sum.checksum()) << 16, timestamps[0]),
             pair(timestamps[1], timestamps[2]),
         ];
         let mut bytes = [0; USUAL];
@@ -165,7 +168,10 @@ impl<'a> TcpHeader<'a> {
         let options_len = self.options.emit(&mut options);
         let (options, len) = (&options[..options_len], FIXED_HEADER + options_len);
         let fixed = self.fixed_words(len);
-        let sum = pseudo.add_length(len + zeros).add_words(&fixed).add(options);
+        let mut sum = pseudo;
+        sum.add_length(len + zeros);
+        sum.add_words(&fixed);
+        sum.add(options);
         put_fixed(out, fixed, sum);
         out.extend_from_slice(options);
     }
@@ -182,16 +188,17 @@ impl<'a> TcpHeader<'a> {
 /// Whether the checksum over pseudo-header, header and data is right.
 #[inline]
 fn is_intact(bytes: &[u8], payload: &Payload, pseudo: Sum) -> bool {
-    let mut sum = pseudo.add_length(bytes.len() + payload.len());
-    sum = match <&[u8; USUAL]>::try_from(bytes) {
+    let mut sum = pseudo;
+    sum.add_length(bytes.len() + payload.len());
+    match <&[u8; USUAL]>::try_from(bytes) {
         // The size of nearly every segment, known to the compiler.
         Ok(usual) => sum.add(usual),
         Err(_) => sum.add(bytes),
-    };
-    if let Payload::Bytes(data) = payload {
-        sum = add_after(sum, bytes.len(), data);
     }
-    sum.finish() == 0
+    if let Payload::Bytes(data) = payload {
+        sum.add(data);
+    }
+    sum.is_valid()
 }
 
 /// Writes the fixed header with the checksum for `sum`. Eight bytes at a time: a header put
@@ -200,22 +207,12 @@ fn is_intact(bytes: &[u8], payload: &Payload, pseudo: Sum) -> bool {
 fn put_fixed(out: &mut BytesMut, fixed: [u32; 4], sum: Sum) {
     put_pair(out, fixed[0], fixed[1]);
     put_pair(out, fixed[2], fixed[3]);
-    out.extend_from_slice(&(u32::from(sum.finish()) << 16).to_be_bytes());
+    out.extend_from_slice(&(u32::from(sum.checksum()) << 16).to_be_bytes());
 }
 
 #[inline]
 fn put_pair(out: &mut BytesMut, first: u32, second: u32) {
     out.extend_from_slice(&(u64::from(first) << 32 | u64::from(second)).to_be_bytes());
-}
-
-/// Adds `data` that follows `before` bytes: after an odd number of bytes every byte of it
-/// stands in the other half of its word.
-fn add_after(sum: Sum, before: usize, data: &[u8]) -> Sum {
-    if before.is_multiple_of(2) {
-        return sum.add(data);
-    }
-    let (first, rest) = data.split_at(data.len().min(1));
-    first.iter().fold(sum, |s, &b| s.add(&[0, b])).add(rest)
 }
 
 #[cfg(test)]
@@ -229,7 +226,7 @@ mod tests {
 
     fn pseudo() -> Sum {
         let ip = |n| IpAddr::from([10, 0, 0, n]);
-        Sum::pseudo_header(ip(1), ip(2), 6)
+        PseudoHeader::new(ip(1), ip(2)).sum(6, 0)
     }
 
     fn parse<'a>(bytes: &'a [u8], p: &Payload) -> Result<(TcpHeader<'a>, usize), WireError> {

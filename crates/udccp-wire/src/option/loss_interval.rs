@@ -1,6 +1,6 @@
 //! One record of the Loss Intervals option.
 
-use crate::chunks::chunks;
+use udccp_packet::chunks::chunks;
 
 /// One loss interval of CCID 3 (RFC 4342 section 8.6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ mod loss_interval;
 pub(crate) use encode::Out;
 pub use loss_interval::LossInterval;
 
-use crate::chunks::chunks;
 use crate::error::OptionError;
 use crate::features::FeatureNumber;
 use crate::types::PacketType;
+use udccp_packet::chunks::chunks;
 
 /// Longest data of one option in bytes: the length byte counts itself and the type byte.
 pub(crate) const MAX_DATA: usize = 253;

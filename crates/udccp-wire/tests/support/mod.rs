@@ -1,9 +1,12 @@
-//! A reader of classic pcap files, and where the captures are.
+//! Reads the captures of the repository.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use udccp_wire::ip::LinkType;
+use udccp_packet::ip::LinkType;
+use udccp_packet::pcap::Reader;
 
 /// The frames of a capture file, with its link type.
 pub(crate) struct Capture {
@@ -13,26 +16,13 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Reads a classic pcap file of either byte order.
+    /// Reads a capture file of one link type.
     pub(crate) fn read(path: &Path) -> Self {
-        let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let little = match bytes[..4] {
-            [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => true,
-            [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d] => false,
-            _ => panic!("{} is no pcap file", path.display()),
-        };
-        let word = |at: usize| {
-            let b = bytes[at..at + 4].try_into().unwrap();
-            if little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) }
-        };
-        let link = LinkType::from_number(word(20)).expect("known link type");
-        let mut frames = Vec::new();
-        let mut at = 24;
-        while at < bytes.len() {
-            let len = word(at + 8) as usize;
-            frames.push(bytes[at + 16..at + 16 + len].to_vec());
-            at += 16 + len;
-        }
+        let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let frames: Vec<_> =
+            Reader::open(BufReader::new(file)).unwrap().map(Result::unwrap).collect();
+        let link = LinkType::from_number(frames[0].link).expect("known link type");
+        let frames = frames.into_iter().map(|frame| frame.bytes).collect();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         Self { name, link, frames }
     }

@@ -10,12 +10,10 @@ use bytes::Bytes;
 use quinn_udp::RecvMeta;
 use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::{Datagram, Ecn, Payload};
+use udccp_packet::ip::IpPacket;
 
 /// Packets that one write can carry.
 pub(super) const MAX_MESSAGES: usize = 64;
-
-/// IPv4 header without options.
-const IPV4_HEADER_BYTES: usize = 20;
 
 /// Opens the socket, for the family of `addr`.
 pub(super) fn open(addr: SocketAddr) -> io::Result<Socket> {
@@ -74,22 +72,10 @@ pub(super) fn unwrap(meta: &RecvMeta, bytes: &Bytes) -> Option<Datagram> {
 
 /// Opens an IPv4 packet as the kernel gives it to raw sockets: whole, checked, put together.
 fn ipv4(packet: &Bytes) -> Option<(SocketAddr, IpAddr, Ecn, Bytes)> {
-    let header: &[u8; IPV4_HEADER_BYTES] = packet.first_chunk()?;
-    let [version, tos, len @ ..] = header;
-    let header_len = usize::from(version & 15) * 4;
-    let total_len = usize::from(u16::from_be_bytes([len[0], len[1]]));
-    let address = |at: usize| {
-        let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-        IpAddr::V4(Ipv4Addr::from(bytes))
-    };
-    let fits = version >> 4 == 4
-        && (IPV4_HEADER_BYTES..=total_len).contains(&header_len)
-        && total_len <= packet.len();
-    if !fits {
-        return None;
-    }
-    let src = SocketAddr::new(address(12), 0);
-    Some((src, address(16), Ecn::from_bits(*tos), packet.slice(header_len..total_len)))
+    let ip = IpPacket::parse(packet).ok().filter(|ip| ip.pseudo.src.is_ipv4() && ip.is_whole())?;
+    let src = SocketAddr::new(ip.pseudo.src, 0);
+    let inner = packet.slice(ip.header_len..ip.len);
+    Some((src, ip.pseudo.dst, Ecn::from_bits(ip.ecn), inner))
 }
 
 /// Packets that leave together: all of one path.

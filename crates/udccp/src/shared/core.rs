@@ -73,7 +73,7 @@ pub(crate) struct Driver {
 //= 4340-14.2-4
 //= 4340-14.2-5
 fn may_be_fragmented(datagram: &Datagram) -> bool {
-    let ty = datagram.header.get(8).and_then(|byte| PacketType::from_number(byte >> 1 & 15));
+    let ty = PacketType::peek(&datagram.header);
     matches!(ty, Some(PacketType::Request | PacketType::Response | PacketType::Reset))
 }
 

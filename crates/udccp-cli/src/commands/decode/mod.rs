@@ -1,8 +1,5 @@
 //! `udccp decode`: the DCCP packets of a capture file as text.
 
-mod capture;
-mod pcap;
-mod pcapng;
 mod render;
 #[cfg(test)]
 mod tests;
@@ -11,12 +8,14 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use udccp_wire::ip::{Envelope, EnvelopeError, LinkType};
+use udccp_packet::ip::{IpPacket, LinkType};
+use udccp_packet::pcap::{CaptureError, Frame, Reader};
+use udccp_packet::udp::UdpHeader;
+use udccp_wire::ip::{Envelope, EnvelopeError};
 use udccp_wire::{PacketType, PacketView};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
-use capture::{Capture, CaptureError, Frame};
 use render::Record;
 
 const EXAMPLES: &str = "\
@@ -128,7 +127,7 @@ impl Decoder {
         input: impl Read,
         out: &mut impl Write,
     ) -> io::Result<Option<CaptureError>> {
-        let capture = match Capture::open(input) {
+        let capture = match Reader::open(input) {
             Ok(capture) => capture,
             Err(e) => return Ok(Some(e)),
         };
@@ -198,22 +197,9 @@ fn looks_like_request(packet: &PacketView<'_>) -> bool {
 
 /// Source and destination port of a UDP datagram, whatever it carries.
 fn udp_ports_of(link: LinkType, frame: &[u8]) -> Option<[u16; 2]> {
-    // VLAN tags and extension headers are rare enough for ports that nobody named.
-    let offset = match link {
-        LinkType::RawIp => 0,
-        LinkType::Null => 4,
-        LinkType::Ethernet => 14,
-        LinkType::LinuxSll => 16,
-        LinkType::LinuxSll2 => 20,
-    };
-    let ip = frame.get(offset..)?;
-    let header = match ip.first()? >> 4 {
-        4 => usize::from(ip[0] & 0xf) * 4,
-        6 => 40,
-        _ => return None,
-    };
-    let ports = ip.get(header..header + 4)?;
-    Some([u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])])
+    let packet = IpPacket::parse(link.ip_packet(frame).ok()?).ok()?;
+    let (header, _) = UdpHeader::read(packet.payload)?;
+    Some([header.src_port, header.dst_port])
 }
 
 fn seconds_between(first_ns: u64, now_ns: u64) -> f64 {

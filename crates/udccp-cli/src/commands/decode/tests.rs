@@ -11,7 +11,7 @@ fn decode(bytes: &[u8], json: bool) -> (String, Decoder, Option<CaptureError>) {
 
 /// The frames of a classic pcap file as raw frames.
 fn frames(pcap: &[u8]) -> Vec<Vec<u8>> {
-    Capture::open(pcap).unwrap().map(|f| f.unwrap().bytes).collect()
+    Reader::open(pcap).unwrap().map(|f| f.unwrap().bytes).collect()
 }
 
 /// A pcapng file around frames of one Ethernet interface with nanosecond stamps.
@@ -119,13 +119,13 @@ fn encapsulated() -> Vec<u8> {
         let envelope = Envelope::parse(LinkType::Ethernet, &frame, &[]).unwrap();
         let mut dccp = envelope.dccp.to_vec();
         dccp[6..8].fill(0);
-        let udp = udccp_wire::udp::UdpHeader::around((4000, 5001), &envelope.pseudo, &dccp, &[], 0);
+        let udp = udccp_wire::udp::around((4000, 5001), &envelope.pseudo, &dccp, &[], 0);
         let (std::net::IpAddr::V4(src), std::net::IpAddr::V4(dst)) =
             (envelope.pseudo.src, envelope.pseudo.dst)
         else {
             panic!("the capture is IPv4")
         };
-        let ip = udccp_wire::ip::Ipv4Header {
+        let ip = udccp_packet::ip::Ipv4Header {
             src,
             dst,
             protocol: 17,

@@ -2,43 +2,24 @@
 
 use super::*;
 
+use udccp_packet::pcap::Reader;
+use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::{PacketView, RawSeq};
 
 /// DCCP packets of a capture file in order: whether the client sent it, and the packet's bytes.
 fn dccp_packets(name: &str) -> Vec<(bool, Vec<u8>)> {
     let path = format!("{}/../../captures/{name}", env!("CARGO_MANIFEST_DIR"));
     let file = std::fs::read(path).unwrap();
-    assert_eq!(file[..4], [0xd4, 0xc3, 0xb2, 0xa1], "little-endian microsecond pcap");
-    let link_type = u32::from_le_bytes(file[20..24].try_into().unwrap());
     let mut packets = Vec::new();
     let mut client = None;
-    let mut rest = &file[24..];
-    while rest.len() > 16 {
-        let len = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
-        let frame = &rest[16..16 + len];
-        rest = &rest[16 + len..];
-        if let Some((source, dccp)) = transport(link_type, frame) {
-            let client = client.get_or_insert_with(|| source.clone());
-            packets.push((*client == source, dccp.to_vec()));
-        }
+    for frame in Reader::open(&file[..]).unwrap() {
+        let frame = frame.unwrap();
+        let link = LinkType::from_number(frame.link).unwrap();
+        let Ok(envelope) = Envelope::parse(link, &frame.bytes, &[]) else { continue };
+        let source = envelope.pseudo.src;
+        packets.push((*client.get_or_insert(source) == source, envelope.dccp.to_vec()));
     }
     packets
-}
-
-/// Source address and DCCP packet of a frame (Ethernet or raw IP; IPv4 or IPv6).
-fn transport(link_type: u32, frame: &[u8]) -> Option<(Vec<u8>, &[u8])> {
-    let ip = if link_type == 1 { &frame[14..] } else { frame };
-    match ip[0] >> 4 {
-        4 if ip[9] == 33 => {
-            let total = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
-            Some((ip[12..16].to_vec(), &ip[usize::from(ip[0] & 15) * 4..total]))
-        }
-        6 if ip[6] == 33 => {
-            let total = 40 + usize::from(u16::from_be_bytes([ip[4], ip[5]]));
-            Some((ip[8..24].to_vec(), &ip[40..total]))
-        }
-        _ => None,
-    }
 }
 
 fn long(raw: RawSeq) -> Seqno {

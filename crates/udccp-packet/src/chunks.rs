@@ -2,7 +2,7 @@
 
 /// The whole groups of `N` bytes from the front of `bytes`.
 #[inline]
-pub(crate) fn chunks<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
+pub fn chunks<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
     bytes.chunks_exact(N).map(|chunk| {
         let mut group = [0; N];
         group.copy_from_slice(chunk);
@@ -12,7 +12,7 @@ pub(crate) fn chunks<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Ite
 
 /// The same, and the fewer than `N` bytes that are left.
 #[inline]
-pub(crate) fn chunks_and_tail<const N: usize>(
+pub fn chunks_and_tail<const N: usize>(
     bytes: &[u8],
 ) -> (impl ExactSizeIterator<Item = [u8; N]> + '_, &[u8]) {
     (chunks(bytes), &bytes[bytes.len() - bytes.len() % N..])

@@ -1,10 +1,10 @@
-//! The Internet checksum and the pseudo-header (RFC 4340 section 9.1).
+//! Sums up the Internet checksum (RFC 1071) and its pseudo-header (RFC 9293 section 3.1).
 
 use core::net::IpAddr;
 
 use crate::chunks::{chunks, chunks_and_tail};
 
-/// The network addresses that the header checksum covers.
+/// The network addresses that a transport checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PseudoHeader {
     /// Source address.
@@ -60,29 +60,43 @@ impl Sum {
 
     /// Adds the eight bytes of `word` in network order, at an even place.
     #[inline]
-    pub(crate) const fn add_u64(&mut self, word: u64) {
+    pub const fn add_u64(&mut self, word: u64) {
         self.acc += halves(word.to_be());
     }
 
     /// The same sum after padding to a whole word.
     #[inline]
     #[must_use]
-    pub(crate) const fn at_even_place(self) -> Self {
+    pub const fn at_even_place(self) -> Self {
         Self { acc: self.acc, odd: false }
     }
 
     /// Adds another sum that ended at an even place.
     #[inline]
-    pub(crate) const fn add_sum(&mut self, other: Self) {
+    pub const fn add_sum(&mut self, other: Self) {
         self.acc += other.acc;
     }
 
     /// Adds sixteen bytes at an even place.
     #[inline]
-    pub(crate) fn add_16(&mut self, bytes: &[u8; 16]) {
+    pub fn add_16(&mut self, bytes: &[u8; 16]) {
         for word in chunks(bytes) {
             self.acc += halves(u64::from_ne_bytes(word));
         }
+    }
+
+    /// Adds words of 32 bits, given as numbers, at an even place.
+    #[inline]
+    pub fn add_words(&mut self, words: &[u32]) {
+        for word in words {
+            self.acc += u64::from(word.to_be());
+        }
+    }
+
+    /// Adds the length field of a pseudo-header whose sum was taken with a length of 0.
+    #[inline]
+    pub const fn add_length(&mut self, len: usize) {
+        self.acc += (len as u32).to_be() as u64;
     }
 
     /// Adds bytes as if they followed those added before.
@@ -167,7 +181,7 @@ const fn fold(acc: u64) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
+    use std::vec::Vec;
 
     /// The definition, word by word.
     fn slow(bytes: &[u8]) -> u16 {
@@ -193,6 +207,26 @@ mod tests {
                 pieces.add(&bytes[cut..len]);
                 assert_eq!(pieces.checksum(), sum.checksum(), "length {len} cut at {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn agrees_with_the_worked_example_of_rfc_1071() {
+        let mut sum = Sum::new();
+        sum.add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        assert_eq!(sum.checksum(), !0xddf2);
+        let mut words = Sum::new();
+        words.add_words(&[0x0001_f203, 0xf4f5_f6f7]);
+        assert_eq!(words.checksum(), !0xddf2);
+    }
+
+    #[test]
+    fn a_length_may_come_later() {
+        let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+        for len in [0, 20, 1500, 65_536, 70_001] {
+            let mut later = pseudo.sum(6, 0);
+            later.add_length(len);
+            assert_eq!(later.checksum(), pseudo.sum(6, len).checksum(), "{len}");
         }
     }
 

@@ -1,30 +1,36 @@
-//! Capture files: classic pcap and pcapng, read as a stream of frames.
+//! Reads and writes capture files: classic pcap and pcapng, as a stream of frames.
 //!
-//! Written for files that are damaged: what can be read is given out first, then what is wrong
-//! and where.
+//! The reader is written for files that are damaged: it gives out what can be read first, then the
+//! error and where it is. Files are written as classic pcap with nanoseconds.
 
-use std::fmt;
+mod classic;
+mod pcapng;
+mod write;
+
+pub use write::Writer;
+
+use core::fmt;
 use std::io::{self, Read};
-
-use super::{pcap, pcapng};
+use std::vec;
+use std::vec::Vec;
 
 /// Longest frame that is believed; libpcap's own limit is 256 KiB.
 pub(super) const MAX_FRAME_BYTES: usize = 1 << 20;
 
 /// A captured frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub struct Frame {
     /// Nanoseconds since 1970, where the file says it.
-    pub(crate) epoch_ns: Option<u64>,
+    pub epoch_ns: Option<u64>,
     /// LINKTYPE number of what the frame begins with.
-    pub(crate) link: u32,
+    pub link: u32,
     /// What was captured of it.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
-/// Why a file cannot be read (on).
+/// Why a file cannot be read to its end.
 #[derive(Debug)]
-pub(crate) enum CaptureError {
+pub enum CaptureError {
     /// The first bytes are of neither format.
     NotACapture,
     /// The file ends within a frame or block.
@@ -55,6 +61,8 @@ impl fmt::Display for CaptureError {
         }
     }
 }
+
+impl core::error::Error for CaptureError {}
 
 /// A reader that knows where it is.
 #[derive(Debug)]
@@ -95,7 +103,7 @@ impl<R: Read> Source<R> {
 
 /// The frames of a file, in order. After an error there are no more.
 #[derive(Debug)]
-pub(crate) struct Capture<R> {
+pub struct Reader<R> {
     source: Source<R>,
     format: Format,
     over: bool,
@@ -103,13 +111,16 @@ pub(crate) struct Capture<R> {
 
 #[derive(Debug)]
 enum Format {
-    Pcap(pcap::Pcap),
+    Pcap(classic::Pcap),
     Pcapng(pcapng::Pcapng),
 }
 
-impl<R: Read> Capture<R> {
-    /// Reads the file's header.
-    pub(crate) fn open(inner: R) -> Result<Self, CaptureError> {
+impl<R: Read> Reader<R> {
+    /// Reads the file's header, and buffers nothing.
+    ///
+    /// # Errors
+    /// Where the file is of neither format, or cannot be read.
+    pub fn open(inner: R) -> Result<Self, CaptureError> {
         let mut source = Source { inner, at: 0 };
         let mut magic = [0; 4];
         match source.fill(&mut magic) {
@@ -122,13 +133,13 @@ impl<R: Read> Capture<R> {
         let format = if magic == pcapng::SECTION_HEADER {
             Format::Pcapng(pcapng::Pcapng::open(&mut source)?)
         } else {
-            Format::Pcap(pcap::Pcap::open(magic, &mut source)?)
+            Format::Pcap(classic::Pcap::open(magic, &mut source)?)
         };
         Ok(Self { source, format, over: false })
     }
 }
 
-impl<R: Read> Iterator for Capture<R> {
+impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Frame, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,8 +1,9 @@
-//! The pcapng format: blocks with their length at both ends, in sections.
+//! Reads the pcapng format: blocks with their length at both ends, in sections.
 
 use std::io::Read;
+use std::vec::Vec;
 
-use super::capture::{CaptureError, Frame, MAX_FRAME_BYTES, Order, Source};
+use super::{CaptureError, Frame, MAX_FRAME_BYTES, Order, Source};
 
 /// Type of a Section Header Block; the same in both byte orders.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -141,7 +142,7 @@ impl Pcapng {
 
 /// Bytes of a block that follow the `read` ones.
 fn body_len(length: usize, read: usize, began: u64) -> Result<usize, CaptureError> {
-    if length < read + 4 || length > MAX_FRAME_BYTES || !length.is_multiple_of(4) {
+    if length < read + 4 || length > MAX_FRAME_BYTES || length % 4 != 0 {
         return Err(CaptureError::Damaged { at: began, what: "a block of impossible length" });
     }
     Ok(length - read)

@@ -1,8 +1,8 @@
-//! The classic libpcap format: a header, then frames with a header each.
+//! Reads the classic libpcap format: a header, then frames with a header each.
 
 use std::io::Read;
 
-use super::capture::{CaptureError, Frame, MAX_FRAME_BYTES, Order, Source};
+use super::{CaptureError, Frame, MAX_FRAME_BYTES, Order, Source};
 
 /// What the file's header says.
 #[derive(Debug)]

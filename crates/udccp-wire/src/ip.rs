@@ -1,34 +1,18 @@
-//! The envelope of a captured packet: link header, IP header, perhaps UDP. For tools and tests;
-//! never on the way of a running connection.
-
-mod header;
-mod parse;
-
-pub use header::{Ipv4Header, Ipv6Header};
+//! Opens the envelope of a captured packet: link header, IP header, perhaps UDP. For tools and
+//! tests; running connections do not use it.
 
 use core::fmt;
 
+pub use udccp_packet::ip::LinkType;
+use udccp_packet::ip::{IpError, IpPacket};
+use udccp_packet::udp::UdpHeader;
+
 use crate::checksum::PseudoHeader;
 use crate::error::WireError;
-use crate::udp::{UdpError, UdpHeader};
+use crate::udp::{self, UdpError};
 use crate::view::PacketView;
 
-/// How frames of a capture file begin, by libpcap's LINKTYPE numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkType {
-    /// 0: four bytes of address family, of the capturing machine's byte order.
-    Null,
-    /// 1: Ethernet, with any number of VLAN tags.
-    Ethernet,
-    /// 101 (also 12, 14, 228, 229): nothing before the IP header.
-    RawIp,
-    /// 113: Linux "any" device.
-    LinuxSll,
-    /// 276: Linux "any" device, second version.
-    LinuxSll2,
-}
-
-/// A DCCP packet with what its envelope says.
+/// A DCCP packet with the fields of its envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'a> {
     /// The IP addresses.
@@ -78,20 +62,6 @@ pub enum EnvelopeError {
     Udp(UdpError),
 }
 
-impl LinkType {
-    /// The link type with this LINKTYPE number, if it is known here.
-    pub const fn from_number(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::Null,
-            1 => Self::Ethernet,
-            12 | 14 | 101 | 228 | 229 => Self::RawIp,
-            113 => Self::LinuxSll,
-            276 => Self::LinuxSll2,
-            _ => return None,
-        })
-    }
-}
-
 impl<'a> Envelope<'a> {
     /// Opens the envelope around a captured frame. UDP is taken for DCCP-UDP where one of its
     /// ports is among `udp_ports`, usually [`crate::udp::DEFAULT_PORT`] alone.
@@ -100,7 +70,20 @@ impl<'a> Envelope<'a> {
         frame: &'a [u8],
         udp_ports: &[u16],
     ) -> Result<Self, EnvelopeError> {
-        parse::envelope(link, frame, udp_ports)
+        let packet = IpPacket::parse(link.ip_packet(frame)?)?;
+        if packet.is_fragment {
+            return Err(EnvelopeError::Fragment);
+        }
+        let (udp, dccp, dccp_len) = match packet.protocol {
+            crate::IP_PROTOCOL => (None, packet.payload, packet.payload_len()),
+            udp::IP_PROTOCOL => {
+                let (header, payload) = decapsulate(&packet, udp_ports)?;
+                (Some(header), payload, header.payload_len())
+            }
+            protocol => return Err(EnvelopeError::NotDccp { protocol }),
+        };
+        let IpPacket { pseudo, ecn, ttl, len: ip_len, .. } = packet;
+        Ok(Self { pseudo, ecn, ttl, ip_len, udp, dccp, dccp_len })
     }
 
     /// The DCCP packet inside.
@@ -115,7 +98,7 @@ impl<'a> Envelope<'a> {
             _ if !whole && (self.udp.is_some() || !self.covered_is_here(packet)) => {
                 return ChecksumState::Unknown;
             }
-            Some(udp) if udp.verify(&self.pseudo, self.dccp).is_ok() => true,
+            Some(udp) if udp::verify(&udp, &self.pseudo, self.dccp).is_ok() => true,
             Some(udp) if udp.is_left_to_device(&self.pseudo) => return ChecksumState::Unknown,
             Some(_) => false,
             None => packet.verify_checksum(&self.pseudo, &[], 0),
@@ -129,13 +112,38 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// The header and payload of a UDP datagram that carries DCCP. The ports may be read from a header
+/// that is cut short.
+fn decapsulate<'a>(
+    packet: &IpPacket<'a>,
+    udp_ports: &[u16],
+) -> Result<(UdpHeader, &'a [u8]), EnvelopeError> {
+    let Some(&[a, b, c, d]) = packet.payload.first_chunk() else {
+        return Err(EnvelopeError::Truncated);
+    };
+    let ports = [[a, b], [c, d]].map(u16::from_be_bytes);
+    if !ports.iter().any(|port| udp_ports.contains(port)) {
+        return Err(EnvelopeError::NotDccp { protocol: packet.protocol });
+    }
+    udp::parse(packet.payload, packet.payload_len()).map_err(EnvelopeError::Udp)
+}
+
+impl From<IpError> for EnvelopeError {
+    fn from(error: IpError) -> Self {
+        match error {
+            IpError::Truncated => Self::Truncated,
+            IpError::NotIp(ethertype) => Self::NotIp(ethertype),
+            IpError::BadHeader => Self::BadIpHeader,
+        }
+    }
+}
+
 impl fmt::Display for EnvelopeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Truncated => f.write_str("frame ends within its headers"),
-            Self::NotIp(0) => f.write_str("not an IP packet"),
-            Self::NotIp(ethertype) => write!(f, "EtherType {ethertype:#06x} is not IP"),
-            Self::BadIpHeader => f.write_str("IP header contradicts itself"),
+            Self::Truncated => IpError::Truncated.fmt(f),
+            Self::NotIp(ethertype) => IpError::NotIp(ethertype).fmt(f),
+            Self::BadIpHeader => IpError::BadHeader.fmt(f),
             Self::Fragment => f.write_str("fragment of an IP packet"),
             Self::NotDccp { protocol } => write!(f, "IP protocol {protocol} is not DCCP"),
             Self::Udp(e) => fmt::Display::fmt(&e, f),
