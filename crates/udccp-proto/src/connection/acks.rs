@@ -20,7 +20,7 @@ impl Connection {
     }
 
     pub(super) fn known_rtt(&self) -> Option<Duration> {
-        self.tx.as_ref().and_then(|tx| tx.rtt()).or(self.timing.handshake_rtt)
+        self.cc.rtt().or(self.timing.handshake_rtt)
     }
 
     /// Gives an acknowledgement to the sender half, and to whoever waits for our own
@@ -52,9 +52,7 @@ impl Connection {
         if packet.ty != PacketType::Sync {
             self.outbox.ack |= self.handshake.owes_greeting(packet.ty, ackno);
             self.acks.on_ack(ackno, cells);
-            if let Some(rx) = &mut self.rx {
-                rx.on_ack_of_ack(ackno);
-            }
+            self.cc.on_ack_of_ack(ackno);
         }
         let blocks = said.data_dropped.get().unwrap_or_default();
         let invalid = !blocks.is_empty()
@@ -83,10 +81,9 @@ impl Connection {
     /// lasts.
     fn note_slow_receiver(&mut self, ctx: &mut Ctx<'_>) {
         self.counters.slow_receiver_received += 1;
-        if self.peer_slow_until.is_none_or(|until| until < ctx.now) {
+        if self.cc.on_slow_receiver(ctx.now, self.rtt()) {
             self.emit(ctx, EventKind::PeerSlow);
         }
-        self.peer_slow_until = Some(ctx.now + self.rtt());
     }
 
     /// Tells the application what the peer received, but did not deliver as it should.
@@ -98,18 +95,12 @@ impl Connection {
     }
 
     fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
-        let Some(tx) = &mut self.tx else { return };
-        let outcome = tx.on_ack(ctx.now, info);
+        let Some(outcome) = self.cc.on_ack(ctx.now, info) else { return };
         let c = &mut self.counters;
         c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         c.data_packets_lost += u64::from(outcome.newly_lost);
         c.ecn_probes_reported += u64::from(outcome.probes_reported);
         c.ecn_probes_hidden += u64::from(outcome.probes_hidden);
-        self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
-        if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt().filter(|_| outcome.newly_acked > 0))
-        {
-            rx.set_rtt(rtt);
-        }
         if self.quick_start.is_some() {
             self.quick_start_ack(ctx.now, info.ackno, &outcome);
         }
@@ -141,38 +132,30 @@ impl Connection {
 
     /// Keeps Sequence Window and Ack Ratio where the connection's speed needs them.
     fn renegotiate(&mut self, info: &AckInfo<'_>) {
-        let Some(tx) = &self.tx else { return };
+        let Some(wants) = self.cc.wants() else { return };
         let in_flight = self.seq.gss.distance_from(info.ackno).max(0) as u64;
-        let needed = tx.seq_window_needed().max(in_flight * WINDOW_PER_PACKET);
-        //= 4340-7.5.2-2
-        if needed > self.asked.sequence_window {
-            self.ask_sequence_window(needed);
+        let needed = wants.sequence_window.max(in_flight * WINDOW_PER_PACKET);
+        if let Some(window) = self.negotiation.ask_sequence_window(needed) {
+            // What we asked for holds at once for acknowledgements of our own packets; the peer's
+            // view of our packets widens when it confirms.
+            self.seq.window_local = window;
         }
-        let Some(tx) = &self.tx else { return };
-        if let Some(ratio) = tx.wanted_ack_ratio().filter(|&r| r != self.asked.ack_ratio) {
-            self.ask_ack_ratio(ratio);
+        if let Some(ratio) = wants.ack_ratio {
+            self.negotiation.ask_ack_ratio(ratio);
         }
     }
 
     fn on_handshake_rtt(&mut self, ctx: &Ctx<'_>, echo: Option<Duration>) {
         self.timing.handshake_rtt = echo;
         if let Some(rtt) = echo {
-            self.features.set_rtt(rtt);
+            self.negotiation.set_rtt(rtt);
         }
         self.pass_on_handshake_rtt(ctx);
     }
 
     /// Tells both halves of congestion control what the handshake measured.
     pub(super) fn pass_on_handshake_rtt(&mut self, ctx: &Ctx<'_>) {
-        if let (Some(tx), Some(measured)) = (&mut self.tx, self.timing.handshake_measured) {
-            tx.on_handshake_measured(ctx.now, measured);
-        }
-        let Some(rtt) = self.timing.handshake_rtt else { return };
-        if let Some(tx) = &mut self.tx {
-            tx.on_handshake_rtt(ctx.now, rtt);
-        }
-        if let Some(rx) = &mut self.rx {
-            rx.set_rtt(rtt);
-        }
+        let (measured, echoed) = (self.timing.handshake_measured, self.timing.handshake_rtt);
+        self.cc.on_handshake(ctx.now, measured, echoed);
     }
 }

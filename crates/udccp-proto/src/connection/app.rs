@@ -37,7 +37,7 @@ impl Connection {
     /// Whether at this very instant congestion control was asked, and said that data waits.
     #[inline]
     pub(crate) fn is_blocked(&self, now: Instant) -> bool {
-        self.blocked_at == Some(now)
+        self.cc.is_blocked(now)
     }
 
     fn may_send(&self) -> bool {
@@ -139,7 +139,8 @@ impl Connection {
 
     /// Checksum coverage of the data that we send now, and the least that we accept (section 9.2).
     pub(crate) fn coverage(&self) -> (u8, u8) {
-        (self.agreed.coverage_to_send(self.send_cscov), self.agreed.min_cscov)
+        let agreed = self.negotiation.agreed();
+        (agreed.coverage_to_send(self.send_cscov), agreed.min_cscov)
     }
 
     /// The message that `recv` would give.
@@ -226,7 +227,7 @@ impl Connection {
     pub(crate) fn sent_lately(&mut self, raw: udccp_wire::RawSeq) -> Option<udccp_wire::Seqno> {
         //= 4340-14.1-6
         // 24 bits are soon guessed: where we send no short numbers, none is quoted.
-        if matches!(raw, udccp_wire::RawSeq::Short(_)) && !self.agreed.short_out {
+        if matches!(raw, udccp_wire::RawSeq::Short(_)) && !self.negotiation.agreed().short_out {
             return None;
         }
         let seq = raw.extend(self.seq.gss);

@@ -1,10 +1,11 @@
-//! Feature values that came into force, and the congestion control that they choose.
+//! Installs the congestion control that the handshake chose, and takes over feature values that
+//! came into force.
 
 use udccp_wire::{FeatureNumber, ResetCode, option_kind};
 
 use super::{Connection, Ctx, Received};
-use crate::ccid::{CcidFactory, CcidSetup, FeatureNeed};
-use crate::config::{ConnectionConfig, MAX_SEQUENCE_WINDOW};
+use crate::ccid::{CcidFactory, CcidSetup};
+use crate::config::ConnectionConfig;
 use crate::features::{Location, PacketContext};
 
 /// The connection was reset.
@@ -18,17 +19,14 @@ impl Connection {
             return;
         }
         let (packet_type, seq, ackno) = (packet.ty, packet.seq, packet.ackno);
-        self.features.begin_packet(PacketContext { packet_type, seq, ackno });
+        self.negotiation.begin_packet(PacketContext { packet_type, seq, ackno });
     }
 
     /// Creates both halves of congestion control as the handshake chose them, and asks for the
     /// features that they need.
     pub(super) fn install_ccids(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {
-        let ccid = |location| {
-            let value = self.features.upcoming_value(location, FeatureNumber::CCID);
-            value.unwrap_or_default() as u8
-        };
-        let (tx, rx) = (ccid(Location::Local), ccid(Location::Remote));
+        let tx = self.negotiation.ccid(Location::Local);
+        let rx = self.negotiation.ccid(Location::Remote);
         self.install_sender(ctx, tx)?;
         self.install_receiver(ctx, rx)?;
         self.pass_on_handshake_rtt(ctx);
@@ -37,43 +35,22 @@ impl Connection {
 
     pub(super) fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
-        let setup = self.ccid_setup();
-        self.tx = Some(factory.sender(&setup));
-        self.tx_needs = factory.needed_features();
-        self.ask_for(self.tx_needs, |location| location);
-        self.limit_in_flight();
+        let setup = ccid_setup(&self.config, self.path.mps());
+        let needs = self.cc.install_sender(factory, &setup);
+        self.negotiation.ask_for(needs, |location| location);
+        self.cc.limit_in_flight(self.negotiation.safe_in_flight());
         Ok(())
     }
 
     pub(super) fn install_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
-        let setup = self.ccid_setup();
-        let mut receiver = factory.receiver(&setup);
-        // The peer's sender half has needs too; the server settles them all in its Response.
-        let needs: &[_] = match self.is_server() {
-            true => factory.needed_features(),
-            false => &[],
-        };
-        let ratio = self.features.value(Location::Remote, FeatureNumber::ACK_RATIO);
-        receiver.set_ack_ratio(ratio.unwrap_or(2) as u16);
-        self.rx = Some(receiver);
-        self.ask_for(needs, mirrored);
-        Ok(())
-    }
-
-    /// The handshake is over for us: both CCIDs stay what they are. Another one would begin with
-    /// fresh congestion state, and a receiver could wipe out the reaction to each loss.
-    //= 4340-10.5-4
-    pub(super) fn fix_ccids(&mut self) {
-        for location in [Location::Local, Location::Remote] {
-            self.features.fix(location, FeatureNumber::CCID);
+        let setup = ccid_setup(&self.config, self.path.mps());
+        self.cc.install_receiver(factory, &setup, self.negotiation.peer_ack_ratio());
+        if self.is_server() {
+            // The peer's sender half has needs too; the server settles them all in its Response.
+            self.negotiation.ask_for(factory.needed_features(), mirrored);
         }
-    }
-
-    fn ccid_setup(&self) -> CcidSetup<'_> {
-        let packet_size_bytes = self.path.mps() as u32;
-        let ConnectionConfig { ccid2, ccid3, ccid4, .. } = &*self.config;
-        CcidSetup { packet_size_bytes, ccid2, ccid3, ccid4 }
+        Ok(())
     }
 
     fn factory<'r>(
@@ -90,18 +67,9 @@ impl Connection {
         Err(WasReset)
     }
 
-    fn ask_for(&mut self, needs: &[FeatureNeed], place: impl Fn(Location) -> Location) {
-        for need in needs {
-            let location = place(need.location);
-            // A need that the engine does not know cannot be met; the peer's CCID will notice.
-            let _ = self.features.change(location, need.feature, &[need.value], need.mandatory);
-        }
-    }
-
     /// Takes over what feature negotiation settled.
     pub(super) fn take_activated(&mut self, ctx: &mut Ctx<'_>) -> Result<(), WasReset> {
-        while let Some(activated) = self.features.poll_activated() {
-            self.agreed.apply(activated);
+        while let Some(activated) = self.negotiation.poll_activated() {
             let value = activated.value;
             match (activated.feature, activated.location) {
                 (FeatureNumber::CCID, Location::Local) => self.change_sender(ctx, value as u8)?,
@@ -109,18 +77,17 @@ impl Connection {
                     self.change_receiver(ctx, value as u8)?
                 }
                 (FeatureNumber::SEQUENCE_WINDOW, Location::Remote) => {
-                    self.widen_remote_window(value);
+                    self.seq.window_remote = value;
+                    self.negotiation.on_remote_window(value);
                 }
-                (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => self.limit_in_flight(),
+                (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => {
+                    self.cc.limit_in_flight(self.negotiation.safe_in_flight());
+                }
                 (FeatureNumber::ACK_RATIO, Location::Local) => {
-                    if let Some(tx) = &mut self.tx {
-                        tx.on_ack_ratio_confirmed(value as u16);
-                    }
+                    self.cc.on_ack_ratio_confirmed(value as u16);
                 }
                 (FeatureNumber::ACK_RATIO, Location::Remote) => {
-                    if let Some(rx) = &mut self.rx {
-                        rx.set_ack_ratio(value as u16);
-                    }
+                    self.cc.set_ack_ratio(value as u16);
                 }
                 _ => {}
             }
@@ -128,57 +95,24 @@ impl Connection {
         Ok(())
     }
 
-    /// The peer's numbers are valid in this window from now on. A wide one makes short numbers
-    /// easy to guess: they are taken back.
-    fn widen_remote_window(&mut self, window: u64) {
-        self.seq.window_remote = window;
-        //= 4340-7.5.5-1
-        if self.agreed.must_refuse_short(window) {
-            let feature = FeatureNumber::ALLOW_SHORT_SEQNOS;
-            let _ = self.features.change(Location::Remote, feature, &[0], false);
-        }
-    }
-
     fn change_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
-        match &self.tx {
-            Some(tx) if tx.ccid() != ccid => self.install_sender(ctx, ccid),
+        match self.cc.sender_ccid() {
+            Some(before) if before != ccid => self.install_sender(ctx, ccid),
             _ => Ok(()),
         }
     }
 
     fn change_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
-        match &self.rx {
-            Some(rx) if rx.ccid() != ccid => self.install_receiver(ctx, ccid),
+        match self.cc.receiver_ccid() {
+            Some(before) if before != ccid => self.install_receiver(ctx, ccid),
             _ => Ok(()),
         }
     }
+}
 
-    /// Asks for a Sequence Window with room for the next few doublings of speed.
-    pub(super) fn ask_sequence_window(&mut self, needed: u64) {
-        let roomy = needed.saturating_mul(2).checked_next_power_of_two();
-        let window = roomy.unwrap_or(MAX_SEQUENCE_WINDOW).min(MAX_SEQUENCE_WINDOW);
-        self.asked.sequence_window = window;
-        // What we asked for holds at once for acknowledgements of our own packets; the peer's
-        // view of our packets widens when it confirms.
-        self.seq.window_local = window;
-        let feature = FeatureNumber::SEQUENCE_WINDOW;
-        let _ = self.features.change(Location::Local, feature, &[window], false);
-    }
-
-    pub(super) fn ask_ack_ratio(&mut self, ratio: u16) {
-        self.asked.ack_ratio = ratio;
-        let feature = FeatureNumber::ACK_RATIO;
-        let _ = self.features.change(Location::Local, feature, &[u64::from(ratio)], false);
-    }
-
-    /// Keeps so few packets in flight that the loss of all leaves us within the peer's window.
-    //= 4340-7.5.2-3
-    fn limit_in_flight(&mut self) {
-        let ahead = self.agreed.sequence_window / 4 * 3;
-        if let Some(tx) = &mut self.tx {
-            tx.limit_in_flight(ahead);
-        }
-    }
+fn ccid_setup(config: &ConnectionConfig, mps: usize) -> CcidSetup<'_> {
+    let ConnectionConfig { ccid2, ccid3, ccid4, .. } = config;
+    CcidSetup { packet_size_bytes: mps as u32, ccid2, ccid3, ccid4 }
 }
 
 const fn mirrored(location: Location) -> Location {

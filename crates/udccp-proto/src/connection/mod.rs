@@ -6,21 +6,20 @@
 
 mod ack_state;
 mod acks;
-mod agreed;
 mod app;
 mod ccids;
 mod close;
+mod congestion;
 mod context;
 mod credit;
 mod ending;
 mod handshake;
 pub(crate) mod limiter;
-mod mark_probe;
+mod negotiation;
 mod options;
 mod outbox;
 mod path_changes;
 mod path_mtu;
-mod preferences;
 mod quick_start;
 mod received;
 pub(crate) mod recv_queue;
@@ -41,7 +40,6 @@ use std::sync::Arc;
 use udccp_base::Instant;
 use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
 
-use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed};
 use crate::config::ConnectionConfig;
 use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
@@ -51,17 +49,17 @@ use crate::stats::ConnectionCounters;
 use crate::tuple::FourTuple;
 
 use ack_state::AckState;
-use agreed::Agreed;
+use congestion::CongestionControl;
 pub(crate) use context::Ctx;
 pub(crate) use credit::Credit;
 use ending::Ending;
 use handshake::Handshake;
 use limiter::Limits;
-use mark_probe::MarkProbe;
+use negotiation::Negotiation;
+pub(crate) use negotiation::preferences;
 use outbox::Outbox;
 pub(crate) use path_mtu::MIN_MTU;
 use path_mtu::PathMtu;
-pub(crate) use preferences::preferences;
 use quick_start::QuickStartState;
 pub(crate) use received::{Arrival, Handled, Received};
 use recv_queue::RecvQueue;
@@ -102,17 +100,10 @@ pub(crate) struct Connection {
     path: PathMtu,
     state: State,
     seq: Sequence,
-    features: Negotiator,
-    agreed: Agreed,
-    tx: Option<Box<dyn CcidSender>>,
-    /// Features that the sender half needs.
-    tx_needs: &'static [FeatureNeed],
-    rx: Option<Box<dyn CcidReceiver>>,
+    negotiation: Negotiation,
+    cc: CongestionControl,
     acks: AckState,
     send_queue: SendQueue,
-    /// When congestion control last kept the first message from leaving, until an acknowledgement
-    /// or a timeout.
-    blocked_at: Option<Instant>,
     recv_queue: RecvQueue,
     outbox: Outbox,
     /// What may leave before the peer's address is proven.
@@ -127,21 +118,9 @@ pub(crate) struct Connection {
     ndp_run: u64,
     /// Checksum coverage that the application wishes for what it sends.
     send_cscov: u8,
-    /// Sequence Window and Ack Ratio last asked for.
-    asked: Asked,
-    /// The peer asked us not to go faster before then.
-    peer_slow_until: Option<Instant>,
-    mark_probe: MarkProbe,
     wishes: Wishes,
     ending: Ending,
     counters: ConnectionCounters,
-}
-
-/// Values of non-negotiable features under negotiation or in force.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    sequence_window: u64,
-    ack_ratio: u16,
 }
 
 impl Connection {
@@ -165,14 +144,10 @@ impl Connection {
             path: PathMtu::new(tuple, c.path_mtu, c.pmtu_floor),
             state,
             seq,
-            features,
-            agreed: Agreed::default(),
-            tx: None,
-            tx_needs: &[],
-            rx: None,
+            negotiation: Negotiation::new(features, c.sequence_window),
+            cc: CongestionControl::default(),
             acks: AckState::new(c.ecn),
             send_queue: SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy),
-            blocked_at: None,
             recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
             outbox: Outbox::default(),
             credit,
@@ -183,9 +158,6 @@ impl Connection {
             quick_start: QuickStartState::of(&c.quick_start),
             ndp_run: 0,
             send_cscov: c.send_cscov,
-            asked: Asked { sequence_window: c.sequence_window, ack_ratio: 2 },
-            peer_slow_until: None,
-            mark_probe: MarkProbe::default(),
             wishes: Wishes { listens: true, is_slow: false },
             ending: Ending::default(),
             counters: ConnectionCounters::default(),

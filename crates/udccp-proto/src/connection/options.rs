@@ -157,7 +157,7 @@ impl Connection {
             | OptionRef::ConfirmL { .. }
             | OptionRef::ConfirmR { .. } => {
                 said.negotiates = true;
-                self.features.on_option(option, mandatory)?;
+                self.negotiation.on_option(option, mandatory)?;
             }
             OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
             OptionRef::QuickStartResponse { rate, ttl_diff, nonce } => {

@@ -79,10 +79,8 @@ impl Connection {
         let settled = c.data_packets_acked + c.data_packets_lost;
         c.data_packets_lost += c.data_packets_sent.saturating_sub(settled);
         self.timing.handshake_rtt = None;
-        self.blocked_at = None;
         //= 4340-10.5-1
-        let ccids = (self.tx.as_ref().map(|tx| tx.ccid()), self.rx.as_ref().map(|rx| rx.ccid()));
-        if let (Some(tx), Some(rx)) = ccids {
+        if let (Some(tx), Some(rx)) = (self.cc.sender_ccid(), self.cc.receiver_ccid()) {
             // They were there before, so they are registered.
             let _ = self.install_sender(ctx, tx);
             let _ = self.install_receiver(ctx, rx);

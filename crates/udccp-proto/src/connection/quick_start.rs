@@ -176,8 +176,8 @@ impl Connection {
         qs.leaving = Some(qs.option(QuickStartFunction::Report, rate));
         qs.phase = Phase::Idle;
         let step = QuickStartStep::Approved(QuickStart::rate_of(rate));
-        let (Some(rtt), Some(tx)) = (self.timing.handshake_rtt, &mut self.tx) else { return };
-        if tx.quick_start(now, step) {
+        let Some(rtt) = self.timing.handshake_rtt else { return };
+        if self.cc.quick_start(now, step) {
             self.counters.quick_starts += 1;
             qs.phase = Phase::Mode { first: None, last: None };
             qs.heard = false;
@@ -216,7 +216,7 @@ impl Connection {
 
     fn begin_validation(&mut self, now: Instant, last: Option<Seqno>) {
         let rtt = self.rtt();
-        let is_ccid2 = self.tx.as_ref().is_some_and(|tx| tx.ccid() == ccid2::NUMBER);
+        let is_ccid2 = self.cc.sender_ccid() == Some(ccid2::NUMBER);
         let time = if is_ccid2 { rtt } else { rtt * 2 };
         if let Some(qs) = &mut self.quick_start {
             qs.phase = Phase::Validation { last };
@@ -246,8 +246,6 @@ impl Connection {
         if let Some(qs) = &mut self.quick_start {
             qs.phase = Phase::Idle;
         }
-        if let Some(tx) = &mut self.tx {
-            tx.quick_start(now, step);
-        }
+        self.cc.quick_start(now, step);
     }
 }

@@ -11,11 +11,11 @@ use crate::tuple::FourTuple;
 impl Connection {
     /// Everything that can be said in numbers.
     pub(crate) fn stats(&self) -> ConnectionStats {
-        let m = self.tx.as_ref().map_or_else(CcidMetrics::default, |tx| tx.metrics());
+        let m = self.cc.sender_metrics().unwrap_or_default();
         ConnectionStats {
             state: self.state,
-            tx_ccid: self.tx.as_ref().map(|tx| tx.ccid()),
-            rx_ccid: self.rx.as_ref().map(|rx| rx.ccid()),
+            tx_ccid: self.cc.sender_ccid(),
+            rx_ccid: self.cc.receiver_ccid(),
             cwnd_packets: m.cwnd,
             ssthresh_packets: m.ssthresh,
             pipe_packets: m.pipe,
@@ -37,12 +37,12 @@ impl Connection {
 
     /// State of the sender half of congestion control.
     pub(crate) fn sender_metrics(&self) -> Option<CcidMetrics> {
-        self.tx.as_ref().map(|tx| tx.metrics())
+        self.cc.sender_metrics()
     }
 
     /// State of the receiver half of congestion control.
     pub(crate) fn receiver_metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
-        self.rx.as_ref().and_then(|rx| rx.metrics(now))
+        self.cc.receiver_metrics(now)
     }
 
     /// What was counted, without asking congestion control.

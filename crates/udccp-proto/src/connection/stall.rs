@@ -16,8 +16,8 @@ impl Connection {
             return None;
         }
         Some(match self.has_what_it_needs() {
-            true => self.tx.as_ref().and_then(|tx| tx.poll_timeout()),
-            false => self.features.poll_timeout(),
+            true => self.cc.sender_timer(),
+            false => self.negotiation.poll_timeout(),
         })
     }
 }

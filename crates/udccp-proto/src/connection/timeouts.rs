@@ -14,15 +14,17 @@ impl Connection {
         let mut at = self.timers.next();
         let earliest = |a: Option<Instant>, at: Instant| a.map_or(at, |a| a.min(at));
         if !self.state.is_over() {
-            at = earliest(self.tx.as_ref().and_then(|tx| tx.poll_timeout()), at);
+            at = earliest(self.cc.sender_timer(), at);
             at = earliest(self.silent_until(), at);
         }
         // Before and after, no acknowledgement can leave, whoever owes one.
         if self.state.transfers() {
             // While acknowledgements are held back, what is due waits for the next sign of life.
-            let rx = self.rx.as_ref().and_then(|rx| rx.poll_timeout());
-            let rx = rx.map(|at| self.acks.held_until().map_or(at, |until| at.max(until)));
-            at = earliest(rx, earliest(self.features.poll_timeout(), at));
+            let rx = self
+                .cc
+                .receiver_timer()
+                .map(|at| self.acks.held_until().map_or(at, |until| at.max(until)));
+            at = earliest(rx, earliest(self.negotiation.poll_timeout(), at));
         }
         (at != Instant::MAX).then_some(at)
     }
@@ -35,19 +37,14 @@ impl Connection {
         if self.state.is_over() {
             return;
         }
-        if let Some(tx) = &mut self.tx {
-            let outcome = tx.handle_timeout(ctx.now);
-            if outcome.timed_out {
-                self.doubt_path(ctx);
-            }
+        if self.cc.handle_sender_timeout(ctx.now).timed_out {
+            self.doubt_path(ctx);
         }
         if self.is_unanswered(ctx.now) {
             self.give_up(ctx, CloseReason::PeerSilent);
             return;
         }
-        if let Some(rx) = &mut self.rx {
-            rx.handle_timeout(ctx.now);
-        }
+        self.cc.handle_receiver_timeout(ctx.now);
     }
 
     fn fire(&mut self, ctx: &mut Ctx<'_>, timer: Timer) {

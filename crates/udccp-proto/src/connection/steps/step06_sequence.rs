@@ -15,7 +15,7 @@ impl Connection {
     ) -> Flow {
         if !packet.view.x() {
             //= 4340-7.6.1-1
-            if !self.agreed.short_in {
+            if !self.negotiation.agreed().short_in {
                 self.counters.drops.sequence_invalid += 1;
                 return DROP;
             }

@@ -84,13 +84,8 @@ impl Connection {
             size_bytes: packet.view.data_len() as u32,
             ccval: packet.view.ccval(),
             ecn: packet.ecn,
-            ndp_count: self.agreed.peer_sends_ndp.then_some(ndp),
+            ndp_count: self.negotiation.agreed().peer_sends_ndp.then_some(ndp),
         };
-        if let Some(rx) = &mut self.rx {
-            rx.on_packet(ctx.now, &info);
-        }
-        if let Some(tx) = &mut self.tx {
-            tx.on_peer_packet(ctx.now, &info);
-        }
+        self.cc.on_packet(ctx.now, &info);
     }
 }

@@ -14,7 +14,7 @@ impl Connection {
             return GO_ON;
         }
         self.become_state(State::PartOpen);
-        self.features.set_phase(Phase::PartOpen);
+        self.negotiation.set_phase(Phase::PartOpen);
         self.outbox.handshake = false;
         self.handshake.on_response();
         self.timers.stop(Timer::Request);
@@ -22,7 +22,7 @@ impl Connection {
         if self.install_ccids(ctx).is_err() {
             return DROP;
         }
-        self.fix_ccids();
+        self.negotiation.fix_ccids();
         self.begin_quick_start(ctx.now);
         self.start_keep_alive(ctx.now);
         self.emit(ctx, EventKind::Connected);

@@ -22,7 +22,7 @@ impl Connection {
         //= 4340-8.1.3-3
         //= 4340-8.1.3-4
         if packet.ty == PacketType::Request {
-            let is_ready = self.tx.is_some() || self.install_ccids(ctx).is_ok();
+            let is_ready = self.cc.sender_ccid().is_some() || self.install_ccids(ctx).is_ok();
             self.outbox.handshake = is_ready;
             return Handled::Done;
         }
@@ -30,8 +30,8 @@ impl Connection {
         self.credit = Credit::UNLIMITED;
         self.seq.osr = packet.seq;
         self.become_state(State::Open);
-        self.features.set_phase(Phase::Open);
-        self.fix_ccids();
+        self.negotiation.set_phase(Phase::Open);
+        self.negotiation.fix_ccids();
         self.timers.stop(Timer::Handshake);
         self.start_keep_alive(ctx.now);
         self.start_probing(ctx);

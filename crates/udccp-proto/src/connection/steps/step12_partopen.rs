@@ -19,7 +19,7 @@ impl Connection {
             _ => {
                 self.seq.osr = packet.seq;
                 self.become_state(State::Open);
-                self.features.set_phase(Phase::Open);
+                self.negotiation.set_phase(Phase::Open);
                 self.timers.stop(Timer::PartOpen);
                 self.timers.stop(Timer::Handshake);
                 self.handshake.finish_client();

@@ -1,11 +1,10 @@
 //! Step 16: process data.
 
-use udccp_wire::{FeatureNumber, PacketType};
+use udccp_wire::PacketType;
 
 use super::super::{Connection, Ctx, Received};
 use crate::ackvec::DropCode;
 use crate::event::EventKind;
-use crate::features::Location;
 
 impl Connection {
     /// Hands data to the application, or reports with Data Dropped why it did not get there.
@@ -83,7 +82,7 @@ impl Connection {
         }
         //= 4340-9.2.1-1
         //= 4340-9.2.1-2
-        if !self.agreed.accepts_coverage(packet.view.cscov()) {
+        if !self.negotiation.agreed().accepts_coverage(packet.view.cscov()) {
             drops.coverage_too_small += 1;
             return Err(DropCode::ProtocolConstraints);
         }
@@ -97,7 +96,6 @@ impl Connection {
 
     /// Whether we cannot read ECN marks and the peer has not confirmed that it knows.
     fn waits_for_ecn_confirm(&self) -> bool {
-        let value = || self.features.value(Location::Local, FeatureNumber::ECN_INCAPABLE);
-        !self.config.ecn && value() == Some(0)
+        !self.config.ecn && self.negotiation.waits_for_ecn_confirm()
     }
 }

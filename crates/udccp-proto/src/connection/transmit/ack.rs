@@ -24,7 +24,7 @@ impl Connection {
         let ack = self.ackno();
         self.counters.acks_sent += 1;
         self.write_packet(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
-        let is_told = self.agreed.send_ack_vector;
+        let is_told = self.negotiation.agreed().send_ack_vector;
         if is_told && self.acks.is_nearly_full() && self.limits.vector_syncs.take(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
@@ -35,10 +35,10 @@ impl Connection {
     }
 
     fn ack_is_due(&mut self, now: Instant) -> bool {
-        if self.outbox.ack || self.features.take_packet_request(now) {
+        if self.outbox.ack || self.negotiation.take_packet_request(now) {
             return true;
         }
-        let due = self.rx.as_ref().is_some_and(|rx| rx.feedback(now) == Feedback::Due);
+        let due = self.cc.feedback(now) == Feedback::Due;
         due && !self.feedback_is_held(now)
     }
 
@@ -60,8 +60,8 @@ impl Connection {
 
     /// Whether an Ack Vector and the like fit beside so many bytes of data.
     pub(super) fn acknowledgement_fits(&self, size: usize) -> bool {
-        let options = self.acks.option_bytes(self.agreed.send_ack_vector);
-        let ccid = self.rx.as_ref().map_or(0, |rx| rx.feedback_len_bytes());
+        let options = self.acks.option_bytes(self.negotiation.agreed().send_ack_vector);
+        let ccid = self.cc.feedback_len_bytes();
         ACK_HEADER + options + ccid + size <= self.path.max_transport_len()
     }
 }

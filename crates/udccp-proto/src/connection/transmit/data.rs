@@ -5,7 +5,7 @@ use udccp_wire::HeaderKind;
 
 use super::super::timers::Timer;
 use super::super::{Connection, Ctx};
-use crate::ccid::{FeatureNeed, Feedback, SendVerdict};
+use crate::ccid::Feedback;
 use crate::state::State;
 
 impl Connection {
@@ -18,14 +18,10 @@ impl Connection {
         if !self.handshake.cookies().is_empty() && !self.cookies_fit(size) {
             return false;
         }
-        let Some(tx) = &mut self.tx else { return false };
-        let verdict = tx.poll_send(ctx.now, size as u32);
-        if verdict != SendVerdict::Now {
-            self.blocked_at = (verdict == SendVerdict::Blocked).then_some(ctx.now);
+        if !self.cc.may_send(ctx.now, size as u32) {
             self.start_deadline_timer();
             return false;
         }
-        self.blocked_at = None;
         let kind = self.data_kind(ctx, size);
         let Some(payload) = self.send_queue.pop() else { return false };
         self.write_packet(ctx, out, kind, payload);
@@ -36,13 +32,8 @@ impl Connection {
 
     /// Whether the peer agreed to the features that congestion control cannot do without, such as
     /// Send Ack Vector.
-    //= 4341-4-2
     pub(in super::super) fn has_what_it_needs(&self) -> bool {
-        if self.features.is_settled() {
-            return true;
-        }
-        let value = |need: &FeatureNeed| self.features.upcoming_value(need.location, need.feature);
-        self.tx_needs.iter().all(|n| !n.before_data || value(n) == Some(n.value))
+        self.negotiation.lets_data_leave(self.cc.sender_needs())
     }
 
     /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves
@@ -99,13 +90,13 @@ impl Connection {
     }
 
     fn wants_to_acknowledge(&mut self, ctx: &Ctx<'_>) -> bool {
-        if self.outbox.ack || self.features.has_due(ctx.now) {
+        if self.outbox.ack || self.negotiation.has_due(ctx.now) {
             return true;
         }
-        if self.tx.as_ref().is_some_and(|tx| tx.wants_ack_of_ack()) {
+        if self.cc.wants_ack_of_ack() {
             return true;
         }
-        let owed = self.rx.as_ref().is_some_and(|rx| rx.feedback(ctx.now) != Feedback::None);
+        let owed = self.cc.feedback(ctx.now) != Feedback::None;
         owed && !self.feedback_is_held(ctx.now)
     }
 

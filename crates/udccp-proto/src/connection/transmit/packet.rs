@@ -5,7 +5,6 @@ use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
 
 use super::super::received::data_checksum;
 use super::super::recv_queue::Pressure;
-use super::super::timing::DEFAULT_RTT;
 use super::super::{Connection, Ctx};
 use crate::ccid::{OptionSink, SentInfo};
 use crate::state::State;
@@ -54,18 +53,16 @@ impl Connection {
     ) {
         let ty = kind.packet_type();
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
-        let cscov = if is_data { self.agreed.coverage_to_send(self.send_cscov) } else { 0 };
+        let agreed = self.negotiation.agreed();
+        let cscov = if is_data { agreed.coverage_to_send(self.send_cscov) } else { 0 };
         //= 4340-5.1-4
-        let ccval = match &mut self.tx {
-            Some(tx) if is_data => tx.ccval(ctx.now),
-            _ => 0,
-        };
+        let ccval = if is_data { self.cc.ccval(ctx.now) } else { 0 };
         let header = Header {
             src_port: self.who.tuple.local_port,
             dst_port: self.who.tuple.remote_port,
             ccval,
             cscov,
-            x: !self.agreed.may_send_short(),
+            x: !agreed.may_send_short(),
             //= 4340-7.5.4-3
             //= 5348-3.2.1-1
             seq: self.seq.take_next(),
@@ -122,9 +119,10 @@ impl Connection {
     #[inline]
     fn plain_data(&self, header: &Header, payload: &Payload) -> Option<HeaderBytes> {
         let &Payload::Zeros(zeros) = payload else { return None };
+        let agreed = self.negotiation.agreed();
         let has_options = self.timing.owes_echo()
-            || (self.agreed.send_ndp && self.ndp_run > 0)
-            || (self.config.data_checksum && self.agreed.peer_checks_data);
+            || (agreed.send_ndp && self.ndp_run > 0)
+            || (self.config.data_checksum && agreed.peer_checks_data);
         if has_options || self.path.is_encapsulated() {
             return None;
         }
@@ -132,22 +130,16 @@ impl Connection {
         Some(HeaderBytes::of(bytes))
     }
 
-    /// Data and acknowledgements are congestion controlled, and may be marked; ECT(0), since
-    /// ECT(1) as a nonce is history (RFC 8311).
+    /// Data and acknowledgements are congestion controlled, and may be marked.
     fn ecn_of(&mut self, now: Instant, ty: PacketType) -> Ecn {
         let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
         //= 4340-12-1
         //= 4340-12.1-4
-        let capable = self.config.ecn && !self.agreed.peer_ecn_incapable;
-        if !controlled || !capable || self.mark_probe.has_given_up() {
+        let capable = self.config.ecn && !self.negotiation.agreed().peer_ecn_incapable;
+        if !controlled || !capable {
             return Ecn::NotEct;
         }
-        let every = self.config.ecn_probe.filter(|_| ty != PacketType::Ack);
-        let is_due = every.is_some_and(|every| {
-            let rtt = self.tx.as_ref().and_then(|tx| tx.rtt()).unwrap_or(DEFAULT_RTT);
-            self.mark_probe.is_due(now, every, rtt)
-        });
-        if is_due { Ecn::Ce } else { Ecn::Ect0 }
+        self.cc.ecn(now, self.config.ecn_probe.filter(|_| ty != PacketType::Ack))
     }
 
     fn write_options(
@@ -206,11 +198,12 @@ impl Connection {
         }
         //= 4340-7.7-1
         //= 4340-7.7.2-1
-        if self.agreed.send_ndp && self.ndp_run > 0 {
+        let agreed = self.negotiation.agreed();
+        if agreed.send_ndp && self.ndp_run > 0 {
             sink.option(&OptionRef::NdpCount(self.ndp_run));
         }
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
-        if is_data && self.config.data_checksum && self.agreed.peer_checks_data {
+        if is_data && self.config.data_checksum && agreed.peer_checks_data {
             sink.option(&OptionRef::DataChecksum(data_checksum(payload)));
         }
         sink.kept = 0;
@@ -238,14 +231,12 @@ impl Connection {
         if self.wishes.is_slow || self.recv_queue.pressure() >= Pressure::Slow {
             sink.option(&OptionRef::SlowReceiver);
         }
-        if let Some(rx) = &mut self.rx {
-            rx.write_options(now, sink);
-        }
+        self.cc.write_options(now, sink);
     }
 
     /// Writes the Ack Vector where it is agreed on; tells whether all of it went out.
     fn write_vector(&self, sink: &mut Bounded<'_, '_>) -> bool {
-        if !self.agreed.send_ack_vector {
+        if !self.negotiation.agreed().send_ack_vector {
             return false;
         }
         //= 4340-11.5-1
@@ -261,14 +252,11 @@ impl Connection {
         seq: Seqno,
         sink: &mut Bounded<'_, '_>,
     ) -> bool {
-        if self.features.is_settled() {
+        if self.negotiation.is_settled() {
             return false;
         }
         let room = sink.left();
-        let write = &mut |option: &OptionRef<'_>| {
-            sink.option(option);
-        };
-        self.features.write_options(now, seq, ty, room, write) > 0
+        self.negotiation.write_options(now, seq, ty, room, sink)
     }
 
     /// Tells everyone who keeps books of what left.
@@ -295,19 +283,10 @@ impl Connection {
             quick_start.on_sent(seq, is_data);
         }
         self.ndp_run = if ty.is_data_packet() { 0 } else { self.ndp_run + 1 };
-        let acknowledges = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);
-        if let Some(tx) = &mut self.tx {
-            let size_bytes = size as u32;
-            let app_limited = self.send_queue.is_empty();
-            let has_ack = acknowledges;
-            tx.on_sent(now, SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn });
-        }
-        if acknowledges {
-            self.outbox.ack = false;
-            if let Some(rx) = &mut self.rx {
-                rx.on_feedback_sent(now, seq);
-            }
-        }
+        let has_ack = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);
+        self.outbox.ack &= !has_ack;
+        let (size_bytes, app_limited) = (size as u32, self.send_queue.is_empty());
+        self.cc.on_sent(now, SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn });
         self.acks.on_sent(seq, written.vector, written.dropped);
         if self.state == State::PartOpen {
             self.start_partopen_timer(now);

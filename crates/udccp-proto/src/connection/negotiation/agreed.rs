@@ -11,29 +11,29 @@ const WIDEST_SHORT_WINDOW: u64 = 1024;
 
 /// What the two ends agreed on. `Default` is a new connection's (RFC 4340 section 6.4).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Agreed {
+pub(in super::super) struct Agreed {
     /// We put Ack Vectors on our acknowledgements.
-    pub(crate) send_ack_vector: bool,
+    pub(in super::super) send_ack_vector: bool,
     /// We put NDP Counts on our packets.
-    pub(crate) send_ndp: bool,
+    pub(in super::super) send_ndp: bool,
     /// The peer puts NDP Counts on its packets.
-    pub(crate) peer_sends_ndp: bool,
+    pub(in super::super) peer_sends_ndp: bool,
     /// We may send short sequence numbers.
-    pub(crate) short_out: bool,
+    pub(in super::super) short_out: bool,
     /// The peer may send short sequence numbers.
-    pub(crate) short_in: bool,
+    pub(in super::super) short_in: bool,
     /// The peer cannot read ECN marks.
-    pub(crate) peer_ecn_incapable: bool,
+    pub(in super::super) peer_ecn_incapable: bool,
     /// Least checksum coverage that we accept; 0 for full coverage only.
-    pub(crate) min_cscov: u8,
+    pub(in super::super) min_cscov: u8,
     /// Least checksum coverage that the peer accepts; 0 for full coverage only.
-    pub(crate) peer_min_cscov: u8,
+    pub(in super::super) peer_min_cscov: u8,
     /// The peer checks Data Checksums.
-    pub(crate) peer_checks_data: bool,
+    pub(in super::super) peer_checks_data: bool,
     /// Our Sequence Window that the peer confirmed.
-    pub(crate) sequence_window: u64,
+    pub(in super::super) sequence_window: u64,
     /// Our Ack Ratio that the peer confirmed.
-    pub(crate) ack_ratio: u16,
+    pub(in super::super) ack_ratio: u16,
 }
 
 //= 4340-15-7
@@ -58,7 +58,7 @@ impl Default for Agreed {
 
 impl Agreed {
     /// Takes over a value that came into force.
-    pub(crate) fn apply(&mut self, activated: Activated) {
+    pub(super) fn apply(&mut self, activated: Activated) {
         let Activated { location, feature, value } = activated;
         let on = value == 1;
         let coverage = value.min(15) as u8;
@@ -83,23 +83,23 @@ impl Agreed {
     //= 4340-7.6.1-1
     //= 4340-7.6.2-1
     //= 4340-5.4-1
-    pub(crate) const fn may_send_short(&self) -> bool {
+    pub(in super::super) const fn may_send_short(&self) -> bool {
         self.short_out && self.sequence_window <= WIDEST_SHORT_WINDOW
     }
 
     /// Whether a peer with this Sequence Window should not have short sequence numbers any more.
-    pub(crate) const fn must_refuse_short(&self, sequence_window: u64) -> bool {
+    pub(in super::super) const fn must_refuse_short(&self, sequence_window: u64) -> bool {
         self.short_in && sequence_window > WIDEST_SHORT_WINDOW
     }
 
     /// Whether data with this checksum coverage may be delivered (RFC 4340 section 9.2.1).
-    pub(crate) const fn accepts_coverage(&self, cscov: u8) -> bool {
+    pub(in super::super) const fn accepts_coverage(&self, cscov: u8) -> bool {
         //= 4340-9.2.1-1
         cscov == 0 || (self.min_cscov > 0 && cscov >= self.min_cscov)
     }
 
     /// The coverage to send with, where the application wishes for `wished`.
-    pub(crate) const fn coverage_to_send(&self, wished: u8) -> u8 {
+    pub(in super::super) const fn coverage_to_send(&self, wished: u8) -> u8 {
         if self.peer_min_cscov > 0 && wished >= self.peer_min_cscov { wished } else { 0 }
     }
 }

@@ -1,0 +1,285 @@
+//! Holds both halves of congestion control, and drives them (RFC 4340 section 10).
+
+mod mark_probe;
+
+use core::num::NonZeroU32;
+
+use udccp_base::{Duration, Ecn, Instant};
+use udccp_wire::Seqno;
+
+use super::timing::DEFAULT_RTT;
+use crate::ccid::{
+    AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver, CcidSender, CcidSetup,
+    FeatureNeed, Feedback, OptionSink, QuickStartStep, ReceivedInfo, ReceiverMetrics, SendVerdict,
+    SentInfo, TimeoutOutcome,
+};
+use mark_probe::MarkProbe;
+
+/// The CCIDs of one connection: the sender half of what leaves, the receiver half of what arrives.
+/// Before the handshake has chosen them, nothing happens.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CongestionControl {
+    tx: Option<Box<dyn CcidSender>>,
+    rx: Option<Box<dyn CcidReceiver>>,
+    /// When the sender half last kept the first message from leaving, until an acknowledgement or a
+    /// timeout.
+    blocked_at: Option<Instant>,
+    mark_probe: MarkProbe,
+    /// The peer asked us not to go faster before then.
+    peer_slow_until: Option<Instant>,
+    /// Features that the sender half needs.
+    tx_needs: &'static [FeatureNeed],
+}
+
+/// What the sender half would have the peer agree to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wants {
+    /// Sequence Window, in packets.
+    pub(super) sequence_window: u64,
+    /// Ack Ratio; `None` leaves it alone.
+    pub(super) ack_ratio: Option<u16>,
+}
+
+impl CongestionControl {
+    /// A new sender half. Returns the features that it needs.
+    pub(super) fn install_sender(
+        &mut self,
+        factory: &dyn CcidFactory,
+        setup: &CcidSetup<'_>,
+    ) -> &'static [FeatureNeed] {
+        self.tx = Some(factory.sender(setup));
+        self.tx_needs = factory.needed_features();
+        self.blocked_at = None;
+        self.tx_needs
+    }
+
+    /// A new receiver half, whose peer asks for this Ack Ratio.
+    pub(super) fn install_receiver(
+        &mut self,
+        factory: &dyn CcidFactory,
+        setup: &CcidSetup<'_>,
+        ack_ratio: u16,
+    ) {
+        let mut receiver = factory.receiver(setup);
+        receiver.set_ack_ratio(ack_ratio);
+        self.rx = Some(receiver);
+    }
+
+    /// CCID of the sender half.
+    pub(super) fn sender_ccid(&self) -> Option<u8> {
+        self.tx.as_ref().map(|tx| tx.ccid())
+    }
+
+    /// CCID of the receiver half.
+    pub(super) fn receiver_ccid(&self) -> Option<u8> {
+        self.rx.as_ref().map(|rx| rx.ccid())
+    }
+
+    /// Features that the sender half needs.
+    #[inline]
+    pub(super) fn sender_needs(&self) -> &'static [FeatureNeed] {
+        self.tx_needs
+    }
+
+    /// State of the sender half.
+    pub(super) fn sender_metrics(&self) -> Option<CcidMetrics> {
+        self.tx.as_ref().map(|tx| tx.metrics())
+    }
+
+    /// State of the receiver half.
+    pub(super) fn receiver_metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
+        self.rx.as_ref().and_then(|rx| rx.metrics(now))
+    }
+
+    /// Smoothed round-trip time, once the sender half has a sample.
+    #[inline]
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        self.tx.as_ref().and_then(|tx| tx.rtt())
+    }
+
+    /// The handshake measured a round-trip time: by our clock alone, by the peer's echo.
+    pub(super) fn on_handshake(
+        &mut self,
+        now: Instant,
+        measured: Option<Duration>,
+        echoed: Option<Duration>,
+    ) {
+        if let (Some(tx), Some(measured)) = (&mut self.tx, measured) {
+            tx.on_handshake_measured(now, measured);
+        }
+        let Some(rtt) = echoed else { return };
+        if let Some(tx) = &mut self.tx {
+            tx.on_handshake_rtt(now, rtt);
+        }
+        if let Some(rx) = &mut self.rx {
+            rx.set_rtt(rtt);
+        }
+    }
+
+    /// Quick-Start came to this point; whether the sender half makes use of it.
+    pub(super) fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
+        self.tx.as_mut().is_some_and(|tx| tx.quick_start(now, step))
+    }
+
+    /// Whether a data packet of so many bytes may leave now.
+    #[inline]
+    pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
+        let Some(tx) = &mut self.tx else { return false };
+        let verdict = tx.poll_send(now, size_bytes);
+        self.blocked_at = (verdict == SendVerdict::Blocked).then_some(now);
+        verdict == SendVerdict::Now
+    }
+
+    /// Whether at this very instant the sender half was asked, and data has to wait.
+    #[inline]
+    pub(super) fn is_blocked(&self, now: Instant) -> bool {
+        self.blocked_at == Some(now)
+    }
+
+    /// CCVal of the data packet that is being written.
+    #[inline]
+    pub(super) fn ccval(&mut self, now: Instant) -> u8 {
+        self.tx.as_mut().map_or(0, |tx| tx.ccval(now))
+    }
+
+    /// ECN codepoint of the packet that leaves; `probe` is how often a data packet is to be marked,
+    /// to see whether the peer reports it. ECT(0), since ECT(1) as a nonce is history (RFC 8311).
+    #[inline]
+    pub(super) fn ecn(&mut self, now: Instant, probe: Option<NonZeroU32>) -> Ecn {
+        if self.mark_probe.has_given_up() {
+            return Ecn::NotEct;
+        }
+        let Some(every) = probe else { return Ecn::Ect0 };
+        let rtt = self.rtt().unwrap_or(DEFAULT_RTT);
+        if self.mark_probe.is_due(now, every, rtt) { Ecn::Ce } else { Ecn::Ect0 }
+    }
+
+    /// A packet left.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, packet: SentInfo) {
+        if let Some(tx) = &mut self.tx {
+            tx.on_sent(now, packet);
+        }
+        if let Some(rx) = self.rx.as_mut().filter(|_| packet.has_ack) {
+            rx.on_feedback_sent(now, packet.seq);
+        }
+    }
+
+    /// A valid packet arrived for the first time.
+    #[inline]
+    pub(super) fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
+        if let Some(rx) = &mut self.rx {
+            rx.on_packet(now, packet);
+        }
+        if let Some(tx) = &mut self.tx {
+            tx.on_peer_packet(now, packet);
+        }
+    }
+
+    /// The peer acknowledged our packet `ackno`, and so what that packet acknowledged.
+    #[inline]
+    pub(super) fn on_ack_of_ack(&mut self, ackno: Seqno) {
+        if let Some(rx) = &mut self.rx {
+            rx.on_ack_of_ack(ackno);
+        }
+    }
+
+    /// An acknowledgement arrived; `None` before there is a sender half.
+    #[inline]
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> Option<AckOutcome> {
+        let tx = self.tx.as_mut()?;
+        let outcome = tx.on_ack(now, ack);
+        self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
+        if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt().filter(|_| outcome.newly_acked > 0))
+        {
+            rx.set_rtt(rtt);
+        }
+        Some(outcome)
+    }
+
+    /// What the sender half would have the peer agree to now.
+    #[inline]
+    pub(super) fn wants(&self) -> Option<Wants> {
+        let tx = self.tx.as_ref()?;
+        let (sequence_window, ack_ratio) = (tx.seq_window_needed(), tx.wanted_ack_ratio());
+        Some(Wants { sequence_window, ack_ratio })
+    }
+
+    /// The peer can hardly keep up, which holds for a round-trip time; whether that is news.
+    pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) -> bool {
+        let is_news = self.peer_slow_until.is_none_or(|until| until < now);
+        self.peer_slow_until = Some(now + rtt);
+        is_news
+    }
+
+    /// At most this many packets may be in flight.
+    pub(super) fn limit_in_flight(&mut self, packets: u64) {
+        if let Some(tx) = &mut self.tx {
+            tx.limit_in_flight(packets);
+        }
+    }
+
+    /// The peer confirmed the Ack Ratio that we asked for.
+    pub(super) fn on_ack_ratio_confirmed(&mut self, ack_ratio: u16) {
+        if let Some(tx) = &mut self.tx {
+            tx.on_ack_ratio_confirmed(ack_ratio);
+        }
+    }
+
+    /// The peer asks for this Ack Ratio.
+    pub(super) fn set_ack_ratio(&mut self, ack_ratio: u16) {
+        if let Some(rx) = &mut self.rx {
+            rx.set_ack_ratio(ack_ratio);
+        }
+    }
+
+    /// Whether the next data packet should acknowledge the peer's acknowledgements.
+    #[inline]
+    pub(super) fn wants_ack_of_ack(&self) -> bool {
+        self.tx.as_ref().is_some_and(|tx| tx.wants_ack_of_ack())
+    }
+
+    /// Whether an acknowledgement is owed.
+    #[inline]
+    pub(super) fn feedback(&self, now: Instant) -> Feedback {
+        self.rx.as_ref().map_or(Feedback::None, |rx| rx.feedback(now))
+    }
+
+    /// Bytes of options that an acknowledgement needs for the receiver half.
+    #[inline]
+    pub(super) fn feedback_len_bytes(&self) -> usize {
+        self.rx.as_ref().map_or(0, |rx| rx.feedback_len_bytes())
+    }
+
+    /// Writes the receiver half's own options of an acknowledgement.
+    #[inline]
+    pub(super) fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
+        if let Some(rx) = &mut self.rx {
+            rx.write_options(now, sink);
+        }
+    }
+
+    /// When to call `handle_sender_timeout`.
+    #[inline]
+    pub(super) fn sender_timer(&self) -> Option<Instant> {
+        self.tx.as_ref().and_then(|tx| tx.poll_timeout())
+    }
+
+    /// When to call `handle_receiver_timeout`.
+    #[inline]
+    pub(super) fn receiver_timer(&self) -> Option<Instant> {
+        self.rx.as_ref().and_then(|rx| rx.poll_timeout())
+    }
+
+    /// The time of the sender half may have come.
+    pub(super) fn handle_sender_timeout(&mut self, now: Instant) -> TimeoutOutcome {
+        self.tx.as_mut().map_or_else(TimeoutOutcome::default, |tx| tx.handle_timeout(now))
+    }
+
+    /// The time of the receiver half may have come.
+    pub(super) fn handle_receiver_timeout(&mut self, now: Instant) {
+        if let Some(rx) = &mut self.rx {
+            rx.handle_timeout(now);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Negotiates features, and keeps the values in force at hand (RFC 4340 section 6).
+
+mod agreed;
+mod preferences;
+
+use udccp_base::{Duration, Instant};
+use udccp_wire::{FeatureNumber, OptionRef, PacketType, Seqno};
+
+use crate::ccid::{FeatureNeed, OptionSink};
+use crate::config::MAX_SEQUENCE_WINDOW;
+use crate::features::{Activated, FeatureError, Location, Negotiator, PacketContext, Phase};
+use agreed::Agreed;
+pub(crate) use preferences::preferences;
+
+/// Ack Ratio of a new connection (RFC 4340 section 11.3).
+const INITIAL_ACK_RATIO: u16 = 2;
+
+/// Feature negotiation of one connection: what both ends agreed on, and what we asked for last.
+#[derive(Clone, Debug)]
+pub(super) struct Negotiation {
+    agreed: Agreed,
+    asked_window: u64,
+    asked_ratio: u16,
+    engine: Negotiator,
+}
+
+impl Negotiation {
+    /// A connection that has asked for this Sequence Window at most.
+    pub(super) fn new(engine: Negotiator, asked_window: u64) -> Self {
+        let (agreed, asked_ratio) = (Agreed::default(), INITIAL_ACK_RATIO);
+        Self { agreed, asked_window, asked_ratio, engine }
+    }
+
+    /// The values in force.
+    #[inline]
+    pub(super) fn agreed(&self) -> &Agreed {
+        &self.agreed
+    }
+
+    /// Whether all negotiations are over and no Confirm waits to be sent.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.engine.is_settled()
+    }
+
+    /// The handshake has come to this phase.
+    pub(super) fn set_phase(&mut self, phase: Phase) {
+        self.engine.set_phase(phase);
+    }
+
+    /// The round-trip time, for the timers.
+    pub(super) fn set_rtt(&mut self, rtt: Duration) {
+        self.engine.set_rtt(rtt);
+    }
+
+    /// A valid packet arrived that is no DCCP-Data; its options follow.
+    #[inline]
+    pub(super) fn begin_packet(&mut self, packet: PacketContext) {
+        self.engine.begin_packet(packet);
+    }
+
+    /// A Change or Confirm of that packet.
+    ///
+    /// # Errors
+    /// The Reset that it calls for.
+    pub(super) fn on_option(
+        &mut self,
+        option: &OptionRef<'_>,
+        mandatory: bool,
+    ) -> Result<(), FeatureError> {
+        self.engine.on_option(option, mandatory)
+    }
+
+    /// The next value that came into force.
+    pub(super) fn poll_activated(&mut self) -> Option<Activated> {
+        let activated = self.engine.poll_activated()?;
+        self.agreed.apply(activated);
+        Some(activated)
+    }
+
+    /// The CCID of the half-connection from us (`Local`) or to us, as it will be.
+    pub(super) fn ccid(&self, location: Location) -> u8 {
+        self.engine.upcoming_value(location, FeatureNumber::CCID).unwrap_or_default() as u8
+    }
+
+    //= 4340-10.5-4
+    /// The handshake is over for us: both CCIDs stay what they are. Another one would begin with
+    /// fresh congestion state, and a receiver could wipe out the reaction to each loss.
+    pub(super) fn fix_ccids(&mut self) {
+        for location in [Location::Local, Location::Remote] {
+            self.engine.fix(location, FeatureNumber::CCID);
+        }
+    }
+
+    /// The Ack Ratio that the peer asks for.
+    pub(super) fn peer_ack_ratio(&self) -> u16 {
+        let ratio = self.engine.value(Location::Remote, FeatureNumber::ACK_RATIO);
+        ratio.map_or(INITIAL_ACK_RATIO, |ratio| ratio as u16)
+    }
+
+    /// Asks for what a CCID needs at the places that `place` makes of its own.
+    pub(super) fn ask_for(&mut self, needs: &[FeatureNeed], place: impl Fn(Location) -> Location) {
+        for need in needs {
+            let location = place(need.location);
+            // A need that the engine does not know cannot be met; the peer's CCID will notice.
+            let _ = self.engine.change(location, need.feature, &[need.value], need.mandatory);
+        }
+    }
+
+    //= 4341-4-2
+    /// Whether the peer agreed to those of these needs that data has to wait for, such as Send Ack
+    /// Vector.
+    #[inline]
+    pub(super) fn lets_data_leave(&self, needs: &[FeatureNeed]) -> bool {
+        let value = |need: &FeatureNeed| self.engine.upcoming_value(need.location, need.feature);
+        self.is_settled() || needs.iter().all(|n| !n.before_data || value(n) == Some(n.value))
+    }
+
+    /// Asks for a Sequence Window where `needed` is more than was asked for, with room for the next
+    /// few doublings of speed. Returns the window asked for.
+    #[inline]
+    pub(super) fn ask_sequence_window(&mut self, needed: u64) -> Option<u64> {
+        //= 4340-7.5.2-2
+        (needed > self.asked_window).then(|| self.widen_sequence_window(needed))
+    }
+
+    fn widen_sequence_window(&mut self, needed: u64) -> u64 {
+        let roomy = needed.saturating_mul(2).checked_next_power_of_two();
+        let window = roomy.unwrap_or(MAX_SEQUENCE_WINDOW).min(MAX_SEQUENCE_WINDOW);
+        self.asked_window = window;
+        let feature = FeatureNumber::SEQUENCE_WINDOW;
+        let _ = self.engine.change(Location::Local, feature, &[window], false);
+        window
+    }
+
+    /// Asks for this Ack Ratio, unless it was asked for.
+    #[inline]
+    pub(super) fn ask_ack_ratio(&mut self, ratio: u16) {
+        if ratio != self.asked_ratio {
+            self.asked_ratio = ratio;
+            let feature = FeatureNumber::ACK_RATIO;
+            let _ = self.engine.change(Location::Local, feature, &[u64::from(ratio)], false);
+        }
+    }
+
+    /// The peer's numbers are valid in this window from now on. A wide one makes short numbers
+    /// easy to guess: they are taken back.
+    pub(super) fn on_remote_window(&mut self, window: u64) {
+        //= 4340-7.5.5-1
+        if self.agreed.must_refuse_short(window) {
+            let feature = FeatureNumber::ALLOW_SHORT_SEQNOS;
+            let _ = self.engine.change(Location::Remote, feature, &[0], false);
+        }
+    }
+
+    //= 4340-7.5.2-3
+    /// So few packets in flight that the loss of all leaves us within the peer's window.
+    pub(super) fn safe_in_flight(&self) -> u64 {
+        self.agreed.sequence_window / 4 * 3
+    }
+
+    /// Whether the peer has not confirmed yet that we are ECN Incapable.
+    pub(super) fn waits_for_ecn_confirm(&self) -> bool {
+        self.engine.value(Location::Local, FeatureNumber::ECN_INCAPABLE) == Some(0)
+    }
+
+    /// Writes the options that packet `seq` has to carry, as far as there is room; whether there
+    /// were any.
+    pub(super) fn write_options(
+        &mut self,
+        now: Instant,
+        seq: Seqno,
+        ty: PacketType,
+        room: usize,
+        sink: &mut impl OptionSink,
+    ) -> bool {
+        let write = &mut |option: &OptionRef<'_>| {
+            sink.option(option);
+        };
+        self.engine.write_options(now, seq, ty, room, write) > 0
+    }
+
+    /// Whether an option is due now.
+    #[inline]
+    pub(super) fn has_due(&self, now: Instant) -> bool {
+        self.engine.has_due(now)
+    }
+
+    /// Whether a packet should leave for options alone.
+    #[inline]
+    pub(super) fn take_packet_request(&mut self, now: Instant) -> bool {
+        self.engine.take_packet_request(now)
+    }
+
+    /// When to ask `take_packet_request` again.
+    #[inline]
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.engine.poll_timeout()
+    }
+}
