@@ -35,7 +35,7 @@ pub use config::{
     ConnectOptions, ConnectionConfig, EndpointConfig, InitCookies, InviteOptions, ListenConfig,
     MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, PmtuProbing, QueuePolicy, QuickStartConfig,
 };
-pub use connection::recv_queue::Delivery;
+pub use connection::Delivery;
 pub use endpoint::{Endpoint, ListenerState, PathReport};
 pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
 pub use event::{DropReason, Event, EventKind};

@@ -113,7 +113,7 @@ impl Connection {
         if outcome.constrained {
             // Most likely the coverage: send the next data fully covered.
             //= 4340-11.7.2-2
-            self.send_cscov = 0;
+            self.send.cover_fully();
         }
         if outcome.not_listening {
             self.stop_sending(ctx);

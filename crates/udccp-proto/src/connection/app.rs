@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use udccp_base::{Duration, Instant, Message, Payload};
 
-use super::recv_queue::Delivery;
-use super::send_queue::Thrown;
+use super::recv_side::{Delivery, Pressure};
+use super::send_side::Discarded;
 use super::timers::Timer;
 use super::{Connection, Credit, Ctx};
 use crate::config::QueuePolicy;
@@ -26,10 +26,10 @@ impl Connection {
         if message.payload.len() > mps {
             return Err(SendError::TooLarge { mps, message });
         }
-        let mut thrown = Vec::new();
-        let taken = self.send_queue.push(ctx.now, message, &mut |t| thrown.push(t));
-        for t in thrown {
-            self.report_thrown(ctx, t);
+        let mut discarded = Vec::new();
+        let taken = self.send.queue_mut().push(ctx.now, message, &mut |d| discarded.push(d));
+        for d in discarded {
+            self.report_discarded(ctx, d);
         }
         taken.map_err(SendError::Full)
     }
@@ -46,23 +46,23 @@ impl Connection {
 
     /// Whether a message of the maximum size would be taken.
     pub(crate) fn is_writable(&self) -> bool {
-        self.may_send() && self.send_queue.fits(self.path.mps())
+        self.may_send() && self.send.queue().fits(self.path.mps())
     }
 
     /// Messages of the maximum size that would be taken.
     pub(crate) fn send_queue_free(&self) -> usize {
-        self.send_queue.free(self.path.mps())
+        self.send.queue().free(self.path.mps())
     }
 
     /// Reports a message that the send queue threw out.
-    pub(super) fn report_thrown(&mut self, ctx: &mut Ctx<'_>, thrown: Thrown) {
+    pub(super) fn report_discarded(&mut self, ctx: &mut Ctx<'_>, discarded: Discarded) {
         let drops = &mut self.counters.drops;
-        let (reason, bytes) = match thrown {
-            Thrown::Expired(bytes) => {
+        let (reason, bytes) = match discarded {
+            Discarded::Expired(bytes) => {
                 drops.send_expired += 1;
                 (DropReason::Expired, bytes)
             }
-            Thrown::Displaced(bytes) => {
+            Discarded::Displaced(bytes) => {
                 drops.send_displaced += 1;
                 (DropReason::Displaced, bytes)
             }
@@ -72,19 +72,19 @@ impl Connection {
 
     /// Throws out messages that grew too old.
     pub(super) fn purge_expired(&mut self, ctx: &mut Ctx<'_>) {
-        let mut thrown = Vec::new();
+        let mut discarded = Vec::new();
         // A deadline is the last instant at which a message may leave.
-        self.send_queue.purge_expired(ctx.now, &mut |t| thrown.push(t));
-        for t in thrown {
-            self.report_thrown(ctx, t);
+        self.send.queue_mut().purge_expired(ctx.now, &mut |d| discarded.push(d));
+        for d in discarded {
+            self.report_discarded(ctx, d);
         }
         self.note_writable(ctx);
     }
 
     /// Says `Writable` where a refused application waits for it.
     pub(super) fn note_writable(&mut self, ctx: &mut Ctx<'_>) {
-        let is_wanted = self.send_queue.take_writable() && self.may_send();
-        let is_change = self.send_queue.is_watched() && self.takes_change();
+        let is_wanted = self.send.queue_mut().take_writable() && self.may_send();
+        let is_change = self.send.queue().is_watched() && self.takes_change();
         if is_wanted || is_change {
             self.emit(ctx, EventKind::Writable);
         }
@@ -92,29 +92,29 @@ impl Connection {
 
     fn takes_change(&mut self) -> bool {
         let is_writable = self.is_writable();
-        self.send_queue.take_change(is_writable)
+        self.send.queue_mut().take_change(is_writable)
     }
 
     /// Asks for a `Writable` event as soon as `is_writable` gives another answer.
     pub(crate) fn watch_writable(&mut self) {
         let is_writable = self.is_writable();
-        self.send_queue.watch(is_writable);
+        self.send.queue_mut().watch(is_writable);
     }
 
     /// Limits and policy of the send queue.
     pub(crate) fn send_queue_limits(&self) -> ((usize, usize), QueuePolicy) {
-        (self.send_queue.limits(), self.send_queue.policy())
+        (self.send.queue().limits(), self.send.queue().policy())
     }
 
     /// Sets limits of the send queue, in messages and bytes.
     pub(crate) fn set_send_queue(&mut self, ctx: &mut Ctx<'_>, packets: usize, bytes: usize) {
-        self.send_queue.set_limits(packets, bytes);
+        self.send.queue_mut().set_limits(packets, bytes);
         self.note_writable(ctx);
     }
 
     /// Sets what a full send queue does.
     pub(crate) fn set_queue_policy(&mut self, policy: QueuePolicy) {
-        self.send_queue.set_policy(policy);
+        self.send.queue_mut().set_policy(policy);
     }
 
     /// The time that a close may take to deliver what is queued.
@@ -140,24 +140,24 @@ impl Connection {
     /// Checksum coverage of the data that we send now, and the least that we accept (section 9.2).
     pub(crate) fn coverage(&self) -> (u8, u8) {
         let agreed = self.negotiation.agreed();
-        (agreed.coverage_to_send(self.send_cscov), agreed.min_cscov)
+        (self.send.coverage(agreed), agreed.min_cscov)
     }
 
     /// The message that `recv` would give.
     pub(crate) fn peek(&self) -> Option<&Payload> {
-        self.recv_queue.front()
+        self.recv.front()
     }
 
     /// The next message; tells by the flag whether acknowledgements that were held back may leave
     /// now.
     pub(crate) fn recv(&mut self) -> (Result<Option<Delivery>, RecvError>, bool) {
-        if let Some(message) = self.recv_queue.pop() {
-            let resumes = self.acks.held_until().is_some() && self.recv_queue.may_resume();
+        if let Some(message) = self.recv.pop() {
+            let resumes = self.acks.held_until().is_some() && self.recv.pressure() < Pressure::Slow;
             return (Ok(Some(message)), resumes);
         }
         let end = match self.ending.reason() {
             Some(reason) => Err(RecvError::Closed(reason)),
-            None if !self.wishes.listens => Err(RecvError::NotListening),
+            None if self.recv.is_shut() => Err(RecvError::NotListening),
             None => Ok(None),
         };
         (end, false)
@@ -165,7 +165,7 @@ impl Connection {
 
     /// Whether `recv` would give a message or the end.
     pub(crate) fn is_readable(&self) -> bool {
-        !self.recv_queue.is_empty() || self.ending.reason().is_some() || !self.wishes.listens
+        self.recv.is_readable() || self.ending.reason().is_some()
     }
 
     /// Closes when the send queue is empty, or the linger time is over.
@@ -173,9 +173,9 @@ impl Connection {
         if self.state.is_over() || !self.ending.close() {
             return;
         }
-        if self.send_queue.is_empty() && !matches!(self.state, State::Request | State::Respond) {
+        if self.send.queue().is_empty() && !matches!(self.state, State::Request | State::Respond) {
             self.finish_close(ctx);
-        } else if self.send_queue.is_empty() {
+        } else if self.send.queue().is_empty() {
             self.give_up(ctx, CloseReason::LocalClose);
         } else {
             self.timers.set(Timer::Linger, ctx.now + self.config.close_linger);
@@ -191,13 +191,12 @@ impl Connection {
 
     /// Reads no more.
     pub(crate) fn stop_listening(&mut self) {
-        self.wishes.listens = false;
-        self.recv_queue.clear();
+        self.recv.shut();
     }
 
     /// The application can hardly keep up, or can again (section 11.6).
     pub(crate) fn set_slow(&mut self, is_slow: bool) {
-        self.wishes.is_slow = is_slow;
+        self.recv.set_slow(is_slow);
     }
 
     /// The application lets go.

@@ -100,7 +100,7 @@ impl Connection {
 
     /// Drops what waits to be sent, and says so.
     pub(super) fn drop_unsent(&mut self, ctx: &mut Ctx<'_>, reason: DropReason) {
-        while let Some(payload) = self.send_queue.pop() {
+        while let Some(payload) = self.send.queue_mut().pop() {
             self.counters.drops.send_unfinished += 1;
             let bytes = payload.len() as u32;
             self.emit(ctx, EventKind::MessageDropped { reason, bytes });

@@ -22,10 +22,10 @@ mod path_changes;
 mod path_mtu;
 mod quick_start;
 mod received;
-pub(crate) mod recv_queue;
+mod recv_side;
 mod report;
 mod request_data;
-mod send_queue;
+mod send_side;
 mod seq;
 mod stall;
 mod steps;
@@ -62,8 +62,10 @@ pub(crate) use path_mtu::MIN_MTU;
 use path_mtu::PathMtu;
 use quick_start::QuickStartState;
 pub(crate) use received::{Arrival, Handled, Received};
-use recv_queue::RecvQueue;
-use send_queue::SendQueue;
+pub use recv_side::Delivery;
+pub(crate) use recv_side::Pressure;
+use recv_side::RecvSide;
+use send_side::SendSide;
 use seq::Sequence;
 use timers::Timers;
 use timing::Timing;
@@ -82,45 +84,33 @@ pub(crate) struct Identity {
     pub(crate) listener: Option<ListenerId>,
 }
 
-/// What the application wants of a connection.
-#[derive(Clone, Copy, Debug)]
-struct Wishes {
-    /// Reads what arrives.
-    listens: bool,
-    /// Can hardly keep up, it says.
-    is_slow: bool,
-}
-
 /// One connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) who: Identity,
     config: Arc<ConnectionConfig>,
-    pseudo: PseudoHeader,
-    path: PathMtu,
+    // What most packets touch.
     state: State,
+    pseudo: PseudoHeader,
     seq: Sequence,
-    negotiation: Negotiation,
-    cc: CongestionControl,
     acks: AckState,
-    send_queue: SendQueue,
-    recv_queue: RecvQueue,
+    cc: CongestionControl,
+    send: SendSide,
+    recv: RecvSide,
     outbox: Outbox,
-    /// What may leave before the peer's address is proven.
-    credit: Credit,
     timers: Timers,
     timing: Timing,
-    limits: Limits,
+    path: PathMtu,
+    /// What may leave before the peer's address is proven.
+    credit: Credit,
+    counters: ConnectionCounters,
+    // What few do.
+    negotiation: Negotiation,
     handshake: Handshake,
     /// Where Quick-Start is asked for or allowed.
     quick_start: Option<Box<QuickStartState>>,
-    /// Non-data packets sent since the last data packet.
-    ndp_run: u64,
-    /// Checksum coverage that the application wishes for what it sends.
-    send_cscov: u8,
-    wishes: Wishes,
+    limits: Limits,
     ending: Ending,
-    counters: ConnectionCounters,
 }
 
 impl Connection {
@@ -147,8 +137,8 @@ impl Connection {
             negotiation: Negotiation::new(features, c.sequence_window),
             cc: CongestionControl::default(),
             acks: AckState::new(c.ecn),
-            send_queue: SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy),
-            recv_queue: RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes),
+            send: SendSide::new(c),
+            recv: RecvSide::new(c),
             outbox: Outbox::default(),
             credit,
             timers: Timers::new(),
@@ -156,9 +146,6 @@ impl Connection {
             limits: Limits::new(c.sync_interval),
             handshake: Handshake::default(),
             quick_start: QuickStartState::of(&c.quick_start),
-            ndp_run: 0,
-            send_cscov: c.send_cscov,
-            wishes: Wishes { listens: true, is_slow: false },
             ending: Ending::default(),
             counters: ConnectionCounters::default(),
             config,

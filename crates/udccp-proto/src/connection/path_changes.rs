@@ -60,7 +60,7 @@ impl Connection {
     fn drop_oversized(&mut self, ctx: &mut Ctx<'_>, mps: usize) {
         let mut sizes = Vec::new();
         //= 4340-14.2-8
-        self.send_queue.remove_larger(mps, &mut |bytes| sizes.push(bytes));
+        self.send.queue_mut().remove_larger(mps, &mut |bytes| sizes.push(bytes));
         for bytes in sizes {
             self.counters.drops.send_too_large += 1;
             let reason = DropReason::TooLarge;

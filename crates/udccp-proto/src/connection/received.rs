@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, Ecn, Payload, QuickStart};
 use udccp_wire::{PacketType, PacketView, ResetCode, Seqno, crc32c};
 
-use super::recv_queue::Pressure;
+use super::recv_side::Pressure;
 use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
 

@@ -12,6 +12,7 @@ impl Connection {
     /// Everything that can be said in numbers.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let m = self.cc.sender_metrics().unwrap_or_default();
+        let (recv_queue_packets, recv_queue_bytes) = self.recv.waiting();
         ConnectionStats {
             state: self.state,
             tx_ccid: self.cc.sender_ccid(),
@@ -27,10 +28,10 @@ impl Connection {
             congestion_events: m.congestion_events,
             timeouts: m.timeouts,
             mps_bytes: self.mps(),
-            send_queue_packets: self.send_queue.packets(),
-            send_queue_bytes: self.send_queue.bytes(),
-            recv_queue_packets: self.recv_queue.packets(),
-            recv_queue_bytes: self.recv_queue.bytes(),
+            send_queue_packets: self.send.queue().packets(),
+            send_queue_bytes: self.send.queue().bytes(),
+            recv_queue_packets,
+            recv_queue_bytes,
             counters: self.counters,
         }
     }

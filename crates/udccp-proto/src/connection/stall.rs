@@ -12,7 +12,7 @@ impl Connection {
     /// An acknowledgement may end a wait sooner, but acknowledgements get lost: what is in flight
     /// is always watched by a timer, which is the one that is named here.
     pub(crate) fn message_waits_until(&self) -> Option<Option<Instant>> {
-        if self.state != State::Open || self.send_queue.is_empty() {
+        if self.state != State::Open || self.send.queue().is_empty() {
             return None;
         }
         Some(match self.has_what_it_needs() {

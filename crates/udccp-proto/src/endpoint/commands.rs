@@ -4,8 +4,7 @@ use udccp_base::{Instant, Message, Payload};
 use udccp_wire::ServiceCode;
 
 use super::Endpoint;
-use crate::connection::recv_queue::{Delivery, Pressure};
-use crate::connection::{Connection, Ctx};
+use crate::connection::{Connection, Ctx, Delivery, Pressure};
 use crate::error::{RecvError, SendError};
 use crate::event::Event;
 use crate::ids::ConnectionId;

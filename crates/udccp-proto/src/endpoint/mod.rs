@@ -27,8 +27,8 @@ use bytes::BytesMut;
 use udccp_base::{Datagram, Instant};
 
 use crate::config::EndpointConfig;
+use crate::connection::Pressure;
 use crate::connection::limiter::TokenBucket;
-use crate::connection::recv_queue::Pressure;
 use crate::connection::{Connection, Ctx};
 use crate::event::Event;
 use crate::ids::ConnectionId;

@@ -6,7 +6,7 @@ mod records;
 use udccp_base::{Duration, Ecn, Instant};
 use udccp_wire::{OptionRef, Seqno};
 
-use super::recv_queue::Pressure;
+use super::recv_side::Pressure;
 use crate::ackvec::{AckVectorBuffer, Arrival, DEFAULT_MAX_CELLS, DropCode, DropLog};
 use crate::ccid::OptionSink;
 use records::AckRecords;

@@ -98,7 +98,7 @@ impl Agreed {
         cscov == 0 || (self.min_cscov > 0 && cscov >= self.min_cscov)
     }
 
-    /// The coverage to send with, where the application wishes for `wished`.
+    /// The coverage to send with, where the application asks for `wished`.
     pub(in super::super) const fn coverage_to_send(&self, wished: u8) -> u8 {
         if self.peer_min_cscov > 0 && wished >= self.peer_min_cscov { wished } else { 0 }
     }

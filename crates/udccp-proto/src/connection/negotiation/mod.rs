@@ -9,7 +9,7 @@ use udccp_wire::{FeatureNumber, OptionRef, PacketType, Seqno};
 use crate::ccid::{FeatureNeed, OptionSink};
 use crate::config::MAX_SEQUENCE_WINDOW;
 use crate::features::{Activated, FeatureError, Location, Negotiator, PacketContext, Phase};
-use agreed::Agreed;
+pub(super) use agreed::Agreed;
 pub(crate) use preferences::preferences;
 
 /// Ack Ratio of a new connection (RFC 4340 section 11.3).

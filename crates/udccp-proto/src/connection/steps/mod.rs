@@ -39,7 +39,7 @@ impl Connection {
         ctx: &mut Ctx<'_>,
         packet: &mut Received<'_>,
     ) -> Handled {
-        self.recv_queue.set_outside(packet.arrival.pressure);
+        self.recv.set_outside(packet.arrival.pressure);
         self.credit.on_received(packet.arrival.datagram.transport_len());
         match self.run_steps(ctx, packet) {
             ControlFlow::Continue(handled) | ControlFlow::Break(handled) => handled,

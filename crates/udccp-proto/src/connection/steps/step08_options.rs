@@ -64,7 +64,7 @@ impl Connection {
     /// Enters the packet into the Ack Vector and tells the congestion control of it.
     fn mark_acknowledgeable(&mut self, ctx: &Ctx<'_>, packet: &mut Received<'_>, ndp: u64) {
         let is_data = packet.carries_message();
-        if is_data && packet.ecn != Ecn::Ce && self.recv_queue.is_marking() {
+        if is_data && packet.ecn != Ecn::Ce && self.recv.is_marking() {
             // Our queue is the path's last, and marks before it has to drop (section 11.6).
             packet.ecn = Ecn::Ce;
             self.counters.local_congestion_marks += 1;

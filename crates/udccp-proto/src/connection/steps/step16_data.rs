@@ -29,17 +29,14 @@ impl Connection {
         }
         let payload = packet.payload();
         self.counters.data_bytes_received += payload.len() as u64;
-        let was_empty = self.recv_queue.is_empty();
         if is_corrupt {
             //= 4340-9.3-2
             //= 4340-9.3-3
             self.counters.corrupt_delivered += 1;
             self.acks.on_drop(packet.seq, DropCode::DeliveredCorrupt);
-            self.recv_queue.mark_next_corrupt();
         }
         //= 4340-5.4-2
-        self.recv_queue.push(payload);
-        if was_empty {
+        if self.recv.push(payload, is_corrupt) {
             self.emit(ctx, EventKind::Readable);
         }
     }
@@ -50,7 +47,7 @@ impl Connection {
         let drops = &mut self.counters.drops;
         //= 4340-11.7.2-3
         //= 4340-11.7.2-4
-        if packet.carries_message() && !self.wishes.listens {
+        if packet.carries_message() && self.recv.is_shut() {
             drops.not_listening += 1;
             return Err(DropCode::ApplicationNotListening);
         }
@@ -87,7 +84,7 @@ impl Connection {
             return Err(DropCode::ProtocolConstraints);
         }
         //= 4340-11.4-8
-        if !self.recv_queue.has_room(packet.view.data_len()) {
+        if !self.recv.has_room(packet.view.data_len()) {
             drops.receive_queue_full += 1;
             return Err(DropCode::ReceiveBuffer);
         }

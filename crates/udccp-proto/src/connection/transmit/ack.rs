@@ -48,7 +48,7 @@ impl Connection {
         if !self.config.hold_acks_when_full {
             return false;
         }
-        let hold = self.acks.hold(now, self.recv_queue.own_pressure());
+        let hold = self.acks.hold(now, self.recv.pressure());
         match hold {
             Hold::No | Hold::Goes => {}
             Hold::Begins => self.counters.acks_held += 1,

@@ -23,7 +23,7 @@ impl Connection {
             return false;
         }
         let kind = self.data_kind(ctx, size);
-        let Some(payload) = self.send_queue.pop() else { return false };
+        let Some(payload) = self.send.queue_mut().pop() else { return false };
         self.write_packet(ctx, out, kind, payload);
         self.note_writable(ctx);
         self.after_data(ctx);
@@ -45,18 +45,18 @@ impl Connection {
     /// Length of the message that leaves next; reports those that grew too old.
     #[inline]
     fn front_len(&mut self, ctx: &mut Ctx<'_>) -> Option<usize> {
-        match self.send_queue.has_deadlines() {
-            false => self.send_queue.next_len(),
+        match self.send.queue().has_deadlines() {
+            false => self.send.queue().next_len(),
             true => self.front_len_in_time(ctx),
         }
     }
 
     fn front_len_in_time(&mut self, ctx: &mut Ctx<'_>) -> Option<usize> {
-        let mut thrown = Vec::new();
-        let size = self.send_queue.front_len(ctx.now, &mut |t| thrown.push(t));
-        if !thrown.is_empty() {
-            for t in thrown {
-                self.report_thrown(ctx, t);
+        let mut discarded = Vec::new();
+        let size = self.send.queue_mut().front_len(ctx.now, &mut |d| discarded.push(d));
+        if !discarded.is_empty() {
+            for d in discarded {
+                self.report_discarded(ctx, d);
             }
             self.note_writable(ctx);
             self.after_data(ctx);
@@ -102,7 +102,7 @@ impl Connection {
 
     /// After the last message, a close that waited for it goes on.
     fn after_data(&mut self, ctx: &mut Ctx<'_>) {
-        if self.ending.is_closed_by_us() && self.send_queue.is_empty() {
+        if self.ending.is_closed_by_us() && self.send.queue().is_empty() {
             self.finish_close(ctx);
         }
     }
@@ -110,7 +110,7 @@ impl Connection {
     fn start_deadline_timer(&mut self) {
         // A message may still leave at its deadline, so it expires just after.
         let just_after = Duration::from_nanos(1);
-        let at = self.send_queue.next_deadline().map(|d| d + just_after);
+        let at = self.send.queue().next_deadline().map(|d| d + just_after);
         self.timers.set_or_stop(Timer::Deadline, at);
     }
 }

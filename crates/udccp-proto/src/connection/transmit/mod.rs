@@ -20,7 +20,7 @@ impl Connection {
         if !self.state.transfers() {
             return false;
         }
-        if !self.send_queue.is_empty() && self.transmit_data(ctx, out) {
+        if !self.send.queue().is_empty() && self.transmit_data(ctx, out) {
             return true;
         }
         // Deciding about data or an acknowledgement may call for a Close or a Sync instead.

@@ -4,7 +4,6 @@ use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
 
 use super::super::received::data_checksum;
-use super::super::recv_queue::Pressure;
 use super::super::{Connection, Ctx};
 use crate::ccid::{OptionSink, SentInfo};
 use crate::state::State;
@@ -54,7 +53,7 @@ impl Connection {
         let ty = kind.packet_type();
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
         let agreed = self.negotiation.agreed();
-        let cscov = if is_data { agreed.coverage_to_send(self.send_cscov) } else { 0 };
+        let cscov = if is_data { self.send.coverage(agreed) } else { 0 };
         //= 4340-5.1-4
         let ccval = if is_data { self.cc.ccval(ctx.now) } else { 0 };
         let header = Header {
@@ -121,7 +120,7 @@ impl Connection {
         let &Payload::Zeros(zeros) = payload else { return None };
         let agreed = self.negotiation.agreed();
         let has_options = self.timing.owes_echo()
-            || (agreed.send_ndp && self.ndp_run > 0)
+            || self.send.ndp_count(agreed).is_some()
             || (self.config.data_checksum && agreed.peer_checks_data);
         if has_options || self.path.is_encapsulated() {
             return None;
@@ -199,8 +198,8 @@ impl Connection {
         //= 4340-7.7-1
         //= 4340-7.7.2-1
         let agreed = self.negotiation.agreed();
-        if agreed.send_ndp && self.ndp_run > 0 {
-            sink.option(&OptionRef::NdpCount(self.ndp_run));
+        if let Some(count) = self.send.ndp_count(agreed) {
+            sink.option(&OptionRef::NdpCount(count));
         }
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
         if is_data && self.config.data_checksum && agreed.peer_checks_data {
@@ -227,8 +226,7 @@ impl Connection {
         if !matches!(ty, PacketType::Ack | PacketType::DataAck) {
             return;
         }
-        //= 4340-11.6-2
-        if self.wishes.is_slow || self.recv_queue.pressure() >= Pressure::Slow {
+        if self.recv.is_slow() {
             sink.option(&OptionRef::SlowReceiver);
         }
         self.cc.write_options(now, sink);
@@ -282,10 +280,10 @@ impl Connection {
         if let Some(quick_start) = &mut self.quick_start {
             quick_start.on_sent(seq, is_data);
         }
-        self.ndp_run = if ty.is_data_packet() { 0 } else { self.ndp_run + 1 };
+        self.send.on_sent(ty);
         let has_ack = ty.has_ack() && !matches!(ty, PacketType::Sync | PacketType::SyncAck);
         self.outbox.ack &= !has_ack;
-        let (size_bytes, app_limited) = (size as u32, self.send_queue.is_empty());
+        let (size_bytes, app_limited) = (size as u32, self.send.queue().is_empty());
         self.cc.on_sent(now, SentInfo { seq, size_bytes, is_data, has_ack, app_limited, ecn });
         self.acks.on_sent(seq, written.vector, written.dropped);
         if self.state == State::PartOpen {

@@ -6,9 +6,9 @@ use udccp_base::{Instant, Message, Payload};
 
 use crate::config::QueuePolicy;
 
-/// Why a message was thrown out of the queue; the payload length in bytes.
+/// Why a message was discarded out of the queue; the payload length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thrown {
+pub(in super::super) enum Discarded {
     /// Its deadline passed.
     Expired(u32),
     /// A message of higher priority took its place.
@@ -17,7 +17,7 @@ pub(crate) enum Thrown {
 
 /// A bounded queue: larger priorities first, first in first out within one.
 #[derive(Clone, Debug)]
-pub(crate) struct SendQueue {
+pub(in super::super) struct SendQueue {
     /// Sorted by falling priority; emptied lanes stay for the next message.
     lanes: Vec<Lane>,
     packets: usize,
@@ -51,7 +51,7 @@ impl Waiting {
 
 impl SendQueue {
     /// An empty queue.
-    pub(crate) fn new(max_packets: usize, max_bytes: usize, policy: QueuePolicy) -> Self {
+    pub(in super::super) fn new(max_packets: usize, max_bytes: usize, policy: QueuePolicy) -> Self {
         Self {
             lanes: Vec::new(),
             packets: 0,
@@ -66,58 +66,58 @@ impl SendQueue {
     }
 
     /// Limits from here on. What waits beyond them stays.
-    pub(crate) fn set_limits(&mut self, max_packets: usize, max_bytes: usize) {
+    pub(in super::super) fn set_limits(&mut self, max_packets: usize, max_bytes: usize) {
         (self.max_packets, self.max_bytes) = (max_packets.max(1), max_bytes.max(1));
     }
 
     /// Messages and payload bytes that may wait.
-    pub(crate) fn limits(&self) -> (usize, usize) {
+    pub(in super::super) fn limits(&self) -> (usize, usize) {
         (self.max_packets, self.max_bytes)
     }
 
     /// What a full queue does from here on.
-    pub(crate) fn set_policy(&mut self, policy: QueuePolicy) {
+    pub(in super::super) fn set_policy(&mut self, policy: QueuePolicy) {
         self.policy = policy;
     }
 
     /// What a full queue does.
-    pub(crate) fn policy(&self) -> QueuePolicy {
+    pub(in super::super) fn policy(&self) -> QueuePolicy {
         self.policy
     }
 
     /// Somebody knows whether a message is taken now, and is to hear when that changes.
-    pub(crate) fn watch(&mut self, is_writable: bool) {
+    pub(in super::super) fn watch(&mut self, is_writable: bool) {
         self.watched = Some(is_writable);
     }
 
     /// Whether the next change is to be reported.
     #[inline]
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(in super::super) fn is_watched(&self) -> bool {
         self.watched.is_some()
     }
 
     /// Whether this is news for who watches. Says so once.
-    pub(crate) fn take_change(&mut self, is_writable: bool) -> bool {
+    pub(in super::super) fn take_change(&mut self, is_writable: bool) -> bool {
         self.watched.take_if(|was| *was != is_writable).is_some()
     }
 
     /// Messages that wait.
-    pub(crate) fn packets(&self) -> usize {
+    pub(in super::super) fn packets(&self) -> usize {
         self.packets
     }
 
     /// Payload bytes that wait.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(in super::super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(in super::super) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
     /// Messages of up to `size` bytes that would be taken.
-    pub(crate) fn free(&self, size: usize) -> usize {
+    pub(in super::super) fn free(&self, size: usize) -> usize {
         let packets = self.max_packets.saturating_sub(self.packets);
         if self.packets == 0 {
             return packets.max(1);
@@ -128,27 +128,27 @@ impl SendQueue {
 
     /// Whether a message of `size` bytes would be taken.
     #[inline]
-    pub(crate) fn fits(&self, size: usize) -> bool {
+    pub(in super::super) fn fits(&self, size: usize) -> bool {
         self.packets == 0
             || (self.packets < self.max_packets && self.bytes + size <= self.max_bytes)
     }
 
-    /// Queues a message, reporting to `thrown` what had to go for it.
+    /// Queues a message, reporting to `discarded` what had to go for it.
     ///
     /// # Errors
     /// The queue is full; the message comes back.
     #[inline]
-    pub(crate) fn push(
+    pub(in super::super) fn push(
         &mut self,
         now: Instant,
         message: Message,
-        thrown: &mut dyn FnMut(Thrown),
+        discarded: &mut dyn FnMut(Discarded),
     ) -> Result<(), Message> {
         let size = message.payload.len();
         if !self.fits(size) {
-            self.purge_expired(now, thrown);
+            self.purge_expired(now, discarded);
             if !self.fits(size) && self.policy == QueuePolicy::DropLowest {
-                self.make_room(size, message.priority, thrown);
+                self.make_room(size, message.priority, discarded);
             }
             if !self.fits(size) {
                 self.was_refused = true;
@@ -164,7 +164,7 @@ impl SendQueue {
     }
 
     /// Whether, after a refusal, the queue has fallen to half its limits. Says so once.
-    pub(crate) fn take_writable(&mut self) -> bool {
+    pub(in super::super) fn take_writable(&mut self) -> bool {
         if !self.was_refused {
             return false;
         }
@@ -175,22 +175,22 @@ impl SendQueue {
 
     /// Whether any message can grow too old.
     #[inline]
-    pub(crate) fn has_deadlines(&self) -> bool {
+    pub(in super::super) fn has_deadlines(&self) -> bool {
         self.with_deadline > 0
     }
 
     /// Payload length of the message that leaves next, in bytes, where none can grow too old.
     #[inline]
-    pub(crate) fn next_len(&self) -> Option<usize> {
+    pub(in super::super) fn next_len(&self) -> Option<usize> {
         let lane = self.lanes.iter().find(|l| !l.waiting.is_empty())?;
         lane.waiting.front().map(|waiting| waiting.payload.len())
     }
 
     /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.
-    pub(crate) fn front_len(
+    pub(in super::super) fn front_len(
         &mut self,
         now: Instant,
-        thrown: &mut dyn FnMut(Thrown),
+        discarded: &mut dyn FnMut(Discarded),
     ) -> Option<usize> {
         while let Some(lane) = self.lanes.iter_mut().find(|l| !l.waiting.is_empty()) {
             let front = lane.waiting.front()?;
@@ -198,7 +198,7 @@ impl SendQueue {
                 return Some(front.payload.len());
             }
             if let Some(payload) = self.pop() {
-                thrown(Thrown::Expired(payload.len() as u32));
+                discarded(Discarded::Expired(payload.len() as u32));
             }
         }
         None
@@ -206,7 +206,7 @@ impl SendQueue {
 
     /// Takes the message that leaves next.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Payload> {
+    pub(in super::super) fn pop(&mut self) -> Option<Payload> {
         let lane = self.lanes.iter_mut().find(|l| !l.waiting.is_empty())?;
         let waiting = lane.waiting.pop_front()?;
         self.forget(&waiting);
@@ -214,7 +214,7 @@ impl SendQueue {
     }
 
     /// The earliest deadline among the messages first in their lane, for a timer.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    pub(in super::super) fn next_deadline(&self) -> Option<Instant> {
         if self.with_deadline == 0 {
             return None;
         }
@@ -222,7 +222,11 @@ impl SendQueue {
     }
 
     /// Throws out every message whose deadline has passed.
-    pub(crate) fn purge_expired(&mut self, now: Instant, thrown: &mut dyn FnMut(Thrown)) {
+    pub(in super::super) fn purge_expired(
+        &mut self,
+        now: Instant,
+        discarded: &mut dyn FnMut(Discarded),
+    ) {
         if self.with_deadline == 0 {
             return;
         }
@@ -232,7 +236,7 @@ impl SendQueue {
                 let expired = waiting.is_expired(now);
                 if expired {
                     self.forget(waiting);
-                    thrown(Thrown::Expired(waiting.payload.len() as u32));
+                    discarded(Discarded::Expired(waiting.payload.len() as u32));
                 }
                 !expired
             });
@@ -241,14 +245,14 @@ impl SendQueue {
     }
 
     /// Throws out every message larger than `mps`, reporting its size in bytes.
-    pub(crate) fn remove_larger(&mut self, mps: usize, thrown: &mut dyn FnMut(u32)) {
+    pub(in super::super) fn remove_larger(&mut self, mps: usize, discarded: &mut dyn FnMut(u32)) {
         let mut lanes = core::mem::take(&mut self.lanes);
         for lane in &mut lanes {
             lane.waiting.retain(|waiting| {
                 let fits = waiting.payload.len() <= mps;
                 if !fits {
                     self.forget(waiting);
-                    thrown(waiting.payload.len() as u32);
+                    discarded(waiting.payload.len() as u32);
                 }
                 fits
             });
@@ -265,7 +269,7 @@ impl SendQueue {
 
     /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if
     /// that can be reached.
-    fn make_room(&mut self, size: usize, priority: u32, thrown: &mut dyn FnMut(Thrown)) {
+    fn make_room(&mut self, size: usize, priority: u32, discarded: &mut dyn FnMut(Discarded)) {
         let lower = self.lanes.iter().filter(|l| l.priority < priority);
         let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
         if self.bytes - below + size > self.max_bytes && self.bytes != below {
@@ -276,7 +280,7 @@ impl SendQueue {
             let Some(lane) = lowest.filter(|l| l.priority < priority) else { return };
             let Some(waiting) = lane.waiting.pop_back() else { return };
             self.forget(&waiting);
-            thrown(Thrown::Displaced(waiting.payload.len() as u32));
+            discarded(Discarded::Displaced(waiting.payload.len() as u32));
         }
     }
 
@@ -335,7 +339,7 @@ mod tests {
             let r = q.push(Instant::ZERO, message(bytes, priority, None), &mut |t| out.push(t));
             assert_eq!(r.is_ok(), taken);
         }
-        assert_eq!(out, [Thrown::Displaced(2)]);
+        assert_eq!(out, [Discarded::Displaced(2)]);
         assert_eq!(lengths(&mut q), [4, 1]);
     }
 
@@ -349,10 +353,10 @@ mod tests {
         let mut out = Vec::new();
         let late = Instant::from_nanos(11);
         assert_eq!(q.front_len(late, &mut |t| out.push(t)), Some(2));
-        assert_eq!(out, [Thrown::Expired(1)]);
+        assert_eq!(out, [Discarded::Expired(1)]);
         q.push(late, message(4, 0, None), &mut |t| out.push(t)).unwrap();
         q.push(late, message(5, 0, None), &mut |t| out.push(t)).unwrap();
-        assert_eq!(out, [Thrown::Expired(1), Thrown::Expired(3)]);
+        assert_eq!(out, [Discarded::Expired(1), Discarded::Expired(3)]);
         assert_eq!(lengths(&mut q), [2, 4, 5]);
     }
 }

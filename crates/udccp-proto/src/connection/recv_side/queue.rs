@@ -45,7 +45,7 @@ pub struct Delivery {
 
 /// A bounded queue of payloads, none of them copied.
 #[derive(Clone, Debug)]
-pub(crate) struct RecvQueue {
+pub(super) struct RecvQueue {
     waiting: VecDeque<Payload>,
     bytes: usize,
     max_packets: usize,
@@ -59,7 +59,7 @@ pub(crate) struct RecvQueue {
 
 impl RecvQueue {
     /// An empty queue.
-    pub(crate) fn new(max_packets: usize, max_bytes: usize) -> Self {
+    pub(super) fn new(max_packets: usize, max_bytes: usize) -> Self {
         Self {
             waiting: VecDeque::new(),
             bytes: 0,
@@ -72,44 +72,44 @@ impl RecvQueue {
     }
 
     /// Messages that wait.
-    pub(crate) fn packets(&self) -> usize {
+    pub(super) fn packets(&self) -> usize {
         self.waiting.len()
     }
 
     /// Payload bytes that wait.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Whether there is room for `size` bytes; an empty queue has room for every message.
-    pub(crate) fn has_room(&self, size: usize) -> bool {
+    pub(super) fn has_room(&self, size: usize) -> bool {
         self.waiting.is_empty()
             || (self.waiting.len() < self.max_packets && self.bytes + size <= self.max_bytes)
     }
 
     /// Queues a message for which there is room.
-    pub(crate) fn push(&mut self, payload: Payload) {
+    pub(super) fn push(&mut self, payload: Payload) {
         self.bytes += payload.len();
         self.waiting.push_back(payload);
     }
 
     /// The next message to be queued is corrupt, and its reader will be told.
-    pub(crate) fn mark_next_corrupt(&mut self) {
+    pub(super) fn mark_next_corrupt(&mut self) {
         self.corrupt.push_back(self.popped + self.waiting.len() as u64);
     }
 
     /// The oldest message, which stays.
-    pub(crate) fn front(&self) -> Option<&Payload> {
+    pub(super) fn front(&self) -> Option<&Payload> {
         self.waiting.front()
     }
 
     /// The oldest message.
-    pub(crate) fn pop(&mut self) -> Option<Delivery> {
+    pub(super) fn pop(&mut self) -> Option<Delivery> {
         let payload = self.waiting.pop_front()?;
         self.bytes -= payload.len();
         let is_corrupt = self.corrupt.front() == Some(&self.popped);
@@ -121,7 +121,7 @@ impl RecvQueue {
     }
 
     /// Drops everything and gives the memory back.
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.popped += self.waiting.len() as u64;
         self.waiting = VecDeque::new();
         self.corrupt = VecDeque::new();
@@ -129,18 +129,18 @@ impl RecvQueue {
     }
 
     /// How full the buffers before this queue are.
-    pub(crate) fn set_outside(&mut self, pressure: Pressure) {
+    pub(super) fn set_outside(&mut self, pressure: Pressure) {
         self.outside = pressure;
     }
 
     /// How full the queue, or what lies before it, is.
-    pub(crate) fn pressure(&self) -> Pressure {
+    pub(super) fn pressure(&self) -> Pressure {
         self.own_pressure().max(self.outside)
     }
 
     /// How full the queue itself is, which holds acknowledgements back from [`Pressure::Hold`]. The
     /// buffers before it hold nothing back, since reading here does not empty them; they mark.
-    pub(crate) fn own_pressure(&self) -> Pressure {
+    pub(super) fn own_pressure(&self) -> Pressure {
         if self.waiting.is_empty() {
             return Pressure::None;
         }
@@ -148,13 +148,8 @@ impl RecvQueue {
         bytes.max(Pressure::of(self.waiting.len(), self.max_packets))
     }
 
-    /// Whether acknowledgements that wait may leave again: there is room for a full window.
-    pub(crate) fn may_resume(&self) -> bool {
-        self.own_pressure() < Pressure::Slow
-    }
-
     /// Whether arriving packets count as congestion-marked.
-    pub(crate) fn is_marking(&self) -> bool {
+    pub(super) fn is_marking(&self) -> bool {
         self.own_pressure() >= Pressure::Mark || self.outside >= Pressure::Hold
     }
 }
@@ -185,11 +180,19 @@ mod tests {
     fn buffers_before_the_queue_mark_but_never_hold() {
         let mut q = RecvQueue::new(8, 8000);
         q.set_outside(Pressure::of(500, 1000));
-        assert!(q.is_marking() && q.own_pressure() < Pressure::Hold && q.may_resume());
+        assert!(
+            q.is_marking()
+                && q.own_pressure() < Pressure::Hold
+                && q.own_pressure() < Pressure::Slow
+        );
         q.set_outside(Pressure::None);
         (0..4).for_each(|_| q.push(Payload::EMPTY));
-        assert!(q.own_pressure() == Pressure::Hold && !q.is_marking() && !q.may_resume());
+        assert!(
+            q.own_pressure() == Pressure::Hold
+                && !q.is_marking()
+                && q.own_pressure() >= Pressure::Slow
+        );
         (0..3).for_each(|_| drop(q.pop()));
-        assert!(q.own_pressure() < Pressure::Hold && q.may_resume());
+        assert!(q.own_pressure() < Pressure::Hold && q.own_pressure() < Pressure::Slow);
     }
 }

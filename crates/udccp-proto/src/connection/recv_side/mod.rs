@@ -1,0 +1,109 @@
+//! Keeps what waits for the application, and whether it reads (RFC 4340 sections 11.6 and 11.7).
+
+mod queue;
+
+use udccp_base::Payload;
+
+use crate::config::ConnectionConfig;
+pub use queue::Delivery;
+pub(crate) use queue::Pressure;
+use queue::RecvQueue;
+
+/// The receiving side of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct RecvSide {
+    queue: RecvQueue,
+    /// The application reads no more.
+    is_shut: bool,
+    /// The application can hardly keep up.
+    is_slow: bool,
+}
+
+impl RecvSide {
+    /// A side with these settings, where nothing has arrived.
+    pub(super) fn new(c: &ConnectionConfig) -> Self {
+        let queue = RecvQueue::new(c.recv_queue_packets, c.recv_queue_bytes);
+        Self { queue, is_shut: false, is_slow: false }
+    }
+
+    /// Messages that wait, and their bytes.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.queue.packets(), self.queue.bytes())
+    }
+
+    /// How full the buffers before this queue are.
+    #[inline]
+    pub(super) fn set_outside(&mut self, pressure: Pressure) {
+        self.queue.set_outside(pressure);
+    }
+
+    /// The application reads no more; what waits is dropped.
+    pub(super) fn shut(&mut self) {
+        self.is_shut = true;
+        self.queue.clear();
+    }
+
+    /// Whether the application reads no more.
+    #[inline]
+    pub(super) fn is_shut(&self) -> bool {
+        self.is_shut
+    }
+
+    /// The application can hardly keep up, or can again.
+    pub(super) fn set_slow(&mut self, is_slow: bool) {
+        self.is_slow = is_slow;
+    }
+
+    //= 4340-11.6-2
+    /// Whether acknowledgements should ask the peer not to go faster.
+    #[inline]
+    pub(super) fn is_slow(&self) -> bool {
+        self.is_slow || self.queue.pressure() >= Pressure::Slow
+    }
+
+    /// How full the queue itself is.
+    #[inline]
+    pub(super) fn pressure(&self) -> Pressure {
+        self.queue.own_pressure()
+    }
+
+    /// Whether arriving packets count as congestion-marked.
+    #[inline]
+    pub(super) fn is_marking(&self) -> bool {
+        self.queue.is_marking()
+    }
+
+    /// Whether there is room for a message of so many bytes.
+    #[inline]
+    pub(super) fn has_room(&self, size: usize) -> bool {
+        self.queue.has_room(size)
+    }
+
+    /// Queues a message for which there is room; whether it is the only one.
+    #[inline]
+    pub(super) fn push(&mut self, payload: Payload, is_corrupt: bool) -> bool {
+        let is_first = self.queue.is_empty();
+        if is_corrupt {
+            self.queue.mark_next_corrupt();
+        }
+        self.queue.push(payload);
+        is_first
+    }
+
+    /// The message that `pop` would give.
+    pub(super) fn front(&self) -> Option<&Payload> {
+        self.queue.front()
+    }
+
+    /// The oldest message.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Delivery> {
+        self.queue.pop()
+    }
+
+    /// Whether there is a message, or never will be.
+    #[inline]
+    pub(super) fn is_readable(&self) -> bool {
+        !self.queue.is_empty() || self.is_shut
+    }
+}

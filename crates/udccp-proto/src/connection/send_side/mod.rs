@@ -1,0 +1,63 @@
+//! Keeps what waits to be sent, and what the next packet reports of those before (RFC 4340 sections
+//! 7.7 and 9.2).
+
+mod queue;
+
+use udccp_wire::PacketType;
+
+use super::negotiation::Agreed;
+use crate::config::ConnectionConfig;
+pub(super) use queue::{Discarded, SendQueue};
+
+/// The sending side of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct SendSide {
+    queue: SendQueue,
+    /// Non-data packets sent since the last data packet.
+    ndp_run: u64,
+    /// Checksum coverage that the application asked for.
+    cscov: u8,
+}
+
+impl SendSide {
+    /// A side with these settings, and nothing to send.
+    pub(super) fn new(c: &ConnectionConfig) -> Self {
+        let queue = SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy);
+        Self { queue, ndp_run: 0, cscov: c.send_cscov }
+    }
+
+    /// Messages that wait.
+    #[inline]
+    pub(super) fn queue(&self) -> &SendQueue {
+        &self.queue
+    }
+
+    /// Messages that wait.
+    #[inline]
+    pub(super) fn queue_mut(&mut self) -> &mut SendQueue {
+        &mut self.queue
+    }
+
+    /// Checksum coverage of the data packet that leaves.
+    #[inline]
+    pub(super) fn coverage(&self, agreed: &Agreed) -> u8 {
+        agreed.coverage_to_send(self.cscov)
+    }
+
+    /// Covers all data from now on.
+    pub(super) fn cover_fully(&mut self) {
+        self.cscov = 0;
+    }
+
+    /// NDP Count of the packet that leaves, where it has to have one.
+    #[inline]
+    pub(super) fn ndp_count(&self, agreed: &Agreed) -> Option<u64> {
+        (agreed.send_ndp && self.ndp_run > 0).then_some(self.ndp_run)
+    }
+
+    /// A packet of this type left.
+    #[inline]
+    pub(super) fn on_sent(&mut self, ty: PacketType) {
+        self.ndp_run = if ty.is_data_packet() { 0 } else { self.ndp_run + 1 };
+    }
+}
