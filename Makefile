@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench fuzz spec linux interop deb clean
+.PHONY: help demo test lint doc bench fuzz spec linux interop deb wheel clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,7 +13,7 @@ help: ## list every verb
 demo: ## a file over real sockets, two published studies in simulation, and a report to look at
 	@scripts/demo.sh "$(OUT)"
 
-test: ## all tests (unit, property, sockets over loopback, command line, captures, Dask)
+test: ## all tests (unit, property, sockets over loopback, command line, captures, Python)
 	@scripts/setup.sh test
 	@CARGO="$(CARGO)" scripts/test.sh
 	@UDCCP="$(abspath $(TARGET))/debug/udccp" scripts/python.sh test
@@ -51,6 +51,9 @@ interop: linux ## our DCCP against that of the Linux kernel, in every combinatio
 
 deb: ## a Debian package of the program with manual pages and completions
 	@scripts/deb.sh
+
+wheel: ## the Python package udccp as a wheel for this machine (target/wheels)
+	@scripts/python.sh wheel
 
 clean: ## remove what was built and measured
 	$(CARGO) clean

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Tests or checks the Python package in python/, in a virtual environment beside the build.
-# Usage: scripts/python.sh test|lint
+# Tests or checks the Python package udccp, in a virtual environment beside the build, or builds its
+# wheel. Tests use the native half of the dev profile, built with the features that `make test`
+# builds all crates with.
+# Usage: scripts/python.sh test|lint|wheel
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -22,24 +24,39 @@ install() {
     cp "$list" "$venv/$1.installed"
 }
 
+# The native half, where Python looks for it: in the package of this clone.
+native() {
+    cargo build --quiet --locked --package udccp-cli --package udccp-python
+    cmp -s "$target/debug/lib_native.so" python/udccp/_native.abi3.so ||
+        cp "$target/debug/lib_native.so" python/udccp/_native.abi3.so
+}
+
+export PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
 case "${1:-}" in
 test)
     install test
-    [ -n "${UDCCP:-}" ] || cargo build --quiet --locked --package udccp-cli
+    native
     export UDCCP=${UDCCP:-$target/debug/udccp}
-    cd python
-    PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest -q -p no:cacheprovider
+    "$venv/bin/python" -m pytest -q -p no:cacheprovider "${@:2}"
     ;;
 lint)
     install test
     install lint
-    cd python
-    "$venv/bin/ruff" check --no-cache .
-    "$venv/bin/ruff" format --no-cache --check .
-    "$venv/bin/mypy" --cache-dir=/dev/null udccp_lab tests
+    "$venv/bin/ruff" check --no-cache python
+    "$venv/bin/ruff" format --no-cache --check python
+    "$venv/bin/python" python/tools/scenario_types.py --check
+    "$venv/bin/mypy" --cache-dir="$target/mypy" python/udccp python/tests python/tools
+    "$venv/bin/pyright" --pythonpath "$venv/bin/python"
+    ;;
+wheel)
+    [ -x "$target/wheel-venv/bin/maturin" ] || {
+        python3 -m venv "$target/wheel-venv"
+        "$target/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+    }
+    "$target/wheel-venv/bin/maturin" build --release --out "$target/wheels" "${@:2}"
     ;;
 *)
-    echo "usage: scripts/python.sh test|lint" >&2
+    echo "usage: scripts/python.sh test|lint|wheel" >&2
     exit 2
     ;;
 esac

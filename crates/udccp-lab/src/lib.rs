@@ -14,6 +14,7 @@ pub mod document;
 mod expected;
 pub mod export;
 pub mod forecast;
+pub mod json_schema;
 pub mod library;
 mod narrow;
 mod plan;

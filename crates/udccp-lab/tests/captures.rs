@@ -64,7 +64,7 @@ fn captures() -> (tempfile::TempDir, Vec<PathBuf>) {
     let experiment = Experiment::from_node(root, Path::new("captured.toml"));
     let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
     let scenario = experiment.scenario_with(&Vec::new(), &[]).expect("a scenario");
-    let options = RunOptions { check: true, pcap: Some(folder.path()), snaplen: None };
+    let options = RunOptions { check: true, pcap: Some(folder.path()), ..RunOptions::default() };
     let record = udccp_lab::run("captured", &scenario, 1, options).expect("a run");
     assert!(record.system.packets_dropped > 0, "nothing was lost, so nothing was recovered");
     let entries = std::fs::read_dir(folder.path()).expect("the folder");

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use core::sync::atomic::AtomicBool;
 
 use udccp_base::{DataRate, Duration, Seed, Transport};
 use udccp_link::{LinkConfig, QueueLimit};
@@ -118,6 +119,9 @@ pub struct RunConfig<'a> {
     pub check: bool,
     /// Where packets are written to.
     pub capture: Option<Capture<'a>>,
+    /// Another thread sets it to end the run without a result ([`crate::SimError::Stopped`]); the
+    /// run looks at it every few thousand events.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl RunConfig<'_> {
@@ -130,6 +134,7 @@ impl RunConfig<'_> {
             seed,
             check: cfg!(debug_assertions),
             capture: None,
+            stop: None,
         }
     }
 }

@@ -5,6 +5,7 @@ mod paced;
 use std::collections::BTreeMap;
 
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use udccp_base::{Duration, Instant, Probe};
 
@@ -22,6 +23,9 @@ use crate::source::End;
 /// Packets sent and events at one instant that cannot be honest: six windows of 10 Gbit/s times
 /// 200 ms, all let go at once.
 const LIVELOCK: u64 = 1 << 20;
+
+/// Events between two looks at the flag that stops a run: well below a tenth of a second.
+const LOOK_EVERY: u64 = 1 << 12;
 
 /// Why a run ends early; behind a pointer, so that going on costs nothing.
 type Stop = Box<SimError>;
@@ -93,8 +97,8 @@ impl Engine {
     }
 
     /// Lets everything happen that is due before `end`.
-    pub(crate) fn run(&mut self, end: Instant) -> Result<(), SimError> {
-        self.go(end).map_err(|stop| *stop)?;
+    pub(crate) fn run(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), SimError> {
+        self.go(end, stop).map_err(|stop| *stop)?;
         self.finish(end)
     }
 
@@ -104,8 +108,15 @@ impl Engine {
         self.fabric.observer.as_mut().map_or(Ok(()), |o| o.finish())
     }
 
-    fn go(&mut self, end: Instant) -> Result<(), Stop> {
+    fn go(&mut self, end: Instant, stop: Option<&AtomicBool>) -> Result<(), Stop> {
+        let mut next_look = stop.map_or(u64::MAX, |_| 0);
         loop {
+            if self.fabric.cost.events >= next_look {
+                next_look = self.fabric.cost.events + LOOK_EVERY;
+                if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                    return Err(Box::new(SimError::Stopped { at: self.now }));
+                }
+            }
             let (due, component) = self.fabric.events.earliest();
             if due >= self.next_stop {
                 if due >= end {

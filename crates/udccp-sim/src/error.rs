@@ -30,7 +30,7 @@ pub enum SimError {
         /// What should not be.
         what: String,
     },
-    /// The owner of the clock of a paced run ended it.
+    /// The owner of the clock of a paced run, or of [`crate::RunConfig::stop`], ended it.
     #[error("stopped at {at}")]
     Stopped {
         /// When.

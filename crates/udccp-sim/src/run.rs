@@ -54,7 +54,7 @@ pub(crate) fn run(
     let mut engine = Engine::new(Parts { hosts, fabric, names, flows: sampled }, &run);
     let end = Instant::ZERO + run.duration;
     match pace {
-        None => engine.run(end)?,
+        None => engine.run(end, run.stop)?,
         Some(pace) => engine.run_paced(end, pace)?,
     }
     report(engine, &flows, &plans, &network, &run)

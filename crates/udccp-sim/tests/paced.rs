@@ -2,6 +2,8 @@
 
 mod toy;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{DataRate, Duration, Instant, Seed};
 use udccp_sim::{
@@ -80,4 +82,15 @@ fn the_owner_of_the_clock_ends_a_run() {
     let mut clock = Exact { stop_at: Some(stop_at), ..Exact::default() };
     let error = row().run_paced(config(), &mut clock).unwrap_err();
     assert!(matches!(error, SimError::Stopped { at } if at < stop_at), "{error}");
+}
+
+#[test]
+fn a_flag_ends_a_run_and_one_that_is_not_set_changes_nothing() {
+    let flag = AtomicBool::new(false);
+    let free = row().run(config()).unwrap();
+    let watched = row().run(RunConfig { stop: Some(&flag), ..config() }).unwrap();
+    assert_eq!(free, watched);
+    flag.store(true, Ordering::Relaxed);
+    let error = row().run(RunConfig { stop: Some(&flag), ..config() }).unwrap_err();
+    assert!(matches!(error, SimError::Stopped { .. }), "{error}");
 }

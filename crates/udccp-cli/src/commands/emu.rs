@@ -82,6 +82,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
             check: false,
             pcap: args.capture.pcap.as_deref(),
             snaplen: args.capture.snaplen.0,
+            stop: None,
         },
         program: std::env::current_exe()?,
         dccp: match args.dccp {

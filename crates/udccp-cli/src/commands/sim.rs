@@ -39,6 +39,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         check: args.check,
         pcap: args.capture.pcap.as_deref(),
         snaplen: args.capture.snaplen.0,
+        stop: None,
     };
     let record = udccp_lab::run(&chosen.experiment.id, &chosen.scenario, chosen.seed, options)
         .map_err(run_failure)?;

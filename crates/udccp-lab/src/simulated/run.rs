@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use udccp_base::Seed;
 use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
@@ -36,6 +37,13 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Whether nothing went wrong: the run was told to end ([`RunOptions::stop`]).
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Simulation(SimError::Stopped { .. }))
+    }
+}
+
 /// How to run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions<'a> {
@@ -45,6 +53,8 @@ pub struct RunOptions<'a> {
     pub pcap: Option<&'a Path>,
     /// Keep at most this many bytes of each captured packet.
     pub snaplen: Option<u32>,
+    /// Another thread sets it to end the run without a record.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// Runs a scenario. `name` is what the record calls it.
@@ -85,6 +95,7 @@ pub fn run_config<'a>(
         seed: Seed(seed),
         check: options.check,
         capture: options.pcap.map(|folder| capture(folder, options.snaplen)).transpose()?,
+        stop: options.stop,
     })
 }
 

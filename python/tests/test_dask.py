@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from udccp_lab import Amount, Laboratory, LaboratoryError, run
-from udccp_lab.__main__ import main
+from udccp.dask import Amount, Laboratory, LaboratoryError, run
+from udccp.dask.__main__ import main
 
 SMALL = """schema = 1
 id = "small"

@@ -1,6 +1,6 @@
 """Runs the experiments of udccp on a Dask cluster."""
 
-from udccp_lab.laboratory import Amount, Laboratory, LaboratoryError
-from udccp_lab.runner import Outcome, run
+from udccp.dask.laboratory import Amount, Laboratory, LaboratoryError
+from udccp.dask.runner import Outcome, run
 
 __all__ = ["Amount", "Laboratory", "LaboratoryError", "Outcome", "run"]

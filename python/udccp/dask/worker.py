@@ -14,10 +14,12 @@ def run_task(udccp: str, task: str) -> str:
         udccp: The program, as the worker calls it.
         task: The task as JSON.
 
-    Returns:
+    Returns
+    -------
         One line for ``udccp lab import``.
 
-    Raises:
+    Raises
+    ------
         TaskError: The program is missing, or says that the task does not run.
     """
     try:

@@ -1,3 +1,5 @@
+# pyright: basic
+# (distributed has no types)
 """Hands the tasks of a campaign to a Dask cluster, and their results to the store."""
 
 import json
@@ -8,8 +10,8 @@ from dataclasses import dataclass, field
 import cloudpickle
 from distributed import Client, as_completed
 
-from udccp_lab import worker
-from udccp_lab.laboratory import Amount, Laboratory
+from udccp.dask import worker
+from udccp.dask.laboratory import Amount, Laboratory
 
 # A worker gets the function itself, not the name of a module that it would have to have.
 cloudpickle.register_pickle_by_value(worker)
@@ -51,10 +53,12 @@ def run(
         retries: How often a task that failed, or whose worker was lost, is tried again.
         tell: Is told how it goes.
 
-    Returns:
+    Returns
+    -------
         How many runs were done, and what the others failed of.
 
-    Raises:
+    Raises
+    ------
         LaboratoryError: An experiment file is wrong, or the store refuses a result.
     """
     tasks = laboratory.missing(names, amount or Amount())

@@ -1,4 +1,6 @@
-"""``python -m udccp_lab``: the command line."""
+# pyright: basic
+# (distributed has no types)
+"""``python -m udccp.dask``: the command line."""
 
 import argparse
 import os
@@ -8,8 +10,8 @@ from pathlib import Path
 
 from distributed import Client, LocalCluster
 
-from udccp_lab.laboratory import Amount, Laboratory, LaboratoryError
-from udccp_lab.runner import run
+from udccp.dask.laboratory import Amount, Laboratory, LaboratoryError
+from udccp.dask.runner import run
 
 UNREACHABLE = 5
 
@@ -25,7 +27,7 @@ def positive(text: str) -> int:
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m udccp_lab", description="Run experiments of udccp on a Dask cluster."
+        prog="python -m udccp.dask", description="Run experiments of udccp on a Dask cluster."
     )
     parser.add_argument("names", nargs="*", metavar="EXPERIMENT", help="names, or paths of files")
     parser.add_argument("--all", action="store_true", help="every experiment of the folder")

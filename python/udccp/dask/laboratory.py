@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import IO, Any
 class LaboratoryError(Exception):
     """The program failed; the message is what it said.
 
-    Attributes:
+    Attributes
+    ----------
         code: Its exit code.
     """
 
@@ -87,10 +88,11 @@ class Laboratory:
         return self._out(self.command("run", *names, *flags))
 
     @contextmanager
-    def importing(self) -> Iterator[IO[str]]:
+    def importing(self) -> Generator[IO[str]]:
         """A stream that puts every line written to it into the store at once.
 
-        Raises:
+        Raises
+        ------
             LaboratoryError: The store refused a line.
         """
         store = subprocess.Popen(

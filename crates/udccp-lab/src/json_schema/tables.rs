@@ -1,0 +1,148 @@
+//! The file, its times, its flows and their options.
+
+use super::{
+    Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, may, need, table, words,
+};
+use crate::protocol::PROTOCOLS;
+use crate::schema::{AckCounting, Direction, NatPlace, Reduction, SCHEMA, TcpProfile};
+
+pub(super) fn all() -> Vec<Table> {
+    vec![scenario(), time(), measure(), flow(), dccp(), tcp()]
+}
+
+fn scenario() -> Table {
+    table(
+        "Scenario",
+        "One run, without its seed: a network, times and flows",
+        vec![
+            need("schema", Kind::Is(SCHEMA.into()), "Version of the format"),
+            need("id", Kind::Text, "Name of the scenario"),
+            may("asks", Kind::Text, "The question in one sentence"),
+            need("topology", Kind::Table("Topology"), "The network"),
+            need("time", Kind::Table("Times"), "How long, and when to measure"),
+            need("flow", Kind::List(Box::new(Kind::Table("Flow"))), "The flows"),
+        ],
+    )
+}
+
+fn time() -> Table {
+    table(
+        "Times",
+        "How long a run is, and when it is measured",
+        vec![
+            need("duration", TIME, "Length of the run"),
+            may("phase", TIME, "Each flow starts later by a time below this, drawn from the seed"),
+            may("measure", Kind::Table("Measure"), "What is measured; all of the run where absent"),
+        ],
+    )
+}
+
+fn measure() -> Table {
+    table(
+        "Measure",
+        "The measured interval",
+        vec![
+            need("from", TIME, "Begin"),
+            need("to", TIME, "End"),
+            may("every", TIME, "Length of one sample of the series; 1 s where absent"),
+        ],
+    )
+}
+
+fn flow() -> Table {
+    let traffic = [
+        "ConstantRate",
+        "OnOff",
+        "ParetoOnOff",
+        "Transfer",
+        "Poisson",
+        "Voip",
+        "Video",
+        "VideoTrace",
+        "RequestResponse",
+    ];
+    let mut traffics = vec![Kind::Word(vec!["bulk"]), Kind::Table("Bulk")];
+    traffics.extend(traffic.map(Kind::Table));
+    table(
+        "Flow",
+        "A flow from its sender to its receiver, or a group of equal ones",
+        vec![
+            need("name", Kind::Text, "Its name: letters, digits, - and _"),
+            need(
+                "protocol",
+                Kind::Word(PROTOCOLS.iter().map(|p| p.name).collect()),
+                "Its protocol",
+            ),
+            need("traffic", Kind::Either(traffics), "What its application sends"),
+            may("start", TIME, "When it starts; 0 s where absent"),
+            may("stop", TIME, "When its application stops; at the end of the run where absent"),
+            may("count", Kind::Whole(1, Some(10_000)), "How many flows this stands for"),
+            may("every", TIME, "Time between the starts of the flows of a group"),
+            may("direction", words(Direction::WORDS), "Which way its data goes"),
+            may("enters", Kind::Whole(1, None), "Leftmost router that it uses, from 1"),
+            may("leaves", Kind::Whole(1, None), "Rightmost router that it uses"),
+            may("access", Kind::Table("AccessLink"), "The sender's access link"),
+            may("receiver_access", Kind::Table("AccessLink"), "The receiver's access link"),
+            may("packet", SIZE, "Largest IP packet, 200 B to 65535 B; 1500 B where absent"),
+            may("dccp", Kind::Table("DccpOptions"), "Options where the protocol is a DCCP"),
+            may("tcp", Kind::Table("TcpOptions"), "Options where the protocol is a TCP"),
+        ],
+    )
+}
+
+fn dccp() -> Table {
+    table(
+        "DccpOptions",
+        "Options of a DCCP flow; what is absent keeps the default of the protocol",
+        vec![
+            may(
+                "ack_ratio",
+                Kind::Whole(1, Some(65_535)),
+                "Acknowledge every this many packets; adapted by RFC 4341 where absent",
+            ),
+            may("initial_window", START_WINDOW, "First congestion window"),
+            may("window_cut", PERCENT, "Part of the window that a congestion event cuts away"),
+            may("sequence_window", Kind::Whole(0, None), "First Sequence Window in packets"),
+            may("max_window", PACKETS, "Upper bound of the congestion window"),
+            may("min_rto", TIME, "Lower bound of the retransmission timeout"),
+            may("ecn", Kind::Flag, "Explicit congestion notification"),
+            may(
+                "oscillation_reduction",
+                Kind::Flag,
+                "CCIDs 3 and 4: lower the rate while the round-trip time is above its mean",
+            ),
+            may(
+                "history_discounting",
+                Kind::Flag,
+                "CCIDs 3 and 4: old loss intervals count less during a long one",
+            ),
+            may("timer_tick", TIME, "Timers fire only at multiples of this"),
+            may("send_queue", PACKETS, "Messages that may wait to be sent"),
+            may("service", SERVICE, "Service code; SC:PERF where absent"),
+            may("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),
+            may("quick_start", RATE, "Rate asked for by Quick-Start (RFC 5634)"),
+            may("invite", Kind::Flag, "The receiver invites the sender (RFC 5596)"),
+        ],
+    )
+}
+
+fn tcp() -> Table {
+    table(
+        "TcpOptions",
+        "Options of a TCP flow; what is absent is as the profile has it",
+        vec![
+            may("profile", words(TcpProfile::WORDS), "What the settings start from"),
+            may("delayed_ack", Kind::Flag, "Acknowledge every second segment instead of each"),
+            may("ack_counting", words(AckCounting::WORDS), "How acknowledgements are counted"),
+            may("window_reduction", words(Reduction::WORDS), "How the window falls"),
+            may("initial_window", START_WINDOW, "First congestion window"),
+            may("window_cut", PERCENT, "Part that a congestion event cuts away (NewReno only)"),
+            may("max_window", PACKETS, "Upper bound of the congestion window"),
+            may("receive_buffer", SIZE, "The largest window advertised"),
+            may("send_buffer", SIZE, "Send buffer"),
+            may("min_rto", TIME, "Lower bound of the retransmission timeout"),
+            may("timestamps", Kind::Flag, "Timestamps (RFC 7323): 12 bytes of every packet"),
+            may("ecn", Kind::Flag, "Explicit congestion notification"),
+        ],
+    )
+}

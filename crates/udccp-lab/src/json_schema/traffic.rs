@@ -1,0 +1,165 @@
+//! What applications send, and quantities drawn by chance.
+
+use super::{Key, Kind, RATE, SIZE, TIME, Table, kind, may, need, table, words};
+use crate::schema::CodecName;
+
+pub(super) fn all() -> Vec<Table> {
+    let mut all = Vec::new();
+    all.extend(steady());
+    all.extend(live());
+    all.push(request_response());
+    all.push(table(
+        "Silence",
+        "Exponential talk-spurts and pauses",
+        vec![need("talk", TIME, "Mean talk-spurt"), need("pause", TIME, "Mean pause")],
+    ));
+    all.extend(drawn(["ConstantTime", "ExponentialTime", "ParetoTime", "LognormalTime"], &TIME));
+    all.extend(drawn(["ConstantSize", "ExponentialSize", "ParetoSize", "LognormalSize"], &SIZE));
+    all
+}
+
+/// A time, always the same or drawn.
+fn random_time() -> Kind {
+    let drawn = ["ConstantTime", "ExponentialTime", "ParetoTime", "LognormalTime"];
+    Kind::Either(core::iter::once(TIME).chain(drawn.map(Kind::Table)).collect())
+}
+
+/// A size, always the same or drawn.
+fn random_size() -> Kind {
+    let drawn = ["ConstantSize", "ExponentialSize", "ParetoSize", "LognormalSize"];
+    Kind::Either(core::iter::once(SIZE).chain(drawn.map(Kind::Table)).collect())
+}
+
+fn drawn(names: [&'static str; 4], of: &Kind) -> [Table; 4] {
+    let mean = || need("mean", of.clone(), "Its mean");
+    let [constant, exponential, pareto, lognormal] = names;
+    [
+        table(
+            constant,
+            "Always the same",
+            vec![kind("constant"), need("value", of.clone(), "What it is")],
+        ),
+        table(exponential, "Exponentially distributed", vec![kind("exponential"), mean()]),
+        table(pareto, "Pareto distributed", vec![kind("pareto"), mean(), shape()]),
+        table(
+            lognormal,
+            "Log-normally distributed",
+            vec![
+                kind("lognormal"),
+                mean(),
+                need("sigma", Kind::Number, "Standard deviation of the logarithm"),
+            ],
+        ),
+    ]
+}
+
+fn shape() -> Key {
+    need("shape", Kind::Number, "Its shape, above 1")
+}
+
+fn steady() -> [Table; 6] {
+    let rate = || need("rate", RATE, "Payload rate while it sends");
+    let size = || need("size", SIZE, "Payload of one message");
+    [
+        table("Bulk", "As much as the flow takes", vec![kind("bulk")]),
+        table(
+            "ConstantRate",
+            "Messages of one size at regular times",
+            vec![kind("constant-rate"), rate(), size()],
+        ),
+        table(
+            "OnOff",
+            "Constant rate by turns with silence",
+            vec![
+                kind("on-off"),
+                rate(),
+                size(),
+                need("on", random_time(), "Length of a period of being on"),
+                need("off", random_time(), "Length of a period of silence"),
+            ],
+        ),
+        table(
+            "ParetoOnOff",
+            "Constant rate by turns with silence, both Pareto distributed",
+            vec![
+                kind("pareto"),
+                rate(),
+                size(),
+                need("on", TIME, "Mean of being on"),
+                need("off", TIME, "Mean of silence"),
+                shape(),
+            ],
+        ),
+        table(
+            "Transfer",
+            "A number of bytes, then the end",
+            vec![kind("transfer"), need("size", SIZE, "How much")],
+        ),
+        table(
+            "Poisson",
+            "Transfers that come by chance, each over a connection of its own",
+            vec![
+                kind("poisson"),
+                need("every", TIME, "Mean time between arrivals"),
+                need("size", random_size(), "Size of a transfer"),
+            ],
+        ),
+    ]
+}
+
+fn live() -> [Table; 3] {
+    let patience = |about| may("patience", TIME, about);
+    [
+        table(
+            "Voip",
+            "A voice call",
+            vec![
+                kind("voip"),
+                need("codec", words(CodecName::WORDS), "The codec"),
+                may("packet", TIME, "Speech in a packet, whole frames of 10 ms; 20 ms"),
+                may(
+                    "silence",
+                    Kind::Either(vec![Kind::Word(vec!["none", "p59"]), Kind::Table("Silence")]),
+                    "How the speaker falls silent; none",
+                ),
+                patience("How long a packet may wait; 150 ms"),
+            ],
+        ),
+        table(
+            "Video",
+            "Live video of a regular pattern",
+            vec![
+                kind("video"),
+                need("every", TIME, "Time between frames"),
+                need("rate", RATE, "Mean payload rate"),
+                may("group", Kind::Whole(1, Some(10_000)), "Frames in a group; 1"),
+                may("ratio", Kind::Number, "Size of an I frame against a P frame; 1"),
+                patience("How long a frame may wait; 400 ms"),
+            ],
+        ),
+        table(
+            "VideoTrace",
+            "Live video with the frame sizes of a file",
+            vec![
+                kind("video"),
+                need("every", TIME, "Time between frames"),
+                need("trace", Kind::Text, "File of frame sizes in bytes, one a line"),
+                patience("How long a frame may wait; 400 ms"),
+            ],
+        ),
+    ]
+}
+
+fn request_response() -> Table {
+    table(
+        "RequestResponse",
+        "Requests, each with its response",
+        vec![
+            kind("request-response"),
+            need("request", random_size(), "Size of a request"),
+            need("response", random_size(), "Size of a response"),
+            may("think", random_time(), "Time from a response to the next request; 0 s"),
+            may("timeout", TIME, "When a response is given up, where data can be lost; 5 s"),
+        ],
+    )
+}

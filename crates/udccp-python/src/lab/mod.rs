@@ -1,0 +1,16 @@
+//! The laboratory: one run, many runs, campaigns and their results.
+
+mod find;
+mod prepared;
+mod run;
+
+use pyo3::prelude::*;
+
+/// Adds what is here to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("LAB_VERSION", udccp_lab::VERSION)?;
+    module.add_class::<prepared::Prepared>()?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run_many, module)?)?;
+    module.add_function(wrap_pyfunction!(run::protocols, module)?)
+}

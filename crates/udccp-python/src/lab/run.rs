@@ -1,0 +1,107 @@
+//! One run, and many over all cores.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use serde_json::json;
+use udccp_lab::{PROTOCOLS, RunError, RunOptions};
+
+use super::prepared::Prepared;
+use crate::{border, error};
+
+/// Runs a scenario and returns its record as JSON.
+#[pyfunction]
+#[pyo3(signature = (prepared, seed=None, check=false, pcap=None, snaplen=None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    prepared: &Prepared,
+    seed: Option<u64>,
+    check: bool,
+    pcap: Option<PathBuf>,
+    snaplen: Option<u32>,
+) -> PyResult<String> {
+    border::guard(py, || {
+        let record = border::interruptible(py, |stop| {
+            let pcap = pcap.as_deref();
+            let options = RunOptions { check, pcap, snaplen, stop: Some(stop) };
+            one(prepared, seed, options)
+        })?;
+        record.map_err(|e| failure(py, &e))
+    })
+}
+
+/// Runs many scenarios, each with its seed, on `workers` threads, and returns their records in the
+/// order of the runs.
+#[pyfunction]
+pub(crate) fn run_many(
+    py: Python<'_>,
+    runs: Vec<(Py<Prepared>, Option<u64>)>,
+    workers: usize,
+) -> PyResult<Vec<String>> {
+    let runs: Vec<(Prepared, Option<u64>)> =
+        runs.into_iter().map(|(prepared, seed)| (prepared.get().clone(), seed)).collect();
+    border::guard(py, || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
+        let pool = pool.map_err(|e| error::raise(py, "RunError", e.to_string()))?;
+        let records = border::interruptible(py, |stop| pool.install(|| all(&runs, stop)))?;
+        records.map_err(|e| failure(py, &e))
+    })
+}
+
+/// All runs; the first that fails ends the others.
+fn all(runs: &[(Prepared, Option<u64>)], stop: &AtomicBool) -> Result<Vec<String>, RunError> {
+    let one = |(prepared, seed): &(Prepared, Option<u64>)| {
+        let options = RunOptions { stop: Some(stop), ..RunOptions::default() };
+        let record = one(prepared, *seed, options);
+        if record.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        record
+    };
+    let records: Vec<Result<String, RunError>> = runs.par_iter().with_max_len(1).map(one).collect();
+    let is_first_cause = |e: &RunError| !e.is_stopped();
+    let cause = records.iter().position(|r| r.as_ref().is_err_and(is_first_cause));
+    let mut records = records;
+    match cause {
+        Some(cause) => records.swap_remove(cause).map(|_| Vec::new()),
+        None => records.into_iter().collect(),
+    }
+}
+
+fn one(
+    prepared: &Prepared,
+    seed: Option<u64>,
+    options: RunOptions<'_>,
+) -> Result<String, RunError> {
+    let seed = seed.unwrap_or(prepared.seed);
+    let record = udccp_lab::run(&prepared.id, &prepared.scenario, seed, options)?;
+    // A record is numbers and texts: it always has a JSON form.
+    Ok(serde_json::to_string(&record).unwrap_or_default())
+}
+
+fn failure(py: Python<'_>, run: &RunError) -> PyErr {
+    match run {
+        RunError::Flow { .. } => {
+            error::scenario(py, &udccp_lab::Diagnostic::whole(run.to_string()).into())
+        }
+        _ => error::raise(py, "RunError", run.to_string()),
+    }
+}
+
+/// The protocols that a flow can name, each with the look that it has in every figure, as JSON.
+#[pyfunction]
+pub(crate) fn protocols() -> String {
+    let row = |p: &udccp_lab::Protocol| {
+        json!({
+            "name": p.name,
+            "short": p.short,
+            "title": p.title,
+            "about": p.about,
+            "colour": p.colour,
+            "marker": format!("{:?}", p.marker),
+        })
+    };
+    serde_json::Value::from(PROTOCOLS.iter().map(row).collect::<Vec<_>>()).to_string()
+}

@@ -1,0 +1,24 @@
+//! Lets Python run the laboratory: scenarios, campaigns, metrics and what figures draw.
+//!
+//! This is the module `udccp._native`. Its functions take and give plain values (texts, numbers,
+//! lists); records cross the border as JSON. The package around it, in `python/udccp`, gives them
+//! their names, types and documentation.
+//!
+//! No function holds the interpreter while it simulates, and none lets a panic through: see
+//! [`border`].
+
+#![forbid(unsafe_code)]
+
+mod border;
+mod error;
+mod lab;
+
+use pyo3::prelude::*;
+
+/// The module `udccp._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(border::panic_for_test, module)?)?;
+    lab::register(module)
+}

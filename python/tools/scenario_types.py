@@ -1,0 +1,211 @@
+"""Writes python/udccp/lab/scenario/ from docs/reference/scenario.schema.json.
+
+Usage: python python/tools/scenario_types.py [--check]
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "docs/reference/scenario.schema.json"
+OUT = ROOT / "python/udccp/lab/scenario"
+SOURCE = "docs/reference/scenario.schema.json"
+MADE = f"Made from {SOURCE} by python/tools/scenario_types.py; do not edit."
+
+BASE = f'''"""Quantities, which are texts with their units as in files, and what all tables share.
+
+{MADE}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, TypeAlias, cast
+'''
+
+TABLE = '''
+
+class Table:
+    """A table of a scenario file."""
+
+    _names: ClassVar[Mapping[str, str]] = {}
+    _fixed: ClassVar[Mapping[str, Any]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as a mapping by the keys of a file, without what is absent."""
+        table: dict[str, Any] = dict(self._fixed)
+        for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, field.name)
+            if value is not None:
+                table[self._names.get(field.name, field.name)] = to_plain(value)
+        return table
+
+
+def to_plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
+    """Tables, mappings and sequences as dicts and lists; entries that are None are left out."""
+    if isinstance(value, Table):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        table = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
+        return {str(key): to_plain(item) for key, item in table.items() if item is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        items = cast("Sequence[Any]", value)  # type: ignore[redundant-cast]
+        return [to_plain(item) for item in items]
+    return value
+
+'''
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    """The Python type of a schema."""
+    match schema:
+        case {"$ref": ref}:
+            return str(ref).rsplit("/", 1)[1]
+        case {"enum": words}:
+            return f"Literal[{', '.join(json.dumps(word) for word in words)}]"
+        case {"anyOf": several}:
+            return " | ".join(type_of(one) for one in several)
+        case {"type": "array", "items": items}:
+            return f"Sequence[{type_of(items)}]"
+        case {"type": "integer"}:
+            return "int"
+        case {"type": "number"}:
+            return "float"
+        case {"type": "boolean"}:
+            return "bool"
+        case _:
+            return "str"
+
+
+def paragraph(text: str, indent: int, mark: str = "") -> str:
+    """Text wrapped below a parameter, or as a comment."""
+    pad = " " * indent + mark
+    return textwrap.fill(f"{text}.", 100, initial_indent=pad, subsequent_indent=pad)
+
+
+def class_of(name: str, schema: dict[str, Any]) -> str:
+    """One table as a dataclass."""
+    properties: dict[str, dict[str, Any]] = schema["properties"]
+    fixed = {key: of["const"] for key, of in properties.items() if "const" in of}
+    needed = [key for key in schema["required"] if key not in fixed]
+    optional = [key for key in properties if key not in needed and key not in fixed]
+    names = {f"{key}_": key for key in properties if keyword.iskeyword(key)}
+    field = {key: f"{key}_" if keyword.iskeyword(key) else key for key in properties}
+    lines = ["", "@dataclass(frozen=True, kw_only=True)", f"class {name}(Table):"]
+    lines += [f'    """{schema["description"]}.']
+    if needed or optional:
+        lines += ["", "    Parameters", "    ----------"]
+        for key in needed + optional:
+            lines += [f"    {field[key]}", paragraph(properties[key]["description"], 8)]
+    lines += ['    """', ""]
+    if names:
+        lines.append(f"    _names: ClassVar[Mapping[str, str]] = {json.dumps(names)}")
+    if fixed:
+        lines.append(f"    _fixed: ClassVar[Mapping[str, Any]] = {json.dumps(fixed)}")
+    lines += [f"    {field[key]}: {type_of(properties[key])}" for key in needed]
+    lines += [f"    {field[key]}: {type_of(properties[key])} | None = None" for key in optional]
+    return "\n".join(lines) + "\n"
+
+
+def words(name: str, about: str) -> str:
+    """The head of a module of tables."""
+    return f'''"""{about}
+
+{MADE}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+{name}
+'''
+
+
+def modules() -> dict[str, str]:
+    """All modules by their names."""
+    definitions: dict[str, dict[str, Any]] = json.loads(SCHEMA.read_text())["$defs"]
+    tables = {name: of for name, of in definitions.items() if "properties" in of}
+    quantities = {name: of for name, of in definitions.items() if name not in tables}
+    aliases = [
+        paragraph(f"{of['description']}: {json.dumps(of['examples'][0])}", 0, "#: ")
+        + f"\n{name}: TypeAlias = str"
+        for name, of in quantities.items()
+    ]
+    network = {name: of for name, of in tables.items() if name in reached(tables, "Topology")}
+    flows = {name: of for name, of in tables.items() if name not in network}
+    base = f"from udccp.lab.scenario.base import {', '.join(['Table', *quantities])}"
+    links = f"from udccp.lab.scenario.network import {', '.join(network)}"
+    body = {
+        "network": [words(base, "The network: links, queues, losses, changes.")],
+        "flows": [words(f"{base}\n{links}", "Times, flows and what applications send.")],
+    }
+    for module, part in (("network", network), ("flows", flows)):
+        body[module] += [class_of(name, of) for name, of in part.items()]
+    init = [
+        f'"""Typed scenarios: one class for each table of a scenario file.\n\n{MADE}\n"""\n',
+        f"from udccp.lab.scenario.base import {', '.join(['Table', *quantities, 'to_plain'])}",
+        f"from udccp.lab.scenario.flows import {', '.join(flows)}",
+        links,
+        f"__all__ = {json.dumps(sorted(['Table', *quantities, 'to_plain', *tables]))}\n",
+    ]
+    return {
+        "__init__": "\n".join(init),
+        "base": "\n".join([BASE, *aliases, TABLE]),
+        **{name: "\n".join(parts) for name, parts in body.items()},
+    }
+
+
+def reached(tables: dict[str, dict[str, Any]], root: str) -> set[str]:
+    """The tables that one table is made of, and itself."""
+    found: set[str] = set()
+    todo = [root]
+    while todo:
+        name = todo.pop()
+        if name in tables and name not in found:
+            found.add(name)
+            todo += re.findall(r"#/\$defs/(\w+)", json.dumps(tables[name]))
+    return found
+
+
+def formatted(path: Path, text: str) -> str:
+    """The text as ruff sorts and formats it."""
+    ruff = str(Path(sys.executable).parent / "ruff")
+    rules = ["check", "--select", "I,F401", "--fix-only", "--quiet"]
+    for command in (rules, ["format"]):
+        line = [ruff, *command, "--no-cache", "--stdin-filename", str(path), "-"]
+        done = subprocess.run(line, input=text, capture_output=True, text=True, cwd=ROOT)
+        if done.returncode != 0:
+            raise SystemExit(done.stderr)
+        text = done.stdout
+    return text
+
+
+def main() -> int:
+    """Write the modules, or check that they are what would be written."""
+    is_check = sys.argv[1:] == ["--check"]
+    OUT.mkdir(exist_ok=True)
+    for name, text in modules().items():
+        path = OUT / f"{name}.py"
+        text = formatted(path, text)
+        if not is_check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path} is out of date: python python/tools/scenario_types.py", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

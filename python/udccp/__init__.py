@@ -1,0 +1,11 @@
+"""Congestion control from Python.
+
+``udccp.lab`` runs scenarios and published studies in this process, ``udccp.metrics`` computes the
+numbers of reports from any measurements, ``udccp.logs`` reads those of other tools.
+"""
+
+from udccp import errors, lab
+from udccp._native import __version__
+from udccp.errors import InternalError, UdccpError
+
+__all__ = ["InternalError", "UdccpError", "__version__", "errors", "lab"]

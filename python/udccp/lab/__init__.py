@@ -1,0 +1,30 @@
+"""The laboratory: scenarios and published studies, run in this process.
+
+``run`` runs one scenario, ``run_many`` many over all cores. Results have the names of
+``udccp sim --json`` (docs/reference/record.md).
+"""
+
+from udccp.errors import Diagnostic, RunError, ScenarioError, StoreError
+from udccp.lab import scenario
+from udccp.lab._run import Source, Value, prepare, run, run_many
+from udccp.lab.protocols import Protocol, protocols
+from udccp.lab.record import Record, runs_frame
+from udccp.lab.scenario import Scenario
+
+__all__ = [
+    "Diagnostic",
+    "Protocol",
+    "Record",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Source",
+    "StoreError",
+    "Value",
+    "prepare",
+    "protocols",
+    "run",
+    "run_many",
+    "runs_frame",
+    "scenario",
+]

@@ -1,0 +1,170 @@
+"""One run, and many over all cores."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, TypeAlias, Union
+
+from udccp import _native
+from udccp.lab.record import Record
+from udccp.lab.scenario import Scenario, to_plain
+
+#: What ``run`` takes: a path or a name, a mapping by the keys of a file, typed objects, or a
+#: scenario that was prepared before.
+Source: TypeAlias = Union[str, "PathLike[str]", Mapping[str, Any], Scenario, _native.Prepared]
+Value: TypeAlias = str | int | float | bool
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def prepare(
+    scenario: Source,
+    *,
+    set: Mapping[str, Value] | None = None,
+    case: str | None = None,
+    variant: str | None = None,
+) -> _native.Prepared:
+    """Read and check a scenario once, to run it with many seeds.
+
+    Parameters
+    ----------
+    scenario
+        A path, the name of a scenario or experiment (here, or one that comes with the package), a
+        mapping by the keys of a scenario file, or a :class:`~udccp.lab.Scenario`.
+    set
+        Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
+        axes of an experiment.
+    case, variant
+        A case and a variant of an experiment.
+
+    Raises
+    ------
+    ScenarioError
+        Everything that is wrong, with places and fixes.
+    """
+    changes = [(key, _text(value)) for key, value in (set or {}).items()]
+    if isinstance(scenario, _native.Prepared):
+        if changes or case or variant:
+            raise TypeError("a prepared scenario is not changed: prepare it with these arguments")
+        return scenario
+    if isinstance(scenario, (str, PathLike)):
+        return _native.Prepared.from_file(os.fspath(scenario), changes, case, variant)
+    plain = to_plain(scenario)
+    if not isinstance(plain, dict):
+        raise TypeError(f"a scenario is a path, a name, a mapping or objects, not {scenario!r}")
+    return _native.Prepared.from_json(json.dumps(plain), changes, case, variant)
+
+
+def run(
+    scenario: Source,
+    *,
+    seed: int | None = None,
+    set: Mapping[str, Value] | None = None,
+    case: str | None = None,
+    variant: str | None = None,
+    check: bool = False,
+    pcap: str | PathLike[str] | None = None,
+    snaplen: int | None = None,
+) -> Record:
+    """Run a scenario in this process and return its record.
+
+    The same scenario and seed give the same record on every machine, and the same as
+    ``udccp sim --json`` gives. Other threads run meanwhile; Ctrl-C ends the run.
+
+    Parameters
+    ----------
+    scenario
+        A path, the name of a scenario or experiment (here, or one that comes with the package), a
+        mapping by the keys of a scenario file, a :class:`~udccp.lab.Scenario`, or what
+        :func:`prepare` returned.
+    seed
+        Seed of all chance; that of the file where absent.
+    set
+        Changes by dotted keys (``{"flow.second.protocol": "tcp/cubic"}``), or the values of grid
+        axes of an experiment.
+    case, variant
+        A case and a variant of an experiment.
+    check
+        Check the invariants of the simulator at every step (slower by a third).
+    pcap
+        A folder for a capture of every observation point.
+    snaplen
+        Keep at most this many bytes of each captured packet.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong; the error has places and fixes.
+    RunError
+        A capture cannot be written.
+
+    Examples
+    --------
+    >>> from udccp import lab
+    >>> short = {"time.duration": "12 s", "time.measure.to": "12 s"}
+    >>> record = lab.run("two-flows-short", seed=7, set=short)
+    >>> record.seed, record.measured_s
+    (7, (10.0, 12.0))
+    >>> lab.run("two-flows-shrt")
+    Traceback (most recent call last):
+    ...
+    udccp.errors.ScenarioError: there is no scenario or experiment "two-flows-shrt"
+    hint: did you mean `two-flows-short`? there are: ...
+    """
+    prepared = prepare(scenario, set=set, case=case, variant=variant)
+    folder = None if pcap is None else os.fspath(pcap)
+    return Record(_native.run(prepared, seed, check, folder, snaplen))
+
+
+def run_many(
+    scenarios: Source | Sequence[Source],
+    *,
+    seeds: Iterable[int] | None = None,
+    workers: int | None = None,
+) -> list[Record]:
+    """Run scenarios with each of several seeds, on all cores, without the interpreter's lock.
+
+    Parameters
+    ----------
+    scenarios
+        One scenario or a sequence of them, each as :func:`run` takes it.
+    seeds
+        The seeds; that of each file where absent.
+    workers
+        Threads; one a core where absent.
+
+    Returns
+    -------
+    list of Record
+        In the order of the scenarios, and of the seeds of each.
+
+    Raises
+    ------
+    ScenarioError, RunError
+        As :func:`run`; all runs end with the first that fails.
+
+    Examples
+    --------
+    >>> from udccp import lab
+    >>> scenario = lab.prepare(
+    ...     "two-flows-short", set={"time.duration": "12 s", "time.measure.to": "12 s"}
+    ... )
+    >>> [record.seed for record in lab.run_many(scenario, seeds=range(1, 4))]
+    [1, 2, 3]
+    """
+    many: Sequence[Source]
+    if isinstance(scenarios, (str, PathLike, Mapping, Scenario, _native.Prepared)):
+        many = [scenarios]
+    else:
+        many = scenarios
+    chosen: list[int | None] = [None] if seeds is None else list(seeds)
+    runs = [(one, seed) for one in map(prepare, many) for seed in chosen]
+    if workers is not None and workers < 1:
+        raise ValueError(f"{workers} workers: at least 1")
+    texts = _native.run_many(runs, min(workers or os.cpu_count() or 1, max(len(runs), 1)))
+    return [Record(text) for text in texts]

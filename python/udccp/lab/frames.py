@@ -1,0 +1,54 @@
+"""Tables as polars or pandas frames, whichever is there."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Library: TypeAlias = Literal["polars", "pandas"]
+Frame: TypeAlias = Union["polars.DataFrame", "pandas.DataFrame"]
+
+
+def library_of(wanted: Library | None = None) -> Library:
+    """The library to make frames with.
+
+    Raises
+    ------
+    ImportError
+        It is not installed, or neither of the two is.
+    """
+    for library in ("polars", "pandas"):
+        if wanted in (None, library) and find_spec(library) is not None:
+            return library
+    asked = wanted or "polars or pandas"
+    raise ImportError(f"frames need {asked}: pip install 'udccp[{wanted or 'polars'}]'")
+
+
+def make_frame(columns: dict[str, list[Any]], library: Library | None = None) -> Frame:
+    """A frame of these columns, which have one length.
+
+    Parameters
+    ----------
+    columns
+        Values by name; None where a row has none.
+    library
+        ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+
+    Examples
+    --------
+    >>> frame = make_frame({"rtt_s": [0.025, 0.05], "jain": [0.99, None]}, "pandas")
+    >>> frame.shape, [str(kind) for kind in frame.dtypes]
+    ((2, 2), ['float64', 'float64'])
+    """
+    if library_of(library) == "polars":
+        import polars
+
+        # All rows are looked at: a column may begin with rows that have no value.
+        return polars.DataFrame(columns, infer_schema_length=None, strict=False)
+    import pandas
+
+    return pandas.DataFrame(columns)

@@ -1,0 +1,47 @@
+"""The protocols that a flow can name, with the one look that each has in every figure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+
+from udccp import _native
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One protocol.
+
+    Parameters
+    ----------
+    name
+        The name in scenarios: ``dccp/ccid2``.
+    short, title
+        The name in a CSV, and in a report.
+    about
+        What it is, and where it is defined.
+    colour
+        Its colour in figures, as ``#rrggbb``.
+    marker
+        Its marker, by the name that the reports have for it: ``Circle``.
+    """
+
+    name: str
+    short: str
+    title: str
+    about: str
+    colour: str
+    marker: str
+
+
+@cache
+def protocols() -> dict[str, Protocol]:
+    """All protocols by name.
+
+    Examples
+    --------
+    >>> protocols()["dccp/ccid2"].title
+    'DCCP CCID 2'
+    """
+    return {row["name"]: Protocol(**row) for row in json.loads(_native.protocols())}

@@ -1,0 +1,620 @@
+"""Times, flows and what applications send.
+
+Made from docs/reference/scenario.schema.json by python/tools/scenario_types.py; do not edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from udccp.lab.scenario.base import (
+    Packets,
+    Percent,
+    Rate,
+    Service,
+    Size,
+    StartWindow,
+    Table,
+    Time,
+)
+from udccp.lab.scenario.network import (
+    AccessLink,
+    Topology,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(Table):
+    """One run, without its seed: a network, times and flows.
+
+    Parameters
+    ----------
+    id
+        Name of the scenario.
+    topology
+        The network.
+    time
+        How long, and when to measure.
+    flow
+        The flows.
+    asks
+        The question in one sentence.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"schema": 1}
+    id: str
+    topology: Topology
+    time: Times
+    flow: Sequence[Flow]
+    asks: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times(Table):
+    """How long a run is, and when it is measured.
+
+    Parameters
+    ----------
+    duration
+        Length of the run.
+    phase
+        Each flow starts later by a time below this, drawn from the seed.
+    measure
+        What is measured; all of the run where absent.
+    """
+
+    duration: Time
+    phase: Time | None = None
+    measure: Measure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Table):
+    """The measured interval.
+
+    Parameters
+    ----------
+    from_
+        Begin.
+    to
+        End.
+    every
+        Length of one sample of the series; 1 s where absent.
+    """
+
+    _names: ClassVar[Mapping[str, str]] = {"from_": "from"}
+    from_: Time
+    to: Time
+    every: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow(Table):
+    """A flow from its sender to its receiver, or a group of equal ones.
+
+    Parameters
+    ----------
+    name
+        Its name: letters, digits, - and _.
+    protocol
+        Its protocol.
+    traffic
+        What its application sends.
+    start
+        When it starts; 0 s where absent.
+    stop
+        When its application stops; at the end of the run where absent.
+    count
+        How many flows this stands for.
+    every
+        Time between the starts of the flows of a group.
+    direction
+        Which way its data goes.
+    enters
+        Leftmost router that it uses, from 1.
+    leaves
+        Rightmost router that it uses.
+    access
+        The sender's access link.
+    receiver_access
+        The receiver's access link.
+    packet
+        Largest IP packet, 200 B to 65535 B; 1500 B where absent.
+    dccp
+        Options where the protocol is a DCCP.
+    tcp
+        Options where the protocol is a TCP.
+    """
+
+    name: str
+    protocol: Literal[
+        "dccp/ccid2",
+        "dccp/ccid3",
+        "dccp/cubic",
+        "dccp/bbr",
+        "dccp/ccid4",
+        "tcp/newreno",
+        "tcp/bic",
+        "tcp/cubic",
+        "tcp/cubic-rfc9438",
+        "tcp/highspeed",
+        "tcp/htcp",
+        "tcp/hybla",
+        "tcp/illinois",
+        "tcp/lp",
+        "tcp/scalable",
+        "tcp/vegas",
+        "tcp/veno",
+        "tcp/westwood",
+        "tcp/yeah",
+        "tcp/compound",
+        "tcp/bbr",
+        "udp",
+    ]
+    traffic: (
+        Literal["bulk"]
+        | Bulk
+        | ConstantRate
+        | OnOff
+        | ParetoOnOff
+        | Transfer
+        | Poisson
+        | Voip
+        | Video
+        | VideoTrace
+        | RequestResponse
+    )
+    start: Time | None = None
+    stop: Time | None = None
+    count: int | None = None
+    every: Time | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    enters: int | None = None
+    leaves: int | None = None
+    access: AccessLink | None = None
+    receiver_access: AccessLink | None = None
+    packet: Size | None = None
+    dccp: DccpOptions | None = None
+    tcp: TcpOptions | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DccpOptions(Table):
+    """Options of a DCCP flow; what is absent keeps the default of the protocol.
+
+    Parameters
+    ----------
+    ack_ratio
+        Acknowledge every this many packets; adapted by RFC 4341 where absent.
+    initial_window
+        First congestion window.
+    window_cut
+        Part of the window that a congestion event cuts away.
+    sequence_window
+        First Sequence Window in packets.
+    max_window
+        Upper bound of the congestion window.
+    min_rto
+        Lower bound of the retransmission timeout.
+    ecn
+        Explicit congestion notification.
+    oscillation_reduction
+        CCIDs 3 and 4: lower the rate while the round-trip time is above its mean.
+    history_discounting
+        CCIDs 3 and 4: old loss intervals count less during a long one.
+    timer_tick
+        Timers fire only at multiples of this.
+    send_queue
+        Messages that may wait to be sent.
+    service
+        Service code; SC:PERF where absent.
+    nat
+        Which hosts are behind a NAT (RFC 5597).
+    quick_start
+        Rate asked for by Quick-Start (RFC 5634).
+    invite
+        The receiver invites the sender (RFC 5596).
+    """
+
+    ack_ratio: int | None = None
+    initial_window: StartWindow | None = None
+    window_cut: Percent | None = None
+    sequence_window: int | None = None
+    max_window: Packets | None = None
+    min_rto: Time | None = None
+    ecn: bool | None = None
+    oscillation_reduction: bool | None = None
+    history_discounting: bool | None = None
+    timer_tick: Time | None = None
+    send_queue: Packets | None = None
+    service: Service | None = None
+    nat: Literal["sender", "receiver", "both"] | None = None
+    quick_start: Rate | None = None
+    invite: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpOptions(Table):
+    """Options of a TCP flow; what is absent is as the profile has it.
+
+    Parameters
+    ----------
+    profile
+        What the settings start from.
+    delayed_ack
+        Acknowledge every second segment instead of each.
+    ack_counting
+        How acknowledgements are counted.
+    window_reduction
+        How the window falls.
+    initial_window
+        First congestion window.
+    window_cut
+        Part that a congestion event cuts away (NewReno only).
+    max_window
+        Upper bound of the congestion window.
+    receive_buffer
+        The largest window advertised.
+    send_buffer
+        Send buffer.
+    min_rto
+        Lower bound of the retransmission timeout.
+    timestamps
+        Timestamps (RFC 7323): 12 bytes of every packet.
+    ecn
+        Explicit congestion notification.
+    """
+
+    profile: Literal["modern", "linux-2.6.22", "rfc"] | None = None
+    delayed_ack: bool | None = None
+    ack_counting: (
+        Literal["segments", "at-most-two", "one-per-ack", "one-in-slow-start", "one-in-avoidance"]
+        | None
+    ) = None
+    window_reduction: Literal["at-once", "proportional", "rate-halving"] | None = None
+    initial_window: StartWindow | None = None
+    window_cut: Percent | None = None
+    max_window: Packets | None = None
+    receive_buffer: Size | None = None
+    send_buffer: Size | None = None
+    min_rto: Time | None = None
+    timestamps: bool | None = None
+    ecn: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk(Table):
+    """As much as the flow takes."""
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "bulk"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantRate(Table):
+    """Messages of one size at regular times.
+
+    Parameters
+    ----------
+    rate
+        Payload rate while it sends.
+    size
+        Payload of one message.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "constant-rate"}
+    rate: Rate
+    size: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff(Table):
+    """Constant rate by turns with silence.
+
+    Parameters
+    ----------
+    rate
+        Payload rate while it sends.
+    size
+        Payload of one message.
+    on
+        Length of a period of being on.
+    off
+        Length of a period of silence.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "on-off"}
+    rate: Rate
+    size: Size
+    on: Time | ConstantTime | ExponentialTime | ParetoTime | LognormalTime
+    off: Time | ConstantTime | ExponentialTime | ParetoTime | LognormalTime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParetoOnOff(Table):
+    """Constant rate by turns with silence, both Pareto distributed.
+
+    Parameters
+    ----------
+    rate
+        Payload rate while it sends.
+    size
+        Payload of one message.
+    on
+        Mean of being on.
+    off
+        Mean of silence.
+    shape
+        Its shape, above 1.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "pareto"}
+    rate: Rate
+    size: Size
+    on: Time
+    off: Time
+    shape: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer(Table):
+    """A number of bytes, then the end.
+
+    Parameters
+    ----------
+    size
+        How much.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "transfer"}
+    size: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Table):
+    """Transfers that come by chance, each over a connection of its own.
+
+    Parameters
+    ----------
+    every
+        Mean time between arrivals.
+    size
+        Size of a transfer.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "poisson"}
+    every: Time
+    size: Size | ConstantSize | ExponentialSize | ParetoSize | LognormalSize
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voip(Table):
+    """A voice call.
+
+    Parameters
+    ----------
+    codec
+        The codec.
+    packet
+        Speech in a packet, whole frames of 10 ms; 20 ms.
+    silence
+        How the speaker falls silent; none.
+    patience
+        How long a packet may wait; 150 ms.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "voip"}
+    codec: Literal["g711", "g729"]
+    packet: Time | None = None
+    silence: Literal["none", "p59"] | Silence | None = None
+    patience: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Video(Table):
+    """Live video of a regular pattern.
+
+    Parameters
+    ----------
+    every
+        Time between frames.
+    rate
+        Mean payload rate.
+    group
+        Frames in a group; 1.
+    ratio
+        Size of an I frame against a P frame; 1.
+    patience
+        How long a frame may wait; 400 ms.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "video"}
+    every: Time
+    rate: Rate
+    group: int | None = None
+    ratio: float | None = None
+    patience: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoTrace(Table):
+    """Live video with the frame sizes of a file.
+
+    Parameters
+    ----------
+    every
+        Time between frames.
+    trace
+        File of frame sizes in bytes, one a line.
+    patience
+        How long a frame may wait; 400 ms.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "video"}
+    every: Time
+    trace: str
+    patience: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestResponse(Table):
+    """Requests, each with its response.
+
+    Parameters
+    ----------
+    request
+        Size of a request.
+    response
+        Size of a response.
+    think
+        Time from a response to the next request; 0 s.
+    timeout
+        When a response is given up, where data can be lost; 5 s.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "request-response"}
+    request: Size | ConstantSize | ExponentialSize | ParetoSize | LognormalSize
+    response: Size | ConstantSize | ExponentialSize | ParetoSize | LognormalSize
+    think: Time | ConstantTime | ExponentialTime | ParetoTime | LognormalTime | None = None
+    timeout: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silence(Table):
+    """Exponential talk-spurts and pauses.
+
+    Parameters
+    ----------
+    talk
+        Mean talk-spurt.
+    pause
+        Mean pause.
+    """
+
+    talk: Time
+    pause: Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantTime(Table):
+    """Always the same.
+
+    Parameters
+    ----------
+    value
+        What it is.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "constant"}
+    value: Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialTime(Table):
+    """Exponentially distributed.
+
+    Parameters
+    ----------
+    mean
+        Its mean.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "exponential"}
+    mean: Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParetoTime(Table):
+    """Pareto distributed.
+
+    Parameters
+    ----------
+    mean
+        Its mean.
+    shape
+        Its shape, above 1.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "pareto"}
+    mean: Time
+    shape: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LognormalTime(Table):
+    """Log-normally distributed.
+
+    Parameters
+    ----------
+    mean
+        Its mean.
+    sigma
+        Standard deviation of the logarithm.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "lognormal"}
+    mean: Time
+    sigma: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantSize(Table):
+    """Always the same.
+
+    Parameters
+    ----------
+    value
+        What it is.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "constant"}
+    value: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialSize(Table):
+    """Exponentially distributed.
+
+    Parameters
+    ----------
+    mean
+        Its mean.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "exponential"}
+    mean: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParetoSize(Table):
+    """Pareto distributed.
+
+    Parameters
+    ----------
+    mean
+        Its mean.
+    shape
+        Its shape, above 1.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "pareto"}
+    mean: Size
+    shape: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LognormalSize(Table):
+    """Log-normally distributed.
+
+    Parameters
+    ----------
+    mean
+        Its mean.
+    sigma
+        Standard deviation of the logarithm.
+    """
+
+    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "lognormal"}
+    mean: Size
+    sigma: float
