@@ -49,9 +49,9 @@ def to_plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
     if isinstance(value, Table):
         return value.to_dict()
     if isinstance(value, Mapping):
-        table = cast("Mapping[Any, Any]", value)
+        table = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
         return {str(key): to_plain(item) for key, item in table.items() if item is not None}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        items = cast("Sequence[Any]", value)
+        items = cast("Sequence[Any]", value)  # type: ignore[redundant-cast]
         return [to_plain(item) for item in items]
     return value
