@@ -24,7 +24,7 @@ pub struct EndpointConfig {
     /// Ephemeral DCCP ports, first and last (default 49152 to 65535, RFC 6335).
     pub ephemeral_ports: (u16, u16),
     /// Resets sent for packets that belong to no connection, per second (default 100).
-    pub stray_resets_per_sec: u32,
+    pub out_of_the_blue_resets_per_sec: u32,
     /// Connections held at once (default 1,000,000). Those in TIMEWAIT do not count.
     pub max_connections: usize,
     /// Tuples of addresses and ports held in TIMEWAIT at once (default 262,144). Each takes at most
@@ -49,7 +49,7 @@ impl EndpointConfig {
         Self {
             secret,
             ephemeral_ports: (49_152, 65_535),
-            stray_resets_per_sec: 100,
+            out_of_the_blue_resets_per_sec: 100,
             quiet_until: None,
             max_connections: 1_000_000,
             max_timewaits: 1 << 18,

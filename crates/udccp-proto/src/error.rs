@@ -111,10 +111,10 @@ pub enum SendError {
     #[error("the send queue is full")]
     Full(Message),
     /// The message does not fit in one packet of this path.
-    #[error("a message of {} bytes is over the maximum of {mps} bytes", message.payload.len())]
+    #[error("a message of {} bytes is over the maximum of {max} bytes", message.payload.len())]
     TooLarge {
         /// The largest payload that fits now, in bytes.
-        mps: usize,
+        max: usize,
         /// The message.
         message: Message,
     },
@@ -147,9 +147,9 @@ pub enum RecvError {
     /// All data was read and the connection has ended.
     #[error("the connection ended: {0}")]
     Closed(CloseReason),
-    /// `stop_listening` was called: nothing more is delivered.
+    /// `shutdown_read` was called: nothing more is delivered.
     #[error("the application has stopped listening")]
-    NotListening,
+    ReadShutdown,
     /// The id names no connection.
     #[error("no such connection")]
     UnknownConnection,

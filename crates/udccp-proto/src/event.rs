@@ -33,7 +33,7 @@ pub enum EventKind {
     },
     /// The peer's application reads no more (Drop Code 1, RFC 4340 section 11.7.2): nothing more
     /// can be sent.
-    PeerStoppedListening,
+    PeerShutdownRead,
     /// The peer received data, but its application did not have it as it should (Data Dropped, RFC
     /// 4340 section 11.7).
     PeerDropped {
@@ -46,9 +46,9 @@ pub enum EventKind {
     /// round-trip time without it.
     PeerSlow,
     /// The largest payload that fits in one packet is another now (RFC 4340 section 14).
-    MaxPacketSize {
+    MaxMessageSize {
         /// In bytes.
-        mps_bytes: usize,
+        bytes: usize,
     },
     /// The connection ended for the application: nothing more can be sent, and `recv` gives
     /// what is still queued and then the same reason.
@@ -65,7 +65,7 @@ pub enum DropReason {
     /// The connection ended first (reset, abort, or the linger time of `close` was over).
     ConnectionEnded,
     /// The peer's application reads no more.
-    PeerStoppedListening,
+    PeerShutdownRead,
     /// The path's packet size shrank under it.
     TooLarge,
 }

@@ -35,7 +35,7 @@ pub struct ConnectionStats {
     /// Retransmission (or no-feedback) timeouts.
     pub timeouts: u64,
     /// Largest payload in bytes that fits in one packet now.
-    pub mps_bytes: usize,
+    pub max_message_bytes: usize,
     /// Messages waiting to be sent.
     pub send_queue_packets: usize,
     /// Payload bytes waiting to be sent.
@@ -178,9 +178,9 @@ pub struct EndpointStats {
     /// Dropped: belonged to no connection and no listener.
     pub no_connection: u64,
     /// Resets sent for packets that belonged to no connection.
-    pub stray_resets_sent: u64,
+    pub out_of_the_blue_resets_sent: u64,
     /// Resets not sent because of the rate limit.
-    pub stray_resets_limited: u64,
+    pub out_of_the_blue_resets_limited: u64,
     /// Answers that belong to no connection (Resets, Responses with an Init Cookie, Listen packets)
     /// and were not sent, because 1024 others were waiting to leave.
     pub answers_dropped: u64,

@@ -143,7 +143,7 @@ fn a_message_too_large_for_a_packet_comes_back() {
     let (now, id) = (pair.now, pair.id(CLIENT));
     let large = Message::new(Payload::Zeros(1441));
     let refused = pair.net.ends[CLIENT].send(now, id, large.clone()).unwrap_err();
-    assert_eq!(refused, SendError::TooLarge { mps: 1440, message: large });
+    assert_eq!(refused, SendError::TooLarge { max: 1440, message: large });
     let most = Message::new(Payload::Zeros(1440));
     for _ in 0..20 {
         pair.net.ends[CLIENT].send(now, id, most.clone()).unwrap();
@@ -174,7 +174,7 @@ fn queued_messages_that_a_smaller_path_cannot_take_are_dropped_and_reported() {
     pair.ends[CLIENT].set_path_mtu(now, id, 576);
     pair.collect();
     let dropped = EventKind::MessageDropped { reason: DropReason::TooLarge, bytes: 1400 };
-    assert_eq!(pair.events[CLIENT].remove(0), EventKind::MaxPacketSize { mps_bytes: 516 });
+    assert_eq!(pair.events[CLIENT].remove(0), EventKind::MaxMessageSize { bytes: 516 });
     assert!(!pair.events[CLIENT].is_empty());
     assert!(pair.events[CLIENT].iter().all(|kind| *kind == dropped));
     let gone = pair.events[CLIENT].len();
@@ -239,11 +239,11 @@ fn a_queue_may_prefer_important_messages() {
 fn a_peer_that_stopped_listening_gets_no_more() {
     let mut pair = Pair::connected(10);
     let (now, server) = (pair.now, pair.id(SERVER));
-    pair.ends[SERVER].stop_listening(now, server);
+    pair.ends[SERVER].shutdown_read(now, server);
     let mut next = 0;
     pump(&mut pair, CLIENT, &mut next, 50);
     pair.pass(Duration::from_secs(1));
-    assert!(pair.events[CLIENT].contains(&EventKind::PeerStoppedListening));
+    assert!(pair.events[CLIENT].contains(&EventKind::PeerShutdownRead));
     assert!(!pair.try_send(CLIENT, b"more"));
     let sent = pair.stats(CLIENT).counters.data_packets_sent;
     assert!(sent < 20, "{sent}");

@@ -54,12 +54,12 @@ fn code_1_a_peer_that_reads_no_more_is_sent_no_more() {
         let mut pair = pair_with(ConnectionConfig::default());
         let reader = 1 - sender;
         let (now, id) = (pair.now, pair.id(reader));
-        pair.ends[reader].stop_listening(now, id);
-        assert_eq!(pair.ends[reader].recv(now, id), Err(RecvError::NotListening));
+        pair.ends[reader].shutdown_read(now, id);
+        assert_eq!(pair.ends[reader].recv(now, id), Err(RecvError::ReadShutdown));
         pair.send(sender, b"one");
         pair.pass(ms(500));
         assert_eq!(drops(&pair, sender), [(DropCode::ApplicationNotListening, 1)]);
-        assert!(pair.events[sender].contains(&EventKind::PeerStoppedListening));
+        assert!(pair.events[sender].contains(&EventKind::PeerShutdownRead));
         assert!(!pair.try_send(sender, b"two"));
         // The other direction goes on.
         pair.send(reader, b"still here");
@@ -110,7 +110,7 @@ fn codes_3_and_7_corrupt_data_is_dropped_or_delivered_with_a_note() {
             pair.pass(ms(500));
             let (now, id) = (pair.now, pair.id(reader));
             let mut read = Vec::new();
-            while let Ok(Some(message)) = pair.ends[reader].recv_noted(now, id) {
+            while let Ok(Some(message)) = pair.ends[reader].recv_with_meta(now, id) {
                 read.push((message.payload.to_bytes(), message.is_corrupt));
             }
             let mut expected = vec![(&b"whole"[..], false), (b"damaged", true)];
@@ -184,13 +184,13 @@ fn a_slow_receiver_stops_growth_for_a_round_trip_time_at_a_time() {
         };
         let first = burst(&mut pair);
         let (now, id) = (pair.now, pair.id(reader));
-        pair.ends[reader].set_slow(now, id, true);
+        pair.ends[reader].set_slow_receiver(now, id, true);
         let slow = (0..3).map(|_| burst(&mut pair)).last().unwrap();
         assert_eq!(slow, first);
         let told = pair.events[sender].iter().filter(|e| **e == EventKind::PeerSlow).count();
         assert!((1..=6).contains(&told), "told {told} times, not for every packet");
         let now = pair.now;
-        pair.ends[reader].set_slow(now, id, false);
+        pair.ends[reader].set_slow_receiver(now, id, false);
         let after = (0..3).map(|_| burst(&mut pair)).last().unwrap();
         assert!(after > first, "{first} packets before, {after} after");
     }

@@ -99,7 +99,7 @@ fn trouble(log: &Log) {
         pair.pass(ms(50));
     }
     let (now, id) = (pair.now, pair.id(SERVER));
-    pair.net.ends[SERVER].stop_listening(now, id);
+    pair.net.ends[SERVER].shutdown_read(now, id);
     let _ = pair.try_send(CLIENT, b"nor this");
     pair.pass(ms(500));
     let now = pair.now;

@@ -216,7 +216,7 @@ fn only_a_reset_that_acknowledges_a_request_ends_a_connect() {
         assert_eq!(pair.state(CLIENT), Some(State::Request), "{name}");
     }
     // What does not belong is answered, but not every time.
-    assert_eq!(pair.ends[CLIENT].endpoint_stats().stray_resets_sent, 4);
+    assert_eq!(pair.ends[CLIENT].endpoint_stats().out_of_the_blue_resets_sent, 4);
     let kind = HeaderKind::Reset { ack: iss, code, data };
     pair.deliver(CLIENT, forge(&like, kind, Seqno::new(1), &[]));
     assert_eq!(pair.state(CLIENT), Some(State::TimeWait));
@@ -337,7 +337,7 @@ fn an_unreachable_peer_ends_a_handshake_only_and_only_for_a_packet_of_ours() {
     let mtu = PathReport::PathMtu(1280);
     pair.ends[CLIENT].handle_path_report(now, last.src, last.dst, &last.header, mtu);
     let id = pair.id(CLIENT);
-    assert_eq!(pair.ends[CLIENT].mps(id), Some(1220));
+    assert_eq!(pair.ends[CLIENT].max_message_size(id), Some(1220));
 }
 
 #[test]
@@ -387,5 +387,5 @@ fn connections_over_udp_carry_no_dccp_checksum_and_need_none() {
     assert_eq!(PacketView::new(&d.header, d.transport_len()).unwrap().checksum(), 0);
     net.run(ms(100));
     assert!(net.ends[SERVER].accept(listener).is_some());
-    assert_eq!(net.ends[CLIENT].mps(id), Some(1412));
+    assert_eq!(net.ends[CLIENT].max_message_size(id), Some(1412));
 }

@@ -180,14 +180,17 @@ fn packets_for_nobody_are_answered_within_a_rate_limit() {
         net.deliver(SERVER, stray.clone());
     }
     let stats = net.ends[SERVER].endpoint_stats();
-    assert_eq!((stats.stray_resets_sent, stats.stray_resets_limited), (100, 900));
+    assert_eq!(
+        (stats.out_of_the_blue_resets_sent, stats.out_of_the_blue_resets_limited),
+        (100, 900)
+    );
     // The numbers are taken from the packet.
     let (kind, seq, ack) = numbers(net.last[SERVER].as_ref().unwrap());
     assert!(matches!(kind, HeaderKind::Reset { code: ResetCode::NoConnection, .. }));
     assert_eq!((seq, ack), (Seqno::new(78), Some(Seqno::new(1000))));
     net.now += Duration::from_secs(1);
     net.deliver(SERVER, stray);
-    assert_eq!(net.ends[SERVER].endpoint_stats().stray_resets_sent, 101);
+    assert_eq!(net.ends[SERVER].endpoint_stats().out_of_the_blue_resets_sent, 101);
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn an_acknowledgement_that_does_not_fit_leaves_alone() {
         hand.give(Data, &[], b"data");
     }
     hand.give(Data, &[], b"data");
-    let message = vec![0; hand.stats().mps_bytes];
+    let message = vec![0; hand.stats().max_message_bytes];
     let said = hand.send(&message);
     assert_eq!(types(&said), [Data, Ack]);
     assert_eq!(said[0].payload.len(), message.len());
@@ -247,7 +247,7 @@ fn data_dropped_that_cannot_be_is_ignored() {
         (0..3).for_each(|_| drop(hand.send(b"data")));
         let cells = OptionRef::AckVector { nonce: false, cells: &[0, 0xc0, 0] };
         hand.give(Ack, &[cells, OptionRef::DataDropped(blocks)], &[]);
-        assert!(!hand.pair.events[CLIENT].contains(&EventKind::PeerStoppedListening));
+        assert!(!hand.pair.events[CLIENT].contains(&EventKind::PeerShutdownRead));
         assert_eq!(hand.stats().counters.drops.bad_options, 1);
         assert_eq!(hand.state(), Some(State::Open));
     }
@@ -287,7 +287,7 @@ fn data_checksums_count_on_packets_without_data_too() {
 fn nobody_listens_from_here_on() {
     let mut hand = Hand::open(SERVER);
     let (now, id) = (hand.pair.now, hand.pair.id(SERVER));
-    hand.pair.ends[SERVER].stop_listening(now, id);
+    hand.pair.ends[SERVER].shutdown_read(now, id);
     let said = poke(&mut hand);
     assert_eq!(dropped(&said), Some(&[0x91][..]));
     let sum = OptionRef::DataChecksum(1);
@@ -307,7 +307,7 @@ fn a_sender_that_nobody_listens_to_stops() {
     hand.send(b"data");
     let cells = OptionRef::AckVector { nonce: false, cells: &[0] };
     hand.give(Ack, &[cells, OptionRef::DataDropped(&[0x90])], &[]);
-    assert!(hand.pair.events[CLIENT].contains(&EventKind::PeerStoppedListening));
+    assert!(hand.pair.events[CLIENT].contains(&EventKind::PeerShutdownRead));
     assert!(!hand.pair.try_send(CLIENT, b"more"));
     assert!(!types(&hand.wait(Duration::from_secs(5))).contains(&Data));
 }
@@ -349,7 +349,7 @@ fn feedback_of_ccid_3_knows_only_packets_that_were_processed() {
     hand.seq = seq;
     // Processed, though its data goes nowhere.
     let (now, id) = (hand.pair.now, hand.pair.id(SERVER));
-    hand.pair.ends[SERVER].stop_listening(now, id);
+    hand.pair.ends[SERVER].shutdown_read(now, id);
     let mut said = Vec::new();
     for _ in 0..8 {
         said.extend(hand.give(Data, &[], b"near"));

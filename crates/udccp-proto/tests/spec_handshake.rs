@@ -89,7 +89,8 @@ fn a_service_that_is_not_offered_is_refused() {
 //= 4340-8.1.3-2 test
 #[test]
 fn resets_that_refuse_are_limited_in_rate() {
-    let config = EndpointConfig { stray_resets_per_sec: 10, ..EndpointConfig::new([1; 32]) };
+    let config =
+        EndpointConfig { out_of_the_blue_resets_per_sec: 10, ..EndpointConfig::new([1; 32]) };
     let mut hand = Hand::listening(plain());
     hand.pair.ends[SERVER] = udccp_proto::Endpoint::new(config);
     let mut resets = 0;
@@ -99,7 +100,7 @@ fn resets_that_refuse_are_limited_in_rate() {
     }
     assert!((10..=20).contains(&resets), "{resets} in a second");
     let stats = hand.pair.ends[SERVER].endpoint_stats();
-    assert_eq!(stats.stray_resets_limited, 1000 - resets as u64);
+    assert_eq!(stats.out_of_the_blue_resets_limited, 1000 - resets as u64);
 }
 
 //= 4340-8.1.3-3 test

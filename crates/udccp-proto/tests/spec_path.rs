@@ -216,9 +216,9 @@ fn timestamps_are_echoed_with_the_time_that_passed() {
 fn the_maximum_packet_size_is_known_and_leaves_room_for_headers() {
     for (path_mtu, mps) in [(1500, 1440), (1280, 1220), (9000, 8940)] {
         let mut hand = Hand::open_with(CLIENT, ConnectionConfig { path_mtu, ..plain() });
-        assert_eq!(hand.stats().mps_bytes, mps);
+        assert_eq!(hand.stats().max_message_bytes, mps);
         let id = hand.pair.id(CLIENT);
-        assert_eq!(hand.pair.ends[CLIENT].mps(id), Some(mps));
+        assert_eq!(hand.pair.ends[CLIENT].max_message_size(id), Some(mps));
         hand.pair.send(CLIENT, &vec![7; mps]);
         let said = hand.drain_datagrams();
         assert_eq!(parse(&said[0]).payload.len(), mps);
@@ -226,7 +226,7 @@ fn the_maximum_packet_size_is_known_and_leaves_room_for_headers() {
         // One byte more is refused; nothing is ever cut into fragments.
         let (now, message) = (hand.pair.now, Message::new(Payload::Zeros(mps as u32 + 1)));
         let refused = hand.pair.ends[CLIENT].send(now, id, message).unwrap_err();
-        assert!(matches!(refused, SendError::TooLarge { mps: m, .. } if m == mps));
+        assert!(matches!(refused, SendError::TooLarge { max: m, .. } if m == mps));
     }
 }
 
@@ -242,7 +242,7 @@ fn the_path_mtu_falls_only_for_a_packet_that_we_sent() {
     let report = |hand: &mut Hand, quoted: &[u8], mtu| {
         let report = PathReport::PathMtu(mtu);
         hand.pair.ends[CLIENT].handle_path_report(now, sent.src, sent.dst, quoted, report);
-        hand.pair.ends[CLIENT].mps(id)
+        hand.pair.ends[CLIENT].max_message_size(id)
     };
     let mut guessed = sent.header.to_vec();
     guessed[10] ^= 0x40;
@@ -264,7 +264,7 @@ fn the_path_mtu_falls_only_for_a_packet_that_we_sent() {
     assert!(said.iter().all(|p| p.payload.is_empty()), "{:?}", types(&said));
     let message = Message::new(Payload::Zeros(941));
     let refused = hand.pair.ends[CLIENT].send(now, id, message).unwrap_err();
-    assert!(matches!(refused, SendError::TooLarge { mps: 940, .. }));
+    assert!(matches!(refused, SendError::TooLarge { max: 940, .. }));
 }
 
 //= 4340-8.2-1 test

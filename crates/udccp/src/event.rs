@@ -45,8 +45,8 @@ impl ConnectionEvent {
                 Self::PeerDropped { code, messages: packets }
             }
             EventKind::PeerSlow => Self::PeerSlow,
-            EventKind::MaxPacketSize { mps_bytes } => Self::MaxMessageSize { bytes: mps_bytes },
-            EventKind::PeerStoppedListening => Self::PeerShutdownRead,
+            EventKind::MaxMessageSize { bytes } => Self::MaxMessageSize { bytes },
+            EventKind::PeerShutdownRead => Self::PeerShutdownRead,
             _ => return None,
         })
     }

@@ -3,7 +3,7 @@
 use udccp_base::Duration;
 use udccp_wire::PacketType;
 
-use super::options::Said;
+use super::options::ParsedOptions;
 use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
 use crate::ackvec::{is_before_isn, is_invalid_drop};
@@ -29,16 +29,16 @@ impl Connection {
         &mut self,
         ctx: &mut Ctx<'_>,
         packet: &Received<'_>,
-        said: &Said<'_>,
+        parsed: &ParsedOptions<'_>,
     ) {
         // The acknowledgement number of a Sync or SyncAck may be that of any packet.
         let is_sync = matches!(packet.ty, PacketType::Sync | PacketType::SyncAck);
         let acknowledges = packet.ackno.is_some() && !is_sync;
         if acknowledges && self.timing.on_greeting_known(ctx.now) {
-            self.on_handshake_rtt(ctx, said.echo_rtt);
+            self.on_handshake_rtt(ctx, parsed.echo_rtt);
         }
         let Some(ackno) = packet.ackno else { return };
-        let cells = said.cells.get();
+        let cells = parsed.cells.get();
         // A Sync's acknowledgement number promises nothing (section 5.7); an Ack Vector does.
         //= 4340-5.7-2
         if packet.ty == PacketType::Sync && cells.is_none() {
@@ -54,7 +54,7 @@ impl Connection {
             self.acks.on_ack(ackno, cells);
             self.cc.on_ack_of_ack(ackno);
         }
-        let blocks = said.data_dropped.get().unwrap_or_default();
+        let blocks = parsed.data_dropped.get().unwrap_or_default();
         let invalid = !blocks.is_empty()
             && is_invalid_drop(ackno, self.seq.iss, cells.unwrap_or_default(), blocks);
         //= 4340-11.7-10
@@ -62,15 +62,15 @@ impl Connection {
         let info = AckInfo {
             ackno,
             seq: packet.seq,
-            ack_vector: cells.map(|c| (c, said.nonce_echo)),
+            ack_vector: cells.map(|c| (c, parsed.nonce_echo)),
             data_dropped: if invalid { &[] } else { blocks },
-            elapsed: said.elapsed,
-            timestamp_echo_rtt: said.echo_rtt,
-            ccid_options: &said.ccid_options,
-            slow_receiver: said.slow_receiver,
+            elapsed: parsed.elapsed,
+            timestamp_echo_rtt: parsed.echo_rtt,
+            ccid_options: &parsed.ccid_options,
+            slow_receiver: parsed.slow_receiver,
             is_data_ack: packet.ty == PacketType::DataAck,
         };
-        if said.slow_receiver {
+        if parsed.slow_receiver {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);
@@ -124,10 +124,10 @@ impl Connection {
     /// The peer's application reads no more (Drop Code 1): nothing more is sent (section 11.7.2).
     fn stop_sending(&mut self, ctx: &mut Ctx<'_>) {
         if self.ending.peer_stops_reading() {
-            self.emit(ctx, EventKind::PeerStoppedListening);
+            self.emit(ctx, EventKind::PeerShutdownRead);
         }
         //= 4340-11.7.2-5
-        self.drop_unsent(ctx, DropReason::PeerStoppedListening);
+        self.drop_unsent(ctx, DropReason::PeerShutdownRead);
     }
 
     /// Keeps Sequence Window and Ack Ratio where the connection's speed needs them.

@@ -20,11 +20,11 @@ impl Connection {
         if !self.may_send() {
             return Err(SendError::NotOpen(message));
         }
-        let mps = self.path.mps();
+        let max = self.path.max_message_size();
         //= 4340-14.2-7
         //= 4340-14-5
-        if message.payload.len() > mps {
-            return Err(SendError::TooLarge { mps, message });
+        if message.payload.len() > max {
+            return Err(SendError::TooLarge { max, message });
         }
         let mut discarded = Vec::new();
         let taken = self.send.queue_mut().push(ctx.now, message, &mut |d| discarded.push(d));
@@ -46,12 +46,12 @@ impl Connection {
 
     /// Whether a message of the maximum size would be taken.
     pub(crate) fn is_writable(&self) -> bool {
-        self.may_send() && self.send.queue().fits(self.path.mps())
+        self.may_send() && self.send.queue().fits(self.path.max_message_size())
     }
 
     /// Messages of the maximum size that would be taken.
     pub(crate) fn send_queue_free(&self) -> usize {
-        self.send.queue().free(self.path.mps())
+        self.send.queue().free(self.path.max_message_size())
     }
 
     /// Reports a message that the send queue threw out.
@@ -157,7 +157,7 @@ impl Connection {
         }
         let end = match self.ending.reason() {
             Some(reason) => Err(RecvError::Closed(reason)),
-            None if self.recv.is_shut() => Err(RecvError::NotListening),
+            None if self.recv.is_shut() => Err(RecvError::ReadShutdown),
             None => Ok(None),
         };
         (end, false)
@@ -190,19 +190,19 @@ impl Connection {
     }
 
     /// Reads no more.
-    pub(crate) fn stop_listening(&mut self) {
+    pub(crate) fn shutdown_read(&mut self) {
         self.recv.shut();
     }
 
     /// The application can hardly keep up, or can again (section 11.6).
-    pub(crate) fn set_slow(&mut self, is_slow: bool) {
-        self.recv.set_slow(is_slow);
+    pub(crate) fn set_slow_receiver(&mut self, is_slow: bool) {
+        self.recv.set_slow_receiver(is_slow);
     }
 
     /// The application lets go.
     pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
         self.close(ctx);
-        self.stop_listening();
+        self.shutdown_read();
         self.ending.release();
     }
 

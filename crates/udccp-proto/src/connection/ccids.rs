@@ -35,7 +35,7 @@ impl Connection {
 
     pub(super) fn install_sender(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
-        let setup = ccid_setup(&self.config, self.path.mps());
+        let setup = ccid_setup(&self.config, self.path.max_message_size());
         let needs = self.cc.install_sender(factory, &setup);
         self.negotiation.ask_for(needs, |location| location);
         self.cc.limit_in_flight(self.negotiation.safe_in_flight());
@@ -44,7 +44,7 @@ impl Connection {
 
     pub(super) fn install_receiver(&mut self, ctx: &mut Ctx<'_>, ccid: u8) -> Result<(), WasReset> {
         let factory = self.factory(ctx, ccid)?;
-        let setup = ccid_setup(&self.config, self.path.mps());
+        let setup = ccid_setup(&self.config, self.path.max_message_size());
         self.cc.install_receiver(factory, &setup, self.negotiation.peer_ack_ratio());
         if self.is_server() {
             // The peer's sender half has needs too; the server settles them all in its Response.
@@ -110,9 +110,9 @@ impl Connection {
     }
 }
 
-fn ccid_setup(config: &ConnectionConfig, mps: usize) -> CcidSetup<'_> {
+fn ccid_setup(config: &ConnectionConfig, max_message_size: usize) -> CcidSetup<'_> {
     let ConnectionConfig { ccid2, ccid3, ccid4, .. } = config;
-    CcidSetup { packet_size_bytes: mps as u32, ccid2, ccid3, ccid4 }
+    CcidSetup { packet_size_bytes: max_message_size as u32, ccid2, ccid3, ccid4 }
 }
 
 const fn mirrored(location: Location) -> Location {

@@ -39,7 +39,7 @@ impl<'a> Joined<'a> {
 
 /// What the options of a packet said, as far as it concerns acknowledgements and data.
 #[derive(Debug, Default)]
-pub(super) struct Said<'a> {
+pub(super) struct ParsedOptions<'a> {
     /// Ack Vector cells.
     pub(super) cells: Joined<'a>,
     /// Parity of the Ack Vectors' nonce echoes.
@@ -78,11 +78,11 @@ impl Connection {
         &mut self,
         ctx: &Ctx<'_>,
         packet: &Received<'a>,
-    ) -> Result<Said<'a>, FeatureError> {
-        let mut said = Said::default();
+    ) -> Result<ParsedOptions<'a>, FeatureError> {
+        let mut parsed = ParsedOptions::default();
         let bytes = packet.view.option_bytes();
         if bytes.is_empty() {
-            return Ok(said);
+            return Ok(parsed);
         }
         // Mandatory means nothing on a Data packet (section 5.8.2).
         let on_data = packet.ty == PacketType::Data;
@@ -102,8 +102,9 @@ impl Connection {
                 Ok(OptionRef::Mandatory) if was_mandatory => return Err(misplaced_mandatory()),
                 Ok(OptionRef::Mandatory) => mandatory = true,
                 Ok(option) => {
-                    let done = self.take_option(ctx, packet, &option, was_mandatory, &mut said)?;
-                    note_ccid_option(packet.ty, raw, &mut said);
+                    let done =
+                        self.take_option(ctx, packet, &option, was_mandatory, &mut parsed)?;
+                    note_ccid_option(packet.ty, raw, &mut parsed);
                     //= 4340-5.8.2-1
                     if done == Done::No && was_mandatory {
                         return Err(not_understood(raw));
@@ -118,7 +119,7 @@ impl Connection {
         if mandatory && !on_data {
             return Err(misplaced_mandatory());
         }
-        Ok(said)
+        Ok(parsed)
     }
 
     fn take_option<'a>(
@@ -127,7 +128,7 @@ impl Connection {
         packet: &Received<'_>,
         option: &OptionRef<'a>,
         mandatory: bool,
-        said: &mut Said<'a>,
+        parsed: &mut ParsedOptions<'a>,
     ) -> Result<Done, FeatureError> {
         //= 4340-5.8-7
         //= 4340-5.8-8
@@ -139,24 +140,24 @@ impl Connection {
         }
         match *option {
             OptionRef::AckVector { nonce, cells } => {
-                said.cells.add(cells);
-                said.nonce_echo ^= nonce;
+                parsed.cells.add(cells);
+                parsed.nonce_echo ^= nonce;
             }
-            OptionRef::DataDropped(blocks) => said.data_dropped.add(blocks),
-            OptionRef::SlowReceiver => said.slow_receiver = true,
-            OptionRef::NdpCount(n) => said.ndp_count = n,
-            OptionRef::DataChecksum(sum) => said.data_checksum = Some(sum),
-            OptionRef::ElapsedTime(units) => said.elapsed = Some(span(units)),
+            OptionRef::DataDropped(blocks) => parsed.data_dropped.add(blocks),
+            OptionRef::SlowReceiver => parsed.slow_receiver = true,
+            OptionRef::NdpCount(n) => parsed.ndp_count = n,
+            OptionRef::DataChecksum(sum) => parsed.data_checksum = Some(sum),
+            OptionRef::ElapsedTime(units) => parsed.elapsed = Some(span(units)),
             OptionRef::Timestamp(value) => self.timing.owe_echo(ctx.now, value),
             OptionRef::TimestampEcho { timestamp, elapsed } => {
                 let elapsed = elapsed.unwrap_or(0);
-                said.echo_rtt = self.timing.rtt_of_echo(ctx.now, timestamp, elapsed);
+                parsed.echo_rtt = self.timing.rtt_of_echo(ctx.now, timestamp, elapsed);
             }
             OptionRef::ChangeL { .. }
             | OptionRef::ChangeR { .. }
             | OptionRef::ConfirmL { .. }
             | OptionRef::ConfirmR { .. } => {
-                said.negotiates = true;
+                parsed.negotiates = true;
                 self.negotiation.on_option(option, mandatory)?;
             }
             OptionRef::InitCookie(cookie) => self.keep_cookie(packet.ty, cookie),
@@ -185,10 +186,10 @@ impl Connection {
 /// CCID-specific options of the peer's receiver half go to our sender half as they are.
 //= 4342-8-1
 //= 4342-8.6.1-3
-fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, said: &mut Said<'_>) {
+fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, parsed: &mut ParsedOptions<'_>) {
     if raw.kind >= FIRST_FOR_SENDER && ty.has_ack() {
-        said.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);
-        said.ccid_options.extend_from_slice(raw.data);
+        parsed.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);
+        parsed.ccid_options.extend_from_slice(raw.data);
     }
 }
 

@@ -50,17 +50,17 @@ impl Connection {
             self.outbox.probe = size;
             self.timers.set_or_stop(Timer::Pmtu, timer);
         }
-        let Some((before, mps_bytes)) = change.mps else { return };
-        self.emit(ctx, EventKind::MaxPacketSize { mps_bytes });
-        if mps_bytes < before {
-            self.drop_oversized(ctx, mps_bytes);
+        let Some((before, bytes)) = change.max_message_size else { return };
+        self.emit(ctx, EventKind::MaxMessageSize { bytes });
+        if bytes < before {
+            self.drop_oversized(ctx, bytes);
         }
     }
 
-    fn drop_oversized(&mut self, ctx: &mut Ctx<'_>, mps: usize) {
+    fn drop_oversized(&mut self, ctx: &mut Ctx<'_>, max: usize) {
         let mut sizes = Vec::new();
         //= 4340-14.2-8
-        self.send.queue_mut().remove_larger(mps, &mut |bytes| sizes.push(bytes));
+        self.send.queue_mut().remove_larger(max, &mut |bytes| sizes.push(bytes));
         for bytes in sizes {
             self.counters.drops.send_too_large += 1;
             let reason = DropReason::TooLarge;

@@ -106,7 +106,7 @@ impl Connection {
     //= 5634-3.2.1-1
     //= 5634-3.3.1-1
     pub(super) fn ask_for_quick_start(&mut self) {
-        let bytes = self.path.mps() as u64 + QUICK_START_HEADER_BYTES;
+        let bytes = self.path.max_message_size() as u64 + QUICK_START_HEADER_BYTES;
         let is_ccid4 = self.config.tx_ccids.first() == Some(&ccid4::NUMBER);
         let Some(qs) = &mut self.quick_start else { return };
         let asks = qs.phase == Phase::Wanted && self.handshake.is_first_request();

@@ -27,7 +27,7 @@ impl Connection {
             rto: m.rto,
             congestion_events: m.congestion_events,
             timeouts: m.timeouts,
-            mps_bytes: self.mps(),
+            max_message_bytes: self.max_message_size(),
             send_queue_packets: self.send.queue().packets(),
             send_queue_bytes: self.send.queue().bytes(),
             recv_queue_packets,
@@ -52,8 +52,8 @@ impl Connection {
     }
 
     /// Largest payload in bytes.
-    pub(crate) fn mps(&self) -> usize {
-        self.path.mps()
+    pub(crate) fn max_message_size(&self) -> usize {
+        self.path.max_message_size()
     }
 
     /// Addresses and ports.

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use udccp_base::Payload;
 
-use super::options::Said;
+use super::options::ParsedOptions;
 use super::{Connection, Ctx};
 use crate::ackvec::{DropState, for_each_drop};
 use crate::ccid::PeerDrops;
@@ -28,10 +28,10 @@ impl Connection {
     }
 
     /// The Response says that the Request arrived, and whether its data was dropped.
-    pub(super) fn on_request_answered(&mut self, ctx: &mut Ctx<'_>, said: &Said<'_>) {
+    pub(super) fn on_request_answered(&mut self, ctx: &mut Ctx<'_>, parsed: &ParsedOptions<'_>) {
         let Some(data) = self.handshake.take_request_data() else { return };
         self.counters.data_bytes_sent += data.len() as u64;
-        let blocks = said.data_dropped.get().unwrap_or_default();
+        let blocks = parsed.data_dropped.get().unwrap_or_default();
         let mut drops = PeerDrops::default();
         // Copies of the Request are refused where the first one's data was taken; so only what is
         // said of a lone Request counts.

@@ -41,14 +41,14 @@ impl Endpoint {
     /// # Errors
     /// The connection ended and everything was read.
     pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Payload>, RecvError> {
-        Ok(self.recv_noted(now, id)?.map(|message| message.payload))
+        Ok(self.recv_with_meta(now, id)?.map(|message| message.payload))
     }
 
     /// As [`Self::recv`], with what is known of the message.
     ///
     /// # Errors
     /// As [`Self::recv`].
-    pub fn recv_noted(
+    pub fn recv_with_meta(
         &mut self,
         _now: Instant,
         id: ConnectionId,
@@ -89,15 +89,15 @@ impl Endpoint {
 
     /// The application reads no more: what is queued is dropped and the peer is told
     /// (Drop Code 1, RFC 4340 section 11.7).
-    pub fn stop_listening(&mut self, now: Instant, id: ConnectionId) {
-        self.with(now, id, |connection, _| connection.stop_listening());
+    pub fn shutdown_read(&mut self, now: Instant, id: ConnectionId) {
+        self.with(now, id, |connection, _| connection.shutdown_read());
     }
 
     /// The application can hardly keep up, or can again: while it cannot, acknowledgements ask the
     /// peer not to go faster (Slow Receiver, RFC 4340 section 11.6), as they do by themselves while
     /// the receive queue is a quarter full.
-    pub fn set_slow(&mut self, now: Instant, id: ConnectionId, is_slow: bool) {
-        self.with(now, id, |connection, _| connection.set_slow(is_slow));
+    pub fn set_slow_receiver(&mut self, now: Instant, id: ConnectionId, is_slow: bool) {
+        self.with(now, id, |connection, _| connection.set_slow_receiver(is_slow));
     }
 
     /// The application lets go of the id: an open connection is closed, and the state is
@@ -200,8 +200,8 @@ impl Endpoint {
 
     /// Largest payload in bytes that fits in one packet now.
     //= 4340-14-2
-    pub fn mps(&self, id: ConnectionId) -> Option<usize> {
-        self.slots.get(id).map(Connection::mps)
+    pub fn max_message_size(&self, id: ConnectionId) -> Option<usize> {
+        self.slots.get(id).map(Connection::max_message_size)
     }
 
     /// State of a connection.

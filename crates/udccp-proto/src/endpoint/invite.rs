@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use udccp_base::{Datagram, Duration, Instant};
 use udccp_wire::{Header, HeaderKind, PacketType, Seqno, ServiceCode};
 
-use super::{Endpoint, stray};
+use super::{Endpoint, out_of_the_blue};
 use crate::config::{InitCookies, InviteOptions, ListenConfig};
 use crate::connection::Received;
 use crate::error::ListenError;
@@ -172,7 +172,7 @@ fn listen_packet(invitation: &Invitation) -> Listen {
 
 impl Listen {
     fn finish(self, arena: &mut bytes::BytesMut) -> Datagram {
-        stray::alone(&self.header, self.src, self.dst, arena)
+        out_of_the_blue::alone(&self.header, self.src, self.dst, arena)
     }
 }
 

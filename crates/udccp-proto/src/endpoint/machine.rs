@@ -38,7 +38,7 @@ impl Machine for Endpoint {
         if self.quiet_until.is_some() && self.is_quiet(now) {
             return false;
         }
-        if self.ready.is_empty() && self.strays.is_empty() {
+        if self.ready.is_empty() && self.answers.is_empty() {
             return false;
         }
         self.next_datagram(now, out)
@@ -67,10 +67,10 @@ impl Endpoint {
     }
 
     fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        let any = match self.strays.pop() {
+        let any = match self.answers.pop() {
             None => self.poll_connections(now, out),
-            stray => {
-                *out = stray;
+            answer => {
+                *out = answer;
                 true
             }
         };
@@ -115,7 +115,7 @@ impl Endpoint {
         let released = connection.is_released() || (never_accepted && state.is_over());
         if connection.is_finished() {
             if let Some((code, data)) = connection.reset_sent() {
-                self.last_words.note(tuple, code, data);
+                self.recent_resets.note(tuple, code, data);
             }
             let was_there = self.table.remove(&tuple, index);
             if let Some(until) = connection.cookie_until().filter(|_| was_there) {

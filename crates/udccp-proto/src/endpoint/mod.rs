@@ -4,19 +4,19 @@ mod commands;
 mod cookie;
 mod ends;
 mod invite;
-mod last_words;
 mod listeners;
 mod live;
 mod machine;
 mod numbers;
 mod open;
+mod out_of_the_blue;
 mod path_report;
 mod quick_start;
+mod recent_resets;
 mod slots;
 mod stall;
 mod stateless;
 mod steps;
-mod stray;
 mod table;
 mod timer_heap;
 mod timewait;
@@ -35,12 +35,12 @@ use crate::ids::ConnectionId;
 use crate::stats::EndpointStats;
 
 pub use invite::ListenerState;
-use last_words::LastWords;
 use listeners::Listeners;
 use numbers::Secrets;
+use out_of_the_blue::Answers;
 pub use path_report::PathReport;
+use recent_resets::RecentResets;
 use slots::Slots;
-use stray::Strays;
 use table::Table;
 use timer_heap::TimerHeap;
 
@@ -63,9 +63,9 @@ pub struct Endpoint {
     turn: u32,
     events: VecDeque<Event>,
     /// Answers to packets that belong to nobody.
-    strays: Strays,
+    answers: Answers,
     reset_limit: TokenBucket,
-    last_words: LastWords,
+    recent_resets: RecentResets,
     /// No packet leaves before then (RFC 4340 section 7.3).
     quiet_until: Option<Instant>,
     outside: Pressure,
@@ -88,9 +88,9 @@ impl Endpoint {
             ready: VecDeque::new(),
             turn: 0,
             events: VecDeque::new(),
-            strays: Strays::default(),
-            reset_limit: TokenBucket::new(config.stray_resets_per_sec),
-            last_words: LastWords::default(),
+            answers: Answers::default(),
+            reset_limit: TokenBucket::new(config.out_of_the_blue_resets_per_sec),
+            recent_resets: RecentResets::default(),
             quiet_until: config.quiet_until,
             outside: Pressure::None,
             last_sender: 0,
@@ -128,7 +128,7 @@ impl Endpoint {
 
     /// An answer is to leave that belongs to no connection, unless too many wait already.
     fn answer(&mut self, answer: Datagram) {
-        if !self.strays.push(answer) {
+        if !self.answers.push(answer) {
             self.stats.answers_dropped += 1;
         }
     }

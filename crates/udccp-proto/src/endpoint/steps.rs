@@ -4,7 +4,7 @@ use udccp_base::{Datagram, Instant, Payload, QuickStart};
 use udccp_wire::{PacketType, PacketView, PseudoHeader, ResetCode, ServiceCode};
 
 use super::listeners::{Intake, Served};
-use super::{Endpoint, stray};
+use super::{Endpoint, out_of_the_blue};
 use crate::connection::{Arrival, Connection, Handled, Identity, Received};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
@@ -173,22 +173,22 @@ impl Endpoint {
         }
         //= 4340-8.1.3-2
         if !self.reset_limit.take(now) {
-            self.stats.stray_resets_limited += 1;
+            self.stats.out_of_the_blue_resets_limited += 1;
             return Route::Nowhere;
         }
-        self.stats.stray_resets_sent += 1;
+        self.stats.out_of_the_blue_resets_sent += 1;
         let (code, data) = match code {
             ResetCode::PacketError => (code, [packet.ty.number(), 0, 0]),
             //= 4340-7.5.4-14
             ResetCode::NoConnection if packet.ty == PacketType::Sync => {
-                self.last_words.said_to(&packet.tuple()).unwrap_or((code, [0; 3]))
+                self.recent_resets.sent_to(&packet.tuple()).unwrap_or((code, [0; 3]))
             }
             _ => (code, [0; 3]),
         };
         if !matches!(code, ResetCode::NoConnection | ResetCode::PacketError) {
-            self.last_words.note(packet.tuple(), code, data);
+            self.recent_resets.note(packet.tuple(), code, data);
         }
-        let reset = stray::reset_for(packet, code, data, &mut self.arena);
+        let reset = out_of_the_blue::reset_for(packet, code, data, &mut self.arena);
         self.answer(reset);
         Route::Nowhere
     }

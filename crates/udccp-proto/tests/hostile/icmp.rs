@@ -39,7 +39,7 @@ impl Talk {
     }
 
     fn mps(&self) -> usize {
-        self.net.ends[CLIENT].mps(self.id).unwrap()
+        self.net.ends[CLIENT].max_message_size(self.id).unwrap()
     }
 
     fn lost(&self) -> u64 {

@@ -185,8 +185,8 @@ impl World {
             Action::Close => self.end.close(now, id),
             Action::Abort => self.end.abort(now, id),
             Action::Release => self.end.release(now, id),
-            Action::StopListening => self.end.stop_listening(now, id),
-            Action::Slow(is_slow) => self.end.set_slow(now, id, *is_slow),
+            Action::StopListening => self.end.shutdown_read(now, id),
+            Action::Slow(is_slow) => self.end.set_slow_receiver(now, id, *is_slow),
             Action::Mtu(mtu) => self.end.set_path_mtu(now, id, *mtu),
             Action::Recv(wanted) => self.recv(step.line, id, wanted.as_ref())?,
             Action::RecvEnd(reason) => match self.end.recv(now, id) {
@@ -264,7 +264,7 @@ impl World {
                 }
                 "ip" => {}
                 "service" => self.service = ServiceCode(v.number()?),
-                "resets" => self.endpoint.stray_resets_per_sec = v.number()?,
+                "resets" => self.endpoint.out_of_the_blue_resets_per_sec = v.number()?,
                 "connections" => self.endpoint.max_connections = v.number()?,
                 "timewaits" => self.endpoint.max_timewaits = v.number()?,
                 other => return Err(settings::unknown(line, other)),

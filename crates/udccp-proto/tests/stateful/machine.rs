@@ -292,7 +292,7 @@ impl Story {
             0..=2 => drop(target.recv(now, id)),
             3 | 4 => target.close(now, id),
             5 => target.abort(now, id),
-            6 => target.stop_listening(now, id),
+            6 => target.shutdown_read(now, id),
             7 => target.release(now, id),
             8 => target.set_path_mtu(now, id, u16::from(value) * 8),
             9 => target.set_receive_backlog(u16::from(value) * 4),

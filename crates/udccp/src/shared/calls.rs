@@ -250,8 +250,8 @@ impl ConnHandle {
         };
         refused.map_err(|e| match e {
             proto::SendError::Full(m) => Refused::Full(Outgoing::from_message(m, now)),
-            proto::SendError::TooLarge { mps, .. } => {
-                Refused::Never(Error::MessageTooLarge { len, max: mps })
+            proto::SendError::TooLarge { max, .. } => {
+                Refused::Never(Error::MessageTooLarge { len, max })
             }
             proto::SendError::NotOpen(_) => Refused::Never(self.ended(core)),
         })
@@ -301,7 +301,7 @@ impl ConnHandle {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Received>, Error>> {
-        self.shared().poll_with(|core, io, now| match core.endpoint.recv_noted(now, self.id) {
+        self.shared().poll_with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
             Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
                 core.flush(io, now);
@@ -404,7 +404,7 @@ impl ConnHandle {
     /// Reads no more.
     pub(crate) fn shutdown_read(&self) {
         let _ = self.shared().with(|core, _, now| {
-            core.endpoint.stop_listening(now, self.id);
+            core.endpoint.shutdown_read(now, self.id);
             if let Some(conn) = core.conns.get_mut(&self.id) {
                 conn.readers.move_to(&mut core.wake);
             }
@@ -413,7 +413,9 @@ impl ConnHandle {
 
     /// The application can hardly keep up, or can again.
     pub(crate) fn set_slow_receiver(&self, is_slow: bool) {
-        let _ = self.shared().with(|core, _, now| core.endpoint.set_slow(now, self.id, is_slow));
+        let _ = self
+            .shared()
+            .with(|core, _, now| core.endpoint.set_slow_receiver(now, self.id, is_slow));
     }
 
     /// The path is another one now.
@@ -518,7 +520,7 @@ impl ConnHandle {
     }
 
     pub(crate) fn max_message_size(&self) -> usize {
-        let mps = self.shared().with(|core, _, _| core.endpoint.mps(self.id));
+        let mps = self.shared().with(|core, _, _| core.endpoint.max_message_size(self.id));
         mps.ok().flatten().unwrap_or(0)
     }
 

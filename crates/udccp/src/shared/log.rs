@@ -16,9 +16,9 @@ pub(super) fn event(endpoint: &Endpoint, event: &Event) {
         EventKind::MessageDropped { reason, bytes } => {
             tracing::trace!(peer = %peer(endpoint, event.id), ?reason, bytes, "message dropped");
         }
-        EventKind::MaxPacketSize { mps_bytes } => {
+        EventKind::MaxMessageSize { bytes } => {
             let peer = peer(endpoint, event.id);
-            tracing::debug!(%peer, max_message_bytes = mps_bytes, "path explored");
+            tracing::debug!(%peer, max_message_bytes = bytes, "path explored");
         }
         other => tracing::debug!(peer = %peer(endpoint, event.id), event = ?other, "event"),
     }
@@ -35,7 +35,7 @@ fn opened(endpoint: &Endpoint, id: ConnectionId, role: &str) {
         service = endpoint.service(id).map(|service| service.to_string()),
         sender_ccid = stats.tx_ccid,
         receiver_ccid = stats.rx_ccid,
-        max_message_bytes = stats.mps_bytes,
+        max_message_bytes = stats.max_message_bytes,
         "connection open"
     );
 }

@@ -97,7 +97,7 @@ impl Shared {
         config.max_connections = options.max_connections;
         config.max_timewaits = options.max_timewaits;
         config.ccids = options.ccids.clone();
-        config.stray_resets_per_sec = options.stray_resets_per_sec;
+        config.out_of_the_blue_resets_per_sec = options.stray_resets_per_sec;
         let quiet_ends = udccp_base::Instant::ZERO + options.quiet_time.into();
         config.quiet_until = (!options.quiet_time.is_zero()).then_some(quiet_ends);
         let claims = || Claims::new(io.local_addr().is_ipv4(), options.answer_for_host);

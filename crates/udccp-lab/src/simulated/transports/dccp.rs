@@ -271,7 +271,7 @@ impl Transport for DccpEnd {
     }
 
     fn max_payload(&self) -> usize {
-        let mps = self.id.and_then(|id| self.endpoint.mps(id));
+        let mps = self.id.and_then(|id| self.endpoint.max_message_size(id));
         // Before the connection exists: IPv4 header and the longest generic header with an ack.
         mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24))
     }

@@ -19,7 +19,7 @@ const LATE_WINDOW: usize = 16;
 /// What is known of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Fate {
+pub(super) enum PacketState {
     /// Nothing yet.
     Open,
     /// It arrived.
@@ -33,13 +33,13 @@ pub(super) enum Fate {
 /// A data packet that was sent, in 16 bytes: there is one for each packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// Its number in 48 bits; below them whether Data Dropped was reported of it, and its fate.
+    /// Its number in 48 bits; below them whether Data Dropped was reported of it, and its state.
     packed: u64,
     pub(super) at: Instant,
 }
 
-/// Bits of a fate.
-const FATE_BITS: u64 = 3;
+/// Bits of a state.
+const STATE_BITS: u64 = 3;
 /// Data Dropped was reported of the packet.
 const DROPPED: u64 = 4;
 /// Bits below the number.
@@ -55,12 +55,13 @@ impl Sent {
         Seqno::new(self.packed >> SEQ_SHIFT)
     }
 
-    fn fate(&self) -> Fate {
-        [Fate::Open, Fate::Received, Fate::Marked, Fate::Lost][(self.packed & FATE_BITS) as usize]
+    fn state(&self) -> PacketState {
+        [PacketState::Open, PacketState::Received, PacketState::Marked, PacketState::Lost]
+            [(self.packed & STATE_BITS) as usize]
     }
 
-    fn set_fate(&mut self, fate: Fate) {
-        self.packed = self.packed & !FATE_BITS | fate as u64;
+    fn set_state(&mut self, state: PacketState) {
+        self.packed = self.packed & !STATE_BITS | state as u64;
     }
 
     /// Notes that Data Dropped was reported; whether that is new.
@@ -140,13 +141,13 @@ impl History {
     /// When `seq` left, if it is a data packet of which nothing is known yet.
     pub(super) fn open_since(&self, seq: Seqno) -> Option<Instant> {
         let sent = self.ring.get(self.position(seq).checked_sub(1)?)?;
-        (sent.seq() == seq && sent.fate() == Fate::Open).then_some(sent.at)
+        (sent.seq() == seq && sent.state() == PacketState::Open).then_some(sent.at)
     }
 
     //= 4340-11.4-11
     //= 4340-11.4.1-2
     /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` hears
-    /// of every packet whose fate changes.
+    /// of every packet whose state changes.
     pub(super) fn read_ack_vector(
         &mut self,
         ackno: Seqno,
@@ -193,7 +194,9 @@ impl History {
         while end > 0 && self.ring[end - 1].seq().at_least(oldest) {
             end -= 1;
             let sent = &mut self.ring[end];
-            if matches!(sent.fate(), Fate::Received | Fate::Marked) && sent.drop_now() {
+            if matches!(sent.state(), PacketState::Received | PacketState::Marked)
+                && sent.drop_now()
+            {
                 visit(sent);
             }
         }
@@ -211,15 +214,15 @@ impl History {
                 if !sent.seq().is_before(third) {
                     break;
                 }
-                if sent.fate() == Fate::Open {
-                    sent.set_fate(Fate::Lost);
+                if sent.state() == PacketState::Open {
+                    sent.set_state(PacketState::Lost);
                     self.newest_lost = Some(sent.seq());
                     visit(sent, Change::Lost);
                 }
                 self.open += 1;
             }
         }
-        while self.ring.get(self.open).is_some_and(|sent| sent.fate() != Fate::Open) {
+        while self.ring.get(self.open).is_some_and(|sent| sent.state() != PacketState::Open) {
             self.open += 1;
         }
     }
@@ -261,14 +264,14 @@ impl Sent {
     //= 4340-11.4.1-1
     /// Combines what is known with a report that the packet was received (RFC 4340 section 11.4.1).
     fn combine(&mut self, marked: bool) -> Option<Change> {
-        let (fate, change) = match (self.fate(), marked) {
-            (Fate::Open, false) => (Fate::Received, Change::Received),
-            (Fate::Open, true) => (Fate::Marked, Change::Marked),
-            (Fate::Received, true) => (Fate::Marked, Change::MarkedAgain),
-            (Fate::Lost, _) => (Fate::Received, Change::Late),
-            (Fate::Received | Fate::Marked, _) => return None,
+        let (state, change) = match (self.state(), marked) {
+            (PacketState::Open, false) => (PacketState::Received, Change::Received),
+            (PacketState::Open, true) => (PacketState::Marked, Change::Marked),
+            (PacketState::Received, true) => (PacketState::Marked, Change::MarkedAgain),
+            (PacketState::Lost, _) => (PacketState::Received, Change::Late),
+            (PacketState::Received | PacketState::Marked, _) => return None,
         };
-        self.set_fate(fate);
+        self.set_state(state);
         Some(change)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Observer {
 struct Rates {
     sampler: RateSampler,
     draft: RateDraft,
-    /// Data packets in order of sequence numbers; none once its fate is known.
+    /// Data packets in order of sequence numbers; none once its state is known.
     packets: VecDeque<(Seqno, Option<RateStamp>)>,
     /// As many at most; older ones were given up by a timeout.
     most: usize,
@@ -59,10 +59,10 @@ impl Observer {
         }
     }
 
-    /// The fate of a data packet became known.
-    pub(super) fn on_fate(&mut self, now: Instant, seq: Seqno, arrived: bool) {
+    /// It became known whether a data packet arrived.
+    pub(super) fn on_packet_state(&mut self, now: Instant, seq: Seqno, arrived: bool) {
         if let Some(rates) = &mut self.rates {
-            rates.on_fate(now, seq, arrived);
+            rates.on_packet_state(now, seq, arrived);
         }
     }
 
@@ -108,7 +108,7 @@ impl Observer {
 }
 
 impl Rates {
-    fn on_fate(&mut self, now: Instant, seq: Seqno, arrived: bool) {
+    fn on_packet_state(&mut self, now: Instant, seq: Seqno, arrived: bool) {
         let i = self.packets.partition_point(|(known, _)| known.is_before(seq));
         let found = self.packets.get_mut(i).filter(|(known, _)| *known == seq);
         let Some(stamp) = found.and_then(|(_, stamp)| stamp.take()) else { return };

@@ -153,7 +153,7 @@ impl Ccid2Sender {
                 }
                 (change, _) => change,
             };
-            window.on_fate(now, seq, change);
+            window.on_packet_state(now, seq, change);
             let after_cut = window.is_after_cut(seq);
             //= 4341-5-2
             //= 4341-5-4

@@ -157,9 +157,9 @@ impl Window {
 
     /// Something became known of data packet `seq`.
     #[inline]
-    pub(super) fn on_fate(&mut self, now: Instant, seq: Seqno, change: Change) {
+    pub(super) fn on_packet_state(&mut self, now: Instant, seq: Seqno, change: Change) {
         if let Some(observer) = &mut self.observer {
-            observer.on_fate(now, seq, change != Change::Lost);
+            observer.on_packet_state(now, seq, change != Change::Lost);
         }
     }
 

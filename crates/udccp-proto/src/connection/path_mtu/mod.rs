@@ -58,7 +58,7 @@ pub(super) struct Situation {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MtuChange {
     /// The largest payload before and now, in bytes, where it is another.
-    pub(super) mps: Option<(usize, usize)>,
+    pub(super) max_message_size: Option<(usize, usize)>,
     /// What the search needs next, while there is one.
     pub(super) search: Option<NextProbe>,
     /// The peer is silent: a Sync should ask for a sign of life.
@@ -84,8 +84,8 @@ impl PathMtu {
 
     /// Largest payload in bytes that a message may have.
     #[inline]
-    pub(super) fn mps(&self) -> usize {
-        self.sizes.mps()
+    pub(super) fn max_message_size(&self) -> usize {
+        self.sizes.max_message_size()
     }
 
     /// Longest DCCP packet in bytes.
@@ -107,11 +107,11 @@ impl PathMtu {
         mtu: u16,
         probing: Option<PmtuProbing>,
     ) -> MtuChange {
-        let MtuChange { mps, .. } = self.use_mtu(mtu);
+        let MtuChange { max_message_size, .. } = self.use_mtu(mtu);
         if self.search.is_none() {
-            return MtuChange { mps, ..MtuChange::default() };
+            return MtuChange { max_message_size, ..MtuChange::default() };
         }
-        MtuChange { mps, ..self.start_search(now, probing) }
+        MtuChange { max_message_size, ..self.start_search(now, probing) }
     }
 
     /// The connection is open: a search begins where the settings ask for one.
@@ -178,10 +178,13 @@ impl PathMtu {
     }
 
     fn use_mtu(&mut self, mtu: u16) -> MtuChange {
-        let before = self.sizes.mps();
+        let before = self.sizes.max_message_size();
         self.sizes.set_mtu(mtu);
-        let after = self.sizes.mps();
-        MtuChange { mps: (after != before).then_some((before, after)), ..MtuChange::default() }
+        let after = self.sizes.max_message_size();
+        MtuChange {
+            max_message_size: (after != before).then_some((before, after)),
+            ..MtuChange::default()
+        }
     }
 
     /// Takes over what the search found: the size in use, its timer, its next probe.

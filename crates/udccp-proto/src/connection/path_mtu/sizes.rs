@@ -48,7 +48,7 @@ impl Sizes {
     }
 
     /// Largest payload in bytes that a message may have.
-    pub(super) fn mps(&self) -> usize {
+    pub(super) fn max_message_size(&self) -> usize {
         //= 4340-14-1
         //= 4340-14-6
         self.max_transport_len() - DATA_HEADER - RESERVE
@@ -90,22 +90,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mps_at_an_mtu_of_1500() {
+    fn the_largest_message_at_an_mtu_of_1500() {
         let tuple = |local: &str, remote: &str| FourTuple {
             local: local.parse().unwrap(),
             local_port: 1,
             remote: remote.parse().unwrap(),
             remote_port: 2,
         };
-        let mps = |l, r| Sizes::new(&tuple(l, r), 1500, None).mps();
-        assert_eq!(mps("10.0.0.1:0", "10.0.0.2:0"), 1440);
-        assert_eq!(mps("10.0.0.1:7", "10.0.0.2:6511"), 1432);
-        assert_eq!(mps("[fd00::1]:0", "[fd00::2]:0"), 1420);
+        let largest = |l, r| Sizes::new(&tuple(l, r), 1500, None).max_message_size();
+        assert_eq!(largest("10.0.0.1:0", "10.0.0.2:0"), 1440);
+        assert_eq!(largest("10.0.0.1:7", "10.0.0.2:6511"), 1432);
+        assert_eq!(largest("[fd00::1]:0", "[fd00::2]:0"), 1420);
         let mut path = Sizes::new(&tuple("10.0.0.1:0", "10.0.0.2:0"), 1500, None);
         path.set_mtu(1400);
-        assert_eq!((path.mps(), path.transport_len_of(1400)), (1340, path.max_transport_len()));
+        assert_eq!(
+            (path.max_message_size(), path.transport_len_of(1400)),
+            (1340, path.max_transport_len())
+        );
         path.set_mtu(0);
-        assert_eq!(path.mps(), 68);
+        assert_eq!(path.max_message_size(), 68);
     }
 
     #[test]

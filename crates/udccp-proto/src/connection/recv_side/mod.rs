@@ -50,7 +50,7 @@ impl RecvSide {
     }
 
     /// The application can hardly keep up, or can again.
-    pub(super) fn set_slow(&mut self, is_slow: bool) {
+    pub(super) fn set_slow_receiver(&mut self, is_slow: bool) {
         self.is_slow = is_slow;
     }
 

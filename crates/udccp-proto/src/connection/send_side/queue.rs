@@ -244,12 +244,12 @@ impl SendQueue {
         self.lanes = lanes;
     }
 
-    /// Throws out every message larger than `mps`, reporting its size in bytes.
-    pub(in super::super) fn remove_larger(&mut self, mps: usize, discarded: &mut dyn FnMut(u32)) {
+    /// Throws out every message larger than `max`, reporting its size in bytes.
+    pub(in super::super) fn remove_larger(&mut self, max: usize, discarded: &mut dyn FnMut(u32)) {
         let mut lanes = core::mem::take(&mut self.lanes);
         for lane in &mut lanes {
             lane.waiting.retain(|waiting| {
-                let fits = waiting.payload.len() <= mps;
+                let fits = waiting.payload.len() <= max;
                 if !fits {
                     self.forget(waiting);
                     discarded(waiting.payload.len() as u32);

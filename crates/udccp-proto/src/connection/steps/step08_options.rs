@@ -25,23 +25,23 @@ impl Connection {
             return GO_ON;
         }
         self.negotiate_begin(packet);
-        let said = match self.read_options(ctx, packet) {
-            Ok(said) => said,
+        let parsed = match self.read_options(ctx, packet) {
+            Ok(parsed) => parsed,
             Err(fault) => {
                 self.counters.drops.bad_options += 1;
                 self.reset_for_fault(ctx, fault.code, fault.data);
                 return DROP;
             }
         };
-        packet.data_checksum = said.data_checksum;
-        self.mark_acknowledgeable(ctx, packet, said.ndp_count);
-        if said.negotiates && self.take_activated(ctx).is_err() {
+        packet.data_checksum = parsed.data_checksum;
+        self.mark_acknowledgeable(ctx, packet, parsed.ndp_count);
+        if parsed.negotiates && self.take_activated(ctx).is_err() {
             return DROP;
         }
         if packet.ty == PacketType::Response {
-            self.on_request_answered(ctx, &said);
+            self.on_request_answered(ctx, &parsed);
         }
-        self.process_acknowledgement(ctx, packet, &said);
+        self.process_acknowledgement(ctx, packet, &parsed);
         GO_ON
     }
 

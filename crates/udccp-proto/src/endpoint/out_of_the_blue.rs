@@ -15,9 +15,9 @@ const MAX_WAITING: usize = 1024;
 
 /// Answers that wait to leave, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Strays(VecDeque<Datagram>);
+pub(super) struct Answers(VecDeque<Datagram>);
 
-impl Strays {
+impl Answers {
     /// Whether no answer waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

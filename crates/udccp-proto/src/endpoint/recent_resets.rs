@@ -14,9 +14,9 @@ const KEPT: usize = 64;
 
 /// The latest Resets by addresses.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastWords(VecDeque<(FourTuple, ResetCode, [u8; 3])>);
+pub(super) struct RecentResets(VecDeque<(FourTuple, ResetCode, [u8; 3])>);
 
-impl LastWords {
+impl RecentResets {
     /// A Reset with this code and data was made.
     pub(super) fn note(&mut self, tuple: FourTuple, code: ResetCode, data: [u8; 3]) {
         self.0.retain(|(known, ..)| *known != tuple);
@@ -26,8 +26,8 @@ impl LastWords {
         self.0.push_back((tuple, code, data));
     }
 
-    /// What was last said to this peer.
-    pub(super) fn said_to(&self, tuple: &FourTuple) -> Option<(ResetCode, [u8; 3])> {
+    /// Code and data of the last Reset to this peer.
+    pub(super) fn sent_to(&self, tuple: &FourTuple) -> Option<(ResetCode, [u8; 3])> {
         let found = self.0.iter().find(|(known, ..)| known == tuple);
         found.map(|&(_, code, data)| (code, data))
     }
