@@ -1,4 +1,4 @@
-//! What commands to an endpoint can answer, and why a connection ended.
+//! Defines what commands to an endpoint can answer, and why a connection ended.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! What an endpoint tells its driver.
+//! Defines what an endpoint reports to its driver.
 
 use crate::ackvec::DropCode;
 use crate::error::CloseReason;

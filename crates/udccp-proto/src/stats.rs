@@ -1,4 +1,4 @@
-//! Counters and gauges of connections and of the endpoint.
+//! Counts what connections and the endpoint do.
 
 use udccp_base::{Duration, Probe};
 

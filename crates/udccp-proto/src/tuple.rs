@@ -1,4 +1,4 @@
-//! Addresses and ports that tell connections apart.
+//! Tells connections apart by addresses and ports.
 
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};

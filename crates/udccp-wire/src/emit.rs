@@ -1,4 +1,4 @@
-//! Writing packets: header, options, padding, Data Offset, checksum. No allocation but the
+//! Writes packets: header, options, padding, Data Offset, checksum. No allocation but the
 //! buffer's own growth.
 
 use core::fmt;

@@ -1,4 +1,4 @@
-//! What can be wrong with a packet or an option, and what the RFC says to do about it.
+//! Defines what can be wrong with a packet or an option, and the reaction that the RFC asks for.
 
 use core::fmt;
 

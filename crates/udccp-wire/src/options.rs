@@ -1,4 +1,4 @@
-//! Walking through option space (RFC 4340 section 5.8).
+//! Walks through option space (RFC 4340 section 5.8).
 
 use crate::error::OptionError;
 use crate::option::{OptionRef, RawOption};

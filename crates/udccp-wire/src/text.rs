@@ -1,4 +1,4 @@
-//! A packet as one line for people.
+//! Prints a packet as one line.
 
 use core::fmt::{self, Display, Formatter};
 

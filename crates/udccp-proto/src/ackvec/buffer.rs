@@ -1,4 +1,4 @@
-//! The receiving side: what arrived, as the vector that will be sent.
+//! Records what arrived, as the vector that will be sent.
 
 use udccp_base::Ecn;
 use udccp_wire::Seqno;

@@ -1,4 +1,4 @@
-//! Runs of cells that grow towards the front, so that they can be sent as they lie.
+//! Stores runs of cells that grow towards the front, so that they can be sent as they lie.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! The receiving side of Data Dropped: packets that arrived, but whose data did not.
+//! Records packets that arrived, but whose data did not reach the application.
 
 use udccp_wire::Seqno;
 

@@ -1,4 +1,4 @@
-//! Reading and checking Data Dropped options.
+//! Reads and checks Data Dropped options.
 
 use core::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Which received packets carried ECN nonce 1.
+//! Remembers which received packets carried ECN nonce 1.
 
 use udccp_wire::Seqno;
 

@@ -1,4 +1,4 @@
-//! Which of our packets carried which vector.
+//! Remembers which of our packets carried which vector.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Reading Ack Vectors.
+//! Reads Ack Vectors.
 
 use core::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Copies of congestion control in a box.
+//! Copies congestion control in a box.
 
 use super::{CcidReceiver, CcidSender};
 

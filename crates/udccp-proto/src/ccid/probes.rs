@@ -1,4 +1,4 @@
-//! Packets that left with a congestion mark of our own (RFC 4340 section 12.3).
+//! Remembers packets that left with a congestion mark of our own (RFC 4340 section 12.3).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The receiver half of a CCID: when is feedback owed, and what does it say?
+//! Defines the receiver half of a CCID: when feedback is owed, and what it carries.
 
 use core::fmt;
 

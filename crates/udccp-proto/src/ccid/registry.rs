@@ -1,4 +1,4 @@
-//! CCIDs by number.
+//! Finds CCIDs by number.
 
 use std::collections::BTreeMap;
 use std::fmt;

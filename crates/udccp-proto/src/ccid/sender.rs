@@ -1,4 +1,4 @@
-//! The sender half of a CCID: when may data leave?
+//! Defines the sender half of a CCID: when data may leave.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! What arriving acknowledgements mean for both halves.
+//! Hands arriving acknowledgements to everyone who waits for them.
 
 use udccp_base::Duration;
 use udccp_wire::PacketType;

@@ -1,4 +1,4 @@
-//! What the application does with a connection.
+//! Does what the application asks of a connection.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Connection {
         taken.map_err(SendError::Full)
     }
 
-    /// Whether at this very instant congestion control was asked, and said that data waits.
+    /// Whether at this very instant congestion control was asked, and data has to wait.
     #[inline]
     pub(crate) fn is_blocked(&self, now: Instant) -> bool {
         self.cc.is_blocked(now)

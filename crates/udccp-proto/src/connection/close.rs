@@ -1,4 +1,4 @@
-//! The ends of a connection (RFC 4340 section 8.3).
+//! Ends connections (RFC 4340 section 8.3).
 
 use udccp_base::Instant;
 use udccp_wire::{ResetCode, Seqno};

@@ -1,4 +1,4 @@
-//! What a connection may use of its endpoint while it acts.
+//! Lends a connection parts of its endpoint while it acts.
 
 use std::collections::VecDeque;
 

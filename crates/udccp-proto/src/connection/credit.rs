@@ -1,5 +1,5 @@
-//! How much may be sent to an address that nobody has proven to be there (as RFC 9000 section 8.1
-//! has it for QUIC): who sends Requests in somebody else's name must not have us flood him.
+//! Limits what may be sent to an address that nobody has proven to be there (as RFC 9000 section
+//! 8.1 has it for QUIC): who forges Requests of a victim must not have us flood it.
 
 /// Bytes that may leave for each byte that came, UDP payloads or DCCP packets.
 const FACTOR: usize = 3;

@@ -1,4 +1,4 @@
-//! Rate limits.
+//! Limits rates.
 
 use udccp_base::{Duration, Instant};
 

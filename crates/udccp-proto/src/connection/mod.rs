@@ -1,4 +1,4 @@
-//! One connection, from its first Request to TIMEWAIT.
+//! Drives one connection, from its first Request to TIMEWAIT.
 //!
 //! A packet that arrives goes through the steps of RFC 4340 section 8.5, one file a step
 //! ([`steps`]); what has to leave is noted in the [`outbox::Outbox`] and written when the endpoint

@@ -1,4 +1,4 @@
-//! Reading a packet's options (RFC 4340 section 5.8).
+//! Reads a packet's options (RFC 4340 section 5.8).
 
 use udccp_base::Duration;
 use udccp_wire::{OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode};
@@ -37,7 +37,7 @@ impl<'a> Joined<'a> {
     }
 }
 
-/// What the options of a packet said, as far as it concerns acknowledgements and data.
+/// What the options of a packet carried, as far as it concerns acknowledgements and data.
 #[derive(Debug, Default)]
 pub(super) struct ParsedOptions<'a> {
     /// Ack Vector cells.

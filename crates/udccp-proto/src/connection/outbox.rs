@@ -1,4 +1,4 @@
-//! Packets that must leave whatever congestion control says of data.
+//! Notes packets that must leave whether or not congestion control lets data go.
 
 use udccp_wire::{ResetCode, Seqno};
 

@@ -1,5 +1,5 @@
-//! Quick-Start (RFC 5634 section 2): a client asks the routers for a rate with its Request, and
-//! uses what they and the server allow until acknowledgements show whether the path bears it.
+//! Asks for a rate by Quick-Start (RFC 5634 section 2): a client asks the routers with its Request,
+//! and uses what they and the server allow until acknowledgements show whether the path bears it.
 
 use udccp_base::{DataRate, Datagram, Duration, Instant, QuickStart, QuickStartFunction};
 use udccp_wire::{OptionRef, PacketType, Seqno};

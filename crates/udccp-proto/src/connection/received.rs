@@ -1,4 +1,4 @@
-//! A packet on its way through the steps.
+//! Carries a packet through the steps.
 
 use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, Ecn, Payload, QuickStart};
@@ -11,7 +11,7 @@ use crate::tuple::FourTuple;
 /// A header of so many bytes may be kept alive by any message.
 const LONG_HEADER: usize = 96;
 
-/// A datagram as it arrived, and what its driver said of it.
+/// A datagram as it arrived, and what its driver knows of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
     /// The datagram.

@@ -1,4 +1,4 @@
-//! A connection in numbers.
+//! Reports a connection in numbers.
 
 use udccp_base::Instant;
 
@@ -9,7 +9,7 @@ use crate::stats::{ConnectionCounters, ConnectionStats};
 use crate::tuple::FourTuple;
 
 impl Connection {
-    /// Everything that can be said in numbers.
+    /// All numbers of the connection.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let m = self.cc.sender_metrics().unwrap_or_default();
         let (recv_queue_packets, recv_queue_bytes) = self.recv.waiting();

@@ -1,4 +1,5 @@
-//! Data on the Request: it saves a round-trip time, and may be refused (RFC 4340 section 5.1).
+//! Sends data on the Request: it saves a round-trip time, and may be refused (RFC 4340 section
+//! 5.1).
 
 use core::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! The sequence number variables of RFC 4340 section 7.1 and the windows made of them.
+//! Tracks the sequence number variables of RFC 4340 section 7.1 and the windows made of them.
 
 use udccp_wire::{PacketType, Seqno};
 

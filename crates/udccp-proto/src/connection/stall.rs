@@ -1,4 +1,4 @@
-//! What a message that waits is waiting for.
+//! Reports what a message that waits is waiting for.
 
 use udccp_base::Instant;
 

@@ -1,4 +1,4 @@
-//! What happens when timers fire.
+//! Acts when timers fire.
 
 use udccp_base::Instant;
 

@@ -1,5 +1,5 @@
-//! A connection's own timers. Those of its congestion control and feature negotiation are asked
-//! for separately.
+//! Runs a connection's own timers. Those of its congestion control and feature negotiation are
+//! asked for separately.
 
 use udccp_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! When things happened, and the timestamp options made of it (RFC 4340 section 13).
+//! Records when things happened, and makes timestamp options of it (RFC 4340 section 13).
 
 use udccp_base::{Duration, Instant};
 

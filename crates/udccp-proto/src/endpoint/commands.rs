@@ -1,4 +1,4 @@
-//! What drivers and applications do with connections.
+//! Takes the commands of drivers and applications.
 
 use udccp_base::{Instant, Message, Payload};
 use udccp_wire::ServiceCode;

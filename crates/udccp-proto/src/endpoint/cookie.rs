@@ -1,4 +1,4 @@
-//! What a server would keep of a handshake, sealed and handed to the client (RFC 4340 section
+//! Seals what a server would keep of a handshake, and hands it to the client (RFC 4340 section
 //! 8.1.4).
 //!
 //! Nothing in it is secret: the client sent it, or reads it in the Response. The seal keeps it from

@@ -1,4 +1,4 @@
-//! The end of a whole endpoint.
+//! Ends a whole endpoint.
 
 use udccp_base::Instant;
 

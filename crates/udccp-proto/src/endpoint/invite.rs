@@ -1,4 +1,4 @@
-//! Inviting one client (RFC 5596): a server behind a middlebox opens the way from its side.
+//! Invites one client (RFC 5596): a server behind a middlebox opens the way from its side.
 
 use core::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Who is willing to be connected to.
+//! Keeps listeners, and finds the one that a Request is for.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

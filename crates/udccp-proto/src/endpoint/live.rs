@@ -1,4 +1,4 @@
-//! What an application asks and sets while a connection or a listener lives.
+//! Reads and changes settings while a connection or a listener lives.
 
 use udccp_base::{Duration, Instant, Payload};
 use udccp_wire::ServiceCode;

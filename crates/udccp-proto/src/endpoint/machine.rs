@@ -1,4 +1,4 @@
-//! The endpoint as a machine.
+//! Drives the endpoint as a machine.
 
 use udccp_base::{Datagram, Instant, Machine};
 

@@ -1,4 +1,4 @@
-//! All connections and listeners of one host.
+//! Holds all connections and listeners of one host.
 
 mod commands;
 mod cookie;

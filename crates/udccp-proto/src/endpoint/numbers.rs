@@ -1,4 +1,4 @@
-//! Numbers that nobody outside may guess: initial sequence numbers and ephemeral ports.
+//! Draws numbers that nobody outside may guess: initial sequence numbers and ephemeral ports.
 
 use core::hash::{BuildHasher, Hash, Hasher};
 

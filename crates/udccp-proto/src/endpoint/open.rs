@@ -1,4 +1,4 @@
-//! Listening and connecting.
+//! Listens and connects.
 
 use core::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Answers to packets that belong to no connection (RFC 4340 section 8.3.1).
+//! Answers packets that belong to no connection (RFC 4340 section 8.3.1).
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What ICMP says (RFC 4340 section 14.1).
+//! Takes ICMP messages, and believes those that quote what was sent (RFC 4340 section 14.1).
 
 use core::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The Quick-Start option of IP beside the datagrams (RFC 5634).
+//! Passes the Quick-Start option of IP in and out, next to the datagrams (RFC 5634).
 
 use udccp_base::{Datagram, Instant, QuickStart};
 

@@ -1,4 +1,4 @@
-//! What the latest Resets said, for peers that could not believe them.
+//! Remembers the latest Resets, for peers that could not believe them.
 //!
 //! A Reset made without knowing the numbers is answered by a Sync. The Reset that answers the Sync
 //! has the right numbers, and should say what the first one said (RFC 4340 section 7.5.4).

@@ -1,4 +1,4 @@
-//! Where connections live.
+//! Stores connections by index.
 
 use crate::connection::Connection;
 use crate::ids::ConnectionId;

@@ -1,4 +1,4 @@
-//! A check for tests: no message may wait for ever.
+//! Checks, for tests, that no message waits for ever.
 
 use udccp_base::{Duration, Instant, Machine};
 

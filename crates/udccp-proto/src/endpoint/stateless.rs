@@ -1,5 +1,5 @@
-//! Handshakes without state at the server (RFC 4340 section 8.1.4): a Request is answered by a
-//! connection that is then forgotten, and made again when the client brings its Init Cookie.
+//! Answers Requests without keeping state (RFC 4340 section 8.1.4): by a connection that is then
+//! forgotten, and made again when the client brings its Init Cookie.
 
 use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, Instant, Payload};

@@ -1,4 +1,4 @@
-//! Which connection a packet belongs to.
+//! Finds the connection that a packet belongs to.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! When each connection wants to be woken: a binary heap that knows where everyone is.
+//! Orders connections by when they want to be woken, in a binary heap with places.
 
 use udccp_base::Instant;
 

@@ -1,4 +1,4 @@
-//! Addresses and ports in TIMEWAIT: they must not be used again for a while (RFC 4340 section 8.3).
+//! Keeps addresses and ports in TIMEWAIT out of use for a while (RFC 4340 section 8.3).
 //!
 //! Anybody who can open connections can make many of them. So they do not count as connections,
 //! have a limit of their own, and are kept as small as possible: the key is a keyed hash of the

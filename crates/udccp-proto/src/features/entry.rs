@@ -1,4 +1,4 @@
-//! One feature at one location: its value and where its negotiation stands.
+//! Negotiates one feature at one location.
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Defines errors of feature negotiation.
 
 use udccp_wire::{FeatureNumber, ResetCode};
 

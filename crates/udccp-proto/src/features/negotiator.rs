@@ -1,4 +1,4 @@
-//! The engine: what arrives.
+//! Takes feature options that arrive.
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureNumber, OptionRef, PacketType, ResetCode, Seqno, option_kind as kind};

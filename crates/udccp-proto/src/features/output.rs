@@ -1,4 +1,4 @@
-//! The engine: what leaves, and when.
+//! Writes feature options, and knows when they are due.
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::{

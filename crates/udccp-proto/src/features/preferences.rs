@@ -1,4 +1,4 @@
-//! What one end would like, feature by feature.
+//! Collects what one end prefers, feature by feature.
 
 use udccp_wire::{FeatureNumber, Reconciliation};
 

@@ -1,4 +1,4 @@
-//! Values on the wire, and the rule of server-priority features.
+//! Encodes values, and applies the rule of server-priority features.
 
 use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};
 

@@ -1,4 +1,4 @@
-//! From option to bytes, in the smallest encoding.
+//! Encodes options in the fewest bytes.
 
 use bytes::BytesMut;
 

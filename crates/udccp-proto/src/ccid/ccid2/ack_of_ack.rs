@@ -1,4 +1,4 @@
-//! When to acknowledge the peer's acknowledgements (RFC 4341 section 6.2).
+//! Decides when to acknowledge the peer's acknowledgements (RFC 4341 section 6.2).
 
 /// Longest stretch of data packets without an Ack Number while acknowledgements come in. Where
 /// the window is large, this keeps the peer's Ack Vectors little longer than a window.

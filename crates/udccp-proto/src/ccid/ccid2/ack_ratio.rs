@@ -1,4 +1,4 @@
-//! Congestion control on acknowledgements: which Ack Ratio to ask for (RFC 4341 section 6.1).
+//! Chooses the Ack Ratio to ask for: congestion control on acknowledgements (RFC 4341 section 6.1).
 
 use udccp_wire::Seqno;
 

@@ -1,4 +1,4 @@
-//! The data packets that were sent, and what became of each.
+//! Remembers the data packets that were sent, and what became of each.
 
 use std::collections::VecDeque;
 

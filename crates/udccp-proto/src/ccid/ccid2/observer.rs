@@ -1,5 +1,5 @@
-//! What window algorithms see that look at time and rate: rounds, and samples of the delivery
-//! rate. A sender whose algorithm asks for nothing has none of this.
+//! Counts rounds and samples the delivery rate, for window algorithms that look at them. A sender
+//! whose algorithm asks for neither has none of this.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Which of the peer's packets were lost, as far as that concerns its acknowledgements.
+//! Finds out which of the peer's packets were lost, as far as that concerns its acknowledgements.
 
 use udccp_base::Ecn;
 use udccp_wire::Seqno;

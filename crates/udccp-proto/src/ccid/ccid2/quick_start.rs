@@ -1,4 +1,4 @@
-//! Quick-Start for CCID 2 (RFC 5634 section 3.1).
+//! Paces a Quick-Start window and takes it back (RFC 5634 section 3.1).
 
 use udccp_base::{DataRate, Instant};
 

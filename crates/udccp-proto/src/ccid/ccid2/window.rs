@@ -1,4 +1,4 @@
-//! The congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
+//! Drives the congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
 
 use udccp_base::{Duration, Instant};
 use udccp_cc::{AckSample, CongestionControl, Delivered, RttEstimator, WindowValidation};

@@ -1,4 +1,4 @@
-//! Reading a feedback packet (RFC 4342 sections 6 and 8).
+//! Reads a feedback packet (RFC 4342 sections 6 and 8).
 
 use udccp_wire::{LossInterval, OptionRef, RawOptions};
 

@@ -299,7 +299,7 @@ impl Ccid3Sender {
         self.acknowledge(now, ack.ackno, fresh, out);
     }
 
-    /// Moves the books on to the acknowledged packet.
+    /// Moves the accounting on to the acknowledged packet.
     fn acknowledge(&mut self, now: Instant, ackno: Seqno, lost: u64, out: &mut AckOutcome) {
         if let Some(sent) = self.log.get(ackno).copied() {
             let before = self.acked.map_or(0, |(_, data)| data);

@@ -1,4 +1,4 @@
-//! Holding the reported loss intervals against what was sent (RFC 4342 section 9.2).
+//! Checks the reported loss intervals against what was sent (RFC 4342 section 9.2).
 
 use udccp_base::Duration;
 use udccp_wire::{LossInterval, Seqno};

@@ -1,4 +1,4 @@
-//! The receiver's round-trip time, read off the window counter (RFC 4342 section 8.1).
+//! Reads the receiver's round-trip time off the window counter (RFC 4342 section 8.1).
 
 use udccp_base::{Duration, Instant};
 

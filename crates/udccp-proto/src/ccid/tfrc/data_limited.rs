@@ -1,4 +1,4 @@
-//! Whether the sender sent less than it was allowed (RFC 5348 section 8.2.1).
+//! Tells whether the sender sent less than it was allowed (RFC 5348 section 8.2.1).
 
 use udccp_base::{Duration, Instant};
 

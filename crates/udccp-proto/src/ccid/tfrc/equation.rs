@@ -1,4 +1,4 @@
-//! The TCP throughput equation and its inverse (RFC 5348 sections 3.1 and 8.1).
+//! Computes the TCP throughput equation and its inverse (RFC 5348 sections 3.1 and 8.1).
 //!
 //! With t_RTO = 4 R and b = 1, the rate is X = s / (R f(p)), where
 //! f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2).

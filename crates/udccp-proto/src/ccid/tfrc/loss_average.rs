@@ -1,4 +1,4 @@
-//! The weighted average loss interval and the loss event rate (RFC 5348 sections 5.4 and 5.5).
+//! Averages loss intervals into the loss event rate (RFC 5348 sections 5.4 and 5.5).
 
 use super::NINTERVAL;
 

@@ -1,5 +1,5 @@
-//! From arriving packets to loss events and loss intervals (RFC 5348 section 5, RFC 4342 sections
-//! 6.1 and 10.2).
+//! Turns arriving packets into loss events and loss intervals (RFC 5348 section 5, RFC 4342
+//! sections 6.1 and 10.2).
 //!
 //! Packets are settled in the order of their numbers: each is received, or lost once three later
 //! ones are there (at once if one of those is marked). What waits to be settled is never more than

@@ -1,4 +1,4 @@
-//! When the next packet may leave (RFC 5348 sections 4.6 and 8.3).
+//! Computes when the next packet may leave (RFC 5348 sections 4.6 and 8.3).
 
 use udccp_base::{Duration, Instant};
 

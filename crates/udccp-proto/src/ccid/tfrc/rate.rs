@@ -1,4 +1,4 @@
-//! Sending rates as integers.
+//! Represents sending rates as integers.
 
 use udccp_base::Duration;
 

@@ -1,4 +1,4 @@
-//! The allowed sending rate X (RFC 5348 sections 4.2 to 4.5).
+//! Computes the allowed sending rate X (RFC 5348 sections 4.2 to 4.5).
 
 use udccp_base::{Duration, Instant};
 

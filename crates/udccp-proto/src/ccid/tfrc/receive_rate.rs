@@ -1,4 +1,4 @@
-//! The rate at which data arrives, X_recv (RFC 5348 section 6.2, RFC 4342 section 8.3).
+//! Measures X_recv, the rate at which data arrives (RFC 5348 section 6.2, RFC 4342 section 8.3).
 
 use udccp_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! How small a round-trip time may be said to be.
+//! Bounds how small a round-trip time a peer may report.
 
 use udccp_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The segment size s of the throughput equation.
+//! Estimates the segment size s of the throughput equation.
 
 /// Sizes that go into the allowed rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

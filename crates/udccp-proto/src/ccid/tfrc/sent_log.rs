@@ -1,4 +1,5 @@
-//! What was sent, and when: for round-trip times and for checking what the receiver reports.
+//! Records what was sent, and when: for round-trip times and for checking what the receiver
+//! reports.
 
 use std::collections::VecDeque;
 

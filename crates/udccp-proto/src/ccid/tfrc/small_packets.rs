@@ -1,4 +1,4 @@
-//! What the variant for small packets does otherwise (RFC 4828, RFC 5622 section 5).
+//! Adapts TFRC to small packets (RFC 4828, RFC 5622 section 5).
 
 use udccp_base::{Duration, Instant};
 

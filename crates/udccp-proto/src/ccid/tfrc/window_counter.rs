@@ -1,4 +1,4 @@
-//! The window counter that data packets carry in CCVal (RFC 4342 section 8.1).
+//! Counts the window counter that data packets carry in CCVal (RFC 4342 section 8.1).
 
 use udccp_base::{Duration, Instant};
 

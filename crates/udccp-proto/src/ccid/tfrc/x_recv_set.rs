@@ -1,4 +1,5 @@
-//! X_recv_set: the receive rates that limit the sending rate (RFC 5348 sections 4.3 and 8.2.2).
+//! Keeps X_recv_set, the receive rates that limit the sending rate (RFC 5348 sections 4.3 and
+//! 8.2.2).
 
 use udccp_base::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Some of our packets in flight that carried the whole Ack Vector: when the peer is known to have
-//! one of them, what it said can be forgotten (RFC 4340 section 11.1).
+//! Samples packets in flight that carried the whole Ack Vector: when the peer is known to have one
+//! of them, what it reported can be forgotten (RFC 4340 section 11.1).
 
 use udccp_wire::Seqno;
 

@@ -1,4 +1,4 @@
-//! Finding out whether the peer reports congestion marks (RFC 4340 section 12.3).
+//! Finds out whether the peer reports congestion marks (RFC 4340 section 12.3).
 
 use core::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! Feature values in force, kept at hand so that no packet asks the negotiation engine.
+//! Keeps feature values in force at hand, so that no packet asks the negotiation engine.
 
 use udccp_wire::FeatureNumber;
 

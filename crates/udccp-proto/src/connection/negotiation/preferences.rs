@@ -1,4 +1,4 @@
-//! From settings to what is asked for in feature negotiation.
+//! Turns settings into what is asked for in feature negotiation.
 
 use udccp_wire::FeatureNumber;
 

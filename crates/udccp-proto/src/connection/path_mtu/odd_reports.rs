@@ -1,5 +1,5 @@
-//! ICMP Too Big messages that quote no packet of ours: a confused router's, or an attacker's who
-//! sees nothing of the connection (RFC 4340 section 14.1).
+//! Weighs ICMP Too Big messages that quote no packet of ours: a confused router's, or an
+//! attacker's who sees nothing of the connection (RFC 4340 section 14.1).
 
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;

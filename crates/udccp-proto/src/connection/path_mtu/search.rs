@@ -1,4 +1,4 @@
-//! Looking for the path's MTU with padded packets (RFC 8899, RFC 4340 section 14.1).
+//! Searches for the path's MTU with padded packets (RFC 8899, RFC 4340 section 14.1).
 //!
 //! The size in use is the interface's at first, as RFC 4340 says, and the BASE state confirms it; a
 //! path that swallows it is a black hole, and the base size follows. From there the search goes to

@@ -1,4 +1,4 @@
-//! Packet sizes on the path (RFC 4340 section 14).
+//! Computes packet sizes on the path (RFC 4340 section 14).
 
 use crate::tuple::FourTuple;
 

@@ -1,4 +1,4 @@
-//! Messages that wait for the application: bounded, with levels that steer the peer.
+//! Queues messages for the application: bounded, with levels that steer the peer.
 
 use std::collections::VecDeque;
 

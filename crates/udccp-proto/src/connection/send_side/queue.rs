@@ -1,4 +1,4 @@
-//! Messages that wait for congestion control: bounded, by priority, with deadlines.
+//! Queues messages for congestion control: bounded, by priority, with deadlines.
 
 use std::collections::VecDeque;
 

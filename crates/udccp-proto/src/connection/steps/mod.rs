@@ -1,4 +1,4 @@
-//! Packet processing: the steps of RFC 4340 section 8.5 in their order, one file a step.
+//! Processes packets: the steps of RFC 4340 section 8.5 in their order, one file a step.
 //!
 //! Steps 1 to 3 need no connection and are the endpoint's (`endpoint::steps`).
 

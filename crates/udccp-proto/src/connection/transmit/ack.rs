@@ -1,4 +1,4 @@
-//! Acknowledgements without data.
+//! Sends acknowledgements without data.
 
 use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{HeaderKind, Seqno};

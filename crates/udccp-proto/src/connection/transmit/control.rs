@@ -1,4 +1,4 @@
-//! Packets that congestion control does not hold back.
+//! Sends packets that congestion control does not hold back.
 
 use bytes::Bytes;
 use udccp_base::{Datagram, Payload};

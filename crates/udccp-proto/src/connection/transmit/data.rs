@@ -1,4 +1,4 @@
-//! Data: one message, one packet.
+//! Sends data: one message, one packet.
 
 use udccp_base::{Datagram, Duration};
 use udccp_wire::HeaderKind;

@@ -1,5 +1,5 @@
-//! What leaves when the endpoint is drained: control packets first, then data as congestion
-//! control allows, then an acknowledgement if one is still owed.
+//! Sends when the endpoint is drained: control packets first, then data as congestion control
+//! allows, then an acknowledgement if one is still owed.
 
 mod ack;
 mod control;
@@ -11,7 +11,7 @@ use udccp_base::Datagram;
 use super::{Connection, Ctx};
 
 impl Connection {
-    /// Puts the next packet to send into `out`; false when all is said. It is built where it is
+    /// Puts the next packet to send into `out`; false when nothing is left. It is built where it is
     /// wanted, since a datagram is large to hand from function to function.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
         if !self.outbox.has_no_control() && self.transmit_control(ctx, out) {

@@ -1,4 +1,4 @@
-//! Writing one packet: header, options, checksum, and the books.
+//! Writes one packet: header, options, checksum; and accounts for it.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
@@ -257,7 +257,7 @@ impl Connection {
         self.negotiation.write_options(now, seq, ty, room, sink)
     }
 
-    /// Tells everyone who keeps books of what left.
+    /// Accounts for a packet that left.
     #[inline]
     fn account(
         &mut self,
