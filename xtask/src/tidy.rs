@@ -48,6 +48,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
         if source.path.ends_with(".rs") {
             faults.extend(check_functions(&source));
             faults.extend(check_unsafe(&source));
+            faults.extend(check_marks(&source));
         }
     }
     for page in sources::read(root, &[".md"])? {
@@ -124,6 +125,21 @@ fn check_unsafe(source: &Source) -> Option<Fault> {
         .then(|| Fault::new(&source.path, "a pure crate begins with #![forbid(unsafe_code)]"))
 }
 
+/// Requirement marks stand above the docstring, so that it stands next to its item.
+fn check_marks(source: &Source) -> Vec<Fault> {
+    let starts = |line: Option<&str>, with| line.is_some_and(|l| l.trim_start().starts_with(with));
+    let mut before = None;
+    let mut faults = Vec::new();
+    for (i, line) in source.text.lines().enumerate() {
+        if starts(Some(line), "//= ") && starts(before, "///") {
+            let place = format!("{}:{}", source.path, i + 1);
+            faults.push(Fault::new(place, "a requirement mark below a docstring; put it above"));
+        }
+        before = Some(line);
+    }
+    faults
+}
+
 fn check_functions(source: &Source) -> Vec<Fault> {
     let file = match syn::parse_file(&source.text) {
         Ok(file) => file,
@@ -195,6 +211,14 @@ mod tests {
         let text = format!("impl A {{\nfn long() {{\n{body}}}\n}}\nfn short() {{}}\n");
         let faults = check_functions(&source("a.rs", text));
         assert_eq!(says(&faults), ["fn long has 72 lines (at most 70)"]);
+    }
+
+    #[test]
+    fn a_mark_below_a_docstring_is_told() {
+        let below = "/// What it does.\n//= 4340-1-1\nfn f() {}\n".to_owned();
+        assert_eq!(check_marks(&source("a.rs", below))[0].place, "a.rs:2");
+        let above = "//= 4340-1-1\n/// What it does.\nfn f() {}\n".to_owned();
+        assert!(check_marks(&source("a.rs", above)).is_empty());
     }
 
     #[test]

@@ -124,9 +124,9 @@ impl DtlsConnection {
         Self::establish(connection, options, false).await
     }
 
+    //= 5238-3.4-1
     /// Takes the connection for good: nothing can be sent on it in the clear, before or after,
     /// and no second DTLS connection can follow on it.
-    //= 5238-3.4-1
     async fn establish(
         connection: Connection,
         options: &DtlsOptions,
@@ -240,9 +240,9 @@ impl DtlsConnection {
         Ok(connection.close().await?)
     }
 
+    //= 5238-3.5-7
     /// The largest message in bytes that fits in one packet of this path now, with its
     /// protection.
-    //= 5238-3.5-7
     pub fn max_message_size(&self) -> usize {
         let overhead = records::overhead(self.shared.version);
         self.shared.connection.max_message_size().saturating_sub(overhead)

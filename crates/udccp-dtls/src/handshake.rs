@@ -8,9 +8,9 @@ use udccp::Connection;
 use crate::engine::{Engine, Event};
 use crate::{Alert, DtlsOptions, Error, Version, records};
 
+//= 5238-3.5-1
 /// Handshake packets fit the smallest path that IPv6 allows, 1280 bytes, with the headers of IPv6,
 /// UDP and DCCP and room for DCCP's options: whatever the path is, a flight need not be cut anew.
-//= 5238-3.5-1
 const PACKET_BYTES: usize = 1100;
 /// Below this a handshake makes no sense.
 const LEAST_PACKET_BYTES: usize = 256;
@@ -177,12 +177,12 @@ impl Handshake<'_> {
     }
 }
 
-/// Sends a packet of the engine; in several, at the ends of records, if the path has become
-/// narrower.
 //= 5238-3-1
 //= 5238-3-2
 //= 5238-3-3
 //= 5238-3.5-7
+/// Sends a packet of the engine; in several, at the ends of records, if the path has become
+/// narrower.
 pub(crate) async fn transmit(connection: &Connection, packet: Bytes) -> Result<(), udccp::Error> {
     let mps = connection.max_message_size();
     if packet.len() <= mps {

@@ -167,8 +167,8 @@ fn rough(version: Version, seed: u64) {
     });
 }
 
-/// RFC 5238 section 3.2: DTLS's timer does not run while DCCP shakes hands.
 //= 5238-3.2-5 test
+/// RFC 5238 section 3.2: DTLS's timer does not run while DCCP shakes hands.
 #[test]
 fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
     run(async {
@@ -193,8 +193,8 @@ fn a_slow_handshake_of_dccp_makes_dtls_repeat_nothing() {
     });
 }
 
-/// RFC 5238 section 3.3: flights that congestion control holds back are not sent again.
 //= 5238-3.3-1 test
+/// RFC 5238 section 3.3: flights that congestion control holds back are not sent again.
 #[test]
 fn a_flight_that_waits_in_the_send_queue_is_not_repeated() {
     run(async {

@@ -189,9 +189,9 @@ fn a_peer_that_does_not_speak_dtls_is_given_up() {
     });
 }
 
-/// One port serves a service with and without DTLS, told apart by the service code.
 //= 5238-3.6-1 test
 //= 5238-3.6-2 test
+/// One port serves a service with and without DTLS, told apart by the service code.
 #[test]
 fn plain_and_protected_use_have_service_codes_of_their_own_on_one_port() {
     const PLAIN: ServiceCode = ServiceCode(u32::from_be_bytes(*b"tele"));

@@ -4,10 +4,10 @@ use core::net::IpAddr;
 
 use udccp_base::Duration;
 
-/// Which packets from outside reach a mapped endpoint (RFC 4787 section 5).
 //= 5597-4.3-1
 //= 5597-4.3-2
 //= 5597-4.3-3
+/// Which packets from outside reach a mapped endpoint (RFC 4787 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filtering {
     /// All: most transparent to applications.
@@ -42,9 +42,9 @@ pub struct NatConfig {
 }
 
 impl NatConfig {
-    /// Default settings.
     //= 5597-5-2
     //= 5597-5-3
+    /// Default settings.
     pub const fn new(external: IpAddr) -> Self {
         Self {
             external,

@@ -50,11 +50,11 @@ struct Unsolicited {
 /// Most unsolicited packets that wait for an answer; others get none.
 const MAX_UNSOLICITED: usize = 64;
 
-/// A NAT. Its driver hands in a datagram or the time, then takes what leaves with
-/// [`Nat::poll_transmit`].
 //= 5597-4.2-1
 //= 5597-4.2-2
 //= 5597-6-1
+/// A NAT. Its driver hands in a datagram or the time, then takes what leaves with
+/// [`Nat::poll_transmit`].
 #[derive(Debug)]
 pub struct Nat {
     config: NatConfig,
@@ -166,9 +166,9 @@ impl Nat {
         self.leaving.push_back((Side::Inside, datagram));
     }
 
+    //= 5597-4.3-5
     /// A Listen or Sync that may be the other half of a connection about to open from inside is
     /// answered late, or never; anything else is dropped in silence.
-    //= 5597-4.3-5
     fn note_unsolicited(&mut self, now: Instant, datagram: Datagram, seen: Seen) {
         let is_early = matches!(seen.ty, Some(PacketType::Listen | PacketType::Sync));
         let is_answered = self.config.sends_icmp && seen.ports == Ports::Dccp;
@@ -186,9 +186,9 @@ impl Nat {
         }
     }
 
-    /// Passes an ICMP error on to whom it is about. It changes no mapping.
     //= 5597-7.3-1
     //= 5597-7.3-2
+    /// Passes an ICMP error on to whom it is about. It changes no mapping.
     fn translate_icmp(&mut self, from: Side, datagram: &Datagram) {
         let Some(quoted) = icmp::quoted(datagram) else {
             self.stats.dropped += 1;

@@ -36,9 +36,9 @@ pub(crate) struct Seen {
 /// Shortest DCCP header.
 const MIN_HEADER: usize = 12;
 
+//= 5596-2.2.1-4
 /// Reads a datagram; `None` where it is no DCCP. Sequence numbers, options and data are left
 /// alone.
-//= 5596-2.2.1-4
 pub(crate) fn read(d: &Datagram) -> Option<Seen> {
     if d.protocol != Datagram::DCCP || d.header.len() < MIN_HEADER {
         return None;
@@ -56,12 +56,12 @@ pub(crate) fn read(d: &Datagram) -> Option<Seen> {
     Some(Seen { ports, src, dst, ty })
 }
 
-/// Gives one end of a datagram another address and port. A valid DCCP checksum stays valid; its
-/// coverage and the Service Code stay what they are.
 //= 5595-3.2-2
 //= 5597-8.1-1
 //= 5597-8.1-2
 //= 5597-8.2-1
+/// Gives one end of a datagram another address and port. A valid DCCP checksum stays valid; its
+/// coverage and the Service Code stay what they are.
 pub(crate) fn rewrite(mut d: Datagram, seen: &Seen, end: End, to: SocketAddr) -> Datagram {
     let from = if end == End::Source { seen.src } else { seen.dst };
     let outer = if end == End::Source { &mut d.src } else { &mut d.dst };

@@ -33,9 +33,9 @@ pub(crate) struct Mapping {
     sessions: BTreeMap<SocketAddr, Session>,
 }
 
-/// All mappings.
 //= 5597-4.1-1
 //= 5597-7.1-1
+/// All mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     /// One for each endpoint inside, whatever it talks to.
@@ -63,10 +63,10 @@ impl Session {
 }
 
 impl Mapping {
-    /// Forgets connections that were idle for too long.
     //= 5597-5-1
     //= 5597-5-2
     //= 5597-5-3
+    /// Forgets connections that were idle for too long.
     fn expire(&mut self, now: Instant, config: &NatConfig) {
         let ports = self.ports;
         self.sessions.retain(|_, session| {

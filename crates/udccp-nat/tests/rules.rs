@@ -137,10 +137,10 @@ fn filtering_is_a_setting_of_its_own() {
     assert_eq!(closed, None, "there is no mapping");
 }
 
-/// A Listen makes a mapping as a Request does, and opens the way in.
 //= 5597-4.2-1 test
 //= 5597-4.2-2 test
 //= 5596-2.2.1-4 test
+/// A Listen makes a mapping as a Request does, and opens the way in.
 #[test]
 fn every_packet_type_passes_both_ways_and_a_listen_opens_the_way() {
     for opener in PacketType::ALL {

@@ -73,9 +73,9 @@ impl State {
         matches!(self, Self::Request | Self::Respond | Self::PartOpen | Self::Open)
     }
 
+    //= 4340-8.3-6
     /// Whether data and acknowledgements are exchanged; what still arrives while a connection
     /// closes is welcome.
-    //= 4340-8.3-6
     pub(crate) const fn transfers(self) -> bool {
         matches!(self, Self::PartOpen | Self::Open | Self::CloseReq | Self::Closing)
     }

@@ -3,8 +3,6 @@
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
 
-/// Addresses and ports of a connection, as one side sees them. Over UDP the UDP ports count too
-/// (RFC 6773 section 3.8).
 //= 6773-3.8-4
 //= 6773-3.8-5
 //= 6773-3.8-6
@@ -12,6 +10,8 @@ use core::net::{IpAddr, SocketAddr};
 //= 6773-3.8-11
 //= 6773-4-1
 //= 6773-5.2-3
+/// Addresses and ports of a connection, as one side sees them. Over UDP the UDP ports count too
+/// (RFC 6773 section 3.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FourTuple {
     /// Our IP address, and our UDP encapsulation port (0 over raw IP).

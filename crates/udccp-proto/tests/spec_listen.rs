@@ -119,8 +119,8 @@ fn three_listens_leave_200_ms_apart_and_then_the_server_waits_in_silence() {
     assert_eq!(gone, None, "an invitation is for one connection");
 }
 
-/// Figure 4: the server was first.
 //= 5596-2.2.2-1 test
+/// Figure 4: the server was first.
 #[test]
 fn a_server_that_was_first_is_reached_at_once() {
     let mut pair = inviting(3);
@@ -136,10 +136,10 @@ fn a_server_that_was_first_is_reached_at_once() {
     assert_eq!((pair.state(CLIENT), pair.state(SERVER)), (Some(State::Open), Some(State::Open)));
 }
 
-/// Figure 6: the client was first, and the first Listen is lost; the second one makes the Request
-/// leave again instead of a second later.
 //= 5596-2.2.3.1-2 test
 //= 5596-2.2.3.1-3 test
+/// Figure 6: the client was first, and the first Listen is lost; the second one makes the Request
+/// leave again instead of a second later.
 #[test]
 fn a_client_that_was_first_asks_again_when_it_is_invited() {
     let mut pair = Pair { net: Net::new(4), ..inviting(4) };

@@ -273,10 +273,10 @@ fn init_cookies_count_only_on_a_response() {
     assert!(!has_cookie(&request) && !again.iter().any(has_cookie));
 }
 
-/// The cookies of the Response that a packet acknowledges, in their order.
 //= 4340-8.1.4-4 test
 //= 4340-8.1.4-6 test
 //= 4340-8.1.5-2 test
+/// The cookies of the Response that a packet acknowledges, in their order.
 #[test]
 fn init_cookies_are_echoed_in_partopen() {
     let (mut hand, _) = Hand::requesting(plain());

@@ -137,8 +137,8 @@ fn a_request_is_answered_once_with_what_the_receiver_allows() {
     }
 }
 
-/// On an open connection, too, the answer does not wait for the Ack Ratio.
 //= 5634-3.1.2-1 test
+/// On an open connection, too, the answer does not wait for the Ack Ratio.
 #[test]
 fn a_request_on_a_data_packet_is_answered_at_once() {
     let mut hand = Hand::open_with(SERVER, allowing(1 << 30));
@@ -252,10 +252,10 @@ fn x(pair: &Pair) -> f64 {
     pair.stats(CLIENT).x_bytes_per_sec.unwrap()
 }
 
-/// One round-trip time of mode, one (CCID 2) or two (CCID 3) of validation.
 //= 5634-2.3.2-1 test
 //= 5634-3.2.4-2 test
 //= 5634-3.2.4-4 test
+/// One round-trip time of mode, one (CCID 2) or two (CCID 3) of validation.
 #[test]
 fn silence_is_noticed_after_two_or_three_round_trip_times() {
     let mut two = in_mode(2);
@@ -276,8 +276,8 @@ fn silence_is_noticed_after_two_or_three_round_trip_times() {
     assert!(x(&three) < fast / 2.0 + 1.0, "{}", x(&three));
 }
 
-/// All packets acknowledged: the mode and its validation are over, and the rate stays.
 //= 5634-3.2.4-2 test
+/// All packets acknowledged: the mode and its validation are over, and the rate stays.
 #[test]
 fn a_path_that_bears_the_rate_keeps_it() {
     for ccid in [2, 3] {

@@ -78,10 +78,10 @@ fn a_server_questions_a_close_req_and_goes_on() {
     assert_eq!(hand.read(), [b"data"]);
 }
 
-/// Every packet that is not valid leaves no trace but a Sync.
 //= 4340-7.5.4-5 test
 //= 4340-7.5.4-9 test
 //= 4340-7.5.4-10 test
+/// Every packet that is not valid leaves no trace but a Sync.
 #[test]
 fn an_invalid_packet_has_no_effect_but_a_sync() {
     let change = OptionRef::ChangeL { feature: udccp_wire::FeatureNumber(99), value: &[1] };

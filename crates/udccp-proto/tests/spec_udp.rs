@@ -159,9 +159,9 @@ fn connections_are_told_apart_by_six_values() {
     assert_eq!(served, [(40_000, 50_000, 100), (40_001, 50_000, 101), (40_000, 50_001, 102)]);
 }
 
+//= 6773-3.8-11 test
 /// A NAT that gives a connection another UDP port in the middle ends it for both sides: the 6-tuple
 /// is the connection. The packets get a Reset, and no other connection sees them.
-//= 6773-3.8-11 test
 #[test]
 fn packets_from_another_udp_port_belong_to_no_connection() {
     let mut pair = connected(over("10.0.0.1:40000", 50_000));
@@ -199,8 +199,8 @@ fn without_room_for_another_connection_its_packets_go_nowhere() {
     assert_eq!((stats.connections, stats.too_busy), (1, 1));
 }
 
-/// Native and encapsulated clients of one listener; the application sees no difference.
 //= 6773-4-1 test
+/// Native and encapsulated clients of one listener; the application sees no difference.
 #[test]
 fn one_listener_serves_both_encapsulations_alike() {
     let config = ConnectionConfig { min_cscov: 1, send_cscov: 1, ..plain() };

@@ -47,15 +47,15 @@ pub use session::{RtpOptions, RtpSession, partial_checksums};
 pub use state::{SessionStats, SourceStats};
 use udccp::ServiceCode;
 
-/// Port of RTP sessions, where nothing else is agreed (RFC 5762 section 5.1).
 //= 5762-5.1-6
+/// Port of RTP sessions, where nothing else is agreed (RFC 5762 section 5.1).
 pub const RTP_PORT: u16 = 5004;
-/// Port of RTCP on a connection of its own.
 //= 5762-5.1-8
+/// Port of RTCP on a connection of its own.
 pub const RTCP_PORT: u16 = 5005;
 
-/// Service code of audio, `SC:RTPA` (RFC 5762 section 5.2).
 //= 5762-5.2-2
+/// Service code of audio, `SC:RTPA` (RFC 5762 section 5.2).
 pub const SERVICE_AUDIO: ServiceCode = ServiceCode(0x5254_5041);
 /// Service code of video, `SC:RTPV`.
 pub const SERVICE_VIDEO: ServiceCode = ServiceCode(0x5254_5056);

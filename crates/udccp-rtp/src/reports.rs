@@ -91,15 +91,15 @@ pub struct Block {
     pub(crate) delay: u32,
 }
 
-/// Whether a packet on a shared connection is RTCP (RFC 5761 section 4).
 //= 5762-4.3-1
+/// Whether a packet on a shared connection is RTCP (RFC 5761 section 4).
 pub(crate) fn is_rtcp(packet: &[u8]) -> bool {
     packet.get(1).is_some_and(|&second| (192..=223).contains(&second))
 }
 
-/// An RTP packet with a header of 12 bytes: no extension, no contributors.
 //= 5762-4.1-2
 //= 5762-4.1-5
+/// An RTP packet with a header of 12 bytes: no extension, no contributors.
 pub(crate) fn rtp(
     ssrc: u32,
     (payload_type, marker): (u8, bool),
@@ -206,9 +206,9 @@ pub(crate) fn report_block(b: &Block, fraction: u8) -> rtcp_types::ReportBlockBu
         .delay_since_last_sender_report_timestamp(b.delay)
 }
 
+//= 5762-4.2-3
 /// A compound packet: the report of a sender or of a receiver, our name, and a goodbye at the end.
 /// No extended reports: DCCP's acknowledgements say as much (RFC 5762 section 4.2).
-//= 5762-4.2-3
 pub(crate) fn compound(
     ssrc: u32,
     sender: Option<SenderInfo>,

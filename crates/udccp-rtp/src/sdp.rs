@@ -37,9 +37,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The service code registered for it (RFC 5762 section 5.2).
     //= 5762-5.2-3
     //= 5762-5.2-4
+    /// The service code registered for it (RFC 5762 section 5.2).
     pub fn service_code(&self) -> ServiceCode {
         match self {
             Self::Audio => SERVICE_AUDIO,
@@ -50,9 +50,9 @@ impl Kind {
     }
 }
 
-/// An RTP profile over DCCP.
 //= 5762-4.5-2
 //= 5762-5.1-2
+/// An RTP profile over DCCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Audio and video with minimal control (RFC 3551).
@@ -146,30 +146,30 @@ impl MediaDescription {
         }
     }
 
-    /// The same of a side that listens at the registered port.
     //= 5762-5.1-6
+    /// The same of a side that listens at the registered port.
     #[must_use]
     pub fn listening(self) -> Self {
         self.listening_at(RTP_PORT)
     }
 
-    /// The same of a side that listens at another port; RFC 5762 has even ones for RTP.
     //= 5762-5.1-7
+    /// The same of a side that listens at another port; RFC 5762 has even ones for RTP.
     #[must_use]
     pub fn listening_at(mut self, port: u16) -> Self {
         (self.port, self.setup) = (port, Setup::Passive);
         self
     }
 
-    /// The port of RTCP: that of RTP where they share, else the one that is named, else the next.
     //= 5762-5.1-8
+    /// The port of RTCP: that of RTP where they share, else the one that is named, else the next.
     pub fn rtcp_port(&self) -> u16 {
         if self.rtcp_mux { self.port } else { self.rtcp_port.unwrap_or(self.port.wrapping_add(1)) }
     }
 
-    /// Our answer to an offer of which we take everything: the other role, the same connection.
     //= 5762-5.3-1
     //= 5762-5.3-2
+    /// Our answer to an offer of which we take everything: the other role, the same connection.
     #[must_use]
     pub fn answer(&self) -> Self {
         let setup = match self.setup {
@@ -181,8 +181,8 @@ impl MediaDescription {
         Self { setup, port, rtcp_port: None, ..self.clone() }
     }
 
-    /// Whether an offer or answer on an existing session calls for a new connection.
     //= 5762-5.3-2
+    /// Whether an offer or answer on an existing session calls for a new connection.
     pub fn needs_connection(&self, answer: &Self) -> bool {
         self.setup != Setup::HoldConn && (self.new_connection || answer.new_connection)
     }
@@ -391,7 +391,6 @@ a=connection:new\r
         OFFER.parse().unwrap()
     }
 
-    /// RFC 5762 section 5.5.
     //= 5762-5.1-3 test
     //= 5762-5.1-4 test
     //= 5762-5.1-6 test
@@ -399,6 +398,7 @@ a=connection:new\r
     //= 5762-5.2-4 test
     //= 5762-5.3-1 test
     //= 5762-5.4-1 test
+    /// RFC 5762 section 5.5.
     #[test]
     fn the_example_of_the_rfc_is_read_and_answered() {
         let ours = MediaDescription::new(Kind::Video, vec![Format::dynamic(99, "h261/90000")]);

@@ -130,18 +130,18 @@ impl RtpOptions {
     }
 }
 
-/// Settings of a connection whose payload format makes use of damaged data: the checksum covers
-/// the headers of DCCP and RTP only, on what we send and at least on what we accept. Both ends
-/// need it. Give it to the connection or the listener of the session.
-///
-/// # Errors
-/// [`Error::PartialChecksum`] for a profile with authentication, which damage breaks.
 //= 5762-4.1-6
 //= 5762-4.1-7
 //= 5762-4.1-8
 //= 5762-4.5-1
 //= 5762-6-1
 //= 5762-6-2
+/// Settings of a connection whose payload format makes use of damaged data: the checksum covers
+/// the headers of DCCP and RTP only, on what we send and at least on what we accept. Both ends
+/// need it. Give it to the connection or the listener of the session.
+///
+/// # Errors
+/// [`Error::PartialChecksum`] for a profile with authentication, which damage breaks.
 pub fn partial_checksums(
     options: udccp::Options,
     profile: Profile,
@@ -176,21 +176,21 @@ struct Shared {
 }
 
 impl RtpSession {
+    //= 5762-4.3-1
     /// A session with RTP and RTCP on one connection, as RFC 5762 section 4.3 recommends.
     ///
     /// # Errors
     /// A setting that cannot be used.
-    //= 5762-4.3-1
     pub fn new(connection: Connection, options: &RtpOptions) -> Result<Self, Error> {
         Self::start(connection, None, options)
     }
 
+    //= 5762-5.4-3
     /// A session with RTCP on a connection of its own, for payload types that RTCP's could be
     /// mistaken for, or a peer that cannot share.
     ///
     /// # Errors
     /// A setting that cannot be used.
-    //= 5762-5.4-3
     pub fn with_rtcp(
         rtp: Connection,
         rtcp: Connection,
@@ -219,13 +219,13 @@ impl RtpSession {
         })
     }
 
+    //= 5762-4.1-1
+    //= 5762-4.1-4
     /// Sends a payload as one packet. `timestamp` counts in units of the clock from any start; a
     /// random offset is added (RFC 3550 section 5.1). Waits while DCCP's send queue is full.
     ///
     /// # Errors
     /// [`Error::PayloadTooLarge`]; the end of the connection.
-    //= 5762-4.1-1
-    //= 5762-4.1-4
     pub async fn send(
         &self,
         timestamp: u32,
@@ -332,8 +332,8 @@ impl Shared {
         self.rtcp.as_ref().unwrap_or(&self.rtp)
     }
 
-    /// Sends the report that is due, as soon as congestion control lets it go.
     //= 5762-4.2-1
+    /// Sends the report that is due, as soon as congestion control lets it go.
     async fn send_report(&self) -> Result<(), udccp::Error> {
         let due = Instant::now();
         let Some(report) = self.state().report(due, ntp_now(), None) else { return Ok(()) };
@@ -372,8 +372,8 @@ async fn reports(session: Weak<Shared>) {
     }
 }
 
-/// Sends something when nothing else was sent for long, so that NATs keep their bindings.
 //= 5762-4.1-3
+/// Sends something when nothing else was sent for long, so that NATs keep their bindings.
 async fn keep_alive(session: Weak<Shared>, rtcp: bool) {
     let (mut seen, mut since) = (0, Instant::now());
     loop {

@@ -115,8 +115,8 @@ impl State {
         }
     }
 
-    /// The next RTP packet.
     //= 5762-4.1-1
+    /// The next RTP packet.
     pub(crate) fn packet(
         &mut self,
         now: Instant,
@@ -247,8 +247,8 @@ impl State {
         reports::compound(self.setup.ssrc, sender, blocks, &self.setup.name, bye)
     }
 
-    /// An RTCP packet has left `delay` after it was due.
     //= 5762-4.2-1
+    /// An RTCP packet has left `delay` after it was due.
     pub(crate) fn report_left(&mut self, now: Instant, bytes: usize, delay: Duration) {
         self.average_bytes = timing::average(self.average_bytes, bytes + LOWER_HEADER_BYTES);
         self.last_rtcp = now;
@@ -256,8 +256,8 @@ impl State {
         self.counts.report_delay = delay;
     }
 
-    /// What the next interval of RTCP depends on.
     //= 5762-4.2-1
+    /// What the next interval of RTCP depends on.
     pub(crate) fn interval(&self) -> Interval {
         let we_sent = self.last_sent.is_some();
         let present = self.sources.values().filter(|s| !s.left);
@@ -411,8 +411,8 @@ mod tests {
         assert_eq!(us.interval().members, 1);
     }
 
-    /// RFC 5762 section 4.2: the time that counts is the one at which the packet left.
     //= 5762-4.2-1 test
+    /// RFC 5762 section 4.2: the time that counts is the one at which the packet left.
     #[test]
     fn the_next_interval_starts_when_a_delayed_report_has_left() {
         let mut us = state(1);

@@ -264,10 +264,10 @@ fn reports_can_have_a_connection_of_their_own() {
     });
 }
 
-/// The checksum of UDP covers all of a packet as well; a relay that makes it anew lets the damage
-/// be seen that DCCP's would let pass.
 //= 5762-4.1-6 test
 //= 5762-4.1-7 test
+/// The checksum of UDP covers all of a packet as well; a relay that makes it anew lets the damage
+/// be seen that DCCP's would let pass.
 #[test]
 fn a_partial_checksum_covers_the_headers_and_lets_damaged_media_pass() {
     run(async {

@@ -354,10 +354,10 @@ impl<'b> Emitter<'b> {
         complete(self.buf, self.start, self.sum, self.ccval_cscov, pseudo, payload, zeros)
     }
 
+    //= 6773-3.3-1
     /// Completes a packet of `data_len` bytes of data that goes inside UDP, where the UDP checksum
     /// does the work and the Checksum field is zero (RFC 6773 section 3.3). Returns the header's
     /// length in bytes.
-    //= 6773-3.3-1
     #[inline]
     pub fn finish_encapsulated(self, data_len: usize) -> usize {
         let header_len = pad(self.buf, self.start);

@@ -34,17 +34,17 @@ impl ServiceCode {
         Some(Self(u32::from_be_bytes(bytes)))
     }
 
+    //= 5595-2.4-3
     /// Whether the code is for private use: its first byte is 63, `?` (RFC 5595 section 2.3).
     /// Whoever needs a code for a while takes one of these.
-    //= 5595-2.4-3
     pub const fn is_private(self) -> bool {
         self.0 >> 24 == b'?' as u32
     }
 
-    /// The server port of the dynamic range on which this service is expected where nothing else
-    /// was agreed (RFC 5595 section 2.7). Different codes may have the same.
     //= 5595-2.1-2
     //= 5595-2.7-1
+    /// The server port of the dynamic range on which this service is expected where nothing else
+    /// was agreed (RFC 5595 section 2.7). Different codes may have the same.
     pub const fn default_port(self) -> u16 {
         let [a, b, c, d] = self.0.to_be_bytes();
         let hash = ((a as u16) << 7) ^ ((b as u16) << 5) ^ ((c as u16) << 3) ^ d as u16;

@@ -61,19 +61,19 @@ pub fn parse(bytes: &[u8], total_len: usize) -> Result<(UdpHeader, &[u8]), UdpEr
     Ok((header, payload.get(..header.payload_len()).unwrap_or(payload)))
 }
 
+//= 6773-3.3-6
 /// Checks the UDP checksum over this payload, which must be whole.
 ///
 /// # Errors
 /// Where it is wrong.
-//= 6773-3.3-6
 pub fn verify(header: &UdpHeader, pseudo: &PseudoHeader, payload: &[u8]) -> Result<(), UdpError> {
     if header.is_valid(pseudo, &[payload], 0) { Ok(()) } else { Err(UdpError::Checksum) }
 }
 
-/// The UDP header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes; `None`
-/// where that is too long for UDP. Its checksum is never zero.
 //= 6773-3.1-1
 //= 6773-3.3-3
+/// The UDP header for a DCCP packet made of `dccp_header`, `payload` and `zeros` zero bytes; `None`
+/// where that is too long for UDP. Its checksum is never zero.
 pub fn around(
     ports: (u16, u16),
     pseudo: &PseudoHeader,

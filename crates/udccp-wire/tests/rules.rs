@@ -154,8 +154,8 @@ fn coverage_stays_within_the_data() {
     }
 }
 
-/// As a packet of another implementation: the coverage is in the header, whatever follows.
 //= 4340-9.2-2 test
+/// As a packet of another implementation: the coverage is in the header, whatever follows.
 #[test]
 fn coverage_up_to_the_last_byte_of_data_is_taken_and_one_byte_more_is_not() {
     for cscov in 0..=15_u8 {

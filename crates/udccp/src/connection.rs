@@ -40,12 +40,12 @@ impl Connection {
         Self::connect_with(peer, service, &Options::default()).await
     }
 
+    //= 6773-3.8-1
+    //= 6773-3.8-3
     /// Connects with settings.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
-    //= 6773-3.8-1
-    //= 6773-3.8-3
     pub async fn connect_with(
         peer: impl Into<Address>,
         service: ServiceCode,

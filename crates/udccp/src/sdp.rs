@@ -156,10 +156,10 @@ impl Media {
     }
 }
 
-/// Lines of a session description, each ended by CR LF.
 //= 6773-5-1
 //= 6773-5-2
 //= 6773-5.2-1
+/// Lines of a session description, each ended by CR LF.
 impl fmt::Display for Media {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (around, port) = match self.udp_port {
@@ -197,12 +197,12 @@ fn wrong(attribute: &'static str, value: &str) -> SdpError {
 mod tests {
     use super::*;
 
-    /// The offer and answer of RFC 6773 section 5.5.
     //= 6773-5-1 test
     //= 6773-5-2 test
     //= 6773-5.1-1 test
     //= 6773-5.2-1 test
     //= 6773-5.2-2 test
+    /// The offer and answer of RFC 6773 section 5.5.
     #[test]
     fn the_example_of_the_rfc_is_read_and_written() {
         let offer: Media = "v=0\r\nm=video 50234 UDP/DCCP/RTP/AVP 99\r\na=rtpmap:99 h261/90000\r\n\

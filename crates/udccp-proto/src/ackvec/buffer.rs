@@ -139,16 +139,16 @@ impl AckVectorBuffer {
         self.ackno
     }
 
-    /// The whole vector, newest first. It begins at the newest packet.
     //= 4340-A-1
+    /// The whole vector, newest first. It begins at the newest packet.
     pub fn cells(&self) -> &[u8] {
         self.cells.as_slice()
     }
 
-    /// The nonce echo of the whole vector: the parity of the nonces of all packets in it that are
-    /// Received.
     //= 4340-12.2-2
     //= 4340-12.2-3
+    /// The nonce echo of the whole vector: the parity of the nonces of all packets in it that are
+    /// Received.
     pub fn ecn_nonce_echo(&self) -> bool {
         self.nonces.parity() && !self.ecn_incapable
     }

@@ -112,11 +112,11 @@ impl DropLog {
         self.forgotten
     }
 
+    //= 4340-11.7-8
+    //= 4340-11.7-12
     /// Writes the blocks of a Data Dropped option that goes with acknowledgement number `ackno`
     /// into `out`, newest first, and returns how many; 0 when no option is needed. The oldest
     /// drops are left out where `out` is too short.
-    //= 4340-11.7-8
-    //= 4340-11.7-12
     pub fn write_blocks(&mut self, ackno: Seqno, out: &mut [u8]) -> usize {
         self.written = None;
         let (mut at, mut next) = (0, ackno);

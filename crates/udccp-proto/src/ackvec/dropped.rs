@@ -99,10 +99,10 @@ pub fn for_each_drop(
     }
 }
 
+//= 4340-11.7-9
 /// Whether Data Dropped options are invalid and to be ignored (RFC 4340 section 11.7): they speak
 /// of packets before `isn`, our first one, or call a packet dropped that the vector `cells` on the
 /// same packet calls not received (no cells: nothing to compare with).
-//= 4340-11.7-9
 pub fn is_invalid_drop(ackno: Seqno, isn: Seqno, cells: &[u8], blocks: &[u8]) -> bool {
     let covered: u64 = blocks.iter().map(|&b| read(b).1).sum();
     let sent = ackno.distance_from(isn) + 1;

@@ -183,9 +183,9 @@ impl Connection {
     }
 }
 
-/// CCID-specific options of the peer's receiver half go to our sender half as they are.
 //= 4342-8-1
 //= 4342-8.6.1-3
+/// CCID-specific options of the peer's receiver half go to our sender half as they are.
 fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, parsed: &mut ParsedOptions<'_>) {
     if raw.kind >= FIRST_FOR_SENDER && ty.has_ack() {
         parsed.ccid_options.extend_from_slice(&[raw.kind, raw.data.len() as u8 + 2]);

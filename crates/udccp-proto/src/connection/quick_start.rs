@@ -64,8 +64,8 @@ impl QuickStartState {
         })
     }
 
-    /// A packet left.
     //= 5634-2.3.1-1
+    /// A packet left.
     pub(crate) fn on_sent(&mut self, seq: Seqno, is_data: bool) {
         if let (true, Phase::Mode { first, last }) = (is_data, &mut self.phase) {
             first.get_or_insert(seq);
@@ -96,8 +96,6 @@ impl Connection {
         self.quick_start.as_mut()?.leaving.take()
     }
 
-    /// The first Request asks; what is sent again does not, since the option may be why the first
-    /// one found no answer.
     //= 5634-2.1-1
     //= 5634-2.1-3
     //= 5634-2.7-1
@@ -105,6 +103,8 @@ impl Connection {
     //= 5634-3.1.1-1
     //= 5634-3.2.1-1
     //= 5634-3.3.1-1
+    /// The first Request asks; what is sent again does not, since the option may be why the first
+    /// one found no answer.
     pub(super) fn ask_for_quick_start(&mut self) {
         let bytes = self.path.max_message_size() as u64 + QUICK_START_HEADER_BYTES;
         let is_ccid4 = self.config.tx_ccids.first() == Some(&ccid4::NUMBER);
@@ -120,12 +120,12 @@ impl Connection {
         qs.leaving = Some(qs.option(QuickStartFunction::Request, qs.rate));
     }
 
-    /// A valid packet has come with this option and time to live: a request is answered once, at
-    /// once.
     //= 5634-2.2-1
     //= 5634-2.2-2
     //= 5634-2.2-4
     //= 5634-3.1.2-1
+    /// A valid packet has come with this option and time to live: a request is answered once, at
+    /// once.
     pub(super) fn owe_quick_start_response(&mut self, (option, ttl): (QuickStart, u8)) {
         let Some(qs) = &mut self.quick_start else { return };
         let is_request = option.function == QuickStartFunction::Request && option.rate > 0;
@@ -135,8 +135,8 @@ impl Connection {
         self.outbox.ack = true;
     }
 
-    /// Writes the response that is owed. It is not kept: one that is lost stays lost.
     //= 5634-2.2-3
+    /// Writes the response that is owed. It is not kept: one that is lost stays lost.
     pub(super) fn write_quick_start_response(
         &mut self,
         ty: PacketType,
@@ -149,8 +149,8 @@ impl Connection {
         }
     }
 
-    /// The peer answered: believed if every router took part and the nonce vouches for the rate.
     //= 5634-2.4-1
+    /// The peer answered: believed if every router took part and the nonce vouches for the rate.
     pub(super) fn take_quick_start_response(&mut self, rate: u8, ttl_diff: u8, nonce: u32) {
         let Some(qs) = &mut self.quick_start else { return };
         if qs.phase != Phase::Requested {
@@ -163,10 +163,10 @@ impl Connection {
         qs.phase = if approved { Phase::Approved(rate) } else { Phase::Idle };
     }
 
-    /// The handshake is done: an approved rate is reported to the routers, and used.
     //= 5634-2.3-1
     //= 5634-3.1.3-1
     //= 5634-3.2.3-1
+    /// The handshake is done: an approved rate is reported to the routers, and used.
     pub(super) fn begin_quick_start(&mut self, now: Instant) {
         let Some(qs) = &mut self.quick_start else { return };
         let Phase::Approved(rate) = qs.phase else {
@@ -185,13 +185,13 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement arrived while Quick-Start is known here.
     //= 5634-2.3.2-1
     //= 5634-3.1.4-1
     //= 5634-3.1.5-1
     //= 5634-3.2.4-1
     //= 5634-3.2.4-2
     //= 5634-3.2.5-1
+    /// An acknowledgement arrived while Quick-Start is known here.
     pub(super) fn quick_start_ack(&mut self, now: Instant, ackno: Seqno, outcome: &AckOutcome) {
         let Some(qs) = &mut self.quick_start else { return };
         let congested = outcome.newly_lost + outcome.newly_marked > 0;

@@ -104,10 +104,10 @@ impl Sequence {
     }
 }
 
-/// Keeps a window from reaching back before the first number, at the beginning only: a long
-/// connection's numbers wrap.
 //= 4340-7.5.1-1
 //= 4340-7.5.1-2
+/// Keeps a window from reaching back before the first number, at the beginning only: a long
+/// connection's numbers wrap.
 fn clamp_to_first(low: Seqno, greatest: Seqno, first: Seqno, young: &mut bool) -> Seqno {
     if !*young {
         return low;

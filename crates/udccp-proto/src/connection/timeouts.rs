@@ -90,11 +90,11 @@ impl Connection {
         self.outbox.handshake = true;
     }
 
-    /// A server invites us (RFC 5596 section 2.2.3): in REQUEST, the first such packet makes the
-    /// Request leave again at once, since the one before may have met a closed door.
     //= 5596-2.2.3.1-2
     //= 5596-2.2.3.1-3
     //= 5596-2.2.3.1-4
+    /// A server invites us (RFC 5596 section 2.2.3): in REQUEST, the first such packet makes the
+    /// Request leave again at once, since the one before may have met a closed door.
     pub(crate) fn on_listen(&mut self) {
         let may_repeat = self.state == State::Request && !self.outbox.handshake;
         if may_repeat && self.handshake.on_listen() {

@@ -192,14 +192,14 @@ impl Endpoint {
         self.slots.get(id).map(|c| *c.tuple())
     }
 
-    /// The service code of a connection.
     //= 5595-3.3-5
+    /// The service code of a connection.
     pub fn service(&self, id: ConnectionId) -> Option<ServiceCode> {
         self.slots.get(id).map(|c| c.who.service)
     }
 
-    /// Largest payload in bytes that fits in one packet now.
     //= 4340-14-2
+    /// Largest payload in bytes that fits in one packet now.
     pub fn max_message_size(&self, id: ConnectionId) -> Option<usize> {
         self.slots.get(id).map(Connection::max_message_size)
     }

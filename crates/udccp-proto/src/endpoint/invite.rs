@@ -60,14 +60,14 @@ impl Invitation {
 }
 
 impl Endpoint {
+    //= 5596-2.2.2-1
+    //= 5596-4-1
     /// Waits for one client at a known address, and tells it so: Listen packets make middleboxes on
     /// the way let its Request pass (RFC 5596). `accept` gives the connection; the listener is then
     /// used up. A client that knows RFC 5596 answers a Listen that finds it in REQUEST at once.
     ///
     /// # Errors
     /// A service code taken on this port for this client, or settings that cannot be used.
-    //= 5596-2.2.2-1
-    //= 5596-4-1
     pub fn invite(
         &mut self,
         now: Instant,
@@ -121,13 +121,13 @@ impl Endpoint {
         }
     }
 
-    /// A Listen packet has come. Only a client in REQUEST is moved by it, once.
     //= 5596-2.2.1-3
     //= 5596-2.2.1-6
     //= 5596-2.2.1-7
     //= 5596-2.2.2-5
     //= 5596-2.2.3-1
     //= 5596-2.2.3.1-1
+    /// A Listen packet has come. Only a client in REQUEST is moved by it, once.
     #[cold]
     pub(super) fn take_listen(&mut self, now: Instant, packet: &Received<'_>) {
         debug_assert_eq!(packet.ty, PacketType::Listen);
@@ -148,7 +148,6 @@ struct Listen {
     dst: SocketAddr,
 }
 
-/// The Listen packet of an invitation.
 //= 5596-2.2.1-1
 //= 5596-2.2.1-2
 //= 5596-2.2.1-5
@@ -156,6 +155,7 @@ struct Listen {
 //= 5596-2.2.1-9
 //= 5596-2.2.1-10
 //= 5596-2.2.1-11
+/// The Listen packet of an invitation.
 fn listen_packet(invitation: &Invitation) -> Listen {
     let FourTuple { local, local_port, remote, remote_port } = invitation.tuple;
     let header = Header {

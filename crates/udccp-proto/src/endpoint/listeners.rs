@@ -186,13 +186,13 @@ impl Listeners {
         Ok(())
     }
 
-    /// Whether a listener may serve these, the `new` ones of which nobody may have.
     //= 4340-8.1.2-1
     //= 4340-8.1.2-3
     //= 5595-2.2-1
     //= 5595-3.3-3
     //= 5595-3.3-4
     //= 5595-3.3-6
+    /// Whether a listener may serve these, the `new` ones of which nobody may have.
     fn check_services<'a>(
         &self,
         local: Option<SocketAddr>,
@@ -262,11 +262,11 @@ impl Listeners {
         self.by_id.get_mut(&id)
     }
 
-    /// Who serves a Request for `service` with this tuple: who waits for this very client, or else
-    /// who waits for any.
     //= 5595-2.4-1
     //= 5595-2.5-1
     //= 5595-3.3.1-3
+    /// Who serves a Request for `service` with this tuple: who waits for this very client, or else
+    /// who waits for any.
     pub(super) fn find(&self, tuple: &FourTuple, service: ServiceCode) -> Served {
         let mut answer = Served::Nobody;
         for id in self.by_port.get(&tuple.local_port).into_iter().flatten() {

@@ -120,8 +120,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the endpoint holds as many connections as it may.
     //= 6773-3.8-12
+    /// Whether the endpoint holds as many connections as it may.
     fn is_full(&self) -> bool {
         self.table.connections() >= self.config.max_connections
     }

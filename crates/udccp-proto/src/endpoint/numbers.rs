@@ -58,15 +58,15 @@ impl Secrets {
         (secrets, TableHash(key(2)))
     }
 
-    /// The initial sequence number of a connection (RFC 4340 section 7.2): a keyed hash gives
-    /// each set of addresses and ports a space of its own, as in RFC 6528, and clocks
-    /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither
-    /// short nor long numbers of an old connection are met again while its packets may live.
     //= 4340-7.2-1
     //= 4340-7.2-2
     //= 4340-7.2-3
     //= 4340-7.2-4
     //= 4340-7.2-5
+    /// The initial sequence number of a connection (RFC 4340 section 7.2): a keyed hash gives
+    /// each set of addresses and ports a space of its own, as in RFC 6528, and clocks
+    /// move on in it. The lower 24 bits and the upper 24 have separate clocks, so that neither
+    /// short nor long numbers of an old connection are met again while its packets may live.
     pub(super) fn initial_seqno(&self, now: Instant, tuple: &FourTuple) -> Seqno {
         let mut h = SipHasher24::new_with_key(&self.sequence);
         tuple.hash(&mut h);
@@ -77,9 +77,9 @@ impl Secrets {
         Seqno::new(high << 24 | low)
     }
 
+    //= 4340-8.1.4-7
     /// Seal of an Init Cookie for `tuple` with this content, made at `made` for `listener`. Every
     /// period has a key of its own, so that no key is used for long.
-    //= 4340-8.1.4-7
     pub(super) fn cookie_seal(
         &self,
         made: Instant,

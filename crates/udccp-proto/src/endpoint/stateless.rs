@@ -19,8 +19,8 @@ use crate::state::State;
 use crate::tuple::FourTuple;
 
 impl Endpoint {
-    /// Answers a Request with an Init Cookie and keeps nothing.
     //= 4340-8.1.4-3
+    /// Answers a Request with an Init Cookie and keeps nothing.
     pub(super) fn answer_without_state(
         &mut self,
         now: Instant,

@@ -7,9 +7,9 @@ use super::preferences::Preference;
 use super::value::{decode, encode, reconcile};
 use super::{ChangeError, FeaturePreferences, Location, Role};
 
-/// Features that the engine can hold.
 //= 4340-6.4-1
 //= 4340-6.4-2
+/// Features that the engine can hold.
 const FEATURES: [FeatureNumber; 10] = [
     FeatureNumber::CCID,
     FeatureNumber::ALLOW_SHORT_SEQNOS,

@@ -185,8 +185,8 @@ impl Negotiator {
         })
     }
 
-    /// The pseudocode of RFC 4340 section 6.6.2.
     //= 4340-6.6.2-1
+    /// The pseudocode of RFC 4340 section 6.6.2.
     fn process(
         &mut self,
         kind: u8,
@@ -219,8 +219,8 @@ impl Negotiator {
         if answers_latest { entry.on_confirm(role, value) } else { Ok(()) }
     }
 
-    /// A Change of a feature that we do not know (Confirms of such are ignored).
     //= 4340-6.6.7-5
+    /// A Change of a feature that we do not know (Confirms of such are ignored).
     fn on_unknown(
         &mut self,
         kind: u8,

@@ -146,8 +146,8 @@ impl Negotiator {
         entry.on_change_sent(now + interval, interval);
     }
 
-    /// Whether this entry has a Change to send on a packet that leaves now.
     //= 4340-6.6.3-1
+    /// Whether this entry has a Change to send on a packet that leaves now.
     fn is_due(&self, index: usize, now: Instant) -> bool {
         let Some(entry) = &self.entries[index] else { return false };
         // A Confirm that had no room goes first, so that the peer reads them in this order.
@@ -160,9 +160,9 @@ impl Negotiator {
         }
     }
 
+    //= 4340-10.3-1
     /// Whether the peer will know which CCID this entry belongs to: that CCID is agreed, or our
     /// Mandatory Change of CCID leaves no other.
-    //= 4340-10.3-1
     fn may_name(&self, index: usize) -> bool {
         let Some(entry) = &self.entries[index] else { return false };
         let feature = entry.info.number;
@@ -210,9 +210,9 @@ impl Negotiator {
         self.open && self.first_due().is_some_and(|at| at <= now)
     }
 
-    /// When `take_packet_request` can next be true; `None` while nothing waits.
     //= 4340-6.6.1-1
     //= 4340-6.6.3-3
+    /// When `take_packet_request` can next be true; `None` while nothing waits.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         if !self.open || self.phase == Phase::Handshake { None } else { self.earliest_due() }

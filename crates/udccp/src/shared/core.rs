@@ -68,10 +68,10 @@ pub(crate) struct Driver {
     pub(crate) stopped: bool,
 }
 
-/// Whether routers may cut a packet to pieces: the handshake and its refusals must not wait for a
-/// search for the path's MTU (RFC 4340 section 14.2).
 //= 4340-14.2-4
 //= 4340-14.2-5
+/// Whether routers may cut a packet to pieces: the handshake and its refusals must not wait for a
+/// search for the path's MTU (RFC 4340 section 14.2).
 fn may_be_fragmented(datagram: &Datagram) -> bool {
     let ty = PacketType::peek(&datagram.header);
     matches!(ty, Some(PacketType::Request | PacketType::Response | PacketType::Reset))

@@ -26,9 +26,9 @@ impl AckOfAck {
         }
     }
 
-    /// Whether the next data packet should have an Ack Number: twice a window.
     //= 4341-6.2-1
     //= 4341-6.2-2
+    /// Whether the next data packet should have an Ack Number: twice a window.
     pub(super) fn is_wanted(&self, cwnd: u32) -> bool {
         self.owed && self.since + 1 >= (cwnd / 2).min(LONGEST_STRETCH)
     }

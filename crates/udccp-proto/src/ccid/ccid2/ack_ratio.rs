@@ -97,9 +97,9 @@ impl AckRatio {
         self.wanted.saturating_sub(1)
     }
 
+    //= 4341-6.1.2-3
     /// At most half the window, rounded up, but 2 is always right; at least 2 from a window of
     /// four packets on.
-    //= 4341-6.1.2-3
     fn bound(&self, ratio: u16, cwnd: u32) -> u16 {
         let least = match self.config {
             AckRatioConfig::Adaptive { min } => min.clamp(1, 2),

@@ -18,9 +18,9 @@ pub(super) struct PeerLog {
 }
 
 impl PeerLog {
+    //= 4341-6.1.1-1
     /// Takes a packet and returns whether it shows that an acknowledgement was lost or marked.
     ///
-    //= 4341-6.1.1-1
     /// A hole counts once three later packets arrived, and as an acknowledgement unless the
     /// NDP Count of the packet after it says that it was data (RFC 4341 section 6.1.1).
     pub(super) fn on_packet(&mut self, packet: &ReceivedInfo) -> bool {

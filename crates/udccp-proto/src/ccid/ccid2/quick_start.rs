@@ -26,10 +26,10 @@ impl Ccid2Sender {
         true
     }
 
-    /// QS_cwnd = R T/(s + H), paced. A window that is as large already stays.
     //= 5634-3.1.3-2
     //= 5634-3.1.3-3
     //= 5634-3.1.3-4
+    /// QS_cwnd = R T/(s + H), paced. A window that is as large already stays.
     fn enter_quick_start(&mut self, now: Instant, rate: DataRate) -> bool {
         let Some(rtt) = self.rtt.srtt() else { return false };
         let packet = u64::from(self.packet_size_bytes) + QUICK_START_HEADER_BYTES;

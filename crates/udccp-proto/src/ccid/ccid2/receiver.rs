@@ -122,8 +122,8 @@ impl CcidReceiver for Ccid2Receiver {
         }
     }
 
-    /// Elapsed Time, where the newest packet waited: rounded down, so never overstated.
     //= 4340-13.2-4
+    /// Elapsed Time, where the newest packet waited: rounded down, so never overstated.
     fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
         let Some((_, arrived)) = self.newest else { return };
         let units = (now - arrived).as_nanos() / ELAPSED_UNIT.as_nanos();

@@ -123,8 +123,8 @@ impl Window {
         self.recover.is_none_or(|recover| seq.at_least(recover))
     }
 
-    /// Data waits: a window that went stale is reduced before it is used.
     //= 4341-5.1-1
+    /// Data waits: a window that went stale is reduced before it is used.
     pub(super) fn before_send(&mut self, now: Instant, rto: Duration) {
         self.validation.before_send(now, rto, self.cc.as_mut());
     }
@@ -242,11 +242,11 @@ impl Window {
         packets
     }
 
-    /// Slow start is over; every packet dropped in a receive buffer takes one off the window
-    /// (RFC 4341 section 5.2), on top of any cut (RFC 4340 section 11.7.1).
     //= 4341-5.2-1
     //= 4340-11.7-2
     //= 4340-11.7.1-2
+    /// Slow start is over; every packet dropped in a receive buffer takes one off the window
+    /// (RFC 4341 section 5.2), on top of any cut (RFC 4340 section 11.7.1).
     fn on_data_dropped(&mut self, now: Instant, buffer_drops: u32) {
         self.cc.exit_slow_start(now);
         if buffer_drops > 0 {

@@ -8,8 +8,8 @@ pub enum SegmentSizeRule {
     /// The mean over the last four loss intervals (RFC 5348 section 4.1).
     #[default]
     Mean,
-    /// The largest data size of a packet: every packet counts as a full one.
     //= 4342-5.3-2
+    /// The largest data size of a packet: every packet counts as a full one.
     Maximum,
 }
 

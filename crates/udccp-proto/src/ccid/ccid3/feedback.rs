@@ -24,10 +24,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the options in their order.
     //= 4342-8.3-2
     //= 4342-8.5-1
     //= 4342-8.6-2
+    /// Reads the options in their order.
     pub(crate) fn read(ack: &AckInfo<'_>) -> Self {
         let mut this = Self::default();
         let mut reports = 0;
@@ -60,11 +60,11 @@ impl Options {
         }
     }
 
-    /// Lost or marked packets of an interval: no more than its lossy part is long, and as many
-    /// where nothing was reported.
     //= 5622-8.7-4
     //= 5622-8.7-6
     //= 5622-8.7-8
+    /// Lost or marked packets of an interval: no more than its lossy part is long, and as many
+    /// where nothing was reported.
     pub(crate) fn drops(&self, index: usize) -> u32 {
         let most = self.intervals[index].loss_length;
         self.drops[..self.counted].get(index).map_or(most, |&count| count.min(most))

@@ -118,9 +118,9 @@ impl Ccid3Receiver {
         self.deadline.get_or_insert((since + self.rtt() / 4 * 5).max(now));
     }
 
-    /// The data of Dropped Packets, and its length.
     //= 5622-8.7-2
     //= 5622-8.7-3
+    /// The data of Dropped Packets, and its length.
     fn drop_counts(&self) -> ([u8; (NINTERVAL + 1) * COUNT_LEN], usize) {
         let mut bytes = [0; (NINTERVAL + 1) * COUNT_LEN];
         let mut len = 0;
@@ -139,12 +139,12 @@ impl Ccid3Receiver {
     }
 }
 
-/// The interval that gives the rate at which the first loss came (RFC 5348 section 6.3.1).
 //= 5348-4.1-1
 //= 5348-6.3.1-1
 //= 5348-6.3.1-2
 //= 5348-6.3.1-4
 //= 4828-1-1
+/// The interval that gives the rate at which the first loss came (RFC 5348 section 6.3.1).
 fn first_interval(
     rate: &ReceiveRate,
     small: Option<&SmallPackets>,

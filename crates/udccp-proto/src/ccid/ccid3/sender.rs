@@ -125,10 +125,10 @@ impl Ccid3Sender {
         }
     }
 
-    /// s.
     //= 4342-5.3-1
     //= 5622-5-1
     //= 4828-3-5
+    /// s.
     fn segment(&self) -> Segment {
         let bytes = match self.config.segment_size {
             SegmentSizeRule::Mean => self.size.bytes(),
@@ -154,10 +154,10 @@ impl Ccid3Sender {
         self.small.as_ref().map_or(timeout, |(small, _)| timeout.max(small.min_interval * 2))
     }
 
+    //= 4340-7.5.2-3
     /// Data packets sent that nothing acknowledged yet. Acknowledgements of ours are none of them:
     /// the peer's data calls for them, and nobody acknowledges them. While there are any, the
     /// nofeedback timer runs.
-    //= 4340-7.5.2-3
     fn in_flight(&self) -> u64 {
         let (Some((floor, data)), Some(newest)) = (self.floor, self.log.newest()) else {
             // The initial rate is the limit until data was acknowledged or given up.
@@ -224,9 +224,9 @@ impl Ccid3Sender {
     }
 
     //= 4340-11.7.1-3
-    /// What the receiver's own troubles make of its receive rate (RFC 4342 section 5.2).
     //= 4342-5.2-1
     //= 4342-5.2-2
+    /// What the receiver's own troubles make of its receive rate (RFC 4342 section 5.2).
     fn adjust_x_recv(&self, x_recv: Rate, slow: bool, dropped: u64) -> Rate {
         if !slow && dropped == 0 {
             return x_recv;

@@ -117,10 +117,10 @@ impl Verifier {
         core::mem::take(&mut self.probe_counts)
     }
 
-    /// Holds our own marks against the intervals that end at `end`: each is in a lossy part, or
-    /// the receiver hides it, and it is taken for marked all the same.
     //= 4340-12.3-1
     //= 4340-12.3-2
+    /// Holds our own marks against the intervals that end at `end`: each is in a lossy part, or
+    /// the receiver hides it, and it is taken for marked all the same.
     fn judge_probes(&mut self, options: &Options, end: Seqno) {
         while let Some(probe) = self.probes.take_before(end) {
             let mut until = end;
@@ -219,8 +219,8 @@ impl Verifier {
         start
     }
 
-    /// Adds one event, cut in two at a packet with corrupt data a round-trip time after its start.
     //= 4340-11.7.2-7
+    /// Adds one event, cut in two at a packet with corrupt data a round-trip time after its start.
     fn cut(&self, events: &mut Events, event: Event, end: Seqno, lossless: Seqno, log: &SentLog) {
         let Event { start, data, .. } = event;
         let within = |seq: &&Seqno| {

@@ -32,12 +32,12 @@ impl Default for Ccid4Config {
 }
 
 impl Ccid4Config {
-    /// What differs from CCID 3 on a path whose packets hold up to so many bytes of data.
     //= 4828-3-1
     //= 4828-3-2
     //= 4828-3-3
     //= 4828-3-6
     //= 4828-3-7
+    /// What differs from CCID 3 on a path whose packets hold up to so many bytes of data.
     pub(super) fn small_packets(&self, packet_size_bytes: u32) -> SmallPackets {
         let mss = packet_size_bytes.saturating_add(SEGMENT_OVER_PACKET);
         SmallPackets {

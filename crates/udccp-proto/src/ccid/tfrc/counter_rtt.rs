@@ -46,9 +46,9 @@ impl CounterRtt {
         sample
     }
 
-    /// (T(K+D) - T(K)) 4/D, with D = 4 before 3 before 2.
     //= 4342-8.1-4
     //= 4342-8.1-5
+    /// (T(K+D) - T(K)) 4/D, with D = 4 before 3 before 2.
     fn sample(&self, now: Instant, total: u64) -> Option<Duration> {
         [4_u64, 3, 2].into_iter().find_map(|d| {
             let wanted = total.checked_sub(d)?;

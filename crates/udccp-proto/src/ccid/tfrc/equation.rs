@@ -14,10 +14,10 @@ const B: f64 = 7.348_469_228_349_534;
 /// The smallest loss event rate that is told from none.
 const LEAST_RATE: f64 = 1e-18;
 
-/// f(p) for a loss event rate `p` in 0..=1: round-trip times that one packet takes.
 //= 5348-3.1-1
 //= 5348-3.1-2
 //= 5348-3.1-5
+/// f(p) for a loss event rate `p` in 0..=1: round-trip times that one packet takes.
 pub fn response(p: f64) -> f64 {
     polynomial(libm::sqrt(p.clamp(0.0, 1.0)))
 }

@@ -60,8 +60,8 @@ impl LossAverage {
         self.set(0, length);
     }
 
-    /// Whether the current interval is short and must not count yet (RFC 4828 section 3).
     //= 4828-3-9
+    /// Whether the current interval is short and must not count yet (RFC 4828 section 3).
     pub fn set_short(&mut self, is_short: bool) {
         self.is_short = is_short;
     }
@@ -93,9 +93,9 @@ impl LossAverage {
         self.known.saturating_sub(1).min(NINTERVAL)
     }
 
+    //= 5348-5.5-1
     /// The general discount factor DF: less than 1 while the current interval is more than twice
     /// the average of those before it.
-    //= 5348-5.5-1
     fn general(&self) -> f64 {
         let (total, weight) = self.closed_sums();
         let (current, mean) = (self.lengths[0], total / weight);

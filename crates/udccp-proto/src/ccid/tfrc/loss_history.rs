@@ -153,10 +153,10 @@ impl LossHistory {
         }
     }
 
-    /// All from `start` up to before `next` are lost; those that `next` counts as non-data do not
-    /// matter.
     //= 4342-6.1-2
     //= 4342-6.1.1-1
+    /// All from `start` up to before `next` are lost; those that `next` counts as non-data do not
+    /// matter.
     fn lose_before(
         &mut self,
         next: &Arrived,
@@ -212,9 +212,9 @@ impl LossHistory {
         self.last_counter = Some(ccval);
     }
 
-    /// A data packet that was thought lost. Tells whether its loss event is gone.
     //= 5348-6-2
     //= 5348-6.1-1
+    /// A data packet that was thought lost. Tells whether its loss event is gone.
     fn take_late(&mut self, seq: Seqno) -> bool {
         let Some(index) = self.intervals.iter().position(|i| i.start.at_most(seq)) else {
             return false;
@@ -240,13 +240,13 @@ impl LossHistory {
         true
     }
 
-    /// Skip Length and the loss intervals, newest first, of an acknowledgement of the greatest
-    /// number received (RFC 4342 section 8.6.1). The first interval's data length is made up.
     //= 4342-8.6.1-1
     //= 4342-8.6.1-5
     //= 4342-7-1
     //= 4342-8.6.1-6
     //= 4342-8.6.1-7
+    /// Skip Length and the loss intervals, newest first, of an acknowledgement of the greatest
+    /// number received (RFC 4342 section 8.6.1). The first interval's data length is made up.
     pub(crate) fn report(&self) -> (u8, impl Iterator<Item = LossInterval> + '_) {
         let unsettled = self.settled.map_or(0, |s| self.greatest.distance_from(s).max(0));
         // A longer hole that may yet be filled counts with what came before it for now.
@@ -268,9 +268,9 @@ impl LossHistory {
         (skip, intervals)
     }
 
-    /// Drop Counts of the intervals that are reported, newest first (RFC 5622 section 8.7).
     //= 5622-8.7-1
     //= 5622-8.7-7
+    /// Drop Counts of the intervals that are reported, newest first (RFC 5622 section 8.7).
     pub(crate) fn drop_counts(&self) -> impl Iterator<Item = u32> + '_ {
         self.intervals.iter().map(|i| u32::try_from(i.losses).unwrap_or(u32::MAX).min(0xff_ffff))
     }

@@ -38,9 +38,9 @@ pub(crate) use sent_log::{Sent, SentLog};
 pub(crate) use small_packets::{MinInterval, SHORT_ROUNDS, SmallPackets};
 pub(crate) use window_counter::WindowCounter;
 
-/// Loss intervals that the average weighs: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.
 //= 5348-5.4-1
 //= 5348-5.4-2
+/// Loss intervals that the average weighs: n of RFC 5348 section 5.4, NINTERVAL of RFC 4342.
 pub const NINTERVAL: usize = 8;
 
 /// Packets seen after a hole before it counts as lost (RFC 5348 section 5.1).

@@ -24,8 +24,8 @@ impl RatePacer {
         rtt.map_or(Duration::ZERO, |rtt| interval.min(self.granularity).min(rtt) / 2)
     }
 
-    /// When the next packet may leave; in the past where it may leave at once.
     //= 5348-4.6-1
+    /// When the next packet may leave; in the past where it may leave at once.
     pub(crate) fn next(&self, interval: Duration, rtt: Option<Duration>) -> Instant {
         match self.nominal {
             Some(last) => last + interval - self.early(interval, rtt),
@@ -33,14 +33,14 @@ impl RatePacer {
         }
     }
 
-    /// A packet left. True where this was all that is allowed now.
-    ///
-    /// `steady` is the interval at the allowed rate X. Where packets leave faster than that for a
-    /// while, what was not sent is still no more than X allows in a round-trip time.
     //= 5348-4.6-2
     //= 5348-4.6-3
     //= 5348-4.6-4
     //= 5348-4.6-5
+    /// A packet left. True where this was all that is allowed now.
+    ///
+    /// `steady` is the interval at the allowed rate X. Where packets leave faster than that for a
+    /// while, what was not sent is still no more than X allows in a round-trip time.
     pub(crate) fn on_sent(
         &mut self,
         now: Instant,

@@ -40,9 +40,9 @@ impl Rate {
         Self(segment_bytes as u64)
     }
 
+    //= 4828-3-4
     /// What is left for data of a rate that has to carry the headers as well
     /// (RFC 4828 section 4.2).
-    //= 4828-3-4
     #[must_use]
     pub(crate) fn without_headers(self, s: Segment) -> Self {
         if s.header == 0 || self == Self::MAX {

@@ -99,9 +99,9 @@ impl RateControl {
         }
     }
 
-    /// X_inst: the rate to send at now.
     //= 5348-4.5-1
     //= 5348-4.5-3
+    /// X_inst: the rate to send at now.
     pub(crate) fn instantaneous(&self, s: impl Into<Segment>) -> Rate {
         let s = s.into();
         let x = self.allowed(s);
@@ -123,8 +123,8 @@ impl RateControl {
         }
     }
 
-    /// initial_rate = W_init/R.
     //= 5348-4.2-1
+    /// initial_rate = W_init/R.
     fn initial_rate(s: Segment, rtt: Duration) -> Rate {
         let (two, four) = (s.nominal.saturating_mul(2), s.nominal.saturating_mul(4));
         let window = four.min(INITIAL_BYTES.max(two));
@@ -172,8 +172,8 @@ impl RateControl {
         self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
     }
 
-    /// Feedback arrived.
     //= 5348-4.3-1
+    /// Feedback arrived.
     pub(crate) fn on_feedback(&mut self, now: Instant, report: &Report, s: impl Into<Segment>) {
         let s = s.into();
         let had_rtt = self.rtt.is_some();
@@ -206,9 +206,9 @@ impl RateControl {
         }
     }
 
-    /// R, and the mean of square roots, with q = q2 = 0.9.
     //= 5348-4.3-2
     //= 5348-4.5-2
+    /// R, and the mean of square roots, with q = q2 = 0.9.
     fn take_rtt(&mut self, sample: Duration) {
         let root = libm::sqrt(sample.as_secs_f64());
         match (self.rtt, self.square_roots) {
@@ -246,9 +246,9 @@ impl RateControl {
         set.max().doubled()
     }
 
+    //= 5348-4.4-1
     /// The nofeedback timer expired. `idle` says that nothing was sent since it was set. Returns
     /// whether the rate was cut.
-    //= 5348-4.4-1
     pub(crate) fn on_no_feedback(
         &mut self,
         now: Instant,

@@ -34,11 +34,11 @@ impl ReceiveRate {
         u32::try_from(self.bytes / self.packets.max(1)).unwrap_or(u32::MAX).max(1)
     }
 
+    //= 5348-6.2-1
     /// The rate since the newest report that is (all but an eighth of) a round-trip time old; zero
     /// before the first report. Whole round-trip times of silence before the data came do not
     /// count, since a feedback timer ended in each of them: a sender that spoke again after a pause
     /// sends no less than a packet in two round-trip times.
-    //= 5348-6.2-1
     pub(crate) fn rate(&self, now: Instant, rtt: Duration) -> Rate {
         let enough = rtt / 8 * 7;
         let marks = || self.marks.iter().flatten();

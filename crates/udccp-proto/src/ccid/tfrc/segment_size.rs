@@ -44,8 +44,8 @@ impl SegmentSize {
         self.first = bytes.max(1);
     }
 
-    /// A data packet left.
     //= 5348-4.1-3
+    /// A data packet left.
     pub(crate) fn on_sent(&mut self, bytes: u32) {
         self.sums[0].0 += u64::from(bytes);
         self.sums[0].1 += 1;

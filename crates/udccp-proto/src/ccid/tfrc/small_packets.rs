@@ -26,19 +26,19 @@ impl SmallPackets {
         Segment { bytes, nominal: self.nominal, header: self.header }
     }
 
+    //= 4828-3-8
     /// The length of a loss interval with so many data packets, of which `drops` were lost or
     /// marked.
-    //= 4828-3-8
     pub(crate) fn length(data: u64, drops: u64, is_short: bool) -> f64 {
         let data = data as f64;
         if is_short && drops > 0 { data / drops as f64 } else { data }
     }
 }
 
-/// Keeps packets a least interval apart. One that waited for its time and left late, since timers
-/// are coarse, moves no later one, as long as no more than three leave in three intervals.
 //= 4828-3-10
 //= 5622-5-2
+/// Keeps packets a least interval apart. One that waited for its time and left late, since timers
+/// are coarse, moves no later one, as long as no more than three leave in three intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct MinInterval {
     least: Duration,

@@ -23,11 +23,11 @@ pub(crate) struct WindowCounter {
 }
 
 impl WindowCounter {
-    /// The value for a packet that leaves now.
     //= 4342-8.1-1
     //= 5348-3.2.1-3
     //= 5348-5.2-1
     //= 4342-8.1-2
+    /// The value for a packet that leaves now.
     pub(crate) fn next(&mut self, now: Instant, rtt: Duration) -> u64 {
         let since = *self.since.get_or_insert(now);
         let quarter = (rtt / QUARTERS).as_nanos().max(1);
@@ -43,8 +43,8 @@ impl WindowCounter {
         self.sent
     }
 
-    /// A packet with this value was acknowledged: a round-trip time has passed since it left.
     //= 4342-8.1-3
+    /// A packet with this value was acknowledged: a round-trip time has passed since it left.
     pub(crate) fn on_ack(&mut self, now: Instant, counter: u64, rtt: Duration) {
         let since = self.since.unwrap_or(now);
         let quarter = (rtt / QUARTERS).as_nanos().max(1);

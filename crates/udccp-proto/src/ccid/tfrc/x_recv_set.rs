@@ -17,8 +17,8 @@ pub(crate) struct XRecvSet {
 
 impl XRecvSet {
     //= 5348-1-1
-    /// {Infinity}, which counts as reported at `now`.
     //= 5348-4.3-1
+    /// {Infinity}, which counts as reported at `now`.
     pub(crate) fn new(now: Instant) -> Self {
         Self { items: [(Rate::MAX, now); SIZE], len: 1 }
     }

@@ -78,11 +78,11 @@ impl Agreed {
         }
     }
 
-    /// Whether our packets may have short sequence numbers now.
     //= 4340-5.1-10
     //= 4340-7.6.1-1
     //= 4340-7.6.2-1
     //= 4340-5.4-1
+    /// Whether our packets may have short sequence numbers now.
     pub(in super::super) const fn may_send_short(&self) -> bool {
         self.short_out && self.sequence_window <= WIDEST_SHORT_WINDOW
     }
