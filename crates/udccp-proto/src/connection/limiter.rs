@@ -63,22 +63,47 @@ impl SlidingLimit {
 }
 
 /// What a connection limits. Anybody can send packets that do not fit, so that what else has to
-/// leave has limits of its own.
-#[derive(Clone, Copy, Debug)]
+/// leave has limits of its own. Most connections never meet any, and hold none.
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Syncs in answer to packets that do not fit.
-    pub(crate) syncs: SlidingLimit,
-    /// Syncs that ask for an acknowledgement of acknowledgements.
-    pub(crate) vector_syncs: Limiter,
-    /// Resets in REQUEST.
-    pub(crate) refusals: Limiter,
+    interval: Duration,
+    used: Option<Box<Used>>,
+}
+
+#[derive(Clone, Debug)]
+struct Used {
+    syncs: SlidingLimit,
+    vector_syncs: Limiter,
+    refusals: Limiter,
 }
 
 impl Limits {
     /// Limits of one in every `interval` on average.
-    pub(crate) fn new(interval: Duration) -> Self {
-        let (syncs, others) = (SlidingLimit::new(interval), Limiter::new(interval));
-        Self { syncs, vector_syncs: others, refusals: others }
+    pub(crate) const fn new(interval: Duration) -> Self {
+        Self { interval, used: None }
+    }
+
+    /// Whether a Sync may answer a packet that does not fit.
+    pub(crate) fn allow_sync(&mut self, now: Instant) -> bool {
+        self.used().syncs.take(now)
+    }
+
+    /// Whether a Sync may ask for an acknowledgement of acknowledgements.
+    pub(crate) fn allow_vector_sync(&mut self, now: Instant) -> bool {
+        self.used().vector_syncs.take(now)
+    }
+
+    /// Whether a Reset may answer a packet in REQUEST.
+    pub(crate) fn allow_refusal(&mut self, now: Instant) -> bool {
+        self.used().refusals.take(now)
+    }
+
+    fn used(&mut self) -> &mut Used {
+        let interval = self.interval;
+        self.used.get_or_insert_with(|| {
+            let (syncs, others) = (SlidingLimit::new(interval), Limiter::new(interval));
+            Box::new(Used { syncs, vector_syncs: others, refusals: others })
+        })
     }
 }
 

@@ -25,7 +25,7 @@ impl Connection {
         self.counters.acks_sent += 1;
         self.write_packet(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
         let is_told = self.negotiation.agreed().send_ack_vector;
-        if is_told && self.acks.is_nearly_full() && self.limits.vector_syncs.take(ctx.now) {
+        if is_told && self.acks.is_nearly_full() && self.limits.allow_vector_sync(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);

@@ -1,0 +1,97 @@
+//! What an open connection holds while nothing happens, counted by the allocator. It is to shrink;
+//! that it grows shows here.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use udccp_base::{Instant, Machine};
+use udccp_proto::{
+    ConnectOptions, ConnectionConfig, Endpoint, EndpointConfig, ListenConfig, State,
+};
+use udccp_wire::ServiceCode;
+
+struct Counting;
+
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is handed on unchanged to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size(), Relaxed);
+        BLOCKS.fetch_add(1, Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size(), Relaxed);
+        BLOCKS.fetch_sub(1, Relaxed);
+        // SAFETY: the pointer came from `alloc` above, hence from the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Connections of each end; a power of two, so that tables are full in either case.
+const CONNECTIONS: usize = 1024;
+
+/// The most that one end of an idle connection may hold, tables of its endpoint included.
+const MOST_BYTES: usize = 11_700;
+const MOST_BLOCKS: usize = 26;
+
+#[test]
+fn an_idle_connection_holds_no_more_than_it_did() {
+    let (bytes, blocks) = (BYTES.load(Relaxed), BLOCKS.load(Relaxed));
+    let ends = connected();
+    let each = |all: usize| all / (2 * CONNECTIONS);
+    let bytes = each(BYTES.load(Relaxed) - bytes);
+    let blocks = each(BLOCKS.load(Relaxed) - blocks);
+    assert!(
+        bytes <= MOST_BYTES && blocks <= MOST_BLOCKS,
+        "an idle connection holds {bytes} bytes in {blocks} allocations; \
+         at most {MOST_BYTES} in {MOST_BLOCKS} are wanted"
+    );
+    drop(ends);
+}
+
+/// Two endpoints with open connections between them, and nothing left to send.
+fn connected() -> [Endpoint; 2] {
+    let now = Instant::ZERO;
+    let service: ServiceCode = "SC:idle".parse().unwrap();
+    let mut ends = [1, 2].map(|n| Endpoint::new(EndpointConfig::new([n; 32])));
+    let listener = ends[1].listen(None, 5001, ListenConfig::new(service)).unwrap();
+    for n in 0..CONNECTIONS {
+        let options = ConnectOptions {
+            local: "10.0.0.1:0".parse().unwrap(),
+            local_port: Some(10_000 + n as u16),
+            remote: "10.0.0.2:0".parse().unwrap(),
+            remote_port: 5001,
+            service,
+            config: ConnectionConfig::default(),
+        };
+        let id = ends[0].connect(now, options).unwrap();
+        while exchange(&mut ends, now) {}
+        let accepted = ends[1].accept(listener).unwrap();
+        assert_eq!(ends[1].state(accepted), Some(State::Open));
+        assert!(matches!(ends[0].state(id), Some(State::Open)));
+    }
+    for end in &mut ends {
+        while end.poll_event().is_some() {}
+    }
+    ends
+}
+
+/// Carries what both ends have to send; whether there was anything.
+fn exchange(ends: &mut [Endpoint; 2], now: Instant) -> bool {
+    let mut any = false;
+    for from in 0..2 {
+        while let Some(datagram) = ends[from].poll_transmit(now) {
+            ends[1 - from].handle_datagram(now, datagram);
+            any = true;
+        }
+    }
+    any
+}
