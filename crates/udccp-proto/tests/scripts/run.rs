@@ -185,7 +185,7 @@ impl World {
             Action::Close => self.end.close(now, id),
             Action::Abort => self.end.abort(now, id),
             Action::Release => self.end.release(now, id),
-            Action::StopListening => self.end.shutdown_read(now, id),
+            Action::ShutdownRead => self.end.shutdown_read(now, id),
             Action::Slow(is_slow) => self.end.set_slow_receiver(now, id, *is_slow),
             Action::Mtu(mtu) => self.end.set_path_mtu(now, id, *mtu),
             Action::Recv(wanted) => self.recv(step.line, id, wanted.as_ref())?,

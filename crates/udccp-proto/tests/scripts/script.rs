@@ -73,7 +73,7 @@ pub(crate) enum Action {
     Close,
     Abort,
     Release,
-    StopListening,
+    ShutdownRead,
     Unlisten,
     Mtu(u16),
     /// An ICMP message quotes our packet with this number.
@@ -179,7 +179,7 @@ fn action(t: &mut Tokens) -> Result<Action, Fault> {
             if !t.take_word("listening") {
                 return Err(t.wanted("\"listening\""));
             }
-            Action::StopListening
+            Action::ShutdownRead
         }
         "unlisten" => Action::Unlisten,
         "mtu" => Action::Mtu(small(t)?),
