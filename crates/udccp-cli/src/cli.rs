@@ -12,8 +12,8 @@ use crate::{about, exit};
 #[command(name = "udccp", version, long_version = about::long_version())]
 #[command(after_long_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Show what sockets and connections do, on standard error; -vv shows more. RUST_LOG=debug
-    /// and the like choose exactly
+    /// Log events of sockets and connections to standard error; -vv logs more. RUST_LOG selects
+    /// exactly
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// What to do.
@@ -39,7 +39,7 @@ pub(crate) fn shown() -> clap::Command {
 /// The commands, in the order in which `--help` lists them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Experiments: run a published study again, or a new one, and report it
+    /// Run and report experiments: published studies or your own
     Lab(lab::Args),
     /// Run one scenario file in simulation
     Sim(sim::Args),
@@ -51,13 +51,13 @@ pub(crate) enum Command {
     Linux(linux::Args),
     /// Measure throughput, loss, jitter and round-trip time between two machines
     Perf(perf::Args),
-    /// Send standard input to a peer, and what the peer sends to standard output
+    /// Send standard input to a peer, and write the peer's data to standard output
     Cat(cat::Args),
     /// Print the DCCP packets of a capture file as text
     Decode(decode::Args),
-    /// Say what this machine can do, and how to get the rest
+    /// Report what this machine can do, and how to get the rest
     Doctor(doctor::Args),
-    /// Print what a shell needs to complete commands and flags
+    /// Print completions of commands and flags for a shell
     Completions(completions::Args),
     /// Write the manual pages
     Man(man::Args),
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxInit(linux::Init),
-    /// Our DCCP against that of the Linux kernel, in a guest of `udccp linux`
+    /// Test our DCCP against that of the Linux kernel, in guests of `udccp linux`
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Interop(interop::Args),

@@ -45,18 +45,18 @@ pub(crate) enum Exit {
 /// The table that `udccp --help` ends with.
 pub(crate) const HELP: &str = "\
 Exit codes:
-   0  everything that was asked for was done
-   1  a failure that has no code of its own
+   0  success
+   1  an error without its own code
    2  wrong command line
    3  the transfer ended, but messages were lost
    4  an input file is missing, damaged, cut short or contradictory
    5  the peer does not answer or cannot be reached
    6  the peer refused: nothing listens, other service code or CCID, too busy
    7  the local address or port is in use or not permitted
-   8  an open connection ended before its time
+   8  an open connection ended early
    9  a claim or check of a completed run does not hold
   10  this machine lacks what the command needs (see `udccp doctor`)
- 130  ended by Ctrl-C or SIGTERM: what `lab run` finished is stored, what `perf` measured printed
+ 130  ended by Ctrl-C or SIGTERM; `lab run` has stored its finished runs, `perf` printed its results
  143  `perf` ended by SIGTERM, in the same way";
 
 impl Exit {

@@ -83,7 +83,7 @@ fn an_unknown_ccid_is_refused_before_anything_is_sent() {
     let args = ["cat", "--ccid", "77", "127.0.0.1", "5004"];
     fails(&args, 2, &["CCID 77 is not registered", "hint:"]);
     let args = ["cat", "--ccid", "vegas", "127.0.0.1", "5004"];
-    fails(&args, 2, &["a number from 0 to 255, `cubic` or `bbr` is meant"]);
+    fails(&args, 2, &["expected a number from 0 to 255, `cubic` or `bbr`"]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_truncated_capture_gives_its_packets_and_then_an_error() {
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(output.stdout.iter().filter(|&&b| b == b'\n').count(), 81);
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("cut short") && text.contains("hint: what was readable"), "{text}");
+    assert!(text.contains("cut short") && text.contains("hint: the readable part"), "{text}");
 }
 
 #[test]

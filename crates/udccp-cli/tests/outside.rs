@@ -70,7 +70,7 @@ fn a_scenario_runs_by_its_name_or_its_path_in_the_clone() {
         let short = ["sim", name, "--set", "time.duration=21 s", "--set", "time.measure.to=21 s"];
         let (text, says) = at(folder.path(), &short);
         assert!(text.contains("dccp/ccid2") && text.contains("goodput over time"), "{text}");
-        assert!(says.contains("the one that comes with udccp is taken"), "{says}");
+        assert!(says.contains("the built-in one is used"), "{says}");
     }
     let says = fails_at(folder.path(), &["sim", "two-flow"]);
     assert!(says.contains("did you mean `two-flows`?"), "{says}");
@@ -84,7 +84,7 @@ fn a_published_study_runs_and_is_reported_beside_its_published_numbers() {
     let folder = empty();
     let run = [&["lab", "run"], SHORT.as_slice()].concat();
     let (_, says) = at(folder.path(), &run);
-    assert!(says.contains("nor-2012: the one that comes with udccp is taken"), "{says}");
+    assert!(says.contains("nor-2012: the built-in one is used"), "{says}");
     let report = [&["lab", "report", "--markdown"], SHORT.as_slice()].concat();
     let (tables, _) = at(folder.path(), &report);
     assert!(tables.contains("| 282.46 |"), "Table I has the published throughput of TCP: {tables}");
@@ -107,7 +107,7 @@ fn files_of_ones_own_win_and_the_program_says_so() {
     let text = fs::read_to_string(&path).expect("the copy");
     fs::write(&path, text.replace("asks = \"", "asks = \"Mine: ")).expect("a change");
     let (_, says) = at(folder.path(), &["lab", "plan", "nor-2012", "--quick"]);
-    assert!(says.contains("experiments/nor-2012.toml is taken, not the built-in one"), "{says}");
+    assert!(says.contains("experiments/nor-2012.toml is used, not the built-in one"), "{says}");
     let (list, says) = at(folder.path(), &["lab", "list"]);
     assert!(list.contains("Mine: ") && list.contains("bhatti-2008-fairness"), "{list}");
     let built_in = says.lines().find(|l| l.starts_with("built in: ")).expect("which are");

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 /// Where captures go, and how much of each packet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CaptureArgs {
-    /// Write a capture of every observation point (pcap, raw IP) to this folder
+    /// Write a capture at each observation point (pcap, raw IP) to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Keep this many bytes of each captured packet: the headers; `full` keeps the data too
+    /// Keep this many bytes of each captured packet; 128 cover the headers, `full` keeps all
     #[arg(long, value_name = "BYTES|full", default_value = "128", requires = "pcap",
           value_parser = snaplen)]
     pub(crate) snaplen: Snaplen,

@@ -42,7 +42,7 @@ pub(crate) fn goodput(record: &Record) -> String {
     let _ = writeln!(out, "{:10} {from}{to:>pad$}", "", pad = width.saturating_sub(from.len()));
     let left_out = record.flows.len().saturating_sub(MOST);
     if left_out > 0 {
-        let _ = writeln!(out, "{left_out} more flows are not drawn");
+        let _ = writeln!(out, "{left_out} more flows are not shown");
     }
     out
 }
@@ -95,7 +95,7 @@ mod tests {
         let flows: Vec<(&str, &[f64])> = names.iter().map(|n| (n.as_str(), &long[..])).collect();
         let figure = goodput(&record(&flows));
         assert_eq!(figure.lines().count(), 2 + MOST + 2, "{figure}");
-        assert!(figure.contains("4 more flows are not drawn"), "{figure}");
+        assert!(figure.contains("4 more flows are not shown"), "{figure}");
         assert!(figure.lines().all(|l| l.chars().count() <= 11 + WIDTH), "{figure}");
     }
 

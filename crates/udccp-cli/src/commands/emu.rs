@@ -16,13 +16,13 @@ use crate::output;
 pub(crate) struct Args {
     #[command(flatten)]
     choice: Choice,
-    /// How packets of our DCCP travel
+    /// Transport of our DCCP packets
     #[arg(long, value_enum, default_value_t = Carrier::Udp)]
     dccp: Carrier,
-    /// Give hosts IPv6 addresses, whose packets have headers of 40 bytes instead of 20
+    /// Give hosts IPv6 addresses; IP headers then have 40 bytes instead of 20
     #[arg(long)]
     ipv6: bool,
-    /// What makes the path
+    /// Implementation of the path
     #[arg(long, value_enum, default_value_t = Route::Own)]
     path: Route,
     /// Print one JSON object
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     capture: CaptureArgs,
 }
 
-/// How packets of our DCCP travel.
+/// Transport of our DCCP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Carrier {
     /// In UDP datagrams (RFC 6773)
@@ -41,25 +41,25 @@ enum Carrier {
     Raw,
 }
 
-/// What makes the path.
+/// Implementation of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Route {
-    /// The simulator's links, in step with the clock
+    /// The simulator's links, in real time
     Own,
-    /// This machine's kernel: tbf, netem and its queues between namespaces, to compare
+    /// This machine's kernel: tbf, netem and queues between namespaces
     Netem,
 }
 
 const EXAMPLES: &str = "\
 The network of the scenario runs in real time between network namespaces with TUN devices. TCP is
-that of this machine's kernel, DCCP is this program's, each in a process of its own.
+that of this machine's kernel, and DCCP that of this program. Each flow end has its own process.
 
 Examples:
   udccp emu scenarios/emulated.toml
   udccp emu scenarios/emulated.toml --set flow.second.protocol=tcp/newreno --json
   udccp emu scenarios/emulated.toml --ipv6 --dccp raw --pcap out/
 
-A run whose timing was not exact enough is printed, marked as invalid, and ends with exit code 9.
+A run that did not keep time is printed and marked as invalid. Its exit code is 9.
 It needs root, or user namespaces and a /dev/net/tun that may be opened: see udccp doctor.";
 
 /// Runs the command.
@@ -70,13 +70,13 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     };
     let flags = [("--ipv6", args.ipv6), ("--pcap", args.capture.pcap.is_some())];
     if let (Path::Netem, Some((flag, _))) = (path, flags.into_iter().find(|(_, is_set)| *is_set)) {
-        return Err(Failure::new(Exit::Usage, format!("{flag} is not there with --path netem"))
-            .hint(format!("leave one of {flag} and --path netem out")));
+        return Err(Failure::new(Exit::Usage, format!("{flag} does not work with --path netem"))
+            .hint(format!("leave out {flag} or --path netem")));
     }
     let chosen = args.choice.load()?;
     // Before there are threads.
     acquire(path)?;
-    on_interrupt(|| output::note("interrupted; nothing of it is left"))?;
+    on_interrupt(|| output::note("interrupted; everything is removed"))?;
     let options = EmuOptions {
         run: RunOptions {
             check: false,
@@ -108,10 +108,8 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 fn verdict(emulation: &Emulation) -> Outcome<Exit> {
     match &emulation.invalid {
         None => Ok(Exit::Success),
-        Some(why) => {
-            Err(Failure::new(Exit::CheckFailed, format!("the run is no measurement: {why}"))
-                .hint("nothing else should run on this machine; a lower rate is easier to keep"))
-        }
+        Some(why) => Err(Failure::new(Exit::CheckFailed, format!("the run is not valid: {why}"))
+            .hint("stop other programs on this machine, or use a lower rate")),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn by_name(folder: &str, name: &str) -> Option<PathBuf> {
     if path.is_file() {
         let own = std::fs::read_to_string(&path).ok();
         if built_in.is_some() && own.as_deref() != built_in {
-            output::note(&format!("{name}: {} is taken, not the built-in one", path.display()));
+            output::note(&format!("{name}: {} is used, not the built-in one", path.display()));
         }
         return Some(path);
     }
@@ -57,7 +57,7 @@ pub(crate) fn by_name(folder: &str, name: &str) -> Option<PathBuf> {
 }
 
 fn tell_built_in(name: &str) {
-    output::note(&format!("{name}: the one that comes with udccp is taken"));
+    output::note(&format!("{name}: the built-in one is used"));
 }
 
 /// The name, if it is not meant as a path.

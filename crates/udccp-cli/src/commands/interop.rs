@@ -18,19 +18,19 @@ use crate::{interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  udccp interop                                every cell; a line for each that is not good
-  udccp interop --only ipv4-clean --keep out   some, and their captures
+  udccp interop                                all test cases; prints those that fail
+  udccp interop --only ipv4-clean --keep out   some of them, and keep their captures
   udccp interop -o docs/reference/interop.md   the page of the documentation
 
-Each cell runs five times, each time in a guest of its own with a seed that follows from its name:
-what runs beside it changes nothing. Needs the kernel that `udccp linux --setup` builds, tshark,
-nft and traceroute. Exit code 9: a run is not good.";
+Each test case runs five times, each time in its own guest with a seed derived from its name, so
+runs do not affect each other. Needs the kernel that `udccp linux --setup` builds, tshark, nft and
+traceroute. Exit code 9: a run failed.";
 
 /// Flags of `udccp interop`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Only cells whose names contain one of these texts
+    /// Only test cases whose names contain one of these texts
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// Write the table to this file, as Markdown
@@ -39,17 +39,17 @@ pub(crate) struct Args {
     /// Keep captures and reports in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Run nothing: judge what is in this folder
+    /// Run nothing: judge the captures and reports in this folder
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     judge: Option<PathBuf>,
-    /// Run each cell with this many seeds instead of five
+    /// Seeds for each test case
     #[arg(long, value_name = "N", default_value_t = SEEDS)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..))]
     seeds: u8,
-    /// Guests at once
+    /// Guests that run at once
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Where the kernel is kept ($XDG_CACHE_HOME/udccp/linux where absent)
+    /// Folder of the kernel [default: $XDG_CACHE_HOME/udccp/linux]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }
@@ -64,13 +64,13 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|o| name.contains(o));
     let cells: Vec<Cell> = matrix().into_iter().filter(|c| wanted(&c.to_string())).collect();
     if cells.is_empty() {
-        let failure = Failure::new(Exit::Usage, "no cell has such a name");
+        let failure = Failure::new(Exit::Usage, "no test case has such a name");
         return Err(failure.hint("for example --only ours-linux-ccid2-ipv4-clean-client-close"));
     }
     let missing = missing(&cells, args.judge.is_none(), |program| tool(program).is_some());
     if !missing.is_empty() {
         let (programs, packages): (Vec<&str>, Vec<&str>) = missing.into_iter().unzip();
-        let message = format!("the matrix needs programs of this machine: {}", programs.join(", "));
+        let message = format!("the matrix needs these programs: {}", programs.join(", "));
         let hint = format!("apt-get install {}", packages.join(" "));
         return Err(Failure::new(Exit::Unsupported, message).hint(hint));
     }
@@ -187,7 +187,7 @@ fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Judged> {
     let order = serde_json::to_vec(trial).map_err(std::io::Error::from)?;
     let left = errand.run(&[(TRIAL, order)]).map_err(failure)?;
     if let Ok(why) = fs::read_to_string(left.path().join(FAILED)) {
-        return Err(Failure::new(Exit::Failure, format!("the guest says: {why}")));
+        return Err(Failure::new(Exit::Failure, format!("the guest failed: {why}")));
     }
     let judged = judge(trial, left.path())?;
     let judged = judged.ok_or_else(|| {
@@ -210,7 +210,7 @@ fn report(all: &[Judged], trials: usize) -> Outcome<Exit> {
     }
     output::line(&summary(all))?;
     if all.len() < trials {
-        output::note(&format!("{} of {trials} runs are not there", trials - all.len()));
+        output::note(&format!("{} of {trials} runs are missing", trials - all.len()));
     }
     let good = bad.is_empty() && all.len() == trials;
     Ok(if good { Exit::Success } else { Exit::CheckFailed })

@@ -17,10 +17,10 @@ use crate::{interrupt, output};
 pub(crate) struct Args {
     #[command(flatten)]
     choice: Option<Choice>,
-    /// Build the guest's kernel, boot it, and do nothing else
+    /// Build the guest's kernel, boot it, and exit
     #[arg(long, conflicts_with = "scenario")]
     setup: bool,
-    /// What plays DCCP: the guest's kernel, or this program in UDP datagrams or over raw IP
+    /// DCCP implementation: the guest's kernel, or this program over UDP or raw IP
     #[arg(long, value_enum, default_value_t, value_name = "STACK")]
     dccp: Dccp,
     /// Print one JSON object
@@ -29,22 +29,22 @@ pub(crate) struct Args {
     /// Kill a guest that has not ended after this many seconds of the wall clock
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
-    /// A further word of the kernel's command line, such as tcp_cubic.hystart=0
+    /// Add a word to the kernel's command line, such as tcp_cubic.hystart=0
     #[arg(long, value_name = "WORD")]
     kernel_arg: Vec<String>,
     /// Copy plan, answer, recorded packets and console of the guest to this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Where the kernel is kept ($XDG_CACHE_HOME/udccp/linux where absent)
+    /// Folder of the kernel [default: $XDG_CACHE_HOME/udccp/linux]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// With --setup: a tar file with the source of Linux 6.1, instead of Debian's package
     #[arg(long, value_name = "FILE", requires = "setup")]
     source: Option<PathBuf>,
-    /// With --setup: compile with this many processes; as many as processors where absent
+    /// With --setup: compile with this many processes [default: one per processor]
     #[arg(long, value_name = "N", requires = "setup")]
     jobs: Option<usize>,
-    /// With --setup: install no packages, say which are missing
+    /// With --setup: install no packages, but report which are missing
     #[arg(long, requires = "setup")]
     no_install: bool,
 }
@@ -62,7 +62,7 @@ enum Dccp {
     /// The DCCP of the guest's kernel (CCID 2 and 3)
     #[default]
     Linux,
-    /// The sockets of this program, in UDP datagrams
+    /// This program's sockets, over UDP
     Udccp,
     /// The same as IP protocol 33
     UdccpRaw,
@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let program = env::current_exe()?;
     interrupt::on_interrupt(udccp_linux::stop_all)?;
     for folder in udccp_linux::sweep() {
-        output::note(&format!("removed {}, which a killed run had left", folder.display()));
+        output::note(&format!("removed {}, left by a killed run", folder.display()));
     }
     if args.setup {
         return set_up(args, &cache, program);
@@ -128,7 +128,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 pub(crate) fn backend(id: &str) -> Outcome<Linux> {
     let kernel = cache_folder().and_then(|cache| Kernel::find(&cache)).map_err(failure)?;
     for folder in udccp_linux::sweep() {
-        output::note(&format!("removed {}, which a killed run had left", folder.display()));
+        output::note(&format!("removed {}, left by a killed run", folder.display()));
     }
     let stacks = [DccpStack::Linux, DccpStack::OursUdp];
     Ok(Linux {

@@ -29,7 +29,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     };
     let unwritable = |e: std::io::Error| {
         Failure::new(Exit::Failure, format!("cannot write to {}: {e}", folder.display()))
-            .hint("choose a folder that you may write to")
+            .hint("choose a folder that you can write to")
     };
     std::fs::create_dir_all(&folder).map_err(unwritable)?;
     clap_mangen::generate_to(command, &folder).map_err(unwritable)?;

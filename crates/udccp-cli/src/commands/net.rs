@@ -18,25 +18,24 @@ pub(crate) struct NetArgs {
     /// UDP port that carries the DCCP packets [default: the DCCP port; 6511 is the registered one]
     #[arg(long, value_name = "PORT")]
     pub(crate) udp_port: Option<u16>,
-    /// DCCP as IP protocol 33, without UDP around it: needs the right to open raw sockets. A
+    /// Run DCCP directly over IP (protocol 33), without UDP; needs the right to open raw sockets. A
     /// listener serves IPv4, or IPv6 with `--bind ::`
     #[arg(long, conflicts_with = "udp_port")]
     pub(crate) raw: bool,
-    /// Congestion control for the data of both sides: a CCID number, or one of the experiments
-    /// `cubic` and `bbr`, which both ends must name [default: 2; a listener takes 3 and 4 too, if
-    /// asked for]
+    /// Congestion control for both directions: a CCID number, or the experimental `cubic` or `bbr`,
+    /// which both ends must name [default: 2; a listener also accepts 3 and 4]
     #[arg(long, value_name = "N|NAME", value_parser = ccid)]
     pub(crate) ccid: Option<u8>,
     /// Local IP address [default: every address]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
-    /// Time to live (hop limit) of packets [default: the system's, mostly 64]
+    /// Time to live (hop limit) of packets [default: the system's, usually 64]
     #[arg(long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) ttl: Option<u8>,
     /// Do not mark packets as ECN-capable
     #[arg(long)]
     pub(crate) no_ecn: bool,
-    /// One system call a packet, so that captures on this machine show what is on the wire
+    /// Use one system call per packet, so that captures on this machine show the packets as sent
     #[arg(long)]
     pub(crate) no_offload: bool,
 }
@@ -128,7 +127,7 @@ fn ccid(text: &str) -> Result<u8, String> {
         "cubic" => Ok(experimental::CUBIC),
         "bbr" => Ok(experimental::BBR),
         number => {
-            number.parse().map_err(|_| "a number from 0 to 255, `cubic` or `bbr` is meant".into())
+            number.parse().map_err(|_| "expected a number from 0 to 255, `cubic` or `bbr`".into())
         }
     }
 }
@@ -145,11 +144,11 @@ pub(crate) fn ccid_name(ccid: u8) -> String {
 /// A service code given on the command line.
 pub(crate) fn service(text: &str) -> Result<ServiceCode, String> {
     let code: ServiceCode = text.parse().map_err(|e| format!("{e}"))?;
-    if code.is_valid() { Ok(code) } else { Err("this code is reserved as invalid".into()) }
+    if code.is_valid() { Ok(code) } else { Err("this code is reserved and invalid".into()) }
 }
 
 /// A time in seconds, as a decimal number.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let value: f64 = text.parse().map_err(|_| format!("\"{text}\" is no number of seconds"))?;
+    let value: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number of seconds"))?;
     Duration::try_from_secs_f64(value).map_err(|_| "must be 0 or more seconds".to_owned())
 }

@@ -13,13 +13,13 @@ use crate::exit::{Exit, Failure, Outcome};
 /// Flags that choose a run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Choice {
-    /// The scenario: a file, or the name of one of `scenarios/`, here or built in (two-flows); an
-    /// experiment with its grid point chosen will do too
+    /// The scenario: a file, or the name of one of `scenarios/`, here or built in (two-flows); also
+    /// an experiment, with values for all its axes
     scenario: PathBuf,
-    /// Seed of all chance in the run; the file's own where absent
+    /// Seed of the run's random numbers [default: that of the file]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose a grid axis's value
+    /// Change a key of the file (flow.second.protocol=tcp/cubic) or choose the value of a grid axis
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Run a case of an experiment file
@@ -61,7 +61,7 @@ pub(crate) fn bad_input(faults: udccp_lab::Diagnostics) -> Failure {
     Failure::new(Exit::BadInput, faults.to_string())
 }
 
-/// The case that was asked for, or that of the variant, or the file as it stands.
+/// The case that was asked for, or that of the variant, or the file itself.
 fn part<'a>(
     experiment: &'a Experiment,
     case: Option<&str>,
@@ -71,7 +71,7 @@ fn part<'a>(
         && let (Some(asked), of) = (case, variant.case.as_deref())
         && of != Some(asked)
     {
-        let of = of.map_or("the file as it stands".to_owned(), |id| format!("case \"{id}\""));
+        let of = of.map_or("the file itself".to_owned(), |id| format!("case \"{id}\""));
         let message = format!("variant \"{}\" is one of {of}, not of \"{asked}\"", variant.id);
         return Err(Failure::new(Exit::BadInput, message).hint("leave --case out"));
     }
@@ -80,7 +80,7 @@ fn part<'a>(
         let known: Vec<&str> = experiment.parts.iter().filter_map(|p| p.id.as_deref()).collect();
         let message = match wanted {
             Some(id) => format!("there is no case \"{id}\""),
-            None => "this file has cases only".to_owned(),
+            None => "this file has only cases".to_owned(),
         };
         let hint = match (wanted, known.as_slice()) {
             (_, []) => "this file has no cases: leave --case out".to_owned(),
@@ -241,7 +241,7 @@ fn kept_time(timing: &TimingRecord) -> String {
             number(timing.delay_max_ms, 3),
             timing.packets
         ),
-        _ => "path by the kernel, whose scheduling delay is not known; ".to_owned(),
+        _ => "kernel path, scheduling delay unknown; ".to_owned(),
     };
     format!("{delay}rate error {} %: {verdict}", number(timing.rate_error_percent, 3))
 }

@@ -28,7 +28,7 @@ impl Framing {
                 .hint("an empty message marks the end of the data")),
             Some(size) if size > max => Err(Failure::new(
                 Exit::Usage,
-                format!("messages of {size} bytes are over the {max} bytes that fit one packet"),
+                format!("messages of {size} bytes exceed the {max} bytes that fit into one packet"),
             )
             .hint(format!("use --size {max} or less"))),
             Some(size) => Ok(Self::Size(size)),

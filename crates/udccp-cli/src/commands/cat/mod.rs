@@ -17,37 +17,37 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  udccp cat -l 5004 > copy                 wait for a peer and store what it sends
+  udccp cat -l 5004 > copy                 wait for a peer and store its data
   udccp cat 192.0.2.1 5004 < file          send a file
-  udccp cat -l 5004 < a > b                both ways at once: a goes out, b comes in
-  udccp cat --lines localhost 5004         one message a line, to type by hand
+  udccp cat -l 5004 < a > b                both directions at once: send a, receive b
+  udccp cat --lines localhost 5004         one message per line, to type by hand
 
-Each message is one DCCP packet and keeps its boundaries. DCCP repeats nothing: what the network
-loses stays lost. Congestion control and the peer's receive queue slow the sender down before
-anything needs to be lost; the report at the end says whether something was, and the exit code is 3
-then. An empty message marks the end of the data; when both sides have sent theirs, the connection
-is closed. With --json the report on standard error is one JSON object.";
+Each message is one DCCP packet and keeps its boundaries. DCCP does not retransmit: what the network
+loses is lost. Congestion control and the peer's receive queue slow down the sender before anything
+needs to be lost. If messages were lost, the report at the end shows it, and the exit code is 3. An
+empty message marks the end of the data; when both sides have sent theirs, the connection is closed.
+With --json the report on standard error is one JSON object.";
 
 /// Flags of `udccp cat`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Wait for a peer instead of calling one
+    /// Wait for a peer instead of connecting to one
     #[arg(short, long)]
     listen: bool,
-    /// Host to call (not with -l)
+    /// Host to connect to (not with -l)
     #[arg(value_name = "HOST", required_unless_present = "listen")]
     first: Option<String>,
     /// DCCP port
     #[arg(value_name = "PORT", required_unless_present = "listen")]
     second: Option<u16>,
-    /// Bytes of standard input in one message [default: what fits one packet, 1400 at most]
+    /// Bytes of standard input in one message [default: what fits into one packet, at most 1400]
     #[arg(short, long, value_name = "BYTES", conflicts_with = "lines")]
     size: Option<usize>,
-    /// One message a line (the newline is part of it); the default at a terminal
+    /// Send each line as one message, with its newline; the default on a terminal
     #[arg(long)]
     lines: bool,
-    /// Send nothing; standard input is not read
+    /// Send nothing, and do not read standard input
     #[arg(short, long)]
     recv_only: bool,
     /// Service code, on both sides
@@ -56,10 +56,10 @@ pub(crate) struct Args {
     /// Give up after this many seconds without a connection
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Report as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// No report
+    /// Print no report
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
     #[command(flatten)]
@@ -126,11 +126,11 @@ fn listen_port(args: &Args) -> Outcome<u16> {
     match (&args.first, args.second) {
         (Some(port), None) => match port.parse() {
             Ok(port) => Ok(port),
-            Err(_) => usage(format!("\"{port}\" is no port number")),
+            Err(_) => usage(format!("\"{port}\" is not a port number")),
         },
         (None, _) => usage("-l needs a port".into()),
         (Some(_), Some(_)) => {
-            usage("-l takes a port and no host; use --bind for an address".into())
+            usage("-l takes a port but no host; use --bind for an address".into())
         }
     }
 }
@@ -139,7 +139,7 @@ fn accept(listener: &Listener, args: &Args) -> Outcome<Connection> {
     match listener.accept_within(args.timeout) {
         Ok(connection) => Ok(connection),
         Err(udccp::Error::TimedOut) => {
-            Err(Failure::new(Exit::Unreachable, "nobody connected within the time allowed")
+            Err(Failure::new(Exit::Unreachable, "no peer connected within the time allowed")
                 .hint("start the peer first, or allow more time with --timeout"))
         }
         Err(e) => Err(e.into()),

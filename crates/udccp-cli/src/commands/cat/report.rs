@@ -91,7 +91,11 @@ impl fmt::Display for Report {
             )?;
         }
         if back.overflowed > 0 {
-            write!(f, "\n{} received messages found no room", back.overflowed)?;
+            write!(
+                f,
+                "\n{} received messages were dropped: the receive queue was full",
+                back.overflowed
+            )?;
         }
         write!(f, "\n{:.3} s with {}", self.duration_s, self.peer)
     }

@@ -133,7 +133,7 @@ fn send_input(connection: &Connection, framing: Framing, progress: &Progress) ->
                     Exit::ConnectionLost,
                     "the peer closed the connection before the end of the input",
                 )
-                .hint("the peer may have been told to stop, or its output went away"));
+                .hint("the peer may have been stopped, or its output was closed"));
             }
             Err(e) => return Err(e.into()),
         }

@@ -25,10 +25,9 @@ Examples:
   tcpdump -w - -U udp port 5004 | udccp decode -
   udccp decode trace.pcap --json | jq -r .type | sort | uniq -c
 
-DCCP is found as IP protocol 33 and inside UDP (RFC 6773): on port 6511, on the ports given with
---udp-port, and on every port to which a DCCP Request was seen going. A capture taken on the
-machine that sends sees many packets as one huge datagram; run `udccp cat` or `udccp perf` with
---no-offload there.";
+DCCP is decoded as IP protocol 33 and inside UDP (RFC 6773): on port 6511, on the ports given with
+--udp-port, and on every port that a DCCP Request was sent to. A capture on the sending machine
+shows many packets as one huge datagram; run `udccp cat` or `udccp perf` with --no-offload there.";
 
 /// Flags of `udccp decode`.
 #[derive(Debug, clap::Args)]
@@ -39,7 +38,7 @@ pub(crate) struct Args {
     /// A UDP port that carries DCCP (may be repeated)
     #[arg(long, value_name = "PORT")]
     udp_port: Vec<u16>,
-    /// One JSON object a packet
+    /// Print one JSON object per packet
     #[arg(long)]
     json: bool,
     /// Exit with 9 if a packet is malformed or has a wrong checksum
@@ -89,11 +88,11 @@ fn bad_file(name: &str, e: &CaptureError, counts: &Counts) -> Failure {
             "capture with tcpdump -w or Wireshark; text output of either is not a capture file"
         }
         CaptureError::Truncated { .. } if counts.frames > 0 => {
-            "what was readable is printed above; the rest was cut off while being written or copied"
+            "the readable part is printed above; the file was cut off while being written"
         }
-        CaptureError::Truncated { .. } => "the capture was cut off while being written or copied",
-        CaptureError::Damaged { .. } => "what was readable is printed above; copy the file again",
-        CaptureError::Io(_) => "see what the system says",
+        CaptureError::Truncated { .. } => "the capture was cut off while it was written or copied",
+        CaptureError::Damaged { .. } => "the readable part is printed above; copy the file again",
+        CaptureError::Io(_) => "see the system's error above",
     };
     Failure::new(Exit::BadInput, format!("{name}: {e}")).hint(hint)
 }

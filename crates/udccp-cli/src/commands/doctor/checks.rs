@@ -32,7 +32,7 @@ pub(super) fn all() -> Vec<Check> {
         guest_tools(),
         guest_kernel(),
         tcp_congestion_controls(),
-        tool("tshark", "looking at packets with a second opinion", "tshark"),
+        tool("tshark", "checking packets with a second decoder", "tshark"),
         tool("tcpdump", "capturing packets", "tcpdump"),
         tool("python3", "the Python package", "python3"),
     ]);
@@ -105,7 +105,7 @@ fn offloads() -> [Check; 2] {
 
 /// Whether a mark set on a packet can be read where it arrives.
 fn ecn() -> Check {
-    let check = Check::new("ECN marks", "hearing of congestion before packets are lost");
+    let check = Check::new("ECN marks", "learning of congestion before packets are lost");
     match udccp::probe_ecn(localhost(false)) {
         Ok(true) => check.ok("set and read on UDP packets"),
         Ok(false) => check.missing(
@@ -119,7 +119,7 @@ fn ecn() -> Check {
 fn receive_memory() -> Check {
     let check = Check::new("receive buffer", "zero loss at high rates");
     let Some(max) = number("/proc/sys/net/core/rmem_max") else {
-        return check.limited("net.core.rmem_max is unknown", "look how large SO_RCVBUF may be");
+        return check.limited("net.core.rmem_max is unknown", "check how large SO_RCVBUF may be");
     };
     let found = format!("net.core.rmem_max = {max} bytes");
     if max >= GOOD_RMEM {
@@ -130,10 +130,10 @@ fn receive_memory() -> Check {
 
 /// Raw sockets carry DCCP without UDP.
 fn raw_socket() -> Check {
-    let check = Check::new("DCCP over raw IP", "peers that have DCCP without UDP around it");
+    let check = Check::new("DCCP over raw IP", "peers that run DCCP without UDP");
     if udccp::kernel_has_dccp() {
         return check.limited(
-            "this kernel's own DCCP resets connections that it does not know",
+            "this kernel's DCCP resets connections that it does not know",
             "rmmod dccp_ipv6 dccp_ipv4 dccp, or see docs/guides/raw-ip.md",
         );
     }
@@ -158,7 +158,7 @@ fn connect_over_raw_ip() -> Result<(), udccp::Error> {
 /// `socket(AF_INET, SOCK_DCCP, IPPROTO_DCCP)`.
 fn kernel_dccp() -> Check {
     const SOCK_DCCP: i32 = 6;
-    let check = Check::new("kernel DCCP", "comparing with the DCCP that Linux had");
+    let check = Check::new("kernel DCCP", "comparing with Linux's DCCP");
     match Socket::new(Domain::IPV4, Type::from(SOCK_DCCP), Some(Protocol::from(DCCP))) {
         Ok(_) => check.ok("there"),
         Err(_) => check.missing(
@@ -175,8 +175,8 @@ fn namespaces() -> Check {
     match (mine && most > 0, is_root()) {
         (true, true) => check.ok(format!("allowed, {most} of them")),
         (true, false) => check.limited(
-            "there, for root and in user namespaces",
-            "nothing to do where user namespaces are allowed; else run as root",
+            "allowed for root and in user namespaces",
+            "nothing to do if user namespaces are allowed; otherwise run as root",
         ),
         (false, _) => check.missing(
             "not in this kernel, or set to none",
@@ -204,7 +204,7 @@ fn user_namespaces() -> Check {
     ];
     match denied.into_iter().find(|(_, file, closed)| number(file) == Some(*closed)) {
         Some((name, _, closed)) => check.limited(
-            format!("for root alone ({name} = {closed})"),
+            format!("only for root ({name} = {closed})"),
             format!("sysctl -w {name}={}, or run as root", 1 - closed),
         ),
         None => check.ok("allowed"),
@@ -217,7 +217,7 @@ fn tun() -> Check {
         Ok(_) => check.ok("/dev/net/tun opens"),
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => check.missing(
             format!("/dev/net/tun: {e}"),
-            "run as root, or chmod 0666 /dev/net/tun (as most distributions have it)",
+            "run as root, or chmod 0666 /dev/net/tun (the default of most distributions)",
         ),
         Err(e) => check.missing(
             format!("/dev/net/tun: {e}"),
@@ -240,7 +240,7 @@ fn netem() -> Check {
     }
     check.missing(
         "no sch_netem module",
-        "only --path netem needs it, for delay and loss; install your kernel's extra modules",
+        "only --path netem needs it, for delay and loss: install your kernel's extra modules",
     )
 }
 
@@ -250,7 +250,7 @@ fn guest_tools() -> Check {
     let check = Check::new("guest's tools", "scenarios in a Linux kernel with DCCP (udccp linux)");
     let missing = udccp_linux::missing_tools(false);
     let Some((_, package)) = missing.first() else {
-        return check.ok("ip and tc are there");
+        return check.ok("ip and tc are installed");
     };
     let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
     check.missing(format!("no {}", names.join(", ")), format!("apt-get install {package}"))

@@ -10,11 +10,11 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  udccp doctor                 everything, with advice where something is missing
+  udccp doctor                 all checks, with hints for what is missing
   udccp doctor --json | jq '.checks[] | select(.state == \"missing\")'
 
-Nothing here is needed by everybody: each line says what needs it. Exit code 10 means that DCCP
-sockets themselves cannot work here.";
+Not everybody needs everything: each line names what needs it. Exit code 10 means that DCCP sockets
+cannot work here at all.";
 
 /// Flags of `udccp doctor`.
 #[derive(Debug, clap::Args)]

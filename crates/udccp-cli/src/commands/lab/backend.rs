@@ -20,7 +20,7 @@ pub(super) fn ready(id: &str) -> Outcome<Box<dyn Backend>> {
                 false => format!("there is no backend \"{id}\""),
             };
             let hint = match known {
-                true => "udccp doctor says what this machine can do".to_owned(),
+                true => "`udccp doctor` reports what this machine can do".to_owned(),
                 false => suggest(id, "there are", &ids),
             };
             Err(Failure::new(if known { Exit::Unsupported } else { Exit::Usage }, message)

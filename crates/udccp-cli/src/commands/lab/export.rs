@@ -14,12 +14,12 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Experiments: names, or paths of files; those of the folder where absent
+    /// Experiments: names or paths of files [default: all of the folder]
     #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
     #[command(flatten)]
     format: Format,
-    /// The samples over time instead of the runs (--csv or --parquet); with -o both are written
+    /// Export samples over time instead of runs (with --csv or --parquet); -o writes both
     #[arg(long, requires = "as_tables")]
     series: bool,
     /// Write files to this folder instead of one table to standard output
@@ -36,13 +36,13 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct Format {
-    /// Whole records as JSON (the default)
+    /// Print whole records as JSON (the default)
     #[arg(long)]
     json: bool,
-    /// Tables as CSV: a line for each flow of each run
+    /// Print tables as CSV, with one line for each flow of each run
     #[arg(long, group = "as_tables")]
     csv: bool,
-    /// Tables as Parquet
+    /// Write tables as Parquet
     #[arg(long, group = "as_tables")]
     parquet: bool,
 }
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         let results = args.place.results(experiment, PlanOptions::from(args.amount))?;
         if results.runs.is_empty() {
             let id = &experiment.id;
-            output::note(&format!("{id}: no runs of this version; udccp lab run {id}"));
+            output::note(&format!("{id}: no runs of this version; start `udccp lab run {id}`"));
         }
         match &args.output {
             Some(folder) => write(folder, &experiment.id, &results, &args.format)?,
@@ -86,7 +86,7 @@ fn print(results: &Results, args: &Args) -> Outcome<()> {
     }
     let mut out = std::io::stdout().lock();
     if out.is_terminal() {
-        let message = "Parquet is no text for a terminal";
+        let message = "Parquet cannot be printed on a terminal";
         return Err(Failure::new(Exit::Usage, message).hint("name a folder: -o DIR"));
     }
     out.write_all(&parquet(&frame)?)?;

@@ -13,7 +13,7 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Files of results, a line each; standard input where absent
+    /// Files with one result per line [default: standard input]
     #[arg(value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
@@ -25,8 +25,8 @@ Examples:
   udccp lab import results.jsonl
   ssh worker udccp lab task - < task.json | udccp lab import
 
-Each line is stored as it is read. A line that does not belong to this version of the program, or
-whose parts do not belong together, ends the import; what came before it is stored.";
+Each line is stored as soon as it is read. A line from another version of the program, or with
+inconsistent parts, ends the import; the lines before it are stored.";
 
 /// Stores every line.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
     }
     let (new, there) = counts;
     let path = args.place.store.display();
-    output::note(&format!("{new} results stored, {there} were in the store ({path})"));
+    output::note(&format!("{new} results stored, {there} were already stored ({path})"));
     Ok(Exit::Success)
 }
 

@@ -27,25 +27,25 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List the experiment files, with what they ask and what has been run
+    /// List experiments, their questions and their stored runs
     List(list::Args),
-    /// Run what has not been run yet; stop it at any time and go on later
+    /// Run what the store does not have yet; can be stopped and resumed
     Run(run::Args),
-    /// Begin an experiment: a commented file that runs as it stands
+    /// Create an experiment: a commented file that already runs
     New(new::Args),
-    /// Say how much of each experiment is in the store, and how long the rest takes
+    /// Show finished and missing runs of each experiment, and the time left
     Status(list::Args),
-    /// Write the pages: one for each experiment, and an index
+    /// Write a page for each experiment, and an index
     Report(report::Args),
-    /// Print the stored runs for other programs: CSV, Parquet or JSON
+    /// Export stored runs as CSV, Parquet or JSON
     Export(export::Args),
-    /// Print the grid as a list of tasks, each with all that a worker needs
+    /// List the runs as tasks for workers
     Plan(plan::Args),
-    /// Run one task and print its result, for workers on other machines
+    /// Run one task and print its result, on any machine
     Task(task::Args),
-    /// Put results of tasks into the store
+    /// Add results of tasks to the store
     Import(import::Args),
-    /// Run a part of each study and compare every run with the committed results
+    /// Run the quick part of each study and compare it with the committed results
     Verify(verify::Args),
     /// Delete the results of other versions of this program
     Prune(prune::Args),

@@ -16,8 +16,8 @@ pub(super) struct Args {
     /// Name of the experiment: small letters, digits and dashes, such as bhatti-2008
     #[arg(value_name = "PAPER", required_unless_present = "from")]
     name: Option<String>,
-    /// Begin with a copy of this experiment (a name, or a file) instead of the template, with the
-    /// published numbers that it refers to; keeps its name where no other is given
+    /// Copy this experiment (a name or a file) and its published numbers instead of the template;
+    /// keeps its name if no other is given
     #[arg(long, value_name = "EXPERIMENT")]
     from: Option<String>,
     /// Folder of experiment files
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         output::line(&path.display().to_string())?;
     }
     output::note(&format!(
-        "it runs as it stands: udccp lab run {name} --quick\n\
+        "it already runs: udccp lab run {name} --quick\n\
          then change it from top to bottom: docs/guides/add-your-paper.md"
     ));
     Ok(Exit::Success)

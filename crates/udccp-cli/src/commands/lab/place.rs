@@ -14,8 +14,8 @@ use crate::exit::{Exit, Failure, Outcome};
 /// Where things are.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Place {
-    /// Folder of experiment files, and no built-in ones; where absent, the folder `experiments`
-    /// and what comes with udccp
+    /// Folder of experiment files, without the built-in ones [default: `experiments`, and the
+    /// built-in ones]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
     /// File of the result store
@@ -26,10 +26,10 @@ pub(super) struct Place {
 /// How much of each experiment is meant.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Amount {
-    /// Fewer (and shorter) runs of each point, for a first look
+    /// Make fewer and shorter runs of each point, for a first look
     #[arg(long)]
     pub(super) quick: bool,
-    /// This many runs of each point
+    /// Number of runs of each point
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) runs: Option<u64>,
 }
@@ -37,11 +37,11 @@ pub(super) struct Amount {
 /// Which part of each experiment is meant.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Part {
-    /// Only this table, with the runs that it needs; may be given several times
+    /// Select a table and the runs that it needs; repeatable
     #[arg(long = "table", value_name = "ID")]
     tables: Vec<String>,
-    /// Change a key of every run (time.duration="60 s"), or keep one value of an axis (rtt="50 ms";
-    /// several times: several values)
+    /// Change a key of every run (time.duration="60 s"), or select a value of an axis (rtt="50
+    /// ms"); repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -230,9 +230,9 @@ fn same_id(one: &Experiment, other: &Experiment) -> Failure {
 /// A store that cannot be used.
 pub(super) fn store_failure(error: StoreError) -> Failure {
     let hint = match error {
-        StoreError::Missing { .. } => "`udccp lab run` makes one; --store names another file",
+        StoreError::Missing { .. } => "`udccp lab run` creates one; --store names another file",
         StoreError::Newer { .. } => "update udccp, or name another file with --store",
-        _ => "--store names another file; results can always be made again",
+        _ => "--store names another file; udccp can compute all results again",
     };
     Failure::new(Exit::BadInput, error.to_string()).hint(hint)
 }

@@ -14,13 +14,13 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Experiments: names, or paths of files; those of the folder where absent
+    /// Experiments: names or paths of files [default: all of the folder]
     #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
-    /// Only what the store does not have: each run once, those that take longest first
+    /// Only runs that the store does not have, each once, longest first
     #[arg(long)]
     missing: bool,
-    /// Print a JSON list, a line for each task, with all that a worker needs
+    /// Print a JSON list with one task per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -115,7 +115,7 @@ impl<'a> Bars<'a> {
             let state = shared.state();
             let (there, total) = (state.there, state.start.total);
             output::note(&format!(
-                "stopped: {there} of {total} runs are stored; the same command goes on from there"
+                "stopped: {there} of {total} runs are stored; the same command resumes"
             ));
         }
     }
@@ -196,7 +196,7 @@ impl Progress for Bars<'_> {
         state.outlook = Outlook { behind_s: 0.0, ahead_s: start.expected_s };
         let open = start.total - start.stored;
         if start.shared && open > 0 {
-            output::note("another campaign is at work on this store: the two share the runs");
+            output::note("another campaign uses this store: the two share the runs");
         }
         if open == 0 {
             return;

@@ -12,7 +12,7 @@ use crate::output;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Experiments: names, or paths of files; those of the folder where absent
+    /// Experiments: names or paths of files [default: all of the folder]
     #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
     /// Folder to write to
@@ -20,7 +20,7 @@ pub(super) struct Args {
     output: PathBuf,
     #[command(flatten)]
     amount: Amount,
-    /// Print the tables as Markdown, and write no pages
+    /// Print the tables as Markdown instead of writing pages
     #[arg(long, conflicts_with = "output")]
     markdown: bool,
     #[command(flatten)]
@@ -38,9 +38,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         let results = args.place.results(experiment, options)?;
         if results.runs.is_empty() {
             let id = &experiment.id;
-            output::note(&format!(
-                "{id}: no runs of this version; `udccp lab run {id}` makes them"
-            ));
+            output::note(&format!("{id}: no runs of this version; start `udccp lab run {id}`"));
         }
         analyses.push(Analysis::of(experiment, results));
     }

@@ -16,19 +16,18 @@ pub(super) struct Args {
     /// Experiments: names, or paths of files
     #[arg(value_name = "EXPERIMENT", required_unless_present = "all")]
     names: Vec<String>,
-    /// Every experiment of the folder, or every built-in one where there is no folder
+    /// All experiments of the folder, or all built-in ones if there is no folder
     #[arg(long, conflicts_with = "names")]
     all: bool,
     #[command(flatten)]
     amount: Amount,
     #[command(flatten)]
     part: Part,
-    /// What runs the scenarios: sim, emu (this machine's kernel, in real time), emu-netem (its
-    /// queues as the path, too), linux (a Linux with DCCP, in virtual time) or linux-udccp (our
-    /// DCCP in it)
+    /// Backend: sim, emu (this machine's kernel, in real time), emu-netem (also with its queues as
+    /// the path), linux (a Linux with DCCP, in virtual time) or linux-udccp (our DCCP in it)
     #[arg(long, value_name = "ID", default_value = SIM)]
     backend: String,
-    /// Worker threads; all cores where absent
+    /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
     #[command(flatten)]
@@ -86,14 +85,14 @@ fn left_out(outcome: &Done, backend: &str) {
         }
     }
     for (reason, n) in reasons {
-        let runs = if n == 1 { "run is" } else { "runs are" };
-        output::note(&format!("{n} {runs} not for {backend}: {reason}"));
+        let runs = if n == 1 { "run" } else { "runs" };
+        output::note(&format!("{backend} skips {n} {runs}: {reason}"));
     }
     if outcome.invalid > 0 {
         let n = outcome.invalid;
         let runs = if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
         output::note(&format!(
-            "{runs} did not keep time and count for nothing; the same command tries again"
+            "{runs} did not keep time and are invalid; the same command repeats them"
         ));
     }
 }
@@ -122,10 +121,10 @@ pub(super) fn failure(error: CampaignError) -> Failure {
             if let Some(hint) = hint {
                 return failure.hint(hint);
             }
-            failure.hint("all other runs are done and stored; the same command tries these again")
+            failure.hint("all other runs are done and stored; the same command repeats these")
         }
         CampaignError::Workers { .. } => {
-            Failure::new(Exit::Failure, error.to_string()).hint("ask for fewer: --jobs N")
+            Failure::new(Exit::Failure, error.to_string()).hint("use fewer: --jobs N")
         }
     }
 }

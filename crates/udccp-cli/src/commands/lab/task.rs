@@ -25,9 +25,9 @@ Examples:
   udccp lab task 3f2a9c01                    a task of an experiment that is here
   udccp lab task - < task.json | udccp lab import
 
-A task's JSON (a line of `udccp lab plan --json`) has all that a worker needs: neither experiment
-files nor a store. A trace that its scenario names is read from the folder that this runs in. The
-result is one line for `udccp lab import`.";
+A task's JSON (a line of `udccp lab plan --json`) is all that a worker needs, without experiment
+files or a store. Traces that its scenario names are read from the current folder. The result is one
+line for `udccp lab import`.";
 
 /// Shortest beginning of a key that is taken for one.
 const KEY_LENGTH: usize = 6;
@@ -78,7 +78,7 @@ pub(super) fn failure(error: TaskError) -> Failure {
     let hint = match &error {
         TaskError::Read { .. } => Some("give the path of a file, or - for standard input"),
         TaskError::Json { what: "task", .. } => {
-            Some("a task is one line of `udccp lab plan --json` without its comma")
+            Some("a task is one line of `udccp lab plan --json`, without the comma")
         }
         TaskError::Json { .. } => Some("a result is one line that `udccp lab task` printed"),
         TaskError::Version { .. } => {

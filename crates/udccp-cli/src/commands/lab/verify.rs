@@ -20,7 +20,7 @@ const SHOWN: usize = 5;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = HELP)]
 pub(super) struct Args {
-    /// Experiments: names, or paths of files; all that have expected results where absent
+    /// Experiments: names or paths of files [default: all with expected results]
     #[arg(value_name = "EXPERIMENT")]
     names: Vec<String>,
     /// Write the expected results instead of comparing with them
@@ -31,11 +31,11 @@ pub(super) struct Args {
 }
 
 const HELP: &str = "\
-The runs are those of `udccp lab run EXPERIMENT --quick`. What they are expected to give is in
-expected/EXPERIMENT.csv beside the experiment's file: the same seed gives the same events on every
-machine, so each run has to be equal event by event. Runs that the store has are not done again.
+The runs are those of `udccp lab run EXPERIMENT --quick`. Their expected results are in
+expected/EXPERIMENT.csv, next to the experiment's file. The same seed gives the same events on every
+machine, so each run must be equal event by event. Runs in the store are not repeated.
 
-Exit code 0: all are equal. Exit code 1: at least one is not.";
+Exit code 0: all runs are equal. Exit code 1: at least one is not.";
 
 /// Runs what is missing and compares.
 pub(super) fn run(args: &Args) -> Outcome<Exit> {
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
     }
     if experiments.is_empty() {
         return Err(Failure::new(Exit::BadInput, "there are no expected results".to_owned())
-            .hint("name an experiment and add --write to make them"));
+            .hint("name an experiment and add --write to create them"));
     }
     let options = PlanOptions { quick: true, runs: None };
     let mut plans: Vec<(&Experiment, Vec<Task>)> = Vec::new();
@@ -111,7 +111,7 @@ fn compare(experiment: &Experiment, found: Vec<ExpectedRun>) -> Outcome<bool> {
     let text = library::read(&path).map_err(|e| {
         let message = format!("cannot read the expected results {}: {e}", path.display());
         Failure::new(Exit::BadInput, message)
-            .hint("`udccp lab verify EXPERIMENT --write` makes them")
+            .hint("`udccp lab verify EXPERIMENT --write` creates them")
     })?;
     let expected = from_csv(&text)
         .map_err(|e| Failure::new(Exit::BadInput, format!("{}: {e}", path.display())))?;

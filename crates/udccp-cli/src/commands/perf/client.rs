@@ -331,7 +331,7 @@ async fn attach(connection: &Connection, test: u64, stream: u16) -> Outcome<()> 
 fn refused(answer: &Answer) -> Failure {
     let why = match answer {
         Answer::Refused(why) => why.as_str(),
-        _ => "it answers something else",
+        _ => "unexpected answer",
     };
     Failure::new(Exit::Refused, format!("the server does not run this test: {why}"))
         .hint("change the flag that the message names, or run the same version on both sides")

@@ -89,8 +89,8 @@ impl<'a> Asker<'a> {
                 Err(_elapsed) => {}
             }
         }
-        Err(Failure::new(Exit::ConnectionLost, "the server does not answer any more")
-            .hint("look whether it still runs, and whether the path still works"))
+        Err(Failure::new(Exit::ConnectionLost, "the server no longer answers")
+            .hint("check whether it still runs, and whether the path still works"))
     }
 
     async fn answer(&self) -> Outcome<Answer> {
@@ -149,7 +149,7 @@ fn encode(body: &impl Serialize) -> Outcome<Bytes> {
 
 fn decode<T: for<'de> Deserialize<'de>>(message: &[u8]) -> Outcome<T> {
     serde_json::from_slice(message).map_err(|e| {
-        Failure::new(Exit::ConnectionLost, format!("the peer says what cannot be understood: {e}"))
+        Failure::new(Exit::ConnectionLost, format!("cannot understand the peer: {e}"))
             .hint("run the same version of udccp on both sides")
     })
 }

@@ -32,11 +32,11 @@ const STREAM: ServiceCode = ServiceCode(u32::from_be_bytes(*b"pfda"));
 const EXAMPLES: &str = "\
 Examples:
   udccp perf server                          wait for clients, any number of them
-  udccp perf client 192.0.2.1                send for 10 s, a line every second
+  udccp perf client 192.0.2.1                send for 10 s, report every second
   udccp perf client 192.0.2.1 -R -t 30       let the server send for 30 s
-  udccp perf client 192.0.2.1 --bidir -P 4   four connections, both ways
+  udccp perf client 192.0.2.1 --bidir -P 4   four connections, both directions
   udccp perf client 192.0.2.1 -b 20M -l 500  20 Mbit/s in messages of 500 bytes
-  udccp perf client 192.0.2.1 --json | jq .end.sum";
+  udccp perf client 192.0.2.1 --json | jq .end.forward";
 
 /// Flags of `udccp perf`.
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,7 @@ struct ServerArgs {
     /// Serve one test and exit
     #[arg(short = '1', long)]
     one_off: bool,
-    /// One JSON object a test
+    /// Print one JSON object per test
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -78,32 +78,32 @@ struct ClientArgs {
     /// DCCP port of the server
     #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// Seconds to measure, 0 until stopped
+    /// Seconds to measure; 0: until stopped
     #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: Duration,
-    /// Seconds between reports, 0 for none
+    /// Seconds between reports; 0: no reports
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// Target rate of each stream, as 20M, 1.5G or "20 Mbit/s" [default: as fast as it goes]
+    /// Target rate of each stream, such as 20M, 1.5G or "20 Mbit/s" [default: as fast as possible]
     #[arg(short, long, value_name = "RATE", value_parser = spec::rate)]
     bitrate: Option<u64>,
     /// Bytes of a message
     #[arg(short, long, value_name = "BYTES", default_value_t = 1400)]
     length: usize,
-    /// Streams at once, each a connection
+    /// Parallel streams, each with its own connection
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     parallel: u16,
-    /// The server sends
+    /// Let the server send
     #[arg(short = 'R', long, conflicts_with = "bidir")]
     reverse: bool,
-    /// Both send
+    /// Send in both directions
     #[arg(long)]
     bidir: bool,
-    /// One JSON object at the end
+    /// Print one JSON object at the end
     #[arg(long)]
     json: bool,
-    /// One JSON object a line: start, every interval, end
+    /// Print one JSON object per line: start, each interval, end
     #[arg(long, conflicts_with = "json")]
     json_stream: bool,
     /// Give up after this many seconds without a connection

@@ -163,10 +163,10 @@ async fn answer_all(
                 Answer::Cpu(test.cpu_percent())
             }
             (Ask::Stopped(why), Some(test)) => {
-                test.stop(format!("the client says: {why}")).await;
+                test.stop(format!("the client stopped it: {why}")).await;
                 Answer::Stopped
             }
-            _ => Answer::Refused("that is not the next step of a test".into()),
+            _ => Answer::Refused("this is not the next step of a test".into()),
         };
         answerer.answer(answer).await?;
     }

@@ -68,7 +68,7 @@ impl Spec {
 
     /// The test in words.
     pub(super) fn describe(&self, who: &str) -> String {
-        let rate = self.bits_per_s.map_or("as fast as it goes".into(), |bits| {
+        let rate = self.bits_per_s.map_or("as fast as possible".into(), |bits| {
             format!("at {:.2} Mbit/s each", bits as f64 / 1e6)
         });
         let time = match self.duration() {
@@ -85,7 +85,9 @@ impl Spec {
     pub(super) fn objection(&self) -> Option<String> {
         if self.protocol != PROTOCOL {
             let theirs = self.protocol;
-            return Some(format!("client speaks version {theirs}, server version {PROTOCOL}"));
+            return Some(format!(
+                "the client has protocol version {theirs}, the server {PROTOCOL}"
+            ));
         }
         if self.streams == 0 || self.streams > 1000 {
             return Some(format!("{} streams are not between 1 and 1000", self.streams));
@@ -110,7 +112,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     if let Ok(rate) = text.parse::<udccp_base::DataRate>() {
         return nonzero(rate.bits_per_sec());
     }
-    let wrong = || format!("\"{text}\" is no rate; write 20M, 1.5G, 800K or \"20 Mbit/s\"");
+    let wrong = || format!("\"{text}\" is not a rate; write 20M, 1.5G, 800K or \"20 Mbit/s\"");
     let (number, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'K') => (&text[..text.len() - 1], 1e3),
         Some(b'M') => (&text[..text.len() - 1], 1e6),
@@ -126,7 +128,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
 
 fn nonzero(bits_per_s: u64) -> Result<u64, String> {
     if bits_per_s == 0 {
-        return Err("the rate is zero; leave the flag out to send as fast as it goes".into());
+        return Err("the rate is zero; leave the flag out to send as fast as possible".into());
     }
     Ok(bits_per_s)
 }

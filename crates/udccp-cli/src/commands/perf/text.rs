@@ -103,13 +103,13 @@ fn way_line(way: &Way) -> String {
         (Some(s), None) => {
             let rate = number(mbit_per_s(s.bytes, s.seconds), 2);
             parts.push(format!("{rate} Mbit/s sent, {} messages", s.messages));
-            parts.push(format!("{} reported received, {} judged lost", s.acked, s.lost));
+            parts.push(format!("{} acknowledged, {} lost", s.acked, s.lost));
         }
         (None, Some(r)) => {
             parts.push(format!("{} Mbit/s received", number(way.mbit_per_s, 2)));
             parts.push(format!("{} messages, {} missing between them", r.messages, r.lost));
         }
-        (None, None) => parts.push("nothing is known".to_owned()),
+        (None, None) => parts.push("no data".to_owned()),
     }
     if let Some(jitter_ms) = way.receiver.and_then(|r| r.jitter_ms) {
         parts.push(format!("jitter {jitter_ms:.3} ms"));
