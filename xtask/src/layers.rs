@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 use crate::{Fault, sources};
 
 /// Layer by layer, from the bottom. A crate may use crates of lower layers, never its own.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("bytes", &["udccp-base", "udccp-packet"]),
     ("packets", &["udccp-wire"]),
     ("parts", &["udccp-cc"]),
     ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),
+    ("scenario", &["udccp-scenario"]),
     ("drivers", &["udccp-lab", "udccp"]),
     ("mappings", &["udccp-dtls", "udccp-rtp"]),
     ("agents", &["udccp-agent", "udccp-interop"]),

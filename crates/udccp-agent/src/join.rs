@@ -1,8 +1,8 @@
 //! Both ends of a flow as the one result that the laboratory knows.
 
 use udccp_base::{Duration, Instant, Probe};
-use udccp_lab::schema::{Flow, Measure, Scenario};
 use udccp_link::Tally;
+use udccp_scenario::schema::{Flow, Measure, Scenario};
 use udccp_sim::{Completions, FlowResult, FlowSample, PathCounts, PathWindow, SourceStats};
 
 use crate::report::{AgentReport, AgentSample, TimesReport};

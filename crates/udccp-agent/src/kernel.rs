@@ -1,6 +1,6 @@
 //! What the kernel has.
 
-use udccp_lab::schema::{Flow, TcpOptions, TcpProfile};
+use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 
 use crate::error::AgentError;
 
@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn every_tcp_of_a_scenario_but_compound_is_in_linux() {
-        let tcp = udccp_lab::PROTOCOLS.iter().filter(|p| p.family == udccp_lab::Family::Tcp);
+        let tcp =
+            udccp_scenario::PROTOCOLS.iter().filter(|p| p.family == udccp_scenario::Family::Tcp);
         let absent: Vec<&str> =
             tcp.map(|p| p.name).filter(|name| kernel_congestion(name).is_none()).collect();
         assert_eq!(absent, ["tcp/compound"]);

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use udccp_base::{DataSize, Duration, Seed};
-use udccp_lab::schema::{DccpOptions, Flow, Scenario, Traffic};
-use udccp_lab::{Family, SERVICE};
+use udccp_scenario::schema::{DccpOptions, Flow, Scenario, Traffic};
+use udccp_scenario::{Family, SERVICE};
 
 use crate::error::AgentError;
 use crate::kernel::kernel_congestion;

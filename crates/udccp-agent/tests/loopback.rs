@@ -11,7 +11,7 @@ use udccp_agent::{
     has_dccp, monotonic_ns, serve,
 };
 use udccp_base::{DataRate, DataSize, Duration};
-use udccp_lab::schema::{CodecName, Drawn, Silence, Traffic};
+use udccp_scenario::schema::{CodecName, Drawn, Silence, Traffic};
 
 const SECOND: u64 = 1_000_000_000;
 

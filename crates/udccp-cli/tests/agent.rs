@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use udccp_agent::{AgentProtocol, AgentSpec, Host, HostError, Role, SCHEMA, monotonic_ns};
 use udccp_base::{DataRate, DataSize};
-use udccp_lab::schema::Traffic;
+use udccp_scenario::schema::Traffic;
 
 const SECOND: u64 = 1_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use udccp_agent::OurTransport;
-use udccp_lab::schema::Scenario;
-use udccp_lab::{Backend, BackendError, Record, RunOptions};
+use udccp_scenario::schema::Scenario;
+use udccp_scenario::{Backend, BackendError, Record, RunOptions};
 use udccp_sim::IpVersion;
 
 use crate::emulate::{EmuOptions, Path, emulate};

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use udccp_base::{DataRate, DataSize};
-use udccp_lab::schema::{CodecName, Direction, Flow, Link, Scenario, Traffic};
+use udccp_scenario::schema::{CodecName, Direction, Flow, Link, Scenario, Traffic};
 use udccp_sim::PairAddresses;
 
 use crate::clock::Clock;

@@ -9,8 +9,8 @@ use udccp_agent::{
     AgentReport, AgentSpec, Host, HostError, OurTransport, PlayDccp, Role, both_ends,
 };
 use udccp_base::{Duration, Seed};
-use udccp_lab::schema::{Flow, Scenario};
-use udccp_lab::{Family, Record, RunOptions, TimingRecord, record_of};
+use udccp_scenario::schema::{Flow, Scenario};
+use udccp_scenario::{Family, Record, RunOptions, TimingRecord, record_of};
 use udccp_sim::{End, IpVersion, RunResult};
 
 use crate::clock::Clock;

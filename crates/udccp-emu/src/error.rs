@@ -2,7 +2,7 @@
 
 use std::io;
 
-use udccp_lab::RunError;
+use udccp_scenario::RunError;
 use udccp_testbed::Fault;
 
 /// Why a scenario could not be emulated. Nothing of it is left behind.

@@ -5,8 +5,8 @@ use std::fs;
 use std::thread;
 
 use udccp_agent::OurTransport;
-use udccp_lab::schema::Scenario;
-use udccp_lab::{Record, TimingRecord, record_of};
+use udccp_scenario::schema::Scenario;
+use udccp_scenario::{Record, TimingRecord, record_of};
 use udccp_testbed::{Built, DccpStack, Fault, Means, PlanOptions, Played};
 
 use crate::emulate::{EmuOptions, Emulation};

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use udccp_base::Seed;
-use udccp_lab::schema::{Flow, Scenario};
-use udccp_lab::{Family, HostPair, Hosts, RunError, RunOptions, network, run_config};
+use udccp_scenario::schema::{Flow, Scenario};
+use udccp_scenario::{Family, HostPair, Hosts, RunError, RunOptions, network, run_config};
 use udccp_sim::{End, IpVersion, PairAddresses, RunResult, SimError};
 
 use crate::clock::Clock;

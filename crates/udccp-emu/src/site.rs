@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use netlink_packet_route::route::RouteMetric;
-use udccp_lab::schema::{Flow, TcpOptions, TcpProfile};
+use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 
 use crate::namespace::Namespace;
 use crate::tun::{Card, NAME, Tun};

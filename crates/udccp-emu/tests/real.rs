@@ -13,8 +13,9 @@ use std::time;
 
 use udccp_base::Duration;
 use udccp_emu::{Clock, EmuError, Lan, PORT, Timing};
-use udccp_lab::RunOptions;
-use udccp_lab::schema::{Experiment, Point, Scenario};
+use udccp_lab::schema::{Experiment, Point};
+use udccp_scenario::RunOptions;
+use udccp_scenario::schema::Scenario;
 use udccp_sim::{End, RunResult};
 
 fn scenario(change: impl Fn(&mut Scenario)) -> Scenario {

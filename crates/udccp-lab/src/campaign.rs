@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use udccp_scenario::Record;
+use udccp_scenario::{Backend, BackendError, SIM};
 
-use crate::backend::{Backend, BackendError, SIM};
 use crate::forecast::{self, Ahead, Forecast, Outlook};
 use crate::plan::{Task, key_of, key_of_invalid};
-use crate::record::Record;
 use crate::store::{Packed, Store, StoreError};
 
 /// Why a campaign stopped.

@@ -1,8 +1,8 @@
 //! How much work a run is, before it was ever run.
 
+use udccp_scenario::protocol::Family;
 use udccp_sim::LossConfig;
 
-use crate::protocol::Family;
 use crate::schema::{CodecName, Flow, Scenario, Traffic};
 
 /// Processor seconds of a packet, where no run has been measured yet.

@@ -1,7 +1,8 @@
 //! A part of an experiment, or all of it with something changed, as a command line asks.
 
-use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
-use crate::document::Override;
+use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
+use udccp_scenario::document::Override;
+
 use crate::schema::{Axis, Experiment, PARTS};
 
 /// What is asked for instead of a whole file.

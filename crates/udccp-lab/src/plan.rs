@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use udccp_scenario::VERSION;
+use udccp_scenario::diagnostic::Diagnostics;
+use udccp_scenario::{Backend, SIM};
 
-use crate::backend::{Backend, SIM};
-use crate::diagnostic::Diagnostics;
 use crate::schema::{Case, Experiment, Point, SCHEMA, Scenario, Variant};
-use crate::version::VERSION;
 
 /// How much of an experiment to run.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,13 +5,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use udccp_scenario::Record;
+use udccp_scenario::VERSION;
+use udccp_scenario::document::{self, Node};
+use udccp_scenario::{RunError, RunOptions};
 
-use crate::document::{self, Node};
 use crate::plan::{Task, key};
-use crate::record::Record;
-use crate::run::{self, RunError, RunOptions};
 use crate::schema::{Experiment, PARTS, SCHEMA, Scenario};
-use crate::version::VERSION;
 
 /// A task as it is sent to a worker. Its key is a hash of scenario, seed and version: what was
 /// changed on the way, or is of another version, does not pass for the original.
@@ -196,7 +196,7 @@ impl TaskFile {
     pub fn run(self, place: &str) -> Result<TaskResult, TaskError> {
         let task = self.task(place)?;
         let options = RunOptions::default();
-        let record = run::run(&task.experiment, &task.scenario, task.seed, options)
+        let record = udccp_scenario::run(&task.experiment, &task.scenario, task.seed, options)
             .map_err(|error| TaskError::Run { key: task.key.clone(), error })?;
         Ok(TaskResult { task: self, record })
     }

@@ -2,10 +2,10 @@
 //! events on every machine, so equality is exact.
 
 use serde::{Deserialize, Serialize};
+use udccp_scenario::Record;
 
 use crate::campaign::label;
 use crate::plan::Task;
-use crate::record::Record;
 
 /// What one run gives on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

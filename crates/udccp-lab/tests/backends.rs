@@ -8,8 +8,9 @@ use udccp_lab::analysis::{Agreement, Analysis, Results};
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{
     Backend, BackendError, Outcome, Outlook, PlanOptions, Progress, Record, Simulator, Start,
-    Store, Task, TimingRecord, campaign, document, export, key_of, plan, report,
+    Store, Task, campaign, document, export, key_of, plan, report,
 };
+use udccp_scenario::TimingRecord;
 
 struct Quiet;
 

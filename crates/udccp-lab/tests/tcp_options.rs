@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use udccp_lab::schema::Scenario;
-use udccp_lab::{FlowRecord, RunOptions, document};
+use udccp_lab::{RunOptions, document};
+use udccp_scenario::FlowRecord;
 
 /// One bulk flow for 30 s over a path of 100 ms, measured from 10 s on.
 fn run(protocol: &str, tcp: &str, bottleneck: &str) -> FlowRecord {

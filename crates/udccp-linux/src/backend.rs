@@ -1,7 +1,7 @@
 //! The guest as a backend of campaigns.
 
-use udccp_lab::schema::Scenario;
-use udccp_lab::{Backend, BackendError, Record};
+use udccp_scenario::schema::Scenario;
+use udccp_scenario::{Backend, BackendError, Record};
 use udccp_testbed::DccpStack;
 
 use crate::error::LinuxError;

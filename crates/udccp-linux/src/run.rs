@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use udccp_lab::schema::Scenario;
-use udccp_lab::{Record, record_of};
+use udccp_scenario::schema::Scenario;
+use udccp_scenario::{Record, record_of};
 use udccp_testbed::{Built, DccpStack, Plan, PlanOptions};
 
 use crate::boot::Guest;

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use udccp_lab::{Diagnostic, Diagnostics};
+use udccp_scenario::{Diagnostic, Diagnostics};
 
 /// An exception of `udccp.errors` with these arguments.
 fn make<'py>(py: Python<'py>, class: &str, arguments: Bound<'py, PyTuple>) -> PyErr {
@@ -32,7 +32,7 @@ pub(crate) fn internal(py: Python<'_>, panic: &str) -> PyErr {
         format!(
             "a defect of udccp {}, not of your program: {panic}. Please report it, with the call \
              and its arguments.",
-            udccp_lab::VERSION
+            udccp_scenario::VERSION
         ),
     )
 }

@@ -14,8 +14,8 @@ use udccp::{
     ServiceCode, TryRecvError, TrySendError,
 };
 use udccp_base::{DataSize, Instant, Message, Payload, Probe, SendOutcome};
-use udccp_lab::schema::DccpOptions;
-use udccp_lab::{SERVICE, dccp_config};
+use udccp_scenario::schema::DccpOptions;
+use udccp_scenario::{SERVICE, dccp_config};
 
 use super::stream::MARK;
 use super::{Delivered, Inbox, Interest, Line, Listen, PAUSE, SHORT_PAUSE, ZEROS};

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use udccp_base::{DataSize, Duration, Instant, Seed};
-use udccp_lab::schema::{CodecName, Drawn, Traffic};
-use udccp_lab::{MAX_TRANSFERS, source};
+use udccp_scenario::schema::{CodecName, Drawn, Traffic};
+use udccp_scenario::{MAX_TRANSFERS, source};
 use udccp_sim::{Codec, Dialogue, DialogueSizes, Frames, Responder, Transfer, Voip, poisson};
 
 use super::lane::{Ear, Lane};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use udccp_lab::{FlowRecord, Record};
+use udccp_scenario::{FlowRecord, Record};
 
 /// Most bars side by side.
 const WIDTH: usize = 60;

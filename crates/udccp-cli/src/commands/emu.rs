@@ -2,7 +2,7 @@
 
 use udccp_agent::OurTransport;
 use udccp_emu::{EmuError, EmuOptions, Emulation, Emulator, Fault, IpVersion, Path};
-use udccp_lab::{RunError, RunOptions};
+use udccp_scenario::{RunError, RunOptions};
 
 use super::capture::CaptureArgs;
 use super::scenario::{self, Choice};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use udccp_lab::document::Override;
 use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario, Variant};
-use udccp_lab::{Record, TimingRecord};
+use udccp_scenario::document::Override;
+use udccp_scenario::{Record, TimingRecord};
 
 use super::{chart, found};
 use crate::exit::{Exit, Failure, Outcome};
@@ -57,7 +57,7 @@ impl Choice {
 }
 
 /// A fault in a file; its hints are part of its text.
-pub(crate) fn bad_input(faults: udccp_lab::Diagnostics) -> Failure {
+pub(crate) fn bad_input(faults: udccp_scenario::Diagnostics) -> Failure {
     Failure::new(Exit::BadInput, faults.to_string())
 }
 

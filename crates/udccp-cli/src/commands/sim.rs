@@ -1,6 +1,6 @@
 //! `udccp sim`: one scenario file, one run.
 
-use udccp_lab::{RunError, RunOptions};
+use udccp_scenario::{RunError, RunOptions};
 
 use super::capture::CaptureArgs;
 use super::scenario::{self, Choice};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         snaplen: args.capture.snaplen.0,
         stop: None,
     };
-    let record = udccp_lab::run(&chosen.experiment.id, &chosen.scenario, chosen.seed, options)
+    let record = udccp_scenario::run(&chosen.experiment.id, &chosen.scenario, chosen.seed, options)
         .map_err(run_failure)?;
     if args.json {
         output::json(&record)?;

@@ -6,8 +6,8 @@ use udccp_metrics::{
     FlowNru, Measured, SystemNru, convergence_time, harm_more_is_better, mean, settling_time,
     usage_of_mean, weight,
 };
+use udccp_scenario::{FlowRecord, Record};
 
-use crate::record::{FlowRecord, Record};
 use crate::schema::{Metric, Rates};
 
 /// The rate that each protocol is expected to have: its mean over the flows and runs of another
@@ -164,7 +164,7 @@ fn measured(record: &Record, flow: &FlowRecord) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::SeriesRecord;
+    use udccp_scenario::SeriesRecord;
 
     fn flow(name: &str, protocol: &str, rates: &[f64]) -> FlowRecord {
         FlowRecord {

@@ -19,7 +19,8 @@ pub use spread::{Bounds, Spread};
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
 pub(crate) use table::{fixed, in_words, own_name};
 
-use crate::backend::{SIM, backend_title};
+use udccp_scenario::{SIM, backend_title};
+
 use crate::schema::{Experiment, Table};
 
 /// Everything that a report says about an experiment.

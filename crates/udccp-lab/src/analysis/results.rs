@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::backend::rank;
-use crate::diagnostic::Diagnostics;
+use udccp_scenario::Record;
+use udccp_scenario::backend_rank;
+use udccp_scenario::diagnostic::Diagnostics;
+
 use crate::plan::{PlanOptions, Task, plan};
-use crate::record::Record;
 use crate::schema::Experiment;
 use crate::store::{Store, StoreError};
 
@@ -118,7 +119,7 @@ impl Results {
         let planned = results.planned;
         results.others =
             others.into_iter().map(|(backend, found)| Self { backend, planned, ..found }).collect();
-        results.others.sort_by(|a, b| rank(&a.backend).cmp(&rank(&b.backend)));
+        results.others.sort_by(|a, b| backend_rank(&a.backend).cmp(&backend_rank(&b.backend)));
         Ok(results)
     }
 

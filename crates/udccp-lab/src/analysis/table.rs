@@ -1,6 +1,7 @@
 //! Tables: our mean and interval beside the published value.
 
 use udccp_metrics::Summary;
+use udccp_scenario::protocol::{self, Protocol};
 
 use super::basis::Basis;
 use super::expected::Expected;
@@ -8,7 +9,6 @@ use super::explanation::Reason;
 use super::results::Results;
 use super::spread::Spread;
 use super::value::value;
-use crate::protocol::{self, Protocol};
 use crate::schema::{
     CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, Names, Point, Published, Scenario, Shown,
     Table,

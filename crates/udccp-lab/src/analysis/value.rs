@@ -1,10 +1,10 @@
 //! The value of a metric in one run.
 
 use udccp_metrics::{THRESHOLD_DB, mean, normalised};
+use udccp_scenario::{FlowRecord, Record};
 
 use super::expected::{Convergence, Expected};
 use super::window;
-use crate::record::{FlowRecord, Record};
 use crate::schema::{Metric, Rates, Shown, group_of};
 
 /// The value of a metric in one run in the metric's own unit, or why there is none. `expected` is

@@ -1,8 +1,8 @@
 //! Values of a stretch of a run, from its series.
 
 use udccp_metrics::{jain_over_time, mean, recovery_time};
+use udccp_scenario::{FlowRecord, Record};
 
-use crate::record::{FlowRecord, Record};
 use crate::schema::{Metric, Rates, Shown, Window};
 
 /// The part of the rate before a change that counts as recovered, where a file does not say.

@@ -10,10 +10,10 @@ mod quantity;
 mod rows;
 
 use serde_json::{Map, Value};
+use udccp_scenario::Record;
 
 use crate::analysis::Results;
 use crate::plan::Task;
-use crate::record::Record;
 
 pub use frame::{Column, Frame, Values};
 #[cfg(feature = "parquet")]

@@ -9,8 +9,9 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 
+use udccp_scenario::VERSION;
+
 use super::frame::{Column, Frame, Values};
-use crate::version::VERSION;
 
 /// Why a table has no Parquet form.
 #[derive(Debug, thiserror::Error)]

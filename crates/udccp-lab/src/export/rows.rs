@@ -1,13 +1,13 @@
 //! The two tables: runs and series.
 
 use serde_json::Value;
+use udccp_scenario::{FlowRecord, Record};
 
 use super::frame::{Cell, Frame};
 use super::plain;
 use super::quantity::number;
 use crate::analysis::Results;
 use crate::plan::Task;
-use crate::record::{FlowRecord, Record};
 
 /// Columns of a row's place, beside those of the axes.
 const PLACES: [&str; 8] =

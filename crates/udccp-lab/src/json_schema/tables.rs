@@ -1,9 +1,10 @@
 //! The file, its times, its flows and their options.
 
+use udccp_scenario::PROTOCOLS;
+
 use super::{
     Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, may, need, table, words,
 };
-use crate::protocol::PROTOCOLS;
 use crate::schema::{AckCounting, Direction, NatPlace, Reduction, SCHEMA, TcpProfile};
 
 pub(super) fn all() -> Vec<Table> {

@@ -2,10 +2,11 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::html::escape;
 use super::svg::{Chart, Line};
 use crate::analysis::{Agreement, Cell, TableResult};
-use crate::backend::{SIM, backend_title};
 use crate::schema::METRIC_KEY;
 
 /// What a script copies; nothing to see.

@@ -4,9 +4,11 @@
 use core::fmt::Write as _;
 use core::ops::Range;
 
+use udccp_scenario::protocol;
+
 use super::html::escape;
+use super::style::style_of;
 use crate::analysis::{TableResult, in_words, own_name};
-use crate::protocol;
 use crate::schema::{FLOW_KEY, METRIC_KEY};
 
 /// As many values side by side as a page holds without scrolling or cutting.
@@ -153,7 +155,7 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -
         let span = height * if level < last { span } else { 1 };
         let look = if level == last { row.protocol } else { protocol::find(label) };
         let dot = look.map_or_else(String::new, |p| {
-            format!("<span class=\"dot\" style=\"background:{}\"></span>", p.colour)
+            format!("<span class=\"dot\" style=\"background:{}\"></span>", style_of(p).colour)
         });
         let names = &result.table.view.names;
         let name = in_words(names, key, label);

@@ -3,16 +3,18 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::VERSION;
+use udccp_scenario::backend_title;
+use udccp_scenario::protocol::PROTOCOLS;
+
 use super::About;
 use super::figures::thumbnail;
 use super::html::{counted, document, escape, grouped};
+use super::style::{Style, style_of};
 use super::summary::not_run;
 use super::svg::marker;
 use super::tally::Tally;
 use crate::analysis::Analysis;
-use crate::backend::backend_title;
-use crate::protocol::PROTOCOLS;
-use crate::version::VERSION;
 
 /// The parts of the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -168,13 +170,14 @@ fn protocols() -> String {
          every figure.</p>\n<dl class=\"protocols\">\n",
     );
     for p in PROTOCOLS {
+        let Style { colour, marker: mark } = style_of(p);
         let _ = writeln!(
             out,
             "<div><dt><svg viewBox=\"0 0 28 14\" width=\"28\" height=\"14\" aria-hidden=\"true\">\
              <path d=\"M0 7H28\" stroke=\"{}\" stroke-width=\"2\"/>{}</svg>{}</dt>\
              <dd><code>{}</code> {}</dd></div>",
-            p.colour,
-            marker(p.marker, 14.0, 7.0, 4.5, p.colour, false),
+            colour,
+            marker(mark, 14.0, 7.0, 4.5, colour, false),
             escape(p.title),
             escape(p.name),
             escape(p.about)

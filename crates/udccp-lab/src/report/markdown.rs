@@ -2,11 +2,12 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::head::axis_name;
 use super::html::{counted, signed};
 use super::tables::{measure, published};
 use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, in_words};
-use crate::backend::{SIM, backend_title};
 use crate::schema::{METRIC_KEY, Point, Shown};
 
 /// The backend that plays the simulator's protocol code, so that the two should agree.

@@ -11,12 +11,15 @@ mod markdown;
 mod page;
 mod reasons;
 mod sources;
+mod style;
 mod summary;
 mod svg;
 mod tables;
 mod tally;
 mod text;
 mod variants;
+
+pub use style::{Marker, Style, style_of};
 
 use std::path::{Path, PathBuf};
 

@@ -2,6 +2,9 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::VERSION;
+use udccp_scenario::protocol::title_of;
+
 use super::claims::claims;
 use super::figures::figure;
 use super::head::axis_name;
@@ -10,8 +13,6 @@ use super::summary;
 use super::tables::table;
 use super::variants::variants;
 use crate::analysis::Analysis;
-use crate::protocol::title_of;
-use crate::version::VERSION;
 
 /// The whole page.
 pub(super) fn page(analysis: &Analysis<'_>) -> String {

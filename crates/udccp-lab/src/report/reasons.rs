@@ -2,10 +2,11 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::html::escape;
 use super::tables::{as_published, measure};
 use crate::analysis::{Cell, Reason, Support, TableResult};
-use crate::backend::{SIM, backend_title};
 
 /// Why each cell that is off is off: by reason, then what no run explains.
 pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) -> String {

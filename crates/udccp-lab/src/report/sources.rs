@@ -2,13 +2,14 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::head::{blocks, head_with, row_heads};
 use super::html::{counted, escape, signed};
 use super::tables::{
     class_of, joined, look, measure, needs_reason, note_link, ours, published, severity,
 };
 use crate::analysis::{Agreement, Cell, Row, TableResult};
-use crate::backend::{SIM, backend_title};
 
 /// Whose numbers a line of a table has.
 #[derive(Clone, Copy)]

@@ -3,10 +3,11 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::html::{counted, escape, grouped};
 use super::tally::Tally;
 use crate::analysis::{Agreement, Analysis};
-use crate::backend::{SIM, backend_title};
 
 /// Title, authors, question and the sentences.
 pub(super) fn header(analysis: &Analysis<'_>) -> String {

@@ -2,13 +2,14 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::csv;
 use super::head::{blocks, head, row_heads};
 use super::html::{counted, escape, heading, signed};
 use super::reasons::reasons;
 use super::sources;
 use crate::analysis::{Agreement, Basis, Cell, TableResult, fixed};
-use crate::backend::{SIM, backend_title};
 use crate::schema::{Shown, Table};
 
 /// A table with its colours explained and its differences accounted for; `others` are the same of

@@ -1,11 +1,12 @@
 //! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
 
+use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
+use udccp_scenario::document::{self, Faults, Node, Override, Reader, Value};
+
 use super::Scenario;
 use super::experiment::Variant;
 use super::flow_names;
 use super::grid::{Axis, Grid, Point};
-use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
-use crate::document::{self, Faults, Node, Override, Reader, Value};
 
 /// What makes up a run; a case may replace each.
 pub(crate) const PARTS: [&str; 3] = ["topology", "time", "flow"];

@@ -1,13 +1,13 @@
 //! Claims about a table, and explanations of its differences.
 
+use udccp_scenario::diagnostic::{Diagnostic, suggestion};
+use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
+
 use super::choice::words;
 use super::context::Context;
 use super::grid::Filter;
 use super::shown::Close;
 use super::table::Table;
-
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node, Reader, Value};
 
 /// A sentence about a table that is judged on our numbers and on the published ones.
 #[derive(Clone, Debug)]

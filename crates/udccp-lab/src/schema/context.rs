@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use udccp_scenario::diagnostic::{Diagnostic, Span, suggestion};
+use udccp_scenario::document::{Faults, Node, Reader, Value};
+
 use super::case::Case;
 use super::experiment::Variant;
 use super::grid::{Axis, Filter, Grid};
 use super::table::Table;
-use crate::diagnostic::{Diagnostic, Span, suggestion};
-use crate::document::{Faults, Node, Reader, Value};
 
 /// The axis that tells cases apart where a table joins several.
 pub const CASE_AXIS: &str = "case";
@@ -61,7 +62,7 @@ impl Names {
                 let hint = suggestion(label, "there are", &words);
                 faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
             }
-            if let Some(name) = crate::document::FromNode::from_node(&entry.node, faults) {
+            if let Some(name) = udccp_scenario::document::FromNode::from_node(&entry.node, faults) {
                 names.insert(label.clone(), name);
             }
         }
@@ -94,7 +95,7 @@ impl Context<'_> {
         };
         let mut cases = Vec::new();
         for node in nodes {
-            let id: String = crate::document::FromNode::from_node(node, self.faults)?;
+            let id: String = udccp_scenario::document::FromNode::from_node(node, self.faults)?;
             self.case_named(&id, &node.span)?;
             cases.push(Some(id));
         }

@@ -2,6 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
+use udccp_scenario::document::{
+    self, Faults, FromNode, Node, Override, Reader, Value, base_folder,
+};
+use udccp_scenario::{BACKENDS, SIM};
+
 use super::case::{Case, read_changes};
 use super::choice::choose;
 use super::claim::{Claim, Explanation};
@@ -10,9 +16,6 @@ use super::figure::Figure;
 use super::grid::{Filter, Grid, Point};
 use super::table::Table;
 use super::{SCHEMA, Scenario};
-use crate::backend::{BACKENDS, SIM};
-use crate::diagnostic::{Diagnostic, Diagnostics, suggestion};
-use crate::document::{self, Faults, FromNode, Node, Override, Reader, Value, base_folder};
 use crate::narrow::Narrowing;
 
 /// One experiment (or a bare scenario, whose grid is one point).

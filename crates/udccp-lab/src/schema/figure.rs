@@ -1,6 +1,8 @@
 //! Figures of an experiment.
 
 use udccp_base::Duration;
+use udccp_scenario::diagnostic::{Diagnostic, suggestion};
+use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
 
 use super::choice::words;
 use super::context::{Context, View};
@@ -8,8 +10,6 @@ use super::grid::Filter;
 use super::metric::{Metric, Rates};
 use super::shown::{Shown, Window};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node, Reader, Value};
 
 /// A figure.
 #[derive(Clone, Debug)]
@@ -321,7 +321,7 @@ impl TimeFigure {
         self.check_unit(span("unit"), faults)
     }
 
-    fn check_unit(&self, span: &crate::Span, faults: &Faults) -> Option<()> {
+    fn check_unit(&self, span: &udccp_scenario::Span, faults: &Faults) -> Option<()> {
         let Some(unit) = &self.unit else { return Some(()) };
         let has = |m: &TimeMetric| super::shown::unit_factor(m.unit(), unit).is_some();
         if self.metrics.iter().all(has) {

@@ -1,7 +1,7 @@
 //! The grid of an experiment: axes, points, and filters over them.
 
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Entry, Faults, FromNode, Node, Reader, Value};
+use udccp_scenario::diagnostic::{Diagnostic, suggestion};
+use udccp_scenario::document::{Entry, Faults, FromNode, Node, Reader, Value};
 
 /// One axis.
 #[derive(Clone, Debug)]

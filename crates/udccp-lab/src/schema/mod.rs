@@ -1,5 +1,5 @@
-//! The files: a scenario is topology, time and flows; an experiment adds a grid, runs, tables,
-//! figures, references, claims and assumptions. What a scenario is stands in `simulated::schema`.
+//! Reads experiment files: scenarios with a grid, runs, tables, figures, references, claims and
+//! assumptions. The scenario itself is read by `udccp_scenario`.
 
 mod case;
 mod claim;
@@ -26,8 +26,8 @@ pub use reference::{Published, Reference};
 pub use shown::{Close, Shown, Weights, Window, group_of};
 pub use table::{FLOW_KEY, METRIC_KEY, Table};
 
-pub(crate) use crate::simulated::schema::choice;
-pub use crate::simulated::schema::{
+use udccp_scenario::schema::choice;
+pub use udccp_scenario::schema::{
     AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, Direction, Drawn, Flow, Hop, Limit,
     Link, LinkChange, Measure, NatPlace, Packets, Percent, Propagation, Reduction, SCHEMA,
     Scenario, Service, Shape, Silence, StartWindow, TcpOptions, TcpProfile, Time, Topology, Trace,
@@ -35,7 +35,7 @@ pub use crate::simulated::schema::{
 };
 
 /// The names of the flows as a file writes them.
-fn flow_names(flows: &crate::document::Node) -> Vec<String> {
-    let crate::document::Value::List(flows) = &flows.value else { return Vec::new() };
-    flows.iter().filter_map(|f| f.get("name")).map(crate::document::Node::label).collect()
+fn flow_names(flows: &udccp_scenario::document::Node) -> Vec<String> {
+    let udccp_scenario::document::Value::List(flows) = &flows.value else { return Vec::new() };
+    flows.iter().filter_map(|f| f.get("name")).map(udccp_scenario::document::Node::label).collect()
 }

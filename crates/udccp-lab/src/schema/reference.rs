@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
+use udccp_scenario::diagnostic::{Diagnostic, Span, suggestion};
+use udccp_scenario::document::{Entry, Faults, Node, Reader, Value};
+use udccp_scenario::library;
 
 use super::Percent;
 use super::context::Context;
 use super::grid::Point;
 use super::shown::{unit_factor, unit_of_header};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
-use crate::diagnostic::{Diagnostic, Span, suggestion};
-use crate::document::{Entry, Faults, Node, Reader, Value};
-use crate::library;
 
 /// One published value.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use udccp_base::Duration;
+use udccp_scenario::diagnostic::{Diagnostic, suggestion};
+use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
 
 use super::choice::choose;
 use super::context::{Context, View};
 use super::metric::{Metric, Rates};
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node, Reader, Value};
 
 /// A metric with everything that its value and its print depend on.
 #[derive(Clone, Debug)]

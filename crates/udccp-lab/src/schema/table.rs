@@ -1,13 +1,14 @@
 //! Tables: metrics laid out over axes, beside the published values.
 
+use udccp_scenario::BACKENDS;
+use udccp_scenario::diagnostic::{Diagnostic, suggestion};
+use udccp_scenario::document::{Faults, Node, Reader, Value};
+
 use super::choice::choose;
 use super::context::{CASE_AXIS, Context, View};
 use super::grid::{Filter, Point};
 use super::reference::Reference;
 use super::shown::Shown;
-use crate::backend::BACKENDS;
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, Node, Reader, Value};
 
 /// The key of rows and columns that tells flows apart.
 pub const FLOW_KEY: &str = "flow";
@@ -252,6 +253,6 @@ fn read_keys(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
     let Some(node) = reader.raw(key) else { return Vec::new() };
     match &node.value {
         Value::Text(one) => vec![one.clone()],
-        _ => crate::document::FromNode::from_node(node, faults).unwrap_or_default(),
+        _ => udccp_scenario::document::FromNode::from_node(node, faults).unwrap_or_default(),
     }
 }

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use udccp_scenario::Record;
+use udccp_scenario::VERSION;
+use udccp_scenario::backend_rank;
 
-use crate::backend::rank;
 use crate::expected;
 use crate::plan::{Task, digest};
-use crate::record::Record;
-use crate::version::VERSION;
 
 pub use error::StoreError;
 
@@ -253,7 +253,7 @@ impl Store {
                 .collect()
         };
         let mut counts = read().map_err(|e| self.error(e))?;
-        counts.sort_by(|a, b| rank(&a.0).cmp(&rank(&b.0)));
+        counts.sort_by(|a, b| backend_rank(&a.0).cmp(&backend_rank(&b.0)));
         Ok(counts)
     }
 

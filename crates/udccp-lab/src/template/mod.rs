@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Diagnostics;
-use crate::document::{self, Node, Value};
-use crate::library;
+use udccp_scenario::diagnostic::Diagnostics;
+use udccp_scenario::document::{self, Node, Value};
+use udccp_scenario::library;
 
 /// The files, with `PAPER` where the name belongs.
 const EXPERIMENT: &str = include_str!("experiment.toml");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use udccp_lab::{Diagnostic, Diagnostics, library, suggest};
+use udccp_scenario::{Diagnostic, Diagnostics, library, suggest};
 
 /// Where names are looked for.
 const FOLDERS: [&str; 2] = ["scenarios", "experiments"];

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 /// Adds what is here to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("LAB_VERSION", udccp_lab::VERSION)?;
+    module.add("LAB_VERSION", udccp_scenario::VERSION)?;
     module.add_class::<prepared::Prepared>()?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::run_many, module)?)?;

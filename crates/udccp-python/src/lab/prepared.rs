@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use udccp_lab::document::{self, Override};
 use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario};
-use udccp_lab::{Diagnostic, Diagnostics, Source, Span, suggest};
+use udccp_scenario::document::{self, Override};
+use udccp_scenario::{Diagnostic, Diagnostics, Source, Span, suggest};
 
 use super::find;
 use crate::{border, error};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde_json::json;
-use udccp_lab::{PROTOCOLS, RunError, RunOptions};
+use udccp_scenario::{PROTOCOLS, RunError, RunOptions};
 
 use super::prepared::Prepared;
 use crate::{border, error};
@@ -76,7 +76,7 @@ fn one(
     options: RunOptions<'_>,
 ) -> Result<String, RunError> {
     let seed = seed.unwrap_or(prepared.seed);
-    let record = udccp_lab::run(&prepared.id, &prepared.scenario, seed, options)?;
+    let record = udccp_scenario::run(&prepared.id, &prepared.scenario, seed, options)?;
     // A record is numbers and texts: it always has a JSON form.
     Ok(serde_json::to_string(&record).unwrap_or_default())
 }
@@ -84,7 +84,7 @@ fn one(
 fn failure(py: Python<'_>, run: &RunError) -> PyErr {
     match run {
         RunError::Flow { .. } => {
-            error::scenario(py, &udccp_lab::Diagnostic::whole(run.to_string()).into())
+            error::scenario(py, &udccp_scenario::Diagnostic::whole(run.to_string()).into())
         }
         _ => error::raise(py, "RunError", run.to_string()),
     }
@@ -93,14 +93,15 @@ fn failure(py: Python<'_>, run: &RunError) -> PyErr {
 /// The protocols that a flow can name, each with the look that it has in every figure, as JSON.
 #[pyfunction]
 pub(crate) fn protocols() -> String {
-    let row = |p: &udccp_lab::Protocol| {
+    let row = |p: &udccp_scenario::Protocol| {
+        let style = udccp_lab::report::style_of(p);
         json!({
             "name": p.name,
             "short": p.short,
             "title": p.title,
             "about": p.about,
-            "colour": p.colour,
-            "marker": format!("{:?}", p.marker),
+            "colour": style.colour,
+            "marker": format!("{:?}", style.marker),
         })
     };
     serde_json::Value::from(PROTOCOLS.iter().map(row).collect::<Vec<_>>()).to_string()

@@ -5,9 +5,9 @@ use core::net::IpAddr;
 use udccp_agent::{AgentError, AgentSpec, OurTransport, PlayDccp, tcp_gaps};
 use udccp_base::{Instant, Seed};
 use udccp_cc::InitialWindow;
-use udccp_lab::schema::{Flow, Scenario, TcpProfile};
-use udccp_lab::{Family, access_links, hop_configs, routers_of};
 use udccp_link::{LinkConfig, QueueLimit};
+use udccp_scenario::schema::{Flow, Scenario, TcpProfile};
+use udccp_scenario::{Family, access_links, hop_configs, routers_of};
 use udccp_sim::{IpVersion, PairAddresses};
 
 use super::shaper::{self, Shaper, Side};

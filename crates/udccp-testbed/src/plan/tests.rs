@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use udccp_lab::schema::{Experiment, Scenario};
+use udccp_lab::schema::Experiment;
+use udccp_scenario::schema::Scenario;
 
 use super::scenario::{Built, plan};
 use super::{DccpStack, PlanOptions};

@@ -9,9 +9,9 @@ use std::io::{BufReader, Read};
 use sha2::{Digest, Sha256};
 use udccp_agent::{both_ends, start_of};
 use udccp_base::{Duration, Instant, Probe, Seed};
-use udccp_lab::schema::{Flow, Measure, Scenario};
-use udccp_lab::{hop_name, routers_of};
 use udccp_link::{DropReason, LinkConfig, LossConfig, Tally};
+use udccp_scenario::schema::{Flow, Measure, Scenario};
+use udccp_scenario::{hop_name, routers_of};
 use udccp_sim::{
     Cost, Crossing, FlowResult, FlowSample, HopResult, Mark, PathRecorder, RunResult, Schedule,
     SourceStats, SystemResult, sample_flow,

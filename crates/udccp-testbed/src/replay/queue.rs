@@ -1,8 +1,8 @@
 //! From looks at a queue to what the simulator tells of a link.
 
 use udccp_base::{DataRate, Duration, Instant};
-use udccp_lab::schema::Measure;
 use udccp_link::{Backlog, Change, DropReason, LinkConfig, LinkStats, QueueConfig, Tally};
+use udccp_scenario::schema::Measure;
 use udccp_sim::{LinkResult, LinkSample};
 
 use crate::played::Look;

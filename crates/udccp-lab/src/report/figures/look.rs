@@ -1,8 +1,10 @@
 //! Colours and dashes: one colour a protocol everywhere; lines that share a protocol are told apart
 //! by dash and lightness.
 
+use udccp_scenario::Protocol;
+
+use super::super::style::{Marker, style_of};
 use super::super::svg::DASHES;
-use crate::protocol::{Marker, Protocol};
 
 /// Colours of lines that belong to no protocol, in an order that reads as one.
 const RAMP: [&str; 8] =
@@ -24,9 +26,9 @@ pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<Look> {
         let of_kind = protocols.iter().filter(|p| *p == protocol).count();
         match protocol {
             Some(p) => Look {
-                colour: lighter(p.colour, 0.5 * before as f64 / of_kind.max(2) as f64),
+                colour: lighter(style_of(p).colour, 0.5 * before as f64 / of_kind.max(2) as f64),
                 dash: before % DASHES.len(),
-                marker: p.marker,
+                marker: style_of(p).marker,
             },
             None => {
                 let step = if n < 2 { 0 } else { before * (RAMP.len() - 1) / (of_kind.max(2) - 1) };
@@ -51,14 +53,14 @@ fn lighter(colour: &str, part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::find;
+    use udccp_scenario::protocol::find;
 
     #[test]
     fn a_protocol_keeps_its_colour_and_its_second_line_differs() {
         let (ccid2, cubic) = (find("dccp/ccid2"), find("tcp/cubic"));
         let looks = looks(&[ccid2, cubic, ccid2]);
-        assert_eq!(looks[0].colour, ccid2.unwrap().colour);
-        assert_eq!(looks[1].colour, cubic.unwrap().colour);
+        assert_eq!(looks[0].colour, style_of(ccid2.unwrap()).colour);
+        assert_eq!(looks[1].colour, style_of(cubic.unwrap()).colour);
         assert_ne!(looks[0].colour, looks[2].colour);
         assert_ne!(looks[0].dash, looks[2].dash);
         assert_eq!(looks[0].marker, looks[2].marker);

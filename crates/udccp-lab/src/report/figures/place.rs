@@ -32,7 +32,7 @@ fn common_unit(places: &[(f64, String)]) -> Option<&str> {
 /// Ticks without the unit that they share: the axis has it.
 pub(super) fn ticks(places: &[(f64, String)]) -> Vec<(f64, String)> {
     let Some(unit) = common_unit(places) else {
-        let title = |l: &String| crate::protocol::title_of(l).to_owned();
+        let title = |l: &String| udccp_scenario::protocol::title_of(l).to_owned();
         return places.iter().map(|(x, l)| (*x, title(l))).collect();
     };
     let bare = |label: &str| label.trim_end_matches(unit).trim_end().to_owned();

@@ -2,6 +2,8 @@
 
 use core::fmt::Write as _;
 
+use udccp_scenario::{SIM, backend_title};
+
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
 use super::super::tables::as_published;
@@ -9,7 +11,6 @@ use super::look::{Look, looks};
 use super::place::{axis_title, places, ticks};
 use super::{Drawn, flow_words, name_panel, share_scale};
 use crate::analysis::{Analysis, Basis, Cell, TableResult, in_words};
-use crate::backend::{SIM, backend_title};
 use crate::schema::{FLOW_KEY, METRIC_KEY, Metric, Names, Point, Shown, TableFigure, TableForm};
 
 /// Cells that differ in nothing but the key across (and the metric of a range).
@@ -252,7 +253,7 @@ impl Slot<'_> {
 
 impl Group<'_> {
     /// The protocol of all its cells.
-    fn protocol(&self) -> Option<&'static crate::Protocol> {
+    fn protocol(&self) -> Option<&'static udccp_scenario::Protocol> {
         let first = self.cells.first()?.protocol?;
         self.cells.iter().all(|c| c.protocol == Some(first)).then_some(first)
     }

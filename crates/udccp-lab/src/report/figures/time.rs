@@ -1,16 +1,16 @@
 //! Runs over time: one line a flow, or one a value of an axis; of one run, or the mean of all.
 
 use udccp_metrics::{Summary, jain};
+use udccp_scenario::Record;
+use udccp_scenario::protocol::{self, Protocol};
+use udccp_scenario::{SIM, backend_title};
 
 use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
 use super::look::{Look, looks};
 use super::{Drawn, change, flow_words, name_panel, share_scale};
 use crate::analysis::{Analysis, Basis, Results, Spread, in_words, own_name};
-use crate::backend::{SIM, backend_title};
 use crate::plan::Task;
-use crate::protocol::{self, Protocol};
-use crate::record::Record;
 use crate::schema::{
     CASE_AXIS, FLOW_KEY, METRIC_KEY, Metric, Names, Point, Rates, TimeFigure, TimeMetric,
 };
@@ -356,7 +356,7 @@ fn values(
         (TimeMetric::Goodput, Some(series)) => some(&series.goodput_mbps),
         (TimeMetric::Cwnd, Some(series)) => series.cwnd_packets.clone(),
         (TimeMetric::Jain, _) => {
-            let rate = |f: &crate::FlowRecord, i: usize| {
+            let rate = |f: &udccp_scenario::FlowRecord, i: usize| {
                 let series = match rates {
                     Rates::Throughput => &f.series.throughput_mbps,
                     Rates::Goodput => &f.series.goodput_mbps,

@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 
 use super::super::html::escape;
+use super::super::style::Marker;
 use super::scale::Scale;
-use crate::protocol::Marker;
 
 /// More points than this are thinned to the lowest and highest of each stretch.
 const DENSE: usize = 480;

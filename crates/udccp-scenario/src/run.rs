@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use udccp_base::Seed;
 use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
 
-use crate::simulated::measure::record_of;
-use crate::simulated::network::{Simulated, network};
-use crate::simulated::record::Record;
-use crate::simulated::schema::Scenario;
+use crate::measure::record_of;
+use crate::network::{Simulated, network};
+use crate::record::Record;
+use crate::schema::Scenario;
 
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]

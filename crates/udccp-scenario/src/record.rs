@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use udccp_metrics::Measured;
 
-use crate::simulated::outcome::{CompletionRecord, CrossingRecord, LinkRecord};
+use crate::outcome::{CompletionRecord, CrossingRecord, LinkRecord};
 
 /// The id of the simulator among the backends.
 pub const SIM: &str = "sim";

@@ -4,8 +4,8 @@ use udccp_wire::ServiceCode;
 
 use super::{build, dccp_config};
 use crate::document;
-use crate::simulated::protocol::{Family, PROTOCOLS};
-use crate::simulated::schema::{DccpOptions, Flow, Scenario, Service};
+use crate::protocol::{Family, PROTOCOLS};
+use crate::schema::{DccpOptions, Flow, Scenario, Service};
 
 fn flow(invite: bool) -> Flow {
     let text = format!(

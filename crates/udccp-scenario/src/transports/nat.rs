@@ -7,7 +7,7 @@ use udccp_nat::{Behind, Filtering, Nat, NatConfig};
 use udccp_sim::PairAddresses;
 
 use super::Ends;
-use crate::simulated::schema::{Flow, NatPlace};
+use crate::schema::{Flow, NatPlace};
 
 /// Addresses that the hosts of a flow have themselves, and those that the network sees.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
-//! What runs a scenario: the simulator, or something that gives the same kind of record.
+//! Runs a scenario by the simulator, or by something that gives the same kind of record.
 
 use crate::record::Record;
-pub use crate::record::SIM;
+use crate::record::SIM;
 use crate::run::{RunError, RunOptions, run};
 use crate::schema::Scenario;
 
@@ -105,6 +105,6 @@ pub fn backend_title(id: &str) -> &str {
 }
 
 /// Where a backend stands among others: the known ones in their order, then by name.
-pub(crate) fn rank(id: &str) -> (usize, &str) {
+pub fn backend_rank(id: &str) -> (usize, &str) {
     (BACKENDS.iter().position(|(known, _)| *known == id).unwrap_or(BACKENDS.len()), id)
 }

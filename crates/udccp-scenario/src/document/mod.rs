@@ -18,7 +18,7 @@ pub use reader::{Faults, FromNode, Reader, parse_text};
 pub(crate) use reader::{from_text, rate_or_zero};
 
 /// The folder that relative paths of a file are relative to.
-pub(crate) fn base_folder(path: &Path) -> PathBuf {
+pub fn base_folder(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let above = match folder.parent() {
         Some(above) if folder.ends_with("experiments") => above,

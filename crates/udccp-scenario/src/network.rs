@@ -7,11 +7,11 @@ use udccp_sim::{
     poisson,
 };
 
-use crate::simulated::run::RunError;
-use crate::simulated::schema::{
+use crate::run::RunError;
+use crate::schema::{
     CodecName, Direction, Drawn, Flow, Link, Scenario, Silence, Traffic, hop_name, of_link,
 };
-use crate::simulated::transports;
+use crate::transports;
 
 /// Most transfers that one flow may stand for.
 pub const MAX_TRANSFERS: usize = 50_000;

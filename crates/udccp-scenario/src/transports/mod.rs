@@ -12,8 +12,8 @@ use core::net::{IpAddr, SocketAddr};
 use udccp_base::{Seed, Transport};
 use udccp_sim::PairAddresses;
 
-use crate::simulated::protocol::Family;
-use crate::simulated::schema::Flow;
+use crate::protocol::Family;
+use crate::schema::Flow;
 
 pub use dccp::{SERVICE, dccp_config};
 

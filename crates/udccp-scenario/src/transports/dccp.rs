@@ -15,8 +15,8 @@ use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
 use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
-use crate::simulated::protocol;
-use crate::simulated::schema::{DccpOptions, Flow, Percent};
+use crate::protocol;
+use crate::schema::{DccpOptions, Flow, Percent};
 
 /// The service code of measurements: `SC:PERF`.
 pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));

@@ -9,7 +9,7 @@ use super::drawn::read_shape;
 pub use super::trace::Trace;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
-use crate::simulated::protocol::{Family, Protocol};
+use crate::protocol::{Family, Protocol};
 
 /// What an application sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use super::topology::changed;
 use super::traffic::{Traffic, check};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Faults, FromNode, Node, Reader, Value};
-use crate::simulated::protocol::Protocol;
+use crate::protocol::Protocol;
 
 /// One flow from its sender to its receiver.
 #[derive(Clone, Debug, PartialEq, Serialize)]

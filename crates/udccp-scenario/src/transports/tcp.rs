@@ -13,7 +13,7 @@ use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, Wind
 
 use super::dccp::keep;
 use super::{CLIENT_PORT, Ends, SERVER_PORT};
-use crate::simulated::schema::{self, Flow, Reduction, TcpOptions, TcpProfile};
+use crate::schema::{self, Flow, Reduction, TcpOptions, TcpProfile};
 
 pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
     let config = config(flow)?;

@@ -1,15 +1,10 @@
-//! Words that a file may choose from, each read with the list of right ones on error.
+//! Reads words that a file may choose from; an error lists the right ones.
 
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node};
 
 /// Reads a word as one of a list of (word, value).
-pub(crate) fn choose<T: Copy>(
-    node: &Node,
-    faults: &Faults,
-    what: &str,
-    table: &[(&str, T)],
-) -> Option<T> {
+pub fn choose<T: Copy>(node: &Node, faults: &Faults, what: &str, table: &[(&str, T)]) -> Option<T> {
     let word = String::from_node(node, faults)?;
     let found = table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
     if found.is_none() {
@@ -21,6 +16,7 @@ pub(crate) fn choose<T: Copy>(
 }
 
 /// An enum whose values are words in files: reading, printing and (de)serialising by one table.
+#[macro_export]
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -48,7 +44,7 @@ macro_rules! words {
                 node: &$crate::document::Node,
                 faults: &$crate::document::Faults,
             ) -> Option<Self> {
-                $crate::simulated::schema::choice::choose(node, faults, $what, Self::WORDS)
+                $crate::schema::choice::choose(node, faults, $what, Self::WORDS)
             }
         }
 
@@ -69,4 +65,4 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub use words;

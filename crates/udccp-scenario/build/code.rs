@@ -1,6 +1,6 @@
-//! Which code the result of a simulation depends on, found from the manifests of Cargo: the crates
-//! of this project that the laboratory depends on, theirs too, and the versions of all others that
-//! those depend on.
+//! Finds the code that the result of a simulation depends on, from the manifests of Cargo: this
+//! crate, the crates of this project that it depends on, theirs too, and the versions of all others
+//! that those depend on.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +11,11 @@ use sha2::{Digest, Sha256};
 
 /// What the names of this project's crates begin with.
 const PROJECT: &str = "udccp";
-/// The part of the laboratory that results depend on; all else of it reads files and results.
-const OWN: &str = "src/simulated";
 
 /// The code that results depend on.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// The crates below the laboratory: the folder of each, or `None` where it is not at hand.
+    /// The crates below this one: the folder of each, or `None` where it is not at hand.
     pub(crate) crates: BTreeMap<String, Option<PathBuf>>,
     /// Other crates that those depend on, theirs too: `name version`, as locked; without a lock
     /// file the names of the first.
@@ -38,8 +36,8 @@ pub(crate) struct Dependency {
 }
 
 impl Code {
-    /// The code below the crate in the folder `own`.
-    pub(crate) fn below(own: &Path) -> Self {
+    /// The code of the crate in the folder `own` and of all below it.
+    pub(crate) fn of(own: &Path) -> Self {
         let mut code = Self::default();
         let mut direct = BTreeSet::new();
         code.take_crates(own, own, &mut direct);
@@ -49,7 +47,7 @@ impl Code {
                 code.take_files(&name, &folder, "src");
             }
         }
-        code.take_files(&name, own, OWN);
+        code.take_files(&name, own, "src");
         code.watched.push(own.join("Cargo.toml"));
         let lock = own.ancestors().map(|f| f.join("Cargo.lock")).find(|f| f.is_file());
         let locked = lock.as_ref().and_then(|path| fs::read_to_string(path).ok());
@@ -59,15 +57,12 @@ impl Code {
     }
 
     /// Takes the project's crates that the one in `folder` depends on, and all below them; their
-    /// other dependencies are added to `direct`. Those of the laboratory itself do not count: they
-    /// read files and keep results.
+    /// other dependencies are added to `direct`.
     fn take_crates(&mut self, own: &Path, folder: &Path, direct: &mut BTreeSet<String>) {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         for Dependency { name, version } in dependencies(&manifest) {
             if !is_of_project(&name) {
-                if folder != own {
-                    direct.insert(name);
-                }
+                direct.insert(name);
             } else if let Entry::Vacant(place) = self.crates.entry(name) {
                 let found = neighbour(own, place.key(), version.as_deref());
                 place.insert(found.clone());

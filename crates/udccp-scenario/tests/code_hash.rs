@@ -48,10 +48,10 @@ fn as_cargo_has_it() -> (BTreeSet<String>, BTreeSet<String>) {
         })
         .collect();
     let is_local = |id: &str| packages[id]["source"].is_null();
-    let lab = packages.keys().find(|id| text(&packages[*id]["name"]) == "udccp-lab");
-    let lab = lab.expect("this crate").clone();
+    let this = packages.keys().find(|id| text(&packages[*id]["name"]) == "udccp-scenario");
+    let this = this.expect("this crate").clone();
     let (mut local, mut others) = (BTreeSet::new(), BTreeSet::new());
-    let mut open: Vec<String> = below[&lab].iter().filter(|id| is_local(id)).cloned().collect();
+    let mut open: Vec<String> = below[&this].clone();
     while let Some(id) = open.pop() {
         let package = &packages[&id];
         let into = if is_local(&id) { &mut local } else { &mut others };
@@ -65,8 +65,8 @@ fn as_cargo_has_it() -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 #[test]
-fn every_crate_below_the_laboratory_is_in_the_key() {
-    let code = Code::below(&own());
+fn every_crate_below_this_one_is_in_the_key() {
+    let code = Code::of(&own());
     let (local, others) = as_cargo_has_it();
     assert_eq!(code.crates.keys().cloned().collect::<BTreeSet<_>>(), local);
     assert!(local.contains("udccp-nat"), "hosts behind a NAT are simulated too");
@@ -83,41 +83,19 @@ fn every_crate_below_the_laboratory_is_in_the_key() {
 
 #[test]
 fn what_only_reads_and_shows_results_is_not_in_the_key() {
-    let code = Code::below(&own());
-    let of_lab = code.files.keys().filter(|f| f.starts_with("udccp-lab/"));
-    let outside: Vec<&String> =
-        of_lab.filter(|f| !f.starts_with("udccp-lab/src/simulated/")).collect();
-    assert!(outside.is_empty(), "{outside:?}");
-    assert!(code.files.contains_key("udccp-lab/src/simulated/transports/nat.rs"));
-}
-
-/// Code in `src/simulated` may use the readers of files (the scenario that they read is in the key
-/// itself) and its own version; of all else a change would change results and keep their keys.
-#[test]
-fn simulated_code_uses_no_code_outside_of_the_key() {
-    const MAY: [&str; 5] = [
-        "crate::document",
-        "crate::diagnostic",
-        "crate::library",
-        "crate::version",
-        "crate::simulated",
-    ];
-    let code = Code::below(&own());
-    for (label, path) in code.files.iter().filter(|(l, _)| l.starts_with("udccp-lab/")) {
-        let text = fs::read_to_string(path).expect("a source file");
-        for at in text.match_indices("crate::").map(|(at, _)| at) {
-            let rest = &text[at..];
-            assert!(MAY.iter().any(|m| rest.starts_with(m)), "{label}: {:.60}", rest);
-        }
-    }
+    let code = Code::of(&own());
+    assert!(code.files.contains_key("udccp-scenario/src/transports/nat.rs"));
+    assert!(code.files.contains_key("udccp-scenario/src/document/reader.rs"));
+    let outside = code.files.keys().find(|f| f.starts_with("udccp-lab/"));
+    assert_eq!(outside, None, "the laboratory plans, stores and reports");
 }
 
 /// A tree of two small crates, as files.
 fn tree(root: &Path, changes: &[(&str, &str)]) -> PathBuf {
     let mut files = BTreeMap::from([
-        ("udccp-lab/Cargo.toml", "[dependencies]\nudccp-sim.workspace = true\ncsv = \"1\"\n"),
-        ("udccp-lab/src/lib.rs", "mod report;"),
-        ("udccp-lab/src/simulated/run.rs", "fn run() {}"),
+        ("udccp-scenario/Cargo.toml", "[dependencies]\nudccp-sim.workspace = true\ncsv = \"1\"\n"),
+        ("udccp-scenario/src/lib.rs", "mod run;"),
+        ("udccp-scenario/src/run.rs", "fn run() {}"),
         ("udccp-sim/Cargo.toml", "[dependencies]\nudccp-nat = { path = \"../udccp-nat\" }\n"),
         ("udccp-sim/src/lib.rs", "fn sim() {}"),
         ("udccp-sim/src/tests.rs", "fn test() {}"),
@@ -130,12 +108,12 @@ fn tree(root: &Path, changes: &[(&str, &str)]) -> PathBuf {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, text).expect("a file");
     }
-    root.join("udccp-lab")
+    root.join("udccp-scenario")
 }
 
 fn digest(changes: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    Code::below(&tree(folder.path(), changes)).digest()
+    Code::of(&tree(folder.path(), changes)).digest()
 }
 
 #[test]
@@ -143,7 +121,6 @@ fn a_changed_nat_changes_the_key_and_a_changed_report_does_not() {
     let before = digest(&[]);
     assert_eq!(before, digest(&[]), "the place of the folder is not in it");
     for kept in [
-        ("udccp-lab/src/lib.rs", "mod report; // new"),
         ("udccp-lab/src/report/mod.rs", "fn page() {}"),
         ("udccp-sim/src/tests.rs", "fn other() {}"),
         ("udccp-sim/src/lib.rs", "fn sim() {}"),
@@ -152,9 +129,10 @@ fn a_changed_nat_changes_the_key_and_a_changed_report_does_not() {
         assert_eq!(digest(&[kept]), before, "{kept:?}");
     }
     for changed in [
+        ("udccp-scenario/src/document/mod.rs", "fn read() {}"),
         ("udccp-nat/src/lib.rs", "fn nat() { }"),
         ("udccp-nat/src/deep/filter.rs", "fn filter() {}"),
-        ("udccp-lab/src/simulated/run.rs", "fn run() { }"),
+        ("udccp-scenario/src/run.rs", "fn run() { }"),
         ("udccp-sim/Cargo.toml", "[dependencies]\n"),
         ("udccp-nat/Cargo.toml", "[dependencies]\nrand_core.workspace = true\n"),
     ] {
@@ -177,18 +155,22 @@ fn unpacked_packages_have_the_key_of_the_checkout() {
     tree(
         &unpacked,
         &[
-            ("udccp-lab/Cargo.toml", "[dependencies.udccp-sim]\nversion = \"0.1.0\"\n"),
+            (
+                "udccp-scenario/Cargo.toml",
+                "[dependencies.csv]\nversion = \"1\"\n\
+                 [dependencies.udccp-sim]\nversion = \"0.1.0\"\n",
+            ),
             ("udccp-sim/Cargo.toml", "[dependencies.udccp-nat]\nversion = \"=0.1.0\"\n"),
         ],
     );
-    for name in ["udccp-lab", "udccp-sim", "udccp-nat"] {
+    for name in ["udccp-scenario", "udccp-sim", "udccp-nat"] {
         let to = unpacked.join(format!("{name}-0.1.0"));
         fs::rename(unpacked.join(name), to).expect("a rename");
     }
-    let unpacked = Code::below(&unpacked.join("udccp-lab-0.1.0"));
-    let checkout = Code::below(&own);
+    let unpacked = Code::of(&unpacked.join("udccp-scenario-0.1.0"));
+    let checkout = Code::of(&own);
     assert_eq!(unpacked.digest(), checkout.digest());
-    assert_eq!(checkout.files.len(), 3);
+    assert_eq!(checkout.files.len(), 4);
 }
 
 #[test]

@@ -9,11 +9,11 @@ use udccp_metrics::{
 };
 use udccp_sim::{FlowResult, FlowSample, RunResult};
 
-use crate::simulated::outcome;
-use crate::simulated::record::{
+use crate::outcome;
+use crate::record::{
     CostRecord, FlowRecord, QuantileRecord, Record, SIM, SeriesRecord, SystemRecord,
 };
-use crate::simulated::schema::{Flow, Measure, SCHEMA, Scenario};
+use crate::schema::{Flow, Measure, SCHEMA, Scenario};
 use crate::version::VERSION;
 
 /// The record of a run: what was seen of the flows and links, by the definitions of all metrics.

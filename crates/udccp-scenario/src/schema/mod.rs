@@ -1,7 +1,7 @@
 //! A scenario as files describe it: topology, time and flows.
 
 mod change;
-pub(crate) mod choice;
+pub mod choice;
 mod drawn;
 mod flow;
 mod link;

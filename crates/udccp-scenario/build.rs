@@ -1,6 +1,6 @@
-//! Names the code that results depend on: a hash over the sources of every crate below the
-//! laboratory and over this crate's `src/simulated`. A stored result is used again only by the same
-//! code; a change to a report keeps every result.
+//! Names the code that results depend on: a hash over the sources of this crate and of every crate
+//! below it. A stored result is used again only by the same code; a change to a report keeps every
+//! result.
 
 #[path = "build/code.rs"]
 mod code;
@@ -15,7 +15,7 @@ fn main() {
     for folder in BUILT_IN {
         println!("cargo:rerun-if-changed={}", own.join(folder).display());
     }
-    let code = code::Code::below(&own);
+    let code = code::Code::of(&own);
     for path in &code.watched {
         println!("cargo:rerun-if-changed={}", path.display());
     }

@@ -7,7 +7,7 @@ use udccp_base::{DataRate, Duration};
 use udccp_link::Tally;
 use udccp_sim::{Completions, DropReason, FlowResult, LinkResult, RunResult};
 
-use crate::simulated::record::QuantileRecord;
+use crate::record::QuantileRecord;
 
 /// Things with a begin and an end. Counts are of the whole run; times are of messages and responses
 /// that completed in the measured interval, and of all transfers.

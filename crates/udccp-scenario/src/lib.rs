@@ -1,0 +1,39 @@
+//! Reads a scenario, builds the network and the transports that it describes, runs it, and measures
+//! what happened.
+//!
+//! A scenario is topology, time and flows. A [`Backend`] turns a scenario and a seed into a
+//! [`Record`]; the [`Simulator`] is one, and others use [`network`] and [`record_of`] with hosts of
+//! their own. The key of stored results is a hash of all that this crate is built from
+//! ([`VERSION`]).
+
+#![forbid(unsafe_code)]
+
+mod backend;
+pub mod diagnostic;
+pub mod document;
+pub mod library;
+mod measure;
+mod network;
+mod outcome;
+pub mod protocol;
+mod record;
+mod run;
+pub mod schema;
+mod transports;
+mod version;
+
+pub use backend::{BACKENDS, Backend, BackendError, Simulator, backend_rank, backend_title};
+pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
+pub use measure::record_of;
+pub use network::{
+    HostPair, Hosts, MAX_TRANSFERS, access_links, hop_configs, network, routers_of, source,
+};
+pub use outcome::{CompletionRecord, CrossingRecord, LinkRecord, LinkSeriesRecord};
+pub use protocol::{Family, PROTOCOLS, Protocol};
+pub use record::{
+    CostRecord, FlowRecord, QuantileRecord, Record, SIM, SeriesRecord, SystemRecord, TimingRecord,
+};
+pub use run::{RunError, RunOptions, run, run_config};
+pub use schema::hop_name;
+pub use transports::{SERVICE, dccp_config};
+pub use version::VERSION;
