@@ -179,8 +179,8 @@ pub struct QuickStartConfig {
     pub accept: Option<DataRate>,
 }
 
-/// Settings of a connection. `Default` is what the RFCs say, or, where they say nothing, what
-/// the field's text says.
+/// Settings of a connection. `Default` is what the RFCs ask for, or, where they leave it open, what
+/// the field's text names.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
     /// CCIDs for data we send, best first (default 2).
@@ -215,7 +215,7 @@ pub struct ConnectionConfig {
     //= 4340-12.1-1
     /// Use ECN (default true, RFC 4340 section 12); `false` declares us ECN Incapable.
     pub ecn: bool,
-    /// One in so many data packets, and none within three round-trip times of the one before,
+    /// One in this many data packets, and none within three round-trip times of the one before,
     /// leaves with a congestion mark of our own, to see whether the peer reports it (default
     /// `None`: never, RFC 4340 section 12.3). A reported one costs nothing. One that is not counts
     /// as a mark of the network's, and after three in a row nothing ECN-capable is sent any more.
@@ -254,7 +254,7 @@ pub struct ConnectionConfig {
     /// Silence of the peer after which it counts as gone, whether or not anything was sent: the
     /// connection ends with `CloseReason::PeerSilent` (default `None`: never). With `keep_alive`,
     /// which has to be shorter, probes leave until then, at least one in every `keep_alive`;
-    /// without, a peer that lives and has nothing to say counts as gone too.
+    /// without, a peer that lives and has nothing to send counts as gone too.
     pub idle_limit: Option<Duration>,
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     pub silence_timeout: Duration,

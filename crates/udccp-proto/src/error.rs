@@ -52,7 +52,7 @@ pub enum ConnectError {
     /// The endpoint holds as many connections as it may.
     #[error("the endpoint holds as many connections as it may")]
     TooManyConnections,
-    /// The data for the Request does not fit beside its options.
+    /// The data for the Request does not fit next to its options.
     #[error("{len} bytes of data are too many for a Request, which takes {max}")]
     DataTooLong {
         /// Bytes given.

@@ -1,7 +1,7 @@
 //! DCCP endpoint and connection as a pure state machine (RFC 4340, RFC 4341).
 //!
 //! An [`Endpoint`] holds all connections and listeners of one host. It reads no clock and opens no
-//! socket: a driver hands it datagrams and the time, and puts on the wire what it says.
+//! socket: a driver hands it datagrams and the time, and puts on the wire what it sends.
 //!
 //! ```text
 //! loop {

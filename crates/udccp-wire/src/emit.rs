@@ -24,7 +24,7 @@ pub struct Header {
     pub src_port: u16,
     /// DCCP destination port.
     pub dst_port: u16,
-    /// CCVal, 0 to 15; zero unless the CCID says otherwise.
+    /// CCVal, 0 to 15; zero unless the CCID sets another value.
     pub ccval: u8,
     /// Checksum Coverage, 0 to 15; one that names more data than there is becomes 0 (all of it).
     pub cscov: u8,

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::reset::ResetCode;
 use crate::types::PacketType;
 
-/// What a receiver does about a fault.
+/// What a receiver does about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// Treat the packet as if it never came: no processing, no acknowledgement.
@@ -24,7 +24,7 @@ pub enum Reaction {
 }
 
 /// Why bytes are no acceptable packet. All of these mean [`Reaction::IgnorePacket`], except a
-/// faulty option, which says so itself.
+/// wrong option, which names itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
     /// Fewer bytes than the smallest header.
@@ -61,7 +61,7 @@ pub enum WireError {
     },
     /// The header checksum is wrong.
     Checksum,
-    /// An option is at fault (only where a whole packet is parsed at once).
+    /// An option is wrong (only where a whole packet is parsed at once).
     Option(OptionError),
 }
 
@@ -91,7 +91,7 @@ pub enum OptionError {
 }
 
 impl WireError {
-    /// What RFC 4340 says to do.
+    /// What RFC 4340 requires.
     pub const fn reaction(self) -> Reaction {
         match self {
             Self::Option(e) => e.reaction(false),
@@ -114,8 +114,8 @@ impl OptionError {
         [kind, data[0], data[1]]
     }
 
-    /// What RFC 4340 says to do, on a packet other than Data (where options that negotiate are
-    /// ignored): sections 5.8, 5.8.2 and 6.6.8. `mandatory` tells whether a Mandatory option came
+    /// What RFC 4340 requires, on a packet other than Data (where options that negotiate are
+    /// ignored): sections 5.8, 5.8.2 and 6.6.8. `mandatory`: whether a Mandatory option came
     /// immediately before.
     pub const fn reaction(self, mandatory: bool) -> Reaction {
         use crate::option::kind;

@@ -11,7 +11,7 @@ pub struct FeatureNumber(pub u8);
 pub enum Reconciliation {
     /// The first entry of the server's list that is in the client's list too.
     ServerPriority,
-    /// The feature location says the value.
+    /// The feature location decides the value.
     NonNegotiable,
 }
 

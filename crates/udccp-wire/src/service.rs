@@ -176,14 +176,14 @@ mod tests {
 
     #[test]
     fn every_fault_has_its_error() {
-        let fault = |s: &str| s.parse::<ServiceCode>().unwrap_err();
-        assert_eq!(fault("fdpz"), ServiceCodeError::Prefix);
-        assert_eq!(fault("SC:"), ServiceCodeError::Characters);
-        assert_eq!(fault("SC:abcde"), ServiceCodeError::Characters);
-        assert_eq!(fault("SC:a b"), ServiceCodeError::Characters);
-        assert_eq!(fault("SC="), ServiceCodeError::Digits);
-        assert_eq!(fault("SC=+1"), ServiceCodeError::Digits);
-        assert_eq!(fault("SC=4294967295"), ServiceCodeError::TooLarge);
-        assert_eq!(fault("SC=xFFFFFFFFF"), ServiceCodeError::TooLarge);
+        let error = |s: &str| s.parse::<ServiceCode>().unwrap_err();
+        assert_eq!(error("fdpz"), ServiceCodeError::Prefix);
+        assert_eq!(error("SC:"), ServiceCodeError::Characters);
+        assert_eq!(error("SC:abcde"), ServiceCodeError::Characters);
+        assert_eq!(error("SC:a b"), ServiceCodeError::Characters);
+        assert_eq!(error("SC="), ServiceCodeError::Digits);
+        assert_eq!(error("SC=+1"), ServiceCodeError::Digits);
+        assert_eq!(error("SC=4294967295"), ServiceCodeError::TooLarge);
+        assert_eq!(error("SC=xFFFFFFFFF"), ServiceCodeError::TooLarge);
     }
 }

@@ -268,7 +268,7 @@ impl<'a> PacketView<'a> {
 
     /// Whether the header checksum is right. The application data consists of what lies in the
     /// bytes given, then `rest`, then `zeros` zero bytes; only what Checksum Coverage names is
-    /// summed. False where these are fewer than the packet's length says.
+    /// summed. False where these are fewer than the packet's length.
     #[inline]
     pub fn verify_checksum(&self, pseudo: &PseudoHeader, rest: &[u8], zeros: usize) -> bool {
         if let (Ok(header), true) = (<&[u8; 16]>::try_from(self.bytes), rest.is_empty()) {

@@ -13,7 +13,7 @@ use super::{CellState, MAX_OPTION_CELLS};
 pub enum Arrival {
     /// The packet right after the newest one (or the first of all).
     InOrder,
-    /// A packet further ahead; so many before it are missing now.
+    /// A packet further ahead; that many before it are missing now.
     Gap {
         /// Packets between the newest before and this one.
         missing: u64,

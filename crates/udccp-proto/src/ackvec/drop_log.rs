@@ -32,7 +32,7 @@ impl Drops {
     }
 }
 
-/// What has to be said in Data Dropped options until the peer has heard it.
+/// What has to be reported in Data Dropped options until the peer has it.
 #[derive(Clone, Debug)]
 pub struct DropLog {
     /// Oldest first.
@@ -102,7 +102,7 @@ impl DropLog {
         }
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }

@@ -72,7 +72,7 @@ impl DropCode {
     }
 }
 
-/// What a block says of its packets.
+/// What a block reports of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropState {
     /// Delivered, or not received at all.
@@ -106,7 +106,7 @@ pub fn for_each_drop(
 pub fn is_invalid_drop(ackno: Seqno, isn: Seqno, cells: &[u8], blocks: &[u8]) -> bool {
     let covered: u64 = blocks.iter().map(|&b| read(b).1).sum();
     let sent = ackno.distance_from(isn) + 1;
-    // Numbers that wrapped tell nothing about the beginning.
+    // Numbers that wrapped show nothing about the beginning.
     if sent > 0 && covered as i64 > sent {
         return true;
     }
@@ -132,7 +132,7 @@ pub fn is_invalid_drop(ackno: Seqno, isn: Seqno, cells: &[u8], blocks: &[u8]) ->
     invalid
 }
 
-/// What a block says, and of how many packets.
+/// What a block reports, and of how many packets.
 const fn read(block: u8) -> (DropState, u64) {
     if block & 0x80 == 0 {
         (DropState::Normal, block as u64 + 1)

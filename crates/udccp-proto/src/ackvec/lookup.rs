@@ -7,7 +7,7 @@ use super::CellState;
 /// Runs of the peer's Ack Vector that are searched.
 const RUNS: usize = 4;
 
-/// Whether the peer says that it has `seq`, which is not after `ackno`; `None` where it says
+/// Whether the peer reports that it has `seq`, which is not after `ackno`; `None` where it reports
 /// nothing of it in the first runs of its vector. The vector is read as far as `seq` only.
 pub(crate) fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
     if seq == ackno {

@@ -1,10 +1,10 @@
 //! Ack Vectors and Data Dropped (RFC 4340 sections 11.4 and 11.7).
 //!
-//! The receiving side keeps an [`AckVectorBuffer`] (what arrived) and a [`DropLog`] (whose data
-//! did not reach the application); both are told when an acknowledgement leaves and when one of
-//! ours was acknowledged in turn. The sending side reads what the peer says with [`for_each_run`]
-//! and [`for_each_drop`]. Everything is O(1) amortised per packet in order, and allocation free
-//! after construction.
+//! The receiving side keeps an [`AckVectorBuffer`] (what arrived) and a [`DropLog`] (whose data did
+//! not reach the application); both are notified when an acknowledgement leaves and when one of
+//! ours was acknowledged in turn. The sending side reads what the peer reports with
+//! [`for_each_run`] and [`for_each_drop`]. Everything is O(1) amortised per packet in order, and
+//! allocation free after construction.
 
 mod buffer;
 mod cells;

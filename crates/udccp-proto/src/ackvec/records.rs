@@ -15,7 +15,7 @@ const MAX_STRIDE: u64 = 1 << 20;
 struct Record {
     first: Seqno,
     last: Seqno,
-    /// The newest packet that the first of these vectors speaks of.
+    /// The newest packet that the first of these vectors covers.
     ackno: Seqno,
 }
 

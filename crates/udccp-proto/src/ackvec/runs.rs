@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use udccp_wire::Seqno;
 
-/// What an Ack Vector says of a packet (RFC 4340 table 6).
+/// What an Ack Vector reports of a packet (RFC 4340 table 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CellState {
@@ -106,17 +106,17 @@ pub fn for_each_run(
     }
 }
 
-/// How many packets a vector speaks of.
+/// How many packets a vector covers.
 pub fn covered_packets(cells: &[u8]) -> u64 {
     cells.iter().map(|&c| cell_packets(c)).sum()
 }
 
 //= 4340-11.4-9
-/// Whether a vector speaks of packets before `isn`, our first one: such a vector is invalid (RFC
+/// Whether a vector covers packets before `isn`, our first one: such a vector is invalid (RFC
 /// 4340 section 11.4).
 pub fn is_before_isn(ackno: Seqno, cells: &[u8], isn: Seqno) -> bool {
     let sent = ackno.distance_from(isn) + 1;
-    // Numbers that wrapped tell nothing about the beginning.
+    // Numbers that wrapped show nothing about the beginning.
     if sent <= 0 {
         return false;
     }

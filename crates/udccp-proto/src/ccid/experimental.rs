@@ -4,7 +4,7 @@
 //! registered the same meaning of a number; nothing here is in [`CcidRegistry::default`].
 //!
 //! A flow under one of these reads Ack Vectors, asks for an Ack Ratio and judges losses as CCID 2
-//! does (RFC 4341). What differs is the window: CUBIC's curve, so that a flow holds its own beside
+//! does (RFC 4341). What differs is the window: CUBIC's curve, so that a flow holds its own next to
 //! TCP CUBIC where round-trip times are long; or BBR's model of the path, as
 //! draft-romo-iccrg-ccid5-00 has it.
 

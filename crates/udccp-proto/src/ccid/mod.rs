@@ -1,10 +1,10 @@
 //! Congestion control plug-ins (RFC 4340 section 10).
 //!
 //! A DCCP connection is two half-connections, each under a CCID of its own. A CCID is a pair of
-//! objects: the sender half ([`CcidSender`], lives where the data comes from) says when data may
-//! leave; the receiver half ([`CcidReceiver`], lives where it arrives) says when feedback is owed.
-//! The connection parses, validates and keeps acknowledgements; a CCID touches no packet bytes
-//! except the options that it writes itself.
+//! objects: the sender half ([`CcidSender`], lives where the data comes from) decides when data may
+//! leave; the receiver half ([`CcidReceiver`], lives where it arrives) decides when feedback is
+//! owed. The connection parses, validates and keeps acknowledgements; a CCID touches no packet
+//! bytes except the options that it writes itself.
 //!
 //! How the connection drives them:
 //!

@@ -62,7 +62,7 @@ pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
     /// handled together are acknowledged together.
     fn feedback(&self, now: Instant) -> Feedback;
 
-    /// Bytes of its own options that an acknowledgement needs now; where they do not fit beside
+    /// Bytes of its own options that an acknowledgement needs now; where they do not fit next to
     /// data, an acknowledgement leaves alone.
     fn feedback_len_bytes(&self) -> usize {
         0

@@ -38,7 +38,7 @@ pub struct SentInfo {
     pub ecn: Ecn,
 }
 
-/// What a valid packet with an Ack Number says about ours. Slices are the options' data, several
+/// What a valid packet with an Ack Number reports about ours. Slices are the options' data, several
 /// options of one kind joined in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckInfo<'a> {
@@ -234,7 +234,7 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// A valid packet with an Ack Number arrived.
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome;
 
-    /// A valid packet of any type arrived, told before `on_ack`: its sequence number shows which
+    /// A valid packet of any type arrived; called before `on_ack`: its sequence number shows which
     /// acknowledgements were lost or marked.
     fn on_peer_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
         let _ = (now, packet);
@@ -247,8 +247,8 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
         false
     }
 
-    /// Our own clock measured the handshake, the peer's wait included; told before
-    /// `on_handshake_rtt`. What the peer says of its wait may be a lie.
+    /// Our own clock measured the handshake, the peer's wait included; called before
+    /// `on_handshake_rtt`. What the peer reports of its wait may be a lie.
     fn on_handshake_measured(&mut self, now: Instant, total: Duration) {
         let _ = (now, total);
     }
@@ -279,7 +279,7 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// 7.5.2: about five times as many).
     fn seq_window_needed(&self) -> u64;
 
-    /// At most this many packets may be in flight, whatever the window says: the part of the
+    /// At most this many packets may be in flight, whatever the window allows: the part of the
     /// Sequence Window in force that is safe to use.
     fn limit_in_flight(&mut self, packets: u64) {
         let _ = packets;

@@ -77,7 +77,7 @@ impl Connection {
         self.path.on_ack(ackno, cells, self.counters.data_packets_lost);
     }
 
-    /// The peer can hardly keep up. That holds for a round-trip time, and is told once while it
+    /// The peer can hardly keep up. That holds for a round-trip time, and is reported once while it
     /// lasts.
     fn note_slow_receiver(&mut self, ctx: &mut Ctx<'_>) {
         self.counters.slow_receiver_received += 1;

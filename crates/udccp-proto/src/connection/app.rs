@@ -148,7 +148,7 @@ impl Connection {
         self.recv.front()
     }
 
-    /// The next message; tells by the flag whether acknowledgements that were held back may leave
+    /// The next message; the flag is whether acknowledgements that were held back may leave
     /// now.
     pub(crate) fn recv(&mut self) -> (Result<Option<Delivery>, RecvError>, bool) {
         if let Some(message) = self.recv.pop() {

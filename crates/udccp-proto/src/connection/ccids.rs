@@ -63,7 +63,7 @@ impl Connection {
             return Ok(factory);
         }
         let data = [option_kind::CHANGE_L, FeatureNumber::CCID.0, ccid];
-        self.reset_for_fault(ctx, ResetCode::OptionError, data);
+        self.reset_for_error(ctx, ResetCode::OptionError, data);
         Err(WasReset)
     }
 

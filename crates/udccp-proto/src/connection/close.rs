@@ -66,7 +66,7 @@ impl Connection {
     }
 
     /// The peer broke a rule: Reset with this code.
-    pub(super) fn reset_for_fault(&mut self, ctx: &mut Ctx<'_>, code: ResetCode, data: [u8; 3]) {
+    pub(super) fn reset_for_error(&mut self, ctx: &mut Ctx<'_>, code: ResetCode, data: [u8; 3]) {
         self.post_reset(code, data);
         if let Some(reset) = &mut self.outbox.reset {
             reset.text = error_text(code);
@@ -98,7 +98,7 @@ impl Connection {
         self.emit(ctx, EventKind::Closed(reason));
     }
 
-    /// Drops what waits to be sent, and says so.
+    /// Drops what waits to be sent, and reports it.
     pub(super) fn drop_unsent(&mut self, ctx: &mut Ctx<'_>, reason: DropReason) {
         while let Some(payload) = self.send.queue_mut().pop() {
             self.counters.drops.send_unfinished += 1;
@@ -140,7 +140,7 @@ impl Connection {
     }
 }
 
-/// What a Reset says of its reason to who reads packets (RFC 4340 section 5.6).
+/// The reason in a Reset, for people who read packets (RFC 4340 section 5.6).
 const fn error_text(code: ResetCode) -> &'static str {
     match code {
         ResetCode::OptionError => "an option is wrong; its type and first bytes are in the data",

@@ -13,7 +13,7 @@ use crate::event::Event;
 pub(crate) struct Ctx<'a> {
     /// The time.
     pub(crate) now: Instant,
-    /// What the driver will be told.
+    /// Events for the driver.
     pub(crate) events: &'a mut VecDeque<Event>,
     /// Where headers are written.
     pub(crate) arena: &'a mut BytesMut,

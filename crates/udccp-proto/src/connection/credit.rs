@@ -15,12 +15,12 @@ impl Credit {
     /// Nothing has come from there yet.
     pub(crate) const NONE: Self = Self(Some(0));
 
-    /// What packets of so many bytes together are worth.
+    /// What packets of this many bytes together are worth.
     pub(crate) const fn of(received: usize) -> Self {
         Self(Some(received * FACTOR))
     }
 
-    /// A packet of so many bytes came from there.
+    /// A packet of this many bytes came from there.
     #[inline]
     pub(crate) fn on_received(&mut self, len: usize) {
         if let Some(left) = &mut self.0 {
@@ -28,7 +28,7 @@ impl Credit {
         }
     }
 
-    /// A packet of so many bytes left.
+    /// A packet of this many bytes left.
     #[inline]
     pub(crate) fn on_sent(&mut self, len: usize) {
         if let Some(left) = &mut self.0 {
@@ -40,7 +40,7 @@ impl Credit {
         }
     }
 
-    /// Whether a packet of so many bytes may leave.
+    /// Whether a packet of this many bytes may leave.
     pub(crate) const fn allows(self, len: usize) -> bool {
         match self.0 {
             Some(left) => len <= left,

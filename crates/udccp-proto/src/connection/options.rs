@@ -92,8 +92,8 @@ impl Connection {
         for raw in RawOptions::new(bytes) {
             let raw = match raw {
                 Ok(raw) => raw,
-                Err(fault) if on_data || !is_reset(fault, mandatory) => break,
-                Err(fault) => return Err(reset_of(fault, mandatory)),
+                Err(error) if on_data || !is_reset(error, mandatory) => break,
+                Err(error) => return Err(reset_of(error, mandatory)),
             };
             let was_mandatory = core::mem::take(&mut mandatory) && !on_data;
             match OptionRef::from_raw(raw) {
@@ -110,8 +110,8 @@ impl Connection {
                         return Err(not_understood(raw));
                     }
                 }
-                Err(fault) if !on_data && is_reset(fault, was_mandatory) => {
-                    return Err(reset_of(fault, was_mandatory));
+                Err(error) if !on_data && is_reset(error, was_mandatory) => {
+                    return Err(reset_of(error, was_mandatory));
                 }
                 Err(_) => {}
             }
@@ -193,13 +193,13 @@ fn note_ccid_option(ty: PacketType, raw: RawOption<'_>, parsed: &mut ParsedOptio
     }
 }
 
-fn is_reset(fault: OptionError, mandatory: bool) -> bool {
-    matches!(fault.reaction(mandatory), Reaction::Reset { .. })
+fn is_reset(error: OptionError, mandatory: bool) -> bool {
+    matches!(error.reaction(mandatory), Reaction::Reset { .. })
 }
 
-fn reset_of(fault: OptionError, mandatory: bool) -> FeatureError {
+fn reset_of(error: OptionError, mandatory: bool) -> FeatureError {
     let code = if mandatory { ResetCode::MandatoryError } else { ResetCode::OptionError };
-    FeatureError { code, data: fault.reset_data() }
+    FeatureError { code, data: error.reset_data() }
 }
 
 /// Mandatory before Mandatory, or at the end (section 5.8.2).

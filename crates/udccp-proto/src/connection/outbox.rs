@@ -16,7 +16,7 @@ pub(crate) struct ResetOut {
 }
 
 /// What waits to leave, apart from data and feedback. One of each kind is enough: a newer one
-/// says more.
+/// carries more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outbox {
     /// A Request (in REQUEST) or a Response (in RESPOND).

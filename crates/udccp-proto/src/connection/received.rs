@@ -8,7 +8,7 @@ use super::recv_side::Pressure;
 use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
 
-/// A header of so many bytes may be kept alive by any message.
+/// A header of this many bytes may be kept alive by any message.
 const LONG_HEADER: usize = 96;
 
 /// A datagram as it arrived, and what its driver knows of it.
@@ -46,7 +46,7 @@ pub(crate) struct Received<'a> {
     pub(crate) seq: Seqno,
     /// Its acknowledgement number, likewise.
     pub(crate) ackno: Option<Seqno>,
-    /// Its ECN codepoint as the peer will be told.
+    /// Its ECN codepoint as it will be reported to the peer.
     pub(crate) ecn: Ecn,
     /// Value of its Data Checksum option.
     pub(crate) data_checksum: Option<u32>,

@@ -28,7 +28,7 @@ impl Connection {
         self.handshake.set_request_data(data);
     }
 
-    /// The Response says that the Request arrived, and whether its data was dropped.
+    /// The Response shows that the Request arrived, and whether its data was dropped.
     pub(super) fn on_request_answered(&mut self, ctx: &mut Ctx<'_>, parsed: &ParsedOptions<'_>) {
         let Some(data) = self.handshake.take_request_data() else { return };
         self.counters.data_bytes_sent += data.len() as u64;

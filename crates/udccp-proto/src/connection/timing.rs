@@ -21,7 +21,7 @@ pub(crate) struct Timing {
     /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
     pub(crate) handshake_rtt: Option<Duration>,
     /// The same by our clock alone, from the last Request or Response to the first acknowledgement
-    /// of one. The peer knows what our Timestamps will be and can say anything in an echo; it
+    /// of one. The peer knows what our Timestamps will be and can put anything in an echo; it
     /// cannot acknowledge a number that it has not seen.
     pub(crate) handshake_measured: Option<Duration>,
     /// Keep-alive probes sent since the last valid packet.
@@ -103,7 +103,7 @@ fn units(span: Duration) -> u32 {
     u32::try_from(span.as_nanos() / UNIT_NANOS).unwrap_or(u32::MAX)
 }
 
-/// A span of so many units of 10 microseconds.
+/// A span of this many units of 10 microseconds.
 pub(crate) fn span(units: u32) -> Duration {
     Duration::from_nanos(u64::from(units) * UNIT_NANOS)
 }

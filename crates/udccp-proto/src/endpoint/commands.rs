@@ -87,7 +87,7 @@ impl Endpoint {
         self.with(now, id, |connection, ctx| connection.abort(ctx));
     }
 
-    /// The application reads no more: what is queued is dropped and the peer is told
+    /// The application reads no more: what is queued is dropped and the peer is notified
     /// (Drop Code 1, RFC 4340 section 11.7).
     pub fn shutdown_read(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, _| connection.shutdown_read());
@@ -113,7 +113,7 @@ impl Endpoint {
     }
 
     /// The path of a connection is another one now (a new network, a new route): congestion control
-    /// and the search for the path's MTU begin anew (RFC 4340 section 10.5). Addresses and ports
+    /// and the search for the path's MTU start again (RFC 4340 section 10.5). Addresses and ports
     /// have to stay; DCCP cannot change them.
     pub fn path_changed(&mut self, now: Instant, id: ConnectionId) {
         self.with(now, id, |connection, ctx| connection.path_changed(ctx));
@@ -141,7 +141,7 @@ impl Endpoint {
 
     /// Tells how full the driver's own receive buffer is, in permille: datagrams that this host has
     /// received and not handed in yet. From a quarter, peers are asked not to go faster; from half,
-    /// they are told of congestion, before the buffer overflows and loses packets.
+    /// congestion is reported to them, before the buffer overflows and loses packets.
     pub fn set_receive_backlog(&mut self, permille: u16) {
         self.outside = Pressure::of(usize::from(permille), 1000);
     }

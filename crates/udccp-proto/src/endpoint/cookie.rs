@@ -21,7 +21,7 @@ const SEAL_BYTES: usize = 8;
 const FIXED_BYTES: usize = 15;
 /// Resolution of `made`: that of Timestamp options.
 const TICK_NANOS: u64 = 10_000;
-/// In the first byte beside the Request's length in words.
+/// In the first byte, with the Request's length in words.
 const HAD_DATA: u8 = 0x80;
 
 /// All that it takes to answer a Request again.
@@ -76,7 +76,7 @@ impl Cookie {
     }
 
     /// The content of a cookie that was sealed here for `tuple`, and not long before `now`.
-    /// `listener_of` tells who serves a service code.
+    /// `listener_of` finds who serves a service code.
     pub(super) fn open(
         secrets: &Secrets,
         now: Instant,
@@ -100,7 +100,7 @@ impl Cookie {
             options: options.to_vec(),
         };
         let expected = cookie.seal_of(secrets, tuple, content);
-        // Without a branch on where they differ: how long this takes says nothing.
+        // Without a branch on where they differ: how long this takes reveals nothing.
         let differs = expected.iter().zip(seal).fold(0, |all, (a, b)| all | (a ^ b));
         (differs == 0).then_some(cookie)
     }

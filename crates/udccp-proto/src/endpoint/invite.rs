@@ -62,7 +62,7 @@ impl Invitation {
 impl Endpoint {
     //= 5596-2.2.2-1
     //= 5596-4-1
-    /// Waits for one client at a known address, and tells it so: Listen packets make middleboxes on
+    /// Waits for one client at a known address, and invites it: Listen packets make middleboxes on
     /// the way let its Request pass (RFC 5596). `accept` gives the connection; the listener is then
     /// used up. A client that knows RFC 5596 answers a Listen that finds it in REQUEST at once.
     ///
@@ -141,7 +141,7 @@ impl Endpoint {
     }
 }
 
-/// What [`listen_packet`] says, and where.
+/// What [`listen_packet`] carries, and where.
 struct Listen {
     header: Header,
     src: SocketAddr,

@@ -16,7 +16,7 @@ pub(super) struct Secrets {
     sequence: [u8; 16],
     ports: [u8; 16],
     cookies: [u8; 16],
-    /// RFC 6056 section 3.3.4: so many port counters, to hide how many connections there are.
+    /// RFC 6056 section 3.3.4: this many port counters, to hide how many connections there are.
     counters: [u16; 16],
 }
 

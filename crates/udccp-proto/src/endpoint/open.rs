@@ -60,7 +60,7 @@ impl Endpoint {
         Some(id)
     }
 
-    /// Starts a connection; `Connected` or `Closed` tells the outcome. Messages may be queued
+    /// Starts a connection; `Connected` or `Closed` reports the outcome. Messages may be queued
     /// at once.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Endpoint {
     }
 
     /// As [`Self::connect`], with data on the Request: it arrives a round-trip time earlier, if the
-    /// server takes it. `PeerDropped` says that it did not; `MessageDropped` that the handshake
+    /// server takes it. `PeerDropped` reports that it did not; `MessageDropped` that the handshake
     /// failed. Empty data is none.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub enum PathReport {
     /// Network or host unreachable, or administratively prohibited. Ends a handshake; an open
     /// connection goes on.
     Unreachable,
-    /// The peer's host itself says that no program takes packets of this UDP port, or of this
+    /// The peer's host itself reports that no program takes packets of this UDP port, or of this
     /// protocol. Ends a handshake. Ends an open connection when it comes three times in a row, each
     /// time about a packet sent after the time before, with nothing valid from the peer in between.
     PortUnreachable,

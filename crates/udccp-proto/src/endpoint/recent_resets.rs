@@ -1,7 +1,7 @@
 //! Remembers the latest Resets, for peers that could not believe them.
 //!
 //! A Reset made without knowing the numbers is answered by a Sync. The Reset that answers the Sync
-//! has the right numbers, and should say what the first one said (RFC 4340 section 7.5.4).
+//! has the right numbers, and should carry what the first one carried (RFC 4340 section 7.5.4).
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use udccp_wire::ResetCode;
 
 use crate::tuple::FourTuple;
 
-/// Resets remembered. Answers to Syncs are rate limited, so a search among so many costs nothing.
+/// Resets remembered. Answers to Syncs are rate limited, so a search among this many costs nothing.
 const KEPT: usize = 64;
 
 /// The latest Resets by addresses.

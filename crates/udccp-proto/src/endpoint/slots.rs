@@ -64,7 +64,7 @@ impl Slots {
         self.slots.get_mut(index as usize)?.connection.as_deref_mut()
     }
 
-    /// Notes that the connection has, or has no longer, something to send; tells what was
+    /// Notes that the connection has, or has no longer, something to send; returns what was
     /// noted before.
     pub(super) fn replace_ready(&mut self, index: u32, ready: bool) -> bool {
         let slot = self.slots.get_mut(index as usize);

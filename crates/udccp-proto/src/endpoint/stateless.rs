@@ -51,7 +51,7 @@ impl Endpoint {
         self.answer(answer);
     }
 
-    /// A packet of a client that we know nothing of: its Init Cookie may tell.
+    /// A packet of a client that we know nothing of: its Init Cookie may identify it.
     pub(super) fn resume(
         &mut self,
         now: Instant,

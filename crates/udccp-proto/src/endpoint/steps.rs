@@ -101,7 +101,7 @@ impl Endpoint {
                 Route::Connection(index)
             }
             // The Reset that answers a Close may still be waiting to leave, when the Close comes
-            // again: another Reset would overtake it and say something else.
+            // again: another Reset would overtake it and carry something else.
             Some(index) if self.slots.at(index).is_some_and(|c| c.has_reset_to_send()) => {
                 Route::Nowhere
             }

@@ -19,7 +19,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty table for at most so many tuples in TIMEWAIT.
+    /// An empty table for at most this many tuples in TIMEWAIT.
     pub(super) fn new(hash: TableHash, max_timewaits: usize) -> Self {
         Self {
             connections: HashMap::with_hasher(hash),

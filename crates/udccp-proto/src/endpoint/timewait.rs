@@ -123,7 +123,7 @@ mod tests {
                 continue;
             }
             let heap = all.ends.capacity() * size_of::<Reverse<(Instant, u64)>>();
-            // A hash table fills 7 of 8 places at most, and has a byte beside each.
+            // A hash table fills 7 of 8 places at most, and has a byte for each.
             let places = (all.keys.capacity() * 8).div_ceil(7).next_power_of_two();
             let bytes = heap + places * (size_of::<u64>() + 1);
             assert!(bytes <= 64 * all.len(), "{bytes} bytes for {}", all.len());

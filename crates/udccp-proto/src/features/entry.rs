@@ -40,11 +40,11 @@ pub(super) fn slot(location: Location, feature: FeatureNumber) -> Option<usize> 
 /// our Change is not answered, we hold on to the list that it showed, and the list that we want
 /// now leaves in a Change of its own after the answer. From outside it looks as if the
 /// application had asked later. To send the new list at once would be quicker, but not safe: an
-/// acknowledgement number says nothing of the packets before it, so a Confirm of the old list
+/// acknowledgement number reports nothing of the packets before it, so a Confirm of the old list
 /// could be taken for one of the new list, and the ends could settle on different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing of ours is on its way; `queued` says whether a Change shall leave.
+    /// Nothing of ours is on its way; `queued`: whether a Change shall leave.
     Stable { queued: bool },
     /// A Change left and is not answered; it leaves again at `next_at`.
     Changing { next_at: Instant, interval: Duration },
@@ -74,7 +74,7 @@ enum Judgement {
 
 /// An option that ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum EntryError {
     Option,
     Mandatory,
 }
@@ -99,7 +99,7 @@ pub(super) struct Entry {
     negotiated: bool,
     /// The value stays, once it is one of those that we accept.
     is_fixed: bool,
-    /// The value was (re)established and nobody has been told.
+    /// The value was (re)established and nobody has been notified.
     pub(super) news: bool,
 }
 
@@ -224,7 +224,7 @@ impl Entry {
         role: Role,
         value: &[u8],
         mandatory: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EntryError> {
         let mut holds_on = false;
         let result = if self.is_server_priority() {
             // Only once: what the two lists lead to must not depend on which Change came last.
@@ -244,7 +244,7 @@ impl Entry {
         let (confirmed, agreed) = match result {
             Some(result) => result,
             //= 4340-6.6.9-1
-            None if mandatory => return Err(Fault::Mandatory),
+            None if mandatory => return Err(EntryError::Mandatory),
             //= 4340-6.6.8-1
             //= 4340-15-6
             None => {
@@ -253,7 +253,7 @@ impl Entry {
             }
         };
         if !agreed && mandatory {
-            return Err(Fault::Mandatory);
+            return Err(EntryError::Mandatory);
         }
         //= 4340-6.6.6-1
         let before = self.negotiated;
@@ -270,7 +270,7 @@ impl Entry {
             State::Stable { queued } => queued && before,
         };
         if !ours_goes_on {
-            // Where we cannot live with the outcome, our Mandatory Change has to say so next.
+            // Where we cannot live with the outcome, our Mandatory Change has to follow.
             self.state = State::Stable { queued: !agreed && self.preference.mandatory };
         }
         Ok(())
@@ -337,24 +337,24 @@ impl Entry {
 
     //= 4340-6.6.1-3
     /// The peer's Confirm, in order.
-    pub(super) fn on_confirm(&mut self, role: Role, value: &[u8]) -> Result<(), Fault> {
+    pub(super) fn on_confirm(&mut self, role: Role, value: &[u8]) -> Result<(), EntryError> {
         if !matches!(self.state, State::Changing { .. }) {
             return Ok(());
         }
         if value.is_empty() {
             //= 4340-6.6.7-4
             if self.info.required || self.preference.mandatory {
-                return Err(Fault::Option);
+                return Err(EntryError::Option);
             }
         } else {
             //= 4340-6.6.8-2
             match self.judge(role, value) {
                 Judgement::Right(value) => self.value = value,
                 Judgement::Old => return Ok(()),
-                Judgement::Wrong => return Err(Fault::Option),
+                Judgement::Wrong => return Err(EntryError::Option),
             }
             self.news = true;
-            // What waits to be said is older than what was heard.
+            // What waits to be sent is older than what arrived.
             self.answer = self.answer.filter(|a| a.sent || a.value == Some(self.value));
         }
         //= 4340-6.6.7-3
@@ -365,8 +365,8 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether a Confirm says what it must. It may acknowledge our latest Change and still answer
-    /// an older one.
+    /// Whether a Confirm carries what it must. It may acknowledge our latest Change and still
+    /// answer an older one.
     fn judge(&self, role: Role, bytes: &[u8]) -> Judgement {
         if !self.is_server_priority() {
             let old = || self.offered_before.chunks_exact(self.info.value_len).any(|v| v == bytes);
@@ -392,7 +392,7 @@ impl Entry {
         }
     }
 
-    /// The Change is about to leave; tells whether it is a new one.
+    /// The Change is about to leave; returns whether it is a new one.
     pub(super) fn is_new_change(&self) -> bool {
         !matches!(self.state, State::Changing { .. })
     }

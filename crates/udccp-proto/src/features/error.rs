@@ -24,7 +24,7 @@ pub enum ChangeError {
     InvalidValue {
         /// Which feature.
         feature: FeatureNumber,
-        /// The first value at fault.
+        /// The first value that is refused.
         value: u64,
     },
     /// No value at all was given.

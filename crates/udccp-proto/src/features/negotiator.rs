@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureNumber, OptionRef, PacketType, ResetCode, Seqno, option_kind as kind};
 
-use super::entry::{Entry, Fault, SLOTS, State, slot};
+use super::entry::{Entry, EntryError, SLOTS, State, slot};
 use super::value::ccid_knows;
 use super::{ChangeError, FeatureError, FeaturePreferences, Location, Role};
 
@@ -176,10 +176,10 @@ impl Negotiator {
         self.fgsr = Some(self.fgsr.map_or(packet.seq, |f| f.max(packet.seq)));
         let result = self.process(kind, feature, value, mandatory, packet, in_order);
         self.refresh();
-        result.map_err(|fault| {
-            let code = match fault {
-                Fault::Option => ResetCode::OptionError,
-                Fault::Mandatory => ResetCode::MandatoryError,
+        result.map_err(|error| {
+            let code = match error {
+                EntryError::Option => ResetCode::OptionError,
+                EntryError::Mandatory => ResetCode::MandatoryError,
             };
             FeatureError { code, data: [kind, feature.0, value.first().copied().unwrap_or(0)] }
         })
@@ -195,7 +195,7 @@ impl Negotiator {
         mandatory: bool,
         packet: PacketContext,
         in_order: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EntryError> {
         let is_change = matches!(kind, kind::CHANGE_L | kind::CHANGE_R);
         let location = match kind {
             kind::CHANGE_L | kind::CONFIRM_L => Location::Remote,
@@ -226,11 +226,11 @@ impl Negotiator {
         kind: u8,
         feature: FeatureNumber,
         mandatory: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EntryError> {
         //= 4340-6.6.7-2
         //= 4340-15-4
         if mandatory {
-            return Err(Fault::Mandatory);
+            return Err(EntryError::Mandatory);
         }
         //= 4340-6.6.7-1
         let confirm = if kind == kind::CHANGE_L { kind::CONFIRM_R } else { kind::CONFIRM_L };

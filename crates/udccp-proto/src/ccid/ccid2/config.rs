@@ -36,7 +36,7 @@ pub enum SlowStartGrowth {
     #[default]
     HalfOfPackets,
     /// By every packet that is acknowledged, as in TCP (RFC 3465 with L unbounded, since an Ack
-    /// Vector tells packets apart).
+    /// Vector distinguishes packets).
     EveryPacket,
 }
 
@@ -70,7 +70,7 @@ pub struct Ccid2Config {
 
 impl Default for Ccid2Config {
     //= 4341-3.1-1
-    /// What CCID 2's own documents say; what TCP learned since is there for the asking.
+    /// What CCID 2's own documents specify; what TCP learned since is there for the asking.
     fn default() -> Self {
         Self {
             algorithm: Algorithm::NEW_RENO,

@@ -10,7 +10,7 @@ use crate::ackvec::CellState;
 /// Later packets that must be acknowledged before one counts as lost (RFC 4341 section 5).
 const NUMDUPACK: usize = 3;
 
-/// From so many packets on, room is made for four times as many.
+/// From this many packets on, room is made for four times as many.
 const LARGE: usize = 2048;
 
 /// Packets before the oldest open one in which a lost packet that arrives late is noticed.
@@ -72,7 +72,7 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement newly says of one packet.
+/// What an acknowledgement newly reports of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Received,
@@ -146,8 +146,8 @@ impl History {
 
     //= 4340-11.4-11
     //= 4340-11.4.1-2
-    /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` hears
-    /// of every packet whose state changes.
+    /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` is
+    /// called for every packet whose state changes.
     pub(super) fn read_ack_vector(
         &mut self,
         ackno: Seqno,

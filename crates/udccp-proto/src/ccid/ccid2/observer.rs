@@ -10,7 +10,7 @@ use udccp_wire::Seqno;
 use crate::ccid::SentInfo;
 use crate::ccid::ccid2::window::{AckContext, Tally};
 
-/// From so many packets on, room is made for four times as many.
+/// From this many packets on, room is made for four times as many.
 const LARGE: usize = 512;
 
 /// Watches packets and acknowledgements for a window algorithm.

@@ -22,7 +22,7 @@ impl PeerLog {
     /// Takes a packet and returns whether it shows that an acknowledgement was lost or marked.
     ///
     /// A hole counts once three later packets arrived, and as an acknowledgement unless the
-    /// NDP Count of the packet after it says that it was data (RFC 4341 section 6.1.1).
+    /// NDP Count of the packet after it shows that it was data (RFC 4341 section 6.1.1).
     pub(super) fn on_packet(&mut self, packet: &ReceivedInfo) -> bool {
         let marked = !packet.is_data && packet.ecn == Ecn::Ce;
         let Some(newest) = self.newest else {

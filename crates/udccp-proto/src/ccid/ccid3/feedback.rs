@@ -7,7 +7,7 @@ use crate::ccid::AckInfo;
 /// Loss intervals that are of any use: NINTERVAL + 1.
 pub(crate) const MOST_INTERVALS: usize = 9;
 
-/// What an acknowledgement says in CCID 3's own options.
+/// What an acknowledgement carries in CCID 3's own options.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     /// Bytes per second.

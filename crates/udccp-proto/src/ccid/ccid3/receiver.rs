@@ -27,7 +27,7 @@ const COUNT_LEN: usize = 3;
 /// Elapsed Time, Receive Rate, Loss Event Rate.
 const FIXED_OPTIONS: usize = 6 + 6 + 6;
 
-/// The receiver half of CCID 3: feedback whenever the window counter says that a round-trip time
+/// The receiver half of CCID 3: feedback whenever the window counter shows that a round-trip time
 /// has passed, at once for a new loss event, and after five quarters of a round-trip time where
 /// data stops in between.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Ccid3Receiver {
     last_feedback: Option<Instant>,
     deadline: Option<Instant>,
     last_data: Option<Instant>,
-    /// What the options being written say; `None` where they did not fit.
+    /// What the options being written report; `None` where they did not fit.
     written: Option<Rate>,
     /// They were due and did not fit.
     had_no_room: bool,
@@ -184,7 +184,7 @@ impl CcidReceiver for Ccid3Receiver {
         let first = || first_interval(rate, small, now, rtt);
         let change = self.history.on_packet(arrived, &first);
         // A loss that only acknowledgements show waits for the data that follows it: a report
-        // without data would say that nothing arrives (RFC 5348 section 6.2).
+        // without data would report that nothing arrives (RFC 5348 section 6.2).
         //= 5348-6-2
         self.is_due |= change.new_event || change.removed_event;
     }

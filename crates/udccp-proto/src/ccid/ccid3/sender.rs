@@ -168,7 +168,7 @@ impl Ccid3Sender {
         self.data_sent.saturating_sub(data).min(packets)
     }
 
-    /// A packet of the peer acknowledged `ackno`, whatever else it says.
+    /// A packet of the peer acknowledged `ackno`, whatever else it carries.
     fn move_floor(&mut self, ackno: Seqno) {
         if self.floor.is_some_and(|(floor, _)| ackno.at_most(floor)) {
             return;
@@ -185,7 +185,7 @@ impl Ccid3Sender {
     }
 
     /// When the acknowledged packet left, and the round-trip time without the receiver's wait: what
-    /// the peer says of that makes it no less than what our clock measured on this path.
+    /// the peer reports of that makes it no less than what our clock measured on this path.
     fn measure(&mut self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
         let sent = self.log.get(ack.ackno).map(|sent| sent.at);
         let elapsed = ack.elapsed.unwrap_or_default();
@@ -304,7 +304,7 @@ impl Ccid3Sender {
         if let Some(sent) = self.log.get(ackno).copied() {
             let before = self.acked.map_or(0, |(_, data)| data);
             let covered = sent.data.saturating_sub(before);
-            // Loss Intervals do not tell how many packets a loss event lost; one at least.
+            // Loss Intervals do not show how many packets a loss event lost; one at least.
             let lost = lost.min(covered);
             out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
             out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);

@@ -350,7 +350,7 @@ fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
 }
 
 /// The packet that begins another loss event after the one that `start` began, no later than
-/// `last`. Only the sender can tell where all packets between two losses were lost as well.
+/// `last`. Only the sender can know where all packets between two losses were lost as well.
 fn next_event(start: Seqno, last: Seqno, log: &SentLog) -> Option<Seqno> {
     let (first, newest) = (log.counter(start)?, log.counter(last)?);
     if newest <= first + LONGEST_EVENT {

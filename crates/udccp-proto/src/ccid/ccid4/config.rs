@@ -37,7 +37,7 @@ impl Ccid4Config {
     //= 4828-3-3
     //= 4828-3-6
     //= 4828-3-7
-    /// What differs from CCID 3 on a path whose packets hold up to so many bytes of data.
+    /// What differs from CCID 3 on a path whose packets hold up to this many bytes of data.
     pub(super) fn small_packets(&self, packet_size_bytes: u32) -> SmallPackets {
         let mss = packet_size_bytes.saturating_add(SEGMENT_OVER_PACKET);
         SmallPackets {

@@ -3,7 +3,7 @@
 //! It is CCID 3 with four changes: the throughput equation takes segments of 1460 bytes, whatever
 //! the packets hold; the headers are paid for out of the rate; packets leave 10 ms apart at least;
 //! and a loss interval of at most two round-trip times counts each of its losses, which Dropped
-//! Packets reports. The halves are those of [`crate::ccid::ccid3`], told so.
+//! Packets reports. The halves are those of [`crate::ccid::ccid3`], configured so.
 
 mod config;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::Rate;
 const A: f64 = 0.816_496_580_927_726;
 const B: f64 = 7.348_469_228_349_534;
 
-/// The smallest loss event rate that is told from none.
+/// The smallest loss event rate that is distinguished from none.
 const LEAST_RATE: f64 = 1e-18;
 
 //= 5348-3.1-1

@@ -9,13 +9,13 @@ use super::{Rate, Segment, equation};
 const INITIAL_BYTES: u32 = 4380;
 /// Time to wait for feedback while nothing is known of the path.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Shortest round-trip time that is told from none.
+/// Shortest round-trip time that is distinguished from none.
 const LEAST_RTT: Duration = Duration::from_nanos(1_000);
-/// X_inst is so many times X at most. A queue that empties takes the round-trip time to a quarter
+/// X_inst is at most this many times X. A queue that empties takes the round-trip time to a quarter
 /// of its mean at most times; a sample far below that is a packet that overtook others, or a lie.
 const MOST_INSTANTANEOUS: f64 = 2.0;
 
-/// What a feedback packet says.
+/// What a feedback packet reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     /// R_sample.
@@ -184,7 +184,7 @@ impl RateControl {
         self.has_feedback = true;
         self.loss_event_rate = report.loss_event_rate;
         let Some(rtt) = self.rtt else { return };
-        // The first report says zero whatever arrived. A later zero says that a loss before a
+        // The first report is zero whatever arrived. A later zero shows that a loss before a
         // silence of ours was noticed only in it.
         let data_limited = report.data_limited && !(is_first && report.x_recv == Rate::default());
         let recv_limit = self.limit_by_receiver(now, report, data_limited, rtt);
@@ -247,7 +247,7 @@ impl RateControl {
     }
 
     //= 5348-4.4-1
-    /// The nofeedback timer expired. `idle` says that nothing was sent since it was set. Returns
+    /// The nofeedback timer expired. `idle`: nothing was sent since it was set. Returns
     /// whether the rate was cut.
     pub(crate) fn on_no_feedback(
         &mut self,

@@ -60,7 +60,7 @@ impl ReceiveRate {
         if newest { rtt * whole } else { Duration::ZERO }
     }
 
-    /// A report leaves that says `rate`.
+    /// A report of `rate` leaves.
     pub(crate) fn on_report(&mut self, now: Instant, rate: Rate) {
         self.resumed = None;
         self.marks.rotate_right(1);

@@ -27,7 +27,7 @@ impl SmallPackets {
     }
 
     //= 4828-3-8
-    /// The length of a loss interval with so many data packets, of which `drops` were lost or
+    /// The length of a loss interval with this many data packets, of which `drops` were lost or
     /// marked.
     pub(crate) fn length(data: u64, drops: u64, is_short: bool) -> f64 {
         let data = data as f64;

@@ -23,7 +23,7 @@ const OPTION_HEADER: usize = 2;
 /// Longest silence while acknowledgements are held back.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
-/// What one end tells the other of the packets that it received.
+/// What one end reports to the other of the packets that it received.
 #[derive(Clone, Debug)]
 pub(super) struct AckState {
     vector: AckVectorBuffer,
@@ -42,7 +42,7 @@ pub(super) enum Hold {
     Begins,
     /// They are.
     Goes,
-    /// They are, and the peer has heard nothing for long: a sign of life is due.
+    /// They are, and nothing has gone to the peer for long: a sign of life is due.
     Silent,
 }
 
@@ -75,7 +75,7 @@ impl AckState {
     }
 
     /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one: what it is
-    /// known to have been told is forgotten.
+    /// known to have is forgotten.
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
         if let Some(ours) = self.sent.newest_known(ackno, cells) {

@@ -33,7 +33,7 @@ impl MarkProbe {
         is_due
     }
 
-    /// So many marks of ours were reported, and so many were not.
+    /// This many marks of ours were reported, and this many were not.
     pub(super) fn on_reports(&mut self, reported: u32, hidden: u32) {
         if reported > 0 {
             self.hidden = 0;

@@ -121,7 +121,7 @@ impl CongestionControl {
         self.tx.as_mut().is_some_and(|tx| tx.quick_start(now, step))
     }
 
-    /// Whether a data packet of so many bytes may leave now.
+    /// Whether a data packet of this many bytes may leave now.
     #[inline]
     pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
         let Some(tx) = &mut self.tx else { return false };

@@ -1,4 +1,4 @@
-//! Tracks the path's MTU: probes it, obeys routers, and says what fits in a packet (RFC 4340
+//! Tracks the path's MTU: probes it, obeys routers, and computes what fits in a packet (RFC 4340
 //! section 14).
 
 mod odd_reports;
@@ -133,7 +133,7 @@ impl PathMtu {
     }
 
     /// A router reports that a packet was too big: `quoted` where it is one of ours, else a packet
-    /// that we know nothing of. 0 stands for a router that does not say what fits.
+    /// that we know nothing of. 0 stands for a router that does not report what fits.
     pub(super) fn on_too_big(
         &mut self,
         now: Instant,
@@ -195,7 +195,7 @@ impl PathMtu {
         MtuChange { search: Some(next), ..self.use_mtu(mtu) }
     }
 
-    /// A data packet `seq` of so many bytes left.
+    /// A data packet `seq` of this many bytes left.
     #[inline]
     pub(super) fn on_data_sent(&mut self, seq: Seqno, size: usize) {
         if let Some(odd) = &mut self.odd_reports {
@@ -203,7 +203,7 @@ impl PathMtu {
         }
     }
 
-    /// An acknowledgement tells what arrived, and so many data packets are lost in all: a packet
+    /// An acknowledgement shows what arrived, and this many data packets are lost in all: a packet
     /// larger than odd ICMP messages allow shows that they are false.
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) {

@@ -6,10 +6,10 @@ use udccp_wire::Seqno;
 
 use crate::ackvec::is_received;
 
-/// So many such messages, so many losses and so many packets that should not have got through may
+/// This many such messages, losses and packets that should not have got through may
 /// be chance.
 const ODD_ENOUGH: u64 = 3;
-/// Evidence is gathered for so many round-trip times, and then forgotten.
+/// Evidence is gathered for this many round-trip times, and then forgotten.
 const LASTS_RTTS: u64 = 8;
 /// But for no less than this, where round trips are short: a sender that loses packets waits for
 /// transmit timeouts in between, which are hardly below 200 ms.
@@ -54,14 +54,14 @@ impl OddReports {
         mtu == self.mtu && now <= self.until
     }
 
-    /// Another message, when so many packets were lost in all; whether it is to be obeyed now.
+    /// Another message, when this many packets were lost in all; whether it is to be obeyed now.
     pub(super) fn add(&mut self, lost: u64) -> bool {
         self.reports += 1;
         let lost_since = self.lost_before.map_or(0, |before| lost - before);
         self.reports.min(lost_since).min(self.larger) > ODD_ENOUGH
     }
 
-    /// Our packet `seq` of so many bytes with the IP header left.
+    /// Our packet `seq` of this many bytes with the IP header left.
     pub(super) fn on_sent(&mut self, seq: Seqno, ip_len: usize) {
         if ip_len <= usize::from(self.mtu) {
             return;
@@ -79,8 +79,8 @@ impl OddReports {
         self.len += 1;
     }
 
-    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one, and so many
-    /// packets are lost in all. Whether the evidence still stands: no larger packet arrived.
+    /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one, and this
+    /// many packets are lost in all. Whether the evidence still stands: no larger packet arrived.
     pub(super) fn survives(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) -> bool {
         if !ackno.is_after(self.since) {
             return true;

@@ -11,7 +11,7 @@ use crate::config::PmtuProbing;
 
 /// Times that one size is tried (RFC 8899 section 5.1.2).
 const MAX_PROBES: u32 = 3;
-/// A search ends when it is at most so many bytes below the answer.
+/// A search ends when it is at most this many bytes below the answer.
 const CLOSE_ENOUGH: u16 = 16;
 /// Least time to wait for the answer to a probe (RFC 8899 section 5.1.1).
 const LEAST_PROBE_TIME: Duration = Duration::from_secs(1);
@@ -147,9 +147,9 @@ impl Search {
         }
     }
 
-    /// The time that `timer` named has come. `heard` says when the peer was last heard of: while it
-    /// is silent altogether, a lost probe says nothing of sizes. Returns whether the peer should be
-    /// asked for a sign of life.
+    /// The time that `timer` named has come. `heard` is when the peer was last heard of: while it
+    /// is silent altogether, a lost probe shows nothing about sizes. Returns whether the peer
+    /// should be asked for a sign of life.
     pub(super) fn on_timer(&mut self, now: Instant, heard: Instant) -> bool {
         self.timer = None;
         let Some((_, sent)) = self.out.take() else {

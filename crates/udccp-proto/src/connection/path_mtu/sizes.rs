@@ -22,7 +22,7 @@ pub(super) struct Sizes {
     /// IP and UDP headers, in bytes.
     envelope: usize,
     mtu: u16,
-    /// Whatever the network says, the MTU does not fall below this.
+    /// Whatever the network reports, the MTU does not fall below this.
     floor: u16,
     /// Whether DCCP goes inside UDP (RFC 6773), whose checksum then does the work.
     pub(super) is_encapsulated: bool,
@@ -69,7 +69,7 @@ impl Sizes {
         self.floor
     }
 
-    /// Length of the IP packet around so many bytes of data, without options.
+    /// Length of the IP packet around this many bytes of data, without options.
     pub(super) fn ip_len_of(&self, payload: usize) -> usize {
         self.envelope + DATA_HEADER + payload
     }

@@ -73,7 +73,7 @@ impl RecvSide {
         self.queue.is_marking()
     }
 
-    /// Whether there is room for a message of so many bytes.
+    /// Whether there is room for a message of this many bytes.
     #[inline]
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.queue.has_room(size)

@@ -7,7 +7,7 @@ use udccp_base::Payload;
 /// How full the queue is, as far as the peer is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pressure {
-    /// Below a quarter: nothing to say.
+    /// Below a quarter: no reaction.
     None,
     /// From a quarter: Slow Receiver asks the peer not to go faster (RFC 4340 section 11.6).
     Slow,
@@ -38,7 +38,7 @@ impl Pressure {
 pub struct Delivery {
     /// The data.
     pub payload: Payload,
-    /// Whether the Data Checksum says that the data was damaged on the way. Only connections with
+    /// Whether the Data Checksum shows that the data was damaged on the way. Only connections with
     /// `ConnectionConfig::deliver_corrupt` deliver such data (RFC 4340 section 9.3).
     pub is_corrupt: bool,
 }
@@ -98,7 +98,7 @@ impl RecvQueue {
         self.waiting.push_back(payload);
     }
 
-    /// The next message to be queued is corrupt, and its reader will be told.
+    /// The next message to be queued is corrupt, and its reader will be notified.
     pub(super) fn mark_next_corrupt(&mut self) {
         self.corrupt.push_back(self.popped + self.waiting.len() as u64);
     }

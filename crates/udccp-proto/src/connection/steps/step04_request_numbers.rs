@@ -8,7 +8,7 @@ use crate::state::State;
 
 impl Connection {
     /// In REQUEST only a Response or a Reset that acknowledges one of our Requests is believed;
-    /// it tells the peer's first number. Everything else is answered with a Reset whose numbers
+    /// it carries the peer's first number. Everything else is answered with a Reset whose numbers
     /// come from the packet (we know none that the peer would accept), and the Requests go on.
     pub(super) fn step_4_prepare_numbers_in_request(
         &mut self,

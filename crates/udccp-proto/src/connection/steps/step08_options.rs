@@ -27,9 +27,9 @@ impl Connection {
         self.negotiate_begin(packet);
         let parsed = match self.read_options(ctx, packet) {
             Ok(parsed) => parsed,
-            Err(fault) => {
+            Err(error) => {
                 self.counters.drops.bad_options += 1;
-                self.reset_for_fault(ctx, fault.code, fault.data);
+                self.reset_for_error(ctx, error.code, error.data);
                 return DROP;
             }
         };
@@ -61,7 +61,7 @@ impl Connection {
         c.ecn_ce_received += u64::from(packet.ecn == Ecn::Ce);
     }
 
-    /// Enters the packet into the Ack Vector and tells the congestion control of it.
+    /// Enters the packet into the Ack Vector and notifies congestion control.
     fn mark_acknowledgeable(&mut self, ctx: &Ctx<'_>, packet: &mut Received<'_>, ndp: u64) {
         let is_data = packet.carries_message();
         if is_data && packet.ecn != Ecn::Ce && self.recv.is_marking() {

@@ -36,7 +36,7 @@ impl Connection {
         self.start_keep_alive(ctx.now);
         self.start_probing(ctx);
         self.handshake.finish_server(self.seq.gss);
-        // Any packet tells the client that its handshake is done; it may have no data to wait for.
+        // Any packet shows the client that its handshake is done; it may have no data to wait for.
         self.outbox.ack |= packet.ty == PacketType::Ack;
         let Some(listener) = self.who.listener else { return Handled::Done };
         self.emit(ctx, EventKind::Incoming(listener));

@@ -58,7 +58,7 @@ impl Connection {
         hold != Hold::No
     }
 
-    /// Whether an Ack Vector and the like fit beside so many bytes of data.
+    /// Whether an Ack Vector and the like fit next to this many bytes of data.
     pub(super) fn acknowledgement_fits(&self, size: usize) -> bool {
         let options = self.acks.option_bytes(self.negotiation.agreed().send_ack_vector);
         let ccid = self.cc.feedback_len_bytes();

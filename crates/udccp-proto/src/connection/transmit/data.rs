@@ -36,7 +36,7 @@ impl Connection {
         self.negotiation.lets_data_leave(self.cc.sender_needs())
     }
 
-    /// Whether the server's Init Cookies fit beside so many bytes of data; a message that leaves
+    /// Whether the server's Init Cookies fit next to this many bytes of data; a message that leaves
     /// them no room waits until the server has had them.
     fn cookies_fit(&self, size: usize) -> bool {
         self.acknowledgement_fits(size + self.handshake.cookie_bytes())
@@ -64,10 +64,10 @@ impl Connection {
         size
     }
 
-    /// Data, which is cheaper, or DataAck where an acknowledgement is owed and fits beside.
+    /// Data, which is cheaper, or DataAck where an acknowledgement is owed and fits next to it.
     fn data_kind(&mut self, ctx: &Ctx<'_>, size: usize) -> HeaderKind {
         let ack = self.ackno();
-        // Before the handshake is done, only an acknowledgement tells the server that its Response
+        // Before the handshake is done, only an acknowledgement shows the server that its Response
         // arrived (RFC 4340 section 8.1.5).
         //= 4340-4.3-1
         //= 4340-8.1.5-1

@@ -114,7 +114,7 @@ impl Connection {
     }
 
     /// The header of a Data packet without options, the normal case, for the price of what it
-    /// needs; `None` where there is more to say.
+    /// needs; `None` where there is more to write.
     #[inline]
     fn plain_data(&self, header: &Header, payload: &Payload) -> Option<HeaderBytes> {
         let &Payload::Zeros(zeros) = payload else { return None };
@@ -232,7 +232,7 @@ impl Connection {
         self.cc.write_options(now, sink);
     }
 
-    /// Writes the Ack Vector where it is agreed on; tells whether all of it went out.
+    /// Writes the Ack Vector where it is agreed on; returns whether all of it went out.
     fn write_vector(&self, sink: &mut Bounded<'_, '_>) -> bool {
         if !self.negotiation.agreed().send_ack_vector {
             return false;

@@ -46,7 +46,7 @@ fn a_mandatory_unknown_feature_resets() {
     assert_eq!(error, mandatory_error(kind::CHANGE_L, 10, 7));
     let error = refusal(&["Mandatory", "Change R(128; )"]);
     assert_eq!(error, mandatory_error(kind::CHANGE_R, 128, 0));
-    // Mandatory speaks of the next option alone.
+    // Mandatory concerns the next option alone.
     assert_eq!(answer(&["Mandatory", "Change L(6; 1)", "Change L(10; 1)"])[0], "Confirm R(10; )");
 }
 

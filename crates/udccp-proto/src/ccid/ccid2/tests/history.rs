@@ -64,7 +64,7 @@ fn the_history_agrees_with_a_model_over_random_losses_acks_and_gaps() {
             if fates[acked] != b'r' {
                 continue;
             }
-            // The peer speaks of 40 packets, or of fewer.
+            // The peer reports 40 packets, or of fewer.
             let speaks_of = (1 + rng.below(40) as usize).min(acked + 1);
             let states: Vec<u8> = (0..speaks_of).map(|back| fates[acked - back]).collect();
             let text = String::from_utf8(states.clone()).unwrap();

@@ -43,7 +43,7 @@ impl Line {
         Self { sender: Ccid2Sender::new(config, 1400), now: Instant::ZERO + ms(1000), next: 1 }
     }
 
-    /// A first window of so many packets, all else default.
+    /// A first window of this many packets, all else default.
     pub(super) fn with_window(packets: u32) -> Self {
         let initial_window = InitialWindow::Packets(packets);
         Self::new(&Ccid2Config { initial_window, ..Ccid2Config::default() })
@@ -75,7 +75,7 @@ impl Line {
         sent
     }
 
-    /// Sends so many data packets and has no more.
+    /// Sends this many data packets and has no more.
     pub(super) fn send(&mut self, packets: u32) {
         for _ in 0..packets {
             assert_eq!(self.verdict(), SendVerdict::Now);

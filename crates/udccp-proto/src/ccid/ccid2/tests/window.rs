@@ -73,7 +73,7 @@ fn three_later_packets_in_one_acknowledgement_or_in_several_partial_ones_do_as_w
     assert_eq!(line.ack(4, "rrrx").newly_lost, 1);
     let mut line = Line::in_avoidance(8);
     line.fill();
-    // Each vector speaks of one packet alone, in disorder.
+    // Each vector reports one packet alone, in disorder.
     assert_eq!(line.ack(4, "r").newly_lost, 0);
     assert_eq!(line.ack(2, "r").newly_lost, 0);
     assert_eq!(line.ack(3, "r").newly_lost, 1);

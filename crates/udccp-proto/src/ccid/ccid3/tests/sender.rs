@@ -322,7 +322,7 @@ fn feedback_that_stays_away_for_minutes_leaves_a_packet_in_64_seconds() {
 fn acknowledgements_of_ours_are_not_in_flight_and_those_of_the_peer_need_no_receive_rate() {
     let mut line = Line::steady();
     line.sender.limit_in_flight(15);
-    // The peer speaks, and nothing more of ours is data.
+    // The peer sends, and nothing more of ours is data.
     for _ in 0..1000 {
         line.now += ms(10);
         line.leave(false);
@@ -435,7 +435,7 @@ fn silence_takes_the_rate_back() {
     line.send_until(at(1290));
     line.sender.quick_start(line.now, QuickStartStep::Silent);
     assert_eq!(line.x(), before.min(50_000.0));
-    // The nofeedback timer starts anew: nothing is cut before four round-trip times are over.
+    // The nofeedback timer starts again: nothing is cut before four round-trip times are over.
     line.now += RTT * 3;
     line.sender.handle_timeout(line.now);
     assert_eq!(line.x(), before.min(50_000.0));

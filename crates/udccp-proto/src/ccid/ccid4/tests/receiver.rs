@@ -8,7 +8,7 @@ use crate::ccid::ccid3::Ccid3Receiver;
 use crate::ccid::ccid4::{self, Ccid4Config};
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
 
-/// What a feedback packet says.
+/// What a feedback packet reports.
 #[derive(Default)]
 struct Written {
     kinds: Vec<u8>,
