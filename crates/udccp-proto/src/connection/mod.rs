@@ -3,6 +3,10 @@
 //! A packet that arrives goes through the steps of RFC 4340 section 8.5, one file a step
 //! ([`steps`]); what has to leave is noted in the [`outbox::Outbox`] and written when the endpoint
 //! is drained ([`transmit`]).
+//!
+//! Most state is held in parts with private fields, whose methods take the time and return an
+//! outcome. [`Connection`] turns outcomes into events, timers and packets; only the steps and the
+//! packet writer see several parts.
 
 mod ack_state;
 mod acks;
