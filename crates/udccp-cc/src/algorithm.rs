@@ -1,141 +1,23 @@
-//! What a window algorithm is told, what it answers, and how one is chosen.
-
-use core::fmt;
-
-use udccp_base::{DataRate, Duration, Instant};
+//! Chooses a window algorithm and builds it.
 
 use crate::bbr::{Bbr, BbrConfig};
 use crate::bic::{Bic, BicConfig};
 use crate::compound::{Compound, CompoundConfig};
+use crate::control::CongestionControl;
 use crate::cubic::{Cubic, CubicConfig};
-use crate::delivery::{Delivery, Needs};
 use crate::highspeed::{HighSpeed, HighSpeedConfig};
 use crate::htcp::{Htcp, HtcpConfig};
 use crate::hybla::{Hybla, HyblaConfig};
 use crate::illinois::{Illinois, IllinoisConfig};
-use crate::law::Governed;
 use crate::lp::{Lp, LpConfig};
 use crate::newreno::NewReno;
 use crate::parts::Cut;
+use crate::policy::PolicyWindow;
 use crate::scalable::{Scalable, ScalableConfig};
 use crate::vegas::{Vegas, VegasConfig};
 use crate::veno::{Veno, VenoConfig};
 use crate::westwood::{Westwood, WestwoodConfig};
 use crate::yeah::{Yeah, YeahConfig};
-
-/// One acknowledgement, as a window algorithm sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AckSample {
-    /// When it arrived.
-    pub now: Instant,
-    /// Packets newly acknowledged that count for growth. The caller leaves out what must not
-    /// count: packets of a window that was already cut, and in CCID 2's slow start every second
-    /// packet (RFC 4341 section 5).
-    pub newly_acked: u32,
-    /// The round-trip time that this acknowledgement measured.
-    pub rtt: Option<Duration>,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// Smallest round-trip time of the connection.
-    pub min_rtt: Option<Duration>,
-    /// Packets in flight before this acknowledgement.
-    pub in_flight: u32,
-    /// Whether the acknowledged packets filled the window. A window that is not used must not grow.
-    pub cwnd_limited: bool,
-}
-
-impl AckSample {
-    /// A sample of `newly_acked` packets of a full window, with nothing known of time.
-    pub fn full_window(now: Instant, newly_acked: u32) -> Self {
-        Self { now, newly_acked, cwnd_limited: true, ..Self::default() }
-    }
-}
-
-/// A window algorithm that can be copied, as every one that derives `Clone` can.
-pub trait CloneAlgorithm {
-    /// A copy in a box.
-    fn boxed(&self) -> Box<dyn CongestionControl>;
-}
-
-impl<T: CongestionControl + Clone + 'static> CloneAlgorithm for T {
-    fn boxed(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn CongestionControl> {
-    fn clone(&self) -> Self {
-        (**self).boxed()
-    }
-}
-
-/// A window algorithm. Windows are in packets; `cwnd` is never below 1, `ssthresh` never below 2.
-/// It derives `Clone`.
-pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
-    /// A short name for reports: `newreno`, `cubic`.
-    fn name(&self) -> &'static str;
-
-    /// The congestion window.
-    fn cwnd(&self) -> u32;
-
-    /// The slow start threshold; `u32::MAX` while it is still arbitrarily high.
-    fn ssthresh(&self) -> u32;
-
-    /// New packets were acknowledged. Not called for an acknowledgement that only signals
-    /// congestion.
-    fn on_ack(&mut self, ack: &AckSample);
-
-    /// What the sender is to tell beyond [`CongestionControl::on_ack`]. Asked once.
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-
-    /// An acknowledgement arrived, in recovery or not: before `on_ack`, where that is called too.
-    /// Only called where [`CongestionControl::needs`] asks for it.
-    fn on_delivery(&mut self, _delivery: &Delivery) {}
-
-    /// A congestion event: losses or marks of one window of data. The caller makes sure that
-    /// it is told once per window.
-    fn on_congestion_event(&mut self, now: Instant, in_flight: u32);
-
-    /// The retransmission (or transmit) timer expired: the window becomes one packet. A TCP
-    /// sender that keeps ssthresh over repeated timeouts of one segment (RFC 5681 section 3.1)
-    /// sets it back with [`CongestionControl::set_window`].
-    fn on_rto(&mut self, now: Instant, in_flight: u32);
-
-    /// Replaces the window and threshold, because of something that the algorithm knows nothing
-    /// of: window validation, a receiver's dropped packets, a timeout that proved spurious.
-    /// Growth starts afresh from here.
-    fn set_window(&mut self, now: Instant, cwnd: u32, ssthresh: u32);
-
-    /// Never exceed `max_cwnd` packets, from now on.
-    fn clamp(&mut self, max_cwnd: u32);
-
-    /// Whether the window is below the threshold.
-    fn in_slow_start(&self) -> bool {
-        self.cwnd() < self.ssthresh()
-    }
-
-    /// Ends slow start where the window stands.
-    fn exit_slow_start(&mut self, now: Instant) {
-        if self.in_slow_start() {
-            self.set_window(now, self.cwnd(), self.cwnd());
-        }
-    }
-
-    /// The sender was idle for longer than the timeout: start again from at most `restart_window`
-    /// packets (RFC 5681 section 4.1). The threshold stays.
-    fn on_idle_restart(&mut self, now: Instant, restart_window: u32) {
-        if restart_window < self.cwnd() {
-            self.set_window(now, restart_window, self.ssthresh());
-        }
-    }
-
-    /// The rate at which the algorithm wants packets spread; `None` leaves it to the window.
-    fn pacing_rate(&self) -> Option<DataRate> {
-        None
-    }
-}
 
 /// Which window algorithm, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,21 +68,29 @@ impl Algorithm {
         match self {
             Self::NewReno { cut } => Box::new(NewReno::new(initial_cwnd, *cut)),
             Self::Cubic(config) => Box::new(Cubic::new(initial_cwnd, config.clone())),
-            Self::Bic(config) => Box::new(Governed::new(first, Bic::new(config.clone()))),
+            Self::Bic(config) => Box::new(PolicyWindow::new(first, Bic::new(config.clone()))),
             Self::HighSpeed(config) => {
-                Box::new(Governed::new(first, HighSpeed::new(config.clone())))
+                Box::new(PolicyWindow::new(first, HighSpeed::new(config.clone())))
             }
-            Self::Htcp(config) => Box::new(Governed::new(first, Htcp::new(config.clone()))),
-            Self::Hybla(config) => Box::new(Governed::new(first, Hybla::new(config.clone()))),
-            Self::Scalable(config) => Box::new(Governed::new(first, Scalable::new(config.clone()))),
-            Self::Illinois(config) => Box::new(Governed::new(first, Illinois::new(config.clone()))),
-            Self::Lp(config) => Box::new(Governed::new(first, Lp::new(config.clone()))),
-            Self::Vegas(config) => Box::new(Governed::new(first, Vegas::new(config.clone()))),
-            Self::Veno(config) => Box::new(Governed::new(first, Veno::new(config.clone()))),
-            Self::Westwood(config) => Box::new(Governed::new(first, Westwood::new(config.clone()))),
-            Self::Yeah(config) => Box::new(Governed::new(first, Yeah::new(config.clone()))),
+            Self::Htcp(config) => Box::new(PolicyWindow::new(first, Htcp::new(config.clone()))),
+            Self::Hybla(config) => Box::new(PolicyWindow::new(first, Hybla::new(config.clone()))),
+            Self::Scalable(config) => {
+                Box::new(PolicyWindow::new(first, Scalable::new(config.clone())))
+            }
+            Self::Illinois(config) => {
+                Box::new(PolicyWindow::new(first, Illinois::new(config.clone())))
+            }
+            Self::Lp(config) => Box::new(PolicyWindow::new(first, Lp::new(config.clone()))),
+            Self::Vegas(config) => Box::new(PolicyWindow::new(first, Vegas::new(config.clone()))),
+            Self::Veno(config) => Box::new(PolicyWindow::new(first, Veno::new(config.clone()))),
+            Self::Westwood(config) => {
+                Box::new(PolicyWindow::new(first, Westwood::new(config.clone())))
+            }
+            Self::Yeah(config) => Box::new(PolicyWindow::new(first, Yeah::new(config.clone()))),
             Self::Bbr(config) => Box::new(Bbr::new(first, config.clone())),
-            Self::Compound(config) => Box::new(Governed::new(first, Compound::new(config.clone()))),
+            Self::Compound(config) => {
+                Box::new(PolicyWindow::new(first, Compound::new(config.clone())))
+            }
         }
     }
 }

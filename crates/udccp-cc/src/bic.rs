@@ -22,9 +22,9 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::AckSample;
-use crate::law::{Law, Window};
+use crate::control::AckSample;
 use crate::parts::Cut;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of BIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Bic {
     }
 }
 
-impl Law for Bic {
+impl GrowthPolicy for Bic {
     const NAME: &'static str = "bic";
 
     fn slow_start(&mut self, window: &mut Window, ack: &AckSample, acked: u32) -> u32 {
@@ -132,7 +132,7 @@ impl Law for Bic {
         window.slow_start(acked)
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
         self.follow(ack);
         let mut count = self.count(window.cwnd());
         if self.config.times_ack_ratio {

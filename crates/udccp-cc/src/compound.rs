@@ -16,9 +16,9 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
+use crate::policy::{GrowthPolicy, Window};
 use crate::queue_delay::{QueueDelay, Round, Verdict};
 
 /// Parameters of Compound TCP.
@@ -71,7 +71,7 @@ impl Compound {
     }
 }
 
-impl Law for Compound {
+impl GrowthPolicy for Compound {
     const NAME: &'static str = "compound";
 
     fn needs(&self) -> Needs {
@@ -86,7 +86,7 @@ impl Law for Compound {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         window.add_per_window(acked, 1.0);
     }
 

@@ -6,7 +6,7 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::{AckSample, CongestionControl};
+use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use crate::hystart::{HyStart, Pace, Watch};
 use crate::parts::{Cut, SlowStart};
@@ -160,7 +160,7 @@ impl Cubic {
     }
 
     /// Congestion avoidance: `acked` packets were acknowledged.
-    fn avoid(&mut self, ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, ack: &AckSample, acked: u32) {
         let (window, c) = (self.window, self.config.c);
         let w_max = self.w_max;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, c));
@@ -277,7 +277,7 @@ impl CongestionControl for Cubic {
                 }
             }
             if rest > 0 && !self.in_slow_start() {
-                self.avoid(ack, rest);
+                self.congestion_avoidance(ack, rest);
             }
             self.window = self.window.min(f64::from(self.max_cwnd));
         } else {

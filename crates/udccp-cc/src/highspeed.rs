@@ -15,8 +15,8 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::AckSample;
-use crate::law::{Law, Window};
+use crate::control::AckSample;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of HighSpeed TCP (RFC 3649 section 5).
 #[derive(Clone, Debug, PartialEq)]
@@ -91,10 +91,10 @@ impl HighSpeed {
     }
 }
 
-impl Law for HighSpeed {
+impl GrowthPolicy for HighSpeed {
     const NAME: &'static str = "highspeed";
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         let cwnd = window.cwnd();
         if cwnd != self.at {
             let w = f64::from(cwnd);

@@ -21,9 +21,9 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of H-TCP.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,7 +153,7 @@ impl Htcp {
     }
 }
 
-impl Law for Htcp {
+impl GrowthPolicy for Htcp {
     const NAME: &'static str = "htcp";
 
     fn needs(&self) -> Needs {
@@ -174,7 +174,7 @@ impl Law for Htcp {
         self.measure(window, delivery);
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
         if f64::from(self.counted) * self.growth < f64::from(window.cwnd()) {
             self.counted += acked;
             return;

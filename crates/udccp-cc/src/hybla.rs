@@ -17,9 +17,9 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::AckSample;
-use crate::law::{Law, Window};
+use crate::control::AckSample;
 use crate::parts::Cut;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of Hybla.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ impl Hybla {
     }
 }
 
-impl Law for Hybla {
+impl GrowthPolicy for Hybla {
     const NAME: &'static str = "hybla";
 
     fn slow_start(&mut self, window: &mut Window, ack: &AckSample, acked: u32) -> u32 {
@@ -74,7 +74,7 @@ impl Law for Hybla {
         0
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
         self.follow(ack);
         self.after_timeout = false;
         window.add_per_window(acked, self.rho * self.rho);

@@ -22,9 +22,9 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of Illinois.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,7 +142,7 @@ impl Illinois {
     }
 }
 
-impl Law for Illinois {
+impl GrowthPolicy for Illinois {
     const NAME: &'static str = "illinois";
 
     fn needs(&self) -> Needs {
@@ -166,7 +166,7 @@ impl Law for Illinois {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         window.add_per_window(acked, self.alpha);
     }
 

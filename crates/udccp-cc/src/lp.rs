@@ -21,10 +21,10 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
 use crate::parts::Cut;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of TCP-LP.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +109,7 @@ impl Lp {
     }
 }
 
-impl Law for Lp {
+impl GrowthPolicy for Lp {
     const NAME: &'static str = "lp";
 
     fn needs(&self) -> Needs {
@@ -145,7 +145,7 @@ impl Law for Lp {
         if self.in_inference(ack.now) { 0 } else { window.slow_start(acked) }
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
         if !self.in_inference(ack.now) {
             window.add_per_window(acked, 1.0);
         }

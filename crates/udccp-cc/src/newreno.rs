@@ -2,7 +2,7 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::{AckSample, CongestionControl};
+use crate::control::{AckSample, CongestionControl};
 use crate::parts::{AdditiveIncrease, Cut, SlowStart};
 
 /// The standard window algorithm, with the cut as a parameter.

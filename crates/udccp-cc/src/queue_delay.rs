@@ -1,4 +1,4 @@
-//! Round-trip times of one round against the smallest of all: what the delay-based laws share.
+//! Round-trip times of one round against the smallest of all: what the delay-based policies share.
 
 use udccp_base::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Round {
     pub(crate) rtt: f64,
 }
 
-/// What an acknowledgement means for a law that decides once per round trip.
+/// What an acknowledgement means for a policy that decides once per round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verdict {
     /// The round goes on.

@@ -16,9 +16,9 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::AckSample;
-use crate::law::{Law, Window};
+use crate::control::AckSample;
 use crate::parts::Cut;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of Scalable TCP.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,10 +57,10 @@ impl Scalable {
     }
 }
 
-impl Law for Scalable {
+impl GrowthPolicy for Scalable {
     const NAME: &'static str = "scalable";
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         let standard = 1.0 / f64::from(window.cwnd());
         window.grow(f64::from(acked) * self.config.a.max(standard));
     }

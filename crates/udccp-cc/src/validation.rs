@@ -2,7 +2,7 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::CongestionControl;
+use crate::control::CongestionControl;
 use crate::cwv::NewCwv;
 use crate::parts::THREE_QUARTERS;
 use crate::pipe_ack::Delivered;

@@ -16,10 +16,10 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
 use crate::parts::{Cut, THREE_QUARTERS};
+use crate::policy::{GrowthPolicy, Window};
 use crate::queue_delay::{QueueDelay, Round, Verdict};
 
 /// Parameters of Vegas, in packets.
@@ -75,7 +75,7 @@ impl Vegas {
     }
 }
 
-impl Law for Vegas {
+impl GrowthPolicy for Vegas {
     const NAME: &'static str = "vegas";
 
     fn needs(&self) -> Needs {
@@ -93,7 +93,7 @@ impl Law for Vegas {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         if self.unknown {
             window.add_per_window(acked, 1.0);
         }

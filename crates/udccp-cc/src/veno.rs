@@ -12,10 +12,10 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
 use crate::parts::Cut;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of Veno.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl Veno {
     }
 }
 
-impl Law for Veno {
+impl GrowthPolicy for Veno {
     const NAME: &'static str = "veno";
 
     fn needs(&self) -> Needs {
@@ -74,7 +74,7 @@ impl Law for Veno {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         let free = self.is_free(window.cwnd()).unwrap_or(true);
         window.add_per_window(acked, if free { 1.0 } else { 0.5 });
     }

@@ -18,10 +18,10 @@
 
 use udccp_base::{Duration, Instant};
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
 use crate::parts::Cut;
+use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of Westwood+.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ impl Westwood {
     }
 }
 
-impl Law for Westwood {
+impl GrowthPolicy for Westwood {
     const NAME: &'static str = "westwood";
 
     fn needs(&self) -> Needs {
@@ -112,7 +112,7 @@ impl Law for Westwood {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         window.add_per_window(acked, 1.0);
     }
 

@@ -16,9 +16,9 @@
 
 use udccp_base::Instant;
 
-use crate::algorithm::AckSample;
+use crate::control::AckSample;
 use crate::delivery::{Delivery, Needs};
-use crate::law::{Law, Window};
+use crate::policy::{GrowthPolicy, Window};
 use crate::queue_delay::{QueueDelay, Round, Verdict};
 
 /// Parameters of YeAH.
@@ -103,7 +103,7 @@ impl Yeah {
     }
 }
 
-impl Law for Yeah {
+impl GrowthPolicy for Yeah {
     const NAME: &'static str = "yeah";
 
     fn needs(&self) -> Needs {
@@ -116,7 +116,7 @@ impl Law for Yeah {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
+    fn congestion_avoidance(&mut self, window: &mut Window, _ack: &AckSample, acked: u32) {
         if self.slow_rounds > 0 {
             window.add_per_window(acked, 1.0);
         } else {

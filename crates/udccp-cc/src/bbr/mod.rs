@@ -28,7 +28,7 @@ pub use config::BbrConfig;
 
 use udccp_base::{DataRate, Duration, Instant, Seed};
 
-use crate::algorithm::{AckSample, CongestionControl};
+use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use filter::WindowedMax;
 

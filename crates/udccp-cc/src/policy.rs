@@ -1,18 +1,18 @@
-//! A window and the law that moves it: what all of TCP's variants have in common.
+//! Grows and cuts a window by a policy: what all variants of TCP have in common.
 //!
 //! A variant says how far the window grows in congestion avoidance and how much is left after a
 //! congestion event. The rest (slow start, bounds, timeouts, being set from outside) is
-//! [`Governed`], once for all of them.
+//! [`PolicyWindow`], once for all of them.
 
 use core::fmt;
 
 use udccp_base::Instant;
 
-use crate::algorithm::{AckSample, CongestionControl};
+use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use crate::parts::SlowStart;
 
-/// The window that a law moves.
+/// The window that a policy moves.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     /// In packets, with the fraction that is on its way to the next one.
@@ -88,11 +88,11 @@ impl Window {
 }
 
 /// How one variant moves its window.
-pub(crate) trait Law: Send + fmt::Debug {
+pub(crate) trait GrowthPolicy: Send + fmt::Debug {
     /// The short name of reports.
     const NAME: &'static str;
 
-    /// What the law asks of the sender.
+    /// What the policy asks of the sender.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -106,10 +106,10 @@ pub(crate) trait Law: Send + fmt::Debug {
     }
 
     /// Congestion avoidance: `acked` packets of a full window were acknowledged.
-    fn avoid(&mut self, window: &mut Window, ack: &AckSample, acked: u32);
+    fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32);
 
     /// A congestion event: the threshold and the window from here on. Asked before
-    /// [`Law::on_timeout`] too, where it becomes the threshold only.
+    /// [`GrowthPolicy::on_timeout`] too, where it becomes the threshold only.
     fn ssthresh(&mut self, window: &Window, now: Instant) -> u32;
 
     /// The timer expired; the threshold was asked for, and the window is one packet.
@@ -119,23 +119,23 @@ pub(crate) trait Law: Send + fmt::Debug {
     fn on_set(&mut self) {}
 }
 
-/// A window moved by a law.
+/// A window that a policy moves.
 #[derive(Clone, Debug)]
-pub(crate) struct Governed<L> {
+pub(crate) struct PolicyWindow<P> {
     window: Window,
-    law: L,
+    policy: P,
 }
 
-impl<L: Law> Governed<L> {
+impl<P: GrowthPolicy> PolicyWindow<P> {
     /// In slow start with `initial_cwnd` packets (at least 1).
-    pub(crate) fn new(initial_cwnd: u32, law: L) -> Self {
-        Self { window: Window::new(initial_cwnd), law }
+    pub(crate) fn new(initial_cwnd: u32, policy: P) -> Self {
+        Self { window: Window::new(initial_cwnd), policy }
     }
 }
 
-impl<L: Law + Clone + 'static> CongestionControl for Governed<L> {
+impl<P: GrowthPolicy + Clone + 'static> CongestionControl for PolicyWindow<P> {
     fn name(&self) -> &'static str {
-        L::NAME
+        P::NAME
     }
 
     fn cwnd(&self) -> u32 {
@@ -147,11 +147,11 @@ impl<L: Law + Clone + 'static> CongestionControl for Governed<L> {
     }
 
     fn needs(&self) -> Needs {
-        self.law.needs()
+        self.policy.needs()
     }
 
     fn on_delivery(&mut self, delivery: &Delivery) {
-        self.law.on_delivery(&mut self.window, delivery);
+        self.policy.on_delivery(&mut self.window, delivery);
         self.window.limit();
     }
 
@@ -161,28 +161,28 @@ impl<L: Law + Clone + 'static> CongestionControl for Governed<L> {
         }
         let mut rest = ack.newly_acked;
         if self.window.in_slow_start() {
-            rest = self.law.slow_start(&mut self.window, ack, rest);
+            rest = self.policy.slow_start(&mut self.window, ack, rest);
         }
         if rest > 0 && !self.window.in_slow_start() {
-            self.law.avoid(&mut self.window, ack, rest);
+            self.policy.congestion_avoidance(&mut self.window, ack, rest);
         }
         self.window.limit();
     }
 
     fn on_congestion_event(&mut self, now: Instant, _in_flight: u32) {
-        let ssthresh = self.law.ssthresh(&self.window, now);
+        let ssthresh = self.policy.ssthresh(&self.window, now);
         self.window.set(ssthresh.max(2), ssthresh);
     }
 
     fn on_rto(&mut self, now: Instant, _in_flight: u32) {
-        let ssthresh = self.law.ssthresh(&self.window, now);
+        let ssthresh = self.policy.ssthresh(&self.window, now);
         self.window.set(1, ssthresh);
-        self.law.on_timeout(&mut self.window);
+        self.policy.on_timeout(&mut self.window);
     }
 
     fn set_window(&mut self, _now: Instant, cwnd: u32, ssthresh: u32) {
         self.window.set(cwnd, ssthresh);
-        self.law.on_set();
+        self.policy.on_set();
     }
 
     fn clamp(&mut self, max_cwnd: u32) {
