@@ -49,7 +49,6 @@ mod listener;
 mod message;
 mod options;
 mod process;
-pub mod sdp;
 mod shared;
 mod stun;
 

@@ -1,4 +1,5 @@
-//! The lines of a session description that tell of RTP over DCCP (RFC 5762 section 5).
+//! Reads and writes the lines of a session description for RTP over DCCP (RFC 5762 section 5), and
+//! those of any other medium over DCCP ([`Media`]).
 //!
 //! ```
 //! use udccp_rtp::sdp::{Format, Kind, MediaDescription, Setup};
@@ -10,11 +11,14 @@
 //! assert_eq!(offer.to_string().parse(), Ok(offer));
 //! ```
 
+mod media;
+
 use std::fmt;
 use std::str::FromStr;
 
 use udccp::ServiceCode;
 
+pub use self::media::{Media, MediaError};
 pub use crate::error::SdpError;
 use crate::{RTP_PORT, SERVICE_AUDIO, SERVICE_OTHER, SERVICE_TEXT, SERVICE_VIDEO};
 

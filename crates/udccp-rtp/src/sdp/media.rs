@@ -1,8 +1,8 @@
-//! What SDP says of a DCCP connection (RFC 5762 section 5, RFC 6773 section 5): read and written,
-//! so that both ends can agree on ports, service code and encapsulation.
+//! Reads and writes the lines of any medium over DCCP, with or without RTP and UDP (RFC 5762 section
+//! 5, RFC 6773 section 5), so that both ends can agree on ports, service code and encapsulation.
 //!
 //! ```
-//! use udccp::sdp::Media;
+//! use udccp_rtp::sdp::Media;
 //!
 //! let offer: Media = "m=video 50234 UDP/DCCP/RTP/AVP 99\n\
 //!     a=dccp-service-code:SC=x52545056\n\
@@ -10,26 +10,15 @@
 //!     a=setup:passive\n".parse()?;
 //! assert_eq!((offer.port, offer.udp_port), (5004, Some(50234)));
 //! assert_eq!(offer.service, Some("SC:RTPV".parse().unwrap()));
-//! # Ok::<(), udccp::sdp::SdpError>(())
+//! # Ok::<(), udccp_rtp::sdp::MediaError>(())
 //! ```
 
 use std::fmt;
 use std::str::FromStr;
 
-use udccp_wire::ServiceCode;
+use udccp::ServiceCode;
 
-/// Who opens the connection (RFC 4145).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setup {
-    /// This end connects.
-    Active,
-    /// This end waits.
-    Passive,
-    /// Either.
-    ActPass,
-    /// Nobody for now.
-    HoldConn,
-}
+use super::Setup;
 
 /// A media description over DCCP: its `m=` line and the attributes that are DCCP's. All other lines
 /// are the application's.
@@ -55,7 +44,7 @@ pub struct Media {
 
 /// A text that is no media description over DCCP.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SdpError {
+pub enum MediaError {
     /// There is no `m=` line, or more than one.
     #[error("a media description has one m= line")]
     MediaLine,
@@ -78,23 +67,14 @@ pub enum SdpError {
     },
 }
 
-impl Setup {
-    const WORDS: [(&'static str, Self); 4] = [
-        ("active", Self::Active),
-        ("passive", Self::Passive),
-        ("actpass", Self::ActPass),
-        ("holdconn", Self::HoldConn),
-    ];
-}
-
 impl FromStr for Media {
-    type Err = SdpError;
+    type Err = MediaError;
 
-    fn from_str(text: &str) -> Result<Self, SdpError> {
+    fn from_str(text: &str) -> Result<Self, MediaError> {
         let lines = || text.lines().map(str::trim_end);
         let mut media_lines = lines().filter_map(|line| line.strip_prefix("m="));
         let (Some(line), None) = (media_lines.next(), media_lines.next()) else {
-            return Err(SdpError::MediaLine);
+            return Err(MediaError::MediaLine);
         };
         let mut media = Self::from_line(line)?;
         let mut dccp_port = None;
@@ -107,8 +87,7 @@ impl FromStr for Media {
                 }
                 "dccp-port" => dccp_port = Some(parsed("dccp-port", value)?),
                 "setup" => {
-                    let found = Setup::WORDS.iter().find(|(word, _)| *word == value);
-                    media.setup = Some(found.ok_or_else(|| wrong("setup", value))?.1);
+                    media.setup = Some(parsed("setup", value)?);
                 }
                 "rtcp-mux" => media.rtcp_mux = true,
                 _ => {}
@@ -117,7 +96,7 @@ impl FromStr for Media {
         //= 6773-5.1-1
         //= 6773-5.2-2
         if media.udp_port.is_some() {
-            media.port = dccp_port.ok_or(SdpError::NoDccpPort)?;
+            media.port = dccp_port.ok_or(MediaError::NoDccpPort)?;
         }
         Ok(media)
     }
@@ -125,8 +104,8 @@ impl FromStr for Media {
 
 impl Media {
     /// Reads what follows `m=`.
-    fn from_line(line: &str) -> Result<Self, SdpError> {
-        let form = || SdpError::Form(format!("m={line}"));
+    fn from_line(line: &str) -> Result<Self, MediaError> {
+        let form = || MediaError::Form(format!("m={line}"));
         let mut parts = line.splitn(4, ' ');
         let mut part = || parts.next().filter(|p| !p.is_empty()).ok_or_else(form);
         let (media, port, proto, formats) = (part()?, part()?, part()?, part()?);
@@ -141,7 +120,7 @@ impl Media {
             Some(profile) if profile.len() > 1 && profile.starts_with('/') => {
                 Some(profile[1..].to_owned())
             }
-            _ => return Err(SdpError::Protocol(proto.to_owned())),
+            _ => return Err(MediaError::Protocol(proto.to_owned())),
         };
         Ok(Self {
             media: media.to_owned(),
@@ -180,17 +159,16 @@ impl fmt::Display for Media {
         if self.rtcp_mux {
             f.write_str("a=rtcp-mux\r\n")?;
         }
-        let word = Setup::WORDS.iter().find(|(_, setup)| Some(*setup) == self.setup);
-        word.map_or(Ok(()), |(word, _)| write!(f, "a=setup:{word}\r\n"))
+        self.setup.map_or(Ok(()), |setup| write!(f, "a=setup:{setup}\r\n"))
     }
 }
 
-fn parsed<T: FromStr>(attribute: &'static str, value: &str) -> Result<T, SdpError> {
+fn parsed<T: FromStr>(attribute: &'static str, value: &str) -> Result<T, MediaError> {
     value.parse().map_err(|_| wrong(attribute, value))
 }
 
-fn wrong(attribute: &'static str, value: &str) -> SdpError {
-    SdpError::Attribute { attribute, value: value.to_owned() }
+fn wrong(attribute: &'static str, value: &str) -> MediaError {
+    MediaError::Attribute { attribute, value: value.to_owned() }
 }
 
 #[cfg(test)]
@@ -229,13 +207,13 @@ mod tests {
     #[test]
     fn every_fault_is_named() {
         let fault = |text: &str| text.parse::<Media>().unwrap_err();
-        assert_eq!(fault("a=dccp-port:1"), SdpError::MediaLine);
-        assert_eq!(fault("m=a 1 DCCP 0\nm=a 1 DCCP 0"), SdpError::MediaLine);
-        assert!(matches!(fault("m=audio 70000 DCCP 0"), SdpError::Form(_)));
-        assert!(matches!(fault("m=audio 1 DCCP"), SdpError::Form(_)));
-        assert_eq!(fault("m=audio 1 RTP/AVP 0"), SdpError::Protocol("RTP/AVP".into()));
-        assert_eq!(fault("m=audio 1 DCCPX 0"), SdpError::Protocol("DCCPX".into()));
-        assert_eq!(fault("m=audio 1 UDP/DCCP 0"), SdpError::NoDccpPort);
+        assert_eq!(fault("a=dccp-port:1"), MediaError::MediaLine);
+        assert_eq!(fault("m=a 1 DCCP 0\nm=a 1 DCCP 0"), MediaError::MediaLine);
+        assert!(matches!(fault("m=audio 70000 DCCP 0"), MediaError::Form(_)));
+        assert!(matches!(fault("m=audio 1 DCCP"), MediaError::Form(_)));
+        assert_eq!(fault("m=audio 1 RTP/AVP 0"), MediaError::Protocol("RTP/AVP".into()));
+        assert_eq!(fault("m=audio 1 DCCPX 0"), MediaError::Protocol("DCCPX".into()));
+        assert_eq!(fault("m=audio 1 UDP/DCCP 0"), MediaError::NoDccpPort);
         let bad = fault("m=audio 1 DCCP 0\na=dccp-service-code:fdpz");
         assert!(bad.to_string().contains("fdpz"), "{bad}");
         assert!(fault("m=audio 1 DCCP 0\na=setup:maybe").to_string().contains("a=setup:"));
