@@ -1,13 +1,17 @@
 //! Arrows between crates point down only.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use crate::{Fault, sources};
 
+/// The page that explains the crates.
+const PAGE: &str = "ARCHITECTURE.md";
+
 /// Layer by layer, from the bottom. A crate may use crates of lower layers, never its own.
-const LAYERS: [(&str, &[&str]); 12] = [
+pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("bytes", &["udccp-base", "udccp-packet"]),
     ("packets", &["udccp-wire"]),
     ("parts", &["udccp-cc"]),
@@ -33,16 +37,27 @@ const FORBIDDEN: [(&str, &str, &str); 7] = [
     ("udccp-metrics", "udccp-base", "metrics are plain arithmetic on numbers"),
 ];
 
-/// Reads every manifest below `crates/` and returns the arrows that break the rule.
-pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
-    let mut faults = Vec::new();
+/// The crates of each crate below `crates/`, as its manifest names them.
+pub(crate) fn uses(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let mut all = BTreeMap::new();
     for folder in sources::crates(root)? {
         let file = folder.join("Cargo.toml");
         let text = std::fs::read_to_string(&file)?;
         let manifest: toml::Table =
             text.parse().with_context(|| format!("parsing {}", file.display()))?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for used in dependencies(&manifest) {
+        all.insert(name, dependencies(&manifest).into_iter().collect());
+    }
+    Ok(all)
+}
+
+/// Reads every manifest below `crates/` and returns the arrows that break the rule, crates without
+/// a layer, and crates that `ARCHITECTURE.md` does not name in its table.
+pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    let page = std::fs::read_to_string(root.join(PAGE))?;
+    for (name, uses) in uses(root)? {
+        for used in uses {
             if let Some(says) = fault_of(&name, &used) {
                 faults.push(Fault::new(format!("crates/{name}/Cargo.toml"), says));
             }
@@ -50,14 +65,24 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
         if layer_of(&name).is_none() {
             faults.push(Fault::new(format!("crates/{name}"), "no layer; add it to xtask layers"));
         }
+        if !has_row(&page, &name) {
+            faults.push(Fault::new(PAGE, format!("the table of crates has no row of {name}")));
+        }
     }
     Ok(faults)
 }
 
-/// What a crate is built from (what only its tests use may point anywhere).
+/// Whether the table of crates has a row of this one.
+fn has_row(page: &str, name: &str) -> bool {
+    page.lines().any(|line| line.starts_with(&format!("| `{name}` |")))
+}
+
+/// What a crate is built from, on any system (what only its tests use may point anywhere).
 fn dependencies(manifest: &toml::Table) -> Vec<String> {
     let sections = ["dependencies", "build-dependencies"];
-    let tables = sections.iter().filter_map(|s| manifest.get(*s)?.as_table());
+    let of_systems = manifest.get("target").and_then(|t| t.as_table()).into_iter().flatten();
+    let places = of_systems.filter_map(|(_, system)| system.as_table()).chain([manifest]);
+    let tables = places.flat_map(|place| sections.iter().filter_map(|s| place.get(*s)?.as_table()));
     tables.flat_map(|t| t.keys().cloned()).filter(|k| k.starts_with("udccp")).collect()
 }
 
@@ -92,5 +117,14 @@ mod tests {
     fn only_what_a_crate_is_built_from_counts() {
         let text = "[dependencies]\nudccp-base = \"1\"\n[dev-dependencies]\nudccp-lab = \"1\"";
         assert_eq!(dependencies(&text.parse().unwrap()), ["udccp-base"]);
+        let text = "[target.'cfg(unix)'.dependencies]\nudccp-lab = \"1\"\nlibc = \"1\"";
+        assert_eq!(dependencies(&text.parse().unwrap()), ["udccp-lab"], "of one system");
+    }
+
+    #[test]
+    fn a_crate_is_named_by_a_row_of_its_own() {
+        let page = "`udccp-sim` in words\n| `udccp-base` | time |\n";
+        assert!(has_row(page, "udccp-base") && !has_row(page, "udccp-sim"));
+        assert!(!has_row(page, "udccp"));
     }
 }

@@ -1,7 +1,8 @@
-//! House rules of the repository, kept by a program: `cargo xtask tidy|layers|spec`, and its tests.
+//! House rules of the repository, kept by a program: `cargo xtask tidy|layers|picture|spec`, and its tests.
 
 mod layers;
 mod links;
+mod picture;
 mod retry;
 mod sources;
 mod spec;
@@ -16,10 +17,11 @@ const USAGE: &str = "\
 usage: cargo xtask RULE
 
   tidy            file, function and line length; banned clocks and randomness; dead links
-  layers          arrows between crates point down only
+  layers          arrows between crates point down only; ARCHITECTURE.md names every crate
+  picture         writes docs/images/layers.svg from the manifests
   spec            every requirement row is claimed and tested; writes spec/coverage.txt
   spec --check    the same, but a coverage.txt that is out of date is an error
-  all             tidy, layers and spec --check
+  all             tidy, layers and spec --check; a picture that is out of date is an error
   test [FLAGS]    cargo test of everything; scripts/clock-tests.txt names what is tried again";
 
 /// One broken rule: where, and what to do about it.
@@ -63,12 +65,14 @@ fn run(words: &[&str]) -> Result<usize> {
             all
         }
         ["layers"] => layers::check(&root)?,
+        ["picture"] => picture::write(&root)?,
         ["spec"] => spec::check(&root, spec::Snapshot::Write)?,
         ["spec", "--check"] => spec::check(&root, spec::Snapshot::Compare)?,
         ["all"] => {
             let mut all = tidy::check(&root)?;
             all.extend(retry::check(&root)?);
             all.extend(layers::check(&root)?);
+            all.extend(picture::check(&root)?);
             all.extend(spec::check(&root, spec::Snapshot::Compare)?);
             all
         }

@@ -15,7 +15,8 @@ const LINE_COLUMNS: usize = 100;
 const PROSE_COLUMNS: usize = 120;
 
 /// Crates below the drivers: no clock, no I/O, no threads, no chance but a named stream.
-const PURE: [&str; 9] = ["base", "wire", "cc", "proto", "tcp", "link", "nat", "sim", "metrics"];
+const PURE: [&str; 10] =
+    ["base", "packet", "wire", "cc", "proto", "tcp", "link", "nat", "sim", "metrics"];
 
 /// Words that have no business in a pure crate, with the reason.
 const BANNED: [(&str, &str); 11] = [
@@ -49,6 +50,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
             faults.extend(check_functions(&source));
             faults.extend(check_unsafe(&source));
             faults.extend(check_marks(&source));
+            faults.extend(check_module(root, &source));
         }
     }
     for page in sources::read(root, &[".md"])? {
@@ -140,6 +142,13 @@ fn check_marks(source: &Source) -> Vec<Fault> {
     faults
 }
 
+/// The root of a module with files of its own is `name/mod.rs`, never `name.rs`.
+fn check_module(root: &Path, source: &Source) -> Option<Fault> {
+    let folder = source.path.strip_suffix(".rs")?;
+    let is_split = source.path.contains("/src/") && root.join(folder).is_dir();
+    is_split.then(|| Fault::new(&source.path, format!("call it {folder}/mod.rs")))
+}
+
 fn check_functions(source: &Source) -> Vec<Fault> {
     let file = match syn::parse_file(&source.text) {
         Ok(file) => file,
@@ -226,6 +235,18 @@ mod tests {
         let text = || "use std::time::Instant;\n// std::time::Instant in words\n".to_owned();
         assert_eq!(check_words(&source("crates/udccp-proto/src/a.rs", text())).len(), 1);
         assert!(check_words(&source("crates/udccp/src/a.rs", text())).is_empty());
+    }
+
+    #[test]
+    fn a_module_with_files_of_its_own_is_a_mod_rs() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let checked = |name: &str| {
+            let path = format!("crates/udccp-link/src/{name}");
+            check_module(&root, &source(&path, String::new()))
+        };
+        let fault = checked("delay.rs").expect("a fault");
+        assert_eq!(fault.says, "call it crates/udccp-link/src/delay/mod.rs");
+        assert!(checked("delay/mod.rs").is_none() && checked("lib.rs").is_none());
     }
 
     #[test]
