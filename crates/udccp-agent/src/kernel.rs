@@ -55,7 +55,7 @@ pub(crate) fn set_congestion(socket: &socket2::Socket, name: &str) -> Result<(),
 
 /// Whether this kernel has DCCP sockets.
 pub fn has_dccp() -> bool {
-    crate::line::linux::socket(core::net::Ipv4Addr::LOCALHOST.into()).is_ok()
+    crate::socket::linux::socket(core::net::Ipv4Addr::LOCALHOST.into()).is_ok()
 }
 
 /// What a scenario asks of a TCP flow and a kernel's socket does not take; each as a sentence.

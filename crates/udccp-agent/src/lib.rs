@@ -27,10 +27,10 @@ mod error;
 mod host;
 mod join;
 mod kernel;
-mod line;
 mod play;
 mod report;
 mod serve;
+mod socket;
 mod spec;
 mod sys;
 

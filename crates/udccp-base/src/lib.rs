@@ -23,7 +23,7 @@ pub use quantity::QuantityError;
 pub use quick_start::{QuickStart, QuickStartFunction};
 pub use seed::{Rng, Seed};
 pub use time::{Duration, Instant};
-pub use transport::{Probe, SendOutcome, Transport};
+pub use transport::{AppPort, Probe, SendOutcome, Transport};
 pub use units::{DataRate, DataSize};
 
 /// Compiles the code of the README, so that the page stays true.

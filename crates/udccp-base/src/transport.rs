@@ -1,4 +1,4 @@
-//! One end of one flow, as traffic sources and recorders see it, whatever the protocol.
+//! Gives traffic sources and recorders one end of one flow, whatever the protocol.
 
 use crate::datagram::{Datagram, Message, Payload};
 use crate::machine::Machine;
@@ -41,11 +41,9 @@ pub struct Probe {
     pub retransmits: u64,
 }
 
-/// One end of one flow: a [`Machine`] with an application side.
-pub trait Transport: Machine {
-    /// Starts the flow (the active end sends its first packet; a passive end does nothing).
-    fn open(&mut self, now: Instant);
-
+/// The side of a flow that faces its application: a simulated transport has one, and so has a socket
+/// of the operating system.
+pub trait AppPort {
     /// Offers a message.
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome;
 
@@ -55,20 +53,26 @@ pub trait Transport: Machine {
     /// Ends the flow; what was accepted is still sent, within the protocol's bound.
     fn close(&mut self, now: Instant);
 
-    /// Data delivered to the application: a message, or a stretch of a byte stream.
-    fn poll_delivered(&mut self, now: Instant) -> Option<Payload>;
-
-    /// Whether the flow is over; at most TIMEWAIT is left of it.
-    fn is_closed(&self) -> bool;
+    /// Largest message (or segment payload) in bytes that leaves in one packet.
+    fn max_payload(&self) -> usize;
 
     /// Whether each message arrives as a message, or not at all. `false` is a byte stream, which
     /// delivers everything in order, but not where messages begin and end.
     fn keeps_boundaries(&self) -> bool {
         true
     }
+}
 
-    /// Largest message (or segment payload) in bytes that leaves in one packet.
-    fn max_payload(&self) -> usize;
+/// One end of one flow: a [`Machine`] with a port for its application.
+pub trait Transport: Machine + AppPort {
+    /// Starts the flow (the active end sends its first packet; a passive end does nothing).
+    fn open(&mut self, now: Instant);
+
+    /// Data delivered to the application: a message, or a stretch of a byte stream.
+    fn poll_delivered(&mut self, now: Instant) -> Option<Payload>;
+
+    /// Whether the flow is over; at most TIMEWAIT is left of it.
+    fn is_closed(&self) -> bool;
 
     /// Congestion state now.
     fn probe(&self) -> Probe;

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use udccp_base::{Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport};
+use udccp_base::{
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+};
 use udccp_sim::{Source, SourceStats};
 
 use crate::clock::Clock;
@@ -115,9 +117,7 @@ impl Machine for TunHost {
 }
 
 /// The application is a program in the host's namespace; there is none here.
-impl Transport for TunHost {
-    fn open(&mut self, _now: Instant) {}
-
+impl AppPort for TunHost {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         SendOutcome::Closed(message)
     }
@@ -128,16 +128,20 @@ impl Transport for TunHost {
 
     fn close(&mut self, _now: Instant) {}
 
+    fn max_payload(&self) -> usize {
+        0
+    }
+}
+
+impl Transport for TunHost {
+    fn open(&mut self, _now: Instant) {}
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         None
     }
 
     fn is_closed(&self) -> bool {
         false
-    }
-
-    fn max_payload(&self) -> usize {
-        0
     }
 
     fn probe(&self) -> Probe {
@@ -152,7 +156,7 @@ pub(crate) struct Elsewhere;
 impl Source for Elsewhere {
     fn start(&mut self, _now: Instant) {}
 
-    fn feed(&mut self, _now: Instant, _transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, _now: Instant, _transport: &mut dyn AppPort) -> bool {
         false
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport};
+use udccp_base::{
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+};
 
 use crate::nat::{Nat, Side};
 
@@ -74,11 +76,7 @@ impl Machine for Behind {
     }
 }
 
-impl Transport for Behind {
-    fn open(&mut self, now: Instant) {
-        self.inner.open(now);
-    }
-
+impl AppPort for Behind {
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
         self.inner.send(now, message)
     }
@@ -91,20 +89,26 @@ impl Transport for Behind {
         self.inner.close(now);
     }
 
+    fn max_payload(&self) -> usize {
+        self.inner.max_payload()
+    }
+
+    fn keeps_boundaries(&self) -> bool {
+        self.inner.keeps_boundaries()
+    }
+}
+
+impl Transport for Behind {
+    fn open(&mut self, now: Instant) {
+        self.inner.open(now);
+    }
+
     fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
         self.inner.poll_delivered(now)
     }
 
     fn is_closed(&self) -> bool {
         self.inner.is_closed()
-    }
-
-    fn keeps_boundaries(&self) -> bool {
-        self.inner.keeps_boundaries()
-    }
-
-    fn max_payload(&self) -> usize {
-        self.inner.max_payload()
     }
 
     fn probe(&self) -> Probe {

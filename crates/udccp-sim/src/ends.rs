@@ -36,13 +36,13 @@ impl Ends {
 
     fn add(&mut self, sender: &Host, receiver: &Host, plan: &PairPlan, run: &RunConfig<'_>) {
         let Some(app) = &sender.app else { return };
-        let stats = app.source.stats();
+        let stats = app.source().stats();
         self.source += stats;
         let probe = sender.transport.probe();
         self.probe.congestion_events += probe.congestion_events;
         self.probe.timeouts += probe.timeouts;
         self.probe.retransmits += probe.retransmits;
-        match app.source.outcome() {
+        match app.source().outcome() {
             Outcome::None => {}
             Outcome::Messages(times) => add(&mut self.messages, &times, run),
             Outcome::Responses(times) => add(&mut self.responses, &times, run),

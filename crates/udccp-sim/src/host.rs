@@ -1,29 +1,15 @@
-//! A host: one end of a flow, and on the sending side its application.
+//! Drives one end of a flow and, on the sending side, its application.
 
 use core::net::IpAddr;
 
 use udccp_base::{Instant, Transport};
 
-use crate::source::Source;
+use crate::application::{Application, FlowStep};
 
-/// The application of an active side.
-pub(crate) struct App {
-    pub(crate) source: Box<dyn Source>,
-    pub(crate) start: Instant,
-    pub(crate) stop: Instant,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waiting,
-    Running,
-    Over,
-}
-
+/// One end of a flow.
 pub(crate) struct Host {
     pub(crate) transport: Box<dyn Transport>,
-    pub(crate) app: Option<App>,
+    pub(crate) app: Option<Application>,
     pub(crate) address: IpAddr,
     /// The link towards the network.
     pub(crate) uplink: u32,
@@ -45,20 +31,6 @@ pub(crate) const fn sender_beside(host: usize) -> usize {
     host & !1
 }
 
-impl App {
-    pub(crate) const fn new(source: Box<dyn Source>, start: Instant, stop: Instant) -> Self {
-        Self { source, start, stop, phase: Phase::Waiting }
-    }
-
-    fn poll_timeout(&self) -> Instant {
-        match self.phase {
-            Phase::Waiting => self.start,
-            Phase::Running => self.source.poll_timeout().unwrap_or(Instant::MAX).min(self.stop),
-            Phase::Over => Instant::MAX,
-        }
-    }
-}
-
 impl Host {
     /// When there is something to do without a packet from the network.
     #[inline]
@@ -70,14 +42,14 @@ impl Host {
     /// Starts and stops the application and tells the transport the time.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if let Some(app) = &mut self.app {
-            if app.phase == Phase::Waiting && app.start <= now {
-                app.phase = Phase::Running;
-                self.transport.open(now);
-                app.source.start(now);
-            }
-            if app.phase == Phase::Running && app.stop <= now {
-                app.phase = Phase::Over;
-                self.transport.close(now);
+            while let Some(step) = app.poll_step(now) {
+                match step {
+                    FlowStep::Open => {
+                        self.transport.open(now);
+                        app.source_mut().start(now);
+                    }
+                    FlowStep::Close => self.transport.close(now),
+                }
             }
         }
         if self.transport.poll_timeout().is_some_and(|due| due <= now) {
@@ -88,12 +60,7 @@ impl Host {
     /// Lets the application offer what it has. Returns whether the transport took anything.
     #[inline]
     pub(crate) fn feed(&mut self, now: Instant) -> bool {
-        match &mut self.app {
-            Some(app) if app.phase == Phase::Running => {
-                app.source.feed(now, self.transport.as_mut())
-            }
-            _ => false,
-        }
+        self.app.as_mut().is_some_and(|app| app.feed(now, self.transport.as_mut()))
     }
 
     /// Notes application bytes that arrived.

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod application;
 mod capture;
 mod config;
 mod dumbbell;
@@ -43,6 +44,7 @@ mod validate;
 mod way;
 
 pub use address::{IpVersion, PairAddresses};
+pub use application::{Application, FlowStep};
 pub use capture::{Capture, CaptureFile};
 pub use config::{
     AccessConfig, BottleneckConfig, DumbbellConfig, HopConfig, PairConfig, RunConfig,

@@ -4,6 +4,7 @@ use udccp_base::{Duration, Instant, Seed};
 use udccp_link::Link;
 
 use crate::address::{IpVersion, PairAddresses};
+use crate::application::Application;
 use crate::config::{PairConfig, RunConfig};
 use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
@@ -11,7 +12,7 @@ use crate::error::SimError;
 use crate::events::EventQueue;
 use crate::fabric::{Fabric, RunningLink};
 use crate::hash::EventHash;
-use crate::host::{App, Host};
+use crate::host::Host;
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
 use crate::pace::Pace;
@@ -97,7 +98,7 @@ fn hosts(
         let start = Instant::ZERO + plan.start;
         let stop = plan.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
         let is_heard = pair.source.hears();
-        let app = App::new(pair.source, start, stop);
+        let app = Application::new(pair.source, start, stop);
         let ends =
             [(pair.sender, Some(app), addresses.sender), (pair.receiver, None, addresses.receiver)];
         for (side, (transport, app, address)) in ends.into_iter().enumerate() {

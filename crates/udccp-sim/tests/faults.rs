@@ -4,8 +4,8 @@ mod toy;
 
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{
-    DataRate, Datagram, Duration, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome,
-    Transport,
+    AppPort, DataRate, Datagram, Duration, Instant, Machine, Message, Payload, Probe, Seed,
+    SendOutcome, Transport,
 };
 use udccp_sim::{
     Bulk, DropReason, Dumbbell, DumbbellConfig, PairAddresses, PairConfig, QueueLimit, RunConfig,
@@ -132,9 +132,7 @@ impl Machine for Broken {
     }
 }
 
-impl Transport for Broken {
-    fn open(&mut self, _now: Instant) {}
-
+impl AppPort for Broken {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         SendOutcome::Closed(message)
     }
@@ -145,16 +143,20 @@ impl Transport for Broken {
 
     fn close(&mut self, _now: Instant) {}
 
+    fn max_payload(&self) -> usize {
+        100
+    }
+}
+
+impl Transport for Broken {
+    fn open(&mut self, _now: Instant) {}
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         None
     }
 
     fn is_closed(&self) -> bool {
         false
-    }
-
-    fn max_payload(&self) -> usize {
-        100
     }
 
     fn probe(&self) -> Probe {

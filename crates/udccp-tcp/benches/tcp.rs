@@ -4,7 +4,9 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, Rng, Seed, Transport};
+use udccp_base::{
+    AppPort, Datagram, Duration, Instant, Machine, Message, Payload, Rng, Seed, Transport,
+};
 use udccp_cc::{Algorithm, InitialWindow};
 use udccp_tcp::{TcpConfig, TcpReceiver, TcpSender};
 

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use udccp_base::{
-    Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, Seed, SendOutcome, Transport,
 };
 
 use crate::config::TcpConfig;
@@ -80,10 +80,7 @@ macro_rules! an_end {
             }
         }
 
-        impl Transport for $end {
-            fn open(&mut self, now: Instant) {
-                self.0.open(now);
-            }
+        impl AppPort for $end {
             #[inline]
             fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
                 self.0.send(now, message)
@@ -95,18 +92,25 @@ macro_rules! an_end {
             fn close(&mut self, now: Instant) {
                 self.0.close(now);
             }
+            fn max_payload(&self) -> usize {
+                self.0.max_payload()
+            }
+
+            fn keeps_boundaries(&self) -> bool {
+                self.0.keeps_boundaries()
+            }
+        }
+
+        impl Transport for $end {
+            fn open(&mut self, now: Instant) {
+                self.0.open(now);
+            }
             #[inline]
             fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
                 self.0.poll_delivered(now)
             }
             fn is_closed(&self) -> bool {
                 self.0.is_closed()
-            }
-            fn keeps_boundaries(&self) -> bool {
-                self.0.keeps_boundaries()
-            }
-            fn max_payload(&self) -> usize {
-                self.0.max_payload()
             }
             fn probe(&self) -> Probe {
                 self.0.probe()

@@ -3,7 +3,8 @@
 use core::net::SocketAddr;
 
 use udccp_base::{
-    Datagram, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+    AppPort, Datagram, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe, SendOutcome,
+    Transport,
 };
 
 use udccp_packet::PseudoHeader;
@@ -125,9 +126,7 @@ impl Machine for UdpSender {
     }
 }
 
-impl Transport for UdpSender {
-    fn open(&mut self, _now: Instant) {}
-
+impl AppPort for UdpSender {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         // What no datagram can hold will never be taken.
         if self.closed || message.payload.len() > MAX_PAYLOAD {
@@ -145,16 +144,20 @@ impl Transport for UdpSender {
         self.closed = true;
     }
 
+    fn max_payload(&self) -> usize {
+        USUAL_PAYLOAD
+    }
+}
+
+impl Transport for UdpSender {
+    fn open(&mut self, _now: Instant) {}
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         None
     }
 
     fn is_closed(&self) -> bool {
         self.closed && self.queue.is_empty()
-    }
-
-    fn max_payload(&self) -> usize {
-        USUAL_PAYLOAD
     }
 
     fn probe(&self) -> Probe {
@@ -181,9 +184,7 @@ impl Machine for UdpSink {
     }
 }
 
-impl Transport for UdpSink {
-    fn open(&mut self, _now: Instant) {}
-
+impl AppPort for UdpSink {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         SendOutcome::Closed(message)
     }
@@ -196,16 +197,20 @@ impl Transport for UdpSink {
         self.closed = true;
     }
 
+    fn max_payload(&self) -> usize {
+        USUAL_PAYLOAD
+    }
+}
+
+impl Transport for UdpSink {
+    fn open(&mut self, _now: Instant) {}
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         self.delivered.pop_front()
     }
 
     fn is_closed(&self) -> bool {
         self.closed
-    }
-
-    fn max_payload(&self) -> usize {
-        USUAL_PAYLOAD
     }
 
     fn probe(&self) -> Probe {

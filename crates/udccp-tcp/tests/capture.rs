@@ -11,7 +11,9 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use common::{Fate, Pipe, drop_segments, ms};
-use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, SendOutcome, Transport};
+use udccp_base::{
+    AppPort, Datagram, Duration, Instant, Machine, Message, Payload, SendOutcome, Transport,
+};
 use udccp_cc::{Algorithm, CubicConfig};
 use udccp_packet::ip::{HeaderFields, IpHeader, LinkType};
 use udccp_packet::pcap::Writer;

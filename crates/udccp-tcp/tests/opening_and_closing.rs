@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fate, Pipe, drop_segments, ms, plain};
-use udccp_base::{Duration, Instant, Message, Payload, SendOutcome, Transport};
+use udccp_base::{AppPort, Duration, Instant, Message, Payload, SendOutcome, Transport};
 use udccp_cc::Algorithm;
 use udccp_tcp::wire::Flags;
 use udccp_tcp::{CloseReason, State, TcpConfig};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Pipe, ms};
-use udccp_base::{Duration, Message, Payload, Transport};
+use udccp_base::{AppPort, Duration, Message, Payload, Transport};
 use udccp_cc::{
     Algorithm, BbrConfig, BicConfig, CompoundConfig, CubicConfig, HighSpeedConfig, HtcpConfig,
     HyStart, HyblaConfig, IllinoisConfig, LpConfig, ScalableConfig, VegasConfig, VenoConfig,

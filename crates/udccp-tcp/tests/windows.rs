@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Fate, Pipe, ms, plain};
-use udccp_base::{DataRate, Duration, Ecn, Message, Payload, Transport};
+use udccp_base::{AppPort, DataRate, Duration, Ecn, Message, Payload, Transport};
 use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
 use udccp_tcp::wire::Flags;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig};

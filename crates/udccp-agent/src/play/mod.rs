@@ -1,7 +1,7 @@
 //! Playing one end of one flow.
 
-mod lane;
-mod make;
+mod driver;
+mod factory;
 mod sample;
 
 use nix::poll::{PollFd, ppoll};
@@ -10,19 +10,19 @@ use udccp_base::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::error::AgentError;
-use crate::line::{Interest, Listen};
 use crate::report::{AgentReport, OfferedReport};
+use crate::socket::{Interest, Listen};
 use crate::spec::{AgentProtocol, AgentSpec, DccpStack, Role};
-use lane::Lane;
-use make::Maker;
+use driver::FlowDriver;
+use factory::SocketFactory;
 use sample::Sampler;
 
 /// Everything bound, nothing begun.
 pub(crate) struct Play {
     spec: AgentSpec,
     listener: Option<Box<dyn Listen>>,
-    maker: Maker,
-    lanes: Vec<Lane>,
+    factory: SocketFactory,
+    drivers: Vec<FlowDriver>,
 }
 
 impl Play {
@@ -31,13 +31,13 @@ impl Play {
     /// # Errors
     /// What the system or the kernel does not have, or does not allow.
     pub(crate) fn prepare(spec: AgentSpec) -> Result<Self, AgentError> {
-        let mut maker = Maker::new(&spec)?;
-        let (mut listener, mut lanes) = (None, Vec::new());
+        let mut factory = SocketFactory::new(&spec)?;
+        let (mut listener, mut drivers) = (None, Vec::new());
         match spec.role {
-            Role::Receiver => listener = Some(maker.listener()?),
-            Role::Sender => lanes = maker.senders()?,
+            Role::Receiver => listener = Some(factory.listener()?),
+            Role::Sender => drivers = factory.senders()?,
         }
-        Ok(Self { spec, listener, maker, lanes })
+        Ok(Self { spec, listener, factory, drivers })
     }
 
     /// Plays until the end of the run.
@@ -55,11 +55,11 @@ impl Play {
             let now = clock.now();
             self.accept(now)?;
             let mut taken = false;
-            for lane in &mut self.lanes {
-                taken |= lane.turn(now, &mut self.maker)?;
+            for driver in &mut self.drivers {
+                taken |= driver.turn(now, &mut self.factory)?;
             }
             while sampler.due() <= now {
-                sampler.take(&mut self.lanes);
+                sampler.take(&mut self.drivers);
             }
             if now >= end {
                 return Ok(self.report(sampler));
@@ -72,8 +72,8 @@ impl Play {
 
     fn accept(&mut self, now: Instant) -> Result<(), AgentError> {
         if let Some(listener) = &mut self.listener {
-            while let Some(line) = listener.accept(now)? {
-                self.lanes.push(Lane::accepted(now, line, self.maker.ear()));
+            while let Some(flow) = listener.accept(now)? {
+                self.drivers.push(FlowDriver::accepted(now, flow, self.factory.receiver()));
             }
         }
         Ok(())
@@ -81,10 +81,11 @@ impl Play {
 
     /// Waits for a socket, or for the first of all times.
     fn wait(&self, now: Instant, sample: Instant) -> Result<(), AgentError> {
-        let mut until = self.lanes.iter().map(Lane::poll_timeout).fold(sample, Instant::min);
+        let mut until =
+            self.drivers.iter().map(FlowDriver::poll_timeout).fold(sample, Instant::min);
         let mut fds = Vec::new();
         let listening = self.listener.as_ref().map(|l| l.interest());
-        let interests = self.lanes.iter().map(Lane::interest).chain(listening);
+        let interests = self.drivers.iter().map(FlowDriver::interest).chain(listening);
         for Interest { socket, within } in interests {
             fds.extend(socket.map(|(fd, flags)| PollFd::new(fd, flags)));
             until = within.map_or(until, |within| until.min(now + within));
@@ -107,8 +108,8 @@ impl Play {
             unknown: unknown(&self.spec.protocol),
             faults: Vec::new(),
         };
-        for lane in &mut self.lanes {
-            lane.add_to(&mut report);
+        for driver in &mut self.drivers {
+            driver.add_to(&mut report);
         }
         sampler.add_to(&mut report);
         report.faults.sort();

@@ -2,7 +2,7 @@
 
 use udccp_base::{Duration, Instant, Probe};
 
-use super::lane::Lane;
+use super::driver::FlowDriver;
 use crate::device::{Device, TcpCounters, Traffic};
 use crate::report::{AgentReport, AgentSample};
 use crate::spec::{AgentProtocol, AgentSpec};
@@ -42,14 +42,14 @@ impl Sampler {
     }
 
     /// Looks at everything.
-    pub(super) fn take(&mut self, lanes: &mut [Lane]) {
+    pub(super) fn take(&mut self, drivers: &mut [FlowDriver]) {
         let traffic = self.device.as_ref().map(Device::traffic).unwrap_or_default();
         let went = traffic.since(self.seen);
         self.seen = traffic;
-        let probe = probe(lanes);
+        let probe = probe(drivers);
         let mut sample = AgentSample {
             end_ns: self.due.as_nanos(),
-            app_bytes: lanes.iter_mut().map(|l| std::mem::take(&mut l.fresh_bytes)).sum(),
+            app_bytes: drivers.iter_mut().map(|l| std::mem::take(&mut l.fresh_bytes)).sum(),
             wire_bytes: went.in_bytes,
             wire_packets: went.in_packets,
             sent_bytes: went.out_bytes,
@@ -86,12 +86,12 @@ impl Sampler {
 }
 
 /// The state of the one connection; of several only what adds up.
-fn probe(lanes: &mut [Lane]) -> Probe {
-    if let [lane] = lanes {
-        return lane.probe().unwrap_or_default();
+fn probe(drivers: &mut [FlowDriver]) -> Probe {
+    if let [driver] = drivers {
+        return driver.probe().unwrap_or_default();
     }
     let mut all = Probe::default();
-    for probe in lanes.iter_mut().filter_map(Lane::probe) {
+    for probe in drivers.iter_mut().filter_map(FlowDriver::probe) {
         all.congestion_events += probe.congestion_events;
         all.timeouts += probe.timeouts;
         all.retransmits += probe.retransmits;

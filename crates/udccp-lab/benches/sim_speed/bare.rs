@@ -1,8 +1,8 @@
 //! The simulator alone: links, events and recorders carry packets of no protocol at all.
 
 use udccp_base::{
-    DataRate, Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe,
-    Seed, SendOutcome, Transport,
+    AppPort, DataRate, Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload,
+    Probe, Seed, SendOutcome, Transport,
 };
 use udccp_sim::{
     ConstantRate, Dumbbell, DumbbellConfig, PairAddresses, PairConfig, QueueLimit, RunConfig,
@@ -69,9 +69,7 @@ impl Machine for Bare {
     }
 }
 
-impl Transport for Bare {
-    fn open(&mut self, _: Instant) {}
-
+impl AppPort for Bare {
     fn send(&mut self, _: Instant, message: Message) -> SendOutcome {
         self.waiting.push_back(message.payload);
         SendOutcome::Accepted
@@ -83,16 +81,20 @@ impl Transport for Bare {
 
     fn close(&mut self, _: Instant) {}
 
+    fn max_payload(&self) -> usize {
+        1480
+    }
+}
+
+impl Transport for Bare {
+    fn open(&mut self, _: Instant) {}
+
     fn poll_delivered(&mut self, _: Instant) -> Option<Payload> {
         self.arrived.pop_front()
     }
 
     fn is_closed(&self) -> bool {
         false
-    }
-
-    fn max_payload(&self) -> usize {
-        1480
     }
 
     fn probe(&self) -> Probe {

@@ -1,8 +1,8 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
 use udccp_base::{
-    DataRate, DataSize, Datagram, Duration, Instant, Machine, Message, Payload, Probe, QuickStart,
-    Seed, SendOutcome, Transport,
+    AppPort, DataRate, DataSize, Datagram, Duration, Instant, Machine, Message, Payload, Probe,
+    QuickStart, Seed, SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut};
 use udccp_proto::ccid::ccid2::AckRatioConfig;
@@ -231,16 +231,7 @@ impl Machine for DccpEnd {
     }
 }
 
-impl Transport for DccpEnd {
-    fn open(&mut self, now: Instant) {
-        let Role::Active(options) = &self.role else { return };
-        // The same call was tried when the flow was built.
-        match self.endpoint.connect(now, (**options).clone()) {
-            Ok(id) => (self.id, self.opened) = (Some(id), true),
-            Err(_) => self.role = Role::Refused,
-        }
-    }
-
+impl AppPort for DccpEnd {
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
         let Some(id) = self.id else { return SendOutcome::Closed(message) };
         match self.endpoint.send(now, id, message) {
@@ -260,6 +251,23 @@ impl Transport for DccpEnd {
         }
     }
 
+    fn max_payload(&self) -> usize {
+        let mps = self.id.and_then(|id| self.endpoint.max_message_size(id));
+        // Before the connection exists: IPv4 header and the longest generic header with an ack.
+        mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24))
+    }
+}
+
+impl Transport for DccpEnd {
+    fn open(&mut self, now: Instant) {
+        let Role::Active(options) = &self.role else { return };
+        // The same call was tried when the flow was built.
+        match self.endpoint.connect(now, (**options).clone()) {
+            Ok(id) => (self.id, self.opened) = (Some(id), true),
+            Err(_) => self.role = Role::Refused,
+        }
+    }
+
     fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
         let id = self.id.filter(|&id| self.endpoint.is_readable(id))?;
         self.endpoint.recv(now, id).ok().flatten()
@@ -268,12 +276,6 @@ impl Transport for DccpEnd {
     fn is_closed(&self) -> bool {
         let over = |id| self.endpoint.state(id).is_none_or(State::is_over);
         matches!(self.role, Role::Refused) || (self.opened && self.id.is_none_or(over))
-    }
-
-    fn max_payload(&self) -> usize {
-        let mps = self.id.and_then(|id| self.endpoint.max_message_size(id));
-        // Before the connection exists: IPv4 header and the longest generic header with an ack.
-        mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24))
     }
 
     fn uses_quick_start(&self) -> bool {

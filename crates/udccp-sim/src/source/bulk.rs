@@ -1,6 +1,6 @@
 //! A transfer without end: the transport is kept full.
 
-use udccp_base::{Instant, Message, Payload, SendOutcome, Transport};
+use udccp_base::{AppPort, Instant, Message, Payload, SendOutcome};
 
 use super::{Source, SourceStats};
 
@@ -45,18 +45,18 @@ impl Bulk {
 impl Source for Bulk {
     fn start(&mut self, _now: Instant) {}
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let mut taken = false;
         for _ in 0..BATCH {
-            if !transport.is_writable() {
+            if !port.is_writable() {
                 break;
             }
-            let full = self.message_bytes.unwrap_or(transport.max_payload() as u32);
+            let full = self.message_bytes.unwrap_or(port.max_payload() as u32);
             let left = self.bytes_left.unwrap_or(u64::MAX).min(u64::from(full)) as u32;
             if left == 0 {
                 break;
             }
-            match transport.send(now, Message::new(Payload::Zeros(left))) {
+            match port.send(now, Message::new(Payload::Zeros(left))) {
                 SendOutcome::Accepted => {}
                 SendOutcome::Full(_) | SendOutcome::Closed(_) => break,
             }

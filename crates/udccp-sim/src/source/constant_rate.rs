@@ -1,6 +1,6 @@
 //! Constant bit rate: one message every so often, whatever the network does.
 
-use udccp_base::{DataRate, Instant, Transport};
+use udccp_base::{AppPort, DataRate, Instant};
 
 use super::pieces::offer_bytes;
 use super::{Source, SourceStats};
@@ -42,10 +42,10 @@ impl Source for ConstantRate {
         self.next = self.time_of(0);
     }
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let mut taken = false;
         while self.next.is_some_and(|due| due <= now) {
-            let bytes = offer_bytes(now, transport, self.message_bytes);
+            let bytes = offer_bytes(now, port, self.message_bytes);
             taken |= bytes > 0;
             self.stats.count(bytes, self.message_bytes);
             self.offered += 1;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Duration, Instant, Payload, Transport};
+use udccp_base::{AppPort, Duration, Instant, Payload};
 
 use super::pieces::{Assembly, Partly, since};
 use super::{SourceStats, Times};
@@ -43,8 +43,8 @@ impl Outbox {
     }
 
     /// Offers what waits. Returns whether anything was taken.
-    pub(super) fn offer(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
-        let is_stream = !transport.keeps_boundaries();
+    pub(super) fn offer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
+        let is_stream = !port.keeps_boundaries();
         let mut taken = false;
         while let Some(first) = self.waiting.front_mut() {
             let is_late = first.deadline.is_some_and(|deadline| deadline < now);
@@ -55,7 +55,7 @@ impl Outbox {
                 continue;
             }
             let before = first.taken;
-            let is_done = first.offer(now, transport);
+            let is_done = first.offer(now, port);
             taken |= first.taken > before;
             self.stats.accepted_bytes += u64::from(first.taken - before);
             if !is_done {

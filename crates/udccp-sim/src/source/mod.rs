@@ -16,7 +16,7 @@ mod voip;
 
 use core::fmt;
 
-use udccp_base::{Duration, Instant, Payload, Transport};
+use udccp_base::{AppPort, Duration, Instant, Payload};
 
 pub use arrivals::{Arrival, poisson};
 pub use bulk::Bulk;
@@ -42,7 +42,7 @@ pub trait Source: fmt::Debug + Send {
     fn start(&mut self, now: Instant);
 
     /// Offers the transport what is due. Returns whether anything was taken.
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool;
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool;
 
     /// When there is something new to offer whatever the network does; `None` when never.
     fn poll_timeout(&self) -> Option<Instant>;
@@ -61,7 +61,7 @@ pub trait Source: fmt::Debug + Send {
     fn delivered(&mut self, _now: Instant, _end: End, _payload: &Payload) {}
 
     /// Offers the receiver's transport what is due there. Returns whether anything was taken.
-    fn answer(&mut self, _now: Instant, _transport: &mut dyn Transport) -> bool {
+    fn answer(&mut self, _now: Instant, _transport: &mut dyn AppPort) -> bool {
         false
     }
 

@@ -1,6 +1,6 @@
 //! Bursts at a constant rate, and silence between them.
 
-use udccp_base::{DataRate, Duration, Instant, Rng, Transport};
+use udccp_base::{AppPort, DataRate, Duration, Instant, Rng};
 
 use super::distribution::Distribution;
 use super::periods::Periods;
@@ -52,10 +52,10 @@ impl Source for OnOff {
         }
     }
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let mut taken = false;
         while self.next.is_some_and(|due| due <= now) {
-            let bytes = offer_bytes(now, transport, self.message_bytes);
+            let bytes = offer_bytes(now, port, self.message_bytes);
             taken |= bytes > 0;
             self.stats.count(bytes, self.message_bytes);
             self.next = Some(self.periods.after(self.gap));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::{BufMut, BytesMut};
-use udccp_base::{Duration, Instant, Message, Payload, SendOutcome, Transport};
+use udccp_base::{AppPort, Duration, Instant, Message, Payload, SendOutcome};
 
 /// Bytes by which a piece is known again: message, time, number of the piece, number of pieces.
 pub(super) const MARK: usize = 16;
@@ -12,15 +12,15 @@ const AWAITED: usize = 512;
 
 /// Offers `bytes` in pieces that the transport can send: whole to a byte stream, else one packet
 /// each. Returns the bytes taken; fewer than offered when the transport refused one.
-pub(super) fn offer_bytes(now: Instant, transport: &mut dyn Transport, bytes: u32) -> u32 {
-    let most = match transport.keeps_boundaries() {
-        true => (transport.max_payload() as u32).max(1),
+pub(super) fn offer_bytes(now: Instant, port: &mut dyn AppPort, bytes: u32) -> u32 {
+    let most = match port.keeps_boundaries() {
+        true => (port.max_payload() as u32).max(1),
         false => bytes,
     };
     let mut taken = 0;
     while taken < bytes {
         let piece = most.min(bytes - taken);
-        match transport.send(now, Message::new(Payload::Zeros(piece))) {
+        match port.send(now, Message::new(Payload::Zeros(piece))) {
             SendOutcome::Accepted => taken += piece,
             SendOutcome::Full(_) | SendOutcome::Closed(_) => break,
         }
@@ -49,19 +49,19 @@ impl Partly {
     }
 
     /// Offers what is left; returns whether the transport has it all now.
-    pub(super) fn offer(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
-        let marked = transport.keeps_boundaries();
+    pub(super) fn offer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
+        let marked = port.keeps_boundaries();
         if self.pieces == 0 {
-            let most = (transport.max_payload() as u32).max(2 * MARK as u32);
+            let most = (port.max_payload() as u32).max(2 * MARK as u32);
             self.pieces = self.bytes.div_ceil(most).min(u32::from(u16::MAX)) as u16;
         }
-        while self.taken < self.bytes && transport.is_writable() {
+        while self.taken < self.bytes && port.is_writable() {
             // Equal pieces, the first ones longer by one where that is needed.
             let left = u32::from(self.pieces - self.pieces_taken).max(1);
             let piece = (self.bytes - self.taken).div_ceil(left);
             let payload = if marked { self.mark(piece) } else { Payload::Zeros(piece) };
             let message = Message { deadline: self.deadline, ..Message::new(payload) };
-            match transport.send(now, message) {
+            match port.send(now, message) {
                 SendOutcome::Accepted => {
                     self.taken += piece;
                     self.pieces_taken += 1;

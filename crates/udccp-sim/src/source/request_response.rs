@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Duration, Instant, Payload, Rng, Transport};
+use udccp_base::{AppPort, Duration, Instant, Payload, Rng};
 
 use super::distribution::Distribution;
 use super::pieces::{Assembly, Partly, since};
@@ -105,10 +105,10 @@ impl Source for RequestResponse {
         self.state = State::Thinking(now);
     }
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         match &self.state {
             State::Thinking(until) if *until <= now => {
-                self.ask(now, transport.keeps_boundaries());
+                self.ask(now, port.keeps_boundaries());
             }
             State::Expecting(_, Some(end)) if *end <= now => self.give_up(now),
             State::Asking(request) if request.deadline.is_some_and(|end| end <= now) => {
@@ -118,12 +118,12 @@ impl Source for RequestResponse {
         }
         let State::Asking(request) = &mut self.state else { return false };
         let before = request.taken;
-        let is_done = request.offer(now, transport);
+        let is_done = request.offer(now, port);
         let taken = request.taken - before;
         self.stats.accepted_bytes += u64::from(taken);
         if is_done {
             self.stats.accepted += 1;
-            if !transport.keeps_boundaries() {
+            if !port.keeps_boundaries() {
                 self.at_server.expect(request);
             }
             self.state = State::Expecting(request.made, request.deadline);
@@ -170,13 +170,13 @@ impl Source for RequestResponse {
         }
     }
 
-    fn answer(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn answer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let Some(answer) = self.answers.front_mut() else { return false };
         let before = answer.taken;
-        let is_done = answer.offer(now, transport);
+        let is_done = answer.offer(now, port);
         let taken = answer.taken > before;
         if is_done {
-            if !transport.keeps_boundaries() {
+            if !port.keeps_boundaries() {
                 self.at_client.expect(answer);
             }
             self.answers.clear();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use udccp_base::{Instant, Payload, Rng, Transport};
+use udccp_base::{AppPort, Instant, Payload, Rng};
 
 use super::pieces::{Assembly, MARK, Partly};
 use super::request_response::{Dialogue, whole_bytes};
@@ -64,10 +64,10 @@ impl Responder {
     }
 
     /// Offers the transport what is due. Returns whether anything was taken.
-    pub fn answer(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    pub fn answer(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let Some(answer) = self.answers.front_mut() else { return false };
         let before = answer.taken;
-        let is_done = answer.offer(now, transport);
+        let is_done = answer.offer(now, port);
         let taken = answer.taken > before;
         if is_done {
             self.answers.pop_front();

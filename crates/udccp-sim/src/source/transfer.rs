@@ -1,6 +1,6 @@
 //! A transfer that has an end.
 
-use udccp_base::{Instant, Transport};
+use udccp_base::{AppPort, Instant};
 
 use super::bulk::Bulk;
 use super::{Outcome, Source, SourceStats};
@@ -22,14 +22,14 @@ impl Transfer {
 impl Source for Transfer {
     fn start(&mut self, _now: Instant) {}
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         if self.is_offered {
             return false;
         }
-        let taken = self.bulk.feed(now, transport);
+        let taken = self.bulk.feed(now, port);
         if self.bulk.bytes_left() == Some(0) {
             self.is_offered = true;
-            transport.close(now);
+            port.close(now);
         }
         taken
     }

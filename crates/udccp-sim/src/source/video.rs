@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use udccp_base::{DataRate, Duration, Instant, Payload, Transport};
+use udccp_base::{AppPort, DataRate, Duration, Instant, Payload};
 
 use super::live::Outbox;
 use super::{End, Outcome, Source, SourceStats};
@@ -66,13 +66,13 @@ impl Source for Video {
         self.start = Some(now);
     }
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         while let Some(due) = self.poll_timeout().filter(|due| *due <= now) {
             let sizes = &self.frames.0;
             self.outbox.push(due, sizes[(self.made % sizes.len() as u64) as usize]);
             self.made += 1;
         }
-        self.outbox.offer(now, transport)
+        self.outbox.offer(now, port)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! A voice call: packets of a codec, with or without silence suppression.
 
-use udccp_base::{Duration, Instant, Payload, Rng, Transport};
+use udccp_base::{AppPort, Duration, Instant, Payload, Rng};
 
 use super::distribution::Distribution;
 use super::live::Outbox;
@@ -100,12 +100,12 @@ impl Source for Voip {
         self.next = Some(self.periods.after(self.every));
     }
 
-    fn feed(&mut self, now: Instant, transport: &mut dyn Transport) -> bool {
+    fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         while let Some(due) = self.next.filter(|due| *due <= now) {
             self.outbox.push(due, self.packet_bytes);
             self.next = Some(self.periods.after(self.every));
         }
-        self.outbox.offer(now, transport)
+        self.outbox.offer(now, port)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

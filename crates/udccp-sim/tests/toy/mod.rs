@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{BufMut, BytesMut};
 use udccp_base::{
-    Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe, SendOutcome,
-    Transport,
+    AppPort, Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload, Probe,
+    SendOutcome, Transport,
 };
 use udccp_sim::PairAddresses;
 
@@ -115,11 +115,7 @@ impl Machine for ToySender {
     }
 }
 
-impl Transport for ToySender {
-    fn open(&mut self, _now: Instant) {
-        self.is_open = true;
-    }
-
+impl AppPort for ToySender {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         if self.is_closing {
             return SendOutcome::Closed(message);
@@ -139,16 +135,22 @@ impl Transport for ToySender {
         self.is_closing = true;
     }
 
+    fn max_payload(&self) -> usize {
+        1500 - 20 - HEADER
+    }
+}
+
+impl Transport for ToySender {
+    fn open(&mut self, _now: Instant) {
+        self.is_open = true;
+    }
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         None
     }
 
     fn is_closed(&self) -> bool {
         self.is_closing && self.queue.is_empty()
-    }
-
-    fn max_payload(&self) -> usize {
-        1500 - 20 - HEADER
     }
 
     fn probe(&self) -> Probe {
@@ -218,9 +220,7 @@ impl Machine for ToyReceiver {
     }
 }
 
-impl Transport for ToyReceiver {
-    fn open(&mut self, _now: Instant) {}
-
+impl AppPort for ToyReceiver {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         SendOutcome::Closed(message)
     }
@@ -231,16 +231,20 @@ impl Transport for ToyReceiver {
 
     fn close(&mut self, _now: Instant) {}
 
+    fn max_payload(&self) -> usize {
+        0
+    }
+}
+
+impl Transport for ToyReceiver {
+    fn open(&mut self, _now: Instant) {}
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         self.delivered.pop_front()
     }
 
     fn is_closed(&self) -> bool {
         false
-    }
-
-    fn max_payload(&self) -> usize {
-        0
     }
 
     fn probe(&self) -> Probe {

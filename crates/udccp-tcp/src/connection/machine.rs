@@ -1,6 +1,8 @@
 //! A connection as a [`Machine`] and a [`Transport`].
 
-use udccp_base::{Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport};
+use udccp_base::{
+    AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
+};
 
 use super::{CloseReason, Connection, Control, Event, State};
 use crate::wire::TcpHeader;
@@ -63,13 +65,7 @@ impl Machine for Connection {
     }
 }
 
-impl Transport for Connection {
-    fn open(&mut self, now: Instant) {
-        if !self.close_with_peer {
-            self.start(now);
-        }
-    }
-
+impl AppPort for Connection {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         if self.send.is_closing() || self.close_reason.is_some() {
             return SendOutcome::Closed(message);
@@ -94,20 +90,28 @@ impl Transport for Connection {
         }
     }
 
+    fn max_payload(&self) -> usize {
+        self.send.segment_payload() as usize
+    }
+
+    fn keeps_boundaries(&self) -> bool {
+        false
+    }
+}
+
+impl Transport for Connection {
+    fn open(&mut self, now: Instant) {
+        if !self.close_with_peer {
+            self.start(now);
+        }
+    }
+
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         self.recv.read().map(Payload::Zeros)
     }
 
     fn is_closed(&self) -> bool {
         self.state == State::Closed
-    }
-
-    fn keeps_boundaries(&self) -> bool {
-        false
-    }
-
-    fn max_payload(&self) -> usize {
-        self.send.segment_payload() as usize
     }
 
     fn probe(&self) -> Probe {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use udccp_base::{
-    DataRate, Datagram, Duration, Ecn, Instant, Machine, Message, Payload, Seed, Transport,
+    AppPort, DataRate, Datagram, Duration, Ecn, Instant, Machine, Message, Payload, Seed, Transport,
 };
 use udccp_cc::Algorithm;
 use udccp_tcp::wire::TcpHeader;

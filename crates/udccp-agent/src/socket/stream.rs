@@ -8,7 +8,7 @@ use udccp_base::Payload;
 
 use super::ZEROS;
 
-/// Length of what a followed message begins with: its number, when it was made, its pieces.
+/// Length of what a tracked message begins with: its number, when it was made, its pieces.
 pub(crate) const MARK: usize = 16;
 /// Pieces of memory that are written by one call.
 const SLICES: usize = 32;
@@ -82,14 +82,14 @@ impl Outgoing {
 pub(crate) type SizeOf = Box<dyn FnMut(u32) -> u32 + Send>;
 
 /// Cuts a stream where its messages end.
-pub(super) struct Cutter {
+pub(super) struct MessageDeframer {
     size_of: SizeOf,
     mark: Vec<u8>,
     /// Bytes of the message that are still to come after its mark.
     left: u64,
 }
 
-impl Cutter {
+impl MessageDeframer {
     pub(super) fn new(size_of: SizeOf) -> Self {
         Self { size_of, mark: Vec::with_capacity(MARK), left: 0 }
     }
@@ -118,9 +118,9 @@ impl Cutter {
     }
 }
 
-impl std::fmt::Debug for Cutter {
+impl std::fmt::Debug for MessageDeframer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cutter").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("MessageDeframer").field("left", &self.left).finish_non_exhaustive()
     }
 }
 
@@ -138,10 +138,10 @@ mod tests {
             stream.extend(message);
         }
         for step in [1, 3, 17, 81] {
-            let mut cutter = Cutter::new(Box::new(move |id| sizes[id as usize]));
+            let mut deframer = MessageDeframer::new(Box::new(move |id| sizes[id as usize]));
             let mut whole = Vec::new();
             for part in stream.chunks(step) {
-                cutter.take(part, |mark| whole.push(mark[3]));
+                deframer.take(part, |mark| whole.push(mark[3]));
             }
             assert_eq!(whole, [0, 1, 2], "in steps of {step}");
         }

@@ -6,18 +6,18 @@ use std::os::fd::AsFd;
 
 use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
-use udccp_base::{Duration, Instant, Message, Probe, SendOutcome};
+use udccp_base::{AppPort, Duration, Instant, Message, Probe, SendOutcome};
 
 use super::connected::{self, State};
-use super::stream::{Cutter, Outgoing, SizeOf};
-use super::{Delivered, Inbox, Interest, Line, Listen, PAUSE};
+use super::stream::{MessageDeframer, Outgoing, SizeOf};
+use super::{Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE};
 use crate::error::AgentError;
 use crate::kernel::set_congestion;
 use crate::sys::{set_receive_low_water, tcp_info};
 
 /// What may wait here for room in the kernel's buffer.
 const AHEAD: u64 = 128 << 10;
-/// What is offered at once where nothing is followed.
+/// What is offered at once where nothing is tracked.
 const CHUNK: usize = 64 << 10;
 /// What is read at once.
 const READ: usize = 256 << 10;
@@ -47,11 +47,11 @@ pub(crate) struct Tcp {
     peer: SocketAddr,
     state: State,
     out: Outgoing,
-    /// Of a flow whose messages are followed.
-    cutter: Option<Cutter>,
-    follows: bool,
+    /// Of a flow whose messages are tracked.
+    deframer: Option<MessageDeframer>,
+    tracks_messages: bool,
     /// This end reads.
-    hears: bool,
+    reads: bool,
     /// This is the passive end.
     accepted: bool,
     prompt: bool,
@@ -113,46 +113,46 @@ fn buffer(
 }
 
 impl Tcp {
-    /// The sender's end, bound to its address. `size_of` is given where responses are followed,
-    /// `follows` says whether messages are.
+    /// The sender's end, bound to its address. `size_of` is given where responses are tracked,
+    /// `tracks_messages` says whether messages are.
     pub(crate) fn sender(
         settings: &TcpSettings,
         [local, remote]: [IpAddr; 2],
         port: u16,
-        follows: bool,
+        tracks_messages: bool,
         size_of: Option<SizeOf>,
     ) -> Result<Self, AgentError> {
         let mut faults = Vec::new();
         let socket = settings.socket(SocketAddr::new(local, 0), &mut faults)?;
         let peer = SocketAddr::new(remote, port);
-        let hears = size_of.is_some();
-        let mut line = Self::new(socket, peer, State::Idle, follows, size_of, hears);
-        line.faults = faults;
-        line.prompt = settings.prompt;
-        Ok(line)
+        let reads = size_of.is_some();
+        let mut flow = Self::new(socket, peer, State::Idle, tracks_messages, size_of, reads);
+        flow.faults = faults;
+        flow.prompt = settings.prompt;
+        Ok(flow)
     }
 
     fn new(
         socket: Socket,
         peer: SocketAddr,
         state: State,
-        follows: bool,
+        tracks_messages: bool,
         size_of: Option<SizeOf>,
-        hears: bool,
+        reads: bool,
     ) -> Self {
         Self {
             socket,
             peer,
             state,
             out: Outgoing::default(),
-            cutter: size_of.map(Cutter::new),
-            follows,
-            hears,
+            deframer: size_of.map(MessageDeframer::new),
+            tracks_messages,
+            reads,
             accepted: false,
             prompt: false,
             closing: false,
             inbox: Inbox::default(),
-            buffer: if hears { vec![0; READ] } else { Vec::new() },
+            buffer: if reads { vec![0; READ] } else { Vec::new() },
             probe: Probe::default(),
             faults: Vec::new(),
         }
@@ -160,7 +160,7 @@ impl Tcp {
 
     /// Whether data may wait for a while before they are read.
     fn may_pause(&self) -> bool {
-        self.accepted && self.hears && !self.follows && !self.prompt
+        self.accepted && self.reads && !self.tracks_messages && !self.prompt
     }
 
     fn lost(&mut self, source: &std::io::Error) {
@@ -198,9 +198,9 @@ impl Tcp {
                 }
                 Ok(n) => {
                     self.inbox.bytes += n as u64;
-                    if let Some(cutter) = &mut self.cutter {
+                    if let Some(deframer) = &mut self.deframer {
                         let marks = &mut self.inbox.marks;
-                        cutter.take(&self.buffer[..n], |mark| marks.push_back(mark));
+                        deframer.take(&self.buffer[..n], |mark| marks.push_back(mark));
                     }
                     if n < self.buffer.len() {
                         return;
@@ -213,25 +213,7 @@ impl Tcp {
     }
 }
 
-impl Line for Tcp {
-    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
-        self.state = State::Connecting;
-        connected::connect(&self.socket, self.peer)
-    }
-
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
-        if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
-            self.state = State::Open;
-        }
-        if self.state == State::Open {
-            self.write();
-            if self.hears && self.state == State::Open {
-                self.read();
-            }
-        }
-        Ok(())
-    }
-
+impl AppPort for Tcp {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         match self.state {
             State::Idle | State::Over => SendOutcome::Closed(message),
@@ -244,7 +226,7 @@ impl Line for Tcp {
     }
 
     fn is_writable(&self) -> bool {
-        let room = if self.follows { self.out.len() == 0 } else { self.out.len() < AHEAD };
+        let room = if self.tracks_messages { self.out.len() == 0 } else { self.out.len() < AHEAD };
         self.state == State::Open && !self.closing && room
     }
 
@@ -255,17 +237,37 @@ impl Line for Tcp {
         }
     }
 
+    fn max_payload(&self) -> usize {
+        // A tracked message is one piece, so that it begins with its mark and nothing else does.
+        if self.tracks_messages { i32::MAX as usize } else { CHUNK }
+    }
+}
+
+impl FlowSocket for Tcp {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        self.state = State::Connecting;
+        connected::connect(&self.socket, self.peer)
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
+            self.state = State::Open;
+        }
+        if self.state == State::Open {
+            self.write();
+            if self.reads && self.state == State::Open {
+                self.read();
+            }
+        }
+        Ok(())
+    }
+
     fn poll_delivered(&mut self) -> Option<Delivered> {
         self.inbox.take()
     }
 
     fn is_closed(&self) -> bool {
         self.state == State::Over
-    }
-
-    fn max_payload(&self) -> usize {
-        // A followed message is one piece, so that it begins with its mark and nothing else does.
-        if self.follows { i32::MAX as usize } else { CHUNK }
     }
 
     fn probe(&mut self) -> Probe {
@@ -299,7 +301,7 @@ impl Line for Tcp {
                 if self.may_pause() && self.out.len() == 0 {
                     return Interest { socket: None, within: Some(PAUSE) };
                 }
-                if self.hears {
+                if self.reads {
                     flags |= PollFlags::POLLIN;
                 }
             }
@@ -324,7 +326,7 @@ impl Line for Tcp {
 /// A socket that waits for connections.
 pub(crate) struct TcpListener {
     socket: Socket,
-    follows: bool,
+    tracks_messages: bool,
     /// Where messages end in what arrives, for each connection anew.
     size_of: Option<Box<dyn Fn() -> SizeOf>>,
     prompt: bool,
@@ -335,30 +337,30 @@ impl TcpListener {
     pub(crate) fn bind(
         settings: &TcpSettings,
         local: SocketAddr,
-        follows: bool,
+        tracks_messages: bool,
         size_of: Option<Box<dyn Fn() -> SizeOf>>,
     ) -> Result<Self, AgentError> {
         let mut faults = Vec::new();
         let socket = settings.socket(local, &mut faults)?;
         socket.listen(1024).map_err(|e| AgentError::bind(local, e))?;
-        Ok(Self { socket, follows, size_of, prompt: settings.prompt, faults })
+        Ok(Self { socket, tracks_messages, size_of, prompt: settings.prompt, faults })
     }
 }
 
 impl Listen for TcpListener {
-    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError> {
         let what = ["cannot accept a TCP connection", "cannot prepare a TCP socket"];
         let Some((socket, peer)) = connected::accept(&self.socket, what)? else { return Ok(None) };
         let size_of = self.size_of.as_ref().map(|make| make());
-        let mut line = Tcp::new(socket, peer, State::Open, self.follows, size_of, true);
-        line.faults = std::mem::take(&mut self.faults);
-        line.accepted = true;
-        if line.may_pause() {
-            set_receive_low_water(&line.socket, LOW_WATER)
+        let mut flow = Tcp::new(socket, peer, State::Open, self.tracks_messages, size_of, true);
+        flow.faults = std::mem::take(&mut self.faults);
+        flow.accepted = true;
+        if flow.may_pause() {
+            set_receive_low_water(&flow.socket, LOW_WATER)
                 .map_err(|source| AgentError::Io { what: what[1], source })?;
         }
-        line.prompt = self.prompt;
-        Ok(Some(Box::new(line)))
+        flow.prompt = self.prompt;
+        Ok(Some(Box::new(flow)))
     }
 
     fn interest(&self) -> Interest<'_> {

@@ -1,4 +1,4 @@
-//! Real sockets as the simulator's sources see transports.
+//! Connects the simulator's sources to real sockets.
 
 mod connected;
 pub(crate) mod dccp;
@@ -13,9 +13,7 @@ use std::os::fd::BorrowedFd;
 
 use bytes::Bytes;
 use nix::poll::PollFlags;
-use udccp_base::{
-    Datagram, Duration, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
-};
+use udccp_base::{AppPort, Duration, Instant, Probe};
 
 use crate::error::AgentError;
 
@@ -28,34 +26,25 @@ pub(crate) const BATCH: usize = 64;
 /// How long bulk data may wait in a socket before it is read, or room in it before it is filled.
 /// Every call costs, in a guest kernel as much as tens of packets.
 pub(crate) const PAUSE: Duration = Duration::from_millis(4);
-/// The same where messages are followed one by one.
+/// The same where messages are tracked one by one.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
 /// One connection (or pair of UDP ports) on real sockets.
-pub(crate) trait Line {
+///
+/// A message that is offered leaves with the next [`FlowSocket::turn`]. Messages keep their
+/// boundaries over byte streams too: the receiver cuts the stream where messages end.
+pub(crate) trait FlowSocket: AppPort {
     /// Starts the flow. What comes of it is seen later.
     fn open(&mut self, now: Instant) -> Result<(), AgentError>;
 
     /// Takes what the network brought, and hands on what waits for it. Does not wait.
     fn turn(&mut self, now: Instant) -> Result<(), AgentError>;
 
-    /// Offers a message; it leaves with the next [`Line::turn`].
-    fn send(&mut self, now: Instant, message: Message) -> SendOutcome;
-
-    /// Whether a message offered now would be taken.
-    fn is_writable(&self) -> bool;
-
-    /// Ends the flow after what was taken.
-    fn close(&mut self, now: Instant);
-
     /// Data that came since the last call.
     fn poll_delivered(&mut self) -> Option<Delivered>;
 
     /// Whether the flow is over.
     fn is_closed(&self) -> bool;
-
-    /// Largest message in bytes.
-    fn max_payload(&self) -> usize;
 
     /// Congestion state now.
     fn probe(&mut self) -> Probe;
@@ -75,7 +64,7 @@ pub(crate) trait Line {
 pub(crate) struct Delivered {
     /// How much since the last look.
     pub(crate) bytes: u64,
-    /// Of one followed message: what it began with.
+    /// Of one tracked message: what it began with.
     pub(crate) mark: Option<Bytes>,
 }
 
@@ -94,7 +83,7 @@ impl Inbox {
     }
 }
 
-/// What a line waits for.
+/// What a socket waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interest<'a> {
     /// Events of a socket.
@@ -106,58 +95,8 @@ pub(crate) struct Interest<'a> {
 /// A passive socket.
 pub(crate) trait Listen {
     /// The next connection, if there is one.
-    fn accept(&mut self, now: Instant) -> Result<Option<Box<dyn Line>>, AgentError>;
+    fn accept(&mut self, now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError>;
 
     /// What to wait for besides the clock.
     fn interest(&self) -> Interest<'_>;
-}
-
-/// A line as a source sees it. Messages keep their boundaries over byte streams too: whoever
-/// listens cuts the stream where messages end.
-pub(crate) struct AsTransport<'a>(pub(crate) &'a mut dyn Line);
-
-impl Machine for AsTransport<'_> {
-    fn handle_datagram(&mut self, _now: Instant, _datagram: Datagram) {}
-
-    fn handle_timeout(&mut self, _now: Instant) {}
-
-    fn poll_transmit(&mut self, _now: Instant) -> Option<Datagram> {
-        None
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-}
-
-impl Transport for AsTransport<'_> {
-    fn open(&mut self, _now: Instant) {}
-
-    fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
-        self.0.send(now, message)
-    }
-
-    fn is_writable(&self) -> bool {
-        self.0.is_writable()
-    }
-
-    fn close(&mut self, now: Instant) {
-        self.0.close(now);
-    }
-
-    fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
-        None
-    }
-
-    fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-
-    fn max_payload(&self) -> usize {
-        self.0.max_payload()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
-    }
 }

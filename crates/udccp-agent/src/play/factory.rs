@@ -8,21 +8,21 @@ use udccp_scenario::schema::{CodecName, Drawn, Traffic};
 use udccp_scenario::{MAX_TRANSFERS, source};
 use udccp_sim::{Codec, Dialogue, DialogueSizes, Frames, Responder, Transfer, Voip, poisson};
 
-use super::lane::{Ear, Lane};
+use super::driver::{FlowDriver, Receiver};
 use crate::error::AgentError;
-use crate::line::dccp::{Dccp, DccpListener, DccpSettings, Host};
-use crate::line::linux::{Linux, LinuxListener, LinuxSettings};
-use crate::line::stream::SizeOf;
-use crate::line::tcp::{Tcp, TcpListener, TcpSettings};
-use crate::line::udp::{Udp, UdpListener};
-use crate::line::{Line, Listen};
+use crate::socket::dccp::{Dccp, DccpListener, DccpSettings, Host};
+use crate::socket::linux::{Linux, LinuxListener, LinuxSettings};
+use crate::socket::stream::SizeOf;
+use crate::socket::tcp::{Tcp, TcpListener, TcpSettings};
+use crate::socket::udp::{Udp, UdpListener};
+use crate::socket::{FlowSocket, Listen};
 use crate::spec::{AgentProtocol, AgentSpec, DccpStack, Role};
 
 /// Longest time that a response over a byte stream may take: it comes in the end.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 
 /// Makes what one end of a flow needs.
-pub(crate) struct Maker {
+pub(crate) struct SocketFactory {
     spec: AgentSpec,
     traffic: Traffic,
     /// The endpoint that all connections of our DCCP share.
@@ -32,15 +32,15 @@ pub(crate) struct Maker {
 /// What its application means for a socket.
 #[derive(Clone, Copy)]
 struct Needs {
-    /// Messages are followed one by one.
-    follows: bool,
+    /// Messages are tracked one by one.
+    tracks_messages: bool,
     /// There is always more.
     is_bulk: bool,
     /// The sender reads.
-    hears: bool,
+    reads: bool,
 }
 
-impl Maker {
+impl SocketFactory {
     pub(super) fn new(spec: &AgentSpec) -> Result<Self, AgentError> {
         let mut traffic = spec.traffic();
         if let (Traffic::RequestResponse { timeout, .. }, AgentProtocol::Tcp { .. }) =
@@ -55,7 +55,7 @@ impl Maker {
     }
 
     fn needs(&self) -> Needs {
-        let (follows, is_bulk) = match self.traffic {
+        let (tracks_messages, is_bulk) = match self.traffic {
             Traffic::Bulk | Traffic::Transfer { .. } | Traffic::Poisson { .. } => (false, true),
             Traffic::ConstantRate { .. } | Traffic::OnOff { .. } => (false, false),
             Traffic::Voip { .. }
@@ -63,8 +63,8 @@ impl Maker {
             | Traffic::VideoTrace { .. }
             | Traffic::RequestResponse { .. } => (true, false),
         };
-        let hears = matches!(self.traffic, Traffic::RequestResponse { .. });
-        Needs { follows, is_bulk, hears }
+        let reads = matches!(self.traffic, Traffic::RequestResponse { .. });
+        Needs { tracks_messages, is_bulk, reads }
     }
 
     fn tcp(&self) -> Option<TcpSettings> {
@@ -87,9 +87,9 @@ impl Maker {
         else {
             return None;
         };
-        let Needs { follows, is_bulk, .. } = self.needs();
+        let Needs { tracks_messages, is_bulk, .. } = self.needs();
         let packet_bytes = self.spec.packet_bytes;
-        Some(LinuxSettings { ccid, tx_queue, service, is_bulk, follows, packet_bytes })
+        Some(LinuxSettings { ccid, tx_queue, service, is_bulk, tracks_messages, packet_bytes })
     }
 
     fn ours(&self) -> Result<Option<DccpSettings>, AgentError> {
@@ -99,20 +99,27 @@ impl Maker {
         else {
             return Ok(None);
         };
-        let Needs { follows, is_bulk, .. } = self.needs();
+        let Needs { tracks_messages, is_bulk, .. } = self.needs();
         let packet = self.spec.packet_bytes;
-        let settings =
-            DccpSettings::of(protocol, packet, options, *transport, *offload, is_bulk, follows)?;
+        let settings = DccpSettings::of(
+            protocol,
+            packet,
+            options,
+            *transport,
+            *offload,
+            is_bulk,
+            tracks_messages,
+        )?;
         Ok(Some(DccpSettings { prompt: self.spec.prompt, ..settings }))
     }
 
     /// The passive socket of a receiver.
     pub(super) fn listener(&mut self) -> Result<Box<dyn Listen>, AgentError> {
-        let Needs { follows, .. } = self.needs();
+        let Needs { tracks_messages, .. } = self.needs();
         let local = SocketAddr::new(self.spec.local, self.spec.port);
         if let Some(settings) = self.tcp() {
             let sizes = self.arriving(Role::Receiver);
-            return Ok(Box::new(TcpListener::bind(&settings, local, follows, sizes)?));
+            return Ok(Box::new(TcpListener::bind(&settings, local, tracks_messages, sizes)?));
         }
         if let Some(settings) = self.linux() {
             return Ok(Box::new(LinuxListener::bind(settings, local)?));
@@ -120,19 +127,19 @@ impl Maker {
         if let Some(settings) = self.ours()? {
             return Ok(Box::new(DccpListener::bind(settings, local.ip(), local.port())?));
         }
-        Ok(Box::new(UdpListener::bind(local, self.spec.packet_bytes, follows)?))
+        Ok(Box::new(UdpListener::bind(local, self.spec.packet_bytes, tracks_messages)?))
     }
 
     /// An active socket.
-    pub(super) fn sender(&mut self) -> Result<Box<dyn Line>, AgentError> {
-        let Needs { follows, hears, .. } = self.needs();
+    pub(super) fn sender(&mut self) -> Result<Box<dyn FlowSocket>, AgentError> {
+        let Needs { tracks_messages, reads, .. } = self.needs();
         let (at, port) = ([self.spec.local, self.spec.remote], self.spec.port);
         if let Some(settings) = self.tcp() {
             let sizes = self.arriving(Role::Sender).map(|make| make());
-            return Ok(Box::new(Tcp::sender(&settings, at, port, follows, sizes)?));
+            return Ok(Box::new(Tcp::sender(&settings, at, port, tracks_messages, sizes)?));
         }
         if let Some(settings) = self.linux() {
-            return Ok(Box::new(Linux::sender(settings, at, port, hears)?));
+            return Ok(Box::new(Linux::sender(settings, at, port, reads)?));
         }
         if let Some(settings) = self.ours()? {
             let host = match &self.host {
@@ -140,22 +147,22 @@ impl Maker {
                 None => Rc::new(Host::bind(settings, self.spec.local, 0)?),
             };
             self.host = Some(Rc::clone(&host));
-            return Ok(Box::new(Dccp::sender(host, self.spec.remote, port, hears)));
+            return Ok(Box::new(Dccp::sender(host, self.spec.remote, port, reads)));
         }
-        Ok(Box::new(Udp::sender(at, port, self.spec.packet_bytes, follows)?))
+        Ok(Box::new(Udp::sender(at, port, self.spec.packet_bytes, tracks_messages)?))
     }
 
     /// The connections of a sender, none of them open.
-    pub(super) fn senders(&mut self) -> Result<Vec<Lane>, AgentError> {
+    pub(super) fn senders(&mut self) -> Result<Vec<FlowDriver>, AgentError> {
         let start = Instant::from_nanos(self.spec.start_ns);
         let stop = self.spec.stop_ns.map_or(Instant::MAX, Instant::from_nanos);
         let seed = Seed(self.spec.source_seed);
-        let line = self.sender()?;
+        let flow = self.sender()?;
         if let Traffic::Poisson { every, size } = self.traffic {
             return self.transfers(every, size, seed);
         }
         let source = source(&self.traffic, seed.stream("source"));
-        Ok(vec![Lane::sender(Some(line), source, start, stop)])
+        Ok(vec![FlowDriver::sender(Some(flow), source, start, stop)])
     }
 
     /// The transfers of a flow, each with a socket that is made when it starts.
@@ -164,7 +171,7 @@ impl Maker {
         every: Duration,
         size: Drawn<DataSize>,
         seed: Seed,
-    ) -> Result<Vec<Lane>, AgentError> {
+    ) -> Result<Vec<FlowDriver>, AgentError> {
         let start = Duration::from_nanos(self.spec.start_ns);
         let end = Duration::from_nanos(self.spec.stop_ns.unwrap_or(self.spec.duration_ns));
         let mut rng = seed.stream("arrivals");
@@ -174,21 +181,23 @@ impl Maker {
             let why = format!("{} transfers come", arrivals.len());
             return Err(AgentError::Spec { why });
         }
-        let lane = |arrival: &udccp_sim::Arrival| {
+        let driver = |arrival: &udccp_sim::Arrival| {
             let source = Box::new(Transfer::new(arrival.bytes));
-            Lane::sender(None, source, Instant::ZERO + arrival.at, Instant::MAX)
+            FlowDriver::sender(None, source, Instant::ZERO + arrival.at, Instant::MAX)
         };
-        Ok(arrivals.iter().map(lane).collect())
+        Ok(arrivals.iter().map(driver).collect())
     }
 
     /// What a receiver does with the data of a connection.
-    pub(super) fn ear(&self) -> Ear {
+    pub(super) fn receiver(&self) -> Receiver {
         match (&self.traffic, self.dialogue()) {
-            (_, Some(dialogue)) => Ear::Answers(Box::new(Responder::new(dialogue, self.rng()))),
-            (Traffic::Voip { .. } | Traffic::Video { .. } | Traffic::VideoTrace { .. }, _) => {
-                Ear::Follows(source(&self.traffic, self.rng()))
+            (_, Some(dialogue)) => {
+                Receiver::Answers(Box::new(Responder::new(dialogue, self.rng())))
             }
-            _ => Ear::Counts,
+            (Traffic::Voip { .. } | Traffic::Video { .. } | Traffic::VideoTrace { .. }, _) => {
+                Receiver::Tracks(source(&self.traffic, self.rng()))
+            }
+            _ => Receiver::Counts,
         }
     }
 
@@ -205,7 +214,7 @@ impl Maker {
     }
 
     /// How long each message is that arrives at an end over a byte stream; `None` where messages
-    /// are not followed.
+    /// are not tracked.
     fn arriving(&self, role: Role) -> Option<Box<dyn Fn() -> SizeOf>> {
         if let Some(dialogue) = self.dialogue() {
             let rng = self.rng();

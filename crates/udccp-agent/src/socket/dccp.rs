@@ -13,12 +13,12 @@ use udccp::{
     Address, Connection, Endpoint, EndpointOptions, Error, Listener, Options, Outgoing,
     ServiceCode, TryRecvError, TrySendError,
 };
-use udccp_base::{DataSize, Instant, Message, Payload, Probe, SendOutcome};
+use udccp_base::{AppPort, DataSize, Instant, Message, Payload, Probe, SendOutcome};
 use udccp_scenario::schema::DccpOptions;
 use udccp_scenario::{SERVICE, dccp_config};
 
 use super::stream::MARK;
-use super::{Delivered, Inbox, Interest, Line, Listen, PAUSE, SHORT_PAUSE, ZEROS};
+use super::{Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE, SHORT_PAUSE, ZEROS};
 use crate::error::AgentError;
 use crate::spec::DccpTransport;
 
@@ -37,7 +37,7 @@ pub(crate) struct DccpSettings {
     pub(crate) is_bulk: bool,
     /// Bulk data too do not wait to be read, nor room to be filled.
     pub(crate) prompt: bool,
-    pub(crate) follows: bool,
+    pub(crate) tracks_messages: bool,
 }
 
 /// A UDP socket of its own, and what drives it.
@@ -57,7 +57,7 @@ impl DccpSettings {
         transport: DccpTransport,
         offload: bool,
         is_bulk: bool,
-        follows: bool,
+        tracks_messages: bool,
     ) -> Result<Self, AgentError> {
         let packet = DataSize::from_bytes(packet_bytes);
         let config = dccp_config(protocol, packet, flow).map_err(|why| AgentError::Spec { why })?;
@@ -75,7 +75,7 @@ impl DccpSettings {
         config.recv_queue_packets = real.recv_queue_packets.max(8 * BULK_QUEUE);
         config.recv_queue_bytes = config.recv_queue_packets * packet_bytes as usize;
         let service = flow.service.map_or(SERVICE, |service| service.0);
-        Ok(Self { transport, offload, options, service, is_bulk, prompt: false, follows })
+        Ok(Self { transport, offload, options, service, is_bulk, prompt: false, tracks_messages })
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct Dccp {
     connecting: Option<JoinHandle<Result<Connection, Error>>>,
     connection: Option<Connection>,
     accepted: bool,
-    hears: bool,
+    reads: bool,
     is_full: bool,
     is_over: bool,
     inbox: Inbox,
@@ -128,22 +128,22 @@ pub(crate) struct Dccp {
 
 impl Dccp {
     /// The sender's end.
-    pub(crate) fn sender(host: Rc<Host>, remote: IpAddr, port: u16, hears: bool) -> Self {
+    pub(crate) fn sender(host: Rc<Host>, remote: IpAddr, port: u16, reads: bool) -> Self {
         let peer = match host.settings.transport {
             DccpTransport::UdpEncap { port: udp } => Address::new(remote, port).over_udp_port(udp),
             DccpTransport::Raw => Address::raw(remote, port),
         };
-        Self::new(host, peer, None, hears)
+        Self::new(host, peer, None, reads)
     }
 
-    fn new(host: Rc<Host>, peer: Address, connection: Option<Connection>, hears: bool) -> Self {
+    fn new(host: Rc<Host>, peer: Address, connection: Option<Connection>, reads: bool) -> Self {
         Self {
             host,
             peer,
             connecting: None,
             accepted: connection.is_some(),
             connection,
-            hears,
+            reads,
             is_full: false,
             is_over: false,
             inbox: Inbox::default(),
@@ -174,7 +174,7 @@ impl Dccp {
             }
             for message in self.batch.drain(..) {
                 self.inbox.bytes += message.len() as u64;
-                if self.host.settings.follows {
+                if self.host.settings.tracks_messages {
                     self.inbox.marks.push_back(message.slice(..message.len().min(MARK)));
                 }
             }
@@ -182,31 +182,7 @@ impl Dccp {
     }
 }
 
-impl Line for Dccp {
-    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
-        if !self.accepted {
-            let (endpoint, peer) = (self.host.endpoint.clone(), self.peer);
-            let (service, options) =
-                (self.host.settings.service, self.host.settings.options.clone());
-            let connect = async move { endpoint.connect(peer, service, &options).await };
-            self.connecting = Some(self.host.runtime.spawn(connect));
-        }
-        Ok(())
-    }
-
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
-        if let Some(connecting) = self.connecting.take_if(|task| task.is_finished()) {
-            let joined = self.host.runtime.block_on(connecting);
-            let connection = joined.map_err(|_| AgentError::Dccp(Error::Closed))??;
-            self.connection = Some(connection);
-        }
-        self.is_full = false;
-        if self.hears && !self.is_over {
-            self.read();
-        }
-        Ok(())
-    }
-
+impl AppPort for Dccp {
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
         let Some(connection) = self.connection.as_ref().filter(|_| !self.is_over) else {
             return match self.connecting {
@@ -253,19 +229,45 @@ impl Line for Dccp {
         }
     }
 
+    fn max_payload(&self) -> usize {
+        // Before the connection exists: IP, UDP and the longest generic header with an ack.
+        let ip = if self.peer.ip().is_ipv4() { 20 } else { 40 };
+        let guess = usize::from(self.host.settings.options.config().path_mtu) - ip - 8 - 24;
+        self.connection.as_ref().map_or(guess, Connection::max_message_size)
+    }
+}
+
+impl FlowSocket for Dccp {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if !self.accepted {
+            let (endpoint, peer) = (self.host.endpoint.clone(), self.peer);
+            let (service, options) =
+                (self.host.settings.service, self.host.settings.options.clone());
+            let connect = async move { endpoint.connect(peer, service, &options).await };
+            self.connecting = Some(self.host.runtime.spawn(connect));
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if let Some(connecting) = self.connecting.take_if(|task| task.is_finished()) {
+            let joined = self.host.runtime.block_on(connecting);
+            let connection = joined.map_err(|_| AgentError::Dccp(Error::Closed))??;
+            self.connection = Some(connection);
+        }
+        self.is_full = false;
+        if self.reads && !self.is_over {
+            self.read();
+        }
+        Ok(())
+    }
+
     fn poll_delivered(&mut self) -> Option<Delivered> {
         self.inbox.take()
     }
 
     fn is_closed(&self) -> bool {
         self.is_over
-    }
-
-    fn max_payload(&self) -> usize {
-        // Before the connection exists: IP, UDP and the longest generic header with an ack.
-        let ip = if self.peer.ip().is_ipv4() { 20 } else { 40 };
-        let guess = usize::from(self.host.settings.options.config().path_mtu) - ip - 8 - 24;
-        self.connection.as_ref().map_or(guess, Connection::max_message_size)
     }
 
     fn probe(&mut self) -> Probe {
@@ -280,7 +282,7 @@ impl Line for Dccp {
 
     fn interest(&self) -> Interest<'_> {
         let idle = self.connection.is_none() && self.connecting.is_none();
-        if idle || self.is_over || !(self.hears || self.is_full || self.connecting.is_some()) {
+        if idle || self.is_over || !(self.reads || self.is_full || self.connecting.is_some()) {
             return Interest::default();
         }
         let settings = &self.host.settings;
@@ -327,14 +329,14 @@ impl DccpListener {
 }
 
 impl Listen for DccpListener {
-    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError> {
         match self.listener.poll_accept(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Ok(None),
             Poll::Ready(connection) => {
                 let connection = connection?;
                 let peer = connection.peer_addr();
-                let line = Dccp::new(Rc::clone(&self.host), peer, Some(connection), true);
-                Ok(Some(Box::new(line)))
+                let flow = Dccp::new(Rc::clone(&self.host), peer, Some(connection), true);
+                Ok(Some(Box::new(flow)))
             }
         }
     }

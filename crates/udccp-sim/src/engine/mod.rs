@@ -333,7 +333,7 @@ impl Engine {
         while let Some(payload) = host.transport.poll_delivered(self.now) {
             bytes += payload.len() as u64;
             if let Some(app) = &mut app {
-                app.source.delivered(self.now, end, &payload);
+                app.source_mut().delivered(self.now, end, &payload);
             }
         }
         host.count_delivered(self.now, bytes);
@@ -347,7 +347,7 @@ impl Engine {
         let speaker = sender_beside(index);
         let Some(mut app) = self.hosts[speaker].app.take() else { return false };
         let transport = self.hosts[index].transport.as_mut();
-        let taken = app.source.answer(self.now, transport);
+        let taken = app.source_mut().answer(self.now, transport);
         self.hosts[speaker].app = Some(app);
         taken
     }

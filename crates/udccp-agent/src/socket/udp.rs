@@ -8,10 +8,10 @@ use bytes::Bytes;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
-use udccp_base::{Instant, Message, Payload, Probe, SendOutcome};
+use udccp_base::{AppPort, Instant, Message, Payload, Probe, SendOutcome};
 
 use super::many::Many;
-use super::{BATCH, Delivered, Inbox, Interest, Line, Listen, PAUSE};
+use super::{BATCH, Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE};
 use crate::error::AgentError;
 
 /// IP and UDP headers.
@@ -26,7 +26,7 @@ pub(crate) struct Udp {
     socket: Socket,
     peer: Option<SocketAddr>,
     max_payload: usize,
-    follows: bool,
+    tracks_messages: bool,
     is_open: bool,
     read_some: bool,
     queue: VecDeque<Payload>,
@@ -37,7 +37,11 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    fn bound(local: SocketAddr, packet_bytes: u64, follows: bool) -> Result<Self, AgentError> {
+    fn bound(
+        local: SocketAddr,
+        packet_bytes: u64,
+        tracks_messages: bool,
+    ) -> Result<Self, AgentError> {
         let io = |what| move |source| AgentError::Io { what, source };
         let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
             .map_err(io("cannot open a UDP socket"))?;
@@ -50,7 +54,7 @@ impl Udp {
             socket,
             peer: None,
             max_payload: packet_bytes.saturating_sub(headers).clamp(1, 65_507) as usize,
-            follows,
+            tracks_messages,
             is_open: false,
             read_some: false,
             queue: VecDeque::new(),
@@ -65,11 +69,11 @@ impl Udp {
         [local, remote]: [IpAddr; 2],
         port: u16,
         packet_bytes: u64,
-        follows: bool,
+        tracks_messages: bool,
     ) -> Result<Self, AgentError> {
-        let mut line = Self::bound(SocketAddr::new(local, 0), packet_bytes, follows)?;
-        line.peer = Some(SocketAddr::new(remote, port));
-        Ok(line)
+        let mut flow = Self::bound(SocketAddr::new(local, 0), packet_bytes, tracks_messages)?;
+        flow.peer = Some(SocketAddr::new(remote, port));
+        Ok(flow)
     }
 
     fn write(&mut self) {
@@ -90,10 +94,10 @@ impl Udp {
     fn read(&mut self) {
         self.read_some = false;
         loop {
-            let (inbox, follows) = (&mut self.inbox, self.follows);
+            let (inbox, tracks_messages) = (&mut self.inbox, self.tracks_messages);
             let found = self.many.receive(self.socket.as_fd(), |length, head| {
                 inbox.bytes += length as u64;
-                if follows {
+                if tracks_messages {
                     inbox.marks.push_back(Bytes::copy_from_slice(head));
                 }
             });
@@ -110,23 +114,7 @@ impl Udp {
     }
 }
 
-impl Line for Udp {
-    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
-        if let Some(peer) = self.peer {
-            self.socket.connect(&peer.into()).map_err(|e| AgentError::connect(peer, e))?;
-            self.is_open = true;
-        }
-        Ok(())
-    }
-
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
-        match self.peer {
-            Some(_) => self.write(),
-            None => self.read(),
-        }
-        Ok(())
-    }
-
+impl AppPort for Udp {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         if !self.is_open {
             return SendOutcome::Closed(message);
@@ -143,16 +131,34 @@ impl Line for Udp {
         self.is_open = false;
     }
 
+    fn max_payload(&self) -> usize {
+        self.max_payload
+    }
+}
+
+impl FlowSocket for Udp {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if let Some(peer) = self.peer {
+            self.socket.connect(&peer.into()).map_err(|e| AgentError::connect(peer, e))?;
+            self.is_open = true;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        match self.peer {
+            Some(_) => self.write(),
+            None => self.read(),
+        }
+        Ok(())
+    }
+
     fn poll_delivered(&mut self) -> Option<Delivered> {
         self.inbox.take()
     }
 
     fn is_closed(&self) -> bool {
         false
-    }
-
-    fn max_payload(&self) -> usize {
-        self.max_payload
     }
 
     fn probe(&mut self) -> Probe {
@@ -163,7 +169,7 @@ impl Line for Udp {
         if self.peer.is_some() {
             return Interest::default();
         }
-        if self.read_some && !self.follows {
+        if self.read_some && !self.tracks_messages {
             return Interest { socket: None, within: Some(PAUSE) };
         }
         Interest { socket: Some((self.socket.as_fd(), PollFlags::POLLIN)), within: None }
@@ -189,15 +195,15 @@ impl UdpListener {
     pub(crate) fn bind(
         local: SocketAddr,
         packet_bytes: u64,
-        follows: bool,
+        tracks_messages: bool,
     ) -> Result<Self, AgentError> {
-        Udp::bound(local, packet_bytes, follows).map(|line| Self(Some(line)))
+        Udp::bound(local, packet_bytes, tracks_messages).map(|flow| Self(Some(flow)))
     }
 }
 
 impl Listen for UdpListener {
-    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
-        Ok(self.0.take().map(|line| Box::new(line) as Box<dyn Line>))
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError> {
+        Ok(self.0.take().map(|flow| Box::new(flow) as Box<dyn FlowSocket>))
     }
 
     fn interest(&self) -> Interest<'_> {

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
-use udccp_base::{Duration, Instant, Message, Payload, Probe, SendOutcome};
+use udccp_base::{AppPort, Duration, Instant, Message, Payload, Probe, SendOutcome};
 
 use super::connected::{self, State};
 use super::many::Many;
-use super::{BATCH, Delivered, Inbox, Interest, Line, Listen, PAUSE, SHORT_PAUSE};
+use super::{BATCH, Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE, SHORT_PAUSE};
 use crate::error::AgentError;
 use crate::sys::tfrc_info;
 
@@ -38,7 +38,7 @@ pub(crate) struct LinuxSettings {
     pub(crate) service: u32,
     /// As much as goes, instead of messages at times of their own.
     pub(crate) is_bulk: bool,
-    pub(crate) follows: bool,
+    pub(crate) tracks_messages: bool,
     pub(crate) packet_bytes: u64,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Linux {
     socket: Socket,
     peer: SocketAddr,
     accepted: bool,
-    hears: bool,
+    reads: bool,
     state: State,
     /// The kernel took no more.
     is_full: bool,
@@ -97,19 +97,19 @@ impl Linux {
         settings: LinuxSettings,
         [local, remote]: [IpAddr; 2],
         port: u16,
-        hears: bool,
+        reads: bool,
     ) -> Result<Self, AgentError> {
         let socket = settings.socket(SocketAddr::new(local, 0))?;
-        Ok(Self::new(settings, socket, SocketAddr::new(remote, port), hears))
+        Ok(Self::new(settings, socket, SocketAddr::new(remote, port), reads))
     }
 
-    fn new(settings: LinuxSettings, socket: Socket, peer: SocketAddr, hears: bool) -> Self {
+    fn new(settings: LinuxSettings, socket: Socket, peer: SocketAddr, reads: bool) -> Self {
         Self {
             settings,
             socket,
             peer,
             accepted: false,
-            hears,
+            reads,
             state: State::Idle,
             is_full: false,
             read_some: false,
@@ -182,12 +182,12 @@ impl Linux {
     fn read(&mut self) {
         self.read_some = false;
         loop {
-            let (inbox, follows) = (&mut self.inbox, self.settings.follows);
+            let (inbox, tracks_messages) = (&mut self.inbox, self.settings.tracks_messages);
             let mut ended = false;
             let found = self.many.receive(self.socket.as_fd(), |length, head| {
                 inbox.bytes += length as u64;
                 ended |= length == 0;
-                if follows && length > 0 {
+                if tracks_messages && length > 0 {
                     inbox.marks.push_back(Bytes::copy_from_slice(head));
                 }
             });
@@ -208,29 +208,7 @@ impl Linux {
     }
 }
 
-impl Line for Linux {
-    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
-        if self.accepted {
-            return Ok(());
-        }
-        self.state = State::Connecting;
-        connected::connect(&self.socket, self.peer)
-    }
-
-    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
-        if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
-            self.state = State::Open;
-            self.ask_mps();
-        }
-        if self.state == State::Open {
-            self.write();
-            if self.hears && self.state == State::Open {
-                self.read();
-            }
-        }
-        Ok(())
-    }
-
+impl AppPort for Linux {
     fn send(&mut self, _now: Instant, message: Message) -> SendOutcome {
         match self.state {
             State::Idle | State::Over => SendOutcome::Closed(message),
@@ -253,16 +231,40 @@ impl Line for Linux {
         self.state = State::Over;
     }
 
+    fn max_payload(&self) -> usize {
+        self.max_payload
+    }
+}
+
+impl FlowSocket for Linux {
+    fn open(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if self.accepted {
+            return Ok(());
+        }
+        self.state = State::Connecting;
+        connected::connect(&self.socket, self.peer)
+    }
+
+    fn turn(&mut self, _now: Instant) -> Result<(), AgentError> {
+        if self.state == State::Connecting && connected::is_connected(&self.socket, self.peer)? {
+            self.state = State::Open;
+            self.ask_mps();
+        }
+        if self.state == State::Open {
+            self.write();
+            if self.reads && self.state == State::Open {
+                self.read();
+            }
+        }
+        Ok(())
+    }
+
     fn poll_delivered(&mut self) -> Option<Delivered> {
         self.inbox.take()
     }
 
     fn is_closed(&self) -> bool {
         self.state == State::Over
-    }
-
-    fn max_payload(&self) -> usize {
-        self.max_payload
     }
 
     fn probe(&mut self) -> Probe {
@@ -292,10 +294,10 @@ impl Line for Linux {
                 let pause = if self.settings.is_bulk { PAUSE } else { SHORT_PAUSE };
                 Interest { socket: None, within: Some(pause) }
             }
-            State::Open if self.hears && self.read_some && !self.settings.follows => {
+            State::Open if self.reads && self.read_some && !self.settings.tracks_messages => {
                 Interest { socket: None, within: Some(PAUSE) }
             }
-            State::Open if self.hears => socket(PollFlags::POLLIN),
+            State::Open if self.reads => socket(PollFlags::POLLIN),
             State::Open => Interest::default(),
         }
     }
@@ -331,14 +333,14 @@ impl LinuxListener {
 }
 
 impl Listen for LinuxListener {
-    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn Line>>, AgentError> {
+    fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError> {
         let what = ["cannot accept a DCCP connection", "cannot prepare a DCCP socket"];
         let Some((socket, peer)) = connected::accept(&self.socket, what)? else { return Ok(None) };
-        let mut line = Linux::new(self.settings, socket, peer, true);
-        line.accepted = true;
-        line.state = State::Open;
-        line.ask_mps();
-        Ok(Some(Box::new(line)))
+        let mut flow = Linux::new(self.settings, socket, peer, true);
+        flow.accepted = true;
+        flow.state = State::Open;
+        flow.ask_mps();
+        Ok(Some(Box::new(flow)))
     }
 
     fn interest(&self) -> Interest<'_> {

@@ -1,0 +1,199 @@
+//! Drives one connection and its application.
+
+use udccp_base::{Instant, Payload};
+use udccp_sim::{Application, End, FlowStep, Outcome, Responder, Source, Times};
+
+use super::factory::SocketFactory;
+use crate::error::AgentError;
+use crate::report::{AgentReport, ConnectionReport, TimesReport};
+use crate::socket::{FlowSocket, Interest};
+
+/// One connection with its application.
+pub(super) struct FlowDriver {
+    flow: Option<Box<dyn FlowSocket>>,
+    app: App,
+    counts: ConnectionReport,
+    /// Bytes that came since the last sample.
+    pub(super) fresh_bytes: u64,
+}
+
+/// An application.
+enum App {
+    /// It sends.
+    Sends(Application),
+    /// It receives.
+    Receives(Receiver),
+}
+
+/// What a receiver does with data.
+pub(super) enum Receiver {
+    /// It counts them.
+    Counts,
+    /// It tracks_messages messages of live media.
+    Tracks(Box<dyn Source>),
+    /// It answers requests.
+    Answers(Box<Responder>),
+}
+
+impl FlowDriver {
+    /// A sender that opens at `start`; without a flow one is made then.
+    pub(super) fn sender(
+        flow: Option<Box<dyn FlowSocket>>,
+        source: Box<dyn Source>,
+        start: Instant,
+        stop: Instant,
+    ) -> Self {
+        let app = App::Sends(Application::new(source, start, stop));
+        let counts = ConnectionReport { opened_ns: start.as_nanos(), ..Default::default() };
+        Self { flow, app, counts, fresh_bytes: 0 }
+    }
+
+    /// A connection that came.
+    pub(super) fn accepted(now: Instant, flow: Box<dyn FlowSocket>, receiver: Receiver) -> Self {
+        let counts = ConnectionReport { opened_ns: now.as_nanos(), ..Default::default() };
+        Self { flow: Some(flow), app: App::Receives(receiver), counts, fresh_bytes: 0 }
+    }
+
+    /// Moves data. Returns whether the application gave something, so that there may be more.
+    pub(super) fn turn(
+        &mut self,
+        now: Instant,
+        factory: &mut SocketFactory,
+    ) -> Result<bool, AgentError> {
+        self.step(now, factory)?;
+        let Some(flow) = &mut self.flow else { return Ok(false) };
+        flow.turn(now)?;
+        self.read(now);
+        let Some(flow) = &mut self.flow else { return Ok(false) };
+        let taken = match &mut self.app {
+            App::Sends(app) => app.feed(now, flow.as_mut()),
+            App::Receives(Receiver::Answers(responder)) => responder.answer(now, flow.as_mut()),
+            App::Receives(_) => false,
+        };
+        if taken {
+            flow.turn(now)?;
+        }
+        Ok(taken)
+    }
+
+    /// Opens and closes.
+    fn step(&mut self, now: Instant, factory: &mut SocketFactory) -> Result<(), AgentError> {
+        let App::Sends(app) = &mut self.app else { return Ok(()) };
+        while let Some(step) = app.poll_step(now) {
+            match step {
+                FlowStep::Open => {
+                    let flow = match &mut self.flow {
+                        Some(flow) => flow,
+                        none => none.insert(factory.sender()?),
+                    };
+                    flow.open(now)?;
+                    let start = app.start();
+                    app.source_mut().start(start);
+                }
+                FlowStep::Close => {
+                    let Some(flow) = &mut self.flow else { continue };
+                    let stop = app.stop();
+                    let source = app.source_mut();
+                    // A process that is late still offers what was due before.
+                    if source.poll_timeout().is_some_and(|due| due < stop) {
+                        let before = Instant::from_nanos(stop.as_nanos() - 1);
+                        source.feed(before, flow.as_mut());
+                        flow.turn(now)?;
+                    }
+                    flow.close(now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, now: Instant) {
+        let Some(flow) = &mut self.flow else { return };
+        while let Some(delivered) = flow.poll_delivered() {
+            self.fresh_bytes += delivered.bytes;
+            match &self.app {
+                App::Receives(_) => {
+                    self.counts.bytes += delivered.bytes;
+                    self.counts.last_ns = Some(now.as_nanos());
+                }
+                App::Sends(_) => {}
+            }
+            let Some(mark) = delivered.mark.map(Payload::Bytes) else { continue };
+            match &mut self.app {
+                App::Sends(app) => app.source_mut().delivered(now, End::Sender, &mark),
+                App::Receives(Receiver::Tracks(source)) => {
+                    source.delivered(now, End::Receiver, &mark)
+                }
+                App::Receives(Receiver::Answers(responder)) => responder.take(now, &mark),
+                App::Receives(Receiver::Counts) => {}
+            }
+        }
+    }
+
+    /// When there is something to do whatever the network does.
+    pub(super) fn poll_timeout(&self) -> Instant {
+        match &self.app {
+            App::Sends(app) => app.poll_timeout(),
+            App::Receives(_) => Instant::MAX,
+        }
+    }
+
+    /// What to wait for.
+    pub(super) fn interest(&self) -> Interest<'_> {
+        self.flow.as_ref().map(|flow| flow.interest()).unwrap_or_default()
+    }
+
+    /// Congestion state of the sender now.
+    pub(super) fn probe(&mut self) -> Option<udccp_base::Probe> {
+        match self.app {
+            App::Sends(_) => self.flow.as_mut().map(|flow| flow.probe()),
+            App::Receives(_) => None,
+        }
+    }
+
+    /// Adds what this connection saw.
+    pub(super) fn add_to(&mut self, report: &mut AgentReport) {
+        let mut counts = self.counts;
+        if let Some(flow) = &mut self.flow {
+            counts.port = flow.port();
+            counts.is_closed = flow.is_closed();
+            report.faults.extend(flow.take_faults());
+        }
+        match &self.app {
+            App::Sends(app) => {
+                let (source, stats) = (app.source(), app.source().stats());
+                report.app_bytes_out += stats.accepted_bytes;
+                report.offered.accepted += stats.accepted;
+                report.offered.accepted_bytes += stats.accepted_bytes;
+                report.offered.refused += stats.refused;
+                counts.bytes = stats.accepted_bytes;
+                match source.outcome() {
+                    Outcome::None => {}
+                    Outcome::Transfer { is_offered } => counts.is_offered = Some(is_offered),
+                    Outcome::Messages(times) => add(&mut report.messages, &times),
+                    Outcome::Responses(times) => add(&mut report.responses, &times),
+                }
+                if !app.has_started() {
+                    return;
+                }
+            }
+            App::Receives(receiver) => {
+                report.app_bytes_in += counts.bytes;
+                if let Receiver::Tracks(source) = receiver
+                    && let Outcome::Messages(times) = source.outcome()
+                {
+                    add(&mut report.messages, &times);
+                }
+            }
+        }
+        report.connections.push(counts);
+    }
+}
+
+fn add(all: &mut Option<TimesReport>, times: &Times) {
+    let all = all.get_or_insert_default();
+    all.begun += times.begun;
+    all.given_up += times.given_up;
+    let done = times.done.iter().map(|(at, took)| [at.as_nanos(), took.as_nanos()]);
+    all.done.extend(done);
+}
