@@ -8,8 +8,14 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// Sources whose change changes such results.
-const CRATES: [&str; 5] =
-    ["udccp/src", "udccp-agent/src", "udccp-testbed/src", "udccp-emu/src", "udccp-linux/src"];
+const CRATES: [&str; 6] = [
+    "udccp/src",
+    "udccp-netns/src",
+    "udccp-agent/src",
+    "udccp-testbed/src",
+    "udccp-emu/src",
+    "udccp-linux/src",
+];
 
 fn main() {
     let own = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

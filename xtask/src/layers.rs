@@ -18,7 +18,7 @@ pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),
     ("scenario", &["udccp-scenario"]),
-    ("drivers", &["udccp-lab", "udccp"]),
+    ("drivers", &["udccp-lab", "udccp", "udccp-netns"]),
     ("mappings", &["udccp-dtls", "udccp-rtp"]),
     ("agents", &["udccp-agent", "udccp-interop"]),
     ("testbeds", &["udccp-testbed"]),

@@ -30,12 +30,12 @@ pub(crate) fn able(sites: &[Site; 2], at: PairAddresses, packet: DataSize) -> io
     let headers = if at.sender.is_ipv4() { 28 } else { 48 };
     let data = vec![0; packet.bytes() as usize - headers];
     let (from, to) = (at.sender, at.receiver);
-    let source = sites[0].space.run(move || {
+    let source = sites[0].host.run(move || {
         let socket = UdpSocket::bind((from, PORT))?;
         socket.connect((to, PORT))?;
         Ok(socket)
     })?;
-    let _sink = sites[1].space.run(move || UdpSocket::bind((to, PORT)))?;
+    let _sink = sites[1].host.run(move || UdpSocket::bind((to, PORT)))?;
     let mut buffer = vec![0; 65_535];
     let clock = Clock::in_future(udccp_base::Duration::ZERO);
     // The best of all: somebody else may have had the processor in the others.

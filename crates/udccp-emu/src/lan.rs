@@ -112,7 +112,7 @@ impl Lan {
         job: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let pair = self.sites.get(flow).ok_or(io::ErrorKind::NotFound)?;
-        pair[usize::from(end == End::Receiver)].space.run(job)
+        pair[usize::from(end == End::Receiver)].host.run(job)
     }
 
     /// Runs the network from `clock`'s zero to the end of the scenario. It ends early, with an

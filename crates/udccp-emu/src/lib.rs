@@ -23,8 +23,6 @@ mod error;
 mod host;
 mod kernel;
 mod lan;
-mod namespace;
-mod netlink;
 mod pacer;
 mod packet;
 mod privileges;

@@ -8,8 +8,8 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
 
 use crate::error::EmuError;
-use crate::namespace::Namespace;
 use crate::tun::DEVICE;
+use udccp_netns::Host;
 
 /// How often a move into a user namespace is tried, a millisecond apart.
 const PATIENCE: u32 = 50;
@@ -39,11 +39,11 @@ pub fn acquire() -> Result<Privileges, EmuError> {
 /// # Errors
 /// What is missing, and how to get it.
 pub fn acquire_namespaces() -> Result<Privileges, EmuError> {
-    Ok(match Namespace::new() {
+    Ok(match Host::new() {
         Ok(_) => Privileges::Own,
         Err(_) => {
             enter_user_namespace()?;
-            Namespace::new().map_err(|error| EmuError::Namespaces { error })?;
+            Host::new().map_err(|error| EmuError::Namespaces { error })?;
             Privileges::UserNamespace
         }
     })

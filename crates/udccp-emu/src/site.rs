@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use netlink_packet_route::route::RouteMetric;
+use udccp_netns::Host;
 use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 
-use crate::namespace::Namespace;
 use crate::tun::{Card, NAME, Tun};
 
 /// Buffers that TCP may grow to where a flow does not say: twice the largest path of 1 Gbit/s and
@@ -17,7 +17,7 @@ const TCP_BUFFER: u64 = 64 << 20;
 /// A host of the network.
 #[derive(Debug)]
 pub(crate) struct Site {
-    pub(crate) space: Namespace,
+    pub(crate) host: Host,
     pub(crate) tun: Arc<Tun>,
 }
 
@@ -25,14 +25,14 @@ impl Site {
     /// One end of a flow, at this address.
     pub(crate) fn new(flow: &Flow, address: IpAddr) -> io::Result<Self> {
         let card = card(flow, address)?;
-        let space = Namespace::new()?;
-        let tun = Arc::new(space.run(move || Tun::open(&card))?);
-        Ok(Self { space, tun })
+        let host = Host::new()?;
+        let tun = Arc::new(host.run(move || Tun::open(&card))?);
+        Ok(Self { host, tun })
     }
 
     /// Packets that the kernel dropped because the emulator did not read them in time.
     pub(crate) fn unread(&self) -> io::Result<u64> {
-        Tun::dropped(&self.space.read_net("dev")?)
+        Tun::dropped(&self.host.read_net("dev")?)
     }
 }
 

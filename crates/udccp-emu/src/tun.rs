@@ -9,8 +9,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::route::RouteMetric;
 
-use crate::netlink::{LOOPBACK, Tables};
 use crate::sys;
+use udccp_netns::{LOOPBACK, Tables};
 
 /// Where TUN devices come from.
 pub(crate) const DEVICE: &str = "/dev/net/tun";

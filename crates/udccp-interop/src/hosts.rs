@@ -1,13 +1,12 @@
-//! Hosts in network namespaces: client, router, server.
+//! Builds the network of a test: client, router and server in namespaces.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
-use nix::sched::{CloneFlags, setns, unshare};
+use udccp_netns::Namespace;
 
 use crate::plan::{Cell, Condition, Stack};
 
@@ -23,25 +22,21 @@ table inet udccp {
 }
 ";
 
-/// A network namespace.
+/// A host of the network.
 #[derive(Debug)]
-pub(crate) struct Host {
-    space: File,
-}
+pub(crate) struct Host(Namespace);
 
 impl Host {
     fn new() -> io::Result<Self> {
-        let made = thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)?;
+        let namespace = Namespace::with(|| {
             feed("ip", &["link", "set", "lo", "up"], "")?;
             // IPv6 addresses are good at once.
             for scope in ["all", "default"] {
                 std::fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/accept_dad"), "0")?;
             }
-            File::open("/proc/thread-self/ns/net")
-        });
-        let space = made.join().map_err(|_| io::Error::other("a host panicked"))??;
-        Ok(Self { space })
+            Ok(())
+        })?;
+        Ok(Self(namespace))
     }
 
     /// Starts something on the host, in a thread of its own.
@@ -49,12 +44,7 @@ impl Host {
         &self,
         job: impl FnOnce() -> R + Send + 'static,
     ) -> io::Result<JoinHandle<R>> {
-        let space = self.space.try_clone()?;
-        Ok(thread(move || {
-            // Cannot fail for a namespace that we made; the job would fail on the wrong host.
-            let _ = setns(space.as_fd(), CloneFlags::CLONE_NEWNET);
-            job()
-        }))
+        self.0.spawn(job)
     }
 
     /// Runs a program on the host.
@@ -66,11 +56,6 @@ impl Host {
         };
         self.start(job)?.join().map_err(|_| io::Error::other("a host panicked"))?
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a host is a namespace, and a thread is in one")]
-fn thread<R: Send + 'static>(job: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-    std::thread::spawn(job)
 }
 
 /// Client, router and server, joined.
@@ -87,7 +72,7 @@ impl Network {
     pub(crate) fn of(cell: &Cell) -> io::Result<Self> {
         let (client, router, server) = (Host::new()?, Host::new()?, Host::new()?);
         for (host, net, device) in [(&client, 1, "left"), (&server, 2, "right")] {
-            let far = format!("/proc/{}/fd/{}", std::process::id(), router.space.as_raw_fd());
+            let far = format!("/proc/{}/fd/{}", std::process::id(), router.0.as_raw_fd());
             host.run("ip", &format!("link add eth0 type veth peer name {device} netns {far}"), "")?;
             host.run("ip", "link set eth0 up", "")?;
             router.run("ip", &format!("link set {device} up"), "")?;

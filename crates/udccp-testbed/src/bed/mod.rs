@@ -12,13 +12,15 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 use udccp_agent::{AgentReport, Host, HostError, monotonic_ns};
+use udccp_netns::Namespace;
 
 use crate::error::Fault;
 use crate::event::Event;
 use crate::plan::{Plan, Step};
 use crate::played::{Look, Played};
 use queues::Queues;
-pub(crate) use setup::{Space, batch, in_own_space};
+pub(crate) use setup::{batch, in_own_space};
+use setup::{current, enter, unshare};
 use tap::Tap;
 
 /// Time from all agents being ready to time zero.
@@ -61,11 +63,11 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
     if means.owns_kernel {
         setup::settings(&plan.files)?;
     }
-    let home = Space::here()?;
+    let home = current()?;
     let spaces = setup::network(plan)?;
     let mut taps = Vec::new();
     for (i, tap) in plan.taps.iter().enumerate() {
-        spaces[tap.device.namespace].enter()?;
+        enter(&spaces[tap.device.namespace])?;
         taps.push(Tap::open(i, &tap.device.name, tap.address, tap.encapsulated)?);
     }
     let mut watched = Vec::new();
@@ -73,12 +75,12 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
         let mine = plan.queues.iter().enumerate().filter(|(_, d)| d.namespace == number);
         let mine: Vec<(String, usize)> = mine.map(|(i, d)| (d.name.clone(), i)).collect();
         if !mine.is_empty() {
-            space.enter()?;
+            enter(space)?;
             watched.push(Queues::open(&mine)?);
         }
     }
     let agents = agents(plan, &spaces, means.program)?;
-    home.enter()?;
+    enter(&home)?;
     (means.say)(&format!("{} programs are ready", agents.len()));
     let looks = vec![Vec::new(); plan.queues.len()];
     let (out, recorded) = (Vec::with_capacity(2 * WRITE_BYTES), vec![0; taps.len()]);
@@ -103,7 +105,7 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
     let Recorder { looks, mut agents, .. } = recorder;
     let backlog_drops = backlog_drops().saturating_sub(dropped_before);
     let busy_percent = if means.owns_kernel { Vec::new() } else { busy(plan, &agents) };
-    home.enter()?;
+    enter(&home)?;
     let patience = if has_end { PATIENCE } else { Duration::ZERO };
     let agents = reports(&mut agents, patience)?;
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
@@ -125,14 +127,14 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
 /// # Errors
 /// No namespaces.
 pub fn leave() -> Result<(), Fault> {
-    Space::new().map(drop)
+    unshare().map(drop)
 }
 
 /// The agents of a plan, ready.
-fn agents(plan: &Plan, spaces: &[Space], program: &Path) -> Result<Vec<Host>, Fault> {
+fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<Host>, Fault> {
     let mut agents = Vec::new();
     for agent in &plan.agents {
-        spaces[agent.namespace].enter()?;
+        enter(&spaces[agent.namespace])?;
         let mut command = Command::new(program);
         command.arg("agent").stderr(Stdio::inherit());
         let mut host = Host::spawn(command, &agent.spec)?;
@@ -207,7 +209,7 @@ fn real_minus_monotonic() -> Result<u64, Fault> {
 /// Makes the changes of the plan when they are due, looks at queues, keeps packets.
 struct Recorder<'a> {
     plan: &'a Plan,
-    spaces: &'a [Space],
+    spaces: &'a [Namespace],
     t0: u64,
     agents: Vec<Host>,
     taps: Vec<Tap>,
@@ -268,10 +270,10 @@ impl Recorder<'_> {
     }
 
     fn change(&self, step: &Step) -> Result<(), Fault> {
-        let home = Space::here()?;
-        self.spaces[step.namespace].enter()?;
+        let home = current()?;
+        enter(&self.spaces[step.namespace])?;
         let outcome = batch("tc", &step.tc);
-        home.enter()?;
+        enter(&home)?;
         outcome
     }
 
@@ -280,7 +282,7 @@ impl Recorder<'_> {
         let zero = self.t0 + real_minus_monotonic()?;
         let mut counted = 0;
         for (tap, planned) in self.taps.iter_mut().zip(&self.plan.taps) {
-            self.spaces[planned.device.namespace].enter()?;
+            enter(&self.spaces[planned.device.namespace])?;
             counted += device_packets(&planned.device.name);
             tap.read(zero, left)?;
         }

@@ -1,48 +1,38 @@
-//! From nothing to the network of a plan.
+//! Builds the network of a plan.
 
-use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use nix::sched::{CloneFlags, setns, unshare};
+use udccp_netns::Namespace;
 
 use crate::error::Fault;
 use crate::plan::{Plan, Setting};
 
-/// A network namespace, which lives as long as this, or as a process in it.
-#[derive(Debug)]
-pub(crate) struct Space(File);
+/// The namespace of this thread.
+pub(crate) fn current() -> Result<Namespace, Fault> {
+    Namespace::current().map_err(|e| Fault::new(format!("no network namespaces: {e}")))
+}
 
-impl Space {
-    /// That of this thread.
-    pub(crate) fn here() -> Result<Self, Fault> {
-        let file = File::open("/proc/thread-self/ns/net");
-        file.map(Self).map_err(|e| Fault::new(format!("no network namespaces: {e}")))
-    }
+/// A new namespace without a name, in which this thread is then.
+pub(crate) fn unshare() -> Result<Namespace, Fault> {
+    let failed = |e| Fault::new(format!("cannot make a network namespace: {e}"));
+    Namespace::unshare().map_err(failed)
+}
 
-    /// A new one without a name, in which this thread is then.
-    pub(crate) fn new() -> Result<Self, Fault> {
-        unshare(CloneFlags::CLONE_NEWNET)
-            .map_err(|e| Fault::new(format!("cannot make a network namespace: {e}")))?;
-        Self::here()
-    }
-
-    /// Moves this thread, and the programs that it starts, to it.
-    pub(crate) fn enter(&self) -> Result<(), Fault> {
-        setns(self.0.as_fd(), CloneFlags::CLONE_NEWNET)
-            .map_err(|e| Fault::new(format!("cannot enter a network namespace: {e}")))
-    }
+/// Moves this thread, and the programs that it starts, to a namespace.
+pub(crate) fn enter(namespace: &Namespace) -> Result<(), Fault> {
+    namespace.enter().map_err(|e| Fault::new(format!("cannot enter a network namespace: {e}")))
 }
 
 /// Does a job in a new namespace, and comes back.
 pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    let home = Space::here()?;
-    let _own = Space::new()?;
+    let home = current()?;
+    let _own = unshare()?;
     let done = job();
-    home.enter()?;
+    enter(&home)?;
     done
 }
 
@@ -65,31 +55,31 @@ pub(super) fn settings(all: &[Setting]) -> Result<(), Fault> {
 }
 
 /// All namespaces with their wires, queues and routes.
-pub(super) fn network(plan: &Plan) -> Result<Vec<Space>, Fault> {
-    let home = Space::here()?;
+pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Fault> {
+    let home = current()?;
     let mut spaces = Vec::new();
     for namespace in &plan.namespaces {
-        spaces.push(Space::new()?);
+        spaces.push(unshare()?);
         // Addresses of a device are made with the device.
         settings(&namespace.files)?;
     }
     // Wires are made from one of the plan's own: in others there may be no right to.
     wires(plan, &spaces)?;
     for (namespace, space) in plan.namespaces.iter().zip(&spaces) {
-        space.enter()?;
+        enter(space)?;
         batch("tc", &namespace.tc)?;
         batch("ip", &namespace.ip)?;
     }
-    home.enter()?;
+    enter(&home)?;
     Ok(spaces)
 }
 
 /// Joins the namespaces. `ip` finds them by files that it inherits, as they have no names.
-fn wires(plan: &Plan, spaces: &[Space]) -> Result<(), Fault> {
+fn wires(plan: &Plan, spaces: &[Namespace]) -> Result<(), Fault> {
     let inherited: Vec<OwnedFd> =
-        spaces.iter().map(|space| nix::unistd::dup(&space.0)).collect::<nix::Result<_>>().map_err(
-            |e| Fault::new(format!("cannot open {} namespaces at once: {e}", spaces.len())),
-        )?;
+        spaces.iter().map(Namespace::inheritable).collect::<io::Result<_>>().map_err(|e| {
+            Fault::new(format!("cannot open {} namespaces at once: {e}", spaces.len()))
+        })?;
     let of = |name: &str| {
         let at = plan.namespaces.iter().position(|space| space.name == name)?;
         Some(format!("/proc/self/fd/{}", inherited.get(at)?.as_raw_fd()))

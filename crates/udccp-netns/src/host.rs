@@ -1,17 +1,19 @@
-//! Anonymous network namespaces: each is a thread that entered it.
+//! Runs jobs in a namespace, in one thread that belongs to it.
 
 use std::fs;
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use nix::sched::{CloneFlags, unshare};
 use rustix::thread::{Pid, gettid};
 
-/// A network namespace without a name, empty at first. It lives as long as a thread, process, or
-/// device of it is open to anybody: nothing of it can outlive this program.
+use crate::namespace::Namespace;
+
+/// A host: a network namespace without a name, empty at first, with a thread that does its jobs. It
+/// lives as long as a thread, process, or device of it is open to anybody: nothing of it can outlive
+/// this program.
 #[derive(Debug)]
-pub(crate) struct Namespace {
+pub struct Host {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     id: Pid,
@@ -19,15 +21,18 @@ pub(crate) struct Namespace {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-impl Namespace {
-    /// A new namespace, in the user namespace of the caller.
-    pub(crate) fn new() -> io::Result<Self> {
+impl Host {
+    /// A new host, in the user namespace of the caller.
+    ///
+    /// # Errors
+    /// As [`Namespace::unshare`].
+    pub fn new() -> io::Result<Self> {
         let (jobs, todo) = channel::<Job>();
         let (entered, answer) = channel();
         let thread = thread::Builder::new().name("namespace".to_owned()).spawn(move || {
-            let is_in = unshare(CloneFlags::CLONE_NEWNET);
-            let go_on = is_in.is_ok();
-            if entered.send(is_in.map(|()| gettid())).is_ok() && go_on {
+            let namespace = Namespace::unshare();
+            let go_on = namespace.is_ok();
+            if entered.send(namespace.map(|_| gettid())).is_ok() && go_on {
                 todo.into_iter().for_each(|job| job());
             }
         })?;
@@ -36,13 +41,19 @@ impl Namespace {
     }
 
     /// Reads a file of `/proc/net` as it is inside, even while a job there takes its time.
-    pub(crate) fn read_net(&self, file: &str) -> io::Result<String> {
+    ///
+    /// # Errors
+    /// A file that is not there.
+    pub fn read_net(&self, file: &str) -> io::Result<String> {
         fs::read_to_string(format!("/proc/self/task/{}/net/{file}", self.id.as_raw_nonzero()))
     }
 
     /// Does a job inside. Sockets, devices and processes that it makes are of this namespace, and
-    /// a process stays bound to the thread that made it: it is told when the namespace ends.
-    pub(crate) fn run<T: Send + 'static>(
+    /// a process stays bound to the thread that made it: the kernel signals it when the host ends.
+    ///
+    /// # Errors
+    /// Those of the job, and a job that panicked.
+    pub fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
@@ -53,11 +64,11 @@ impl Namespace {
         });
         let jobs = self.jobs.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         jobs.send(job).map_err(|_| io::Error::from(io::ErrorKind::NotConnected))?;
-        answer.recv().map_err(|_| io::Error::other("a job in a namespace came to no end"))?
+        answer.recv().map_err(|_| io::Error::other("a job in a namespace panicked"))?
     }
 }
 
-impl Drop for Namespace {
+impl Drop for Host {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {

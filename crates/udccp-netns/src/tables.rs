@@ -1,4 +1,4 @@
-//! Addresses, routes and links of a namespace, by rtnetlink.
+//! Sets up links, addresses and routes of a namespace by rtnetlink.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,16 +17,19 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 /// A socket to the kernel's tables of the namespace in which it was made.
-pub(crate) struct Tables {
+pub struct Tables {
     socket: Socket,
 }
 
 /// The loopback interface of a namespace.
-pub(crate) const LOOPBACK: u32 = 1;
+pub const LOOPBACK: u32 = 1;
 
 impl Tables {
     /// Of the calling thread's namespace.
-    pub(crate) fn open() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -34,7 +37,10 @@ impl Tables {
     }
 
     /// Switches an interface on, with these settings.
-    pub(crate) fn link_up(&self, index: u32, settings: Vec<LinkAttribute>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn link_up(&self, index: u32, settings: Vec<LinkAttribute>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.header.flags = LinkFlags::Up;
@@ -45,7 +51,10 @@ impl Tables {
 
     /// Gives an interface an address that is alone in its network. Nobody is asked whether it is
     /// taken: an IPv6 address could not be used for a second otherwise (RFC 4862 section 5.4).
-    pub(crate) fn add_address(&self, index: u32, address: IpAddr) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add_address(&self, index: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         (message.header.family, message.header.prefix_len) = match address {
             IpAddr::V4(_) => (AddressFamily::Inet, 32),
@@ -59,7 +68,10 @@ impl Tables {
     }
 
     /// Sends all of a network out of an interface, with metrics for TCP.
-    pub(crate) fn add_route(
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add_route(
         &self,
         (network, prefix): (IpAddr, u8),
         index: u32,
