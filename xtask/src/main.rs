@@ -1,4 +1,6 @@
-//! House rules of the repository, kept by a program: `cargo xtask tidy|layers|picture|spec`, and its tests.
+//! Keeps the house rules of the repository (`cargo xtask tidy|layers|picture|spec`), and runs its
+//! tests.
+//! its tests.
 
 mod layers;
 mod links;

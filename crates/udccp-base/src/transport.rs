@@ -41,8 +41,8 @@ pub struct Probe {
     pub retransmits: u64,
 }
 
-/// The side of a flow that faces its application: a simulated transport has one, and so has a socket
-/// of the operating system.
+/// The side of a flow that faces its application: a simulated transport has one, and so has a
+/// socket of the operating system.
 pub trait AppPort {
     /// Offers a message.
     fn send(&mut self, now: Instant, message: Message) -> SendOutcome;

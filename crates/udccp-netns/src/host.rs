@@ -9,9 +9,9 @@ use rustix::thread::{Pid, gettid};
 
 use crate::namespace::Namespace;
 
-/// A host: a network namespace without a name, empty at first, with a thread that does its jobs. It
-/// lives as long as a thread, process, or device of it is open to anybody: nothing of it can outlive
-/// this program.
+/// A host: a network namespace without a name, empty at first, with a thread that does its jobs.
+/// It lives as long as a thread, process, or device of it is open to anybody: nothing of it can
+/// outlive this program.
 #[derive(Debug)]
 pub struct Host {
     jobs: Option<Sender<Job>>,

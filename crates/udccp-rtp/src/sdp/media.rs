@@ -1,5 +1,6 @@
-//! Reads and writes the lines of any medium over DCCP, with or without RTP and UDP (RFC 5762 section
-//! 5, RFC 6773 section 5), so that both ends can agree on ports, service code and encapsulation.
+//! Reads and writes the lines of any medium over DCCP, with or without RTP and UDP (RFC 5762
+//! section 5, RFC 6773 section 5), so that both ends can agree on ports, service code and
+//! encapsulation.
 //!
 //! ```
 //! use udccp_rtp::sdp::Media;
