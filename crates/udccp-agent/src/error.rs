@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 #[non_exhaustive]
 pub enum AgentError {
     /// What it was told makes no sense.
-    #[error("the agent's orders cannot be used: {why}")]
+    #[error("the agent's task is invalid: {why}")]
     Spec {
         /// What is wrong.
         why: String,
     },
     /// A part of the scenario that only a simulation has.
-    #[error("{what}: only a simulation can play that")]
+    #[error("{what}: only a simulation can run that")]
     Unplayable {
         /// The part.
         what: String,
@@ -83,7 +83,7 @@ pub enum AgentError {
     #[error(transparent)]
     Dccp(#[from] udccp::Error),
     /// Whoever started the agent is gone.
-    #[error("whoever started this agent is gone")]
+    #[error("the process that started this agent has ended")]
     Orphaned,
     /// The system refused something.
     #[error("{what}: {source}")]
@@ -176,14 +176,16 @@ impl AgentError {
                 "Linux has DCCP up to 6.15, if built so (modprobe dccp_ipv4): run `udccp linux`"
                     .to_owned()
             }
-            Self::Denied { .. } => "run it as root; `udccp doctor` says what else works".to_owned(),
+            Self::Denied { .. } => {
+                "run it as root; `udccp doctor` shows what else works".to_owned()
+            }
             Self::PortInUse { .. } => "stop the program that holds it".to_owned(),
             Self::AddressNotLocal { .. } => "give the host the address first".to_owned(),
             Self::Refused { .. } => "start the receiver before the sender goes".to_owned(),
             Self::Unreachable { .. } => "check addresses and routes of both hosts".to_owned(),
             Self::Dccp(e) => e.advice().to_owned(),
             Self::Orphaned => "start it again".to_owned(),
-            Self::Io { .. } => "see what the system says".to_owned(),
+            Self::Io { .. } => "see the system's error".to_owned(),
         }
     }
 

@@ -40,7 +40,7 @@ fn play(
     let mut line = String::new();
     let read = |source| AgentError::Io { what: "cannot read orders", source };
     if input.read_line(&mut line).map_err(read)? == 0 {
-        return Err(AgentError::Spec { why: "there are none on standard input".to_owned() });
+        return Err(AgentError::Spec { why: "there is none on standard input".to_owned() });
     }
     let spec = AgentSpec::parse(&line)?;
     let play = Play::prepare(spec)?;

@@ -34,7 +34,7 @@ fn nothing_is_overwritten_and_names_are_plain() {
     };
     std::fs::create_dir_all(folder.path().join("reference")).expect("a folder");
     std::fs::write(folder.path().join("reference/mine.csv"), "kept").expect("a file");
-    new("mine", &["mine.csv is there already", "hint: choose another name"]);
+    new("mine", &["mine.csv already exists", "hint: choose another name"]);
     assert!(!experiments.join("mine.toml").exists(), "nothing is written then");
     let text = std::fs::read_to_string(folder.path().join("reference/mine.csv"));
     assert_eq!(text.expect("the file"), "kept");

@@ -52,7 +52,7 @@ pub enum Error {
         needed: usize,
     },
     /// The message does not fit a packet of this path, with its protection.
-    #[error("a message of {len} bytes is over the maximum of {max} bytes for this path")]
+    #[error("a message of {len} bytes exceeds the maximum of {max} bytes for this path")]
     MessageTooLarge {
         /// Bytes offered.
         len: usize,
@@ -94,7 +94,7 @@ impl Error {
             }
             Self::HandshakeTimeout(_) => "check that the peer speaks DTLS on this service code",
             Self::PathTooNarrow { .. } => "use a path with a larger MTU",
-            Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
+            Self::MessageTooLarge { .. } => "split the data into messages that fit into one packet",
             Self::Closed => "open a new connection to send more",
             Self::Truncated => {
                 "treat the last messages as possibly missing, and ask for them again"

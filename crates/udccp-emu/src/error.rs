@@ -119,7 +119,7 @@ pub enum EmuError {
         code: u8,
     },
     /// A run that was ended before its time.
-    #[error("the run was ended before its time")]
+    #[error("the run was ended early")]
     Stopped,
     /// The network could not be made or run.
     #[error(transparent)]

@@ -214,7 +214,7 @@ fn the_index_has_studies_then_questions_then_fidelity() {
         "class=\"bar\"",
         "Questions of our own",
         "Do tests see what campaigns do?",
-        "How true the simulation is",
+        "Fidelity of the simulation",
         "As a kernel does?",
     ];
     assert!(order.map(at).is_sorted(), "{index}");

@@ -50,10 +50,11 @@ impl LinuxError {
         match self {
             Self::Missing { hint, .. } => Some(hint.clone()),
             Self::Scenario(_) => Some(
-                "docs/guides/linux-backend.md lists what the guest has; `udccp sim` runs it".into(),
+                "docs/guides/linux-backend.md lists what the guest supports; `udccp sim` runs it"
+                    .into(),
             ),
             Self::Build { .. } => {
-                Some("run `udccp linux --setup` again: it goes on where it stopped".into())
+                Some("run `udccp linux --setup` again: it resumes where it stopped".into())
             }
             Self::Guest { console, .. } if !console.is_empty() => {
                 Some(format!("the end of its console:\n{console}"))

@@ -111,7 +111,7 @@ pub enum SendError {
     #[error("the send queue is full")]
     Full(Message),
     /// The message does not fit in one packet of this path.
-    #[error("a message of {} bytes is over the maximum of {max} bytes", message.payload.len())]
+    #[error("a message of {} bytes exceeds the maximum of {max} bytes", message.payload.len())]
     TooLarge {
         /// The largest payload that fits now, in bytes.
         max: usize,

@@ -13,7 +13,7 @@ pub enum Error {
     #[error("the RTP clock needs a rate above zero")]
     ClockRate,
     /// The payload does not fit a packet of this path.
-    #[error("a payload of {len} bytes is over the maximum of {max} bytes for this path")]
+    #[error("a payload of {len} bytes exceeds the maximum of {max} bytes for this path")]
     PayloadTooLarge {
         /// Bytes offered.
         len: usize,
@@ -43,7 +43,7 @@ impl Error {
             Self::PayloadTooLarge { .. } => "cut the frame as its payload format describes",
             Self::PartialChecksum(_) => "use full checksums, or a profile without authentication",
             Self::Sdp(_) => "change the line that the message names",
-            Self::Random(_) => "see what the system says",
+            Self::Random(_) => "see the system's error",
             Self::Dccp(below) => below.advice(),
         }
     }

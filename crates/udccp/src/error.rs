@@ -105,7 +105,7 @@ pub enum Error {
         peer: Address,
     },
     /// The message is larger than one packet of this path.
-    #[error("a message of {len} bytes is over the maximum of {max} bytes for this path")]
+    #[error("a message of {len} bytes exceeds the maximum of {max} bytes for this path")]
     MessageTooLarge {
         /// Bytes offered.
         len: usize,
@@ -126,7 +126,7 @@ pub enum Error {
     Lost(CloseReason),
     /// The process has forked since, and the socket is its parent's. Nothing is sent from here, and
     /// the parent goes on.
-    #[error("this socket belongs to the process that opened it, and not to its forked child")]
+    #[error("this socket belongs to the process that opened it, not to its forked child")]
     Forked,
     /// The time allowed for the call is over; the connection lives on.
     #[error("timed out")]
@@ -151,7 +151,7 @@ impl Error {
             Self::DccpPortInUse { .. } => "choose another port, or stop the program that has it",
             Self::RawDenied => {
                 "run as root, or once as root: setcap cap_net_raw+ep PROGRAM; or in a network of \
-                 your own: unshare --user --map-root-user --net PROGRAM; or go over UDP"
+                 your own: unshare --user --map-root-user --net PROGRAM; or use UDP"
             }
             Self::AddressNotLocal { .. } => {
                 "bind to 0.0.0.0, to [::], or to an address of your own"
@@ -164,23 +164,23 @@ impl Error {
                 "give both sides the same CCID (`Options::ccid`, --ccid), or leave it to the server"
             }
             Self::PortClosed { .. } => {
-                "check host and port, that the server runs, and that it goes over UDP or raw IP as \
-                 you do"
+                "check host and port, that the server runs, and that both sides use UDP, or both \
+                 raw IP"
             }
             Self::TooBusy { .. } => "try again later, or raise the server's backlog",
             Self::Unreachable { .. } => "check the address, and the routes and firewalls between",
             Self::NoAnswer { .. } => {
-                "check the address; a firewall may drop UDP, or what is not UDP, without a word"
+                "check the address; a firewall may silently drop UDP or raw IP"
             }
-            Self::MessageTooLarge { .. } => "cut the data into messages that fit one packet",
+            Self::MessageTooLarge { .. } => "split the data into messages that fit into one packet",
             Self::Closed => "open a new connection to send more",
             Self::Unsent { .. } => {
                 "allow more time with close_linger, or await `acknowledged` before"
             }
-            Self::Lost(_) => "open a new connection; the peer or the path between has failed",
-            Self::Forked => "open a socket of its own in the child, after the fork",
-            Self::TimedOut => "wait longer, or look whether the peer still works",
-            Self::Io { .. } => "see what the system says",
+            Self::Lost(_) => "open a new connection; the peer or the path has failed",
+            Self::Forked => "open a new socket in the child, after the fork",
+            Self::TimedOut => "wait longer, or check whether the peer still works",
+            Self::Io { .. } => "see the system's error",
         }
     }
 

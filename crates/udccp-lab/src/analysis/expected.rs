@@ -42,8 +42,8 @@ impl Expected {
     /// What a protocol is expected to get in Mbit/s.
     fn mbps(&self, protocol: &str) -> Result<f64, String> {
         let found = self.mbps.get(protocol).copied();
-        let found = found.ok_or_else(|| format!("no run says what {protocol} is expected to get"));
-        found?.map_err(|why| format!("{protocol} among its own kind: {why}"))
+        let found = found.ok_or_else(|| format!("no run defines the expected rate of {protocol}"));
+        found?.map_err(|why| format!("{protocol} with its own kind: {why}"))
     }
 
     fn weight(&self, flow: &FlowRecord) -> Result<f64, String> {
@@ -226,6 +226,6 @@ mod tests {
     fn a_missing_self_run_is_named() {
         let pair = run(vec![flow("first", "other", &[25.0])]);
         let why = expected().value(&pair, Metric::NruFair, None, AT).unwrap_err();
-        assert_eq!(why, "no run says what other is expected to get");
+        assert_eq!(why, "no run defines the expected rate of other");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn value(
             None => Err(format!("there is no flow {name}")),
             Some(flow) => mean(&within(flow, metric, window)).map_err(|why| why.to_string()),
         },
-        (metric, None) => Err(format!("{} has no value of a stretch", metric.word())),
+        (metric, None) => Err(format!("{} has no value for an interval", metric.word())),
     })
 }
 

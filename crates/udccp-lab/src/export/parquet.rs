@@ -15,7 +15,7 @@ use super::frame::{Column, Frame, Values};
 
 /// Why a table has no Parquet form.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make a Parquet file: {0}")]
+#[error("cannot write a Parquet file: {0}")]
 pub struct ParquetError(#[from] Failure);
 
 impl Frame {

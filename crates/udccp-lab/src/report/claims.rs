@@ -20,17 +20,17 @@ pub(super) fn claims(analysis: &Analysis<'_>) -> String {
         let (title, how) = match (is_own, has_study, has_paper) {
             (true, ..) => (
                 "What this project claims",
-                "Sentences that no publication has, counted apart and judged on our numbers.",
+                "Claims without a publication, counted separately and checked against our numbers.",
             ),
             (false, true, true) => (
                 "What the study claims",
-                "Each sentence is judged on our numbers and, by the same rule, on the paper's own.",
+                "The same rule checks each sentence against our numbers and the paper's own.",
             ),
             (false, true, false) => (
                 "What the study claims",
-                "Each sentence is judged on our numbers; the paper gives none for these.",
+                "Each sentence is checked against our numbers; the paper gives none for these.",
             ),
-            (false, false, _) => ("Claims", "Each sentence is judged on our numbers."),
+            (false, false, _) => ("Claims", "Each sentence is checked against our numbers."),
         };
         let _ = writeln!(out, "<h2 id=\"{id}\">{title}</h2>\n<p class=\"what\">{how}</p>");
         out.push_str("<ol class=\"claims\">\n");
@@ -93,7 +93,7 @@ fn verdict(whose: &str, judgement: &Judgement) -> String {
         _ => {}
     }
     if judgement.in_doubt {
-        out.push_str("; an interval reaches across the bound, more runs could turn this");
+        out.push_str("; an interval crosses the bound: more runs could change the verdict");
     }
     out.push_str("</p>\n");
     if judgement.holds == Some(false) {

@@ -43,17 +43,17 @@ impl Part {
             Self::Studies => [
                 "studies",
                 "Published studies, run again",
-                "Every table beside the published numbers, every claim judged on both.",
+                "Every table next to the published numbers, every claim checked against both.",
             ],
             Self::Questions => [
                 "questions",
                 "Questions of our own",
-                "What the studies leave open, and what came after them.",
+                "Open questions of the studies, and newer ones.",
             ],
             Self::Fidelity => [
                 "fidelity",
-                "How true the simulation is",
-                "The same experiments by real kernels and in real time.",
+                "Fidelity of the simulation",
+                "The same experiments on real kernels and in real time.",
             ],
         }
     }

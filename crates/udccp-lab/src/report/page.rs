@@ -59,10 +59,10 @@ fn contents(analysis: &Analysis<'_>, main: &str) -> String {
         ("figures", "Figures", figures),
         ("claims", "Claims", Vec::new()),
         ("own-claims", "Claims of this project", Vec::new()),
-        ("runs", "What was run", Vec::new()),
+        ("runs", "Runs", Vec::new()),
         ("assumptions", "Assumptions", Vec::new()),
         ("variants", "Variants", Vec::new()),
-        ("again", "Do it again", Vec::new()),
+        ("again", "Repeat it", Vec::new()),
     ];
     let mut out = String::from("<nav class=\"toc\" aria-label=\"Contents\">\n<ul>\n");
     for (id, title, below) in parts {
@@ -91,13 +91,13 @@ fn runs(analysis: &Analysis<'_>) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<h2 id=\"runs\">What was run</h2>\n<div class=\"scroll\"><table class=\"text\">\n\
+        "<h2 id=\"runs\">Runs</h2>\n<div class=\"scroll\"><table class=\"text\">\n\
          <thead><tr>\
          <th scope=\"col\">case</th><th scope=\"col\">at</th><th scope=\"col\">runs of each \
          point</th></tr></thead>\n<tbody>\n",
     );
     for part in parts {
-        let name = part.id.as_deref().unwrap_or("the file as it stands");
+        let name = part.id.as_deref().unwrap_or("the file itself");
         let axes: Vec<String> = part
             .grid
             .axes
@@ -156,7 +156,7 @@ fn again(analysis: &Analysis<'_>) -> String {
     let packets: u64 = analysis.results.packets();
     let events = analysis.results.events();
     let words = experiment.narrowed.words();
-    let mut out = String::from("<h2 id=\"again\">Do it again</h2>\n");
+    let mut out = String::from("<h2 id=\"again\">Repeat it</h2>\n");
     let _ = writeln!(
         out,
         "<pre class=\"cmd\">udccp lab run {id}{words}\n{others}udccp lab report {id}{words}</pre>\n\

@@ -14,7 +14,7 @@ pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) 
         return String::new();
     }
     let title = match &result.table.against {
-        None => "Where ours and the published differ".to_owned(),
+        None => "Where our numbers differ from the published ones".to_owned(),
         Some(_) => format!("Where the simulation and {} differ", measure(result.table)),
     };
     let mut out = format!("<h4>{}</h4>\n", escape(&title));
@@ -78,7 +78,7 @@ fn group(
     if !others.is_empty() {
         let _ = writeln!(
             out,
-            "<p class=\"runs\">Tested, and not the reason for: {}.</p>",
+            "<p class=\"runs\">Tested, but not the reason for: {}.</p>",
             others.join("; ")
         );
     }

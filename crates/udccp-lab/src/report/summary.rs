@@ -18,7 +18,7 @@ pub(super) fn header(analysis: &Analysis<'_>) -> String {
     if let Some(study) = &experiment.study {
         let _ = writeln!(
             out,
-            "<p class=\"by\">{}. {}. Run again with the protocol code of this project.</p>",
+            "<p class=\"by\">{}. {}. Repeated with the protocol code of this project.</p>",
             escape(&study.authors),
             escape(&study.published)
         );
@@ -76,7 +76,7 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
         tile(format!("{} of {}", tally.study.hold, tally.study.judged), says);
     }
     if tally.judged_on_paper > 0 {
-        let says = "claims that the paper has numbers for hold on those".to_owned();
+        let says = "claims hold on the paper's own numbers".to_owned();
         tile(format!("{} of {}", tally.hold_on_paper, tally.judged_on_paper), says);
     }
     if tally.own.judged > 0 {
@@ -104,7 +104,7 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     let command = format!("udccp lab run {}{}", experiment.id, experiment.narrowed.words());
     let command = escape(&command);
     if analysis.results.runs.is_empty() {
-        warn(format!("No runs yet: <code>{command}</code> makes them."));
+        warn(format!("No runs yet. Start <code>{command}</code>."));
     } else if let Some(basis) = tally.basis {
         warn(format!(
             "These are first numbers, not results ({}): nothing here is judged by fewer runs, or \
@@ -119,7 +119,7 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     }
     for id in not_run(analysis) {
         warn(format!(
-            "Not run: {}. <code>{command} --backend {id}</code> fills in what is empty.",
+            "Not run: {}. <code>{command} --backend {id}</code> adds the missing values.",
             escape(backend_title(id))
         ));
     }
@@ -136,7 +136,7 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
     let narrowed = &experiment.narrowed;
     if !narrowed.is_empty() {
         warn(format!(
-            "Not the file as it stands, but what is left of it by <code>{}</code>.",
+            "Only a part of the file, selected by <code>{}</code>.",
             escape(narrowed.words().trim())
         ));
     }

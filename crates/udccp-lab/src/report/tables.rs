@@ -250,7 +250,7 @@ fn key(result: &TableResult<'_>) -> String {
     let distances = distances(&result.table.shown);
     let measure = measure(result.table);
     let further = match &result.table.variant {
-        None => "further away: explained below by a run, or said to be unexplained",
+        None => "further away: explained below by a run, or unexplained",
         Some(_) => "further away",
     };
     let meanings = [

@@ -39,8 +39,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let tally = Tally::of(analysis);
     if let Some(early) = tally.early_words() {
         let id = &analysis.experiment.id;
-        let _ =
-            writeln!(out, "\n{early}: `udccp lab run {id}` does all runs that the file asks for");
+        let _ = writeln!(out, "\n{early}: `udccp lab run {id}` does all runs of the file");
     }
     let Tally { off, explained, measure, .. } = tally;
     if off > 0 {

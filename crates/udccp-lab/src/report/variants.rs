@@ -67,7 +67,7 @@ fn under_variants(analysis: &Analysis<'_>) -> String {
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         for row in &plain.rows {
-            out.push_str(&slim_row(row, "as it stands", &columns));
+            out.push_str(&slim_row(row, "unchanged", &columns));
             for (id, table) in &tables {
                 let found = table.rows.iter().find(|r| r.labels == row.labels);
                 let found = found.filter(|r| r.filled().any(|c| c.ours.n > 0));

@@ -163,7 +163,7 @@ impl Context<'_> {
         if !view.cases.contains(&variant.case) {
             let of = |case: &Option<String>| match case {
                 Some(id) => format!("case \"{id}\""),
-                None => "the file as it stands".to_owned(),
+                None => "the file itself".to_owned(),
             };
             let meant: Vec<String> = view.cases.iter().map(of).collect();
             let fault = format!("variant \"{name}\" changes {}", of(&variant.case));

@@ -8,7 +8,7 @@ use super::tables::TABLES;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder of the store cannot be made.
-    #[error("cannot make the folder of {path}: {error}")]
+    #[error("cannot create the folder of {path}: {error}")]
     Folder {
         /// The store.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file that marks the store as in use cannot be made.
-    #[error("cannot write {path} beside the result store: {error}")]
+    #[error("cannot write {path} next to the result store: {error}")]
     Mark {
         /// The file.
         path: PathBuf,

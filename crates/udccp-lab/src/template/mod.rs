@@ -22,7 +22,7 @@ pub enum NewError {
     #[error(transparent)]
     From(#[from] Diagnostics),
     /// There is a file already.
-    #[error("{} is there already", .0.display())]
+    #[error("{} already exists", .0.display())]
     There(PathBuf),
     /// A file cannot be written.
     #[error("cannot write {}: {error}", .path.display())]
