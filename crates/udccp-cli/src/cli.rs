@@ -4,7 +4,7 @@ use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{agent, cat, completions, decode, doctor, lab, man, perf, sim};
 #[cfg(target_os = "linux")]
-use crate::commands::{emu, interop, linux};
+use crate::commands::{emu, interop, linux, old_program};
 use crate::{about, exit};
 
 /// DCCP in userspace, and the laboratory that measures it against TCP and UDP.
@@ -53,6 +53,9 @@ pub(crate) enum Command {
     Perf(perf::Args),
     /// Send standard input to a peer, and write the peer's data to standard output
     Cat(cat::Args),
+    /// Run a program that opens SOCK_DCCP, on a kernel without DCCP
+    #[cfg(target_os = "linux")]
+    Run(old_program::Args),
     /// Print the DCCP packets of a capture file as text
     Decode(decode::Args),
     /// Report what this machine can do, and how to get the rest
@@ -64,6 +67,10 @@ pub(crate) enum Command {
     /// Play one end of a flow for `udccp emu` and `udccp linux`
     #[command(hide = true)]
     Agent(agent::Args),
+    /// Own DCCP for the programs of `udccp run`
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Broker(old_program::BrokerArgs),
     /// The first program of a guest of `udccp linux`
     #[cfg(target_os = "linux")]
     #[command(hide = true)]

@@ -41,6 +41,10 @@ fn dispatch(command: Command) -> Outcome<Exit> {
         Command::Linux(args) => commands::linux::run(args),
         Command::Perf(args) => commands::perf::run(args),
         Command::Cat(args) => commands::cat::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Run(args) => commands::old_program::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Broker(args) => commands::old_program::broker(&args),
         Command::Decode(args) => commands::decode::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),

@@ -1,0 +1,106 @@
+//! Socket addresses as C programs write them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+use rustix::io::Errno;
+
+const AF_UNSPEC: u16 = 0;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+/// Bytes of `struct sockaddr_in`.
+const V4_BYTES: usize = 16;
+/// Bytes of `struct sockaddr_in6` without the scope, which RFC 2133 did not have.
+const V6_LEAST_BYTES: usize = 24;
+const V6_BYTES: usize = 28;
+
+/// Reads an address for a socket of one family.
+///
+/// # Errors
+/// EINVAL if it is too short, EAFNOSUPPORT for another family.
+pub(crate) fn read(bytes: &[u8], is_v6: bool) -> Result<SocketAddr, Errno> {
+    let family = bytes.get(..2).map(|f| u16::from_ne_bytes([f[0], f[1]])).ok_or(Errno::INVAL)?;
+    let port = |bytes: &[u8]| u16::from_be_bytes([bytes[2], bytes[3]]);
+    let wanted = if is_v6 { AF_INET6 } else { AF_INET };
+    let least = if is_v6 { V6_LEAST_BYTES } else { V4_BYTES };
+    if bytes.len() < least {
+        return Err(Errno::INVAL);
+    }
+    if family != wanted {
+        return Err(Errno::AFNOSUPPORT);
+    }
+    if !is_v6 {
+        let ip: [u8; 4] = bytes[4..8].try_into().map_err(|_| Errno::INVAL)?;
+        return Ok((Ipv4Addr::from(ip), port(bytes)).into());
+    }
+    let ip: [u8; 16] = bytes[8..24].try_into().map_err(|_| Errno::INVAL)?;
+    let scope = bytes.get(24..28).map_or(0, |s| u32::from_ne_bytes([s[0], s[1], s[2], s[3]]));
+    Ok(SocketAddrV6::new(Ipv6Addr::from(ip), port(bytes), 0, scope).into())
+}
+
+/// Whether an address asks to dissolve a connection, as `connect` understands it.
+pub(crate) fn is_unspecified(bytes: &[u8]) -> bool {
+    bytes.get(..2).is_some_and(|f| u16::from_ne_bytes([f[0], f[1]]) == AF_UNSPEC)
+}
+
+/// Writes an address for a socket of one family.
+pub(crate) fn write(address: SocketAddr, is_v6: bool) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(V6_BYTES);
+    let family = if is_v6 { AF_INET6 } else { AF_INET };
+    bytes.extend(family.to_ne_bytes());
+    bytes.extend(address.port().to_be_bytes());
+    match (is_v6, address.ip()) {
+        (false, IpAddr::V4(ip)) => {
+            bytes.extend(ip.octets());
+            bytes.resize(V4_BYTES, 0);
+        }
+        (false, IpAddr::V6(_)) => bytes.resize(V4_BYTES, 0),
+        (true, ip) => {
+            let (ip, scope) = match (ip, address) {
+                // The wildcard of one family is the wildcard of the other.
+                (IpAddr::V4(ip), _) if ip.is_unspecified() => (Ipv6Addr::UNSPECIFIED, 0),
+                (IpAddr::V4(ip), _) => (ip.to_ipv6_mapped(), 0),
+                (IpAddr::V6(ip), SocketAddr::V6(a)) => (ip, a.scope_id()),
+                (IpAddr::V6(ip), SocketAddr::V4(_)) => (ip, 0),
+            };
+            bytes.extend([0; 4]);
+            bytes.extend(ip.octets());
+            bytes.extend(scope.to_ne_bytes());
+        }
+    }
+    bytes
+}
+
+/// A mapped IPv4 address as IPv4.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
+            Some(ip) => (ip, v6.port()).into(),
+            None => address,
+        },
+        SocketAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_read_as_written() {
+        for (text, is_v6) in [("127.0.0.1:5004", false), ("[2001:db8::1]:5004", true)] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(read(&write(address, is_v6), is_v6), Ok(address));
+        }
+        let mapped = read(&write("192.0.2.1:7".parse().unwrap(), true), true).unwrap();
+        assert_eq!(plain(mapped), "192.0.2.1:7".parse().unwrap());
+    }
+
+    #[test]
+    fn short_and_foreign_addresses_are_refused() {
+        let v4 = write("127.0.0.1:5004".parse().unwrap(), false);
+        assert_eq!(read(&v4[..15], false), Err(Errno::INVAL));
+        assert_eq!(read(&v4, true), Err(Errno::INVAL));
+        let v6 = write("[::1]:5004".parse().unwrap(), true);
+        assert_eq!(read(&v6, false), Err(Errno::AFNOSUPPORT));
+    }
+}

@@ -1,0 +1,222 @@
+//! The broker's life: what it holds, and when it ends.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep, timeout};
+use udccp::{Endpoint, EndpointOptions};
+
+use crate::ports::Ports;
+use crate::region::{Claim, Region};
+use crate::settings::Transport;
+use crate::socket::Socket;
+use crate::{place, requests};
+
+/// Time without any socket after which a broker ends.
+const IDLE: Duration = Duration::from_secs(5);
+/// Time between two looks at what has ended.
+const SWEEP: Duration = Duration::from_millis(500);
+
+/// Why a broker does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something that it needs was refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::Io { what, source }
+}
+
+/// Where packets of listeners arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Gate {
+    ip: IpAddr,
+    udp_port: u16,
+    is_raw: bool,
+}
+
+/// What all requests and sockets share.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    pub(crate) region: Region,
+    pub(crate) ports: Mutex<Ports>,
+    sockets: Mutex<HashMap<u64, Arc<Socket>>>,
+    gates: Mutex<HashMap<Gate, Endpoint>>,
+    closing: AtomicUsize,
+}
+
+/// Serves the programs of this user and network namespace until none needs it any more. Returns at
+/// once where another broker does so already.
+///
+/// # Errors
+/// The folder, the lock or the socket cannot be had.
+pub fn serve(folder: &Path) -> Result<(), Error> {
+    place::check(folder).map_err(io_error("cannot use the folder"))?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let Some(lock) = place::claim(folder).map_err(io_error("cannot lock"))? else { return Ok(()) };
+    let _claim = Claim(lock);
+    // Each socket needs two or three descriptors.
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(io_error("cannot start"))?;
+    runtime.block_on(run(&place::socket(folder)))
+}
+
+async fn run(path: &Path) -> Result<(), Error> {
+    // What a broker left that was killed.
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path).map_err(io_error("cannot listen for programs"))?;
+    let region = Region::new().map_err(io_error("cannot make shared memory"))?;
+    let broker = Arc::new(Broker {
+        region,
+        ports: Mutex::default(),
+        sockets: Mutex::default(),
+        gates: Mutex::default(),
+        closing: AtomicUsize::new(0),
+    });
+    let mut ask_to_end = signal(SignalKind::terminate()).map_err(io_error("cannot start"))?;
+    tokio::select! {
+        () = requests::serve(&broker, &listener) => {}
+        () = broker.watch() => {}
+        _ = ask_to_end.recv() => {}
+    }
+    let _ = std::fs::remove_file(path);
+    // Whoever connected meanwhile sees the connection end, and starts another broker.
+    Ok(())
+}
+
+impl Broker {
+    /// Frees what ended; ends itself when nobody has needed the broker for some time.
+    async fn watch(&self) {
+        let mut busy = now();
+        loop {
+            sleep(SWEEP).await;
+            self.sweep();
+            self.shut_idle_gates().await;
+            let is_idle = self.sockets.lock().expect("never poisoned").is_empty();
+            if !is_idle || self.closing.load(Ordering::Relaxed) > 0 {
+                busy = now();
+            }
+            if busy.elapsed() >= IDLE {
+                return;
+            }
+        }
+    }
+
+    /// Frees the slots of ended sockets that no program has open any more.
+    pub(crate) fn sweep(&self) {
+        let mut sockets = self.sockets.lock().expect("never poisoned");
+        if !sockets.values().any(|s| s.has_ended()) {
+            return;
+        }
+        let Ok(table) = std::fs::read_to_string("/proc/net/unix") else { return };
+        let open: std::collections::HashSet<u64> = table
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_ascii_whitespace().nth(6)?.parse().ok())
+            .collect();
+        sockets.retain(|_, socket| {
+            let is_gone = socket.has_ended() && !open.contains(&socket.inode());
+            if is_gone {
+                self.region.free(socket.slot());
+            }
+            !is_gone
+        });
+    }
+
+    /// Lets go of UDP ports that no listener and no connection uses.
+    async fn shut_idle_gates(&self) {
+        let gates: Vec<(Gate, Endpoint)> = {
+            let gates = self.gates.lock().expect("never poisoned");
+            gates.iter().map(|(gate, endpoint)| (*gate, endpoint.clone())).collect()
+        };
+        for (gate, endpoint) in gates {
+            let is_used = self
+                .sockets
+                .lock()
+                .expect("never poisoned")
+                .values()
+                .any(|s| s.listens_at().is_some_and(|e| e == endpoint.local_addr()));
+            if !is_used && timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok() {
+                self.gates.lock().expect("never poisoned").remove(&gate);
+            }
+        }
+    }
+
+    /// The socket of a program's end.
+    pub(crate) fn find(&self, cookie: u64) -> Option<Arc<Socket>> {
+        self.sockets.lock().expect("never poisoned").get(&cookie).map(Arc::clone)
+    }
+
+    /// Keeps a new socket.
+    pub(crate) fn add(&self, socket: &Arc<Socket>) {
+        let mut sockets = self.sockets.lock().expect("never poisoned");
+        sockets.insert(socket.cookie(), Arc::clone(socket));
+    }
+
+    /// Counts a connection that closes after its program, so that the broker waits for it.
+    pub(crate) fn count_closing(&self, begins: bool) {
+        if begins {
+            self.closing.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.closing.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The endpoint whose listeners have a local address. One for all addresses serves IPv4 and
+    /// IPv6.
+    pub(crate) fn gate(
+        &self,
+        transport: Transport,
+        local: SocketAddr,
+    ) -> Result<Endpoint, udccp::Error> {
+        let is_raw = transport == Transport::Raw;
+        let udp_port = match transport {
+            Transport::Udp(port) => port,
+            Transport::SamePort => local.port(),
+            Transport::Raw => 0,
+        };
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let ip = if local.ip().is_unspecified() && !is_raw { any } else { local.ip() };
+        let mut gates = self.gates.lock().expect("never poisoned");
+        let gate = Gate { ip, udp_port, is_raw };
+        let for_all = Gate { ip: any, ..gate };
+        if let Some(endpoint) = gates.get(&gate).or_else(|| gates.get(&for_all)) {
+            return Ok(endpoint.clone());
+        }
+        let options = EndpointOptions::new().raw_ip(is_raw);
+        let endpoint = match Endpoint::bind_with((ip, udp_port).into(), &options) {
+            // A machine without IPv6.
+            Err(udccp::Error::Io { .. } | udccp::Error::AddressNotLocal { .. }) if ip == any => {
+                Endpoint::bind_with((local.ip(), udp_port).into(), &options)?
+            }
+            other => other?,
+        };
+        gates.insert(gate, endpoint.clone());
+        Ok(endpoint)
+    }
+}
+
+fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "the broker is a driver: it owns a clock")]
+    Instant::now()
+}

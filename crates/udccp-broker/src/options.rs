@@ -1,0 +1,436 @@
+//! Every socket option: its value, and what is wrong with a call of it.
+
+use std::collections::BTreeMap;
+
+use rustix::io::Errno;
+use udccp::ConnectionStats;
+use udccp_preload::protocol::{STATE_CLOSED, STATE_CONNECTING, STATE_ENDED, STATE_LISTENING};
+
+const SOL_IP: i32 = 0;
+const SOL_SOCKET: i32 = 1;
+const SOL_IPV6: i32 = 41;
+const SOL_DCCP: i32 = 269;
+
+const SO_SNDBUF: i32 = 7;
+const SO_RCVBUF: i32 = 8;
+const SO_LINGER: i32 = 13;
+const SO_REUSEADDR: i32 = 2;
+const SO_REUSEPORT: i32 = 15;
+const IP_TOS: i32 = 1;
+const IP_TTL: i32 = 2;
+const IPV6_V6ONLY: i32 = 26;
+
+const PACKET_SIZE: i32 = 1;
+const SERVICE: i32 = 2;
+const CHANGE_L: i32 = 3;
+const CHANGE_R: i32 = 4;
+const GET_CUR_MPS: i32 = 5;
+const SERVER_TIMEWAIT: i32 = 6;
+const SEND_CSCOV: i32 = 10;
+const RECV_CSCOV: i32 = 11;
+const AVAILABLE_CCIDS: i32 = 12;
+const CCID: i32 = 13;
+const TX_CCID: i32 = 14;
+const RX_CCID: i32 = 15;
+const QPOLICY_ID: i32 = 16;
+const QPOLICY_TXQLEN: i32 = 17;
+const CCID_RX_INFO: i32 = 128;
+const CCID_TX_INFO: i32 = 192;
+
+/// Services that a socket can have.
+const MAX_SERVICES: usize = 32;
+const NO_SERVICE: u32 = u32::MAX;
+/// CCIDs that a program can choose.
+const CCIDS: [u8; 3] = [2, 3, 4];
+/// Numbers that are kept and given back, and change nothing here.
+const KEPT: [(i32, &[i32]); 3] = [
+    (SOL_SOCKET, &[1, 2, 5, 6, 9, 10, 12, 15, 18, 29, 35, 63, 64]),
+    (SOL_IP, &[1, 2, 4, 8, 10, 11, 12, 13, 15, 19, 24]),
+    (SOL_IPV6, &[16, 23, 24, 25, 26, 49, 51, 66, 67, 70]),
+];
+/// What Linux starts with, where it is not 0.
+const DEFAULTS: [(i32, i32, i32); 6] = [
+    (SOL_SOCKET, 18, 1),
+    (SOL_IP, IP_TTL, 64),
+    (SOL_IP, 10, 1),
+    (SOL_IPV6, 16, 64),
+    (SOL_IPV6, 23, 1),
+    (SOL_IPV6, 24, 0),
+];
+
+/// The options of one socket.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketOptions {
+    services: Vec<u32>,
+    tx_ccids: Vec<u8>,
+    rx_ccids: Vec<u8>,
+    send_cscov: u8,
+    recv_cscov: u8,
+    has_priorities: bool,
+    tx_qlen: u32,
+    server_timewait: bool,
+    linger: (i32, i32),
+    send_buffer: i32,
+    recv_buffer: i32,
+    kept: BTreeMap<(i32, i32), i32>,
+}
+
+/// What an option may depend on.
+#[derive(Debug)]
+pub(crate) struct Around<'a> {
+    /// The socket's state.
+    pub(crate) state: u32,
+    /// Whether it was accepted.
+    pub(crate) is_server: bool,
+    /// Whether it was bound.
+    pub(crate) is_bound: bool,
+    /// Its connection.
+    pub(crate) stats: Option<&'a ConnectionStats>,
+}
+
+/// The value of an option and its true length.
+pub(crate) type Value = (Vec<u8>, usize);
+
+fn number(value: i32) -> Value {
+    (value.to_ne_bytes().to_vec(), 4)
+}
+
+fn int(bytes: &[u8]) -> Result<i32, Errno> {
+    let four = bytes.first_chunk().ok_or(Errno::INVAL)?;
+    Ok(i32::from_ne_bytes(*four))
+}
+
+impl SocketOptions {
+    /// What a new socket has.
+    pub(crate) fn new(tx_qlen: u32) -> Self {
+        Self {
+            services: vec![0],
+            tx_ccids: vec![2, 3, 4],
+            rx_ccids: vec![2, 3, 4],
+            send_cscov: 0,
+            recv_cscov: 0,
+            has_priorities: false,
+            tx_qlen,
+            server_timewait: false,
+            linger: (0, 0),
+            send_buffer: 212_992,
+            recv_buffer: 212_992,
+            kept: BTreeMap::new(),
+        }
+    }
+
+    /// Sets an option.
+    pub(crate) fn set(
+        &mut self,
+        level: i32,
+        name: i32,
+        bytes: &[u8],
+        around: &Around<'_>,
+    ) -> Result<(), Errno> {
+        match level {
+            SOL_DCCP => self.set_dccp(name, bytes, around),
+            SOL_SOCKET if name == SO_LINGER => {
+                let seconds = bytes.get(4..).ok_or(Errno::INVAL).and_then(int)?;
+                self.linger = (i32::from(int(bytes)? != 0), seconds);
+                Ok(())
+            }
+            SOL_SOCKET if name == SO_SNDBUF => {
+                self.send_buffer = int(bytes)?.clamp(2304, 212_992) * 2;
+                Ok(())
+            }
+            SOL_SOCKET if name == SO_RCVBUF => {
+                self.recv_buffer = int(bytes)?.clamp(1152, 212_992) * 2;
+                Ok(())
+            }
+            SOL_IPV6 if name == IPV6_V6ONLY && around.is_bound => Err(Errno::INVAL),
+            _ => self.keep(level, name, bytes),
+        }
+    }
+
+    fn keep(&mut self, level: i32, name: i32, bytes: &[u8]) -> Result<(), Errno> {
+        if !KEPT.iter().any(|(l, names)| *l == level && names.contains(&name)) {
+            return Err(Errno::NOPROTOOPT);
+        }
+        let value = match bytes {
+            // IP options may be one byte long.
+            [byte, rest @ ..] if level == SOL_IP && rest.len() < 3 => i32::from(*byte),
+            _ => int(bytes)?,
+        };
+        let is_good = match (level, name) {
+            (SOL_IP, IP_TTL) => value == -1 || (1..=255).contains(&value),
+            (SOL_IP, IP_TOS) => true,
+            (SOL_IPV6, 16 | 67) => (-1..=255).contains(&value),
+            _ => true,
+        };
+        if !is_good {
+            return Err(Errno::INVAL);
+        }
+        self.kept.insert((level, name), value);
+        Ok(())
+    }
+
+    fn set_dccp(&mut self, name: i32, bytes: &[u8], around: &Around<'_>) -> Result<(), Errno> {
+        let closed = around.state == STATE_CLOSED || around.state == STATE_ENDED;
+        match name {
+            PACKET_SIZE | CHANGE_L | CHANGE_R => return Ok(()),
+            CCID | TX_CCID | RX_CCID => return self.set_ccids(name, bytes, closed),
+            _ => {}
+        }
+        let value = int(bytes)?;
+        match name {
+            SERVICE => self.set_services(bytes),
+            SERVER_TIMEWAIT if !around.is_server => Err(Errno::OPNOTSUPP),
+            SERVER_TIMEWAIT => {
+                self.server_timewait = value != 0;
+                Ok(())
+            }
+            SEND_CSCOV | RECV_CSCOV => {
+                let coverage = u8::try_from(value).ok().filter(|c| *c <= 15).ok_or(Errno::INVAL)?;
+                if !closed {
+                    return Err(Errno::ISCONN);
+                }
+                match name {
+                    _ if coverage == 0 => {}
+                    SEND_CSCOV => self.send_cscov = coverage,
+                    _ => self.recv_cscov = coverage,
+                }
+                Ok(())
+            }
+            QPOLICY_ID if !closed => Err(Errno::ISCONN),
+            QPOLICY_ID if !(0..=1).contains(&value) => Err(Errno::INVAL),
+            QPOLICY_ID => {
+                self.has_priorities = value == 1;
+                Ok(())
+            }
+            QPOLICY_TXQLEN => {
+                self.tx_qlen = u32::try_from(value).map_err(|_| Errno::INVAL)?;
+                Ok(())
+            }
+            _ => Err(Errno::NOPROTOOPT),
+        }
+    }
+
+    fn set_ccids(&mut self, name: i32, bytes: &[u8], closed: bool) -> Result<(), Errno> {
+        if bytes.is_empty() || bytes.len() > 251 || bytes.iter().any(|c| !CCIDS.contains(c)) {
+            return Err(Errno::INVAL);
+        }
+        if !closed {
+            return Err(Errno::ISCONN);
+        }
+        let mut list: Vec<u8> = Vec::new();
+        for ccid in bytes {
+            if !list.contains(ccid) {
+                list.push(*ccid);
+            }
+        }
+        if name != RX_CCID {
+            self.tx_ccids.clone_from(&list);
+        }
+        if name != TX_CCID {
+            self.rx_ccids = list;
+        }
+        Ok(())
+    }
+
+    fn set_services(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        let codes: Vec<u32> =
+            bytes.as_chunks().0.iter().map(|code| u32::from_be_bytes(*code)).collect();
+        if codes[0] == NO_SERVICE || bytes.len() > MAX_SERVICES * 4 {
+            return Err(Errno::INVAL);
+        }
+        if codes.contains(&NO_SERVICE) {
+            return Err(Errno::FAULT);
+        }
+        self.services = codes;
+        Ok(())
+    }
+
+    /// Reads an option into a buffer of `room` bytes.
+    pub(crate) fn get(
+        &self,
+        level: i32,
+        name: i32,
+        room: usize,
+        around: &Around<'_>,
+    ) -> Result<Value, Errno> {
+        match level {
+            SOL_DCCP if room < 4 => Err(Errno::INVAL),
+            SOL_DCCP => self.get_dccp(name, room, around),
+            SOL_SOCKET if name == SO_LINGER => {
+                let mut bytes = self.linger.0.to_ne_bytes().to_vec();
+                bytes.extend(self.linger.1.to_ne_bytes());
+                let len = bytes.len().min(room);
+                Ok((bytes, len))
+            }
+            _ => {
+                let value = self.int(level, name)?;
+                Ok((value.to_ne_bytes().to_vec(), room.min(4)))
+            }
+        }
+    }
+
+    fn int(&self, level: i32, name: i32) -> Result<i32, Errno> {
+        match (level, name) {
+            (SOL_SOCKET, SO_SNDBUF) => return Ok(self.send_buffer),
+            (SOL_SOCKET, SO_RCVBUF) => return Ok(self.recv_buffer),
+            _ => {}
+        }
+        if !KEPT.iter().any(|(l, names)| *l == level && names.contains(&name)) {
+            return Err(Errno::NOPROTOOPT);
+        }
+        let first = DEFAULTS.iter().find(|d| (d.0, d.1) == (level, name)).map_or(0, |d| d.2);
+        Ok(self.kept.get(&(level, name)).copied().unwrap_or(first))
+    }
+
+    fn get_dccp(&self, name: i32, room: usize, around: &Around<'_>) -> Result<Value, Errno> {
+        let ccid = |of: fn(&ConnectionStats) -> Option<u8>| around.stats.and_then(of);
+        let agreed = |ccid: Option<u8>| ccid.map(|c| number(c.into())).ok_or(Errno::NOPROTOOPT);
+        Ok(match name {
+            // Linux returns 0 and writes nothing.
+            PACKET_SIZE => (Vec::new(), room),
+            SERVICE => {
+                let bytes: Vec<u8> = self.services.iter().flat_map(|s| s.to_be_bytes()).collect();
+                if bytes.len() > room {
+                    return Err(Errno::INVAL);
+                }
+                let len = bytes.len();
+                (bytes, len)
+            }
+            GET_CUR_MPS => number(around.stats.map_or(536, |s| s.max_message_size as i32)),
+            SERVER_TIMEWAIT => number(self.server_timewait.into()),
+            SEND_CSCOV => number(self.send_cscov.into()),
+            RECV_CSCOV => number(self.recv_cscov.into()),
+            AVAILABLE_CCIDS => (CCIDS.to_vec(), CCIDS.len()),
+            TX_CCID => return agreed(ccid(|s| s.tx_ccid)),
+            RX_CCID => return agreed(ccid(|s| s.rx_ccid)),
+            QPOLICY_ID => number(self.has_priorities.into()),
+            QPOLICY_TXQLEN => number(self.tx_qlen as i32),
+            CCID_RX_INFO => return rx_info(around.stats, room),
+            CCID_TX_INFO => return tx_info(around.stats, room),
+            _ => return Err(Errno::NOPROTOOPT),
+        })
+    }
+
+    /// Service codes, the one to connect with first.
+    pub(crate) fn services(&self) -> &[u32] {
+        &self.services
+    }
+
+    /// The service code of an accepted connection.
+    pub(crate) fn set_service(&mut self, code: u32) {
+        self.services = vec![code];
+    }
+
+    /// Whether the queue policy has priorities.
+    pub(crate) const fn has_priorities(&self) -> bool {
+        self.has_priorities
+    }
+
+    /// SO_LINGER, if it is on, in seconds.
+    pub(crate) fn linger(&self) -> Option<u64> {
+        (self.linger.0 != 0).then_some(self.linger.1.max(0) as u64)
+    }
+
+    /// The receive buffer in bytes, as the kernel accounts it.
+    pub(crate) const fn recv_buffer(&self) -> usize {
+        self.recv_buffer as usize
+    }
+
+    /// Whether another socket may bind the same address.
+    pub(crate) fn shares_address(&self) -> bool {
+        [SO_REUSEADDR, SO_REUSEPORT].iter().any(|n| self.int(SOL_SOCKET, *n).unwrap_or(0) != 0)
+    }
+
+    /// Whether an IPv6 socket takes IPv6 only.
+    pub(crate) fn is_v6_only(&self) -> bool {
+        self.int(SOL_IPV6, IPV6_V6ONLY).unwrap_or(0) != 0
+    }
+
+    /// Time to live, where the program has set it.
+    pub(crate) fn ttl(&self, is_v6: bool) -> Option<u8> {
+        let key = if is_v6 { (SOL_IPV6, 16) } else { (SOL_IP, IP_TTL) };
+        self.kept.get(&key).and_then(|ttl| u8::try_from(*ttl).ok()).filter(|ttl| *ttl > 0)
+    }
+
+    /// How many messages wait in the kernel's queue to the broker, and in the connection's.
+    pub(crate) fn queues(&self) -> (usize, usize) {
+        const UNBOUNDED: u32 = 1024;
+        let all = if self.tx_qlen == 0 { UNBOUNDED } else { self.tx_qlen.min(UNBOUNDED) } as usize;
+        if self.has_priorities {
+            // Only the connection's queue knows priorities.
+            return (1, all);
+        }
+        // A burst of `tx_qlen` messages is taken even while the broker sleeps. One more is on its
+        // way from the one queue to the other.
+        let in_kernel = all.min(udccp_preload::protocol::MAX_PAIR_FRAMES);
+        (in_kernel, all.saturating_sub(in_kernel + 1).max(1))
+    }
+
+    /// The settings of a connection.
+    pub(crate) fn connection(&self) -> udccp::Options {
+        let policy = if self.has_priorities {
+            udccp::QueuePolicy::DropLowest
+        } else {
+            udccp::QueuePolicy::Refuse
+        };
+        let mut options = udccp::Options::new()
+            .tx_ccids(self.tx_ccids.clone())
+            .rx_ccids(self.rx_ccids.clone())
+            .send_cscov(self.send_cscov)
+            .min_cscov(self.recv_cscov)
+            .server_timewait(self.server_timewait)
+            .queue_policy(policy)
+            .send_queue(1 << 20, self.queues().1);
+        if let Some(seconds) = self.linger() {
+            options = options.close_linger(std::time::Duration::from_secs(seconds.min(3600)));
+        }
+        options
+    }
+}
+
+/// `struct tfrc_tx_info`.
+fn tx_info(stats: Option<&ConnectionStats>, room: usize) -> Result<Value, Errno> {
+    const BYTES: usize = 40;
+    let stats = stats.filter(|s| s.tx_ccid.is_some_and(|c| c != 2)).ok_or(Errno::NOPROTOOPT)?;
+    if room < BYTES {
+        return Err(Errno::INVAL);
+    }
+    let micros = |d: Option<std::time::Duration>| d.map_or(0, |d| d.as_micros() as u32);
+    let rate = stats.x_bytes_per_sec.unwrap_or(0.0);
+    let mut bytes = ((rate * 64.0) as u64).to_ne_bytes().to_vec();
+    bytes.extend(0u64.to_ne_bytes());
+    bytes.extend((rate as u32).to_ne_bytes());
+    bytes.extend(micros(stats.srtt.map(|d| d.to_std())).to_ne_bytes());
+    bytes.extend(((stats.loss_event_rate.unwrap_or(0.0) * 1e6) as u32).to_ne_bytes());
+    bytes.extend(micros(stats.rto.map(|d| d.to_std())).to_ne_bytes());
+    bytes.resize(BYTES, 0);
+    Ok((bytes, BYTES))
+}
+
+/// `struct tfrc_rx_info`.
+fn rx_info(stats: Option<&ConnectionStats>, room: usize) -> Result<Value, Errno> {
+    const BYTES: usize = 12;
+    let stats = stats.filter(|s| s.rx_ccid.is_some_and(|c| c != 2)).ok_or(Errno::NOPROTOOPT)?;
+    if room < BYTES {
+        return Err(Errno::INVAL);
+    }
+    let rtt = stats.srtt.map_or(0, |d| d.to_std().as_micros() as u32);
+    let mut bytes = 0u32.to_ne_bytes().to_vec();
+    bytes.extend(rtt.to_ne_bytes());
+    bytes.resize(BYTES, 0);
+    Ok((bytes, BYTES))
+}
+
+/// Whether `listen` may be called in a state.
+pub(crate) const fn may_listen(state: u32) -> bool {
+    matches!(state, STATE_CLOSED | STATE_LISTENING)
+}
+
+/// What `connect` says in a state, `None` where it may go on.
+pub(crate) const fn connect_refusal(state: u32) -> Option<Errno> {
+    match state {
+        STATE_CLOSED => None,
+        STATE_CONNECTING => Some(Errno::ALREADY),
+        _ => Some(Errno::ISCONN),
+    }
+}

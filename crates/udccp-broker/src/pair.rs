@@ -1,0 +1,230 @@
+//! The broker's end of a program's socket.
+//!
+//! The kernel keeps what the program sent until the broker reads it, and charges it to the
+//! program's send buffer. Every frame is charged the same, and a socket is writable while a quarter
+//! of its buffer or less is in use: so a buffer size is a number of frames. The broker reads a
+//! frame only when the connection can take it.
+
+use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, OnceLock};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
+    SocketType, recv, send, sendmsg, socketpair,
+};
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
+use udccp_preload::protocol::{FRAME_BYTES, MAX_PAIR_FRAMES};
+
+/// Largest packet that is read: more than any message that a connection takes.
+pub(crate) const PACKET_BYTES: usize = 4096;
+
+/// What the program's end brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packet {
+    /// A packet of this length.
+    Bytes(usize),
+    /// Nothing more: the program sends no more, or has closed.
+    End,
+    /// The program has closed, and left something unread.
+    Reset,
+}
+
+/// The broker's end.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    // Tokio has no type for SEQPACKET; nothing here depends on which kind of Unix socket it is.
+    fd: UnixDatagram,
+}
+
+fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+impl Pair {
+    /// A pair whose program's end is writable while it holds less than `frames`.
+    pub(crate) fn open(frames: usize) -> io::Result<(Self, OwnedFd)> {
+        let (ours, programs) = open_pair()?;
+        set_socket_send_buffer_size(&programs, buffer_for(frames)?)?;
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        Ok((Self { fd: UnixDatagram::from_std(ours.into())? }, programs))
+    }
+
+    fn has_hung_up(&self) -> bool {
+        is_ready(self.fd.as_fd(), PollFlags::HUP)
+    }
+
+    /// Waits until no program has the other end open any more, or it was shut down both ways.
+    pub(crate) async fn hung_up(&self) {
+        // Errors are those of a runtime that ends.
+        while self.fd.writable().await.is_ok() {
+            if self.has_hung_up() {
+                return;
+            }
+            self.forget(Interest::WRITABLE);
+        }
+    }
+
+    /// Has the next wait be for something new.
+    fn forget(&self, what: Interest) {
+        let _ = self.fd.try_io(what, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+    }
+
+    fn try_recv(&self, into: &mut [u8]) -> Result<Packet, Errno> {
+        match recv(&self.fd, into, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => Ok(Packet::End),
+            Ok((_, len)) => Ok(Packet::Bytes(len)),
+            Err(Errno::CONNRESET) => Ok(Packet::Reset),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The next packet, if there is one now.
+    pub(crate) fn recv_now(&self, into: &mut [u8]) -> Option<Packet> {
+        self.try_recv(into).ok()
+    }
+
+    /// The next packet.
+    pub(crate) async fn recv(&self, into: &mut [u8]) -> Packet {
+        loop {
+            // Whoever watched for a hang-up may have cleared the readiness: ask first.
+            if let Ok(packet) = self.try_recv(into) {
+                return packet;
+            }
+            if self.fd.readable().await.is_err() {
+                return Packet::End;
+            }
+            let mut packet = None;
+            let _ = self.fd.try_io(Interest::READABLE, || {
+                packet = Some(self.try_recv(into)?);
+                Ok(())
+            });
+            if let Some(packet) = packet {
+                return packet;
+            }
+        }
+    }
+
+    /// Reads and forgets what is there.
+    pub(crate) fn drain(&self) {
+        let mut nothing = [0; PACKET_BYTES];
+        while let Some(Packet::Bytes(_)) = self.recv_now(&mut nothing) {}
+    }
+
+    /// Gives the program one packet, waiting while its queue is full.
+    ///
+    /// # Errors
+    /// The program has closed, or reads no more.
+    pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        self.send_with(|fd| send(fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)).await
+    }
+
+    /// Gives the program one packet with a descriptor.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub(crate) async fn send_descriptor(&self, bytes: &[u8], fd: &OwnedFd) -> io::Result<()> {
+        self.send_with(|to| pass(to, bytes, fd.as_fd(), SendFlags::DONTWAIT)).await
+    }
+
+    async fn send_with(
+        &self,
+        send: impl Fn(&UnixDatagram) -> Result<usize, Errno>,
+    ) -> io::Result<()> {
+        loop {
+            match send(&self.fd) {
+                Ok(_) => return Ok(()),
+                Err(Errno::AGAIN) => {}
+                Err(e) => return Err(e.into()),
+            }
+            self.fd.writable().await?;
+            match self.fd.try_io(Interest::WRITABLE, || Ok(send(&self.fd)?)) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other.map(|_| ()),
+            }
+        }
+    }
+
+    /// Bounds what waits for the program to read it.
+    pub(crate) fn set_queue_bytes(&self, bytes: usize) {
+        let _ = set_socket_send_buffer_size(&self.fd, bytes);
+    }
+}
+
+/// Sends bytes with a descriptor.
+pub(crate) fn pass(
+    to: impl AsFd,
+    bytes: &[u8],
+    fd: BorrowedFd<'_>,
+    flags: SendFlags,
+) -> Result<usize, Errno> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    let fds = [fd];
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    sendmsg(to, &[IoSlice::new(bytes)], &mut control, flags | SendFlags::NOSIGNAL)
+}
+
+fn is_ready(fd: BorrowedFd<'_>, events: PollFlags) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(fd, events)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().intersects(events)
+}
+
+/// The send buffer with which a socket holds `frames` and is then no longer writable. What a frame
+/// is charged differs between kernels: it is found out once.
+pub(crate) fn buffer_for(frames: usize) -> io::Result<usize> {
+    static FOUND: OnceLock<Mutex<HashMap<usize, usize>>> = OnceLock::new();
+    let found = FOUND.get_or_init(Mutex::default);
+    let frames = frames.clamp(1, MAX_PAIR_FRAMES);
+    if let Some(bytes) = found.lock().expect("never poisoned").get(&frames) {
+        return Ok(*bytes);
+    }
+    let bytes = find_buffer(frames)?;
+    found.lock().expect("never poisoned").insert(frames, bytes);
+    Ok(bytes)
+}
+
+/// The least buffer with which one frame less leaves the socket writable.
+fn find_buffer(frames: usize) -> io::Result<usize> {
+    const MOST: usize = 1 << 18;
+    let (from, _to) = open_pair()?;
+    set_socket_send_buffer_size(&from, MOST)?;
+    for _ in 1..frames {
+        send(&from, &[0; FRAME_BYTES], SendFlags::DONTWAIT)?;
+    }
+    let (mut least, mut most) = (1, MOST);
+    while least < most {
+        let middle = usize::midpoint(least, most);
+        set_socket_send_buffer_size(&from, middle)?;
+        if is_ready(from.as_fd(), PollFlags::OUT) { most = middle } else { least = middle + 1 }
+    }
+    Ok(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_buffer_is_a_number_of_frames() {
+        for frames in [1, 2, 3, 17, MAX_PAIR_FRAMES] {
+            let (from, to) = open_pair().unwrap();
+            set_socket_send_buffer_size(&from, buffer_for(frames).unwrap()).unwrap();
+            for sent in 0..frames {
+                assert!(is_ready(from.as_fd(), PollFlags::OUT), "{sent} of {frames}");
+                send(&from, &[0; FRAME_BYTES], SendFlags::DONTWAIT).unwrap();
+            }
+            assert!(!is_ready(from.as_fd(), PollFlags::OUT), "{frames} are held");
+            recv(&to, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
+            assert!(is_ready(from.as_fd(), PollFlags::OUT), "one of {frames} was read");
+        }
+    }
+}

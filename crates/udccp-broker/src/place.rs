@@ -1,0 +1,64 @@
+//! Where a broker lives: a folder of the user's own, and names in it for each network namespace.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// The folder for the user of this process: `XDG_RUNTIME_DIR/udccp`, or `/tmp/udccp-UID`. It is
+/// made with mode 0700.
+///
+/// # Errors
+/// It cannot be made, or somebody else can write to it.
+pub fn folder() -> io::Result<PathBuf> {
+    let uid = rustix::process::geteuid().as_raw();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    // `sudo` may leave another user's.
+    let own = runtime.filter(|dir| dir.metadata().is_ok_and(|m| m.is_dir() && m.uid() == uid));
+    let folder = own.map_or_else(|| format!("/tmp/udccp-{uid}").into(), |dir| dir.join("udccp"));
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
+    }
+    check(&folder)?;
+    Ok(folder)
+}
+
+/// Refuses a folder that another user owns or can enter.
+///
+/// # Errors
+/// That is so.
+pub fn check(folder: &Path) -> io::Result<()> {
+    let status = folder.symlink_metadata()?;
+    let uid = rustix::process::geteuid().as_raw();
+    if !status.is_dir() || status.uid() != uid || status.mode() & 0o077 != 0 {
+        let text = format!("{} has to be a folder of this user with mode 0700", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    Ok(())
+}
+
+/// The number of this process's network namespace, 0 where there is no /proc.
+pub fn network_namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/net").map_or(0, |status| status.ino())
+}
+
+/// The socket that takes requests.
+pub fn socket(folder: &Path) -> PathBuf {
+    folder.join(format!("net-{}.sock", network_namespace()))
+}
+
+/// Claims the namespace for this process; `None` where another broker has it. The claim ends with
+/// the file, and so with the process.
+pub(crate) fn claim(folder: &Path) -> io::Result<Option<File>> {
+    let path = folder.join(format!("net-{}.lock", network_namespace()));
+    let mut options = OpenOptions::new();
+    let lock = options.create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(lock)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,138 @@
+//! Answers programs: one connection, one request, one reply.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+use udccp_preload::protocol::*;
+
+use crate::broker::Broker;
+use crate::settings::Settings;
+use crate::socket::Socket;
+
+/// Time for a program to write its request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What goes back.
+#[derive(Default)]
+struct Answer {
+    value: i32,
+    payload: Vec<u8>,
+    fd: Option<OwnedFd>,
+}
+
+impl Answer {
+    fn value(value: i32) -> Self {
+        Self { value, ..Self::default() }
+    }
+}
+
+/// Serves for ever.
+pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let broker = Arc::clone(broker);
+                tokio::spawn(async move {
+                    if let Ok(Err(e)) = timeout(PATIENCE, answer(&broker, stream)).await {
+                        tracing::debug!("a request ended early: {e}");
+                    }
+                });
+            }
+            // Out of descriptors, mostly: others end.
+            Err(e) => {
+                tracing::warn!("cannot take a request: {e}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+async fn answer(broker: &Arc<Broker>, mut stream: UnixStream) -> io::Result<()> {
+    let peer = stream.peer_cred()?.uid();
+    if peer != rustix::process::geteuid().as_raw() && peer != 0 {
+        return Err(io::Error::other("another user's program"));
+    }
+    let mut header = [0; HEADER_BYTES];
+    stream.read_exact(&mut header).await?;
+    let request = match Request::decode(&header) {
+        Ok(request) => request,
+        Err(_) => {
+            // The version in the header says why.
+            return reply(&mut stream, Err(Errno::PROTO)).await;
+        }
+    };
+    let mut payload = vec![0; request.len as usize];
+    stream.read_exact(&mut payload).await?;
+    let result = obey(broker, &request, &payload);
+    reply(&mut stream, result).await
+}
+
+async fn reply(stream: &mut UnixStream, result: Result<Answer, Errno>) -> io::Result<()> {
+    let (errno, answer) = match result {
+        Ok(answer) => (0, answer),
+        Err(e) => (e.raw_os_error(), Answer::default()),
+    };
+    let header = Reply { errno, value: answer.value, len: answer.payload.len() as u32 };
+    let mut bytes = header.encode().to_vec();
+    bytes.extend(answer.payload);
+    match answer.fd {
+        None => stream.write_all(&bytes).await,
+        Some(fd) => {
+            stream.writable().await?;
+            send_with(stream, &bytes, fd.as_fd())
+        }
+    }
+}
+
+/// A fresh connection has room for so little.
+fn send_with(stream: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
+    let to = stream.as_fd().try_clone_to_owned()?;
+    tracing::trace!("passing descriptor {}", fd.as_raw_fd());
+    crate::pair::pass(&to, bytes, fd, rustix::net::SendFlags::DONTWAIT)?;
+    Ok(())
+}
+
+fn obey(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<Answer, Errno> {
+    let found = || broker.find(request.cookie).ok_or(Errno::CONNRESET);
+    match request.op {
+        Op::Region => {
+            let fd = broker.region.for_programs().try_clone_to_owned().map_err(errno_of)?;
+            Ok(Answer { fd: Some(fd), ..Answer::default() })
+        }
+        Op::Socket => {
+            let settings = Settings::parse(&String::from_utf8_lossy(payload));
+            let like = broker.find(request.cookie);
+            let (socket, fd) = Socket::open(broker, request.a == 10, settings, like.as_deref())?;
+            Ok(Answer { value: socket.slot() as i32, fd: Some(fd), ..Answer::default() })
+        }
+        Op::Attach => {
+            let socket = broker.find(request.cookie).ok_or(Errno::NOENT)?;
+            Ok(Answer::value(socket.slot() as i32))
+        }
+        Op::Bind => found()?.bind(payload).map(|()| Answer::default()),
+        Op::Listen => found()?.listen(request.a).map(|()| Answer::default()),
+        Op::Connect => Err(found()?.connect(payload)),
+        Op::GetOption => {
+            let room = if payload.len() == 4 { u32_at(payload, 0) } else { 0 } as usize;
+            let (payload, len) = found()?.option(request.a, request.b, room)?;
+            Ok(Answer { value: len as i32, payload, fd: None })
+        }
+        Op::SetOption => {
+            let buffer = found()?.set_option(request.a, request.b, payload)?;
+            Ok(Answer::value(buffer.unwrap_or(0) as i32))
+        }
+        Op::TakeError => Ok(Answer::value(found()?.take_error())),
+        Op::ShutdownRead => found()?.shutdown_read().map(|()| Answer::default()),
+        Op::Unsent => Ok(Answer::value(found()?.unsent_bytes() as i32)),
+    }
+}
+
+pub(crate) fn errno_of(e: io::Error) -> Errno {
+    e.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
+}

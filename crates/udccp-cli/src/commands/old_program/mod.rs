@@ -1,0 +1,149 @@
+//! `udccp run`: starts a program that opens SOCK_DCCP, with the library that gives it ours.
+
+mod elf;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::ArgGroup;
+use udccp_broker::{Settings, Transport, place};
+use udccp_preload::protocol::{ENV_BROKER, ENV_DIR, ENV_SETTINGS, FAULTS};
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags of `udccp run`.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("transport"))]
+#[command(after_help = "\
+Example, in two terminals:
+  udccp run -- socat -u OPEN:file,rdonly TCP4:127.0.0.1:5004,type=6,prototype=33
+  udccp run -- socat -u TCP4-LISTEN:5004,type=6,prototype=33 CREATE:copy")]
+pub(crate) struct Args {
+    /// UDP port that peers' servers, and ours, have (RFC 6773)
+    #[arg(long, value_name = "PORT", default_value_t = udccp::DCCP_UDP_PORT, group = "transport")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    udp_port: u16,
+    /// Each server has the UDP port of its own DCCP port, as those of `udccp cat` and `udccp perf`
+    #[arg(long, group = "transport")]
+    same_port: bool,
+    /// Go over raw IP, as Linux's DCCP did (needs CAP_NET_RAW)
+    #[arg(long, group = "transport")]
+    raw_ip: bool,
+    /// Messages that may wait to be sent, until the program sets DCCP_SOCKOPT_QPOLICY_TXQLEN
+    #[arg(long, value_name = "MESSAGES", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    tx_queue: u32,
+    /// Copy a fault of Linux, by name; may be repeated. send-eagain: a blocking send gives EAGAIN
+    /// where the queue is full. reset-is-end: a reset connection reads as closed. no-source:
+    /// recvfrom gives no address. close-drops: close drops what is queued
+    #[arg(long, value_name = "NAME", value_parser = FAULTS.map(|f| f.0))]
+    linux_fault: Vec<String>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// Flags of `udccp broker`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BrokerArgs {
+    /// The folder of its sockets
+    folder: PathBuf,
+}
+
+/// Runs the command: this process becomes the program.
+pub(crate) fn run(args: Args) -> Outcome<Exit> {
+    let (name, arguments) = args.program.split_first().expect("clap asks for one");
+    let program = find(name)?;
+    elf::check(&program)?;
+    let folder = place::folder().map_err(|e| {
+        Failure::new(Exit::Failure, format!("no folder for the broker: {e}"))
+            .hint("set XDG_RUNTIME_DIR to a folder of your own with mode 0700")
+    })?;
+    let library = install(&folder)?;
+    let own = std::env::current_exe()?;
+    let mut preload = library.into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+        preload.push(" ");
+        preload.push(others);
+    }
+    let error = Command::new(&program)
+        .arg0(name)
+        .args(arguments)
+        .env("LD_PRELOAD", preload)
+        .env(ENV_DIR, &folder)
+        .env(ENV_BROKER, own)
+        .env(ENV_SETTINGS, settings(&args).to_string())
+        .exec();
+    Err(Failure::new(Exit::Failure, format!("cannot run {}: {error}", program.display())))
+}
+
+/// Runs the hidden command that the library starts.
+pub(crate) fn broker(args: &BrokerArgs) -> Outcome<Exit> {
+    udccp_broker::serve(&args.folder).map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
+    Ok(Exit::Success)
+}
+
+fn settings(args: &Args) -> Settings {
+    let transport = if args.raw_ip {
+        Transport::Raw
+    } else if args.same_port {
+        Transport::SamePort
+    } else {
+        Transport::Udp(args.udp_port)
+    };
+    let mut settings = Settings { transport, tx_qlen: args.tx_queue, ..Settings::default() };
+    for name in &args.linux_fault {
+        settings.copy_fault(name);
+    }
+    settings
+}
+
+/// The file of a program, as a shell finds it.
+fn find(name: &OsString) -> Outcome<PathBuf> {
+    let given = Path::new(name);
+    if given.components().count() > 1 {
+        return Ok(given.to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = |file: &PathBuf| file.is_file() && is_executable(file);
+    std::env::split_paths(&path).map(|folder| folder.join(given)).find(is_program).ok_or_else(
+        || Failure::new(Exit::BadInput, format!("no program {} in PATH", given.display())),
+    )
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|status| status.permissions().mode() & 0o111 != 0)
+}
+
+/// Writes the library that this program carries into the broker's folder, under a name made from
+/// its contents: programs that run keep the one they have.
+fn install(folder: &Path) -> Outcome<PathBuf> {
+    if udccp_preload::LIBRARY.is_empty() {
+        let message = "there is no preload library for this processor";
+        return Err(Failure::new(Exit::Unsupported, message).hint("x86-64 and AArch64 have one"));
+    }
+    let sum = fingerprint(udccp_preload::LIBRARY);
+    let path = folder.join(format!("libudccp_preload-{sum:016x}.so"));
+    if fs::read(&path).is_ok_and(|old| old == udccp_preload::LIBRARY) {
+        return Ok(path);
+    }
+    let fail =
+        |e: io::Error| Failure::new(Exit::Failure, format!("cannot write {}: {e}", path.display()));
+    let new = folder.join(format!("new-{}.so", std::process::id()));
+    fs::write(&new, udccp_preload::LIBRARY).map_err(fail)?;
+    fs::rename(&new, &path).map_err(fail)?;
+    Ok(path)
+}
+
+/// A number made from bytes (FNV-1a): another library has another name.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}

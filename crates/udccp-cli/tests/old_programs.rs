@@ -1,0 +1,73 @@
+//! Programs that open SOCK_DCCP, under `udccp run`.
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder of brokers of its own for each test.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn run(&self, flags: &[&str], program: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_udccp"))
+            .env("XDG_RUNTIME_DIR", self.0.path())
+            .arg("run")
+            .args(flags)
+            .arg("--")
+            .args(program)
+            .output()
+            .unwrap()
+    }
+}
+
+fn script(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old_programs");
+    folder.join(name).display().to_string()
+}
+
+#[track_caller]
+fn succeeds(output: &Output) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+/// A UDP port for the servers of one test.
+fn free_port() -> String {
+    let socket = std::net::UdpSocket::bind("[::]:0").unwrap();
+    socket.local_addr().unwrap().port().to_string()
+}
+
+#[test]
+fn every_call_does_what_linux_documents() {
+    let place = Place::new();
+    succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("calls.py")]));
+}
+
+#[test]
+fn static_and_foreign_programs_are_refused() {
+    let place = Place::new();
+    let folder = TempDir::new().unwrap();
+    let file: PathBuf = folder.path().join("program");
+    // The header of a program for this machine without a dynamic linker.
+    let machine = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+    let mut header = vec![0u8; 64];
+    header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    header[18] = machine;
+    std::fs::write(&file, &header).unwrap();
+    let path = file.display().to_string();
+    let output = place.run(&[], &[&path]);
+    assert_eq!(output.status.code(), Some(10));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("statically linked"));
+    header[18] = 3;
+    std::fs::write(&file, &header).unwrap();
+    let output = place.run(&[], &[&path]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("another processor"));
+    let output = place.run(&[], &["no-such-program-anywhere"]);
+    assert_eq!(output.status.code(), Some(4));
+}

@@ -1,0 +1,346 @@
+//! The calls that open, connect and set up a DCCP socket, each a request to the broker.
+
+use core::ffi::{c_int, c_void};
+
+use crate::abi::*;
+use crate::data;
+use crate::find::{self, Socket};
+use crate::protocol::*;
+use crate::rpc::{self, Control};
+use crate::start;
+use crate::sys::{self, Raw};
+
+const fn fail(errno: c_int) -> Raw {
+    -(errno as Raw)
+}
+
+/// Whether a call of `socket` asks for DCCP. Some programs give protocol 0.
+pub fn is_dccp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
+    matches!(domain, AF_INET | AF_INET6)
+        && kind & SOCK_TYPE_MASK == SOCK_DCCP
+        && matches!(protocol, 0 | IPPROTO_DCCP)
+}
+
+/// Opens a DCCP socket; `like` has the options it begins with.
+pub fn open(domain: c_int, kind: c_int, like: u64) -> Raw {
+    match rpc::ask(Op::Socket, like, domain, 0, start::settings()) {
+        Ok(answer) if answer.fd < 0 => fail(EPROTO),
+        Ok(answer) => settle(answer.fd, answer.reply.value, kind),
+        Err(e) => fail(e),
+    }
+}
+
+/// Makes a descriptor from the broker what the program asked for.
+fn settle(fd: c_int, slot: i32, kind: c_int) -> Raw {
+    const F_SETFD: c_int = 2;
+    if kind & SOCK_CLOEXEC == 0 {
+        sys::fcntl(fd, F_SETFD, 0);
+    }
+    if kind & SOCK_NONBLOCK != 0 {
+        sys::fcntl(fd, F_SETFL, O_NONBLOCK | 2);
+    }
+    let cookie = sys::option::<u64>(fd, SOL_SOCKET, SO_COOKIE).unwrap_or_default();
+    if find::adopt(fd, cookie, slot).is_none() {
+        sys::close(fd);
+        return fail(ENOMEM);
+    }
+    fd as Raw
+}
+
+/// The bytes of an address that the program gave.
+unsafe fn address<'a>(at: *const c_void, len: u32) -> Result<&'a [u8], c_int> {
+    if at.is_null() {
+        return Err(EFAULT);
+    }
+    if (len as usize) < 2 || len as usize > MAX_PAYLOAD {
+        return Err(EINVAL);
+    }
+    // SAFETY: the program's promise to `bind` and `connect`.
+    Ok(unsafe { core::slice::from_raw_parts(at.cast(), len as usize) })
+}
+
+fn done(answer: Result<rpc::Answer, c_int>) -> Raw {
+    answer.map_or_else(fail, |_| 0)
+}
+
+/// `bind`.
+///
+/// # Safety
+/// As `bind`.
+pub unsafe fn bind(s: &Socket, at: *const c_void, len: u32) -> Raw {
+    // SAFETY: the caller's promise.
+    match unsafe { address(at, len) } {
+        Ok(bytes) => done(rpc::ask(Op::Bind, s.cookie, 0, 0, bytes)),
+        Err(e) => fail(e),
+    }
+}
+
+/// `listen`.
+pub fn listen(s: &Socket, backlog: c_int) -> Raw {
+    if s.state() == STATE_CLOSED {
+        // A listening socket is never writable.
+        data::plug(s);
+    }
+    done(rpc::ask(Op::Listen, s.cookie, backlog, 0, &[]))
+}
+
+/// `connect`.
+///
+/// # Safety
+/// As `connect`.
+pub unsafe fn connect(s: &Socket, at: *const c_void, len: u32) -> Raw {
+    // SAFETY: the caller's promise.
+    let bytes = match unsafe { address(at, len) } {
+        Ok(bytes) => bytes,
+        Err(e) => return fail(e),
+    };
+    let mut s = *s;
+    if s.state() == STATE_ENDED || s.is_orphan() {
+        match renew(&s) {
+            Ok(new) => s = new,
+            Err(e) => return fail(e),
+        }
+    }
+    if s.state() == STATE_CLOSED {
+        data::plug(&s);
+    }
+    match rpc::ask(Op::Connect, s.cookie, 0, 0, bytes) {
+        Err(EINPROGRESS) if s.is_blocking(0) => wait_connected(&s),
+        Err(e) => fail(e),
+        Ok(_) => 0,
+    }
+}
+
+/// A socket that was connected gets a new pair under its descriptor. Its duplicates keep the old.
+fn renew(s: &Socket) -> Result<Socket, c_int> {
+    let flags = sys::fcntl(s.fd, F_GETFL, 0) as c_int & O_NONBLOCK;
+    let cloexec = if sys::fcntl(s.fd, 1, 0) & 1 != 0 { SOCK_CLOEXEC } else { 0 };
+    let fd = open(s.family(), flags | SOCK_CLOEXEC, s.cookie);
+    if fd < 0 {
+        return Err(-fd as c_int);
+    }
+    sys::dup3(fd as c_int, s.fd, cloexec);
+    sys::close(fd as c_int);
+    find::socket(s.fd).ok_or(ECONNRESET)
+}
+
+fn wait_connected(s: &Socket) -> Raw {
+    while s.state() == STATE_CONNECTING {
+        if s.is_orphan() {
+            s.report_orphan();
+            return fail(ECONNRESET);
+        }
+        match sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO)) {
+            Ok(0) => return fail(EINPROGRESS),
+            Ok(_) => {}
+            Err(e) => return fail(e),
+        }
+    }
+    match s.take_error() {
+        0 if s.state() == STATE_CLOSED => fail(ECONNREFUSED),
+        e => -(e as Raw),
+    }
+}
+
+/// `accept4`. The socket pair of a listener carries its new connections.
+///
+/// # Safety
+/// As `accept`.
+pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) -> Raw {
+    if kind & !(SOCK_CLOEXEC | SOCK_NONBLOCK) != 0 || s.state() != STATE_LISTENING {
+        return fail(EINVAL);
+    }
+    let mut slot = [0u8; 4];
+    let mut piece = IoVec { base: slot.as_mut_ptr().cast(), len: slot.len() };
+    let mut control = Control::new();
+    let mut message = MsgHdr::of(&raw mut piece, 1);
+    control.attach(&mut message);
+    let n = sys::recvmsg(s.fd, &mut message, MSG_CMSG_CLOEXEC);
+    if n < 0 {
+        return n;
+    }
+    let Some(fd) = control.descriptor(&message).filter(|_| n == 4) else {
+        return fail(if s.is_orphan() { ECONNRESET } else { EINVAL });
+    };
+    let result = settle(fd, i32::from_ne_bytes(slot), kind);
+    let accepted = (result >= 0 && !to.is_null()).then(|| find::socket(fd)).flatten();
+    if let Some(accepted) = accepted {
+        // SAFETY: the caller's promise.
+        unsafe { give_name(&accepted, SLOT_PEER_AT, to, len) };
+    }
+    result
+}
+
+unsafe fn give_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) -> Raw {
+    if to.is_null() || len.is_null() {
+        return fail(EFAULT);
+    }
+    let mut name = [0; ADDRESS_BYTES];
+    let true_len = s.address(which, &mut name);
+    // SAFETY: the program's buffer has `len` bytes.
+    unsafe {
+        let room = (*len as usize).min(true_len);
+        core::ptr::copy_nonoverlapping(name.as_ptr(), to.cast(), room);
+        *len = true_len as u32;
+    }
+    0
+}
+
+/// `getsockname`.
+///
+/// # Safety
+/// As `getsockname`.
+pub unsafe fn local_name(s: &Socket, to: *mut c_void, len: *mut u32) -> Raw {
+    // SAFETY: the caller's promise.
+    unsafe { give_name(s, SLOT_LOCAL_AT, to, len) }
+}
+
+/// `getpeername`.
+///
+/// # Safety
+/// As `getpeername`.
+pub unsafe fn peer_name(s: &Socket, to: *mut c_void, len: *mut u32) -> Raw {
+    if !matches!(s.state(), STATE_OPEN | STATE_ENDED) {
+        return fail(ENOTCONN);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { give_name(s, SLOT_PEER_AT, to, len) }
+}
+
+/// `shutdown`.
+pub fn shutdown(s: &Socket, how: c_int) -> Raw {
+    if !(SHUT_RD..=SHUT_RDWR).contains(&how) {
+        return fail(EINVAL);
+    }
+    if s.state() == STATE_CLOSED {
+        return fail(ENOTCONN);
+    }
+    if how != SHUT_WR {
+        let _ = rpc::ask(Op::ShutdownRead, s.cookie, 0, 0, &[]);
+    }
+    sys::shutdown(s.fd, how)
+}
+
+/// Options that the socket pair has itself, with the meaning that DCCP sockets give them.
+fn is_of_the_pair(name: c_int) -> bool {
+    matches!(name, SO_RCVTIMEO | SO_SNDTIMEO | SO_RCVTIMEO_NEW | SO_SNDTIMEO_NEW | SO_COOKIE)
+}
+
+/// `getsockopt`.
+///
+/// # Safety
+/// As `getsockopt`.
+pub unsafe fn get_option(
+    s: &Socket,
+    level: c_int,
+    name: c_int,
+    to: *mut c_void,
+    len: *mut u32,
+) -> Raw {
+    if level == SOL_SOCKET && is_of_the_pair(name) {
+        return sys::getsockopt(s.fd, level, name, to, len);
+    }
+    if len.is_null() {
+        return fail(EFAULT);
+    }
+    // SAFETY: the caller's promise.
+    let room = unsafe { *len };
+    if room.cast_signed() < 0 {
+        return fail(EINVAL);
+    }
+    let number = match (level, name) {
+        (SOL_SOCKET, SO_TYPE) => Some(SOCK_DCCP),
+        (SOL_SOCKET, SO_PROTOCOL) => Some(IPPROTO_DCCP),
+        (SOL_SOCKET, SO_DOMAIN) => Some(s.family()),
+        (SOL_SOCKET, SO_ACCEPTCONN) => Some(c_int::from(s.state() == STATE_LISTENING)),
+        (SOL_SOCKET, SO_ERROR) if s.is_orphan() => {
+            Some(if s.report_orphan() { ECONNRESET } else { 0 })
+        }
+        (SOL_SOCKET, SO_ERROR) => Some(s.take_error()),
+        _ => None,
+    };
+    let answer;
+    let number_bytes;
+    let (bytes, true_len): (&[u8], usize) = match number {
+        Some(number) => {
+            number_bytes = number.to_ne_bytes();
+            (&number_bytes, (room as usize).min(4))
+        }
+        None => match rpc::ask(Op::GetOption, s.cookie, level, name, &room.to_ne_bytes()) {
+            Ok(got) => {
+                answer = got;
+                (answer.bytes(), answer.reply.value.max(0) as usize)
+            }
+            Err(e) => return fail(e),
+        },
+    };
+    let copied = bytes.len().min(room as usize);
+    if copied > 0 && to.is_null() {
+        return fail(EFAULT);
+    }
+    // SAFETY: the program's buffer has `room` bytes.
+    unsafe {
+        core::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), copied);
+        *len = true_len as u32;
+    }
+    0
+}
+
+/// `setsockopt`.
+///
+/// # Safety
+/// As `setsockopt`.
+pub unsafe fn set_option(
+    s: &Socket,
+    level: c_int,
+    name: c_int,
+    of: *const c_void,
+    len: u32,
+) -> Raw {
+    if level == SOL_SOCKET && is_of_the_pair(name) {
+        return sys::setsockopt(s.fd, level, name, of, len);
+    }
+    if of.is_null() && len > 0 {
+        return fail(EFAULT);
+    }
+    if len as usize > MAX_PAYLOAD {
+        return fail(EINVAL);
+    }
+    let bytes: &[u8] = match len {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        _ => unsafe { core::slice::from_raw_parts(of.cast(), len as usize) },
+    };
+    match rpc::ask(Op::SetOption, s.cookie, level, name, bytes) {
+        Ok(answer) => {
+            if answer.reply.value > 0 {
+                let buffer = answer.reply.value;
+                let at = core::ptr::from_ref(&buffer).cast();
+                sys::setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, at, 4);
+            }
+            0
+        }
+        Err(e) => fail(e),
+    }
+}
+
+/// `ioctl`; `None` for requests that the socket pair answers.
+///
+/// # Safety
+/// As `ioctl`.
+pub unsafe fn control(s: &Socket, request: u64, to: *mut c_void) -> Option<Raw> {
+    const IS_SOCKET: core::ops::RangeInclusive<u64> = 0x8900..=0x89ff;
+    let number = match request {
+        FIONREAD | SIOCOUTQ if s.state() == STATE_LISTENING => return Some(fail(ENOTCONN)),
+        FIONREAD => data::next_len(s) as c_int,
+        SIOCOUTQ => rpc::ask(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
+        other if IS_SOCKET.contains(&other) && other == 0x8905 => return Some(fail(ENOTTY)),
+        _ => return None,
+    };
+    if to.is_null() {
+        return Some(fail(EFAULT));
+    }
+    // SAFETY: the program gave the address of an int.
+    unsafe { to.cast::<c_int>().write_unaligned(number) };
+    Some(0)
+}

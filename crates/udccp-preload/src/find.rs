@@ -1,0 +1,207 @@
+//! Tells whether a descriptor is a DCCP socket, and reads what the broker says of it.
+//!
+//! Nothing here allocates or locks: the calls may come from signal handlers and forked children.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use crate::abi::*;
+use crate::protocol::*;
+use crate::{rpc, sys};
+
+/// Brokers that a process can have had: each that dies makes room for another one.
+const REGIONS: usize = 16;
+/// Sockets remembered, ours and others, by a number made from their cookies. What does not fit is
+/// looked up again.
+const REMEMBERED: usize = 4096;
+/// Value of a remembered socket that is none of ours.
+const FOREIGN: u64 = 0xffff;
+
+static MAPPED: [AtomicPtr<u8>; REGIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; REGIONS];
+/// Pairs of cookie and value; a cookie is stored last and cleared first.
+static COOKIES: [AtomicU64; REMEMBERED] = [const { AtomicU64::new(0) }; REMEMBERED];
+static VALUES: [AtomicU64; REMEMBERED] = [const { AtomicU64::new(0) }; REMEMBERED];
+/// Sockets whose broker died, once that was reported to the program. By cookie, as above.
+static REPORTED: [AtomicU8; REMEMBERED] = [const { AtomicU8::new(0) }; REMEMBERED];
+
+/// A DCCP socket of this program.
+#[derive(Clone, Copy, Debug)]
+pub struct Socket {
+    /// The descriptor it was found by.
+    pub fd: c_int,
+    /// The kernel's number of it.
+    pub cookie: u64,
+    slot: *const u8,
+    region: *const u8,
+}
+
+/// The DCCP socket behind a descriptor, if it is one.
+pub fn socket(fd: c_int) -> Option<Socket> {
+    let cookie: u64 = sys::option(fd, SOL_SOCKET, SO_COOKIE).ok()?;
+    let at = (cookie as usize) % REMEMBERED;
+    if COOKIES[at].load(Ordering::Acquire) == cookie {
+        let value = VALUES[at].load(Ordering::Acquire);
+        // Nobody has replaced the pair meanwhile.
+        if COOKIES[at].load(Ordering::Acquire) == cookie {
+            return (value != FOREIGN).then(|| known(fd, cookie, value)).flatten();
+        }
+    }
+    look_up(fd, cookie)
+}
+
+fn known(fd: c_int, cookie: u64, value: u64) -> Option<Socket> {
+    let region = MAPPED.get((value >> 32) as usize)?.load(Ordering::Acquire).cast_const();
+    let index = (value & 0xffff_ffff) as usize;
+    if region.is_null() || index >= SLOTS {
+        return None;
+    }
+    // SAFETY: the region has SLOTS slots, and is never unmapped.
+    let slot = unsafe { region.add(REGION_HEADER + index * SLOT_BYTES) };
+    let socket = Socket { fd, cookie, slot, region };
+    (socket.cookie_of_slot() == cookie).then_some(socket)
+}
+
+fn remember(cookie: u64, value: u64) {
+    let at = (cookie as usize) % REMEMBERED;
+    COOKIES[at].store(0, Ordering::Release);
+    VALUES[at].store(value, Ordering::Release);
+    REPORTED[at].store(0, Ordering::Release);
+    COOKIES[at].store(cookie, Ordering::Release);
+}
+
+/// A socket that this process has not met: inherited, or passed by another process.
+fn look_up(fd: c_int, cookie: u64) -> Option<Socket> {
+    let is_like_ours = sys::option(fd, SOL_SOCKET, SO_DOMAIN) == Ok(AF_UNIX)
+        && sys::option(fd, SOL_SOCKET, SO_TYPE) == Ok(SOCK_SEQPACKET);
+    let answer = is_like_ours.then(|| rpc::ask(Op::Attach, cookie, 0, 0, &[]).ok()).flatten();
+    match answer {
+        Some(answer) => adopt(fd, cookie, answer.reply.value),
+        None => {
+            remember(cookie, FOREIGN);
+            None
+        }
+    }
+}
+
+/// Remembers a socket that the broker opened.
+pub fn adopt(fd: c_int, cookie: u64, slot: i32) -> Option<Socket> {
+    let find = || {
+        (0..REGIONS as u64)
+            .map(|region| (region << 32) | slot as u64)
+            .find(|value| known(fd, cookie, *value).is_some())
+    };
+    let value = find().or_else(|| {
+        map_region();
+        find()
+    })?;
+    remember(cookie, value);
+    known(fd, cookie, value)
+}
+
+/// Maps the region of the broker that runs now.
+fn map_region() {
+    let Ok(answer) = rpc::ask(Op::Region, 0, 0, 0, &[]) else { return };
+    let at = sys::map_to_read(answer.fd, REGION_BYTES).cast_mut();
+    sys::close(answer.fd);
+    if at.is_null() {
+        return;
+    }
+    for place in &MAPPED {
+        let null = core::ptr::null_mut();
+        if place.compare_exchange(null, at, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return;
+        }
+    }
+    // The oldest broker is long dead; its sockets read as foreign from now on.
+    MAPPED[0].store(at, Ordering::Release);
+}
+
+impl Socket {
+    fn number(&self, at: usize) -> u32 {
+        // SAFETY: within the slot, aligned; the broker writes whole numbers.
+        unsafe { &*self.slot.add(at).cast::<AtomicU32>() }.load(Ordering::Acquire)
+    }
+
+    fn cookie_of_slot(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { &*self.slot.add(SLOT_COOKIE_AT).cast::<AtomicU64>() }.load(Ordering::Acquire)
+    }
+
+    /// The key that frames begin with.
+    pub fn key(&self) -> u64 {
+        // SAFETY: the region's header, aligned.
+        unsafe { &*self.region.add(REGION_KEY_AT).cast::<AtomicU64>() }.load(Ordering::Acquire)
+    }
+
+    /// One of the states of [`crate::protocol`].
+    pub fn state(&self) -> u32 {
+        self.number(SLOT_STATE_AT)
+    }
+
+    /// Largest message in bytes.
+    pub fn max_message_size(&self) -> usize {
+        (self.number(SLOT_MPS_AT) as usize).min(MAX_MESSAGE)
+    }
+
+    /// Whether an error waits to be taken.
+    pub fn has_error(&self) -> bool {
+        self.number(SLOT_ERROR_AT) != 0
+    }
+
+    /// Whether a fault of Linux is asked for.
+    pub fn has_fault(&self, fault: u32) -> bool {
+        self.number(SLOT_FAULTS_AT) & fault != 0
+    }
+
+    /// Whether the queue policy has priorities.
+    pub fn has_priorities(&self) -> bool {
+        self.number(SLOT_PRIO_AT) != 0
+    }
+
+    /// AF_INET or AF_INET6.
+    pub fn family(&self) -> c_int {
+        if self.number(SLOT_V6_AT) != 0 { AF_INET6 } else { AF_INET }
+    }
+
+    /// Our address or the peer's; gives its length, 0 where there is none.
+    pub fn address(&self, at: usize, into: &mut [u8; ADDRESS_BYTES]) -> usize {
+        let len = (self.number(at) as usize).min(ADDRESS_BYTES);
+        for (i, word) in into.chunks_exact_mut(4).enumerate() {
+            word.copy_from_slice(&self.number(at + 4 + 4 * i).to_ne_bytes());
+        }
+        len
+    }
+
+    /// Takes the pending error from the broker; 0 where there is none.
+    pub fn take_error(&self) -> c_int {
+        if !self.has_error() {
+            return 0;
+        }
+        rpc::ask(Op::TakeError, self.cookie, 0, 0, &[]).map_or(0, |answer| answer.reply.value)
+    }
+
+    /// Whether the broker's end is gone although the socket was in use: the broker died.
+    pub fn is_orphan(&self) -> bool {
+        let was_in_use =
+            matches!(self.state(), STATE_CONNECTING | STATE_OPEN | STATE_LISTENING | STATE_CLOSED);
+        was_in_use
+            && sys::poll(self.fd, 0, Some(TimeSpec::default())).is_ok_and(|e| e & POLLHUP != 0)
+    }
+
+    /// Whether this is the first time that the death of its broker is reported.
+    pub fn report_orphan(&self) -> bool {
+        REPORTED[(self.cookie as usize) % REMEMBERED].swap(1, Ordering::AcqRel) == 0
+    }
+
+    /// Whether calls wait.
+    pub fn is_blocking(&self, flags: c_int) -> bool {
+        flags & MSG_DONTWAIT == 0 && sys::fcntl(self.fd, F_GETFL, 0) as c_int & O_NONBLOCK == 0
+    }
+
+    /// The socket's own timeout for one direction; `None` waits for ever.
+    pub fn timeout(&self, name: c_int) -> Option<TimeSpec> {
+        let time: [i64; 2] = sys::option(self.fd, SOL_SOCKET, name).ok()?;
+        (time != [0, 0]).then_some(TimeSpec { sec: time[0], nsec: time[1] * 1000 })
+    }
+}

@@ -1,0 +1,63 @@
+//! Gives programs that call `socket(AF_INET, SOCK_DCCP, IPPROTO_DCCP)` the DCCP of udccp, on a
+//! kernel that has none.
+//!
+//! The crate is compiled twice. `build.rs` makes the shared library that `udccp run` preloads: the
+//! C names of the socket calls, without the Rust standard library, linked to nothing. The ordinary
+//! build carries that library as bytes ([`LIBRARY`]) and shares [`protocol`] with the broker.
+//!
+//! # How it works
+//! A DCCP socket of the program is one end of a Unix socket pair (SEQPACKET); the broker holds the
+//! other end and owns the protocol. So poll, select, epoll, dup, fork, exec, SCM_RIGHTS, fcntl and
+//! close work without this library. It intercepts the calls whose meaning differs:
+//!
+//! - `socket`, `bind`, `listen`, `connect`, `accept`, `shutdown`, the options and the names: a
+//!   request to the broker, over a connection of its own that ends with the call. Nothing is kept
+//!   open, so a program that closes every descriptor, forks or executes another one loses nothing.
+//! - Sending puts a message into a frame of constant size. The kernel then charges every message
+//!   the same, and the size of the send buffer is a number of messages: poll says writable exactly
+//!   while a send succeeds.
+//! - Receiving reads messages as they are, one for each packet of the socket pair. A message of
+//!   length zero is a packet of length zero, and the next read goes on after it.
+//!
+//! Which descriptor is a DCCP socket? The kernel gives every socket a number that it never gives
+//! again (`SO_COOKIE`). The library asks for it in each call and looks it up; no table of
+//! descriptors can go stale, whoever closes, duplicates or inherits them.
+//!
+//! Unsafe code is the subject of this crate: its callers are C programs, and what a C call promises
+//! about its pointers is all that is known of them.
+
+#![cfg_attr(udccp_shim, no_std)]
+
+#[cfg(target_os = "linux")]
+pub mod abi;
+#[cfg(target_os = "linux")]
+pub mod calls;
+#[cfg(target_os = "linux")]
+pub mod data;
+#[cfg(target_os = "linux")]
+pub mod find;
+#[cfg(target_os = "linux")]
+pub mod names;
+pub mod protocol;
+#[cfg(target_os = "linux")]
+pub mod rpc;
+#[cfg(target_os = "linux")]
+pub mod start;
+#[cfg(target_os = "linux")]
+pub mod sys;
+
+/// The shared library to preload, as a file's contents; empty on systems that it does not support.
+#[cfg(not(udccp_shim))]
+pub const LIBRARY: &[u8] = include_bytes!(env!("UDCCP_PRELOAD"));
+
+/// A panic is a defect of this library; the program cannot go on without its sockets.
+#[cfg(udccp_shim)]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    sys::abort()
+}
+
+/// Referenced by the precompiled `core`; nothing unwinds here.
+#[cfg(udccp_shim)]
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}

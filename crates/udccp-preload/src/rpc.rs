@@ -1,0 +1,189 @@
+//! One request to the broker: connect, ask, read the reply, disconnect.
+
+use core::ffi::{c_int, c_void};
+
+use crate::abi::*;
+use crate::protocol::{HEADER_BYTES, MAX_PAYLOAD, Op, Reply, Request, Unreadable};
+use crate::{start, sys};
+
+/// Time to wait for a broker that was just started, in steps of [`STEP_MS`].
+const START_STEPS: usize = 1000;
+const STEP_MS: i64 = 5;
+/// Seconds after which a broker that does not reply counts as dead.
+const REPLY_LIMIT_S: i64 = 30;
+
+/// What the broker replied.
+#[derive(Debug)]
+pub struct Answer {
+    /// The header; its errno is 0.
+    pub reply: Reply,
+    /// The payload.
+    pub payload: [u8; MAX_PAYLOAD],
+    /// The descriptor, or -1.
+    pub fd: c_int,
+}
+
+impl Answer {
+    /// The payload.
+    pub fn bytes(&self) -> &[u8] {
+        &self.payload[..self.reply.len as usize]
+    }
+}
+
+/// Asks the broker. Where none runs, a request for a socket starts one.
+///
+/// # Errors
+/// The broker's errno; ECONNRESET where it died or is gone.
+pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer, c_int> {
+    let request = Request { op, cookie, a, b, len: payload.len() as u32 };
+    let is_first = op == Op::Socket && cookie == 0;
+    let mut tries = 0;
+    let mut was_started = false;
+    loop {
+        match ask_once(&request, payload) {
+            Err(Failed::NoBroker) if is_first && tries < START_STEPS => {
+                if !was_started {
+                    was_started = true;
+                    if !start::broker() {
+                        sys::complain(b"udccp: cannot start the broker\n");
+                        return Err(ESOCKTNOSUPPORT);
+                    }
+                } else {
+                    sys::sleep_ms(STEP_MS);
+                }
+                tries += 1;
+                // One that ends at this moment, because its last program did, makes room.
+                if tries % 100 == 0 {
+                    was_started = false;
+                }
+            }
+            Err(Failed::NoBroker) if is_first => {
+                sys::complain(b"udccp: the broker does not start\n");
+                return Err(ESOCKTNOSUPPORT);
+            }
+            Err(Failed::NoBroker) => return Err(ECONNRESET),
+            Err(Failed::Version) => {
+                sys::complain(
+                    b"udccp: a broker of another version runs: end the programs that use it\n",
+                );
+                return Err(EPROTO);
+            }
+            Err(Failed::Errno(e)) => return Err(e),
+            Ok(answer) if answer.reply.errno != 0 => return Err(answer.reply.errno),
+            Ok(answer) => return Ok(answer),
+        }
+    }
+}
+
+enum Failed {
+    NoBroker,
+    Version,
+    Errno(c_int),
+}
+
+fn ask_once(request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
+    let fd = sys::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if fd < 0 {
+        return Err(Failed::Errno(-fd as c_int));
+    }
+    let fd = fd as c_int;
+    let answer = exchange(fd, request, payload);
+    sys::close(fd);
+    answer
+}
+
+fn exchange(fd: c_int, request: &Request, payload: &[u8]) -> Result<Answer, Failed> {
+    let Some(address) = start::address() else { return Err(Failed::NoBroker) };
+    loop {
+        match sys::connect_unix(fd, &address) {
+            0 => break,
+            e if e == -EINTR as isize => {}
+            e if [ENOENT, ECONNREFUSED].contains(&(-e as c_int)) => return Err(Failed::NoBroker),
+            e => return Err(Failed::Errno(-e as c_int)),
+        }
+    }
+    let limit = [REPLY_LIMIT_S, 0];
+    sys::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, limit.as_ptr().cast(), 16);
+    let mut header = request.encode();
+    let mut pieces = [
+        IoVec { base: header.as_mut_ptr().cast(), len: HEADER_BYTES },
+        IoVec { base: payload.as_ptr().cast_mut().cast(), len: payload.len() },
+    ];
+    let message = MsgHdr::of(pieces.as_mut_ptr(), 2);
+    loop {
+        // Less than the smallest buffer: it goes whole.
+        match sys::sendmsg(fd, &message, MSG_NOSIGNAL) {
+            e if e == -EINTR as isize => {}
+            e if e < 0 => return Err(Failed::NoBroker),
+            _ => break,
+        }
+    }
+    read_answer(fd)
+}
+
+fn read_answer(fd: c_int) -> Result<Answer, Failed> {
+    let mut header = [0u8; HEADER_BYTES];
+    let passed = read_exactly(fd, &mut header)?;
+    let reply = match Reply::decode(&header) {
+        Ok(reply) => reply,
+        Err(Unreadable::Version(_)) => return Err(Failed::Version),
+        Err(Unreadable::Garbage) => return Err(Failed::Errno(EPROTO)),
+    };
+    let mut answer = Answer { reply, payload: [0; MAX_PAYLOAD], fd: passed };
+    read_exactly(fd, &mut answer.payload[..reply.len as usize])?;
+    Ok(answer)
+}
+
+/// Fills a buffer; gives the descriptor that came with it, or -1.
+fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, Failed> {
+    let mut passed = -1;
+    let mut at = 0;
+    while at < into.len() {
+        let rest = &mut into[at..];
+        let mut piece = IoVec { base: rest.as_mut_ptr().cast(), len: rest.len() };
+        let mut control = Control::new();
+        let mut message = MsgHdr::of(&raw mut piece, 1);
+        control.attach(&mut message);
+        match sys::recvmsg(fd, &mut message, MSG_CMSG_CLOEXEC) {
+            e if e == -EINTR as isize => {}
+            n if n <= 0 => return Err(Failed::NoBroker),
+            n => at += n as usize,
+        }
+        passed = control.descriptor(&message).unwrap_or(passed);
+    }
+    Ok(passed)
+}
+
+/// Room for one descriptor.
+#[repr(C, align(8))]
+pub struct Control {
+    header: CMsgHdr,
+    fd: c_int,
+    pad: c_int,
+}
+
+impl Control {
+    /// Empty.
+    pub fn new() -> Self {
+        Self { header: CMsgHdr { len: 0, level: 0, kind: 0 }, fd: -1, pad: 0 }
+    }
+
+    /// Has a message bring its descriptor here.
+    pub fn attach(&mut self, message: &mut MsgHdr) {
+        message.control = core::ptr::from_mut(self).cast::<c_void>();
+        message.control_len = size_of::<Self>();
+    }
+
+    /// The descriptor that came.
+    pub fn descriptor(&self, message: &MsgHdr) -> Option<c_int> {
+        let came = message.control_len >= size_of::<CMsgHdr>() + size_of::<c_int>();
+        let is_ours = self.header.level == SOL_SOCKET && self.header.kind == SCM_RIGHTS;
+        (came && is_ours).then_some(self.fd)
+    }
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self::new()
+    }
+}

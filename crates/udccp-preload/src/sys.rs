@@ -1,0 +1,312 @@
+//! System calls, straight to the kernel: the library must not call the names that it replaces.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::size_of;
+
+use crate::abi::{MsgHdr, PollFd, SockAddrUn, TimeSpec};
+
+/// A C string that `getenv` gave, or null.
+pub type CString = *const c_char;
+
+#[cfg(target_arch = "x86_64")]
+mod nr {
+    pub(super) const CLOSE: i64 = 3;
+    pub(super) const MMAP: i64 = 9;
+    pub(super) const IOCTL: i64 = 16;
+    pub(super) const SOCKET: i64 = 41;
+    pub(super) const CONNECT: i64 = 42;
+    pub(super) const SENDMSG: i64 = 46;
+    pub(super) const RECVMSG: i64 = 47;
+    pub(super) const SHUTDOWN: i64 = 48;
+    pub(super) const SETSOCKOPT: i64 = 54;
+    pub(super) const GETSOCKOPT: i64 = 55;
+    pub(super) const CLONE: i64 = 56;
+    pub(super) const EXECVE: i64 = 59;
+    pub(super) const WAIT4: i64 = 61;
+    pub(super) const FCNTL: i64 = 72;
+    pub(super) const SETSID: i64 = 112;
+    pub(super) const SIGPROCMASK: i64 = 14;
+    pub(super) const EXIT_GROUP: i64 = 231;
+    pub(super) const OPENAT: i64 = 257;
+    pub(super) const PPOLL: i64 = 271;
+    pub(super) const DUP3: i64 = 292;
+    pub(super) const STATX: i64 = 332;
+    pub(super) const CLOSE_RANGE: i64 = 436;
+    pub(super) const WRITE: i64 = 1;
+}
+
+#[cfg(target_arch = "aarch64")]
+mod nr {
+    pub(super) const CLOSE: i64 = 57;
+    pub(super) const MMAP: i64 = 222;
+    pub(super) const IOCTL: i64 = 29;
+    pub(super) const SOCKET: i64 = 198;
+    pub(super) const CONNECT: i64 = 203;
+    pub(super) const SENDMSG: i64 = 211;
+    pub(super) const RECVMSG: i64 = 212;
+    pub(super) const SHUTDOWN: i64 = 210;
+    pub(super) const SETSOCKOPT: i64 = 208;
+    pub(super) const GETSOCKOPT: i64 = 209;
+    pub(super) const CLONE: i64 = 220;
+    pub(super) const EXECVE: i64 = 221;
+    pub(super) const WAIT4: i64 = 260;
+    pub(super) const FCNTL: i64 = 25;
+    pub(super) const SETSID: i64 = 157;
+    pub(super) const SIGPROCMASK: i64 = 135;
+    pub(super) const EXIT_GROUP: i64 = 94;
+    pub(super) const OPENAT: i64 = 56;
+    pub(super) const PPOLL: i64 = 73;
+    pub(super) const DUP3: i64 = 24;
+    pub(super) const STATX: i64 = 291;
+    pub(super) const CLOSE_RANGE: i64 = 436;
+    pub(super) const WRITE: i64 = 64;
+}
+
+/// The result of a system call; negative errors as the kernel gives them.
+pub type Raw = isize;
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn syscall(number: i64, a: [usize; 6]) -> Raw {
+    let result;
+    // SAFETY: the kernel's calling convention; what the arguments point to is the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
+            in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+#[cfg(target_arch = "aarch64")]
+unsafe fn syscall(number: i64, a: [usize; 6]) -> Raw {
+    let result;
+    // SAFETY: the kernel's calling convention; what the arguments point to is the caller's promise.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a[0] as isize => result,
+            in("x1") a[1], in("x2") a[2], in("x3") a[3], in("x4") a[4], in("x5") a[5],
+            options(nostack),
+        );
+    }
+    result
+}
+
+macro_rules! call {
+    ($number:ident $(, $argument:expr)*) => {{
+        let given = [$($argument as usize),*];
+        let mut all = [0usize; 6];
+        all[..given.len()].copy_from_slice(&given);
+        // SAFETY: the numbers and arguments are those of this call; pointers come from references,
+        // or from the program, and then the kernel checks them.
+        unsafe { syscall(nr::$number, all) }
+    }};
+}
+
+unsafe extern "C" {
+    #[link_name = "__errno_location"]
+    fn errno_location() -> *mut c_int;
+    fn getenv(name: *const c_char) -> CString;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// Turns a result into what C callers expect: -1 and `errno`.
+pub fn to_c(result: Raw) -> isize {
+    if result < 0 {
+        // SAFETY: every C library gives the address of the thread's errno.
+        unsafe { *errno_location() = (-result) as c_int };
+        return -1;
+    }
+    result
+}
+
+/// A variable of the environment, or null.
+pub fn environment(name: &CStr) -> CString {
+    // SAFETY: `name` ends with a zero byte.
+    unsafe { getenv(name.as_ptr()) }
+}
+
+/// The next definition of a name after this library's, or null.
+pub fn next_symbol(name: &CStr) -> *mut c_void {
+    const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
+    // SAFETY: `name` ends with a zero byte.
+    unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
+}
+
+/// Ends the process as `abort` does, roughly.
+pub fn abort() -> ! {
+    loop {
+        call!(EXIT_GROUP, 134);
+    }
+}
+
+/// Ends a child that could not become another program.
+pub fn exit(code: c_int) -> ! {
+    loop {
+        call!(EXIT_GROUP, code);
+    }
+}
+
+/// `socket`.
+pub fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Raw {
+    call!(SOCKET, domain, kind, protocol)
+}
+
+/// `close`.
+pub fn close(fd: c_int) {
+    call!(CLOSE, fd);
+}
+
+/// `connect` to a Unix socket.
+pub fn connect_unix(fd: c_int, address: &SockAddrUn) -> Raw {
+    call!(CONNECT, fd, core::ptr::from_ref(address), size_of::<SockAddrUn>())
+}
+
+/// `sendmsg`.
+pub fn sendmsg(fd: c_int, message: &MsgHdr, flags: c_int) -> Raw {
+    call!(SENDMSG, fd, core::ptr::from_ref(message), flags)
+}
+
+/// `recvmsg`.
+pub fn recvmsg(fd: c_int, message: &mut MsgHdr, flags: c_int) -> Raw {
+    call!(RECVMSG, fd, core::ptr::from_mut(message), flags)
+}
+
+/// `shutdown`.
+pub fn shutdown(fd: c_int, how: c_int) -> Raw {
+    call!(SHUTDOWN, fd, how)
+}
+
+/// `getsockopt` with the program's pointers, which the kernel checks.
+pub fn getsockopt(fd: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut u32) -> Raw {
+    call!(GETSOCKOPT, fd, level, name, to, len)
+}
+
+/// `getsockopt` of a number.
+pub fn option<T: Copy + Default>(fd: c_int, level: c_int, name: c_int) -> Result<T, c_int> {
+    let mut value = T::default();
+    let mut len = size_of::<T>() as u32;
+    let to = core::ptr::from_mut(&mut value).cast();
+    match getsockopt(fd, level, name, to, core::ptr::from_mut(&mut len)) {
+        0 => Ok(value),
+        e => Err(-e as c_int),
+    }
+}
+
+/// `setsockopt` with the program's pointers, which the kernel checks.
+pub fn setsockopt(fd: c_int, level: c_int, name: c_int, of: *const c_void, len: u32) -> Raw {
+    call!(SETSOCKOPT, fd, level, name, of, len)
+}
+
+/// `fcntl`.
+pub fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Raw {
+    call!(FCNTL, fd, command, argument)
+}
+
+/// `ioctl` with the program's pointer, which the kernel checks.
+pub fn ioctl(fd: c_int, request: u64, argument: *mut c_void) -> Raw {
+    call!(IOCTL, fd, request, argument)
+}
+
+/// `poll` of one descriptor; no timeout waits for ever.
+pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
+    let mut polled = PollFd { fd, events, revents: 0 };
+    let mut time = timeout.unwrap_or_default();
+    let at = timeout.map_or(core::ptr::null_mut(), |_| core::ptr::from_mut(&mut time));
+    match call!(PPOLL, core::ptr::from_mut(&mut polled), 1, at, 0, 8) {
+        e if e < 0 => Err(-e as c_int),
+        _ => Ok(polled.revents),
+    }
+}
+
+/// Sleeps for some milliseconds.
+pub fn sleep_ms(ms: i64) {
+    let _ = poll(-1, 0, Some(TimeSpec { sec: 0, nsec: ms * 1_000_000 }));
+}
+
+/// Maps a file to read it; null where that fails.
+pub fn map_to_read(fd: c_int, len: usize) -> *const u8 {
+    const PROT_READ: c_int = 1;
+    const MAP_SHARED: c_int = 1;
+    let at = call!(MMAP, 0, len, PROT_READ, MAP_SHARED, fd, 0);
+    if at < 0 { core::ptr::null() } else { at as *const u8 }
+}
+
+/// The number of the network namespace, 0 where there is no /proc.
+pub fn network_namespace() -> u64 {
+    const AT_FDCWD: c_int = -100;
+    const STATX_INO: c_int = 0x100;
+    const INO_AT: usize = 4;
+    let mut status = [0u64; 32];
+    let path = c"/proc/self/ns/net";
+    let to = status.as_mut_ptr();
+    match call!(STATX, AT_FDCWD, path.as_ptr(), 0, STATX_INO, to) {
+        0 => status[INO_AT],
+        _ => 0,
+    }
+}
+
+/// Makes one descriptor another name of an open file.
+pub fn dup3(from: c_int, to: c_int, flags: c_int) -> Raw {
+    call!(DUP3, from, to, flags)
+}
+
+/// Writes a line to standard error.
+pub fn complain(text: &[u8]) {
+    call!(WRITE, 2, text.as_ptr(), text.len());
+}
+
+/// Makes a child of this process of which it gets no signal, and which only `wait_for_child` sees.
+pub fn fork_silently() -> Raw {
+    call!(CLONE, 0, 0, 0, 0, 0)
+}
+
+/// Waits for the end of a child that `fork_silently` made.
+pub fn wait_for_child(pid: c_int) {
+    const WCLONE: u32 = 0x8000_0000;
+    const EINTR: isize = -4;
+    while call!(WAIT4, pid, 0, WCLONE, 0) == EINTR {}
+}
+
+/// Leaves the program's session and signals, and every descriptor but /dev/null behind.
+pub fn detach() {
+    const AT_FDCWD: c_int = -100;
+    const O_RDWR: c_int = 2;
+    const SIG_SETMASK: c_int = 2;
+    call!(SETSID);
+    let no_signals = 0u64;
+    call!(SIGPROCMASK, SIG_SETMASK, core::ptr::from_ref(&no_signals), 0, 8);
+    let null = call!(OPENAT, AT_FDCWD, c"/dev/null".as_ptr(), O_RDWR, 0);
+    for fd in 0..3 {
+        if null >= 0 && null != fd {
+            call!(DUP3, null, fd, 0);
+        }
+    }
+    call!(CLOSE_RANGE, 3, u32::MAX, 0);
+}
+
+/// `execve`; returns only where it fails.
+///
+/// # Safety
+/// The lists end with null, and their strings with a zero byte.
+pub unsafe fn execve(path: CString, arguments: *const CString, environment: *const CString) {
+    call!(EXECVE, path, arguments, environment);
+}
+
+/// The length of a C string.
+///
+/// # Safety
+/// It ends with a zero byte.
+pub unsafe fn length(text: CString) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_bytes().len()
+}
+
+/// The timeout of `recvmmsg`.
+pub type TimeSpecPointer = *mut TimeSpec;
