@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench fuzz spec linux interop deb wheel clean
+.PHONY: help demo test lint doc bench fuzz spec linux interop old-programs deb wheel clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ linux: ## set up `udccp linux`: a Linux kernel with DCCP that runs scenarios in 
 interop: linux ## our DCCP against that of the Linux kernel, in every combination: docs/reference/interop.md
 	@scripts/setup.sh interop
 	"$(TARGET)/release/udccp" interop -o docs/reference/interop.md
+
+old-programs: ## programs of Debian that open SOCK_DCCP, many times: docs/reference/old-programs.md
+	@scripts/old-programs.sh
 
 deb: ## a Debian package of the program with manual pages and completions
 	@scripts/deb.sh

@@ -48,6 +48,9 @@ struct Gate {
     ip: IpAddr,
     udp_port: u16,
     is_raw: bool,
+    /// Whether it belongs to one DCCP port, and so ends with it. The UDP port that all share is the
+    /// broker's as long as it lives.
+    is_of_one_port: bool,
 }
 
 /// What all requests and sockets share.
@@ -107,14 +110,14 @@ async fn run(path: &Path) -> Result<(), Error> {
 impl Broker {
     /// Frees what ended; ends itself when nobody has needed the broker for some time.
     async fn watch(&self) {
-        let mut busy = now();
+        let mut busy = Instant::now();
         loop {
             sleep(SWEEP).await;
             self.sweep();
             self.shut_idle_gates().await;
             let is_idle = self.sockets.lock().expect("never poisoned").is_empty();
             if !is_idle || self.closing.load(Ordering::Relaxed) > 0 {
-                busy = now();
+                busy = Instant::now();
             }
             if busy.elapsed() >= IDLE {
                 return;
@@ -147,16 +150,18 @@ impl Broker {
     async fn shut_idle_gates(&self) {
         let gates: Vec<(Gate, Endpoint)> = {
             let gates = self.gates.lock().expect("never poisoned");
-            gates.iter().map(|(gate, endpoint)| (*gate, endpoint.clone())).collect()
+            gates
+                .iter()
+                .filter(|(gate, _)| gate.is_of_one_port)
+                .map(|(gate, endpoint)| (*gate, endpoint.clone()))
+                .collect()
         };
         for (gate, endpoint) in gates {
-            let is_used = self
-                .sockets
-                .lock()
-                .expect("never poisoned")
-                .values()
-                .any(|s| s.listens_at().is_some_and(|e| e == endpoint.local_addr()));
-            if !is_used && timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok() {
+            let at = endpoint.local_addr();
+            let is_idle = timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok();
+            // Nothing happens between this look and the removal.
+            let sockets = self.sockets.lock().expect("never poisoned");
+            if is_idle && !sockets.values().any(|s| s.listens_at() == Some(at)) {
                 self.gates.lock().expect("never poisoned").remove(&gate);
             }
         }
@@ -198,7 +203,8 @@ impl Broker {
         let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         let ip = if local.ip().is_unspecified() && !is_raw { any } else { local.ip() };
         let mut gates = self.gates.lock().expect("never poisoned");
-        let gate = Gate { ip, udp_port, is_raw };
+        let is_of_one_port = transport == Transport::SamePort;
+        let gate = Gate { ip, udp_port, is_raw, is_of_one_port };
         let for_all = Gate { ip: any, ..gate };
         if let Some(endpoint) = gates.get(&gate).or_else(|| gates.get(&for_all)) {
             return Ok(endpoint.clone());
@@ -214,9 +220,4 @@ impl Broker {
         gates.insert(gate, endpoint.clone());
         Ok(endpoint)
     }
-}
-
-fn now() -> Instant {
-    #[expect(clippy::disallowed_methods, reason = "the broker is a driver: it owns a clock")]
-    Instant::now()
 }

@@ -296,7 +296,7 @@ impl SocketOptions {
                 let len = bytes.len();
                 (bytes, len)
             }
-            GET_CUR_MPS => number(around.stats.map_or(536, |s| s.max_message_size as i32)),
+            GET_CUR_MPS => number(around.stats.map_or(536, |s| s.max_message_bytes as i32)),
             SERVER_TIMEWAIT => number(self.server_timewait.into()),
             SEND_CSCOV => number(self.send_cscov.into()),
             RECV_CSCOV => number(self.recv_cscov.into()),

@@ -18,6 +18,10 @@ use crate::socket::Socket;
 /// Time for a program to write its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often a `listen` is tried again whose port is in use, and after how long.
+const LISTEN_RETRIES: usize = 5;
+const LISTEN_PAUSE: Duration = Duration::from_millis(30);
+
 /// What goes back.
 #[derive(Default)]
 struct Answer {
@@ -69,7 +73,18 @@ async fn answer(broker: &Arc<Broker>, mut stream: UnixStream) -> io::Result<()> 
     };
     let mut payload = vec![0; request.len as usize];
     stream.read_exact(&mut payload).await?;
-    let result = obey(broker, &request, &payload);
+    let mut result = obey(broker, &request, &payload);
+    // The system frees a UDP port a moment after its endpoint was dropped.
+    for _ in 0..LISTEN_RETRIES {
+        if request.op != Op::Listen || !matches!(result, Err(Errno::ADDRINUSE)) {
+            break;
+        }
+        tokio::time::sleep(LISTEN_PAUSE).await;
+        result = obey(broker, &request, &payload);
+    }
+    if let (Op::Listen, Err(_), Some(socket)) = (request.op, &result, broker.find(request.cookie)) {
+        socket.unplug();
+    }
     reply(&mut stream, result).await
 }
 

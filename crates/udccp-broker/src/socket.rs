@@ -279,12 +279,17 @@ impl Socket {
         Errno::INPROGRESS
     }
 
-    /// A `connect` that cannot begin; the program has plugged its end for it.
+    /// A `connect` that cannot begin.
     fn refuse(&self, state: u32, e: Errno) -> Errno {
         if state == STATE_CLOSED {
-            self.changed.notify_one();
+            self.unplug();
         }
         e
+    }
+
+    /// Makes the program's end writable again, which it plugged for a call that did not succeed.
+    pub(crate) fn unplug(&self) {
+        self.changed.notify_one();
     }
 
     fn command(&self, command: Command) {

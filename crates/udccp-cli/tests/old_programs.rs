@@ -1,5 +1,6 @@
 //! Programs that open SOCK_DCCP, under `udccp run`.
 #![cfg(target_os = "linux")]
+#![expect(clippy::print_stderr, reason = "a test that skips says so")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -47,6 +48,38 @@ fn free_port() -> String {
 fn every_call_does_what_linux_documents() {
     let place = Place::new();
     succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("calls.py")]));
+}
+
+#[test]
+fn every_wrong_call_has_its_documented_errno() {
+    let (place, port) = (Place::new(), free_port());
+    let program = ["env", &format!("TEST_UDP_PORT={port}"), "python3", &script("bad_input.py")];
+    succeeds(&place.run(&["--udp-port", &port], &program));
+}
+
+#[test]
+fn a_killed_broker_is_an_error_and_never_a_hang() {
+    let place = Place::new();
+    let program = ["python3", &script("killed.py"), "2"];
+    succeeds(&place.run(&["--udp-port", &free_port()], &program));
+}
+
+#[test]
+fn the_same_calls_over_raw_ip() {
+    let place = Place::new();
+    let namespace = |command: &str| {
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--net", "sh", "-c", command])
+            .env("XDG_RUNTIME_DIR", place.0.path())
+            .output()
+    };
+    if !namespace("ip link set lo up").is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no network namespace can be made here");
+        return;
+    }
+    let (udccp, calls) = (env!("CARGO_BIN_EXE_udccp"), script("calls.py"));
+    let command = format!("ip link set lo up; '{udccp}' run --raw-ip -- python3 '{calls}'");
+    succeeds(&namespace(&command).unwrap());
 }
 
 #[test]

@@ -39,7 +39,10 @@ impl Next {
 
 /// Defines a C name: what a DCCP socket does; all else goes to the next definition.
 macro_rules! name {
-    ($(#[$doc:meta])* $c_name:literal $name:ident($($a:ident: $t:ty),*) -> $r:ty, $s:ident, $fd:ident => $ours:expr) => {
+    (
+        $(#[$doc:meta])* $c_name:literal $name:ident($($a:ident: $t:ty),*) -> $r:ty,
+        $s:ident, $fd:ident => $ours:expr
+    ) => {
         $(#[$doc])*
         ///
         /// # Safety

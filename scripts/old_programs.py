@@ -1,0 +1,331 @@
+"""Runs old programs under `udccp run` again and again, and writes what happened as a page.
+
+A case is one program with its own check of success. Of each run it is counted whether it hung (did
+not end in its time), and after all runs of a case whether the broker holds more descriptors than
+before, and whether any process is left.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+UDCCP = os.environ["UDCCP"]
+RUN_LIMIT_S = 40
+END_LIMIT_S = 10
+DCCP = "type=6,prototype=33"
+
+ECHO_PERL = """
+use Socket; my ($s, $c, $d);
+socket($s, AF_INET, 6, 33) or die "socket: $!";
+bind($s, sockaddr_in(0, INADDR_LOOPBACK)) or die "bind: $!"; listen($s, 5) or die "listen: $!";
+my ($port) = sockaddr_in(getsockname($s));
+socket($c, AF_INET, 6, 33) or die; connect($c, sockaddr_in($port, INADDR_LOOPBACK)) or die "$!";
+accept($d, $s) or die "accept: $!";
+for my $i (1 .. 50) {
+    defined send($c, "message $i", 0) or die "send: $!";
+    defined recv($d, my $got, 100, 0) or die "recv: $!";
+    $got eq "message $i" or die "got $got";
+    syswrite($d, uc $got) or die; sysread($c, $got, 100) or die; $got eq "MESSAGE $i" or die;
+}
+close $c; sysread($d, my $rest, 100) and die; print "ok\\n";
+"""
+
+ECHO_PYTHON = """
+import selectors, socket
+A = (socket.AF_INET, 6, 33)
+s = socket.socket(*A); s.bind(("127.0.0.1", 0)); s.listen(5)
+clients = []
+for _ in range(5):
+    c = socket.socket(*A); c.connect(s.getsockname()); clients.append((c, s.accept()[0]))
+sel = selectors.DefaultSelector()
+for i, (c, d) in enumerate(clients):
+    sel.register(d, selectors.EVENT_READ); c.send(b"%d" % i * 100)
+seen = 0
+while seen < 5:
+    for key, _ in sel.select(10):
+        data = key.fileobj.recv(2000); assert data; key.fileobj.send(data); seen += 1
+for i, (c, _) in enumerate(clients):
+    assert c.recv(2000) == b"%d" % i * 100
+print("ok")
+"""
+
+
+class Failed(Exception):
+    """A run did not do what it should."""
+
+
+class Bench:
+    """A folder, a UDP port and the processes of one case."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="udccp-old-"))
+        (self.folder / "run").mkdir(mode=0o700)
+        self.udp_port = str(random.randint(20_000, 30_000))
+        self.procs = []
+        self.sessions = set()
+        self.count = 0
+
+    def start(self, *command):
+        env = dict(os.environ, XDG_RUNTIME_DIR=str(self.folder / "run"))
+        out = open(self.folder / f"out-{len(self.procs)}", "wb")
+        proc = subprocess.Popen(
+            [UDCCP, "run", "--udp-port", self.udp_port, "--", *command],
+            cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            start_new_session=True,
+        )
+        out.close()
+        proc.out = Path(out.name)
+        self.procs.append(proc)
+        self.sessions.add(proc.pid)
+        return proc
+
+    def ends(self, proc, code=0):
+        got = proc.wait(timeout=RUN_LIMIT_S)
+        text = proc.out.read_text(errors="replace")
+        if code is not None and got != code:
+            raise Failed(f"exit code {got}: {text[-300:]}")
+        return text
+
+    def stop(self):
+        for proc in self.procs:
+            if proc.poll() is None:
+                os.killpg(proc.pid, signal.SIGKILL)
+                proc.wait()
+        self.procs.clear()
+
+    def port(self):
+        self.count += 1
+        return 10_000 + self.count % 20_000
+
+    def broker(self):
+        folder = str(self.folder / "run" / "udccp").encode()
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[1:3] == [b"broker", folder]:
+                return int(path.parts[2])
+        return None
+
+    def descriptors(self):
+        broker = self.broker()
+        return len(os.listdir(f"/proc/{broker}/fd")) if broker else 0
+
+    def left(self):
+        """Processes of this case that are still there."""
+        found = 0
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            found += int(fields[3]) in self.sessions and fields[0] != "Z"
+        return found + (self.broker() is not None)
+
+
+def socat_file(bench):
+    data = os.urandom(100_000)
+    (bench.folder / "in").write_bytes(data)
+    (bench.folder / "copy").unlink(missing_ok=True)
+    port = bench.port()
+    server = bench.start("socat", "-u", f"TCP4-LISTEN:{port},{DCCP}", "CREATE:copy")
+    client = bench.start("socat", "-b1400", "-u", "OPEN:in,rdonly",
+                         f"TCP4:127.0.0.1:{port},{DCCP},retry=50,interval=0.1")
+    bench.ends(client)
+    bench.ends(server)
+    if (bench.folder / "copy").read_bytes() != data:
+        raise Failed("the copy differs")
+
+
+def socat_fork(bench):
+    port = bench.port()
+    server = bench.start("socat", f"TCP4-LISTEN:{port},fork,{DCCP}", "SYSTEM:sed -u s/client/CLIENT/")
+    peer = f"TCP4:127.0.0.1:{port},{DCCP},retry=50,interval=0.1"
+    clients = [
+        bench.start("sh", "-c", f"(echo client {i}; sleep 0.3) | socat -t5 - {peer}")
+        for i in range(3)
+    ]
+    for i, client in enumerate(clients):
+        if f"CLIENT {i}" not in bench.ends(client):
+            raise Failed(f"client {i} got {client.out.read_text()!r}")
+
+
+def stress_ng(bench):
+    text = bench.ends(bench.start("stress-ng", "--dccp", "2", "--dccp-ops", "20", "-t", "20"))
+    if "unsuccessful" in text or "successful run" not in text:
+        raise Failed(text[-300:])
+
+
+def d_itg(bench):
+    server = bench.start("ITGRecv")
+    time.sleep(0.3)
+    port = bench.port()
+    client = bench.start("ITGSend", "-a", "127.0.0.1", "-rp", str(port), "-T", "DCCP", "-C", "200",
+                         "-c", "500", "-t", "500", "-l", "sent", "-x", "received")
+    bench.ends(client)
+    time.sleep(0.2)
+    server.terminate()
+    text = subprocess.run(["ITGDec", "received"], cwd=bench.folder, capture_output=True, text=True,
+                          timeout=RUN_LIMIT_S, check=True).stdout
+    packets = [line.split("=")[1].strip() for line in text.splitlines() if "Total packets" in line]
+    if not packets or int(packets[-1]) < 50:
+        raise Failed(f"packets received: {packets}")
+
+
+def perl(bench):
+    if "ok" not in bench.ends(bench.start("perl", "-e", ECHO_PERL)):
+        raise Failed("no ok")
+
+
+def python(bench):
+    if "ok" not in bench.ends(bench.start("python3", "-c", ECHO_PYTHON)):
+        raise Failed("no ok")
+
+
+def netperfmeter(bench):
+    server = bench.start("netperfmeter", "9000")
+    time.sleep(0.5)
+    client = bench.start("netperfmeter", "127.0.0.1:9000", "-runtime=1", "-dccp",
+                         "const20:const500:const20:const500")
+    bench.ends(client)
+    server.terminate()
+
+
+def kill_program(bench):
+    """kill -9 of one side at a random moment; the other has to end by itself."""
+    (bench.folder / "in").write_bytes(bytes(50_000_000))
+    port = bench.port()
+    server = bench.start("socat", "-u", f"TCP4-LISTEN:{port},{DCCP}", "OPEN:/dev/null")
+    client = bench.start("socat", "-b1400", "-u", "OPEN:in,rdonly",
+                         f"TCP4:127.0.0.1:{port},{DCCP},retry=50,interval=0.1")
+    time.sleep(random.uniform(0.2, 0.8))
+    victim, other = random.sample([client, server], 2)
+    os.killpg(victim.pid, signal.SIGKILL)
+    victim.wait()
+    other.wait(timeout=END_LIMIT_S)
+
+
+def kill_broker(bench):
+    """kill -9 of the broker at a random moment; both sides have to end by themselves."""
+    (bench.folder / "in").write_bytes(bytes(50_000_000))
+    port = bench.port()
+    server = bench.start("socat", "-u", f"TCP4-LISTEN:{port},{DCCP}", "OPEN:/dev/null")
+    client = bench.start("socat", "-b1400", "-u", "OPEN:in,rdonly",
+                         f"TCP4:127.0.0.1:{port},{DCCP},retry=50,interval=0.1")
+    time.sleep(random.uniform(0.2, 0.8))
+    broker = bench.broker()
+    if broker:
+        os.kill(broker, signal.SIGKILL)
+    client.wait(timeout=END_LIMIT_S)
+    server.wait(timeout=END_LIMIT_S)
+
+
+CASES = [
+    ("socat: a file", "socat", "the copy is equal", socat_file),
+    ("socat: a server that forks", "socat", "three clients get their answers", socat_fork),
+    ("stress-ng --dccp", "stress-ng", "it says successful run", stress_ng),
+    ("D-ITG", "d-itg", "ITGDec counts half of the packets or more", d_itg),
+    ("Perl", "perl-base", "100 messages come back as sent", perl),
+    ("Python", "python3", "five connections in one selector", python),
+    ("netperfmeter", "netperfmeter", "exit code 0", netperfmeter),
+    ("kill -9 of a program", "socat", "the other side ends within 10 s", kill_program),
+    ("kill -9 of the broker", "socat", "both sides end within 10 s", kill_broker),
+]
+
+
+def obstacle(name):
+    """Why a case cannot run on this machine."""
+    if name == "netperfmeter":
+        try:
+            socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132).close()
+        except OSError:
+            return "it needs the kernel's SCTP for its control connection; this kernel has none"
+    return None
+
+
+def play(case, runs):
+    name, _, _, run = case
+    row = {"runs": 0, "failed": 0, "hung": 0, "descriptors": 0, "left": 0, "why": []}
+    bench = Bench()
+    for _ in range(runs):
+        row["runs"] += 1
+        try:
+            run(bench)
+        except subprocess.TimeoutExpired:
+            row["hung"] += 1
+            row["why"].append("hung")
+        except Failed as e:
+            row["failed"] += 1
+            row["why"].append(str(e))
+        bench.stop()
+    # All sockets are closed: what a broker holds without any is fewer than twenty descriptors.
+    time.sleep(2)
+    row["descriptors"] = max(0, bench.descriptors() - 20)
+    deadline = time.monotonic() + END_LIMIT_S
+    while bench.left() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    row["left"] = bench.left()
+    shutil.rmtree(bench.folder, ignore_errors=True)
+    print(name, {k: v for k, v in row.items() if k != "why"}, *row["why"][:3], flush=True)
+    return row
+
+
+def page(rows):
+    lines = [
+        "# Old programs, run",
+        "",
+        "Programs that open `SOCK_DCCP` from Debian packages, each many times under",
+        "[`udccp run`](../guides/old-programs.md). `make old-programs` installs them, runs them",
+        "and writes this page. A run hangs if it does not end within 40 s. Descriptors are those",
+        "that the broker holds two seconds after the last run beyond the twenty it may need",
+        "without sockets. Processes left are looked for ten seconds after the last run.",
+        "",
+        "| program | package | success means | runs | failed | hung | descriptors leaked "
+        "| processes left |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (name, package, means, _), row in rows:
+        if isinstance(row, str):
+            lines.append(f"| {name} | {package} | not run: {row} | | | | | |")
+        else:
+            numbers = (row[k] for k in ("runs", "failed", "hung", "descriptors", "left"))
+            lines.append(f"| {name} | {package} | {means} | "
+                         + " | ".join(map(str, numbers)) + " |")
+    lines += [
+        "",
+        "Not here: VLC and GStreamer. Debian's packages of them have no DCCP element, or refuse to",
+        "run as root; they were not tried.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--only", default="")
+    parser.add_argument("-o", "--out", type=Path)
+    args = parser.parse_args()
+    rows = []
+    for case in CASES:
+        if args.only.lower() not in case[0].lower():
+            continue
+        why = obstacle(case[0])
+        rows.append((case, why or play(case, args.runs)))
+    if args.out and not args.only:
+        args.out.write_text(page(rows))
+    bad = [c[0] for c, row in rows if isinstance(row, dict)
+           and any(row[k] for k in ("failed", "hung", "descriptors", "left"))]
+    if bad:
+        raise SystemExit("not all is well: " + ", ".join(bad))
+
+
+main()
