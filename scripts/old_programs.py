@@ -147,7 +147,8 @@ def socat_file(bench):
 
 def socat_fork(bench):
     port = bench.port()
-    server = bench.start("socat", f"TCP4-LISTEN:{port},fork,{DCCP}", "SYSTEM:sed -u s/client/CLIENT/")
+    answer = "SYSTEM:sed -u s/client/CLIENT/"
+    bench.start("socat", f"TCP4-LISTEN:{port},fork,{DCCP}", answer)
     peer = f"TCP4:127.0.0.1:{port},{DCCP},retry=50,interval=0.1"
     clients = [
         bench.start("sh", "-c", f"(echo client {i}; sleep 0.3) | socat -t5 - {peer}")
