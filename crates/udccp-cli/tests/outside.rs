@@ -125,11 +125,11 @@ fn a_copy_under_another_name_destroys_nothing() {
     let (plan, _) = at(folder.path(), &["lab", "plan", "mine", "--quick"]);
     assert!(plan.contains("  mine: "), "the copy has its own name: {plan}");
     let says = fails_at(folder.path(), &["lab", "new", "mine", "--from", "ecn"]);
-    assert!(says.contains("is there already"), "{says}");
+    assert!(says.contains("already exists"), "{says}");
     let reference = folder.path().join(written.lines().nth(1).expect("a reference"));
     fs::write(&reference, "my,numbers\n").expect("a change");
     let says = fails_at(folder.path(), &["lab", "new", "other", "--from", "bhatti-2008"]);
-    assert!(says.contains("is there already"), "{says}");
+    assert!(says.contains("already exists"), "{says}");
     assert!(!folder.path().join("experiments/other.toml").exists(), "nothing is written then");
     let says = fails_at(folder.path(), &["lab", "new", "--from", "bhati-2008"]);
     assert!(says.contains("did you mean `bhatti-2008`?"), "{says}");
