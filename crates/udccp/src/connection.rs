@@ -6,25 +6,31 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use udccp_proto::ConnectionStats;
 use udccp_wire::ServiceCode;
 
+use crate::methods::{as_fd_by_readiness, connection_methods};
 use crate::shared::ConnHandle;
 use crate::{
-    Address, ConnectionEvent, Endpoint, EndpointOptions, Error, Options, Outgoing, Received,
-    TryRecvError, TrySendError,
+    Address, Connecting, ConnectionEvent, Endpoint, EndpointOptions, Error, Options, Outgoing,
+    Received, ReceivedInto, RecvHalf, SendHalf,
 };
 
 /// A DCCP connection.
 ///
-/// Every method takes `&self`, so tasks may share a connection (in an `Arc`, or by
-/// [`Self::into_split`]). Messages keep their boundaries and are sent once: what the network loses
-/// stays lost, and [`Self::stats`] counts it.
+/// Every method takes `&self`, and clones are handles of one connection, which tasks may share
+/// ([`Self::into_split`] makes halves of them). Messages keep their boundaries and are sent once:
+/// what the network loses stays lost, and [`Self::stats`] counts it.
 ///
 /// [`Self::close`] delivers what was accepted, waits for the end, and says how it went. Dropping a
-/// connection does the same in the background, and nobody hears how it went; the end of the process
-/// (the return of `main`, `std::process::exit`) waits for it within [`Options::close_linger`].
-#[derive(Debug)]
+/// connection (its last handle) does the same in the background, and nobody hears how it went; the
+/// end of the process (the return of `main`, `std::process::exit`) waits for it within
+/// [`Options::close_linger`].
+///
+/// # Cancel safety
+/// A future that is dropped before it is ready has sent nothing, taken nothing and lost nothing;
+/// where there is more to say, the method says it. The `poll_` methods are for hand-written futures
+/// and work on any runtime; several tasks may wait for the same thing.
+#[derive(Clone, Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
 }
@@ -42,7 +48,7 @@ impl Connection {
 
     //= 6773-3.8-1
     //= 6773-3.8-3
-    /// Connects with settings.
+    /// Connects with settings. Dropping the future cancels the handshake.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -51,15 +57,28 @@ impl Connection {
         service: ServiceCode,
         options: &Options,
     ) -> Result<Self, Error> {
+        Self::start_connect(peer, service, options)?.await
+    }
+
+    /// Starts to connect, and gives the handshake to wait for, to watch or to cancel.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, or a setting cannot be used.
+    pub fn start_connect(
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Connecting, Error> {
         let peer = peer.into();
         Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
-            .connect(peer, service, options)
-            .await
+            .start_connect(peer, service, options)
     }
 
     pub(crate) fn new(handle: ConnHandle) -> Self {
         Self { inner: Arc::new(handle) }
     }
+
+    connection_methods!();
 
     /// Sends a message, waiting while the send queue is full. It has left, or will as soon as
     /// congestion control lets it.
@@ -84,6 +103,10 @@ impl Connection {
     /// Sends messages in order, waiting while the send queue is full, with as few system calls
     /// as possible.
     ///
+    /// Cancel safe: what was taken out of the iterator was queued, so that one passed by `&mut`
+    /// goes on where it stopped. Only under [`QueuePolicy::DropLowest`](crate::QueuePolicy), where
+    /// a full queue drops what matters least, one such message may be dropped with the future.
+    ///
     /// # Errors
     /// As [`Self::send`]; messages before the failing one were queued.
     pub async fn send_batch<I>(&self, messages: I) -> Result<(), Error>
@@ -96,14 +119,6 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_send_batch(cx, &mut slot, &mut messages)).await
     }
 
-    /// Sends a message if there is room now.
-    ///
-    /// # Errors
-    /// [`TrySendError::Full`] gives the message back.
-    pub fn try_send(&self, message: impl Into<Outgoing>) -> Result<(), TrySendError> {
-        self.inner.try_send(message.into())
-    }
-
     /// Waits until the send queue has room for a message.
     ///
     /// # Errors
@@ -112,7 +127,8 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_writable(cx)).await
     }
 
-    /// The next message; `None` once the connection was closed in order and all was read.
+    /// The next message; `None` once the connection was closed in order and all was read. A message
+    /// may be empty: `Some` of no bytes.
     ///
     /// Cancel safe.
     ///
@@ -140,12 +156,23 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_recv_batch(cx, into, max)).await
     }
 
-    /// The next message if there is one now.
+    /// The next message, copied into `buffer`; `None` as for [`Self::recv`]. What does not fit is
+    /// lost, and [`ReceivedInto::is_truncated`] says so.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
-    /// [`TryRecvError::Empty`], or the end of the connection.
-    pub fn try_recv(&self) -> Result<Bytes, TryRecvError> {
-        self.inner.try_recv()
+    /// As [`Self::recv`].
+    pub async fn recv_into(&self, buffer: &mut [u8]) -> Result<Option<ReceivedInto>, Error> {
+        Ok(self.recv_with_meta().await?.map(|received| received.copy_into(buffer)))
+    }
+
+    /// The next message, which stays; `None` as for [`Self::recv`]. Nothing is copied.
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub async fn peek(&self) -> Result<Option<Bytes>, Error> {
+        poll_fn(|cx| self.inner.poll_peek(cx)).await
     }
 
     /// Waits until there is a message to read, or the end.
@@ -176,6 +203,9 @@ impl Connection {
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
     /// is told. Ready when the peer has confirmed. What the peer sent before can still be read.
+    /// With no time to linger, the connection ends at once with a Reset.
+    ///
+    /// A future that is dropped does not take the close back.
     ///
     /// # Errors
     /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
@@ -193,34 +223,15 @@ impl Connection {
         poll_fn(|cx| self.inner.poll_ended(cx)).await
     }
 
-    /// Reads no more: what waits is thrown away, [`Self::recv`] gives `None`, and the peer is told
-    /// when it sends on (Drop Code 1, RFC 4340 section 11.7.2). Sending goes on. This is all that
-    /// DCCP has of a half-closed connection.
-    pub fn shutdown_read(&self) {
-        self.inner.shutdown_read();
-    }
-
-    /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back. A
-    /// receive queue that fills does so by itself.
-    pub fn set_slow_receiver(&self, is_slow: bool) {
-        self.inner.set_slow_receiver(is_slow);
-    }
-
     /// The next event in addition to messages, waiting for it; `None` once the connection has
     /// ended. The latest 64 are kept for who asks late.
     pub async fn event(&self) -> Option<ConnectionEvent> {
         poll_fn(|cx| self.inner.poll_event(cx)).await
     }
 
-    /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.
-    pub fn abort(&self) {
-        self.inner.abort();
-    }
-
-    /// A half to send with and a half to receive with, beside the connection itself.
+    /// A half to send with and a half to receive with, in addition to the connection itself.
     pub fn split(&self) -> (SendHalf, RecvHalf) {
-        let half = || Self { inner: Arc::clone(&self.inner) };
-        (SendHalf(half()), RecvHalf(half()))
+        (SendHalf::new(self.clone()), RecvHalf::new(self.clone()))
     }
 
     /// A half to send with and a half to receive with, for two tasks. The connection is closed
@@ -229,136 +240,14 @@ impl Connection {
         self.split()
     }
 
-    /// The path to the peer is another one now (another network or route under the same addresses):
-    /// congestion control and the search for the path's MTU begin anew (RFC 4340 section 10.5).
-    pub fn path_changed(&self) {
-        self.inner.path_changed();
-    }
-
-    /// What the peer said in words when it reset the connection (the Error Text of RFC 4340 section
-    /// 5.6); `None` where it said nothing.
-    pub fn reset_text(&self) -> Option<String> {
-        self.inner.reset_text()
-    }
-
-    /// Everything that can be said about the connection in numbers; `None` only after its end.
-    pub fn stats(&self) -> Option<ConnectionStats> {
-        self.inner.stats()
-    }
-
     /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end
     /// of connections that were dropped.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::of(self.inner.handle.clone())
     }
-
-    /// The service code that client and server agreed on.
-    pub fn service_code(&self) -> ServiceCode {
-        self.inner.service
-    }
-
-    /// The peer's address and ports.
-    pub fn peer_addr(&self) -> Address {
-        self.inner.peer()
-    }
-
-    /// Our address and ports.
-    pub fn local_addr(&self) -> Address {
-        self.inner.local()
-    }
-
-    /// The largest message in bytes that fits in one packet of this path now.
-    pub fn max_message_size(&self) -> usize {
-        self.inner.max_message_size()
-    }
 }
 
-/// The sending half of a connection.
-#[derive(Debug)]
-pub struct SendHalf(Connection);
-
-/// The receiving half of a connection.
-#[derive(Debug)]
-pub struct RecvHalf(Connection);
-
-impl SendHalf {
-    /// See [`Connection::send`].
-    ///
-    /// # Errors
-    /// See [`Connection::send`].
-    pub async fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
-        self.0.send(message).await
-    }
-
-    /// See [`Connection::send_batch`].
-    ///
-    /// # Errors
-    /// See [`Connection::send_batch`].
-    pub async fn send_batch<I>(&self, messages: I) -> Result<(), Error>
-    where
-        I: IntoIterator,
-        I::Item: Into<Outgoing>,
-    {
-        self.0.send_batch(messages).await
-    }
-
-    /// See [`Connection::try_send`].
-    ///
-    /// # Errors
-    /// See [`Connection::try_send`].
-    pub fn try_send(&self, message: impl Into<Outgoing>) -> Result<(), TrySendError> {
-        self.0.try_send(message)
-    }
-
-    /// See [`Connection::close`].
-    ///
-    /// # Errors
-    /// See [`Connection::close`].
-    pub async fn close(&self) -> Result<(), Error> {
-        self.0.close().await
-    }
-
-    /// The whole connection.
-    pub fn connection(&self) -> &Connection {
-        &self.0
-    }
-}
-
-impl RecvHalf {
-    /// See [`Connection::recv`].
-    ///
-    /// # Errors
-    /// See [`Connection::recv`].
-    pub async fn recv(&self) -> Result<Option<Bytes>, Error> {
-        self.0.recv().await
-    }
-
-    /// See [`Connection::recv_batch`].
-    ///
-    /// # Errors
-    /// See [`Connection::recv_batch`].
-    pub async fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
-        self.0.recv_batch(into, max).await
-    }
-
-    /// See [`Connection::try_recv`].
-    ///
-    /// # Errors
-    /// See [`Connection::try_recv`].
-    pub fn try_recv(&self) -> Result<Bytes, TryRecvError> {
-        self.0.try_recv()
-    }
-
-    /// Reads no more; see [`Connection::shutdown_read`].
-    pub fn close(self) {
-        self.0.shutdown_read();
-    }
-
-    /// The whole connection.
-    pub fn connection(&self) -> &Connection {
-        &self.0
-    }
-}
+as_fd_by_readiness!(Connection: inner);
 
 /// Any port of the family of `peer`.
 pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {

@@ -7,7 +7,7 @@ use udccp_proto::EndpointStats;
 use udccp_wire::ServiceCode;
 
 use crate::shared::{Handle, Shared};
-use crate::{Address, Connection, EndpointOptions, Error, Listener, Options, driver};
+use crate::{Address, Connecting, Connection, EndpointOptions, Error, Listener, Options, driver};
 
 /// A UDP socket, or a raw one ([`EndpointOptions::raw_ip`]), that carries any number of DCCP
 /// connections, outgoing and incoming.
@@ -51,7 +51,7 @@ impl Endpoint {
     }
 
     /// Connects to a service. The Request leaves before this is first awaited to its end; the
-    /// call gives the connection once data can flow.
+    /// call gives the connection once data can flow. Dropping the future cancels the handshake.
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::PortClosed`], [`Error::BadServiceCode`],
@@ -64,9 +64,21 @@ impl Endpoint {
         service: ServiceCode,
         options: &Options,
     ) -> Result<Connection, Error> {
-        let conn = self.handle.connect(peer.into(), service, options)?;
-        std::future::poll_fn(|cx| conn.poll_connected(cx)).await?;
-        Ok(Connection::new(conn))
+        self.start_connect(peer, service, options)?.await
+    }
+
+    /// Starts to connect to a service: the Request leaves, and the handshake is there to wait for,
+    /// to watch or to cancel.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] where there is no route; a setting that cannot be used.
+    pub fn start_connect(
+        &self,
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Connecting, Error> {
+        Ok(Connecting::new(self.handle.connect(peer.into(), service, options)?))
     }
 
     /// Serves one or more service codes on DCCP port `port` of this socket. Over raw IP, port 0

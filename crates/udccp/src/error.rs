@@ -274,6 +274,11 @@ impl From<ListenError> for Error {
 impl From<Error> for io::Error {
     fn from(e: Error) -> Self {
         use io::ErrorKind as Kind;
+        let e = match e {
+            // It has a number of the system; our text would hide that.
+            Error::Io { source, .. } if source.raw_os_error().is_some() => return source,
+            other => other,
+        };
         let kind = match &e {
             Error::PortInUse { .. } | Error::ServiceInUse { .. } | Error::DccpPortInUse { .. } => {
                 Kind::AddrInUse

@@ -39,28 +39,36 @@
 
 mod address;
 pub mod blocking;
+mod connecting;
 mod connection;
 mod driver;
 mod endpoint;
+pub mod errno;
 mod error;
 mod event;
+mod halves;
 mod io;
 mod listener;
 mod message;
+mod methods;
 mod options;
 mod process;
+mod readiness;
 mod shared;
 mod stun;
 
 pub use address::{Address, AddressError, DCCP_UDP_PORT};
-pub use connection::{Connection, RecvHalf, SendHalf};
+pub use connecting::Connecting;
+pub use connection::Connection;
 pub use endpoint::{Endpoint, IoInfo, IoStats};
 pub use error::{Error, TryRecvError, TrySendError};
 pub use event::ConnectionEvent;
+pub use halves::{RecvHalf, SendHalf};
 pub use io::{kernel_has_dccp, probe_ecn};
 pub use listener::Listener;
-pub use message::{Outgoing, Received};
+pub use message::{Outgoing, Received, ReceivedInto};
 pub use options::{AnswerForHost, EndpointOptions, Options};
+pub use readiness::Readiness;
 pub use stun::is_stun;
 /// Congestion control plug-ins: registries, settings, and what an own CCID implements.
 pub use udccp_proto::ccid;

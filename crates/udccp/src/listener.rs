@@ -1,12 +1,13 @@
 //! Waiting for clients.
 
 use std::net::SocketAddr;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use udccp_wire::ServiceCode;
 
+use crate::methods::as_fd_by_readiness;
 use crate::shared::ListenHandle;
-use crate::{Connection, Endpoint, Error, Options};
+use crate::{Connection, Endpoint, Error, Options, Readiness};
 
 /// Serves one or more service codes on a DCCP port. Dropping it stops listening; connections
 /// that were accepted live on, others are reset.
@@ -44,6 +45,8 @@ impl Listener {
 
     /// The next connection whose handshake is done.
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
     pub async fn accept(&self) -> Result<Connection, Error> {
@@ -53,6 +56,25 @@ impl Listener {
     /// [`Self::accept`] for hand-written futures.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<Connection, Error>> {
         self.handle.poll_accept(cx).map_ok(Connection::new)
+    }
+
+    /// A connection if one is waiting.
+    ///
+    /// # Errors
+    /// As [`Self::accept`].
+    pub fn try_accept(&self) -> Result<Option<Connection>, Error> {
+        match self.poll_accept(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(accepted) => accepted.map(Some),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// A descriptor that is readable whenever [`Self::accept`] would not wait.
+    ///
+    /// # Errors
+    /// As [`Connection::readiness`].
+    pub fn readiness(&self) -> Result<Readiness, Error> {
+        self.handle.readiness().cloned()
     }
 
     /// The bound UDP address; over raw IP, the IP address with the DCCP port.
@@ -71,3 +93,5 @@ impl Listener {
         self.handle.port
     }
 }
+
+as_fd_by_readiness!(Listener: handle);

@@ -5,12 +5,41 @@ use udccp_base::{Instant, Message, Payload};
 
 /// A message as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Received {
     /// Its data.
     pub data: Bytes,
     /// Whether its Data Checksum says that the data was damaged on the way. Such messages arrive
     /// only where [`crate::Options::deliver_corrupt`] asks for them.
     pub is_corrupt: bool,
+}
+
+impl Received {
+    /// Copies the data, as much of it as fits.
+    pub(crate) fn copy_into(self, buffer: &mut [u8]) -> ReceivedInto {
+        let copied = self.data.len().min(buffer.len());
+        buffer[..copied].copy_from_slice(&self.data[..copied]);
+        ReceivedInto { copied, message_len: self.data.len(), is_corrupt: self.is_corrupt }
+    }
+}
+
+/// A message as it was copied into a buffer. What did not fit is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceivedInto {
+    /// Bytes in the buffer.
+    pub copied: usize,
+    /// Bytes that the message had (what `MSG_TRUNC` asks for). 0 is an empty message, not the end.
+    pub message_len: usize,
+    /// As in [`Received::is_corrupt`].
+    pub is_corrupt: bool,
+}
+
+impl ReceivedInto {
+    /// Whether the buffer was too short for the message (`MSG_TRUNC`).
+    pub const fn is_truncated(&self) -> bool {
+        self.copied < self.message_len
+    }
 }
 
 /// A message to send: its data, and how long and how much it matters.

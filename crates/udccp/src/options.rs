@@ -343,7 +343,7 @@ setters! {
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     silence_timeout: Duration = silence_timeout.into();
     /// How long a close may take to deliver what is queued (default 5 s), and how long the end of
-    /// the process waits for it. Zero: the end of the process resets what is open.
+    /// the process waits for it. Zero: a close, a drop and the end of the process reset at once.
     close_linger: Duration = close_linger.into();
     /// First retransmission timeout of a handshake (default 1 s, doubling).
     initial_rto: Duration = initial_rto.into();

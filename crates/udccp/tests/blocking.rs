@@ -74,7 +74,7 @@ fn a_slow_reader_loses_nothing() {
 #[test]
 fn waiting_ends_at_the_timeout_and_the_connection_lives_on() {
     within(|| {
-        let (client, mut server) = pair(&Options::default());
+        let (client, server) = pair(&Options::default());
         server.set_read_timeout(Some(Duration::from_millis(30)));
         assert!(matches!(server.recv(), Err(Error::TimedOut)));
         assert!(matches!(server.try_recv(), Err(TryRecvError::Empty)));
@@ -88,7 +88,7 @@ fn waiting_ends_at_the_timeout_and_the_connection_lives_on() {
 fn sending_times_out_when_the_peer_reads_nothing() {
     within(|| {
         let options = Options::default().recv_queue(20_000, 20).send_queue(20_000, 20);
-        let (mut client, _server) = pair(&options);
+        let (client, _server) = pair(&options);
         client.set_write_timeout(Some(Duration::from_millis(50)));
         let e = (0..10_000).find_map(|_| client.send(vec![0; 1000]).err());
         assert!(matches!(e, Some(Error::TimedOut)), "{e:?}");

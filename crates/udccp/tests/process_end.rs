@@ -77,7 +77,7 @@ fn end_of(child: Child) -> String {
 }
 
 fn accept(listener: &Listener) -> Connection {
-    let mut connection = listener.accept_within(PATIENCE).expect("the process connects");
+    let connection = listener.accept_within(PATIENCE).expect("the process connects");
     connection.set_read_timeout(PATIENCE);
     connection
 }
@@ -229,7 +229,7 @@ fn refused(connection: &Connection, endpoint: &Endpoint, peer: Address) -> bool 
 }
 
 fn parent_and_child(peer: Address) -> ExitCode {
-    let mut connection = Connection::connect(peer, SERVICE).expect("a connection");
+    let connection = Connection::connect(peer, SERVICE).expect("a connection");
     connection.set_read_timeout(PATIENCE);
     connection.send("before").expect("room");
     assert!(connection.recv().expect("the peer answers").is_some());

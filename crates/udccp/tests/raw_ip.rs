@@ -46,7 +46,7 @@ fn impatient() -> Options {
 
 /// A server that sends every message back, until its connection ends.
 fn echo(listener: &Listener) {
-    let mut connection = listener.accept_within(LIMIT).unwrap();
+    let connection = listener.accept_within(LIMIT).unwrap();
     connection.set_read_timeout(LIMIT);
     while let Ok(Some(message)) = connection.recv() {
         connection.send(message).unwrap();
@@ -72,7 +72,7 @@ fn messages_keep_their_boundaries_between_hosts() {
             // The address says that it is raw IP.
             let peer: Address = SocketAddr::new(ip(server), PORT).into();
             let peer: Address = format!("{peer}/raw").parse().unwrap();
-            let mut client =
+            let client =
                 Connection::connect_with(peer, SERVICE, &Options::default(), LIMIT).unwrap();
             client.set_read_timeout(LIMIT);
             assert_eq!(client.peer_addr(), peer);
@@ -212,7 +212,7 @@ fn a_narrow_link_makes_messages_smaller() {
                 panic!("{event:?}")
             };
             assert!((1200..1300).contains(&bytes), "{bytes}");
-            let mut client = client;
+            let client = client;
             client.set_read_timeout(LIMIT);
             client.send(vec![2; bytes]).unwrap();
             assert_eq!(client.recv().unwrap().unwrap(), vec![2; bytes]);

@@ -43,7 +43,7 @@ pub(super) fn connect(side: &Side) -> Result<Box<dyn Connection>, String> {
 }
 
 impl Open {
-    fn new(mut connection: blocking::Connection) -> Self {
+    fn new(connection: blocking::Connection) -> Self {
         connection.set_read_timeout(Some(PATIENCE));
         connection.set_write_timeout(Some(PATIENCE));
         Self(connection)

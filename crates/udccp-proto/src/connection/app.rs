@@ -40,7 +40,8 @@ impl Connection {
         self.cc.is_blocked(now)
     }
 
-    fn may_send(&self) -> bool {
+    /// Whether a message may be queued at all.
+    pub(crate) fn may_send(&self) -> bool {
         self.state.is_sendable() && self.ending.lets_send()
     }
 
@@ -99,6 +100,11 @@ impl Connection {
     pub(crate) fn watch_writable(&mut self) {
         let is_writable = self.is_writable();
         self.send.queue_mut().watch(is_writable);
+    }
+
+    /// Asks for a `Writable` event once the send queue has fallen to half its limit.
+    pub(crate) fn want_writable(&mut self) {
+        self.send.queue_mut().want_room();
     }
 
     /// Limits and policy of the send queue.

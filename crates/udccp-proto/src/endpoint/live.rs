@@ -19,6 +19,20 @@ impl Endpoint {
         }
     }
 
+    /// Whether a message may be queued, once there is room: the connection is open, is not closing,
+    /// and the peer reads.
+    pub fn may_send(&self, id: ConnectionId) -> bool {
+        self.slots.get(id).is_some_and(Connection::may_send)
+    }
+
+    /// Asks for a `Writable` event once the send queue has fallen to half its limit, as a refused
+    /// message does.
+    pub fn want_writable(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.slots.get_mut(id) {
+            connection.want_writable();
+        }
+    }
+
     /// The message that `recv` would give, which stays.
     pub fn peek(&self, id: ConnectionId) -> Option<&Payload> {
         self.slots.get(id).and_then(Connection::peek)

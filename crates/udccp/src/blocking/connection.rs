@@ -5,28 +5,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use udccp_proto::ConnectionStats;
 use udccp_wire::ServiceCode;
 
-use super::Endpoint;
-use super::park::wait;
+use super::park::Timeout;
+use super::{Connecting, Endpoint, wait};
 use crate::connection::{any_port, gather};
+use crate::methods::{as_fd_by_readiness, connection_methods};
 use crate::shared::ConnHandle;
 use crate::{
-    Address, ConnectionEvent, EndpointOptions, Error, Options, Outgoing, Received, TryRecvError,
-    TrySendError,
+    Address, ConnectionEvent, EndpointOptions, Error, Options, Outgoing, Received, ReceivedInto,
 };
 
 /// A DCCP connection whose calls block; see [`crate::Connection`].
 ///
 /// Clones are handles of the same connection, for threads that send and threads that receive.
 /// Each handle has its own timeouts. When the last one is dropped, the connection closes in order
-/// in the background, as [`crate::Connection`] does; [`Self::close`] says how it went.
+/// in the background, as [`crate::Connection`] does; [`Self::close`] says how it went, and
+/// [`Self::set_drop_waits`] has the drop wait.
+///
+/// The `poll_` methods need no thread: they work on any runtime.
 #[derive(Clone, Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
-    read_timeout: Option<Duration>,
-    write_timeout: Option<Duration>,
+    read_timeout: Timeout,
+    write_timeout: Timeout,
 }
 
 impl Connection {
@@ -54,17 +56,40 @@ impl Connection {
     }
 
     pub(super) fn new(handle: ConnHandle) -> Self {
-        Self { inner: Arc::new(handle), read_timeout: None, write_timeout: None }
+        let (read_timeout, write_timeout) = (Timeout::default(), Timeout::default());
+        Self { inner: Arc::new(handle), read_timeout, write_timeout }
+    }
+
+    connection_methods!();
+
+    /// Starts to connect, and gives the handshake to wait for, to watch or to cancel.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, or a setting cannot be used.
+    pub fn start_connect(
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Connecting, Error> {
+        let peer = peer.into();
+        Endpoint::bind_with(any_port(peer.udp), &EndpointOptions::for_peer(&peer))?
+            .start_connect(peer, service, options)
+    }
+
+    /// Whether the drop of the last handle blocks until the close is done, for at most the time to
+    /// linger and what the peer takes to confirm (default: no, it goes on in the background).
+    pub fn set_drop_waits(&self, waits: bool) {
+        self.inner.waits_on_drop.store(waits, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// How long receiving calls of this handle wait (default: for ever).
-    pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
-        self.read_timeout = timeout;
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) {
+        self.read_timeout.set(timeout);
     }
 
     /// How long sending calls of this handle wait for room (default: for ever).
-    pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
-        self.write_timeout = timeout;
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) {
+        self.write_timeout.set(timeout);
     }
 
     /// Sends a message, waiting while the send queue is full.
@@ -73,7 +98,7 @@ impl Connection {
     /// As [`crate::Connection::send`]; [`Error::TimedOut`]: the message was not sent.
     pub fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
-        wait(self.write_timeout, |cx| self.inner.poll_send(cx, &mut slot))
+        wait(self.write_timeout.get(), |cx| self.inner.poll_send(cx, &mut slot))
     }
 
     /// Sends one message gathered from several pieces.
@@ -96,15 +121,9 @@ impl Connection {
     {
         let mut messages = messages.into_iter().map(Into::into);
         let mut slot = None;
-        wait(self.write_timeout, |cx| self.inner.poll_send_batch(cx, &mut slot, &mut messages))
-    }
-
-    /// Sends a message if there is room now.
-    ///
-    /// # Errors
-    /// [`TrySendError::Full`] gives the message back.
-    pub fn try_send(&self, message: impl Into<Outgoing>) -> Result<(), TrySendError> {
-        self.inner.try_send(message.into())
+        wait(self.write_timeout.get(), |cx| {
+            self.inner.poll_send_batch(cx, &mut slot, &mut messages)
+        })
     }
 
     /// The next message; `None` once the connection was closed in order and all was read.
@@ -112,7 +131,7 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`]; [`Error::TimedOut`].
     pub fn recv(&self) -> Result<Option<Bytes>, Error> {
-        wait(self.read_timeout, |cx| self.inner.poll_recv(cx))
+        wait(self.read_timeout.get(), |cx| self.inner.poll_recv(cx))
     }
 
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
@@ -121,7 +140,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
-        wait(self.read_timeout, |cx| self.inner.poll_recv_with_meta(cx))
+        wait(self.read_timeout.get(), |cx| self.inner.poll_recv_with_meta(cx))
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -130,15 +149,47 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
-        wait(self.read_timeout, |cx| self.inner.poll_recv_batch(cx, into, max))
+        wait(self.read_timeout.get(), |cx| self.inner.poll_recv_batch(cx, into, max))
     }
 
-    /// The next message if there is one now.
+    /// The next message, copied into `buffer`; see [`crate::Connection::recv_into`].
     ///
     /// # Errors
-    /// [`TryRecvError::Empty`], or the end of the connection.
-    pub fn try_recv(&self) -> Result<Bytes, TryRecvError> {
-        self.inner.try_recv()
+    /// As [`Self::recv`].
+    pub fn recv_into(&self, buffer: &mut [u8]) -> Result<Option<ReceivedInto>, Error> {
+        Ok(self.recv_with_meta()?.map(|received| received.copy_into(buffer)))
+    }
+
+    /// The next message, which stays; see [`crate::Connection::peek`].
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub fn peek(&self) -> Result<Option<Bytes>, Error> {
+        wait(self.read_timeout.get(), |cx| self.inner.poll_peek(cx))
+    }
+
+    /// Waits until there is a message to read, or the end.
+    ///
+    /// # Errors
+    /// Only if the socket's thread has ended; [`Error::TimedOut`].
+    pub fn readable(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        wait(timeout, |cx| self.inner.poll_readable(cx))
+    }
+
+    /// Waits until the send queue has room for a message.
+    ///
+    /// # Errors
+    /// The connection ended; [`Error::TimedOut`].
+    pub fn writable(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        wait(timeout, |cx| self.inner.poll_writable(cx))
+    }
+
+    /// Waits until the send queue is empty; see [`crate::Connection::flushed`].
+    ///
+    /// # Errors
+    /// The connection ended before; [`Error::TimedOut`].
+    pub fn flushed(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        wait(timeout, |cx| self.inner.poll_flushed(cx))
     }
 
     /// Waits until everything sent so far is accounted for; see
@@ -169,19 +220,6 @@ impl Connection {
         wait(timeout, |cx| self.inner.poll_ended(cx))
     }
 
-    /// Reads no more: what waits is thrown away, [`Self::recv`] gives `None`, and the peer is told
-    /// when it sends on (Drop Code 1, RFC 4340 section 11.7.2). Sending goes on. This is all that
-    /// DCCP has of a half-closed connection.
-    pub fn shutdown_read(&self) {
-        self.inner.shutdown_read();
-    }
-
-    /// Asks the peer not to go faster (Slow Receiver, RFC 4340 section 11.6), until taken back. A
-    /// receive queue that fills does so by itself.
-    pub fn set_slow_receiver(&self, is_slow: bool) {
-        self.inner.set_slow_receiver(is_slow);
-    }
-
     /// The next event in addition to messages, waiting for it; `None` once the connection has
     /// ended. The latest 64 are kept for who asks late.
     ///
@@ -191,51 +229,11 @@ impl Connection {
         wait(timeout, |cx| self.inner.poll_event(cx).map(Ok))
     }
 
-    /// Ends the connection at once with Reset, Aborted. Queued messages are dropped.
-    pub fn abort(&self) {
-        self.inner.abort();
-    }
-
-    /// The path to the peer is another one now (another network or route under the same addresses):
-    /// congestion control and the search for the path's MTU begin anew (RFC 4340 section 10.5).
-    pub fn path_changed(&self) {
-        self.inner.path_changed();
-    }
-
-    /// What the peer said in words when it reset the connection (the Error Text of RFC 4340 section
-    /// 5.6); `None` where it said nothing.
-    pub fn reset_text(&self) -> Option<String> {
-        self.inner.reset_text()
-    }
-
-    /// Everything that can be said about the connection in numbers; `None` only after its end.
-    pub fn stats(&self) -> Option<ConnectionStats> {
-        self.inner.stats()
-    }
-
     /// The endpoint below, that of [`Self::connect`] too: [`Endpoint::wait_idle`] waits for the end
     /// of connections that were dropped.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::of(self.inner.handle.clone())
     }
-
-    /// The service code that client and server agreed on.
-    pub fn service_code(&self) -> ServiceCode {
-        self.inner.service
-    }
-
-    /// The peer's address and ports.
-    pub fn peer_addr(&self) -> Address {
-        self.inner.peer()
-    }
-
-    /// Our address and ports.
-    pub fn local_addr(&self) -> Address {
-        self.inner.local()
-    }
-
-    /// The largest message in bytes that fits in one packet of this path now.
-    pub fn max_message_size(&self) -> usize {
-        self.inner.max_message_size()
-    }
 }
+
+as_fd_by_readiness!(Connection: inner);

@@ -1,6 +1,6 @@
 //! The thread that drives an endpoint: waits for the socket, the clock or a call.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -28,6 +28,11 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     Ok(())
 }
 
+#[cfg(not(target_vendor = "apple"))]
+const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::empty();
+
 /// Rung by calls that leave work to the driver.
 struct Bell(UnixStream);
 
@@ -37,8 +42,9 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Full means that it rings already.
-        let _ = (&self.0).write(&[1]);
+        // Full means that it rings already. Where the driver is gone, `write` would raise SIGPIPE
+        // in programs that are not Rust's.
+        let _ = rustix::net::send(&self.0, &[1], QUIETLY);
     }
 }
 

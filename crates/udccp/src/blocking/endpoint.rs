@@ -8,10 +8,10 @@ use std::time::Duration;
 use udccp_proto::EndpointStats;
 use udccp_wire::ServiceCode;
 
-use super::park::wait;
-use super::{Connection, driver};
+use super::{Connecting, Connection, driver, wait};
+use crate::methods::as_fd_by_readiness;
 use crate::shared::{Handle, ListenHandle, Shared};
-use crate::{Address, EndpointOptions, Error, IoInfo, IoStats, Options};
+use crate::{Address, EndpointOptions, Error, IoInfo, IoStats, Options, Readiness};
 
 /// A UDP or raw socket that carries any number of DCCP connections; see [`crate::Endpoint`].
 #[derive(Clone, Debug)]
@@ -59,9 +59,21 @@ impl Endpoint {
         options: &Options,
         timeout: Option<Duration>,
     ) -> Result<Connection, Error> {
-        let conn = self.handle.connect(peer.into(), service, options)?;
-        wait(timeout, |cx| conn.poll_connected(cx))?;
-        Ok(Connection::new(conn))
+        self.start_connect(peer, service, options)?.wait(timeout)
+    }
+
+    /// Starts to connect to a service: the Request leaves, and the handshake is there to wait for,
+    /// to watch or to cancel.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] where there is no route; a setting that cannot be used.
+    pub fn start_connect(
+        &self,
+        peer: impl Into<Address>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Connecting, Error> {
+        Ok(Connecting::new(self.handle.connect(peer.into(), service, options)?))
     }
 
     /// Serves one or more service codes on DCCP port `port` of this socket. Over raw IP, port 0
@@ -196,6 +208,19 @@ impl Listener {
         }
     }
 
+    /// [`Self::accept`] for hand-written futures, on any runtime.
+    pub fn poll_accept(&self, cx: &mut std::task::Context<'_>) -> Poll<Result<Connection, Error>> {
+        self.handle.poll_accept(cx).map_ok(Connection::new)
+    }
+
+    /// A descriptor that is readable whenever [`Self::accept`] would not wait.
+    ///
+    /// # Errors
+    /// As [`crate::Connection::readiness`].
+    pub fn readiness(&self) -> Result<Readiness, Error> {
+        self.handle.readiness().cloned()
+    }
+
     /// The bound UDP address; over raw IP, the IP address with the DCCP port.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.local_addr()
@@ -211,3 +236,5 @@ impl Listener {
         self.handle.port
     }
 }
+
+as_fd_by_readiness!(Listener: handle);

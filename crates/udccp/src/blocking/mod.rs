@@ -17,10 +17,13 @@
 //! # Ok::<(), udccp::Error>(())
 //! ```
 
+mod connecting;
 mod connection;
 mod driver;
 mod endpoint;
 mod park;
 
+pub use connecting::Connecting;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Listener};
+pub(crate) use park::wait;

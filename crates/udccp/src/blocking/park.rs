@@ -1,11 +1,45 @@
 //! Blocking a thread on a poll function.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
+
+/// How long the calls of one handle wait. A clone has its own.
+#[derive(Debug)]
+pub(super) struct Timeout(AtomicU64);
+
+/// For ever.
+const NEVER: u64 = u64::MAX;
+
+impl Timeout {
+    pub(super) fn get(&self) -> Option<Duration> {
+        match self.0.load(Ordering::Relaxed) {
+            NEVER => None,
+            nanos => Some(Duration::from_nanos(nanos)),
+        }
+    }
+
+    pub(super) fn set(&self, timeout: Option<Duration>) {
+        let nanos = timeout.and_then(|t| u64::try_from(t.as_nanos()).ok());
+        self.0.store(nanos.unwrap_or(NEVER), Ordering::Relaxed);
+    }
+}
+
+impl Default for Timeout {
+    fn default() -> Self {
+        Self(AtomicU64::new(NEVER))
+    }
+}
+
+impl Clone for Timeout {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
 
 struct Unpark(Thread);
 
@@ -24,7 +58,7 @@ thread_local! {
 }
 
 /// Calls `poll` until it is ready, sleeping in between; [`Error::TimedOut`] after `timeout`.
-pub(super) fn wait<T>(
+pub(crate) fn wait<T>(
     timeout: Option<Duration>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {

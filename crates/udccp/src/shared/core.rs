@@ -9,7 +9,8 @@ use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
 use udccp_wire::PacketType;
 
 use super::log;
-use super::waiters::{Conn, Waiters};
+use super::signals::Signals;
+use super::waiters::{Conn, Listening, Waiters};
 use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
 use crate::{ConnectionEvent, IoStats};
@@ -24,7 +25,9 @@ const BURST_MESSAGES: u32 = 64;
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
     pub(crate) conns: BTreeMap<ConnectionId, Conn>,
-    pub(crate) listeners: BTreeMap<ListenerId, Waiters>,
+    pub(crate) listeners: BTreeMap<ListenerId, Listening>,
+    /// Descriptors that show what a call would find.
+    pub(super) signals: Signals,
     tx: Transmitter,
     /// Polled from the endpoint, but it did not fit in the batch.
     spare: Option<Datagram>,
@@ -87,6 +90,7 @@ impl Core {
             endpoint,
             conns: BTreeMap::new(),
             listeners: BTreeMap::new(),
+            signals: Signals::default(),
             tx: Transmitter::new(may_be_fragmented, claims.is_some()),
             spare: None,
             blocked: false,
@@ -112,11 +116,13 @@ impl Core {
             if let EventKind::Incoming(listener) = event.kind {
                 let conn = Conn { connected: true, queued_at: Some(listener), ..Conn::default() };
                 self.conns.insert(event.id, conn);
-                if let Some(waiters) = self.listeners.get_mut(&listener) {
-                    waiters.move_to(&mut self.wake);
+                if let Some(listening) = self.listeners.get_mut(&listener) {
+                    listening.waiters.move_to(&mut self.wake);
                 }
+                self.signals.touch_listener(listener);
                 continue;
             }
+            self.signals.touch(event.id);
             let Some(conn) = self.conns.get_mut(&event.id) else { continue };
             match event.kind {
                 EventKind::Readable => conn.readers.move_to(&mut self.wake),
@@ -132,6 +138,10 @@ impl Core {
                     conn.wake_all(&mut self.wake);
                 }
                 other => {
+                    if other == EventKind::PeerShutdownRead {
+                        // Those who wait for room wait in vain.
+                        conn.writers.move_to(&mut self.wake);
+                    }
                     if let Some(event) = ConnectionEvent::of(other) {
                         conn.events.push(event);
                         conn.others.move_to(&mut self.wake);
@@ -144,6 +154,7 @@ impl Core {
     /// Ends a change: what happened is passed on. Returns the tasks to wake.
     pub(crate) fn settle(&mut self) -> Vec<Waker> {
         self.dispatch();
+        self.show_changes();
         let sooner = match (self.endpoint.poll_timeout(), self.driver.armed) {
             (Some(due), Some(armed)) => due < armed,
             (Some(_), None) => true,
@@ -310,6 +321,7 @@ impl Core {
     /// The driver ends a turn. Returns the tasks to wake and when to come back.
     pub(crate) fn end_turn(&mut self) -> (Vec<Waker>, Option<Instant>) {
         self.dispatch();
+        self.show_changes();
         let due = self.endpoint.poll_timeout();
         self.driver.armed = due;
         self.driver.wanted = false;
@@ -352,9 +364,10 @@ impl Core {
         for conn in self.conns.values_mut() {
             conn.wake_all(&mut self.wake);
         }
-        for waiters in self.listeners.values_mut() {
-            waiters.move_to(&mut self.wake);
+        for listening in self.listeners.values_mut() {
+            listening.waiters.move_to(&mut self.wake);
         }
+        self.show_all();
         self.idlers.move_to(&mut self.wake);
         self.stun.readers.move_to(&mut self.wake);
         std::mem::take(&mut self.wake)

@@ -1,12 +1,18 @@
 //! What users hold. Dropping a handle lets go of what it stands for.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
+use udccp_base::Instant;
 use udccp_proto::{ConnectionId, FourTuple, ListenerId};
 use udccp_wire::ServiceCode;
 
 use super::Shared;
+use super::core::Core;
+use crate::io::Io;
+use crate::readiness::Readiness;
 use crate::{Address, Error};
 
 /// Keeps the driver running.
@@ -53,9 +59,41 @@ pub(crate) struct ConnHandle {
     pub(crate) id: ConnectionId,
     pub(crate) tuple: FourTuple,
     pub(crate) service: ServiceCode,
+    pub(super) readiness: OnceLock<Readiness>,
+    /// The drop blocks until the connection has ended.
+    pub(crate) waits_on_drop: AtomicBool,
 }
 
 impl ConnHandle {
+    pub(super) fn new(
+        handle: Handle,
+        id: ConnectionId,
+        tuple: FourTuple,
+        service: ServiceCode,
+    ) -> Self {
+        let (readiness, waits_on_drop) = (OnceLock::new(), AtomicBool::new(false));
+        Self { handle, id, tuple, service, readiness, waits_on_drop }
+    }
+
+    /// One change to the endpoint that is about this connection.
+    pub(super) fn with<R>(
+        &self,
+        change: impl FnOnce(&mut Core, &Io, Instant) -> R,
+    ) -> Result<R, Error> {
+        self.shared().with(|core, io, now| {
+            core.signals.touch(self.id);
+            change(core, io, now)
+        })
+    }
+
+    /// The same for calls that wait.
+    pub(super) fn poll_with<T>(
+        &self,
+        change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
+    ) -> Poll<Result<T, Error>> {
+        self.with(change).unwrap_or_else(|e| Poll::Ready(Err(e)))
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         self.handle.shared()
     }
@@ -71,9 +109,14 @@ impl ConnHandle {
 
 impl Drop for ConnHandle {
     fn drop(&mut self) {
+        if self.waits_on_drop.load(Ordering::Relaxed) {
+            self.close();
+            let _ = crate::blocking::wait(None, |cx| self.poll_closed(cx));
+        }
         let _ = self.shared().with(|core, io, now| {
+            core.close(now, self.id);
             core.endpoint.release(now, self.id);
-            core.conns.remove(&self.id);
+            core.forget(self.id);
             core.flush(io, now);
         });
     }
@@ -87,9 +130,14 @@ pub(crate) struct ListenHandle {
     pub(crate) port: u16,
     /// Path MTU of accepted connections, before the way back is known.
     pub(crate) path_mtu: u16,
+    pub(super) readiness: OnceLock<Readiness>,
 }
 
 impl ListenHandle {
+    pub(super) fn new(handle: Handle, id: ListenerId, port: u16, path_mtu: u16) -> Self {
+        Self { handle, id, port, path_mtu, readiness: OnceLock::new() }
+    }
+
     /// The address bound, with the port to call.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         let io = &self.handle.shared().io;
@@ -105,7 +153,7 @@ impl Drop for ListenHandle {
     fn drop(&mut self) {
         let _ = self.handle.shared().with(|core, io, now| {
             core.endpoint.unlisten(now, self.id);
-            core.listeners.remove(&self.id);
+            core.forget_listener(self.id);
             core.conns.retain(|_, conn| conn.queued_at != Some(self.id));
             core.flush(io, now);
         });

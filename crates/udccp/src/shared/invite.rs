@@ -5,7 +5,7 @@ use udccp_wire::ServiceCode;
 
 use super::calls::{fit_to_system, unroutable};
 use super::handle::{Handle, ListenHandle};
-use super::waiters::Waiters;
+use super::waiters::Listening;
 use crate::{Address, Error, Options};
 
 impl Handle {
@@ -37,11 +37,11 @@ impl Handle {
         let id = shared.with(|core, io, now| {
             core.claim_to_listen(io, port)?;
             let id = core.endpoint.invite(now, invite)?;
-            core.listeners.insert(id, Waiters::default());
+            core.listeners.insert(id, Listening::default());
             core.flush(io, now);
             Ok::<_, Error>(id)
         })??;
-        let listener = ListenHandle { handle: self.clone(), id, port, path_mtu };
+        let listener = ListenHandle::new(self.clone(), id, port, path_mtu);
         self.start()?;
         Ok(listener)
     }

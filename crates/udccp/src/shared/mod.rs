@@ -9,8 +9,12 @@ mod core;
 mod farewell;
 mod handle;
 mod invite;
+mod lifetime;
 mod log;
 mod raw;
+mod receiving;
+mod sending;
+mod signals;
 mod stun;
 mod waiters;
 

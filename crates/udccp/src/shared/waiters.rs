@@ -5,6 +5,7 @@ use std::task::Waker;
 use udccp_proto::{CloseReason, ListenerId};
 
 use crate::event::Events;
+use crate::readiness::Signal;
 
 /// Tasks waiting for one thing. Mostly none or one.
 #[derive(Debug, Default)]
@@ -53,8 +54,21 @@ pub(crate) struct Conn {
     pub(crate) others: Waiters,
     pub(crate) connected: bool,
     pub(crate) ended: Option<CloseReason>,
+    /// The application reads no more.
+    pub(crate) read_closed: bool,
     /// Not accepted yet.
     pub(crate) queued_at: Option<ListenerId>,
+    /// Its descriptor, if somebody asked for one.
+    pub(crate) signal: Option<Box<Signal>>,
+}
+
+/// A listener as the socket layer sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Listening {
+    /// Waiting for a connection.
+    pub(crate) waiters: Waiters,
+    /// Its descriptor, if somebody asked for one.
+    pub(crate) signal: Option<Box<Signal>>,
 }
 
 impl Conn {

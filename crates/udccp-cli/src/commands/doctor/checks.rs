@@ -68,7 +68,7 @@ fn connect_to_ourselves(v6: bool) -> Result<(), udccp::Error> {
     let listener = Listener::bind(localhost(v6), service)?;
     let peer = listener.local_addr();
     let client = Connection::connect_with(peer, service, &Options::default(), limit)?;
-    let mut server = listener.accept_within(limit)?;
+    let server = listener.accept_within(limit)?;
     server.set_read_timeout(limit);
     client.send("hello")?;
     server.recv()?;

@@ -163,6 +163,11 @@ impl SendQueue {
         Ok(())
     }
 
+    /// Somebody waits for room, as after a refusal.
+    pub(crate) fn want_room(&mut self) {
+        self.was_refused = true;
+    }
+
     /// Whether, after a refusal, the queue has fallen to half its limits. Says so once.
     pub(in super::super) fn take_writable(&mut self) -> bool {
         if !self.was_refused {

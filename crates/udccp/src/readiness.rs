@@ -1,0 +1,204 @@
+//! Shows on a file descriptor whether a call would wait, for `poll`, `epoll`, `select` and runtimes
+//! that wait on descriptors.
+//!
+//! The descriptor is one end of a pair of Unix sockets, and the endpoint has the other one. A byte
+//! that waits in it makes it readable, a send buffer without room takes "writable" away, a shutdown
+//! hangs it up, and closing the other end while data waits there is an error. All of this is set
+//! under the lock of the endpoint, so that it holds whenever no call is under way.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use socket2::SockRef;
+
+/// A file descriptor that is ready whenever a call of a connection or listener would not wait.
+///
+/// It is level-triggered, and stays as it is for the whole life of what it stands for:
+///
+/// | `poll` | connection | listener |
+/// |---|---|---|
+/// | `POLLIN` | `recv` would give a message, the end or an error | `accept` would not wait |
+/// | `POLLOUT` | a message of the maximum size would be taken | never |
+/// | `POLLRDHUP` | nothing more will arrive: the end, or `shutdown_read` | its driver has ended |
+/// | `POLLHUP` | the connection has ended | its driver has ended |
+/// | `POLLERR` | it ended with an error | its driver has ended |
+///
+/// While a handshake is under way nothing is set; `POLLOUT` says that it is done. After an error
+/// `POLLOUT` is set too, as it is for TCP: `send` says at once what is wrong. Only Linux has
+/// `POLLERR`; elsewhere an error is a hang-up.
+///
+/// Wait on it, and do nothing else with it: what it holds is not data. Clones are the same
+/// descriptor. It is made with the first request, and costs two descriptors of the process; it
+/// outlives its connection as one that has hung up.
+#[derive(Clone, Debug)]
+pub struct Readiness(Arc<UnixStream>);
+
+impl AsFd for Readiness {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for Readiness {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// What a descriptor shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    /// Nothing more will arrive.
+    pub(crate) read_closed: bool,
+    pub(crate) ended: bool,
+    /// It ended with an error.
+    pub(crate) failed: bool,
+}
+
+impl Condition {
+    /// The end.
+    pub(crate) fn end(failed: bool) -> Self {
+        Self { readable: true, writable: false, read_closed: true, ended: true, failed }
+    }
+}
+
+/// Both ends of a descriptor.
+#[derive(Debug)]
+pub(crate) struct Signal {
+    theirs: Arc<UnixStream>,
+    /// Closed to show an error.
+    ours: Option<UnixStream>,
+    shown: Condition,
+}
+
+/// Asked of the system for each direction; it gives its minimum.
+const BUFFER_BYTES: usize = 1024;
+
+/// More than the smallest send buffer takes.
+const FILLING: [u8; 8192] = [0; 8192];
+
+impl Signal {
+    /// A descriptor that shows nothing yet.
+    pub(crate) fn new() -> io::Result<Self> {
+        let (theirs, ours) = UnixStream::pair()?;
+        for end in [&theirs, &ours] {
+            end.set_nonblocking(true)?;
+            let _ = SockRef::from(end).set_send_buffer_size(BUFFER_BYTES);
+            let _ = SockRef::from(end).set_recv_buffer_size(BUFFER_BYTES);
+        }
+        fill(&theirs);
+        Ok(Self { theirs: Arc::new(theirs), ours: Some(ours), shown: Condition::default() })
+    }
+
+    /// What a user waits on.
+    pub(crate) fn readiness(&self) -> Readiness {
+        Readiness(Arc::clone(&self.theirs))
+    }
+
+    /// Shows another condition.
+    pub(crate) fn show(&mut self, to: Condition) {
+        let was = std::mem::replace(&mut self.shown, to);
+        let Some(ours) = &self.ours else { return };
+        match (was.writable, to.writable) {
+            (false, true) => drain(ours),
+            (true, false) => fill(&self.theirs),
+            _ => {}
+        }
+        match (was.readable, to.readable) {
+            (false, true) => drop((&*ours).write(&[1])),
+            (true, false) => drain(&self.theirs),
+            _ => {}
+        }
+        if to.read_closed && !was.read_closed {
+            let _ = self.theirs.shutdown(Shutdown::Read);
+        }
+        if to.ended && !was.ended {
+            let _ = self.theirs.shutdown(Shutdown::Both);
+        }
+        if to.failed {
+            self.ours = None;
+        }
+    }
+}
+
+impl Drop for Signal {
+    fn drop(&mut self) {
+        // A close with data unread would show an error.
+        if let Some(ours) = &self.ours {
+            drain(ours);
+        }
+    }
+}
+
+/// Takes the room to write.
+fn fill(mut end: &UnixStream) {
+    while end.write(&FILLING).is_ok() {}
+}
+
+/// Takes out everything that waits.
+fn drain(mut end: &UnixStream) {
+    let mut buffer = [0; FILLING.len()];
+    while end.read(&mut buffer).is_ok_and(|n| n == buffer.len()) {}
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    const ALL: PollFlags = PollFlags::IN.union(PollFlags::OUT).union(PollFlags::RDHUP);
+
+    fn bits(readiness: &Readiness) -> PollFlags {
+        let mut fds = [PollFd::new(readiness, ALL)];
+        poll(&mut fds, Some(&Timespec::default())).expect("a descriptor");
+        fds[0].revents()
+    }
+
+    #[test]
+    fn every_condition_has_its_bits_and_comes_and_goes() {
+        let mut signal = Signal::new().expect("a descriptor");
+        let readiness = signal.readiness();
+        assert_eq!(bits(&readiness), PollFlags::empty());
+        for round in 0..20 {
+            for (readable, writable) in [(true, false), (true, true), (false, true)] {
+                signal.show(Condition { readable, writable, ..Condition::default() });
+                let expected = [(readable, PollFlags::IN), (writable, PollFlags::OUT)];
+                let expected = expected.into_iter().filter(|(is, _)| *is).map(|(_, bit)| bit);
+                assert_eq!(bits(&readiness), expected.collect(), "round {round}");
+            }
+            signal.show(Condition::default());
+            assert_eq!(bits(&readiness), PollFlags::empty(), "round {round}");
+        }
+    }
+
+    #[test]
+    fn ends_are_hang_ups_and_errors() {
+        let hung_up = PollFlags::IN | PollFlags::RDHUP | PollFlags::HUP;
+        for (failed, expected) in
+            [(false, hung_up), (true, hung_up | PollFlags::ERR | PollFlags::OUT)]
+        {
+            for writable in [false, true] {
+                let mut signal = Signal::new().expect("a descriptor");
+                signal.show(Condition { writable, ..Condition::default() });
+                signal.show(Condition::end(failed));
+                assert_eq!(bits(&signal.readiness()), expected, "{failed} {writable}");
+            }
+        }
+    }
+
+    #[test]
+    fn reading_ends_alone() {
+        let mut signal = Signal::new().expect("a descriptor");
+        let closed = Condition { readable: true, read_closed: true, ..Condition::default() };
+        signal.show(Condition { writable: true, ..closed });
+        assert_eq!(bits(&signal.readiness()), ALL);
+        signal.show(closed);
+        assert_eq!(bits(&signal.readiness()), PollFlags::IN | PollFlags::RDHUP);
+    }
+}

@@ -1,0 +1,169 @@
+//! The life of a connection: its handshake, its events and settings, its end.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use udccp_proto::{CloseReason, ConnectionStats, State};
+
+use super::calls::stopped;
+use super::handle::ConnHandle;
+use crate::{ConnectionEvent, Error};
+
+impl ConnHandle {
+    /// Makes the packets of an accepted connection fit the way back.
+    pub(super) fn fit_to_route(&self, path_mtu: u16) {
+        let route = self.shared().io.route_to(self.tuple.remote);
+        if let Some(mtu) = route.ok().and_then(|r| r.mtu).filter(|&mtu| mtu < path_mtu) {
+            let shared = self.shared();
+            let _ = shared.with(|core, _, now| core.endpoint.set_path_mtu(now, self.id, mtu));
+        }
+    }
+
+    /// Waits for the end of the handshake.
+    pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, _, _| {
+            let stopped_now = core.driver.stopped;
+            let Some(conn) = core.conns.get_mut(&self.id) else {
+                return Poll::Ready(Err(Error::Closed));
+            };
+            if conn.connected {
+                return Poll::Ready(Ok(()));
+            }
+            if let Some(reason) = conn.ended {
+                let e = Error::handshake(reason, self.peer(), self.service);
+                return Poll::Ready(Err(e));
+            }
+            if stopped_now {
+                return Poll::Ready(Err(stopped()));
+            }
+            conn.others.add(cx.waker());
+            Poll::Pending
+        })
+    }
+
+    /// Reads no more.
+    pub(crate) fn shutdown_read(&self) {
+        let _ = self.with(|core, _, now| {
+            core.endpoint.shutdown_read(now, self.id);
+            if let Some(conn) = core.conns.get_mut(&self.id) {
+                conn.read_closed = true;
+                conn.readers.move_to(&mut core.wake);
+            }
+        });
+    }
+
+    /// The application can hardly keep up, or can again.
+    pub(crate) fn set_slow_receiver(&self, is_slow: bool) {
+        let _ = self.with(|core, _, now| core.endpoint.set_slow_receiver(now, self.id, is_slow));
+    }
+
+    /// The path is another one now.
+    pub(crate) fn path_changed(&self) {
+        let _ = self.with(|core, io, now| {
+            core.endpoint.path_changed(now, self.id);
+            core.flush(io, now);
+        });
+    }
+
+    /// What the peer's Reset said in words.
+    pub(crate) fn reset_text(&self) -> Option<String> {
+        let text = self.with(|core, _, _| core.endpoint.reset_text(self.id).map(str::to_owned));
+        text.ok().flatten()
+    }
+
+    /// The next thing that happened to the connection; `None` at its end.
+    pub(crate) fn poll_event(&self, cx: &mut Context<'_>) -> Poll<Option<ConnectionEvent>> {
+        let event = self.with(|core, _, _| {
+            let stopped_now = core.driver.stopped;
+            let Some(conn) = core.conns.get_mut(&self.id) else { return Poll::Ready(None) };
+            if let Some(event) = conn.events.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            if conn.ended.is_some() || stopped_now {
+                return Poll::Ready(None);
+            }
+            conn.others.add(cx.waker());
+            Poll::Pending
+        });
+        event.unwrap_or(Poll::Ready(None))
+    }
+
+    /// Starts an orderly close.
+    pub(crate) fn close(&self) {
+        let _ = self.with(|core, io, now| {
+            core.close(now, self.id);
+            core.flush(io, now);
+        });
+    }
+
+    /// Ends the connection at once.
+    pub(crate) fn abort(&self) {
+        let _ = self.with(|core, io, now| {
+            core.endpoint.abort(now, self.id);
+            core.flush(io, now);
+        });
+    }
+
+    /// Waits for the end of the connection.
+    pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, _, _| {
+            let stopped_now = core.driver.stopped;
+            let Some(conn) = core.conns.get_mut(&self.id) else {
+                return Poll::Ready(Ok(()));
+            };
+            match conn.ended {
+                Some(reason) if reason.is_orderly() => Poll::Ready(Ok(())),
+                Some(reason) => Poll::Ready(Err(Error::Lost(reason))),
+                None if stopped_now => Poll::Ready(Err(stopped())),
+                None => {
+                    conn.others.add(cx.waker());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    /// Waits for the end of a close, and says whether everything queued had left before.
+    pub(crate) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.poll_ended(cx) {
+            Poll::Ready(Ok(())) => {
+                let unsent = self.stats().map_or(0, |s| s.counters.drops.send_unfinished);
+                Poll::Ready(match unsent {
+                    0 => Ok(()),
+                    messages => Err(Error::Unsent { messages }),
+                })
+            }
+            other => other,
+        }
+    }
+
+    /// Sets the time that a close may take.
+    pub(crate) fn set_linger(&self, linger: Duration) {
+        self.shared().note_linger(linger.into());
+        let linger = linger.into();
+        let _ = self.with(|core, _, now| core.endpoint.set_close_linger(now, self.id, linger));
+    }
+
+    pub(crate) fn linger(&self) -> Option<Duration> {
+        let linger = self.with(|core, _, _| core.endpoint.close_linger(self.id));
+        linger.ok().flatten().map(|linger| linger.to_std())
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let state = self.with(|core, _, _| core.endpoint.state(self.id));
+        state.ok().flatten().unwrap_or(State::Closed)
+    }
+
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        self.with(|core, _, _| core.conns.get(&self.id)?.ended).ok().flatten()
+    }
+
+    pub(crate) fn stats(&self) -> Option<ConnectionStats> {
+        self.with(|core, _, _| core.endpoint.stats(self.id)).ok().flatten()
+    }
+
+    pub(crate) fn max_message_size(&self) -> usize {
+        let mps = self.with(|core, _, _| core.endpoint.max_message_size(self.id));
+        mps.ok().flatten().unwrap_or(0)
+    }
+}

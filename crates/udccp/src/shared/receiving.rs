@@ -1,0 +1,163 @@
+//! Takes messages out, and says what their end was.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use udccp_base::Payload;
+use udccp_proto as proto;
+
+use super::calls::stopped;
+use super::core::Core;
+use super::handle::ConnHandle;
+use crate::{Error, Received, TryRecvError};
+
+impl ConnHandle {
+    /// Waits until there is something to read, or the end.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, _, _| {
+            if core.endpoint.is_readable(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            self.wait_to_read(core, cx)
+        })
+    }
+
+    /// The next message, or `None` at the orderly end.
+    pub(crate) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        self.poll_recv_with_meta(cx).map_ok(|message| message.map(|m| m.data))
+    }
+
+    /// The next message with what is known of it, or `None` at the orderly end.
+    pub(crate) fn poll_recv_with_meta(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Received>, Error>> {
+        self.poll_with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
+            Ok(Some(message)) => {
+                // Room in the receive queue may release acknowledgements that were held back.
+                core.flush(io, now);
+                Poll::Ready(Ok(Some(message.into())))
+            }
+            Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
+            Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
+        })
+    }
+
+    /// Up to `max` messages, at least one; 0 at the orderly end.
+    pub(crate) fn poll_recv_batch(
+        &self,
+        cx: &mut Context<'_>,
+        into: &mut Vec<Bytes>,
+        max: usize,
+    ) -> Poll<Result<usize, Error>> {
+        self.poll_with(|core, io, now| {
+            let mut count = 0;
+            let ended = loop {
+                if count == max {
+                    break None;
+                }
+                match core.endpoint.recv(now, self.id) {
+                    Ok(Some(payload)) => {
+                        into.push(into_bytes(payload));
+                        count += 1;
+                    }
+                    Ok(None) => break None,
+                    Err(e) => break Some(e),
+                }
+            };
+            if count > 0 || max == 0 {
+                core.flush(io, now);
+                return Poll::Ready(Ok(count));
+            }
+            match ended {
+                Some(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| 0)),
+                None => self.wait_to_read(core, cx).map_ok(|()| 0),
+            }
+        })
+    }
+
+    /// The next message, or at once why there is none.
+    pub(crate) fn try_recv(&self) -> Result<Received, TryRecvError> {
+        let received =
+            self.with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
+                Ok(Some(message)) => {
+                    core.flush(io, now);
+                    Ok(Received::from(message))
+                }
+                Ok(None) => Err(TryRecvError::Empty),
+                Err(e) => Err(self.end_at_once(core, e)),
+            });
+        received?
+    }
+
+    /// The message that `recv` would give, which stays; or at once why there is none.
+    pub(crate) fn try_peek(&self) -> Result<Bytes, TryRecvError> {
+        let peeked = self.with(|core, _, now| {
+            if let Some(payload) = core.endpoint.peek(self.id) {
+                return Ok(into_bytes(payload.clone()));
+            }
+            match core.endpoint.recv(now, self.id) {
+                Err(e) => Err(self.end_at_once(core, e)),
+                Ok(_) => Err(TryRecvError::Empty),
+            }
+        });
+        peeked?
+    }
+
+    /// The message that `recv` would give, which stays; `None` at the orderly end.
+    pub(crate) fn poll_peek(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        self.poll_with(|core, _, now| {
+            if let Some(payload) = core.endpoint.peek(self.id) {
+                return Poll::Ready(Ok(Some(into_bytes(payload.clone()))));
+            }
+            match core.endpoint.recv(now, self.id) {
+                Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
+                Ok(_) => self.wait_to_read(core, cx).map_ok(|()| None),
+            }
+        })
+    }
+
+    /// Length of the next message, if one waits.
+    pub(crate) fn next_len(&self) -> Option<usize> {
+        self.with(|core, _, _| core.endpoint.peek(self.id).map(Payload::len)).ok().flatten()
+    }
+
+    fn end_at_once(&self, core: &Core, e: proto::RecvError) -> TryRecvError {
+        TryRecvError::Ended(self.end_of_reading(core, e).err().unwrap_or(Error::Closed))
+    }
+
+    fn wait_to_read(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+        if core.driver.stopped {
+            return Poll::Ready(Err(stopped()));
+        }
+        match core.conns.get_mut(&self.id) {
+            Some(conn) => conn.readers.add(cx.waker()),
+            None => return Poll::Ready(Err(Error::Closed)),
+        }
+        Poll::Pending
+    }
+
+    /// What reading gives when everything was read.
+    fn end_of_reading(&self, core: &Core, e: proto::RecvError) -> Result<(), Error> {
+        let was_open = core.conns.get(&self.id).is_some_and(|c| c.ended.is_none());
+        match e {
+            // Nobody closed it: its driver ended first.
+            proto::RecvError::Closed(_) if core.driver.stopped && was_open => Err(stopped()),
+            proto::RecvError::Closed(reason) if !reason.is_orderly() => Err(Error::Lost(reason)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn into_bytes(payload: Payload) -> Bytes {
+    match payload {
+        Payload::Bytes(bytes) => bytes,
+        zeros @ Payload::Zeros(_) => zeros.to_bytes(),
+    }
+}
+
+impl From<proto::Delivery> for Received {
+    fn from(delivery: proto::Delivery) -> Self {
+        Self { data: into_bytes(delivery.payload), is_corrupt: delivery.is_corrupt }
+    }
+}

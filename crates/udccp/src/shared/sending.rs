@@ -1,0 +1,215 @@
+//! Queues messages, and waits until they have left and are accounted for.
+
+use std::task::{Context, Poll};
+
+use udccp_base::Instant;
+use udccp_proto as proto;
+
+use super::calls::stopped;
+use super::core::Core;
+use super::handle::ConnHandle;
+use super::waiters::Conn;
+use crate::io::Io;
+use crate::{Error, Outgoing};
+
+impl ConnHandle {
+    /// Queues one message, once there is room. The message is taken out of `slot`.
+    pub(crate) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        slot: &mut Option<Outgoing>,
+    ) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, io, now| {
+            while let Some(message) = slot.take() {
+                match self.offer(core, io, now, message) {
+                    Ok(()) => core.flush_burst(io, now),
+                    Err(Refused::Full(message)) => {
+                        *slot = Some(message);
+                        return self.wait_for_room(core, cx);
+                    }
+                    Err(Refused::Never(e)) => return Poll::Ready(Err(e)),
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    /// Queues messages from an iterator as long as there is room. None is taken out of it before
+    /// there is, so that a call that is cancelled loses nothing; but where messages displace each
+    /// other, one may wait in `slot`. Everything that was queued is sent with as few writes as
+    /// possible.
+    pub(crate) fn poll_send_batch(
+        &self,
+        cx: &mut Context<'_>,
+        slot: &mut Option<Outgoing>,
+        messages: &mut dyn Iterator<Item = Outgoing>,
+    ) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, io, now| {
+            let result = loop {
+                if slot.is_none() && self.must_wait(core, io, now, messages) {
+                    core.endpoint.want_writable(self.id);
+                    break self.wait_for_room(core, cx);
+                }
+                let Some(message) = slot.take().or_else(|| messages.next()) else {
+                    break Poll::Ready(Ok(()));
+                };
+                match self.offer(core, io, now, message) {
+                    Ok(()) => {}
+                    Err(Refused::Full(message)) => {
+                        *slot = Some(message);
+                        break self.wait_for_room(core, cx);
+                    }
+                    Err(Refused::Never(e)) => break Poll::Ready(Err(e)),
+                }
+            };
+            core.flush(io, now);
+            result
+        })
+    }
+
+    /// Whether the next message is to stay where it is until there is room for it.
+    fn must_wait(
+        &self,
+        core: &mut Core,
+        io: &Io,
+        now: Instant,
+        messages: &dyn Iterator<Item = Outgoing>,
+    ) -> bool {
+        let waits = |core: &Core| {
+            let endpoint = &core.endpoint;
+            let limits = endpoint.send_queue_limits(self.id);
+            let refuses = limits.is_some_and(|(_, policy)| policy == proto::QueuePolicy::Refuse);
+            let is_full = endpoint.may_send(self.id) && !endpoint.is_writable(self.id);
+            refuses && is_full && messages.size_hint().1 != Some(0)
+        };
+        if !waits(core) {
+            return false;
+        }
+        // A burst may be waiting that the network would take.
+        core.flush(io, now);
+        waits(core)
+    }
+
+    /// Queues one message, or says at once why not.
+    pub(crate) fn try_send(&self, message: Outgoing) -> Result<(), crate::TrySendError> {
+        let sent = self.with(|core, io, now| match self.offer(core, io, now, message) {
+            Ok(()) => {
+                core.flush_burst(io, now);
+                Ok(())
+            }
+            Err(Refused::Full(message)) => Err(crate::TrySendError::Full(message)),
+            Err(Refused::Never(e)) => Err(crate::TrySendError::Failed(e)),
+        });
+        sent?
+    }
+
+    fn offer(
+        &self,
+        core: &mut Core,
+        io: &Io,
+        now: Instant,
+        message: Outgoing,
+    ) -> Result<(), Refused> {
+        let len = message.len();
+        let first = core.endpoint.send(now, self.id, message.into_message(now));
+        let refused = match first {
+            Err(proto::SendError::Full(message)) => {
+                // A burst may be waiting that the network would take.
+                core.flush(io, now);
+                core.endpoint.send(now, self.id, message)
+            }
+            other => other,
+        };
+        refused.map_err(|e| match e {
+            proto::SendError::Full(m) => Refused::Full(Outgoing::from_message(m, now)),
+            proto::SendError::TooLarge { max, .. } => {
+                Refused::Never(Error::MessageTooLarge { len, max })
+            }
+            proto::SendError::NotOpen(_) => Refused::Never(self.ended(core)),
+        })
+    }
+
+    fn wait_for_room(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+        if core.driver.stopped {
+            return Poll::Ready(Err(stopped()));
+        }
+        match core.conns.get_mut(&self.id) {
+            Some(conn) => conn.writers.add(cx.waker()),
+            None => return Poll::Ready(Err(Error::Closed)),
+        }
+        Poll::Pending
+    }
+
+    /// Waits until the send queue has room.
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, _, _| {
+            if core.endpoint.is_writable(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            if !core.endpoint.may_send(self.id) {
+                return Poll::Ready(Err(self.ended(core)));
+            }
+            core.endpoint.want_writable(self.id);
+            self.wait_for_room(core, cx)
+        })
+    }
+
+    /// Why nothing can be sent any more.
+    fn ended(&self, core: &Core) -> Error {
+        match core.conns.get(&self.id).and_then(|c| c.ended) {
+            Some(reason) => Error::ended(reason),
+            None if core.driver.stopped => stopped(),
+            None => Error::Closed,
+        }
+    }
+
+    /// Has a task wait for something that only a living connection brings.
+    fn wait_for(&self, core: &mut Core, add: impl FnOnce(&mut Conn)) -> Poll<Result<(), Error>> {
+        let stopped_now = core.driver.stopped;
+        match core.conns.get_mut(&self.id) {
+            None => return Poll::Ready(Err(Error::Closed)),
+            Some(Conn { ended: Some(reason), .. }) => {
+                return Poll::Ready(Err(Error::ended(*reason)));
+            }
+            Some(_) if stopped_now => return Poll::Ready(Err(stopped())),
+            Some(conn) => add(conn),
+        }
+        Poll::Pending
+    }
+
+    /// Waits until everything that was queued is accounted for.
+    pub(crate) fn poll_acknowledged(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, _, _| {
+            if core.is_acknowledged(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            let added = self.wait_for(core, |conn| conn.acknowledged.add(cx.waker()));
+            if added.is_pending() && !core.awaiting_acks.contains(&self.id) {
+                core.awaiting_acks.push(self.id);
+            }
+            added
+        })
+    }
+
+    /// Waits until the send queue is empty.
+    pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_with(|core, io, now| {
+            // The rest of a burst may be waiting for company.
+            core.flush(io, now);
+            if core.is_flushed(self.id) {
+                return Poll::Ready(Ok(()));
+            }
+            let added = self.wait_for(core, |conn| conn.flushers.add(cx.waker()));
+            if added.is_pending() && !core.flushing.contains(&self.id) {
+                core.flushing.push(self.id);
+            }
+            added
+        })
+    }
+}
+
+/// Why a message was not queued.
+enum Refused {
+    Full(Outgoing),
+    Never(Error),
+}
