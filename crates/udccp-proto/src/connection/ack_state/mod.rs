@@ -41,7 +41,7 @@ pub(super) enum Hold {
     /// They are from now on.
     Begins,
     /// They are.
-    Goes,
+    Continues,
     /// They are, and nothing has gone to the peer for long: a sign of life is due.
     Silent,
 }
@@ -149,7 +149,7 @@ impl AckState {
                 self.held_until = Some(now + LONGEST_SILENCE);
                 Hold::Silent
             }
-            Some(_) => Hold::Goes,
+            Some(_) => Hold::Continues,
         }
     }
 

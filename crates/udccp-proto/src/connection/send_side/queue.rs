@@ -18,8 +18,8 @@ pub(in super::super) enum Discarded {
 /// A bounded queue: larger priorities first, first in first out within one.
 #[derive(Clone, Debug)]
 pub(in super::super) struct SendQueue {
-    /// Sorted by falling priority; emptied lanes stay for the next message.
-    lanes: Vec<Lane>,
+    /// Sorted by falling priority; emptied levels stay for the next message.
+    levels: Vec<Level>,
     packets: usize,
     bytes: usize,
     with_deadline: usize,
@@ -32,7 +32,7 @@ pub(in super::super) struct SendQueue {
 }
 
 #[derive(Clone, Debug)]
-struct Lane {
+struct Level {
     priority: u32,
     waiting: VecDeque<Waiting>,
 }
@@ -53,7 +53,7 @@ impl SendQueue {
     /// An empty queue.
     pub(in super::super) fn new(max_packets: usize, max_bytes: usize, policy: QueuePolicy) -> Self {
         Self {
-            lanes: Vec::new(),
+            levels: Vec::new(),
             packets: 0,
             bytes: 0,
             with_deadline: 0,
@@ -159,7 +159,7 @@ impl SendQueue {
         self.bytes += size;
         self.with_deadline += usize::from(message.deadline.is_some());
         let waiting = Waiting { payload: message.payload, deadline: message.deadline };
-        self.lane(message.priority).push_back(waiting);
+        self.level(message.priority).push_back(waiting);
         Ok(())
     }
 
@@ -187,8 +187,8 @@ impl SendQueue {
     /// Payload length of the message that leaves next, in bytes, where none can grow too old.
     #[inline]
     pub(in super::super) fn next_len(&self) -> Option<usize> {
-        let lane = self.lanes.iter().find(|l| !l.waiting.is_empty())?;
-        lane.waiting.front().map(|waiting| waiting.payload.len())
+        let level = self.levels.iter().find(|l| !l.waiting.is_empty())?;
+        level.waiting.front().map(|waiting| waiting.payload.len())
     }
 
     /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.
@@ -197,8 +197,8 @@ impl SendQueue {
         now: Instant,
         discarded: &mut dyn FnMut(Discarded),
     ) -> Option<usize> {
-        while let Some(lane) = self.lanes.iter_mut().find(|l| !l.waiting.is_empty()) {
-            let front = lane.waiting.front()?;
+        while let Some(level) = self.levels.iter_mut().find(|l| !l.waiting.is_empty()) {
+            let front = level.waiting.front()?;
             if !front.is_expired(now) {
                 return Some(front.payload.len());
             }
@@ -212,18 +212,18 @@ impl SendQueue {
     /// Takes the message that leaves next.
     #[inline]
     pub(in super::super) fn pop(&mut self) -> Option<Payload> {
-        let lane = self.lanes.iter_mut().find(|l| !l.waiting.is_empty())?;
-        let waiting = lane.waiting.pop_front()?;
+        let level = self.levels.iter_mut().find(|l| !l.waiting.is_empty())?;
+        let waiting = level.waiting.pop_front()?;
         self.forget(&waiting);
         Some(waiting.payload)
     }
 
-    /// The earliest deadline among the messages first in their lane, for a timer.
+    /// The earliest deadline among the messages first in their level, for a timer.
     pub(in super::super) fn next_deadline(&self) -> Option<Instant> {
         if self.with_deadline == 0 {
             return None;
         }
-        self.lanes.iter().filter_map(|l| l.waiting.front()?.deadline).min()
+        self.levels.iter().filter_map(|l| l.waiting.front()?.deadline).min()
     }
 
     /// Throws out every message whose deadline has passed.
@@ -235,9 +235,9 @@ impl SendQueue {
         if self.with_deadline == 0 {
             return;
         }
-        let mut lanes = core::mem::take(&mut self.lanes);
-        for lane in &mut lanes {
-            lane.waiting.retain(|waiting| {
+        let mut levels = core::mem::take(&mut self.levels);
+        for level in &mut levels {
+            level.waiting.retain(|waiting| {
                 let expired = waiting.is_expired(now);
                 if expired {
                     self.forget(waiting);
@@ -246,14 +246,14 @@ impl SendQueue {
                 !expired
             });
         }
-        self.lanes = lanes;
+        self.levels = levels;
     }
 
     /// Throws out every message larger than `max`, reporting its size in bytes.
     pub(in super::super) fn remove_larger(&mut self, max: usize, discarded: &mut dyn FnMut(u32)) {
-        let mut lanes = core::mem::take(&mut self.lanes);
-        for lane in &mut lanes {
-            lane.waiting.retain(|waiting| {
+        let mut levels = core::mem::take(&mut self.levels);
+        for level in &mut levels {
+            level.waiting.retain(|waiting| {
                 let fits = waiting.payload.len() <= max;
                 if !fits {
                     self.forget(waiting);
@@ -262,7 +262,7 @@ impl SendQueue {
                 fits
             });
         }
-        self.lanes = lanes;
+        self.levels = levels;
     }
 
     #[inline]
@@ -275,27 +275,27 @@ impl SendQueue {
     /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if
     /// that can be reached.
     fn make_room(&mut self, size: usize, priority: u32, discarded: &mut dyn FnMut(Discarded)) {
-        let lower = self.lanes.iter().filter(|l| l.priority < priority);
+        let lower = self.levels.iter().filter(|l| l.priority < priority);
         let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
         if self.bytes - below + size > self.max_bytes && self.bytes != below {
             return;
         }
         while !self.fits(size) {
-            let lowest = self.lanes.iter_mut().rev().find(|l| !l.waiting.is_empty());
-            let Some(lane) = lowest.filter(|l| l.priority < priority) else { return };
-            let Some(waiting) = lane.waiting.pop_back() else { return };
+            let lowest = self.levels.iter_mut().rev().find(|l| !l.waiting.is_empty());
+            let Some(level) = lowest.filter(|l| l.priority < priority) else { return };
+            let Some(waiting) = level.waiting.pop_back() else { return };
             self.forget(&waiting);
             discarded(Discarded::Displaced(waiting.payload.len() as u32));
         }
     }
 
     #[inline]
-    fn lane(&mut self, priority: u32) -> &mut VecDeque<Waiting> {
-        let at = self.lanes.partition_point(|l| l.priority > priority);
-        if self.lanes.get(at).is_none_or(|l| l.priority != priority) {
-            self.lanes.insert(at, Lane { priority, waiting: VecDeque::new() });
+    fn level(&mut self, priority: u32) -> &mut VecDeque<Waiting> {
+        let at = self.levels.partition_point(|l| l.priority > priority);
+        if self.levels.get(at).is_none_or(|l| l.priority != priority) {
+            self.levels.insert(at, Level { priority, waiting: VecDeque::new() });
         }
-        &mut self.lanes[at].waiting
+        &mut self.levels[at].waiting
     }
 }
 
