@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use udccp_base::{Duration, Instant, Probe};
+use udccp_base::{Duration, Instant, Probe, QuickStart};
 
 use crate::config::RunConfig;
 use crate::error::SimError;
@@ -256,19 +256,26 @@ impl Engine {
         }
         let transport = self.hosts[host as usize].transport.as_mut();
         let packets = &mut self.fabric.packets;
-        let option = match packets.options.is_empty() {
-            true => None,
-            false => packets.options.remove(&parcel.slot),
-        };
-        let Some(mut datagram) = packets.take(parcel.slot) else { return true };
-        datagram.ecn = parcel.ecn;
-        match option {
-            None => transport.handle_datagram(self.now, datagram),
-            Some(option) => {
-                transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl);
-            }
+        if !packets.options.is_empty()
+            && let Some(option) = packets.options.remove(&parcel.slot)
+        {
+            self.arrive_with_option(host, parcel, option);
+        } else if let Some(mut datagram) = packets.take(parcel.slot) {
+            datagram.ecn = parcel.ecn;
+            transport.handle_datagram(self.now, datagram);
         }
         true
+    }
+
+    /// A packet with the Quick-Start option of IP reached its host. Apart, so that the usual
+    /// datagram is handed over without a copy.
+    #[cold]
+    fn arrive_with_option(&mut self, host: u32, parcel: Parcel, option: QuickStart) {
+        let transport = self.hosts[host as usize].transport.as_mut();
+        if let Some(mut datagram) = self.fabric.packets.take(parcel.slot) {
+            datagram.ecn = parcel.ecn;
+            transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl);
+        }
     }
 
     /// A host's timer, or its application's.
