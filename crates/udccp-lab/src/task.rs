@@ -72,7 +72,7 @@ pub enum TaskError {
         error: io::Error,
     },
     /// It is not the JSON that it should be.
-    #[error("{place}: this is no {what}: {why}")]
+    #[error("{place}: this is not a {what}: {why}")]
     Json {
         /// File, line and column.
         place: String,

@@ -237,7 +237,7 @@ impl Predicate {
             ("along", along.is_some() && !(trend_asked || extreme_asked)),
         ];
         if let Some((key, _)) = strays.iter().find(|(_, is_stray)| *is_stray) {
-            wrong(&format!("`{key}` says nothing in a claim of this form"), FORMS);
+            wrong(&format!("`{key}` has no meaning in a claim of this form"), FORMS);
             return None;
         }
         check_trend(trend.as_deref(), node, context)?;

@@ -166,7 +166,7 @@ impl Figure {
             "curve" => Curve::read(&mut reader, node, faults),
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is no kind of figure"));
+                let fault = Diagnostic::at(span, format!("\"{kind}\" is not a kind of figure"));
                 faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
                 return None;
             }
@@ -370,7 +370,7 @@ impl Curve {
         let fixed = reader.or("fixed", 1.0);
         let (function, from, to) = (function?, from?, to?);
         if !(from > 0.0 && from < to && fixed > 0.0) {
-            let fault = "a curve over shares goes from above zero to more";
+            let fault = "a curve over shares needs `from` above zero and `to` above `from`";
             let at = node.get("from").map_or(&node.span, |n| &n.span);
             faults.push(Diagnostic::at(at, fault).hint("for example from = 1, to = 10000"));
             return None;

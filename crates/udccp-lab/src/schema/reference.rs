@@ -110,7 +110,7 @@ impl Reference {
         let (file, file_span) = (file?, &node.get("file")?.span);
         let csv = Csv::load(&context.base.join(&file), &file, file_span, faults)?;
         let (Some(matches), Some(value)) = (matches, value) else {
-            faults.push(Diagnostic::at(file_span, "a reference says what the columns mean").hint(
+            faults.push(Diagnostic::at(file_span, "a reference must assign columns").hint(
                 "for example match = { rtt = \"rtt_ms\" }, value = \"jfi\", stddev = \"stddev\"",
             ));
             return None;

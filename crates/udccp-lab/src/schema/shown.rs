@@ -436,12 +436,12 @@ impl Settings {
         if metric.needs_group() && self.group.is_none() {
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
             let fault = format!("{word} is of the flows of one [[flow]]");
-            let hint = "write group = \"name\" beside it";
+            let hint = "write group = \"name\" next to it";
             faults.push(Diagnostic::at(at, fault).hint(hint));
             return None;
         }
         if metric == Metric::Recovery && (window.is_none() || self.epoch.is_none()) {
-            let fault = "recovery-time needs the change and the stretch that it is compared with";
+            let fault = "recovery-time needs the change and the interval to compare with";
             let hint = "epoch = \"300 s\" is when the flood ends, from = \"50 s\" and \
                         to = \"100 s\" when all was well; level = 0.9 is the part that is enough";
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
@@ -472,7 +472,7 @@ impl Weights {
         for other in part.grid.axes.iter().filter(|a| a.name != axis) {
             if other.values.len() > 1 && view.grid.axis(&other.name).is_none() {
                 let fault = format!(
-                    "case \"{case}\" has weights for each `{}`, which is no axis here",
+                    "case \"{case}\" has weights for each `{}`, which is not an axis here",
                     other.name
                 );
                 context.faults.push(Diagnostic::at(&node.span, fault));

@@ -226,7 +226,7 @@ impl Table {
                     };
                     Some((format!("there is no grid axis `{key}`"), hint))
                 } else if seen.contains(&key.as_str()) {
-                    Some((format!("`{key}` stands twice"), "leave one of the two out".to_owned()))
+                    Some((format!("`{key}` appears twice"), "leave one of the two out".to_owned()))
                 } else {
                     None
                 };

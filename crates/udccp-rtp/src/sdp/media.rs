@@ -50,10 +50,10 @@ pub enum MediaError {
     #[error("a media description has one m= line")]
     MediaLine,
     /// The `m=` line is not of the form `m=<media> <port> <proto> <fmt>`.
-    #[error("\"{0}\" is no m= line; write m=audio 5004 DCCP/RTP/AVP 0")]
+    #[error("\"{0}\" is not an m= line; write m=audio 5004 DCCP/RTP/AVP 0")]
     Form(String),
     /// The protocol is not DCCP.
-    #[error("\"{0}\" is no DCCP; there are DCCP, DCCP/RTP/AVP, UDP/DCCP, UDP/DCCP/RTP/AVP")]
+    #[error("\"{0}\" is not DCCP; valid: DCCP, DCCP/RTP/AVP, UDP/DCCP, UDP/DCCP/RTP/AVP")]
     Protocol(String),
     /// DCCP inside UDP needs the DCCP port in an attribute (RFC 6773 section 5.2).
     #[error("DCCP inside UDP needs an a=dccp-port: line")]

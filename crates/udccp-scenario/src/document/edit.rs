@@ -115,7 +115,7 @@ fn name_of(node: &Node) -> String {
 }
 
 fn no_table(change: &Override, part: &str) -> Diagnostic {
-    Diagnostic::at(&change.span, format!("`{part}` is inside something that is no table"))
+    Diagnostic::at(&change.span, format!("`{part}` is inside a value that is not a table"))
 }
 
 /// Replaces every `"$name"` below `node` by the value of that axis.

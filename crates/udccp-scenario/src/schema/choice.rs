@@ -9,7 +9,7 @@ pub fn choose<T: Copy>(node: &Node, faults: &Faults, what: &str, table: &[(&str,
     let found = table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
     if found.is_none() {
         let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
-        let fault = Diagnostic::at(&node.span, format!("\"{word}\" is no {what}"));
+        let fault = Diagnostic::at(&node.span, format!("\"{word}\" is not a valid {what}"));
         faults.push(fault.hint(suggestion(&word, "there are", &names)));
     }
     found
@@ -59,7 +59,7 @@ macro_rules! words {
                 let word = String::deserialize(d)?;
                 let found = Self::WORDS.iter().find(|(name, _)| *name == word);
                 found.map(|(_, value)| *value).ok_or_else(|| {
-                    serde::de::Error::custom(format!("\"{word}\" is no {}", $what))
+                    serde::de::Error::custom(format!("\"{word}\" is not a valid {}", $what))
                 })
             }
         }

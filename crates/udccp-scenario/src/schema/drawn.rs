@@ -91,7 +91,7 @@ impl<T: Quantity> FromNode for Drawn<T> {
             }
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is no distribution"));
+                let fault = Diagnostic::at(span, format!("\"{kind}\" is not a distribution"));
                 faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
                 return None;
             }

@@ -265,7 +265,7 @@ impl Flow {
         }
         if !(200..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(span, format!("an IP packet of {packet} cannot be")));
+            faults.push(Diagnostic::at(span, format!("an IP packet cannot have {packet}")));
         }
         if stop.is_some_and(|stop| stop <= start) {
             let span = node.get("stop").map_or(&node.span, |n| &n.span);

@@ -185,7 +185,7 @@ fn variation(reader: &mut Reader<'_>) -> Option<(Variation, bool)> {
         return Some((if none { Variation::None } else { Variation::Uniform(uniform) }, false));
     };
     if let Some(jitter) = jitter {
-        let fault = Diagnostic::at(&jitter.span, "there is a `jitter` beside a distribution");
+        let fault = Diagnostic::at(&jitter.span, "`jitter` contradicts the delay distribution");
         faults.push(fault.hint("`jitter` is the distribution \"uniform\": keep one"));
         return None;
     }

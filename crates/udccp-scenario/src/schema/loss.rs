@@ -110,7 +110,7 @@ fn periodic(reader: &mut Reader<'_>, node: &Node) -> Option<LossConfig> {
             {
                 return Some(LossConfig::Every(time));
             }
-            Diagnostic::at(&every.span, format!("\"{}\" is no period", every.label()))
+            Diagnostic::at(&every.span, format!("\"{}\" is not a period", every.label()))
         }
         (None, Some(at)) => {
             let Value::List(times) = &at.value else {

@@ -81,7 +81,7 @@ impl FromStr for Limit {
         };
         limit.ok_or_else(|| {
             format!(
-                "\"{s}\" is no queue limit; write for example \"1.0 bdp\", \"100 packets\", \
+                "\"{s}\" is not a queue limit; write for example \"1.0 bdp\", \"100 packets\", \
                  \"64 kB\" or \"unlimited\""
             )
         })
@@ -95,7 +95,7 @@ impl FromStr for Packets {
             Some((n, "packet" | "packets")) => whole(n).map(Self),
             _ => None,
         }
-        .ok_or_else(|| format!("\"{s}\" is no number of packets; write \"100 packets\""))
+        .ok_or_else(|| format!("\"{s}\" is not a number of packets; write \"100 packets\""))
     }
 }
 
@@ -104,7 +104,9 @@ impl FromStr for Percent {
     fn from_str(s: &str) -> Result<Self, String> {
         match number_and_unit(s) {
             Some((n, "%")) if n <= 100.0 => Ok(Self(n)),
-            _ => Err(format!("\"{s}\" is no percentage; write for example \"1.5 %\" (0 to 100)")),
+            _ => {
+                Err(format!("\"{s}\" is not a percentage; write for example \"1.5 %\" (0 to 100)"))
+            }
         }
     }
 }
@@ -119,7 +121,9 @@ impl FromStr for StartWindow {
             _ => s.parse::<Packets>().ok().map(|p| InitialWindow::Packets(p.0)),
         };
         window.map(Self).ok_or_else(|| {
-            format!("\"{s}\" is no initial window; write \"rfc3390\", \"rfc6928\" or \"3 packets\"")
+            format!(
+                "\"{s}\" is not an initial window; write \"rfc3390\", \"rfc6928\" or \"3 packets\""
+            )
         })
     }
 }
@@ -127,7 +131,7 @@ impl FromStr for StartWindow {
 impl FromStr for Service {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        s.parse().map(Self).map_err(|e| format!("\"{s}\" is no service code: {e}"))
+        s.parse().map(Self).map_err(|e| format!("\"{s}\" is not a service code: {e}"))
     }
 }
 

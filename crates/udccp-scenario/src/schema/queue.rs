@@ -86,7 +86,7 @@ fn fq_codel(reader: &mut Reader<'_>) -> Option<FqCoDelConfig> {
     let flows = reader.or("flows", u64::from(default.flows));
     if !(1..=65_536).contains(&flows) {
         let span = reader.raw("flows").map_or(reader.span(), |n| &n.span);
-        let fault = format!("{flows} flow queues; there are 1 to 65536");
+        let fault = format!("{flows} flow queues; the number must be 1 to 65536");
         reader.faults().push(Diagnostic::at(span, fault));
         return None;
     }
@@ -124,7 +124,7 @@ fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig
     } else {
         let (min, max) = (reader.need::<Packets>("min"), reader.need::<Packets>("max"));
         if let (Some(_), Some(span)) = (target, node.get("target").map(|n| &n.span)) {
-            let fault = Diagnostic::at(span, "RED has a `target` beside its thresholds");
+            let fault = Diagnostic::at(span, "RED has a `target` in addition to its thresholds");
             faults.push(fault.hint("`target` sets `min` and `max`: keep one or the other"));
         }
         (f64::from(min?.0), f64::from(max?.0))

@@ -116,7 +116,7 @@ impl FromNode for Topology {
             (Some(Shape::Chain | Shape::ParkingLot), tables @ [_, ..]) => {
                 for key in ["bottleneck", "reverse", "hops"] {
                     if let Some(both) = reader.raw(key) {
-                        let fault = format!("there is [[topology.hop]], and `{key}` beside it");
+                        let fault = format!("`{key}` contradicts [[topology.hop]]");
                         let hint = "write every hop as [[topology.hop]], or `hops = 3` equal ones \
                                     as `bottleneck`";
                         faults.push(Diagnostic::at(&both.span, fault).hint(hint));
@@ -161,7 +161,7 @@ fn equal_hops(
         return Some(vec![hop]);
     }
     let Some(count) = count else {
-        let fault = "a row of routers says how many hops it has";
+        let fault = "a row of routers needs its number of hops";
         let hint = "hops = 3 for equal ones, or [[topology.hop]] for each";
         faults.push(Diagnostic::at(&bottleneck.span, fault).hint(hint));
         return None;

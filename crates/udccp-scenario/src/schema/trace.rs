@@ -77,7 +77,7 @@ fn sizes(name: &str, text: String, faults: &Faults) -> Option<Vec<u32>> {
                 _ => {
                     let range = begin..begin + line.trim_end().len();
                     let span = Span { source: Arc::clone(&source), range };
-                    let fault = format!("\"{written}\" is no size of a frame");
+                    let fault = format!("\"{written}\" is not a frame size");
                     let hint = format!("a whole number of bytes, 1 to {MAX_FRAME}");
                     faults.push(Diagnostic::at(&span, fault).hint(hint));
                     return None;

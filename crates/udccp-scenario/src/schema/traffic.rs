@@ -140,7 +140,8 @@ impl FromNode for Traffic {
             if word == "bulk" {
                 return Some(Self::Bulk);
             }
-            let fault = Diagnostic::at(&node.span, format!("\"{word}\" is no traffic by itself"));
+            let fault =
+                Diagnostic::at(&node.span, format!("\"{word}\" alone does not describe traffic"));
             faults.push(fault.hint(CONSTANT_RATE));
             return None;
         }
@@ -158,7 +159,7 @@ impl FromNode for Traffic {
             "request-response" => request_response(&mut reader),
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is no kind of traffic"));
+                let fault = Diagnostic::at(span, format!("\"{kind}\" is not a kind of traffic"));
                 faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
                 return None;
             }
@@ -206,7 +207,7 @@ fn voip(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let frames = packet.as_nanos() / 10_000_000;
     if !packet.as_nanos().is_multiple_of(10_000_000) || !(1..=20).contains(&frames) {
         let span = node.get("packet").map_or(&node.span, |n| &n.span);
-        let fault = Diagnostic::at(span, format!("a packet of speech of {packet} cannot be"));
+        let fault = Diagnostic::at(span, format!("a packet cannot hold {packet} of speech"));
         reader.faults().push(fault.hint("it holds whole frames of 10 ms, 1 to 20 of them"));
     }
     Some(Traffic::Voip { codec: codec?, packet, silence, patience })
@@ -280,11 +281,11 @@ pub(super) fn check(traffic: &Traffic, protocol: &Protocol, flow: &Node, faults:
         return;
     }
     let fault = match traffic {
-        Traffic::Bulk => "UDP takes bulk traffic without end",
+        Traffic::Bulk => "UDP does not limit bulk traffic",
         Traffic::Transfer { .. } | Traffic::Poisson { .. } => {
-            "UDP takes a whole transfer at once: nothing holds it back"
+            "UDP sends a whole transfer at once: nothing limits it"
         }
-        Traffic::RequestResponse { .. } => "there is no way back over UDP here",
+        Traffic::RequestResponse { .. } => "UDP flows have no reverse direction here",
         _ => return,
     };
     let span = flow.get("protocol").map_or(&flow.span, |n| &n.span);
