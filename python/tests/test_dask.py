@@ -1,16 +1,19 @@
+# pyright: basic
+# (distributed has no types)
 """A campaign through Dask gives the bytes that ``udccp lab run`` gives."""
 
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from distributed import Client, LocalCluster
 
-from udccp.dask import Amount, Laboratory, LaboratoryError, run
+from udccp import _native, lab
+from udccp.dask import run
 from udccp.dask.__main__ import main
+from udccp.dask.worker import run_task
+from udccp.errors import TaskError
 
 SMALL = """schema = 1
 id = "small"
@@ -54,78 +57,71 @@ def program() -> str:
 
 
 @pytest.fixture
-def laboratory(tmp_path: Path) -> Laboratory:
-    """A laboratory with one small experiment and an empty store."""
+def folder(tmp_path: Path) -> Path:
+    """A folder with one small experiment."""
     experiments = tmp_path / "experiments"
     experiments.mkdir()
     (experiments / "small.toml").write_text(SMALL)
-    return Laboratory(program(), experiments, tmp_path / "dask.sqlite")
+    return experiments
 
 
-def tables(laboratory: Laboratory, store: str) -> tuple[str, str, bytes]:
+def small(folder: Path, store: str, runs: int | None = None) -> lab.Experiment:
+    """The experiment with a store of its own."""
+    return lab.experiment(folder / "small.toml", store=folder.parent / store, runs=runs)
+
+
+def by_program(folder: Path, command: str, *flags: str, store: str) -> bytes:
+    """What the program prints about a store."""
+    place = ["--experiments", str(folder), "--store", str(folder.parent / store)]
+    line = [program(), "lab", command, "small", *flags, *place]
+    return subprocess.run(line, check=True, stdout=subprocess.PIPE).stdout
+
+
+def tables(folder: Path, store: str) -> tuple[bytes, bytes, bytes]:
     """Everything that a reader gets: tables, CSV, Parquet."""
-    other = Laboratory(laboratory.udccp, laboratory.experiments, laboratory.store.parent / store)
-    experiments = ["--experiments", str(other.experiments)]
-
-    def export(flag: str) -> bytes:
-        command = other.command("export", "small", flag, *experiments)
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-
-    text = other.tables(["small"], Amount())
-    return text, export("--csv").decode(), export("--parquet")
-
-
-def test_experiments_that_come_with_the_program_are_found_anywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Outside of a clone, without any folder of experiments."""
-    monkeypatch.chdir(tmp_path)
-    tasks = Laboratory(program()).missing(["nor-2012"], Amount(runs=1))
-    assert {task["experiment"] for task in tasks} == {"nor-2012"}
-    assert not list(tmp_path.iterdir()), "planning writes nothing"
+    text = by_program(folder, "run", store=store)
+    csv = by_program(folder, "export", "--csv", store=store)
+    return text, csv, by_program(folder, "export", "--parquet", store=store)
 
 
 def test_two_workers_give_the_tables_of_one_machine(
-    laboratory: Laboratory, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The command line with two workers: the same bytes, and nothing left to do."""
-    flags = ["--experiments", str(laboratory.experiments), "--store", str(laboratory.store)]
-    assert main(["small", "--workers", "2", "--udccp", laboratory.udccp, *flags]) == 0
-    said = capsys.readouterr()
-    assert f"{RUNS} of {RUNS} runs" in said.err
-    assert laboratory.missing(["small"], Amount()) == []
-    alone = tables(laboratory, "alone.sqlite")
-    assert tables(laboratory, "dask.sqlite") == alone
-    assert said.out == alone[0]
+    flags = ["--experiments", str(folder), "--store", str(folder.parent / "dask.sqlite")]
+    assert main(["small", "--workers", "2", *flags]) == 0
+    printed = capsys.readouterr()
+    assert f"{RUNS} of {RUNS} runs" in printed.err
+    assert small(folder, "dask.sqlite").missing() == []
+    alone = tables(folder, "alone.sqlite")
+    assert tables(folder, "dask.sqlite") == alone
+    assert printed.out.strip() == alone[0].decode().strip()
 
 
-def test_a_scheduler_elsewhere_and_a_store_that_has_some_runs(laboratory: Laboratory) -> None:
-    """Workers in processes of their own, reached by the address of their scheduler."""
-    laboratory.tables(["small"], Amount(runs=1))
+def test_a_scheduler_elsewhere_and_a_store_that_has_some_runs(folder: Path) -> None:
+    """Two worker processes, reached by the address of their scheduler."""
+    assert small(folder, "dask.sqlite", runs=1).run() == RUNS // 2
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster.scheduler_address) as client:
         assert cluster.scheduler_address.startswith("tcp://")
-        outcome = run(client, laboratory, ["small"], tell=lambda _: None)
+        outcome = run(client, small(folder, "dask.sqlite"), progress=lambda _: None)
         assert (outcome.ran, outcome.failed) == (RUNS // 2, [])
-        assert run(client, laboratory, ["small"]).ran == 0, "nothing is done twice"
-    assert tables(laboratory, "dask.sqlite") == tables(laboratory, "alone.sqlite")
+        assert run(client, small(folder, "dask.sqlite")).ran == 0, "nothing is done twice"
+    assert tables(folder, "dask.sqlite") == tables(folder, "alone.sqlite")
 
 
-def test_what_fails_is_told(laboratory: Laboratory, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong name, a missing program, a worker without the program, no scheduler."""
-    place = ["--experiments", str(laboratory.experiments), "--store", str(laboratory.store)]
-    local = ["--workers", "1", "--udccp", laboratory.udccp, *place]
-    assert main(["smal", *local]) == 4
-    assert "did you mean `small`?" in capsys.readouterr().err
-    assert main(["small", "--workers", "1", "--udccp", "no-such-program", *place]) == 10
-    assert "--udccp PATH" in capsys.readouterr().err
-    assert main(["small", "--worker-udccp", "no-such-program", "--retries", "0", *local]) == 1
-    assert f"{RUNS} runs failed" in capsys.readouterr().err
-    with laboratory.importing() as store:
-        store.write("")
-    with pytest.raises(LaboratoryError, match="no result"), laboratory.importing() as store:
-        store.write(json.dumps({"task": {}}) + "\n")
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__]))
+def test_what_fails_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong name, a worker of another build, a task that was changed, a store that is none."""
+    place = ["--experiments", str(folder), "--store", str(folder.parent / "dask.sqlite")]
+    assert main(["smal", "--workers", "1", *place]) == 4
+    assert 'no scenario or experiment "smal"' in capsys.readouterr().err
+    [task, *_] = small(folder, "none.sqlite").missing()
+    with pytest.raises(TaskError, match="install the same build"):
+        run_task("0.0.0", task)
+    with pytest.raises(TaskError, match="was changed"):
+        run_task(_native.LAB_VERSION, task.replace('"seed":5', '"seed":6'))
+    with pytest.raises(TaskError, match="no result"):
+        _native.ResultStore(str(folder.parent / "new.sqlite")).put("{}")
+    (folder.parent / "text.sqlite").write_text("this is no store, but a text of some length\n" * 99)
+    with pytest.raises(lab.StoreError):
+        small(folder, "text.sqlite").run()

@@ -12,6 +12,7 @@
 mod border;
 mod error;
 mod lab;
+mod metrics;
 
 use pyo3::prelude::*;
 
@@ -20,5 +21,6 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(border::panic_for_test, module)?)?;
+    metrics::register(module)?;
     lab::register(module)
 }

@@ -1,6 +1,11 @@
-"""Runs the experiments of udccp on a Dask cluster."""
+"""Runs the experiments of udccp on a Dask cluster (extra ``dask``).
 
-from udccp.dask.laboratory import Amount, Laboratory, LaboratoryError
-from udccp.dask.runner import Outcome, run
+The address of the scheduler is all that differs between a laptop and a cluster.
+"""
 
-__all__ = ["Amount", "Laboratory", "LaboratoryError", "Outcome", "run"]
+try:
+    from udccp.dask.runner import Outcome, run
+except ModuleNotFoundError as error:
+    raise ImportError("udccp.dask needs distributed: pip install 'udccp[dask]'") from error
+
+__all__ = ["Outcome", "run"]

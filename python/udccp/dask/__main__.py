@@ -10,14 +10,16 @@ from pathlib import Path
 
 from distributed import Client, LocalCluster
 
-from udccp.dask.laboratory import Amount, Laboratory, LaboratoryError
 from udccp.dask.runner import run
+from udccp.errors import ScenarioError, StoreError
+from udccp.lab.study import STORE, Experiment, experiment, experiments
 
+BAD_INPUT = 4
 UNREACHABLE = 5
 
 
 def positive(text: str) -> int:
-    """A whole number from 1."""
+    """Read a whole number from 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
@@ -25,7 +27,7 @@ def positive(text: str) -> int:
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m udccp.dask", description="Run experiments of udccp on a Dask cluster."
     )
@@ -38,22 +40,32 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     where.add_argument("--scheduler", metavar="ADDRESS", help="a scheduler, as tcp://host:8786")
     parser.add_argument("--retries", type=int, default=2, metavar="N", help="tries again (2)")
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="no built-in ones then")
-    parser.add_argument("--store", type=Path, default=Path("results/lab.sqlite"), metavar="FILE")
-    program = os.environ.get("UDCCP", "udccp")
-    parser.add_argument("--udccp", default=program, metavar="PATH", help="the program here")
-    parser.add_argument("--worker-udccp", metavar="PATH", help="the program as workers call it")
+    parser.add_argument("--store", default=STORE, metavar="FILE", help="the result store")
     args = parser.parse_args(given)
     if bool(args.names) == args.all:
         parser.error("name experiments, or give --all")
     return args
 
 
+def load(args: argparse.Namespace) -> list[Experiment]:
+    """Read the experiments that were asked for."""
+    folder: Path | None = args.experiments
+    if folder is None:
+        names = args.names or experiments()
+    else:
+        known = sorted(path.stem for path in folder.glob("*.toml"))
+        names = [
+            str(folder / f"{name}.toml") if name in known else name for name in args.names or known
+        ]
+    return [experiment(n, store=args.store, quick=args.quick, runs=args.runs) for n in names]
+
+
 def connect(args: argparse.Namespace) -> Client:
-    """The cluster that was asked for: a scheduler elsewhere, or workers of our own."""
+    """Connect to a scheduler elsewhere, or start workers of our own."""
     if args.scheduler:
         return Client(args.scheduler, timeout="10s")
+    # A run leaves the interpreter alone: threads of one process are enough, and start at once.
     workers = args.workers or os.cpu_count() or 1
-    # A worker waits for a process of its own: threads are enough, and start at once.
     cluster = LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=":0"
     )
@@ -61,10 +73,13 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code, as ``udccp`` has them."""
+    """Run the command line and return the exit code, as ``udccp`` has them."""
     args = arguments(given)
-    laboratory = Laboratory(args.udccp, args.experiments, args.store)
-    amount = Amount(args.quick, args.runs)
+    try:
+        campaigns = load(args)
+    except ScenarioError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
     try:
         client = connect(args)
     except (OSError, ValueError) as error:
@@ -74,28 +89,24 @@ def main(given: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return UNREACHABLE
+    failed: list[str] = []
     try:
         with client:
-            outcome = run(
-                client,
-                laboratory,
-                args.names,
-                amount,
-                worker_udccp=args.worker_udccp,
-                retries=args.retries,
-            )
-        if outcome.failed:
-            failed = "\n  ".join(outcome.failed[:10])
-            print(f"error: {len(outcome.failed)} runs failed:\n  {failed}", file=sys.stderr)
-            print(
-                "hint: the others are stored; the same command tries these again", file=sys.stderr
-            )
-            return 1
-        print(laboratory.tables(args.names, amount), end="")
-    except LaboratoryError as error:
-        print(error, file=sys.stderr)
-        return error.code
-    return 0
+            for campaign in campaigns:
+                failed += run(client, campaign, retries=args.retries).failed
+        if not failed:
+            for campaign in campaigns:
+                if len(campaigns) > 1:
+                    print(f"\n== {campaign.id}: {campaign.asks}\n")
+                print(campaign.text().rstrip())
+            return 0
+    except StoreError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    lines = "\n  ".join(failed[:10])
+    print(f"error: {len(failed)} runs failed:\n  {lines}", file=sys.stderr)
+    print("hint: the others are stored; the same command tries these again", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -1,33 +1,32 @@
-"""What a worker does. It is sent to workers by value: they need neither this package nor files."""
+"""What a worker does: it needs this package, and neither experiment files nor a store."""
 
-import subprocess
-
-
-class TaskError(Exception):
-    """A task that did not run."""
+from udccp import _native
+from udccp.errors import TaskError
 
 
-def run_task(udccp: str, task: str) -> str:
-    """Runs one task and returns its result.
+def run_task(version: str, task: str) -> str:
+    """Run one task and return its result.
 
-    Args:
-        udccp: The program, as the worker calls it.
-        task: The task as JSON.
+    Parameters
+    ----------
+    version
+        The version of the package that planned it.
+    task
+        The task as JSON.
 
     Returns
     -------
-        One line for ``udccp lab import``.
+    str
+        One line for ``udccp lab import``, or a result store.
 
     Raises
     ------
-        TaskError: The program is missing, or says that the task does not run.
+    TaskError
+        The package of this worker is another build.
     """
-    try:
-        done = subprocess.run(
-            [udccp, "lab", "task", "-"], input=task, capture_output=True, text=True, check=False
+    if version != _native.LAB_VERSION:
+        raise TaskError(
+            f"the worker has udccp {_native.LAB_VERSION}, the campaign is of {version}: "
+            "install the same build on both"
         )
-    except OSError as error:
-        raise TaskError(f"cannot run {udccp}: {error}") from error
-    if done.returncode != 0:
-        raise TaskError(done.stderr.strip() or f"{udccp} ended with code {done.returncode}")
-    return done.stdout
+    return _native.run_task(task)

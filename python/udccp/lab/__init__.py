@@ -10,9 +10,12 @@ from udccp.lab._run import Source, Value, prepare, run, run_many
 from udccp.lab.protocols import Protocol, protocols
 from udccp.lab.record import Record, runs_frame
 from udccp.lab.scenario import Scenario
+from udccp.lab.study import Cell, Experiment, Table, experiment, experiments, load
 
 __all__ = [
+    "Cell",
     "Diagnostic",
+    "Experiment",
     "Protocol",
     "Record",
     "RunError",
@@ -20,7 +23,11 @@ __all__ = [
     "ScenarioError",
     "Source",
     "StoreError",
+    "Table",
     "Value",
+    "experiment",
+    "experiments",
+    "load",
     "prepare",
     "protocols",
     "run",

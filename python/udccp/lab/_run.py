@@ -18,7 +18,8 @@ Source: TypeAlias = Union[str, "PathLike[str]", Mapping[str, Any], Scenario, _na
 Value: TypeAlias = str | int | float | bool
 
 
-def _text(value: Value) -> str:
+def as_text(value: Value) -> str:
+    """A value as the command line has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -47,7 +48,7 @@ def prepare(
     ScenarioError
         Everything that is wrong, with places and fixes.
     """
-    changes = [(key, _text(value)) for key, value in (set or {}).items()]
+    changes = [(key, as_text(value)) for key, value in (set or {}).items()]
     if isinstance(scenario, _native.Prepared):
         if changes or case or variant:
             raise TypeError("a prepared scenario is not changed: prepare it with these arguments")

@@ -25,6 +25,9 @@ class Protocol:
         Its colour in figures, as ``#rrggbb``.
     marker
         Its marker, by the name that the reports have for it: ``Circle``.
+    outline
+        Corners of the marker, shape ``(corners, 2)``, y downwards; empty for the circle, the
+        cross, the plus and the arch.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Protocol:
     about: str
     colour: str
     marker: str
+    outline: list[list[float]]
 
 
 @cache

@@ -4,9 +4,10 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
+use super::data::verdict;
 use super::html::escape;
 use super::svg::{Chart, Line};
-use crate::analysis::{Agreement, Cell, TableResult};
+use crate::analysis::{Cell, TableResult};
 use crate::schema::METRIC_KEY;
 
 /// What a script copies; nothing to see.
@@ -47,13 +48,7 @@ fn line(out: &mut String, keys: &[&str], source: &str, cell: &Cell) {
         let text = value.map_or_else(String::new, |v| format!("{v:.digits$}"));
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    let verdict = match cell.agreement {
-        Agreement::Close => "agrees",
-        Agreement::InInterval => "in interval",
-        Agreement::Differs => "differs",
-        Agreement::Unjudged => "not judged yet",
-        Agreement::Missing | Agreement::Alone => "",
-    };
+    let verdict = verdict(cell.agreement);
     let mut fields: Vec<String> =
         keys.iter().map(|key| field(label(key).unwrap_or_default())).collect();
     fields.push(field(cell.shown.title()));

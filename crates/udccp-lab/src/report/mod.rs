@@ -3,6 +3,7 @@
 
 mod claims;
 mod csv;
+mod data;
 mod figures;
 mod head;
 mod html;
@@ -24,6 +25,8 @@ pub use style::{Marker, Style, style_of};
 use std::path::{Path, PathBuf};
 
 use crate::analysis::Analysis;
+
+pub use data::{cells, charts, protocol};
 
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,8 @@
 mod find;
 mod prepared;
 mod run;
+mod study;
+mod task;
 
 use pyo3::prelude::*;
 
@@ -10,6 +12,10 @@ use pyo3::prelude::*;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LAB_VERSION", udccp_scenario::VERSION)?;
     module.add_class::<prepared::Prepared>()?;
+    module.add_class::<study::Study>()?;
+    module.add_class::<task::ResultStore>()?;
+    module.add("EXPERIMENTS", udccp_lab::library::experiments())?;
+    module.add_function(wrap_pyfunction!(task::run_task, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run::protocols, module)?)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use serde_json::json;
+use udccp_lab::report;
 use udccp_scenario::{PROTOCOLS, RunError, RunOptions};
 
 use super::prepared::Prepared;
@@ -93,16 +93,5 @@ fn failure(py: Python<'_>, run: &RunError) -> PyErr {
 /// The protocols that a flow can name, each with the look that it has in every figure, as JSON.
 #[pyfunction]
 pub(crate) fn protocols() -> String {
-    let row = |p: &udccp_scenario::Protocol| {
-        let style = udccp_lab::report::style_of(p);
-        json!({
-            "name": p.name,
-            "short": p.short,
-            "title": p.title,
-            "about": p.about,
-            "colour": style.colour,
-            "marker": format!("{:?}", style.marker),
-        })
-    };
-    serde_json::Value::from(PROTOCOLS.iter().map(row).collect::<Vec<_>>()).to_string()
+    PROTOCOLS.iter().map(report::protocol).collect::<serde_json::Value>().to_string()
 }

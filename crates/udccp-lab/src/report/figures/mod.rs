@@ -45,6 +45,11 @@ pub(super) fn figure(analysis: &Analysis<'_>, figure: &Figure) -> String {
     out
 }
 
+/// The charts of a figure; `None` without runs.
+pub(super) fn charts(analysis: &Analysis<'_>, figure: &Figure) -> Option<Vec<Chart>> {
+    draw(analysis, figure).map(|drawn| drawn.charts)
+}
+
 fn draw(analysis: &Analysis<'_>, figure: &Figure) -> Option<Drawn> {
     match &figure.kind {
         FigureKind::Table(figure) => table::draw(analysis, figure),

@@ -210,7 +210,7 @@ pub(crate) fn marker(shape: Marker, x: f64, y: f64, r: f64, colour: &str, hollow
 }
 
 /// The corners of a marker of half-width 1 that is a polygon.
-fn corners(shape: Marker) -> &'static [(f64, f64)] {
+pub(crate) fn corners(shape: Marker) -> &'static [(f64, f64)] {
     match shape {
         Marker::Circle | Marker::Cross | Marker::Plus | Marker::Arch => &[],
         Marker::Square => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],

@@ -6,5 +6,5 @@ mod scale;
 mod thumb;
 
 pub(super) use chart::{Chart, Shape, Size};
-pub(super) use line::{DASHES, Line, LinePoint, marker};
+pub(super) use line::{DASHES, Line, LinePoint, corners, marker};
 pub(super) use scale::Scale;

@@ -1,0 +1,81 @@
+"""Metrics: those of a report from the same run, arrays of all kinds, reasons where no value is."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy
+import pandas
+import polars
+import pytest
+
+from udccp import lab, metrics
+
+
+def test_they_are_the_numbers_of_a_record() -> None:
+    """Fairness and smoothness computed from the series are what the record says."""
+    record = lab.run("two-flows-short")
+    means = [flow["goodput_mbps"] or 0.0 for flow in record.flows]
+    assert metrics.jain(means) == pytest.approx(record.system["jain_goodput_of_means"], rel=1e-6)
+    assert metrics.epsilon(means) == pytest.approx(record.system["epsilon"], rel=1e-6)
+    assert metrics.log_utility(means) == pytest.approx(record.system["log_utility"], rel=1e-6)
+    begin, end = record.measured_s
+    for flow in record.flows:
+        series = flow["series"]
+        samples = zip(series["t_s"], series["throughput_mbps"], strict=True)
+        measured = [rate for at, rate in samples if begin < at <= end]
+        assert metrics.smoothness(measured) == pytest.approx(flow["smoothness"], rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, numpy.array, pandas.Series, polars.Series])
+def test_any_array_will_do(kind: Any) -> None:  # noqa: ANN401 (a constructor)
+    """Lists, arrays and columns; whole numbers too."""
+    assert metrics.jain(kind([9, 3])) == pytest.approx(0.8)
+    assert metrics.jain(array("d", [9.0, 3.0])) == pytest.approx(0.8)
+    rates = [kind([1.0, 4.0]), kind([1.0, 0.0])]
+    assert metrics.jain_over_time(rates) == [1.0, 0.5]
+
+
+def test_what_has_no_value_says_why() -> None:
+    """No NaN comes out, and none goes in."""
+    for values in ([], [0.0, 0.0], [1.0, float("nan")], [-1.0]):
+        with pytest.raises(metrics.UndefinedError):
+            metrics.jain(values)
+    with pytest.raises(metrics.UndefinedError):
+        metrics.harm(0.0, 1.0)
+    with pytest.raises(metrics.UndefinedError):
+        metrics.convergence_time([[-9.0, -9.0]], [1.0, 2.0], epoch_s=0.0)
+    with pytest.raises(ValueError, match="could not convert"):
+        metrics.jain(["a"])  # type: ignore[list-item]
+    with pytest.raises((TypeError, ValueError)):
+        metrics.jain("ab")  # type: ignore[arg-type]
+
+
+def test_times_of_convergence() -> None:
+    """The first time, the time from which on it stays, and the delta-fair time."""
+    flows = [[-9.0, 0.0, -9.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    times = [1.0, 2.0, 3.0, 4.0]
+    assert metrics.convergence_time(flows, times, epoch_s=0.5) == 1.5
+    assert metrics.settling_time(flows, times, epoch_s=0.5) == 3.5
+    first, second = [9.0, 6.0, 5.0], [1.0, 4.0, 5.0]
+    assert metrics.delta_fair_time(first, second, times[:3], epoch_s=0.0, delta=0.1) == 3.0
+    assert metrics.delta_fair_time(first, second, times[:3], epoch_s=0.0, delta=0.2) == 2.0
+
+
+def test_the_rest_is_wired_to_its_definition() -> None:
+    """One value each, computed by hand."""
+    assert metrics.geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+    assert metrics.potential_delay([2.0, 4.0]) == pytest.approx(0.375)
+    assert metrics.power(10.0, 5.0) == 2.0
+    assert metrics.responsiveness([8.0, 6.0, 4.0]) == 2.0
+    assert metrics.aggressiveness([1.0, 4.0, 5.0]) == 3.0
+    assert metrics.largest_reduction([5.0, 4.0, 1.0]) == 3.0
+    assert metrics.equation_ratio(1.0, 1.0, 1.0) == pytest.approx(243.33, rel=1e-3)
+    assert metrics.nru_of_mean(5.0, 10.0) == pytest.approx(-3.0103)
+    system = metrics.system_nru([1.0, 3.0, -2.0])
+    assert (system.fair_db, system.unfair_db, system.case) == (2.0, -2.0, "B")
+    three = metrics.summary([1.0, 2.0, 3.0])
+    assert (three.n, three.mean, three.stddev) == (3, 2.0, 1.0)
+    assert three.ci95 == pytest.approx(2.484, rel=1e-3)
+    assert metrics.jitter_rfc3550_ms([0.010, 0.026]) == pytest.approx(1.0)

@@ -1,0 +1,336 @@
+"""Experiments: their campaigns, and what their tables and figures show."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, overload
+
+from udccp import _native
+from udccp.errors import StoreError
+from udccp.lab._run import Value, as_text
+from udccp.lab.frames import Frame, Library, make_frame
+
+#: Where results are kept where nothing else is said: the store of ``udccp lab run``.
+STORE = "results/lab.sqlite"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of a table.
+
+    Parameters
+    ----------
+    labels
+        Its grid point; also ``flow``, ``metric`` and ``case`` where the table tells them apart.
+    metric, unit
+        What it is, and its unit (empty for an index).
+    mean
+        Mean of our runs; None without runs, or where no run has a value.
+    ci95_low, ci95_high
+        95 % interval of the mean; None below three runs.
+    runs, runs_asked
+        How many runs it rests on, and how many the experiment asks for.
+    shortened
+        Whether runs were shortened by ``quick``.
+    published
+        The published value, if there is one.
+    difference
+        Ours less the published value.
+    verdict
+        ``agrees``, ``in interval``, ``differs``, ``not judged yet``, or empty.
+    undefined
+        Why a run has no value, where one has none.
+    """
+
+    labels: Mapping[str, str]
+    metric: str
+    unit: str
+    mean: float | None
+    ci95_low: float | None
+    ci95_high: float | None
+    runs: int
+    runs_asked: int
+    shortened: bool
+    published: float | None
+    difference: float | None
+    verdict: str
+    undefined: str | None
+
+
+class Table(Sequence[Cell]):
+    """A table of an experiment: a sequence of its cells."""
+
+    def __init__(self, id: str, title: str, cells: list[Cell]) -> None:
+        self.id = id
+        self.title = title
+        self._cells = cells
+
+    @overload
+    def __getitem__(self, index: int) -> Cell: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Cell]: ...
+    def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
+        return self._cells[index]
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __repr__(self) -> str:
+        return f"<Table {self.id}: {self.title}, {len(self)} cells>"
+
+    def at(self, **labels: str) -> Cell:
+        """The one cell that has these labels.
+
+        Raises
+        ------
+        KeyError
+            No cell has them, or several do.
+        """
+        found = [
+            cell
+            for cell in self._cells
+            if all(cell.labels.get(key) == label for key, label in labels.items())
+        ]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} cells of {self.id} have {labels}")
+        return found[0]
+
+    def frame(self, library: Library | None = None) -> Frame:
+        """The table as a frame, of shape ``(cells, labels + values)``.
+
+        Parameters
+        ----------
+        library
+            ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+        """
+        keys: dict[str, None] = {}
+        for cell in self._cells:
+            keys.update(dict.fromkeys(cell.labels))
+        columns: dict[str, list[Any]] = {
+            key: [cell.labels.get(key) for cell in self._cells] for key in keys
+        }
+        for name in list(Cell.__dataclass_fields__)[1:]:
+            columns[name] = [getattr(cell, name) for cell in self._cells]
+        return make_frame(columns, library)
+
+
+class Experiment:
+    """An experiment and its results in a store.
+
+    Use :func:`experiment` to make one.
+    """
+
+    def __init__(self, study: _native.Study, store: str, quick: bool, runs: int | None) -> None:
+        self._study = study
+        self.store = store
+        self.quick = quick
+        self.runs_of_point = runs
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.id}: {self.title}>"
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self._study.id
+
+    @property
+    def title(self) -> str:
+        """Its heading: that of the study, or its own."""
+        return self._study.title
+
+    @property
+    def asks(self) -> str:
+        """The question that it asks."""
+        return self._study.asks
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """Titles of the tables by their ids."""
+        return dict(self._study.tables)
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """Titles of the figures by their ids."""
+        return dict(self._study.figures)
+
+    def only(
+        self,
+        *,
+        tables: Sequence[str] = (),
+        set: Mapping[str, Value | Sequence[Value]] | None = None,
+    ) -> Experiment:
+        """Keep a part: what some tables need, one or several values of an axis, other keys.
+
+        Parameters
+        ----------
+        tables
+            Ids of tables.
+        set
+            ``{"rtt": ["25 ms", "50 ms"]}`` keeps values of an axis, ``{"time.duration": "60 s"}``
+            changes a key of every run.
+
+        Raises
+        ------
+        ScenarioError
+            A table or an axis that the experiment does not have.
+        """
+        changes: list[str] = []
+        for key, value in (set or {}).items():
+            values = [value] if isinstance(value, (str, int, float)) else value
+            changes += [f"{key}={as_text(one)}" for one in values]
+        study = self._study.narrowed(list(tables), changes)
+        return Experiment(study, self.store, self.quick, self.runs_of_point)
+
+    def run(self, *, workers: int | None = None) -> int:
+        """Run what the store lacks, on all cores, and return how many runs that were.
+
+        Each run is stored as it ends: interrupt it, and the next call resumes.
+
+        Parameters
+        ----------
+        workers
+            Threads; one a core where absent.
+
+        Raises
+        ------
+        RunError, StoreError
+            Runs failed (all others are stored), or the store did.
+        """
+        workers = workers or os.cpu_count() or 1
+        ran, _ = self._study.run(self.store, self.quick, self.runs_of_point, workers)
+        return ran
+
+    def missing(self) -> list[str]:
+        """The tasks that the store lacks, as lines of ``udccp lab plan --missing --json``."""
+        return self._study.missing(self.store, self.quick, self.runs_of_point)
+
+    def table(self, id: str) -> Table:
+        """A table with our values, their intervals, and the published values.
+
+        Raises
+        ------
+        KeyError
+            The experiment has no table of this id.
+        """
+        text = self._study.table(self.store, self.quick, self.runs_of_point, id)
+        if text is None:
+            raise KeyError(f"no table {id!r}; there are: {', '.join(self.tables)}")
+        return Table(id, self.tables[id], [Cell(**cell) for cell in json.loads(text)])
+
+    def charts(self, id: str) -> list[dict[str, Any]]:
+        """What a figure is made of, panel by panel; :mod:`udccp.plot` draws it.
+
+        Raises
+        ------
+        KeyError
+            The experiment has no figure of this id.
+        ValueError
+            There are no runs of it yet.
+        """
+        if id not in self.figures:
+            raise KeyError(f"no figure {id!r}; there are: {', '.join(self.figures)}")
+        text = self._study.figure(self.store, self.quick, self.runs_of_point, id)
+        if text is None:
+            raise ValueError(f"no runs of {self.id} in {self.store}: call run() first")
+        charts: list[dict[str, Any]] = json.loads(text)
+        return charts
+
+    def text(self) -> str:
+        """All tables and verdicts, as ``udccp lab run`` prints them."""
+        return self._study.text(self.store, self.quick, self.runs_of_point)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The records with their grid points, as ``udccp lab export --json`` has them."""
+        text = self._study.records(self.store, self.quick, self.runs_of_point)
+        records: list[dict[str, Any]] = json.loads(text)
+        return records
+
+    def frame(self, library: Library | None = None) -> Frame:
+        """A row for each flow of each run, with a column of labels and one of numbers an axis.
+
+        Parameters
+        ----------
+        library
+            ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+        """
+        return self._frame(False, library)
+
+    def series(self, library: Library | None = None) -> Frame:
+        """A row for each sample of each flow of each run; see :meth:`frame`."""
+        return self._frame(True, library)
+
+    def _frame(self, series: bool, library: Library | None) -> Frame:
+        place = (self.store, self.quick, self.runs_of_point)
+        return make_frame(dict(self._study.columns(*place, series)), library)
+
+
+def experiments() -> list[str]:
+    """Names of the experiments that come with the package.
+
+    Examples
+    --------
+    >>> "bhatti-2008" in experiments()
+    True
+    """
+    return list(_native.EXPERIMENTS)
+
+
+def experiment(
+    name: str | PathLike[str],
+    *,
+    store: str | PathLike[str] = STORE,
+    quick: bool = False,
+    runs: int | None = None,
+) -> Experiment:
+    """Read an experiment: a published study, or one's own file.
+
+    Parameters
+    ----------
+    name
+        A path, or the name of an experiment here or of one that comes with the package.
+    store
+        File of the result store; the same that ``udccp lab run`` uses.
+    quick
+        Fewer and shorter runs of each point.
+    runs
+        This many runs of each point.
+
+    Raises
+    ------
+    ScenarioError
+        Everything that is wrong in the file, with places and fixes.
+
+    Examples
+    --------
+    >>> study = experiment("bhatti-2008")
+    >>> "table3" in study.tables
+    True
+    """
+    return Experiment(_native.Study(os.fspath(name)), os.fspath(store), quick, runs)
+
+
+def load(store: str | PathLike[str], name: str | PathLike[str], *, quick: bool = False) -> Frame:
+    """Load the stored runs of an experiment as a frame, a row for each flow of each run.
+
+    Parameters
+    ----------
+    store
+        File of the result store.
+    name
+        The experiment, as :func:`experiment` takes it.
+    quick
+        Whether the runs are quick ones.
+
+    Raises
+    ------
+    StoreError
+        There is no store, or it cannot be read.
+    """
+    if not os.path.exists(store):
+        raise StoreError(f"no result store {os.fspath(store)}: Experiment.run makes one")
+    return experiment(name, store=store, quick=quick).frame()

@@ -1,0 +1,432 @@
+"""The metrics of the reports, of any measurements.
+
+The arithmetic is that of the reports (the crate ``udccp-metrics``), so that your numbers and those
+of the laboratory have one definition each. Inputs are sequences or arrays of numbers (lists, numpy
+arrays, columns of frames); numpy is not needed. A value that does not exist raises
+:class:`UndefinedError` with the reason: no function returns NaN.
+
+The papers and equations are in docs/reference/metrics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from udccp import _native
+from udccp.errors import UndefinedError
+
+__all__ = [
+    "THRESHOLD_DB",
+    "FlowNru",
+    "Summary",
+    "SystemNru",
+    "UndefinedError",
+    "aggressiveness",
+    "arrival_gap_jitter_ms",
+    "coefficient_of_variation",
+    "convergence_time",
+    "delta_fair_time",
+    "epsilon",
+    "equation_ratio",
+    "flow_nru",
+    "geometric_mean",
+    "harm",
+    "jain",
+    "jain_over_time",
+    "jitter_rfc3550_ms",
+    "largest_reduction",
+    "log_utility",
+    "max_min_shares",
+    "nru_of_mean",
+    "potential_delay",
+    "power",
+    "quantile",
+    "responsiveness",
+    "settling_time",
+    "smoothness",
+    "summary",
+    "system_nru",
+    "tcp_friendly_rate",
+]
+
+
+@runtime_checkable
+class SupportsTolist(Protocol):
+    """An array that can give a list: those of numpy and the series of pandas."""
+
+    def tolist(self) -> Any:  # noqa: ANN401 (nested lists of numbers)
+        """Give the values as a list."""
+        ...
+
+
+Values: TypeAlias = Iterable[float] | SupportsTolist
+
+#: The threshold of the study of convergence, in dB: a share of 0.9.
+THRESHOLD_DB: float = _native.THRESHOLD_DB
+
+
+def _list(values: Values) -> list[float]:
+    if isinstance(values, SupportsTolist):
+        return [float(value) for value in values.tolist()]
+    return [float(value) for value in values]
+
+
+def _lists(series: Iterable[Values]) -> list[list[float]]:
+    return [_list(values) for values in series]
+
+
+def jain(shares: Values) -> float:
+    """Jain's index of fairness: 1 for equal shares, 1/n where one flow has all.
+
+    Parameters
+    ----------
+    shares
+        Shape ``(flows,)``, any unit, not negative.
+
+    Examples
+    --------
+    >>> jain([1.0, 1.0, 1.0])
+    1.0
+    >>> round(jain([9.0, 3.0]), 2)
+    0.8
+    >>> jain([0.0, 0.0])
+    Traceback (most recent call last):
+    ...
+    udccp.errors.UndefinedError: ...
+    """
+    return _native.metric_of_values("jain", _list(shares))
+
+
+def jain_over_time(series: Iterable[Values]) -> list[float | None]:
+    """Jain's index of each interval; None where all flows are silent.
+
+    Parameters
+    ----------
+    series
+        Shape ``(flows, intervals)``: rates of each flow.
+    """
+    return _native.jain_over_time(_lists(series))
+
+
+def epsilon(rates: Values) -> float:
+    """How far the smallest rate, of shape ``(flows,)``, is below the largest: 1 - min/max.
+
+    Examples
+    --------
+    >>> epsilon([10.0, 8.0])
+    0.19999999999999996
+    """
+    return _native.metric_of_values("epsilon", _list(rates))
+
+
+def log_utility(rates: Values) -> float:
+    """Sum of the natural logarithms of rates of shape ``(flows,)``: proportional fairness."""
+    return _native.metric_of_values("log_utility", _list(rates))
+
+
+def geometric_mean(rates: Values) -> float:
+    """Geometric mean of rates of shape ``(flows,)``, in their unit: the product measure."""
+    return _native.metric_of_values("geometric_mean", _list(rates))
+
+
+def potential_delay(rates: Values) -> float:
+    """Mean time to move one unit of data at rates of shape ``(flows,)``."""
+    return _native.metric_of_values("potential_delay", _list(rates))
+
+
+def max_min_shares(capacity: float, demands: Iterable[float | None]) -> list[float]:
+    """Max-min fair shares of a link; a demand of None takes all it gets.
+
+    Examples
+    --------
+    >>> max_min_shares(10.0, [2.0, None, None])
+    [2.0, 4.0, 4.0]
+    """
+    return _native.max_min_shares(capacity, list(demands))
+
+
+def harm(alone: float, beside: float, *, more_is_better: bool = True) -> float:
+    """Harm of a rival (Ware et al. 2019): 0 is none, 1 takes everything.
+
+    Parameters
+    ----------
+    alone, beside
+        The metric of the flow alone, and beside its rival, in one unit.
+    more_is_better
+        True for rates, False for delays.
+
+    Examples
+    --------
+    >>> harm(10.0, 2.5)
+    0.75
+    >>> harm(20.0, 80.0, more_is_better=False)
+    0.75
+    """
+    name = "harm_more_is_better" if more_is_better else "harm_less_is_better"
+    return _native.metric_of_numbers(name, [alone, beside])
+
+
+@dataclass(frozen=True)
+class FlowNru:
+    """Normalised Resource Usage of a flow.
+
+    Parameters
+    ----------
+    values_db
+        Shape ``(intervals,)``, in dB: 0 is a fair share.
+    mean_db
+        The flow NRU, in dB.
+    stability
+        Spread over mean, less is more stable; None for one interval or a mean of zero.
+    """
+
+    values_db: list[float]
+    mean_db: float
+    stability: float | None
+
+
+def flow_nru(rates: Values, expected: float, *, least: float) -> FlowNru:
+    """Normalised Resource Usage over time (Bhatti et al. 2008, equations 3 to 9).
+
+    Parameters
+    ----------
+    rates
+        Shape ``(intervals,)``: the flow's rate in each interval.
+    expected
+        The rate that it would have among flows of its own kind, in the same unit.
+    least
+        The rate of one packet in an interval, to which silence is raised.
+
+    Examples
+    --------
+    >>> nru = flow_nru([5.0, 5.0], expected=10.0, least=0.012)
+    >>> round(nru.mean_db, 2), nru.stability
+    (-3.01, 0.0)
+    """
+    weight = _native.metric_of_numbers("weight", [expected])
+    return FlowNru(*_native.flow_nru(_list(rates), weight, least))
+
+
+def nru_of_mean(mean_rate: float, expected: float) -> float:
+    """Normalised Resource Usage of a mean rate, in dB; both rates in one unit."""
+    weight = _native.metric_of_numbers("weight", [expected])
+    return _native.metric_of_numbers("usage_of_mean", [mean_rate, weight])
+
+
+@dataclass(frozen=True)
+class SystemNru:
+    """The system NRU of all flows.
+
+    Parameters
+    ----------
+    fair_db, unfair_db
+        Means of the flows at or above a fair share, and below it; None without such flows.
+    mean_db
+        Mean of all.
+    case
+        The case of Table II of the study: A to E.
+    """
+
+    fair_db: float | None
+    unfair_db: float | None
+    mean_db: float
+    case: str
+
+
+def system_nru(means_db: Values, *, zero_within_db: float = 0.05) -> SystemNru:
+    """System NRU of the flows' means, of shape ``(flows,)`` in dB.
+
+    Parameters
+    ----------
+    means_db
+        The flow NRU of each flow.
+    zero_within_db
+        What counts as zero; the study rounds to one decimal.
+
+    Examples
+    --------
+    >>> system_nru([1.0, -2.0]).fair_db
+    1.0
+    """
+    return SystemNru(*_native.system_nru(_list(means_db), zero_within_db))
+
+
+def convergence_time(
+    flows_db: Iterable[Values],
+    times_s: Values,
+    *,
+    epoch_s: float,
+    threshold_db: float = THRESHOLD_DB,
+) -> float:
+    """Seconds from the epoch until all flows first have the threshold.
+
+    Parameters
+    ----------
+    flows_db
+        Shape ``(flows, intervals)``: NRU of each flow in dB.
+    times_s
+        Shape ``(intervals,)``: the end of each interval in s.
+    epoch_s
+        From when time counts, in s.
+    threshold_db
+        What each flow has to reach.
+
+    Examples
+    --------
+    >>> convergence_time([[-9.0, -3.0, 0.0], [1.0, 0.5, 0.0]], [1.0, 2.0, 3.0], epoch_s=0.0)
+    3.0
+    """
+    return _native.convergence(_lists(flows_db), _list(times_s), epoch_s, threshold_db, False)
+
+
+def settling_time(
+    flows_db: Iterable[Values],
+    times_s: Values,
+    *,
+    epoch_s: float,
+    threshold_db: float = THRESHOLD_DB,
+) -> float:
+    """Seconds until all flows have the threshold and keep it; see :func:`convergence_time`."""
+    return _native.convergence(_lists(flows_db), _list(times_s), epoch_s, threshold_db, True)
+
+
+def delta_fair_time(
+    first: Values, second: Values, times_s: Values, *, epoch_s: float, delta: float = 0.1
+) -> float:
+    """Seconds until the smaller of two rates has (1 - delta)/2 of their sum.
+
+    Parameters
+    ----------
+    first, second
+        Shape ``(intervals,)``: rates in one unit.
+    times_s
+        Shape ``(intervals,)``: the end of each interval in s.
+    epoch_s
+        From when time counts, in s.
+    delta
+        0 to 1.
+    """
+    rates = [_list(first), _list(second)]
+    return _native.delta_fair_time(rates, _list(times_s), epoch_s, delta)
+
+
+def coefficient_of_variation(values: Values) -> float:
+    """Standard deviation over mean of values of shape ``(n,)``.
+
+    Examples
+    --------
+    >>> round(coefficient_of_variation([1.0, 2.0, 3.0]), 3)
+    0.5
+    """
+    return _native.metric_of_values("coefficient_of_variation", _list(values))
+
+
+def smoothness(rates: Values) -> float:
+    """Smoothness of a rate over intervals, of shape ``(intervals,)``: less is smoother."""
+    return coefficient_of_variation(rates)
+
+
+def responsiveness(rates: Values) -> float:
+    """Round trips until the rate halves; ``rates`` has the rate before, then one a round trip."""
+    return _native.metric_of_values("responsiveness", _list(rates))
+
+
+def aggressiveness(rates: Values) -> float:
+    """Largest rise from one round trip to the next, in the unit of ``rates``."""
+    return _native.metric_of_values("aggressiveness", _list(rates))
+
+
+def largest_reduction(rates: Values) -> float:
+    """Largest fall from one round trip to the next, in the unit of ``rates``."""
+    return _native.metric_of_values("largest_reduction", _list(rates))
+
+
+def power(throughput_mbps: float, delay_ms: float) -> float:
+    """Throughput over delay, in Mbit/s for each ms."""
+    return _native.metric_of_numbers("power", [throughput_mbps, delay_ms])
+
+
+def tcp_friendly_rate(rtt_s: float, loss: float) -> float:
+    """Packets a second of a TCP at this round-trip time and loss (0 to 1): 1.2/(R sqrt(p)).
+
+    Examples
+    --------
+    >>> round(tcp_friendly_rate(0.1, 0.01))
+    120
+    """
+    return _native.metric_of_numbers("tcp_friendly_rate", [rtt_s, loss])
+
+
+def equation_ratio(packets_per_s: float, rtt_s: float, loss: float) -> float:
+    """Packets a second over those of the TCP throughput equation (RFC 5348 section 3.1)."""
+    return _native.metric_of_numbers("equation_ratio", [packets_per_s, rtt_s, loss])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What repeated runs say about one value.
+
+    Parameters
+    ----------
+    n
+        Number of runs.
+    mean
+        Their mean.
+    stddev
+        Sample standard deviation; None for one run.
+    ci95
+        Half of the 95 % interval of the mean, by Student's t; None below three runs.
+    """
+
+    n: int
+    mean: float
+    stddev: float | None
+    ci95: float | None
+
+
+def summary(values: Values) -> Summary:
+    """Mean and 95 % interval of one value a run, of shape ``(runs,)``.
+
+    Examples
+    --------
+    >>> two = summary([1.0, 2.0])
+    >>> two.mean, two.ci95
+    (1.5, None)
+    """
+    return Summary(*_native.summary(_list(values)))
+
+
+def quantile(values: Values, p: float) -> float:
+    """Quantile ``p`` (0 to 1) of values of shape ``(n,)`` in any order.
+
+    Examples
+    --------
+    >>> quantile([3.0, 1.0, 2.0], 0.5)
+    2.0
+    """
+    return _native.quantile(_list(values), p)
+
+
+def jitter_rfc3550_ms(transits_s: Values) -> float:
+    """Interarrival jitter of RFC 3550 after the last packet, in ms.
+
+    Parameters
+    ----------
+    transits_s
+        Shape ``(packets,)``: one-way transit times in s; an offset of clocks does not matter as
+        long as all are positive.
+    """
+    return _native.jitter_rfc3550_ms(_list(transits_s))
+
+
+def arrival_gap_jitter_ms(arrivals_s: Values) -> float:
+    """Mean change of the gap between arrivals, in ms; arrival times in s, shape ``(packets,)``.
+
+    Examples
+    --------
+    >>> arrival_gap_jitter_ms([0.0, 0.010, 0.022])
+    2.0
+    """
+    return _native.arrival_gap_jitter_ms(_list(arrivals_s))
