@@ -4,8 +4,8 @@
 numbers of reports from any measurements, ``udccp.logs`` reads those of other tools.
 """
 
-from udccp import errors, lab, metrics
+from udccp import errors, lab, logs, metrics
 from udccp._native import __version__
 from udccp.errors import InternalError, UdccpError
 
-__all__ = ["InternalError", "UdccpError", "__version__", "errors", "lab", "metrics"]
+__all__ = ["InternalError", "UdccpError", "__version__", "errors", "lab", "logs", "metrics"]

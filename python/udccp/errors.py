@@ -70,5 +70,9 @@ class UndefinedError(UdccpError, ValueError):
     """A metric has no value for this input; the text says why."""
 
 
+class LogError(UdccpError, ValueError):
+    """A log of another tool cannot be read."""
+
+
 class InternalError(UdccpError, RuntimeError):
     """A defect of this package. Please report it, with the call and its arguments."""

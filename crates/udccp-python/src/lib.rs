@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod border;
+mod capture;
 mod error;
 mod lab;
 mod metrics;
@@ -21,6 +22,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(border::panic_for_test, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     metrics::register(module)?;
     lab::register(module)
 }

@@ -14,8 +14,11 @@ fn slices(series: &[Vec<f64>]) -> Vec<&[f64]> {
     series.iter().map(Vec::as_slice).collect()
 }
 
-/// Functions of one list of numbers.
-const OF_VALUES: [(&str, fn(&[f64]) -> m::Measured); 11] = [
+/// A metric of numbers.
+type Metric = fn(&[f64]) -> m::Measured;
+
+/// Metrics of one list of numbers.
+const OF_VALUES: [(&str, Metric); 10] = [
     ("jain", m::jain),
     ("epsilon", m::epsilon),
     ("log_utility", m::log_utility),
@@ -26,11 +29,10 @@ const OF_VALUES: [(&str, fn(&[f64]) -> m::Measured); 11] = [
     ("responsiveness", m::responsiveness),
     ("aggressiveness", m::aggressiveness),
     ("largest_reduction", m::largest_reduction),
-    ("system_nru_mean", |values| m::SystemNru::of_means(values).mean),
 ];
 
-/// Functions of some numbers.
-const OF_NUMBERS: [(&str, usize, fn(&[f64]) -> m::Measured); 7] = [
+/// Metrics of some numbers, with how many they are.
+const OF_NUMBERS: [(&str, usize, Metric); 7] = [
     ("harm_more_is_better", 2, |x| m::harm_more_is_better(x[0], x[1])),
     ("harm_less_is_better", 2, |x| m::harm_less_is_better(x[0], x[1])),
     ("usage_of_mean", 2, |x| m::usage_of_mean(x[0], x[1])),

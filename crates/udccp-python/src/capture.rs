@@ -1,0 +1,76 @@
+//! Reads the packets of a capture file, for metrics of measurements that were made elsewhere.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use udccp_packet::ip::{IpPacket, LinkType};
+use udccp_packet::pcap::{Frame, Reader};
+
+use crate::{border, error};
+
+/// Transports whose header begins with the two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+
+/// One way of a flow: addresses, IP protocol and ports (0 where there are none).
+type Way = (String, u16, String, u16, u8);
+
+/// The packets of a file: their ways, and for each packet the time in seconds since the first, the
+/// number of its way, and its length in bytes with the IP header.
+#[derive(Default)]
+struct Packets {
+    ways: Vec<Way>,
+    times_s: Vec<f64>,
+    of: Vec<usize>,
+    bytes: Vec<u64>,
+    first_ns: Option<u64>,
+}
+
+impl Packets {
+    fn add(&mut self, frame: &Frame) {
+        let packet = LinkType::from_number(frame.link)
+            .and_then(|link| link.ip_packet(&frame.bytes).ok())
+            .and_then(|bytes| IpPacket::parse(bytes).ok());
+        let (Some(packet), Some(at_ns)) = (packet, frame.epoch_ns) else { return };
+        let ports = match packet.payload {
+            [a, b, c, d, ..] if WITH_PORTS.contains(&packet.protocol) && !packet.is_fragment => {
+                (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]))
+            }
+            _ => (0, 0),
+        };
+        let (src, dst) = (packet.pseudo.src.to_string(), packet.pseudo.dst.to_string());
+        let way = (src, ports.0, dst, ports.1, packet.protocol);
+        let number = self.ways.iter().position(|known| *known == way).unwrap_or_else(|| {
+            self.ways.push(way);
+            self.ways.len() - 1
+        });
+        let first_ns = *self.first_ns.get_or_insert(at_ns);
+        self.times_s.push(at_ns.saturating_sub(first_ns) as f64 / 1e9);
+        self.of.push(number);
+        self.bytes.push(packet.len as u64);
+    }
+
+    fn read(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|e| format!("cannot open {}: {e}", path.display()))?;
+        let wrong = |e| format!("{}: {e}", path.display());
+        let mut packets = Self::default();
+        for frame in Reader::open(BufReader::new(file)).map_err(wrong)? {
+            packets.add(&frame.map_err(wrong)?);
+        }
+        Ok(packets)
+    }
+}
+
+/// What [`read_capture`] returns.
+type Columns = (Vec<Way>, Vec<f64>, Vec<usize>, Vec<u64>);
+
+/// The IP packets of a capture file, pcap or pcapng.
+#[pyfunction]
+pub(crate) fn read_capture(py: Python<'_>, path: PathBuf) -> PyResult<Columns> {
+    border::guard(py, || {
+        let packets = py.detach(|| Packets::read(&path));
+        let packets = packets.map_err(|e| error::raise(py, "LogError", e))?;
+        Ok((packets.ways, packets.times_s, packets.of, packets.bytes))
+    })
+}

@@ -1,0 +1,117 @@
+"""Logs of other tools, and the metrics of what they hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from udccp import lab, logs, metrics
+
+IPERF2 = """------------------------------------------------------------
+Server listening on UDP port 5001
+[  3] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 40000
+[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
+[  3]  0.0- 1.0 sec  1.19 MBytes  10.0 Mbits/sec   0.012 ms    0/  851 (0%)
+[  3]  1.0- 2.0 sec   610 KBytes  5000 Kbits/sec   0.015 ms    4/  425 (0.94%)
+[  3]  2.0- 3.0 sec  1.19 MBytes  10.0 Mbits/sec   0.011 ms    0/  851 (0%)
+[  3]  0.0- 3.0 sec  2.98 MBytes  8.33 Mbits/sec   0.011 ms    4/ 2127 (0.19%)
+"""
+
+SS = """1700000000.0
+ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001
+\t cubic wscale:7,7 rto:204 rtt:20.5/1.0 mss:1448 cwnd:10 bytes_acked:1000 retrans:0/0
+1700000000.5
+ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001
+\t cubic wscale:7,7 rto:204 rtt:21.0/1.0 mss:1448 cwnd:20 bytes_acked:126000 retrans:0/2
+1700000001.5
+ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001
+\t cubic wscale:7,7 rto:204 rtt:22.0/1.0 mss:1448 cwnd:30 bytes_acked:376000 retrans:0/3
+"""
+
+
+def iperf3_json() -> str:
+    """Two TCP streams of two intervals, in the shape of iperf 3.16."""
+
+    def stream(socket: int, end: float, rate: float) -> dict[str, object]:
+        return {
+            "socket": socket,
+            "start": end - 1.0,
+            "end": end,
+            "seconds": 1.0,
+            "bytes": int(rate / 8),
+            "bits_per_second": rate,
+            "retransmits": 1,
+            "snd_cwnd": 14480,
+            "rtt": 25000,
+        }
+
+    intervals = [
+        {"streams": [stream(5, end, 30e6), stream(7, end, 10e6)]} for end in (1.0, 2.0)
+    ]
+    start = {"test_start": {"protocol": "TCP"}, "tcp_mss_default": 1448}
+    return json.dumps({"start": start, "intervals": intervals, "end": {}})
+
+
+def test_iperf3(tmp_path: Path) -> None:
+    """Rates, windows and round-trip times of each stream, and fairness between them."""
+    path = tmp_path / "iperf3.json"
+    path.write_text(iperf3_json())
+    first, second = logs.iperf3(path)
+    assert (first.protocol, first.t_s, first.rate_mbps) == ("tcp", [1.0, 2.0], [30.0, 30.0])
+    assert (first.rtt_ms, first.cwnd_packets, first.retransmits) == ([25.0] * 2, [10.0] * 2, [1, 1])
+    assert metrics.jain([first.mean_mbps, second.mean_mbps]) == pytest.approx(0.8)
+    assert logs.frame([first, second], "polars").shape == (4, 10)
+
+
+def test_iperf2(tmp_path: Path) -> None:
+    """Units of each line, losses, and no line of the whole test."""
+    path = tmp_path / "iperf.txt"
+    path.write_text(IPERF2)
+    [flow] = logs.iperf2(path)
+    assert flow.protocol == "udp"
+    assert (flow.t_s, flow.rate_mbps) == ([1.0, 2.0, 3.0], [10.0, 5.0, 10.0])
+    assert (flow.lost, flow.packets) == ([0, 4, 0], [851, 425, 851])
+    assert flow.mean_mbps == pytest.approx(25 / 3)
+
+
+def test_ss(tmp_path: Path) -> None:
+    """Rates between samples, which need not be evenly spaced."""
+    path = tmp_path / "ss.log"
+    path.write_text(SS)
+    [flow] = logs.ss(path)
+    assert flow.name == "10.0.0.1:40000 > 10.0.0.2:5001"
+    assert (flow.t_s, flow.rate_mbps) == ([0.5, 1.5], [2.0, 2.0])
+    assert (flow.cwnd_packets, flow.rtt_ms) == ([20.0, 30.0], [21.0, 22.0])
+    assert flow.retransmits == [2, 1]
+
+
+def test_pcap_has_the_rates_of_the_record(tmp_path: Path) -> None:
+    """A capture of a simulation, read as any other: the throughput is that of the record."""
+    short: dict[str, lab.Value] = {"time.duration": "12 s", "time.measure.to": "12 s"}
+    record = lab.run("two-flows-short", set=short, pcap=tmp_path)
+    counted: dict[str, int] = {flow["name"]: flow["packets_delivered"] for flow in record.flows}
+    for name, protocol in (("first", "dccp"), ("second", "tcp")):
+        [path] = tmp_path.glob(f"{name}*receiver*.pcap")
+        flow = next(f for f in logs.pcap(path) if f.protocol == protocol)
+        assert sum(flow.packets) == counted[name]
+        assert 0 < flow.mean_mbps < 20
+        series = record.flow(name)["series"]["throughput_mbps"]
+        assert max(flow.rate_mbps) == pytest.approx(max(series), rel=0.2)
+
+
+def test_what_is_no_log_says_so(tmp_path: Path) -> None:
+    """Each reader, on a text that is none of its logs, and on no file at all."""
+    path = tmp_path / "text"
+    path.write_text("no log at all\n")
+    for read in (logs.iperf3, logs.iperf2, logs.ss, logs.pcap):
+        with pytest.raises(logs.LogError, match="text"):
+            read(path)
+        with pytest.raises(logs.LogError, match="none"):
+            read(tmp_path / "none")
+    path.write_text('{"error": "unable to connect"}')
+    with pytest.raises(logs.LogError, match="unable to connect"):
+        logs.iperf3(path)
+    with pytest.raises(ValueError, match="above 0"):
+        logs.pcap(path, every_s=0)

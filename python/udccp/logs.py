@@ -1,0 +1,295 @@
+"""Logs of other tools, in the shape that :mod:`udccp.metrics` takes.
+
+``iperf3`` reads the JSON of ``iperf3 -J``, ``iperf2`` the text of ``iperf -i 1``, ``pcap`` a
+capture, ``ss`` the output of ``ss -tin`` taken again and again. Each returns flows with one value
+an interval: rates in Mbit/s (10^6 bit/s), times in s since the begin.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from udccp import _native
+from udccp.errors import LogError
+from udccp.lab.frames import Frame, Library, make_frame
+
+__all__ = ["FlowLog", "LogError", "frame", "iperf2", "iperf3", "pcap", "ss"]
+
+
+@dataclass(frozen=True)
+class FlowLog:
+    """One flow of a log; all lists have the shape ``(intervals,)``, or are empty.
+
+    Parameters
+    ----------
+    name
+        What the log calls it.
+    protocol
+        ``tcp``, ``udp``, ``dccp``, or the number of the IP protocol.
+    t_s
+        End of each interval in s, or time of each sample.
+    rate_mbps
+        Rate of the interval in Mbit/s: payload for ``iperf``, IP bytes for ``pcap``, acknowledged
+        bytes for ``ss``.
+    rtt_ms
+        Smoothed round-trip time in ms.
+    cwnd_packets
+        Congestion window in packets.
+    retransmits
+        Packets retransmitted in the interval.
+    lost, packets
+        Datagrams lost in the interval, and all of them.
+    jitter_ms
+        Jitter as the log has it, in ms.
+    """
+
+    name: str
+    protocol: str
+    t_s: list[float]
+    rate_mbps: list[float]
+    rtt_ms: list[float] = field(default_factory=list[float])
+    cwnd_packets: list[float] = field(default_factory=list[float])
+    retransmits: list[int] = field(default_factory=list[int])
+    lost: list[int] = field(default_factory=list[int])
+    packets: list[int] = field(default_factory=list[int])
+    jitter_ms: list[float] = field(default_factory=list[float])
+
+    @property
+    def mean_mbps(self) -> float:
+        """Mean rate over the whole log in Mbit/s."""
+        begun, bits = 0.0, 0.0
+        for end, rate in zip(self.t_s, self.rate_mbps, strict=True):
+            bits += rate * (end - begun)
+            begun = end
+        return bits / begun if begun > 0 else 0.0
+
+
+def _text(path: str | PathLike[str]) -> str:
+    try:
+        return Path(fspath(path)).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise LogError(f"cannot read {fspath(path)}: {error.strerror}") from error
+
+
+def iperf3(path: str | PathLike[str]) -> list[FlowLog]:
+    """Read the JSON of ``iperf3 -J`` (TCP or UDP, any number of streams).
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    LogError
+        It is no result of iperf3, or iperf3 failed; the text says why.
+    """
+    try:
+        log: dict[str, Any] = json.loads(_text(path))
+        if "error" in log:
+            raise LogError(f"{fspath(path)}: iperf3 says: {log['error']}")
+        begin = log["start"]
+        protocol = str(begin["test_start"]["protocol"]).lower()
+        mss = float(begin.get("tcp_mss_default") or begin.get("tcp_mss") or 0)
+        flows: dict[int, FlowLog] = {}
+        for interval in log["intervals"]:
+            for stream in interval["streams"]:
+                name = f"stream {stream['socket']}"
+                flow = flows.setdefault(stream["socket"], FlowLog(name, protocol, [], []))
+                _add_iperf3(flow, stream, mss)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LogError(f"{fspath(path)} is no JSON of iperf3: {error!r}") from error
+    return list(flows.values())
+
+
+def _add_iperf3(flow: FlowLog, stream: dict[str, Any], mss: float) -> None:
+    flow.t_s.append(float(stream["end"]))
+    flow.rate_mbps.append(float(stream["bits_per_second"]) / 1e6)
+    if "rtt" in stream:
+        flow.rtt_ms.append(float(stream["rtt"]) / 1e3)
+    if "snd_cwnd" in stream and mss > 0:
+        flow.cwnd_packets.append(float(stream["snd_cwnd"]) / mss)
+    if "retransmits" in stream:
+        flow.retransmits.append(int(stream["retransmits"]))
+    if "lost_packets" in stream:
+        flow.lost.append(int(stream["lost_packets"]))
+        flow.jitter_ms.append(float(stream["jitter_ms"]))
+    if "packets" in stream:
+        flow.packets.append(int(stream["packets"]))
+
+
+_IPERF2 = re.compile(
+    r"^\[\s*(?P<id>SUM|\d+)\](?:\s*\S*)?\s+(?P<from>[\d.]+)-\s*(?P<to>[\d.]+)\s+sec\s+"
+    r"[\d.]+ [KMG]?Bytes\s+(?P<rate>[\d.]+) (?P<unit>[KMG]?)bits/sec"
+    r"(?:\s+(?P<jitter>[\d.]+) ms\s+(?P<lost>\d+)/\s*(?P<all>\d+))?"
+)
+_FACTOR = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3}
+
+
+def iperf2(path: str | PathLike[str]) -> list[FlowLog]:
+    """Read the text that ``iperf`` (version 2) prints with ``-i``.
+
+    Lines of sums, and those that cover the whole test, are left out.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    LogError
+        There is no line of an interval in it.
+    """
+    found: dict[str, list[re.Match[str]]] = {}
+    for line in _text(path).splitlines():
+        match = _IPERF2.match(line)
+        if match and match["id"] != "SUM":
+            found.setdefault(match["id"], []).append(match)
+    flows: list[FlowLog] = []
+    for number, lines in found.items():
+        # The last line covers all intervals again.
+        if len(lines) > 2 and float(lines[-1]["from"]) == 0.0:
+            lines = lines[:-1]
+        has_loss = any(row["lost"] for row in lines)
+        flow = FlowLog(f"stream {number}", "udp" if has_loss else "tcp", [], [])
+        for row in lines:
+            flow.t_s.append(float(row["to"]))
+            flow.rate_mbps.append(float(row["rate"]) * _FACTOR[row["unit"]])
+            if row["lost"]:
+                flow.jitter_ms.append(float(row["jitter"]))
+                flow.lost.append(int(row["lost"]))
+                flow.packets.append(int(row["all"]))
+        flows.append(flow)
+    if not flows:
+        raise LogError(f"{fspath(path)} has no line of an interval; run iperf with -i 1")
+    return flows
+
+
+_PROTOCOLS = {6: "tcp", 17: "udp", 33: "dccp", 132: "sctp", 136: "udplite"}
+
+
+def pcap(path: str | PathLike[str], *, every_s: float = 1.0) -> list[FlowLog]:
+    """Read a capture, pcap or pcapng: the rate of each way of each flow, IP headers included.
+
+    Parameters
+    ----------
+    path
+        The file.
+    every_s
+        Length of an interval in s. Time counts from the first packet of the file.
+
+    Returns
+    -------
+    list of FlowLog
+        One for each (source, destination, protocol, ports), the largest first.
+
+    Raises
+    ------
+    LogError
+        The file cannot be read, or is no capture.
+    """
+    if not every_s > 0:
+        raise ValueError(f"intervals of {every_s} s: above 0")
+    ways, times_s, of, lengths = _native.read_capture(fspath(path))
+    count = math.floor(max(times_s, default=0.0) / every_s) + 1
+    volume = [[0] * count for _ in ways]
+    packets = [[0] * count for _ in ways]
+    for at, way, length in zip(times_s, of, lengths, strict=True):
+        interval = int(at / every_s)
+        volume[way][interval] += length
+        packets[way][interval] += 1
+    ends = [every_s * (i + 1) for i in range(count)]
+    flows: list[tuple[int, FlowLog]] = []
+    for way, (source, sport, target, dport, number) in enumerate(ways):
+        protocol = _PROTOCOLS.get(number, str(number))
+        name = f"{source}:{sport} > {target}:{dport}"
+        rates = [8e-6 * size / every_s for size in volume[way]]
+        log = FlowLog(name, protocol, list(ends), rates, packets=packets[way])
+        flows.append((sum(volume[way]), log))
+    flows.sort(key=lambda pair: -pair[0])
+    return [log for _, log in flows]
+
+
+_STAMP = re.compile(r"^\s*(\d{9,11}(?:\.\d+)?)\s*$")
+_PEERS = re.compile(r"(\S+:\S+)\s+(\S+:\S+)\s*$")
+
+
+def ss(path: str | PathLike[str]) -> list[FlowLog]:
+    """Read a log of ``ss``: a line with the time before each output of ``ss -tin``.
+
+    Make one with ``while sleep 0.1; do date +%s.%N; ss -tinH; done > ss.log``. Fields are those
+    of ``tcp_info``: ``cwnd``, ``rtt``, ``bytes_acked``, ``retrans``.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    LogError
+        There is no time in it, or no connection.
+    """
+    now: float | None = None
+    first: float | None = None
+    peers = ""
+    acked: dict[str, tuple[float, int, int]] = {}
+    flows: dict[str, FlowLog] = {}
+    for line in _text(path).splitlines():
+        stamp = _STAMP.match(line)
+        if stamp:
+            now = float(stamp[1])
+            first = now if first is None else first
+        elif "cwnd:" in line and now is not None and first is not None:
+            fields = dict(part.split(":", 1) for part in line.split() if ":" in part)
+            total = int(fields.get("bytes_acked", "0"))
+            again = int(fields.get("retrans", "0/0").split("/")[-1])
+            at = now - first
+            flow = flows.setdefault(peers, FlowLog(peers, "tcp", [], []))
+            if peers in acked and at > acked[peers][0]:
+                before, bytes_before, again_before = acked[peers]
+                flow.t_s.append(at)
+                flow.rate_mbps.append(8e-6 * (total - bytes_before) / (at - before))
+                flow.retransmits.append(again - again_before)
+                flow.cwnd_packets.append(float(fields["cwnd"]))
+                flow.rtt_ms.append(float(fields.get("rtt", "nan").split("/")[0]))
+            acked[peers] = (at, total, again)
+        else:
+            found = _PEERS.search(line)
+            peers = f"{found[1]} > {found[2]}" if found else peers
+    if first is None or not flows:
+        raise LogError(
+            f"{fspath(path)} is no log of ss: write `date +%s.%N; ss -tinH` again and again"
+        )
+    return [flow for flow in flows.values() if flow.t_s]
+
+
+def frame(flows: Iterable[FlowLog], library: Library | None = None) -> Frame:
+    """A table with a row for each interval of each flow.
+
+    Parameters
+    ----------
+    flows
+        What a reader returned.
+    library
+        ``"polars"`` or ``"pandas"``; whichever is installed where absent.
+    """
+    columns: dict[str, list[Any]] = {}
+    names = ["rate_mbps", "rtt_ms", "cwnd_packets", "retransmits", "lost", "packets", "jitter_ms"]
+    for flow in flows:
+        count = len(flow.t_s)
+        columns.setdefault("flow", []).extend([flow.name] * count)
+        columns.setdefault("protocol", []).extend([flow.protocol] * count)
+        columns.setdefault("t_s", []).extend(flow.t_s)
+        for name in names:
+            values: Sequence[float | None] = getattr(flow, name) or [None] * count
+            columns.setdefault(name, []).extend(values)
+    return make_frame(columns, library)
