@@ -47,9 +47,7 @@ def iperf3_json() -> str:
             "rtt": 25000,
         }
 
-    intervals = [
-        {"streams": [stream(5, end, 30e6), stream(7, end, 10e6)]} for end in (1.0, 2.0)
-    ]
+    intervals = [{"streams": [stream(5, end, 30e6), stream(7, end, 10e6)]} for end in (1.0, 2.0)]
     start = {"test_start": {"protocol": "TCP"}, "tcp_mss_default": 1448}
     return json.dumps({"start": start, "intervals": intervals, "end": {}})
 

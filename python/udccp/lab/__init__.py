@@ -10,9 +10,10 @@ from udccp.lab._run import Source, Value, prepare, run, run_many
 from udccp.lab.protocols import Protocol, protocols
 from udccp.lab.record import Record, runs_frame
 from udccp.lab.scenario import Scenario
-from udccp.lab.study import Cell, Experiment, Table, experiment, experiments, load
+from udccp.lab.study import STORE, Cell, Experiment, Table, experiment, experiments, load
 
 __all__ = [
+    "STORE",
     "Cell",
     "Diagnostic",
     "Experiment",
