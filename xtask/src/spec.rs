@@ -172,8 +172,8 @@ fn sentence(counts: &[Counts]) -> String {
         format!("{done} of {all}")
     };
     format!(
-        "Of what {} RFCs require, {} MUST, {} SHOULD and {} MAY are met,\neach with its code and \
-         its test; all others have a reason.\n",
+        "Of the requirements of {} RFCs, {} MUST, {} SHOULD and {} MAY are met,\neach with its \
+         code and its test. All others have a stated reason.\n",
         counts.len(),
         met(Level::Must as usize),
         met(Level::Should as usize),
@@ -316,7 +316,7 @@ mod tests {
         let table = table(&[Counts::of("rfc1", &rows)]);
         assert!(table.contains("| RFC 1 | 1 of 2 | 1 | 0 of 0 | 0 | 0 of 0 | 0 | 1 |"), "{table}");
         let sentence = sentence(&[Counts::of("rfc1", &rows), Counts::of("rfc2", &rows)]);
-        assert!(sentence.contains("2 RFCs require, 2 of 4 MUST, 0 of 0 SHOULD"), "{sentence}");
+        assert!(sentence.contains("2 RFCs, 2 of 4 MUST, 0 of 0 SHOULD"), "{sentence}");
     }
 
     #[test]
