@@ -142,11 +142,11 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether this side is a receiver of Linux that reports a Loss Event Rate of 1/2 from its
-    /// first loss to the end: RFC 5348 section 5.3 counts the packets since, so that a rate as
-    /// high as that lasts for two packets. The sender can do no more than a packet a second.
+    /// Whether this side is a receiver of Linux that reports a Loss Event Rate of 1/2 or more from
+    /// its first loss to the end, as departures.md has it. The equation then gives the sender a
+    /// packet a second at most (RFC 5348 section 3.1, with a round-trip time of 40 ms).
     fn keeps_its_first_loss(&self, by_client: bool) -> bool {
-        const ENOUGH: usize = 8;
+        const AT_LEAST_HALF: u32 = 2;
         let cell = self.played.cell;
         let stack = if by_client { cell.client } else { cell.server };
         let of_side = self.packets.iter().filter(|p| p.is_clients == by_client);
@@ -154,8 +154,8 @@ impl Bench<'_> {
         let rates: Vec<u32> = rates.collect();
         cell.ccid == 3
             && stack == Stack::Linux
-            && rates.len() >= ENOUGH
-            && rates.iter().all(|rate| *rate == 2)
+            && rates.len() >= 2
+            && rates.iter().all(|rate| *rate <= AT_LEAST_HALF)
     }
 
     fn is_clean(&self) -> bool {
