@@ -22,6 +22,9 @@ lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p udccp --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy -p udccp --no-default-features --locked -- -D warnings
+	@CARGO="$(CARGO)" scripts/targets.sh
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(CARGO) deny --log-level error check licenses bans sources
 	$(CARGO) xtask all

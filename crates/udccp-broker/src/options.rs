@@ -296,7 +296,7 @@ impl SocketOptions {
                 let len = bytes.len();
                 (bytes, len)
             }
-            GET_CUR_MPS => number(around.stats.map_or(536, |s| s.max_message_bytes as i32)),
+            GET_CUR_MPS => number(around.stats.map_or(536, |s| s.max_message_size as i32)),
             SERVER_TIMEWAIT => number(self.server_timewait.into()),
             SEND_CSCOV => number(self.send_cscov.into()),
             RECV_CSCOV => number(self.recv_cscov.into()),
@@ -400,9 +400,9 @@ fn tx_info(stats: Option<&ConnectionStats>, room: usize) -> Result<Value, Errno>
     let mut bytes = ((rate * 64.0) as u64).to_ne_bytes().to_vec();
     bytes.extend(0u64.to_ne_bytes());
     bytes.extend((rate as u32).to_ne_bytes());
-    bytes.extend(micros(stats.srtt.map(|d| d.to_std())).to_ne_bytes());
+    bytes.extend(micros(stats.srtt).to_ne_bytes());
     bytes.extend(((stats.loss_event_rate.unwrap_or(0.0) * 1e6) as u32).to_ne_bytes());
-    bytes.extend(micros(stats.rto.map(|d| d.to_std())).to_ne_bytes());
+    bytes.extend(micros(stats.rto).to_ne_bytes());
     bytes.resize(BYTES, 0);
     Ok((bytes, BYTES))
 }
@@ -414,7 +414,7 @@ fn rx_info(stats: Option<&ConnectionStats>, room: usize) -> Result<Value, Errno>
     if room < BYTES {
         return Err(Errno::INVAL);
     }
-    let rtt = stats.srtt.map_or(0, |d| d.to_std().as_micros() as u32);
+    let rtt = stats.srtt.map_or(0, |d| d.as_micros() as u32);
     let mut bytes = 0u32.to_ne_bytes().to_vec();
     bytes.extend(rtt.to_ne_bytes());
     bytes.resize(BYTES, 0);

@@ -22,11 +22,12 @@ use std::time::Duration;
 
 use relay::{CLIENT, FRONT, Relay, Report, SERVER};
 use udccp::blocking;
-use udccp::{Address, ConnectionConfig, Endpoint, EndpointOptions, Options, ServiceCode};
+use udccp::{Address, Endpoint, EndpointOptions, Options, ServiceCode};
 use udccp_base::{DataRate, Instant};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{RunOptions, document::Override};
 use udccp_link::{LinkConfig, QueueLimit};
+use udccp_proto::ConnectionConfig;
 use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::{PacketType, PacketView, ResetCode};
 
@@ -135,7 +136,7 @@ fn goodput(delivered: &[Passed]) -> f64 {
 fn options(is_raw: bool) -> Options {
     let path_mtu = if is_raw { PACKET_BYTES } else { PACKET_BYTES + 8 };
     let mut options = Options::new();
-    *options.config_mut() =
+    *options.protocol_config_mut() =
         ConnectionConfig { path_mtu, ecn: false, ..ConnectionConfig::default() };
     options
 }

@@ -37,7 +37,7 @@ fn the_largest_message_fills_one_packet_and_a_larger_one_is_refused() {
             let both = shake(dccp(&Options::default()).await, &client, &server).await;
             let (client, server) = (both.0.unwrap(), both.1.unwrap());
             let max = client.max_message_size();
-            let mps = client.dccp_stats().unwrap().max_message_bytes;
+            let mps = client.dccp_stats().unwrap().max_message_size;
             let packets = || client.dccp_stats().unwrap().counters.data_packets_sent;
             client.acknowledged().await.unwrap();
             let before = packets();

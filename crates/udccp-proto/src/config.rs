@@ -62,6 +62,7 @@ impl EndpointConfig {
 /// Whether a server keeps nothing of a handshake until it is over, and has the client carry what it
 /// would have kept, in an Init Cookie (RFC 4340 section 8.1.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InitCookies {
     /// Every Request makes a connection.
     Never,
@@ -161,6 +162,7 @@ impl Default for PmtuProbing {
 
 /// What `send` does when the send queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum QueuePolicy {
     /// Refuse: `SendError::Full` gives the message back.
     #[default]

@@ -157,6 +157,7 @@ pub enum RecvError {
 
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// `close` here, confirmed by the peer.
     #[error("closed by this side")]

@@ -57,6 +57,7 @@ pub enum EventKind {
 
 /// Why an accepted message was dropped before it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DropReason {
     /// Its deadline passed.
     Expired,

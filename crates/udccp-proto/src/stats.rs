@@ -68,6 +68,7 @@ impl ConnectionStats {
 
 /// What a connection counts; see [`ConnectionStats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConnectionCounters {
     /// Quick-Start requests that were approved and made use of (RFC 5634).
     pub quick_starts: u64,
@@ -135,6 +136,7 @@ pub struct ConnectionCounters {
 
 /// Packets and messages discarded by a connection, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DropCounters {
     /// Received: sequence or acknowledgement number outside its window (section 7.5).
     pub sequence_invalid: u64,
@@ -166,6 +168,7 @@ pub struct DropCounters {
 
 /// What an endpoint counts outside its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EndpointStats {
     /// Datagrams handed in.
     pub datagrams_received: u64,

@@ -299,7 +299,7 @@ fn a_partial_checksum_covers_the_headers_and_lets_damaged_media_pass() {
 //= 5762-6-2 test
 #[test]
 fn partial_checksums_are_off_by_default_and_never_with_authentication() {
-    assert_eq!(Options::default().config().send_cscov, 0);
+    assert_eq!(Options::default().protocol_config().send_cscov, 0);
     for profile in [Profile::Savp, Profile::Savpf] {
         let refused = partial_checksums(Options::default(), profile);
         assert!(matches!(refused, Err(Error::PartialChecksum(p)) if p == profile));

@@ -61,7 +61,7 @@ fn main() {
     let (dccp, stats) = dccp(span);
     dccp.print();
     println!(
-        "    {} acks for {} messages, {} congestion events, {} timeouts, cwnd {}, srtt {}",
+        "    {} acks for {} messages, {} congestion events, {} timeouts, cwnd {}, srtt {:?}",
         stats.counters.acks_received,
         stats.counters.data_packets_sent,
         stats.congestion_events,

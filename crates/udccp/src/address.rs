@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
@@ -83,6 +83,33 @@ impl Address {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
         }
         Ok(all)
+    }
+
+    /// Every address of a text like `example.org:5004`, `example.org:5004/6511` or an address, best
+    /// first. Asks the system's resolver, and blocks.
+    ///
+    /// # Errors
+    /// What the resolver says; the text is neither a name with a port nor an address.
+    pub fn resolve(text: &str) -> io::Result<Vec<Self>> {
+        if let Ok(address) = text.parse() {
+            return Ok(vec![address]);
+        }
+        let invalid = || io::Error::new(io::ErrorKind::InvalidInput, AddressError(text.to_owned()));
+        let (host, udp_port) = match text.split_once('/') {
+            Some((host, "raw")) => (host, Some(0)),
+            Some((host, port)) => (host, Some(port.parse().map_err(|_| invalid())?)),
+            None => (text, None),
+        };
+        let (host, port) = host.rsplit_once(':').ok_or_else(invalid)?;
+        Self::lookup(host, port.parse().map_err(|_| invalid())?, udp_port)
+    }
+}
+
+/// Any port of the family of `peer`.
+pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
+    match peer {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     }
 }
 

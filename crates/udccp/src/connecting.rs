@@ -1,19 +1,7 @@
 //! A handshake under way.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use crate::shared::ConnHandle;
-use crate::{Connection, Error};
-
-/// A connection whose handshake is under way, from [`Endpoint::start_connect`](crate::Endpoint).
-/// Await it for the connection; dropping it cancels the handshake and tells the server by a Reset.
-#[derive(Debug)]
-#[must_use = "dropping it cancels the handshake"]
-pub struct Connecting {
-    inner: Option<ConnHandle>,
-}
+#[cfg(feature = "tokio")]
+pub use self::with_tokio::Connecting;
 
 /// What both faces of a handshake have.
 macro_rules! connecting_methods {
@@ -80,14 +68,32 @@ macro_rules! connecting_methods {
 
 pub(crate) use connecting_methods;
 
-impl Connecting {
-    connecting_methods!(Connection);
-}
+#[cfg(feature = "tokio")]
+mod with_tokio {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
 
-impl Future for Connecting {
-    type Output = Result<Connection, Error>;
+    use crate::shared::ConnHandle;
+    use crate::{Connection, Error};
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().poll_connect(cx)
+    /// A connection whose handshake is under way, from [`Endpoint::start_connect`](crate::Endpoint).
+    /// Await it for the connection; dropping it cancels the handshake and tells the server by a Reset.
+    #[derive(Debug)]
+    #[must_use = "dropping it cancels the handshake"]
+    pub struct Connecting {
+        inner: Option<ConnHandle>,
+    }
+
+    impl Connecting {
+        connecting_methods!(Connection);
+    }
+
+    impl Future for Connecting {
+        type Output = Result<Connection, Error>;
+
+        fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+            self.get_mut().poll_connect(cx)
+        }
     }
 }

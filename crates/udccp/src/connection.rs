@@ -2,13 +2,15 @@
 
 use std::future::poll_fn;
 use std::io::IoSlice;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use udccp_wire::ServiceCode;
 
+use crate::address::any_port;
+use crate::message::gather;
 use crate::methods::{as_fd_by_readiness, connection_methods};
+use crate::names::{ATTEMPT_DELAY, Race, unresolved};
 use crate::shared::ConnHandle;
 use crate::{
     Address, Connecting, ConnectionEvent, Endpoint, EndpointOptions, Error, Options, Outgoing,
@@ -38,7 +40,7 @@ pub struct Connection {
 impl Connection {
     /// Connects over a UDP port of its own (RFC 6773 section 3.8 recommends one for each
     /// connection), or over a raw socket of its own to an [`Address::raw`]. `peer` is a
-    /// [`SocketAddr`] or an [`Address`].
+    /// [`SocketAddr`](std::net::SocketAddr) or an [`Address`].
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -58,6 +60,53 @@ impl Connection {
         options: &Options,
     ) -> Result<Self, Error> {
         Self::start_connect(peer, service, options)?.await
+    }
+
+    /// Connects to a host by name: `example.org:5004`, as [`Address::resolve`] reads it. Where it
+    /// has several addresses, they are tried in turn, both families, a quarter of a second apart;
+    /// the first that answers wins, and the others are cancelled (RFC 8305). Dropping the future
+    /// cancels all.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the name has no address; else as [`Endpoint::connect`] for the address
+    /// that failed last.
+    pub async fn connect_host(
+        host: impl Into<String>,
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let host = host.into();
+        let found = tokio::task::spawn_blocking(move || Address::resolve(&host)).await;
+        let found = found.unwrap_or_else(|e| Err(std::io::Error::other(e)));
+        Self::connect_any(&found.map_err(unresolved)?, service, options).await
+    }
+
+    /// Connects to the first of several addresses of one host that answers, as
+    /// [`Self::connect_host`] does.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`] for the address that failed last.
+    pub async fn connect_any(
+        addresses: &[Address],
+        service: ServiceCode,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let mut race = Race::new(addresses);
+        loop {
+            race.start_next(|address| Self::start_connect(address, service, options));
+            let is_last = !race.has_more();
+            let turn = poll_fn(|cx| race.poll(cx, Connecting::poll_connect));
+            let turn = match is_last {
+                true => turn.await?,
+                false => match tokio::time::timeout(ATTEMPT_DELAY, turn).await {
+                    Ok(turn) => turn?,
+                    Err(_) => None,
+                },
+            };
+            if let Some(connection) = turn {
+                return Ok(connection);
+            }
+        }
     }
 
     /// Starts to connect, and gives the handshake to wait for, to watch or to cancel.
@@ -248,17 +297,3 @@ impl Connection {
 }
 
 as_fd_by_readiness!(Connection: inner);
-
-/// Any port of the family of `peer`.
-pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
-    match peer {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    }
-}
-
-pub(crate) fn gather(pieces: &[IoSlice<'_>]) -> Bytes {
-    let mut whole = BytesMut::with_capacity(pieces.iter().map(|p| p.len()).sum());
-    pieces.iter().for_each(|p| whole.extend_from_slice(p));
-    whole.freeze()
-}

@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use udccp_proto::EndpointStats;
 use udccp_wire::ServiceCode;
 
 use crate::shared::{Handle, Shared};
-use crate::{Address, Connecting, Connection, EndpointOptions, Error, Listener, Options, driver};
+use crate::{
+    Address, Connecting, Connection, EndpointOptions, EndpointStats, Error, IoInfo, IoStats,
+    Listener, Options, driver,
+};
 
 /// A UDP socket, or a raw one ([`EndpointOptions::raw_ip`]), that carries any number of DCCP
 /// connections, outgoing and incoming.
@@ -40,6 +42,22 @@ impl Endpoint {
     /// As [`Self::bind`].
     pub fn bind_with(addr: SocketAddr, options: &EndpointOptions) -> Result<Self, Error> {
         let shared = Shared::bind(addr, options)?;
+        let handle = Handle::new(Arc::clone(&shared));
+        driver::prepare(&shared)?;
+        Ok(Self { handle })
+    }
+
+    /// Takes a UDP socket of your own, bound and not connected: one that a service manager handed
+    /// over, or with options that are not offered here. The endpoint sets what it needs (ECN, Don't
+    /// Fragment, error reports, buffers) and reads everything that arrives there.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: the socket is not bound, or is connected.
+    pub fn from_socket(
+        socket: std::net::UdpSocket,
+        options: &EndpointOptions,
+    ) -> Result<Self, Error> {
+        let shared = Shared::adopt(socket, options)?;
         let handle = Handle::new(Arc::clone(&shared));
         driver::prepare(&shared)?;
         Ok(Self { handle })
@@ -135,6 +153,12 @@ impl Endpoint {
         self.handle.send_stun(message, to)
     }
 
+    /// CCIDs that connections of this endpoint can use, ascending
+    /// (`DCCP_SOCKOPT_AVAILABLE_CCIDS`).
+    pub fn available_ccids(&self) -> Vec<u8> {
+        self.handle.shared().ccids.clone()
+    }
+
     /// What the endpoint counts outside its connections.
     pub fn stats(&self) -> EndpointStats {
         self.handle.endpoint_stats()
@@ -154,38 +178,5 @@ impl Endpoint {
     /// What the system grants this socket.
     pub fn io_info(&self) -> IoInfo {
         IoInfo::of(self.handle.shared())
-    }
-}
-
-/// What a socket did not take at once, because its send buffer was full. What waits is bounded: at
-/// most 1 MiB of packets here (512 KiB over UDP), each connection's own send queue, and
-/// [`EndpointStats::answers_dropped`] counts answers to strangers that found no room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct IoStats {
-    /// Times that the socket took no more.
-    pub times_blocked: u64,
-    /// Bytes of packets that are ready and wait for the socket now.
-    pub waiting_bytes: usize,
-}
-
-/// What the system grants a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoInfo {
-    /// Datagrams that one write can carry (1: no segmentation offload).
-    pub max_gso_segments: usize,
-    /// Datagrams that one read can merge (1: no receive offload).
-    pub gro_segments: usize,
-    /// Kernel receive buffer in bytes, as accounted (twice what was asked for, on Linux).
-    pub recv_buffer_bytes: usize,
-}
-
-impl IoInfo {
-    pub(crate) fn of(shared: &Shared) -> Self {
-        Self {
-            max_gso_segments: shared.io.max_gso_segments(),
-            gro_segments: shared.io.gro_segments(),
-            recv_buffer_bytes: shared.io.recv_buffer_bytes(),
-        }
     }
 }

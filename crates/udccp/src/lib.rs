@@ -24,6 +24,12 @@
 //! - [`Connection`], [`Listener`], [`Endpoint`]: async sockets on tokio.
 //! - [`blocking`]: the same names without async; one thread drives any number of connections of a
 //!   UDP socket.
+//! - Descriptors for `poll` and `epoll` ([`Readiness`]) and poll functions, for other runtimes.
+//!
+//! # Features
+//! - `tokio` (default): the async sockets. Without it this crate has the blocking ones, and no
+//!   runtime among its dependencies.
+//! - `futures`: `Stream` for connections, and `Sink` (`SendHalf::into_sink`).
 //!
 //! # What arrives, and what does not
 //! A message arrives whole or not at all, and nothing is sent twice. The sender is slowed down
@@ -40,41 +46,58 @@
 mod address;
 pub mod blocking;
 mod connecting;
+#[cfg(feature = "tokio")]
 mod connection;
+#[cfg(feature = "tokio")]
 mod driver;
+#[cfg(feature = "tokio")]
 mod endpoint;
 pub mod errno;
 mod error;
 mod event;
+#[cfg(feature = "tokio")]
 mod halves;
 mod io;
+#[cfg(feature = "tokio")]
 mod listener;
 mod message;
 mod methods;
+mod names;
 mod options;
 mod process;
 mod readiness;
 mod shared;
+mod stats;
+#[cfg(feature = "futures")]
+mod streams;
 mod stun;
 
 pub use address::{Address, AddressError, DCCP_UDP_PORT};
+#[cfg(feature = "tokio")]
 pub use connecting::Connecting;
+#[cfg(feature = "tokio")]
 pub use connection::Connection;
-pub use endpoint::{Endpoint, IoInfo, IoStats};
+#[cfg(feature = "tokio")]
+pub use endpoint::Endpoint;
 pub use error::{Error, TryRecvError, TrySendError};
 pub use event::ConnectionEvent;
+#[cfg(feature = "tokio")]
 pub use halves::{RecvHalf, SendHalf};
 pub use io::{kernel_has_dccp, probe_ecn};
+#[cfg(feature = "tokio")]
 pub use listener::Listener;
 pub use message::{Outgoing, Received, ReceivedInto};
-pub use options::{AnswerForHost, EndpointOptions, Options};
+pub use options::{AnswerForHost, EndpointOptions, Options, PmtuProbing};
 pub use readiness::Readiness;
+pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
+#[cfg(feature = "futures")]
+pub use streams::MessageSink;
 pub use stun::is_stun;
 /// Congestion control plug-ins: registries, settings, and what an own CCID implements.
 pub use udccp_proto::ccid;
 pub use udccp_proto::{
-    CloseReason, ConnectionConfig, ConnectionCounters, ConnectionStats, DropCode, DropCounters,
-    DropReason, EndpointStats, InitCookies, PmtuProbing, QueuePolicy, State,
+    CloseReason, ConnectionCounters, DropCode, DropCounters, DropReason, EndpointStats,
+    InitCookies, QueuePolicy, State,
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
 

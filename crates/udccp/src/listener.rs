@@ -77,6 +77,19 @@ impl Listener {
         self.handle.readiness().cloned()
     }
 
+    /// The service codes served, in the order given.
+    pub fn services(&self) -> Vec<ServiceCode> {
+        self.handle.services()
+    }
+
+    /// Serves other service codes from here on; connections that exist stay.
+    ///
+    /// # Errors
+    /// [`Error::NoService`], [`Error::ServiceInUse`]; nothing has changed then.
+    pub fn set_services(&self, services: impl Into<Vec<ServiceCode>>) -> Result<(), Error> {
+        self.handle.set_services(services.into())
+    }
+
     /// The bound UDP address; over raw IP, the IP address with the DCCP port.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.local_addr()

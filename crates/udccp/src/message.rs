@@ -1,6 +1,8 @@
 //! Messages on their way out, and as they came.
 
-use bytes::Bytes;
+use std::io::IoSlice;
+
+use bytes::{Bytes, BytesMut};
 use udccp_base::{Instant, Message, Payload};
 
 /// A message as it arrived.
@@ -127,4 +129,10 @@ impl<T: Into<Bytes>> From<T> for Outgoing {
     fn from(payload: T) -> Self {
         Self::new(payload)
     }
+}
+
+pub(crate) fn gather(pieces: &[IoSlice<'_>]) -> Bytes {
+    let mut whole = BytesMut::with_capacity(pieces.iter().map(|p| p.len()).sum());
+    pieces.iter().for_each(|p| whole.extend_from_slice(p));
+    whole.freeze()
 }

@@ -204,6 +204,52 @@ macro_rules! connection_methods {
             self.inner.stats()
         }
 
+        /// What congestion control knows of the data that we send (`DCCP_SOCKOPT_CCID_TX_INFO`, for
+        /// every CCID); `None` before the handshake has chosen one.
+        pub fn sender_state(&self) -> Option<crate::SenderState> {
+            self.inner.sender_state()
+        }
+
+        /// What congestion control measures of the data that we receive
+        /// (`DCCP_SOCKOPT_CCID_RX_INFO`); `None` where the CCID measures nothing, as CCID 2.
+        pub fn receiver_state(&self) -> Option<crate::ReceiverState> {
+            self.inner.receiver_state()
+        }
+
+        /// Sets what may wait to be sent, in bytes and messages, at least one of each
+        /// (`DCCP_SOCKOPT_QPOLICY_TXQLEN`). What waits beyond stays.
+        pub fn set_send_queue(&self, bytes: usize, messages: usize) {
+            self.inner.set_send_queue(bytes, messages);
+        }
+
+        /// What may wait to be sent, in bytes and messages, and what a full queue does; `None` only
+        /// in a forked child.
+        pub fn send_queue(&self) -> Option<(usize, usize, crate::QueuePolicy)> {
+            self.inner.send_queue_limits()
+        }
+
+        /// Sets what a full send queue does (`DCCP_SOCKOPT_QPOLICY_ID`).
+        pub fn set_queue_policy(&self, policy: crate::QueuePolicy) {
+            self.inner.set_queue_policy(policy);
+        }
+
+        /// Sets whether this server holds TIMEWAIT itself when it closes
+        /// (`DCCP_SOCKOPT_SERVER_TIMEWAIT`; RFC 4340 section 8.3); clients always may.
+        pub fn set_server_timewait(&self, holds: bool) {
+            self.inner.set_server_timewait(holds);
+        }
+
+        /// Whether this server holds TIMEWAIT itself when it closes; `None` only in a forked child.
+        pub fn server_timewait(&self) -> Option<bool> {
+            self.inner.server_timewait()
+        }
+
+        /// Checksum coverage of the data that we send, as far as the peer accepts it, and the least
+        /// that we accept, as agreed; both 0 to 15, 0 is everything (RFC 4340 section 9.2).
+        pub fn coverage(&self) -> Option<(u8, u8)> {
+            self.inner.coverage()
+        }
+
         /// State of RFC 4340 section 4.3. [`errno`](crate::errno) has what calls give in it.
         pub fn state(&self) -> crate::State {
             self.inner.state()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
-use udccp_proto::{ConnectionConfig, InitCookies, PmtuProbing, QueuePolicy};
+use udccp_proto::{ConnectionConfig, InitCookies, QueuePolicy};
 
 use crate::Address;
 use crate::io::RECV_BUFFER_BYTES;
@@ -29,6 +29,7 @@ const COOKIE_LIFETIME: Duration = Duration::from_secs(60);
 /// Who answers packets to DCCP ports that no program of this host has, over raw IP. Such an answer
 /// is a Reset; where nobody gives it, a client waits in vain instead of being refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AnswerForHost {
     /// This endpoint, if it listens, no other one does so already, and the kernel has no DCCP of
     /// its own.
@@ -58,6 +59,9 @@ pub struct EndpointOptions {
     pub(crate) ttl: Option<u8>,
     pub(crate) mark: Option<u32>,
     pub(crate) close_at_exit: bool,
+    pub(crate) reuse_port: bool,
+    pub(crate) device: Option<String>,
+    pub(crate) dscp: u8,
 }
 
 impl Default for EndpointOptions {
@@ -78,6 +82,9 @@ impl Default for EndpointOptions {
             ttl: None,
             mark: None,
             close_at_exit: true,
+            reuse_port: false,
+            device: None,
+            dscp: 0,
         }
     }
 }
@@ -164,6 +171,32 @@ impl EndpointOptions {
         self
     }
 
+    /// Share the UDP port with other sockets that do the same (`SO_REUSEPORT`; default false). The
+    /// kernel spreads clients among them by their addresses, so that each connection stays with one
+    /// socket. Not for raw IP, where sockets share anyway.
+    #[must_use]
+    pub fn reuse_port(mut self, reuse: bool) -> Self {
+        self.reuse_port = reuse;
+        self
+    }
+
+    /// Send and receive by this network interface alone, for example `eth0` (`SO_BINDTODEVICE`;
+    /// Linux; default: by what routing says).
+    #[must_use]
+    pub fn device(mut self, name: impl Into<String>) -> Self {
+        self.device = Some(name.into());
+        self
+    }
+
+    /// Differentiated services code point of packets, 0 to 63 (RFC 2474; default 0; larger values
+    /// are cut to six bits). 46 is expedited forwarding, as for voice. Linux; UDP packets then
+    /// leave without segmentation offload.
+    #[must_use]
+    pub fn dscp(mut self, code_point: u8) -> Self {
+        self.dscp = code_point & 63;
+        self
+    }
+
     /// Whether the end of the process, or of the runtime, closes what is still open and waits for
     /// it (default true). Without, connections are cut off and their peers hear nothing.
     #[must_use]
@@ -211,8 +244,40 @@ impl EndpointOptions {
     }
 }
 
-/// Settings of connections: everything that [`ConnectionConfig`] has, with defaults that suit a
-/// socket. What is not set here can be set in [`Options::config_mut`].
+/// How the path's MTU is looked for with padded packets (RFC 8899).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PmtuProbing {
+    /// Size that almost every path takes, in bytes with the IP header: what follows when the first
+    /// size does not get through (default 1280).
+    pub base: u16,
+    /// When to try larger sizes again (PMTU_RAISE_TIMER, default 10 min).
+    pub raise: Duration,
+    /// After losses the size in use is tested, but not more often than this (default 15 s).
+    pub doubt: Duration,
+}
+
+impl PmtuProbing {
+    /// The default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Default for PmtuProbing {
+    fn default() -> Self {
+        let proto = udccp_proto::PmtuProbing::default();
+        Self { base: proto.base, raise: proto.raise.to_std(), doubt: proto.doubt.to_std() }
+    }
+}
+
+impl From<PmtuProbing> for udccp_proto::PmtuProbing {
+    fn from(p: PmtuProbing) -> Self {
+        Self { base: p.base, raise: p.raise.into(), doubt: p.doubt.into() }
+    }
+}
+
+/// Settings of connections, with defaults that suit a socket.
 ///
 /// ```
 /// use std::time::Duration;
@@ -220,7 +285,7 @@ impl EndpointOptions {
 /// let options = udccp::Options::new()
 ///     .close_linger(Duration::from_secs(2))
 ///     .recv_queue(4 << 20, 4096);
-/// assert_eq!(options.config().recv_queue_packets, 4096);
+/// # drop(options);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -252,7 +317,7 @@ impl Default for Options {
             },
             ccid3: tfrc.clone(),
             ccid4: Ccid4Config { tfrc, ..Ccid4Config::default() },
-            pmtu_probing: Some(PmtuProbing::default()),
+            pmtu_probing: Some(PmtuProbing::default().into()),
             keep_alive: Some(KEEP_ALIVE.into()),
             idle_limit: Some(IDLE_LIMIT.into()),
             ..ConnectionConfig::default()
@@ -320,7 +385,7 @@ setters! {
     path_mtu: u16 = path_mtu;
     /// Find out by padded packets what the path takes, up to `path_mtu` (default: on, where the
     /// system can send packets that no router cuts). Routers that say so are believed either way.
-    pmtu_probing: Option<PmtuProbing> = pmtu_probing;
+    pmtu_probing: Option<PmtuProbing> = pmtu_probing.map(Into::into);
     /// Silence of the peer after which it is probed, which a living peer answers (default 25 s).
     /// Has to be shorter than `idle_limit`.
     keep_alive: Option<Duration> = keep_alive.map(Into::into);
@@ -432,13 +497,16 @@ impl Options {
         self
     }
 
-    /// The settings as the protocol has them.
-    pub fn config(&self) -> &ConnectionConfig {
+    /// The settings as the protocol has them. For the crates of this repository, which take both
+    /// from one source; not part of the interface.
+    #[doc(hidden)]
+    pub fn protocol_config(&self) -> &ConnectionConfig {
         &self.config
     }
 
-    /// The settings as the protocol has them, to change.
-    pub fn config_mut(&mut self) -> &mut ConnectionConfig {
+    /// The same to change; not part of the interface.
+    #[doc(hidden)]
+    pub fn protocol_config_mut(&mut self) -> &mut ConnectionConfig {
         &mut self.config
     }
 }

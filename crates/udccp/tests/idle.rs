@@ -42,7 +42,8 @@ async fn relay(server: SocketAddr, is_up: Arc<AtomicBool>) -> SocketAddr {
 #[test]
 fn the_defaults_ask_a_silent_peer_after_25_seconds_and_give_up_after_two_minutes() {
     let options = Options::default();
-    let (keep_alive, idle_limit) = (options.config().keep_alive, options.config().idle_limit);
+    let (keep_alive, idle_limit) =
+        (options.protocol_config().keep_alive, options.protocol_config().idle_limit);
     assert_eq!(keep_alive.map(|d| d.as_secs_f64()), Some(25.0));
     assert_eq!(idle_limit.map(|d| d.as_secs_f64()), Some(120.0));
 }
@@ -80,7 +81,10 @@ fn an_application_may_wait_for_ever_or_not_at_all() {
     run(async {
         let listener = listener(&Options::default());
         let options = Options::default().keep_alive(None).idle_limit(None);
-        assert_eq!((options.config().keep_alive, options.config().idle_limit), (None, None));
+        assert_eq!(
+            (options.protocol_config().keep_alive, options.protocol_config().idle_limit),
+            (None, None)
+        );
         let late = Options::default().keep_alive(Some(Duration::from_secs(300)));
         let client = Endpoint::bind(localhost(false)).unwrap();
         let e = client.connect(listener.local_addr(), SERVICE, &late).await.unwrap_err();

@@ -10,8 +10,8 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use udccp::ccid::CcidRegistry;
 use udccp::{
-    Address, Connection, Endpoint, EndpointOptions, Error, Listener, Options, Outgoing,
-    ServiceCode, TryRecvError, TrySendError,
+    Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Error, Listener, Options,
+    Outgoing, ServiceCode, TryRecvError, TrySendError,
 };
 use udccp_base::{AppPort, DataSize, Instant, Message, Payload, Probe, SendOutcome};
 use udccp_scenario::schema::DccpOptions;
@@ -62,9 +62,9 @@ impl DccpSettings {
         let packet = DataSize::from_bytes(packet_bytes);
         let config = dccp_config(protocol, packet, flow).map_err(|why| AgentError::Spec { why })?;
         let mut options = Options::new();
-        let real = options.config().clone();
-        *options.config_mut() = config;
-        let config = options.config_mut();
+        let real = options.protocol_config().clone();
+        *options.protocol_config_mut() = config;
+        let config = options.protocol_config_mut();
         config.ccid3.least_timeout = real.ccid3.least_timeout;
         config.ccid4.tfrc.least_timeout = real.ccid4.tfrc.least_timeout;
         if is_bulk && flow.send_queue.is_none() {
@@ -232,7 +232,8 @@ impl AppPort for Dccp {
     fn max_payload(&self) -> usize {
         // Before the connection exists: IP, UDP and the longest generic header with an ack.
         let ip = if self.peer.ip().is_ipv4() { 20 } else { 40 };
-        let guess = usize::from(self.host.settings.options.config().path_mtu) - ip - 8 - 24;
+        let guess =
+            usize::from(self.host.settings.options.protocol_config().path_mtu) - ip - 8 - 24;
         self.connection.as_ref().map_or(guess, Connection::max_message_size)
     }
 }
@@ -275,7 +276,7 @@ impl FlowSocket for Dccp {
             return self.probe;
         }
         if let Some(stats) = self.connection.as_ref().and_then(Connection::stats) {
-            self.probe = stats.probe();
+            self.probe = probe_of(&stats);
         }
         self.probe
     }
@@ -343,5 +344,21 @@ impl Listen for DccpListener {
 
     fn interest(&self) -> Interest<'_> {
         Interest { socket: None, within: Some(PAUSE) }
+    }
+}
+
+/// What a recorder samples of a connection. DCCP never retransmits data.
+fn probe_of(stats: &ConnectionStats) -> Probe {
+    Probe {
+        cwnd_packets: stats.cwnd_packets.map(f64::from),
+        ssthresh_packets: stats.ssthresh_packets.map(f64::from),
+        pipe_packets: stats.pipe_packets.map(u64::from),
+        srtt: stats.srtt.map(Into::into),
+        rto: stats.rto.map(Into::into),
+        x_bytes_per_sec: stats.x_bytes_per_sec,
+        loss_event_rate: stats.loss_event_rate,
+        congestion_events: stats.congestion_events,
+        timeouts: stats.timeouts,
+        retransmits: 0,
     }
 }

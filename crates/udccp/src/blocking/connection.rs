@@ -9,8 +9,10 @@ use udccp_wire::ServiceCode;
 
 use super::park::Timeout;
 use super::{Connecting, Endpoint, wait};
-use crate::connection::{any_port, gather};
+use crate::address::any_port;
+use crate::message::gather;
 use crate::methods::{as_fd_by_readiness, connection_methods};
+use crate::names::{ATTEMPT_DELAY, Race, unresolved};
 use crate::shared::ConnHandle;
 use crate::{
     Address, ConnectionEvent, EndpointOptions, Error, Options, Outgoing, Received, ReceivedInto,
@@ -61,6 +63,53 @@ impl Connection {
     }
 
     connection_methods!();
+
+    /// Connects to a host by name, trying its addresses in turn; see
+    /// [`crate::Connection::connect_host`]. Waits for at most `timeout` if given, beyond the
+    /// lookup.
+    ///
+    /// # Errors
+    /// As there; [`Error::TimedOut`].
+    pub fn connect_host(
+        host: &str,
+        service: ServiceCode,
+        options: &Options,
+        timeout: Option<Duration>,
+    ) -> Result<Self, Error> {
+        let found = Address::resolve(host).map_err(unresolved)?;
+        Self::connect_any(&found, service, options, timeout)
+    }
+
+    /// Connects to the first of several addresses of one host that answers.
+    ///
+    /// # Errors
+    /// As [`Self::connect_host`].
+    pub fn connect_any(
+        addresses: &[Address],
+        service: ServiceCode,
+        options: &Options,
+        timeout: Option<Duration>,
+    ) -> Result<Self, Error> {
+        let mut race = Race::new(addresses);
+        let mut left = timeout;
+        loop {
+            race.start_next(|address| Self::start_connect(address, service, options));
+            let is_last = !race.has_more();
+            let turn = match left {
+                Some(left) if is_last || left <= ATTEMPT_DELAY => Some(left),
+                _ => (!is_last).then_some(ATTEMPT_DELAY),
+            };
+            match wait(turn, |cx| race.poll(cx, Connecting::poll_connect)) {
+                Ok(Some(connection)) => return Ok(connection),
+                // Another address is left, and there is time for it.
+                Ok(None) => {}
+                Err(Error::TimedOut) if left.is_none_or(|left| turn < Some(left)) => {
+                    left = left.map(|left| left.saturating_sub(ATTEMPT_DELAY));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
 
     /// Starts to connect, and gives the handshake to wait for, to watch or to cancel.
     ///

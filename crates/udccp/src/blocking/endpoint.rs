@@ -43,6 +43,22 @@ impl Endpoint {
         Ok(Self { handle })
     }
 
+    /// Takes a UDP socket of your own, bound and not connected: one that a service manager handed
+    /// over, or with options that are not offered here. The endpoint sets what it needs (ECN, Don't
+    /// Fragment, error reports, buffers) and reads everything that arrives there.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: the socket is not bound, or is connected.
+    pub fn from_socket(
+        socket: std::net::UdpSocket,
+        options: &EndpointOptions,
+    ) -> Result<Self, Error> {
+        let shared = Shared::adopt(socket, options)?;
+        let handle = Handle::new(Arc::clone(&shared));
+        driver::prepare(&shared)?;
+        Ok(Self { handle })
+    }
+
     /// The bound UDP address; over raw IP the port is 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.shared().io.local_addr()
@@ -125,6 +141,12 @@ impl Endpoint {
     /// As there.
     pub fn send_stun(&self, message: &[u8], to: SocketAddr) -> Result<(), Error> {
         self.handle.send_stun(message, to)
+    }
+
+    /// CCIDs that connections of this endpoint can use, ascending
+    /// (`DCCP_SOCKOPT_AVAILABLE_CCIDS`).
+    pub fn available_ccids(&self) -> Vec<u8> {
+        self.handle.shared().ccids.clone()
     }
 
     /// What the endpoint counts outside its connections.
@@ -219,6 +241,19 @@ impl Listener {
     /// As [`crate::Connection::readiness`].
     pub fn readiness(&self) -> Result<Readiness, Error> {
         self.handle.readiness().cloned()
+    }
+
+    /// The service codes served, in the order given.
+    pub fn services(&self) -> Vec<ServiceCode> {
+        self.handle.services()
+    }
+
+    /// Serves other service codes from here on; connections that exist stay.
+    ///
+    /// # Errors
+    /// [`Error::NoService`], [`Error::ServiceInUse`]; nothing has changed then.
+    pub fn set_services(&self, services: impl Into<Vec<ServiceCode>>) -> Result<(), Error> {
+        self.handle.set_services(services.into())
     }
 
     /// The bound UDP address; over raw IP, the IP address with the DCCP port.

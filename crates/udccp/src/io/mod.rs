@@ -50,6 +50,10 @@ pub(crate) struct Io {
     offload: bool,
     /// Firewall mark of what is sent.
     mark: Option<u32>,
+    /// Differentiated services code point of what is sent.
+    dscp: u8,
+    /// The one network interface that it uses.
+    device: Option<String>,
     /// Takes nothing, as with a full send buffer.
     #[cfg(test)]
     pub(crate) is_stuck: std::sync::atomic::AtomicBool,
@@ -74,11 +78,26 @@ impl Io {
     /// A UDP socket; an IPv6 wildcard address serves IPv4 too.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+        if options.reuse_port {
+            socket.set_reuse_port(true)?;
+        }
         if addr.is_ipv6() {
             socket.set_only_v6(!addr.ip().is_unspecified())?;
         }
         socket.bind(&addr.into())?;
         Self::set_up(socket, Carrier::Udp, options)
+    }
+
+    /// A UDP socket that somebody else has bound.
+    pub(crate) fn adopt(socket: UdpSocket, options: &EndpointOptions) -> io::Result<Self> {
+        let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        if socket.local_addr()?.port() == 0 {
+            return refuse("the socket is not bound to a port");
+        }
+        if socket.peer_addr().is_ok() {
+            return refuse("the socket is connected, and could serve one peer only");
+        }
+        Self::set_up(socket.into(), Carrier::Udp, options)
     }
 
     /// A raw socket of protocol 33, for the family of the address; its port says nothing.
@@ -88,6 +107,7 @@ impl Io {
 
     fn set_up(socket: Socket, carrier: Carrier, options: &EndpointOptions) -> io::Result<Self> {
         set_recv_buffer(&socket, options.recv_buffer);
+        bind_device(&socket, options.device.as_deref())?;
         if let Some(bytes) = options.send_buffer {
             let _ = socket.set_send_buffer_size(bytes);
         }
@@ -108,7 +128,11 @@ impl Io {
         if !options.offload && carrier == Carrier::Udp {
             stop_merging(&socket);
         }
-        let (offload, mark) = (options.offload, options.mark);
+        if cfg!(not(target_os = "linux")) && options.dscp != 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (offload, mark, dscp) = (options.offload, options.mark, options.dscp);
+        let device = options.device.clone();
         let io = Self {
             socket,
             state,
@@ -117,6 +141,8 @@ impl Io {
             recv_buffer_bytes,
             offload,
             mark,
+            dscp,
+            device,
             #[cfg(test)]
             is_stuck: false.into(),
         };
@@ -206,6 +232,7 @@ impl Io {
         // Connecting a UDP socket sends nothing; it asks the routing table.
         let probe = UdpSocket::bind((from, 0))?;
         set_mark(&SockRef::from(&probe), self.mark)?;
+        bind_device(&SockRef::from(&probe), self.device.as_deref())?;
         // Port 0, which raw IP has, is no port to connect to.
         let port = if remote.port() == 0 { DISCARD } else { remote.port() };
         let mut at = remote;
@@ -280,6 +307,18 @@ fn set_mark(socket: &Socket, mark: Option<u32>) -> io::Result<()> {
     }
     let _ = (socket, mark);
     Ok(())
+}
+
+/// Has a socket use one network interface alone.
+fn bind_device(socket: &Socket, device: Option<&str>) -> io::Result<()> {
+    let Some(device) = device else { return Ok(()) };
+    #[cfg(target_os = "linux")]
+    return socket.bind_device(Some(device.as_bytes()));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (socket, device);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The MTU towards the peer of a connected socket: that of the interface, or less where the

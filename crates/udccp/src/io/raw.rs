@@ -83,7 +83,8 @@ fn ipv4(packet: &Bytes) -> Option<(SocketAddr, IpAddr, Ecn, Bytes)> {
 pub(super) struct Train<'a> {
     pub(super) src: IpAddr,
     pub(super) dst: SocketAddr,
-    pub(super) ecn: Ecn,
+    /// DSCP and ECN.
+    pub(super) tos: u8,
     /// The packets, one after the other.
     pub(super) bytes: &'a [u8],
     /// Where each of them ends.
@@ -142,7 +143,7 @@ mod linux {
                     ipi_spec_dst: libc::in_addr { s_addr: u32::from(src).to_be() },
                     ipi_addr: libc::in_addr { s_addr: 0 },
                 };
-                let tos = train.ecn as u8;
+                let tos = train.tos;
                 let control =
                     [ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&tos)];
                 send_all(socket, &mut headers.v4, train, from, SockaddrIn::from(dst), &control)
@@ -152,7 +153,7 @@ mod linux {
                     ipi6_addr: libc::in6_addr { s6_addr: src.octets() },
                     ipi6_ifindex: 0,
                 };
-                let class = i32::from(train.ecn as u8);
+                let class = i32::from(train.tos);
                 let control =
                     [ControlMessage::Ipv6PacketInfo(&info), ControlMessage::Ipv6TClass(&class)];
                 send_all(socket, &mut headers.v6, train, from, SockaddrIn6::from(dst), &control)

@@ -234,7 +234,8 @@ impl Batch {
     }
 
     fn write_all(&mut self, io: &Io) -> io::Result<()> {
-        if io.is_raw() {
+        // quinn-udp writes the ECN bits alone, and the rest of the byte as zero.
+        if io.is_raw() || io.dscp != 0 {
             return self.write_train(io);
         }
         if self.sent == 0 && self.ends.len() <= io.max_gso_segments().max(1) {
@@ -253,10 +254,10 @@ impl Batch {
 
     /// As many packets a call as the system takes.
     fn write_train(&mut self, io: &Io) -> io::Result<()> {
-        let (src, dst, ecn) = (self.src, self.dst, self.ecn);
+        let (src, dst, tos) = (self.src, self.dst, io.dscp << 2 | self.ecn as u8);
         let mut failures = 0;
         while self.sent_packets < self.ends.len() {
-            let train = raw::Train { src, dst, ecn, bytes: &self.bytes, ends: &self.ends };
+            let train = raw::Train { src, dst, tos, bytes: &self.bytes, ends: &self.ends };
             match raw::send(&io.socket, train, self.sent_packets) {
                 Ok(count) => self.sent_packets += count.max(1),
                 // As in `write_range`.

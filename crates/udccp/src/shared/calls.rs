@@ -107,6 +107,20 @@ impl Handle {
 }
 
 impl ListenHandle {
+    /// Service codes served.
+    pub(crate) fn services(&self) -> Vec<ServiceCode> {
+        let shared = self.handle.shared();
+        shared.with(|core, _, _| core.endpoint.services(self.id).to_vec()).unwrap_or_default()
+    }
+
+    /// Serves others.
+    pub(crate) fn set_services(&self, services: Vec<ServiceCode>) -> Result<(), Error> {
+        let shared = self.handle.shared();
+        shared
+            .with(|core, _, _| core.endpoint.set_services(self.id, services))?
+            .map_err(Error::from)
+    }
+
     /// The next connection whose handshake is done.
     pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<ConnHandle, Error>> {
         let accepted = self.handle.shared().poll_with(|core, _, _| {

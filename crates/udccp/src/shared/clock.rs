@@ -19,6 +19,7 @@ impl Clock {
     }
 
     /// The same instant for the waiting calls of the system.
+    #[cfg(feature = "tokio")]
     pub(crate) fn to_std(self, at: Instant) -> std::time::Instant {
         self.0 + std::time::Duration::from_nanos(at.as_nanos())
     }

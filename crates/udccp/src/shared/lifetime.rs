@@ -3,11 +3,11 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use udccp_proto::{CloseReason, ConnectionStats, State};
+use udccp_proto::{CloseReason, State};
 
 use super::calls::stopped;
 use super::handle::ConnHandle;
-use crate::{ConnectionEvent, Error};
+use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
 impl ConnHandle {
     /// Makes the packets of an accepted connection fit the way back.
@@ -149,6 +149,48 @@ impl ConnHandle {
         linger.ok().flatten().map(|linger| linger.to_std())
     }
 
+    /// What congestion control knows of what we send.
+    pub(crate) fn sender_state(&self) -> Option<SenderState> {
+        let metrics = self.with(|core, _, _| core.endpoint.sender_metrics(self.id));
+        metrics.ok().flatten().map(SenderState::from)
+    }
+
+    /// What it measures of what we receive.
+    pub(crate) fn receiver_state(&self) -> Option<ReceiverState> {
+        let metrics = self.with(|core, _, now| core.endpoint.receiver_metrics(now, self.id));
+        metrics.ok().flatten().map(ReceiverState::from)
+    }
+
+    /// Sets what may wait to be sent.
+    pub(crate) fn set_send_queue(&self, bytes: usize, messages: usize) {
+        let _ = self.with(|core, io, now| {
+            core.endpoint.set_send_queue(now, self.id, messages, bytes);
+            core.flush(io, now);
+        });
+    }
+
+    pub(crate) fn set_queue_policy(&self, policy: QueuePolicy) {
+        let _ = self.with(|core, _, now| core.endpoint.set_queue_policy(now, self.id, policy));
+    }
+
+    /// Bytes and messages that may wait to be sent, and what a full queue does.
+    pub(crate) fn send_queue_limits(&self) -> Option<(usize, usize, QueuePolicy)> {
+        let limits = self.with(|core, _, _| core.endpoint.send_queue_limits(self.id));
+        limits.ok().flatten().map(|((messages, bytes), policy)| (bytes, messages, policy))
+    }
+
+    pub(crate) fn set_server_timewait(&self, holds: bool) {
+        let _ = self.with(|core, _, now| core.endpoint.set_server_timewait(now, self.id, holds));
+    }
+
+    pub(crate) fn server_timewait(&self) -> Option<bool> {
+        self.with(|core, _, _| core.endpoint.server_timewait(self.id)).ok().flatten()
+    }
+
+    pub(crate) fn coverage(&self) -> Option<(u8, u8)> {
+        self.with(|core, _, _| core.endpoint.coverage(self.id)).ok().flatten()
+    }
+
     pub(crate) fn state(&self) -> State {
         let state = self.with(|core, _, _| core.endpoint.state(self.id));
         state.ok().flatten().unwrap_or(State::Closed)
@@ -159,7 +201,8 @@ impl ConnHandle {
     }
 
     pub(crate) fn stats(&self) -> Option<ConnectionStats> {
-        self.with(|core, _, _| core.endpoint.stats(self.id)).ok().flatten()
+        let stats = self.with(|core, _, _| core.endpoint.stats(self.id)).ok().flatten();
+        stats.map(ConnectionStats::from)
     }
 
     pub(crate) fn max_message_size(&self) -> usize {

@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     process: Process,
     /// The longest that any of its connections may take for its close.
     linger_nanos: AtomicU64,
+    /// CCIDs that its connections can use.
+    pub(crate) ccids: Vec<u8>,
     /// Whether its end without them closes connections.
     closes_at_exit: bool,
 }
@@ -79,6 +81,19 @@ impl Shared {
     /// Opens the socket. A driver has to be started next.
     pub(crate) fn bind(addr: SocketAddr, options: &EndpointOptions) -> Result<Arc<Self>, Error> {
         let io = Io::open(addr, options).map_err(|e| Error::open(addr, options.raw_ip, e))?;
+        Self::on(io, options)
+    }
+
+    /// Takes a UDP socket that somebody else has bound.
+    pub(crate) fn adopt(
+        socket: std::net::UdpSocket,
+        options: &EndpointOptions,
+    ) -> Result<Arc<Self>, Error> {
+        let io_error = |source| Error::Io { what: "cannot use this UDP socket", source };
+        Self::on(Io::adopt(socket, options).map_err(io_error)?, options)
+    }
+
+    fn on(io: Io, options: &EndpointOptions) -> Result<Arc<Self>, Error> {
         tracing::debug!(
             local = %io.local_addr(),
             raw = io.is_raw(),
@@ -106,6 +121,7 @@ impl Shared {
         config.quiet_until = (!options.quiet_time.is_zero()).then_some(quiet_ends);
         let claims = || Claims::new(io.local_addr().is_ipv4(), options.answer_for_host);
         let claims = io.is_raw().then(claims);
+        let ccids = config.ccids.numbers().collect();
         let core = Core::new(Endpoint::new(config), claims, options.ephemeral_ports);
         let core = Mutex::new(core);
         let shared = Arc::new(Self {
@@ -115,6 +131,7 @@ impl Shared {
             starter: Mutex::new(None),
             process: Process::this(),
             linger_nanos: AtomicU64::new(0),
+            ccids,
             closes_at_exit: options.close_at_exit,
         });
         process::remember(&shared);

@@ -61,7 +61,7 @@ impl Report {
             duration_s: duration.as_secs_f64(),
             sent,
             received,
-            srtt_ms: stats.and_then(|s| s.srtt).map(|d| d.as_millis_f64()),
+            srtt_ms: stats.and_then(|s| s.srtt).map(|d| d.as_secs_f64() * 1e3),
             congestion_events: stats.map_or(0, |s| s.congestion_events),
         }
     }

@@ -46,7 +46,7 @@ impl Sent {
             bytes: stats.counters.data_bytes_sent,
             acked: stats.counters.data_packets_acked,
             lost: stats.counters.data_packets_lost,
-            srtt_ms: stats.srtt.map(|d| d.as_millis_f64()),
+            srtt_ms: stats.srtt.map(|d| d.as_secs_f64() * 1e3),
             cwnd_packets: stats.cwnd_packets,
             congestion_events: stats.congestion_events,
             timeouts: stats.timeouts,

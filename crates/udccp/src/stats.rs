@@ -1,0 +1,191 @@
+//! Connections and sockets in numbers.
+
+use std::time::Duration;
+
+use udccp_proto as proto;
+use udccp_proto::ccid::{CcidMetrics, ReceiverMetrics};
+
+use crate::shared::Shared;
+use crate::{ConnectionCounters, State};
+
+/// Everything that can be said about one connection in numbers. Counters count from the start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ConnectionStats {
+    /// State of RFC 4340 section 4.3.
+    pub state: State,
+    /// CCID of the data we send, once agreed.
+    pub tx_ccid: Option<u8>,
+    /// CCID of the data we receive, once agreed.
+    pub rx_ccid: Option<u8>,
+    /// Congestion window in packets (window-based CCIDs).
+    pub cwnd_packets: Option<u32>,
+    /// Slow start threshold in packets (window-based CCIDs).
+    pub ssthresh_packets: Option<u32>,
+    /// Packets believed to be in the network.
+    pub pipe_packets: Option<u32>,
+    /// Allowed sending rate in bytes per second (rate-based CCIDs).
+    pub x_bytes_per_sec: Option<f64>,
+    /// Loss event rate, 0..=1 (rate-based CCIDs).
+    pub loss_event_rate: Option<f64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Variation of the round-trip time.
+    pub rttvar: Option<Duration>,
+    /// Retransmission (or no-feedback) timeout.
+    pub rto: Option<Duration>,
+    /// Congestion events that cut the window or rate.
+    pub congestion_events: u64,
+    /// Retransmission (or no-feedback) timeouts.
+    pub timeouts: u64,
+    /// The largest message in bytes that fits in one packet now.
+    pub max_message_size: usize,
+    /// Messages waiting to be sent.
+    pub send_queue_packets: usize,
+    /// Bytes of messages waiting to be sent (`SIOCOUTQ`).
+    pub send_queue_bytes: usize,
+    /// Messages waiting to be read.
+    pub recv_queue_packets: usize,
+    /// Bytes of messages waiting to be read.
+    pub recv_queue_bytes: usize,
+    /// What was counted.
+    pub counters: ConnectionCounters,
+}
+
+impl From<proto::ConnectionStats> for ConnectionStats {
+    fn from(s: proto::ConnectionStats) -> Self {
+        let std = |d: Option<udccp_base::Duration>| d.map(|d| d.to_std());
+        Self {
+            state: s.state,
+            tx_ccid: s.tx_ccid,
+            rx_ccid: s.rx_ccid,
+            cwnd_packets: s.cwnd_packets,
+            ssthresh_packets: s.ssthresh_packets,
+            pipe_packets: s.pipe_packets,
+            x_bytes_per_sec: s.x_bytes_per_sec,
+            loss_event_rate: s.loss_event_rate,
+            srtt: std(s.srtt),
+            rttvar: std(s.rttvar),
+            rto: std(s.rto),
+            congestion_events: s.congestion_events,
+            timeouts: s.timeouts,
+            max_message_size: s.max_message_bytes,
+            send_queue_packets: s.send_queue_packets,
+            send_queue_bytes: s.send_queue_bytes,
+            recv_queue_packets: s.recv_queue_packets,
+            recv_queue_bytes: s.recv_queue_bytes,
+            counters: s.counters,
+        }
+    }
+}
+
+/// What congestion control knows of the data that we send: `DCCP_SOCKOPT_CCID_TX_INFO`, for every
+/// CCID. What a CCID does not have is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SenderState {
+    /// Congestion window in packets.
+    pub cwnd_packets: Option<u32>,
+    /// Slow start threshold in packets; `None` also while it is arbitrarily high.
+    pub ssthresh_packets: Option<u32>,
+    /// Packets believed to be in the network.
+    pub pipe_packets: Option<u32>,
+    /// Allowed sending rate X in bytes per second.
+    pub x_bytes_per_sec: Option<f64>,
+    /// Receive rate X_recv that the peer last reported, in bytes per second.
+    pub x_recv_bytes_per_sec: Option<f64>,
+    /// Rate of the throughput equation, X_calc (RFC 5348 has X_Bps), in bytes per second, once
+    /// there was a loss.
+    pub x_calc_bytes_per_sec: Option<f64>,
+    /// Loss event rate p, 0..=1.
+    pub loss_event_rate: Option<f64>,
+    /// Smoothed round-trip time.
+    pub rtt: Option<Duration>,
+    /// Variation of the round-trip time.
+    pub rttvar: Option<Duration>,
+    /// Smallest round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// Retransmission (or no-feedback) timeout.
+    pub rto: Option<Duration>,
+    /// Time between two packets, t_ipi (RFC 5348 section 4.6).
+    pub packet_interval: Option<Duration>,
+    /// Mean size s of the packets sent, in bytes of data (RFC 5348 section 4.1).
+    pub mean_packet_bytes: Option<u32>,
+}
+
+impl From<CcidMetrics> for SenderState {
+    fn from(m: CcidMetrics) -> Self {
+        let std = |d: Option<udccp_base::Duration>| d.map(|d| d.to_std());
+        Self {
+            cwnd_packets: m.cwnd,
+            ssthresh_packets: m.ssthresh,
+            pipe_packets: m.pipe,
+            x_bytes_per_sec: m.x_bytes_per_sec,
+            x_recv_bytes_per_sec: m.x_recv_bytes_per_sec,
+            x_calc_bytes_per_sec: m.x_calc_bytes_per_sec,
+            loss_event_rate: m.loss_event_rate,
+            rtt: std(m.srtt),
+            rttvar: std(m.rttvar),
+            min_rtt: std(m.min_rtt),
+            rto: std(m.rto),
+            packet_interval: std(m.packet_interval),
+            mean_packet_bytes: m.mean_packet_bytes,
+        }
+    }
+}
+
+/// What congestion control measures of the data that we receive: `DCCP_SOCKOPT_CCID_RX_INFO`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ReceiverState {
+    /// Receive rate X_recv since the last report, in bytes per second.
+    pub x_recv_bytes_per_sec: f64,
+    /// Round-trip time as far as the receiver knows it.
+    pub rtt: Option<Duration>,
+    /// Loss event rate p, 0..=1.
+    pub loss_event_rate: f64,
+}
+
+impl From<ReceiverMetrics> for ReceiverState {
+    fn from(m: ReceiverMetrics) -> Self {
+        Self {
+            x_recv_bytes_per_sec: m.x_recv_bytes_per_sec,
+            rtt: m.rtt.map(|rtt| rtt.to_std()),
+            loss_event_rate: m.loss_event_rate,
+        }
+    }
+}
+
+/// What a socket did not take at once, because its send buffer was full. What waits is bounded: at
+/// most 1 MiB of packets here (512 KiB over UDP), each connection's own send queue, and
+/// [`answers_dropped`](crate::EndpointStats::answers_dropped) counts answers to strangers that found no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IoStats {
+    /// Times that the socket took no more.
+    pub times_blocked: u64,
+    /// Bytes of packets that are ready and wait for the socket now.
+    pub waiting_bytes: usize,
+}
+
+/// What the system grants a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IoInfo {
+    /// Datagrams that one write can carry (1: no segmentation offload).
+    pub max_gso_segments: usize,
+    /// Datagrams that one read can merge (1: no receive offload).
+    pub gro_segments: usize,
+    /// Kernel receive buffer in bytes, as accounted (twice what was asked for, on Linux).
+    pub recv_buffer_bytes: usize,
+}
+
+impl IoInfo {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        Self {
+            max_gso_segments: shared.io.max_gso_segments(),
+            gro_segments: shared.io.gro_segments(),
+            recv_buffer_bytes: shared.io.recv_buffer_bytes(),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Connections as streams and sinks.
+
+mod common;
+
+use common::{pair, run};
+use futures_util::{SinkExt, StreamExt, TryStreamExt, stream};
+use udccp::Options;
+
+#[test]
+fn a_sink_sends_everything_and_a_stream_ends_in_order() {
+    run(async {
+        let few = Options::default().send_queue(1 << 20, 4);
+        let (client, server) = pair(&few, &Options::default()).await;
+        let (send, _recv) = client.into_split();
+        let mut numbers = stream::iter(0..500_u32).map(|n| Ok(common::numbered(n, 300)));
+        let sender = async {
+            let mut sink = send.into_sink();
+            sink.send_all(&mut numbers).await.unwrap();
+            SinkExt::<Vec<u8>>::close(&mut sink).await.unwrap();
+        };
+        let reader = async {
+            let (_send, recv) = server.into_split();
+            recv.try_collect::<Vec<_>>().await.unwrap()
+        };
+        let ((), messages) = tokio::join!(sender, reader);
+        let numbers: Vec<u32> = messages.iter().map(|m| common::number_of(m)).collect();
+        assert_eq!(numbers, (0..500).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn a_connection_is_a_stream_whose_last_item_is_its_error() {
+    run(async {
+        let (client, mut server) = pair(&Options::default(), &Options::default()).await;
+        client.send("one").await.unwrap();
+        client.acknowledged().await.unwrap();
+        client.abort();
+        assert_eq!(server.next().await.unwrap().unwrap(), "one");
+        assert!(server.next().await.unwrap().is_err());
+    });
+}
