@@ -77,8 +77,9 @@ mod with_tokio {
     use crate::shared::ConnHandle;
     use crate::{Connection, Error};
 
-    /// A connection whose handshake is under way, from [`Endpoint::start_connect`](crate::Endpoint).
-    /// Await it for the connection; dropping it cancels the handshake and tells the server by a Reset.
+    /// A connection whose handshake is under way, from
+    /// [`Endpoint::start_connect`](crate::Endpoint::start_connect). Await it for the connection;
+    /// dropping it cancels the handshake and tells the server by a Reset.
     #[derive(Debug)]
     #[must_use = "dropping it cancels the handshake"]
     pub struct Connecting {

@@ -158,7 +158,8 @@ impl From<ReceiverMetrics> for ReceiverState {
 
 /// What a socket did not take at once, because its send buffer was full. What waits is bounded: at
 /// most 1 MiB of packets here (512 KiB over UDP), each connection's own send queue, and
-/// [`answers_dropped`](crate::EndpointStats::answers_dropped) counts answers to strangers that found no room.
+/// [`answers_dropped`](crate::EndpointStats::answers_dropped) counts answers to strangers that
+/// found no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoStats {

@@ -31,6 +31,7 @@ const RANDOM_TRIES: usize = 64;
 const PORTS: &str = "udccp/dccp-port";
 
 /// The ports of one endpoint.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Debug)]
 pub(crate) struct Claims {
     prefix: String,

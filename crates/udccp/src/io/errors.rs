@@ -23,6 +23,7 @@ pub(crate) struct Report {
 }
 
 /// What the network says of a packet that did not arrive.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// It was too big; the path takes IP packets of this many bytes.

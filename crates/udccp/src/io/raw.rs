@@ -79,6 +79,7 @@ fn ipv4(packet: &Bytes) -> Option<(SocketAddr, IpAddr, Ecn, Bytes)> {
 }
 
 /// Packets that leave together: all of one path.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has a use for it"))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Train<'a> {
     pub(super) src: IpAddr,
