@@ -7,5 +7,16 @@ numbers of reports from any measurements, ``udccp.logs`` reads those of other to
 from udccp import errors, lab, logs, metrics
 from udccp._native import __version__
 from udccp.errors import InternalError, UdccpError
+from udccp.window import Ack, WindowAlgorithm
 
-__all__ = ["InternalError", "UdccpError", "__version__", "errors", "lab", "logs", "metrics"]
+__all__ = [
+    "Ack",
+    "InternalError",
+    "UdccpError",
+    "WindowAlgorithm",
+    "__version__",
+    "errors",
+    "lab",
+    "logs",
+    "metrics",
+]

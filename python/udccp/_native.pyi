@@ -1,5 +1,9 @@
 """The native half: crates/udccp-python. Use the modules around it instead."""
 
+from collections.abc import Callable
+
+from udccp.window import WindowAlgorithm
+
 __version__: str
 LAB_VERSION: str
 
@@ -18,10 +22,11 @@ class Prepared:
 
 def run(
     prepared: Prepared,
-    seed: int | None = None,
-    check: bool = False,
-    pcap: str | None = None,
-    snaplen: int | None = None,
+    seed: int | None,
+    check: bool,
+    pcap: str | None,
+    snaplen: int | None,
+    algorithms: list[tuple[str, Callable[[int], WindowAlgorithm]]],
 ) -> str: ...
 def run_many(runs: list[tuple[Prepared, int | None]], workers: int) -> list[str]: ...
 def protocols() -> str: ...

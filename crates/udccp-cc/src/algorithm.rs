@@ -5,6 +5,7 @@ use crate::bic::{Bic, BicConfig};
 use crate::compound::{Compound, CompoundConfig};
 use crate::control::CongestionControl;
 use crate::cubic::{Cubic, CubicConfig};
+use crate::custom::CustomAlgorithm;
 use crate::highspeed::{HighSpeed, HighSpeedConfig};
 use crate::htcp::{Htcp, HtcpConfig};
 use crate::hybla::{Hybla, HyblaConfig};
@@ -56,6 +57,8 @@ pub enum Algorithm {
     Compound(CompoundConfig),
     /// BBR v1 (Cardwell et al. 2016).
     Bbr(BbrConfig),
+    /// One that is built outside of this crate.
+    Custom(CustomAlgorithm),
 }
 
 impl Algorithm {
@@ -88,6 +91,7 @@ impl Algorithm {
             }
             Self::Yeah(config) => Box::new(PolicyWindow::new(first, Yeah::new(config.clone()))),
             Self::Bbr(config) => Box::new(Bbr::new(first, config.clone())),
+            Self::Custom(custom) => custom.instance(first.max(1)),
             Self::Compound(config) => {
                 Box::new(PolicyWindow::new(first, Compound::new(config.clone())))
             }

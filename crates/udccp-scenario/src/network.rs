@@ -1,6 +1,7 @@
 //! From a scenario to the network that the simulator runs.
 
 use udccp_base::{Duration, Rng, Seed, Transport};
+use udccp_cc::Algorithm;
 use udccp_sim::{
     Bulk, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig, OnOff,
     PairAddresses, PairConfig, RequestResponse, Row, Source, Speech, Transfer, Video, Voip,
@@ -53,11 +54,16 @@ impl core::fmt::Debug for HostPair {
 }
 
 /// Hosts that are machines, each with the transport that its flow names.
-pub(crate) struct Simulated;
+pub(crate) struct Simulated<'a> {
+    /// Window algorithms of flows, by their names, in place of those of their protocols.
+    pub(crate) algorithms: &'a [(String, Algorithm)],
+}
 
-impl Hosts for Simulated {
+impl Hosts for Simulated<'_> {
     fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String> {
-        let transports::Ends { sender, receiver } = transports::build(flow, at, seed)?;
+        let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
+        let own = own.map(|(_, algorithm)| algorithm);
+        let transports::Ends { sender, receiver } = transports::build(flow, at, seed, own)?;
         Ok(HostPair { sender, receiver, source: None })
     }
 }

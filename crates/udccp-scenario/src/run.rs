@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use udccp_base::Seed;
+use udccp_cc::Algorithm;
 use udccp_sim::{Capture, CaptureFile, RunConfig, SimError};
 
 use crate::measure::record_of;
@@ -55,6 +56,9 @@ pub struct RunOptions<'a> {
     pub snaplen: Option<u32>,
     /// Another thread sets it to end the run without a record.
     pub stop: Option<&'a AtomicBool>,
+    /// Window algorithms of flows, by their names, in place of those of their protocols (a TCP or
+    /// CCID 2). The record depends on them too.
+    pub algorithms: &'a [(String, Algorithm)],
 }
 
 /// Runs a scenario. `name` is what the record calls it.
@@ -70,7 +74,8 @@ pub fn run(
     seed: u64,
     options: RunOptions<'_>,
 ) -> Result<Record, RunError> {
-    let network = network(scenario, Seed(seed), &mut Simulated)?;
+    let mut hosts = Simulated { algorithms: options.algorithms };
+    let network = network(scenario, Seed(seed), &mut hosts)?;
     let config = run_config(scenario, seed, options)?;
     let begun = cpu_time::ThreadTime::now();
     let result = network.run(config)?;

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, Union
 
 from udccp import _native
 from udccp.lab.record import Record
 from udccp.lab.scenario import Scenario, to_plain
+from udccp.window import WindowAlgorithm
 
 #: What ``run`` takes: a path or a name, a mapping by the keys of a file, typed objects, or a
 #: scenario that was prepared before.
@@ -71,6 +72,7 @@ def run(
     check: bool = False,
     pcap: str | PathLike[str] | None = None,
     snaplen: int | None = None,
+    algorithms: Mapping[str, Callable[[int], WindowAlgorithm]] | None = None,
 ) -> Record:
     """Run a scenario in this process and return its record.
 
@@ -96,6 +98,9 @@ def run(
         A folder for a capture of every observation point.
     snaplen
         Keep at most this many bytes of each captured packet.
+    algorithms
+        Congestion controls written in Python, by the names of flows of a TCP or ``dccp/ccid2``:
+        classes derived from :class:`udccp.WindowAlgorithm`. An exception in one ends the run.
 
     Raises
     ------
@@ -119,7 +124,8 @@ def run(
     """
     prepared = prepare(scenario, set=set, case=case, variant=variant)
     folder = None if pcap is None else os.fspath(pcap)
-    return Record(_native.run(prepared, seed, check, folder, snaplen))
+    own = list((algorithms or {}).items())
+    return Record(_native.run(prepared, seed, check, folder, snaplen, own))
 
 
 def run_many(

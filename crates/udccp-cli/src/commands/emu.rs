@@ -83,6 +83,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
             pcap: args.capture.pcap.as_deref(),
             snaplen: args.capture.snaplen.0,
             stop: None,
+            algorithms: &[],
         },
         program: std::env::current_exe()?,
         dccp: match args.dccp {

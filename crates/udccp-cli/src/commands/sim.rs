@@ -40,6 +40,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
         pcap: args.capture.pcap.as_deref(),
         snaplen: args.capture.snaplen.0,
         stop: None,
+        algorithms: &[],
     };
     let record = udccp_scenario::run(&chosen.experiment.id, &chosen.scenario, chosen.seed, options)
         .map_err(run_failure)?;

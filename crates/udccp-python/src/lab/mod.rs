@@ -5,6 +5,7 @@ mod prepared;
 mod run;
 mod study;
 mod task;
+mod window;
 
 use pyo3::prelude::*;
 

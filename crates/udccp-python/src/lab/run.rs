@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use udccp_lab::report;
-use udccp_scenario::{PROTOCOLS, RunError, RunOptions};
+use udccp_scenario::{Diagnostic, PROTOCOLS, RunError, RunOptions};
 
 use super::prepared::Prepared;
+use super::window::{self, Failure};
 use crate::{border, error};
 
-/// Runs a scenario and returns its record as JSON.
+/// Runs a scenario and returns its record as JSON. `algorithms` are the window algorithms of flows,
+/// by their names: each is called with a first window and returns a `WindowAlgorithm`.
 #[pyfunction]
-#[pyo3(signature = (prepared, seed=None, check=false, pcap=None, snaplen=None))]
+#[pyo3(signature = (prepared, seed, check, pcap, snaplen, algorithms))]
 pub(crate) fn run(
     py: Python<'_>,
     prepared: &Prepared,
@@ -21,14 +23,26 @@ pub(crate) fn run(
     check: bool,
     pcap: Option<PathBuf>,
     snaplen: Option<u32>,
+    algorithms: Vec<(String, Py<PyAny>)>,
 ) -> PyResult<String> {
     border::guard(py, || {
+        for (name, _) in &algorithms {
+            if !prepared.scenario.flows.iter().any(|flow| flow.name == *name) {
+                let fault = Diagnostic::whole(format!("there is no flow \"{name}\""));
+                return Err(error::scenario(py, &fault.into()));
+            }
+        }
+        let failed = Failure::default();
         let record = border::interruptible(py, |stop| {
             let pcap = pcap.as_deref();
-            let options = RunOptions { check, pcap, snaplen, stop: Some(stop) };
+            let algorithms = &window::algorithms(algorithms, &failed, stop);
+            let options = RunOptions { check, pcap, snaplen, stop: Some(&**stop), algorithms };
             one(prepared, seed, options)
         })?;
-        record.map_err(|e| failure(py, &e))
+        match failed.take() {
+            Some(raised) => Err(raised),
+            None => record.map_err(|e| failure(py, &e)),
+        }
     })
 }
 
@@ -83,9 +97,7 @@ fn one(
 
 fn failure(py: Python<'_>, run: &RunError) -> PyErr {
     match run {
-        RunError::Flow { .. } => {
-            error::scenario(py, &udccp_scenario::Diagnostic::whole(run.to_string()).into())
-        }
+        RunError::Flow { .. } => error::scenario(py, &Diagnostic::whole(run.to_string()).into()),
         _ => error::raise(py, "RunError", run.to_string()),
     }
 }

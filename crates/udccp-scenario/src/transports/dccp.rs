@@ -5,7 +5,7 @@ use udccp_base::{
     QuickStart, Seed, SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut};
-use udccp_proto::ccid::ccid2::AckRatioConfig;
+use udccp_proto::ccid::ccid2::{self, AckRatioConfig};
 use udccp_proto::ccid::{Ccid3Config, CcidRegistry};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InviteOptions,
@@ -50,8 +50,20 @@ struct DccpEnd {
     uses_quick_start: bool,
 }
 
-pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
-    let config = dccp_config(flow.protocol.name, flow.packet, &flow.dccp)?;
+pub(super) fn build(
+    flow: &Flow,
+    at: PairAddresses,
+    seed: Seed,
+    algorithm: Option<&Algorithm>,
+) -> Result<Ends, String> {
+    let mut config = dccp_config(flow.protocol.name, flow.packet, &flow.dccp)?;
+    if let Some(algorithm) = algorithm {
+        if flow.protocol.ccid != Some(ccid2::NUMBER) {
+            let name = flow.protocol.name;
+            return Err(format!("{name} takes no window algorithm; dccp/ccid2 and any TCP do"));
+        }
+        config.ccid2.algorithm = algorithm.clone();
+    }
     let secret = |name: &str| EndpointConfig {
         ccids: CcidRegistry::with_experiments(),
         // No bit of a simulated packet is wrong: what a link corrupts, it drops.

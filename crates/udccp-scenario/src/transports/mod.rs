@@ -10,6 +10,7 @@ mod udp;
 use core::net::{IpAddr, SocketAddr};
 
 use udccp_base::{Seed, Transport};
+use udccp_cc::Algorithm;
 use udccp_sim::PairAddresses;
 
 use crate::protocol::Family;
@@ -30,14 +31,21 @@ pub(crate) struct Ends {
     pub(crate) receiver: Box<dyn Transport>,
 }
 
-/// Builds both ends of a flow; `seed` is the flow's own.
+/// Builds both ends of a flow; `seed` is the flow's own. `algorithm` takes the place of the window
+/// algorithm of its protocol.
 ///
 /// # Errors
 /// Settings that contradict each other, in words.
-pub(crate) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
+pub(crate) fn build(
+    flow: &Flow,
+    at: PairAddresses,
+    seed: Seed,
+    algorithm: Option<&Algorithm>,
+) -> Result<Ends, String> {
     match flow.protocol.family {
-        Family::Dccp => dccp::build(flow, at, seed),
-        Family::Tcp => tcp::build(flow, at, seed),
+        Family::Dccp => dccp::build(flow, at, seed, algorithm),
+        Family::Tcp => tcp::build(flow, at, seed, algorithm),
+        Family::Udp if algorithm.is_some() => Err("UDP has no window to control".to_owned()),
         Family::Udp => Ok(udp::build(at)),
     }
 }

@@ -15,8 +15,16 @@ use super::dccp::keep;
 use super::{CLIENT_PORT, Ends, SERVER_PORT};
 use crate::schema::{self, Flow, Reduction, TcpOptions, TcpProfile};
 
-pub(super) fn build(flow: &Flow, at: PairAddresses, seed: Seed) -> Result<Ends, String> {
-    let config = config(flow)?;
+pub(super) fn build(
+    flow: &Flow,
+    at: PairAddresses,
+    seed: Seed,
+    algorithm: Option<&Algorithm>,
+) -> Result<Ends, String> {
+    let mut config = config(flow)?;
+    if let Some(algorithm) = algorithm {
+        config.algorithm = algorithm.clone();
+    }
     let client = SocketAddr::new(at.sender, CLIENT_PORT);
     let server = SocketAddr::new(at.receiver, SERVER_PORT);
     let sender = TcpSender::new(client, server, config.clone(), seed.derive("client"));

@@ -34,9 +34,9 @@ fn a_flow_that_cannot_begin_is_an_error_and_never_a_silent_one() {
     for invite in [false, true] {
         let mut flow = flow(invite);
         let at = PairAddresses::of(0, IpVersion::V4);
-        assert!(build(&flow, at, Seed(1)).is_ok());
+        assert!(build(&flow, at, Seed(1), None).is_ok());
         flow.dccp.service = Some(Service(ServiceCode::INVALID));
-        let why = build(&flow, at, Seed(1)).err().expect("no such service can be asked for");
+        let why = build(&flow, at, Seed(1), None).err().expect("no such service can be asked for");
         assert!(why.contains("reserved as invalid"), "{why}");
     }
 }

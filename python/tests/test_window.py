@@ -1,0 +1,100 @@
+"""A congestion control in Python against TCP."""
+
+from __future__ import annotations
+
+import pytest
+
+from udccp import Ack, WindowAlgorithm, lab
+
+SHORT: dict[str, lab.Value] = {
+    "time.duration": "20 s",
+    "time.measure.to": "20 s",
+    "flow.second.protocol": "tcp/newreno",
+}
+
+
+class Exact(WindowAlgorithm):
+    """NewReno with the whole numbers of the Rust code."""
+
+    def __init__(self, initial_window: int) -> None:
+        super().__init__(initial_window)
+        self.counted = 0
+
+    def on_ack(self, ack: Ack) -> None:
+        if not ack.is_limited:
+            return
+        cwnd = int(self.cwnd)
+        used = int(min(ack.newly_acked, max(self.ssthresh - cwnd, 0)))
+        cwnd += used
+        if cwnd >= self.ssthresh:
+            self.counted += ack.newly_acked - used
+            while self.counted >= cwnd:
+                self.counted -= cwnd
+                cwnd += 1
+        self.cwnd = cwnd
+
+    def on_loss(self, now_s: float, in_flight: int) -> None:
+        self.cwnd = max(int(self.cwnd) // 2, 1)
+        self.ssthresh = max(self.cwnd, 2)
+        self.counted = 0
+
+    def on_timeout(self, now_s: float, in_flight: int) -> None:
+        self.ssthresh = max(int(self.cwnd) // 2, 2)
+        self.cwnd = 1
+        self.counted = 0
+
+    def on_set(self, now_s: float) -> None:
+        self.counted = 0
+
+
+class Greedy(WindowAlgorithm):
+    """Never gives way."""
+
+    def on_loss(self, now_s: float, in_flight: int) -> None:
+        self.ssthresh = self.cwnd
+
+
+@pytest.mark.parametrize("flow", ["first", "second"])
+def test_newreno_in_python_is_newreno(flow: str) -> None:
+    """The same events, over DCCP and over TCP."""
+    ours = lab.run("two-flows-short", set=SHORT, algorithms={flow: Exact})
+    assert ours.event_hash == lab.run("two-flows-short", set=SHORT).event_hash
+
+
+def test_an_algorithm_of_ones_own_changes_the_shares() -> None:
+    """One that does not give way takes nearly all."""
+    fair = lab.run("two-flows-short", set=SHORT).flow("first")["goodput_mbps"]
+    greedy = lab.run("two-flows-short", set=SHORT, algorithms={"first": Greedy})
+    taken = greedy.flow("first")["goodput_mbps"]
+    assert fair is not None
+    assert taken is not None
+    assert taken > 1.2 * fair
+
+
+def test_its_exceptions_end_the_run() -> None:
+    """Of the constructor and of each method; the run stops at once."""
+
+    class Broken(WindowAlgorithm):
+        def on_ack(self, ack: Ack) -> None:
+            raise ZeroDivisionError("in on_ack")
+
+    def none(initial_window: int) -> WindowAlgorithm:
+        raise LookupError(f"first window {initial_window}")
+
+    endless: dict[str, lab.Value] = {"time.duration": "90000 s", "time.measure.to": "90000 s"}
+    with pytest.raises(ZeroDivisionError, match="in on_ack"):
+        lab.run("two-flows-short", set=endless, algorithms={"first": Broken})
+    with pytest.raises(LookupError, match="first window"):
+        lab.run("two-flows-short", set=endless, algorithms={"second": none})
+
+
+def test_where_none_belongs() -> None:
+    """A flow that is not there, and protocols without a window of this kind."""
+    with pytest.raises(lab.ScenarioError, match='no flow "third"'):
+        lab.run("two-flows-short", algorithms={"third": Exact})
+    for protocol in ("dccp/ccid3", "udp"):
+        changes: dict[str, lab.Value] = {"flow.first.protocol": protocol}
+        if protocol == "udp":
+            changes["flow.first.traffic.kind"] = "bulk"
+        with pytest.raises(lab.ScenarioError):
+            lab.run("two-flows-short", set=changes, algorithms={"first": Exact})

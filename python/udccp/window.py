@@ -1,0 +1,136 @@
+"""Congestion control written in Python, for the simulator."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+__all__ = ["Ack", "WindowAlgorithm"]
+
+
+class Ack(NamedTuple):
+    """One acknowledgement, as a window algorithm sees it.
+
+    Parameters
+    ----------
+    now_s
+        When it arrived, in s since the start of the run.
+    newly_acked
+        Packets newly acknowledged that count for growth.
+    rtt_s
+        The round-trip time that it measured, in s; None where it measured none.
+    srtt_s, min_rtt_s
+        Smoothed and smallest round-trip time, in s; None before the first sample.
+    in_flight
+        Packets in flight before it.
+    is_limited
+        Whether the window was full. A window that is not used must not grow.
+    """
+
+    now_s: float
+    newly_acked: int
+    rtt_s: float | None
+    srtt_s: float | None
+    min_rtt_s: float | None
+    in_flight: int
+    is_limited: bool
+
+
+class WindowAlgorithm:
+    """A window algorithm: additive increase and halving, until you change it.
+
+    Set :attr:`cwnd` and :attr:`ssthresh` in the methods that you replace. The simulator uses whole
+    packets, at least 1. Give the class to :func:`udccp.lab.run` (``algorithms={"first": Mine}``):
+    each connection gets an instance. Flows of a TCP and of ``dccp/ccid2`` take one;
+    acknowledgements, losses, timers and retransmission stay those of the protocol.
+
+    Parameters
+    ----------
+    initial_window
+        The first window in packets.
+
+    Attributes
+    ----------
+    cwnd
+        Congestion window in packets; fractions count.
+    ssthresh
+        Slow start threshold in packets.
+
+    Examples
+    --------
+    >>> class Timid(WindowAlgorithm):
+    ...     def on_loss(self, now_s: float, in_flight: int) -> None:
+    ...         self.cwnd = self.ssthresh = 2.0
+    >>> window = Timid(10)
+    >>> window.on_loss(1.0, 10)
+    >>> window.cwnd
+    2.0
+    """
+
+    cwnd: float
+    ssthresh: float
+
+    def __init__(self, initial_window: int) -> None:
+        self.cwnd = float(initial_window)
+        self.ssthresh = math.inf
+
+    def on_ack(self, ack: Ack) -> None:
+        """Grow: new packets were acknowledged."""
+        if not ack.is_limited:
+            return
+        if self.cwnd < self.ssthresh:
+            self.cwnd += ack.newly_acked
+        else:
+            self.cwnd += ack.newly_acked / self.cwnd
+
+    def on_loss(self, now_s: float, in_flight: int) -> None:
+        """Cut: a congestion event, at most one in a window of data.
+
+        Parameters
+        ----------
+        now_s
+            When it was found, in s since the start of the run.
+        in_flight
+            Packets in flight.
+        """
+        self.cwnd = max(self.cwnd / 2, 1.0)
+        self.ssthresh = max(self.cwnd, 2.0)
+
+    def on_timeout(self, now_s: float, in_flight: int) -> None:
+        """Start again: the retransmission timer expired; see :meth:`on_loss`."""
+        self.ssthresh = max(self.cwnd / 2, 2.0)
+        self.cwnd = 1.0
+
+    def on_set(self, now_s: float) -> None:
+        """Begin growth again: the protocol has set ``cwnd`` and ``ssthresh`` (after idleness)."""
+
+    def _moved(self) -> tuple[float, float]:
+        # A threshold that was never set is the largest number that the simulator has.
+        return self.cwnd, min(self.ssthresh, 2.0**32 - 1)
+
+    def _ack(
+        self,
+        now_s: float,
+        newly_acked: int,
+        rtt_s: float | None,
+        srtt_s: float | None,
+        min_rtt_s: float | None,
+        in_flight: int,
+        is_limited: bool,
+    ) -> tuple[float, float]:
+        self.on_ack(Ack(now_s, newly_acked, rtt_s, srtt_s, min_rtt_s, in_flight, is_limited))
+        return self._moved()
+
+    def _loss(self, now_s: float, in_flight: int) -> tuple[float, float]:
+        self.on_loss(now_s, in_flight)
+        return self._moved()
+
+    def _timeout(self, now_s: float, in_flight: int) -> tuple[float, float]:
+        self.on_timeout(now_s, in_flight)
+        return self._moved()
+
+    def _set(self, now_s: float, cwnd: int, ssthresh: int) -> tuple[float, float]:
+        self.cwnd = float(cwnd)
+        self.ssthresh = math.inf if ssthresh == 2**32 - 1 else float(ssthresh)
+        self.on_set(now_s)
+        return self._moved()
