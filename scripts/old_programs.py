@@ -151,7 +151,7 @@ def socat_fork(bench):
     bench.start("socat", f"TCP4-LISTEN:{port},fork,{DCCP}", answer)
     peer = f"TCP4:127.0.0.1:{port},{DCCP},retry=50,interval=0.1"
     clients = [
-        bench.start("sh", "-c", f"(echo client {i}; sleep 0.3) | socat -t5 - {peer}")
+        bench.start("sh", "-c", f"(echo client {i}; sleep 0.3) | socat -t1 - {peer}")
         for i in range(3)
     ]
     for i, client in enumerate(clients):
