@@ -58,6 +58,18 @@ fn every_wrong_call_has_its_documented_errno() {
 }
 
 #[test]
+fn faults_of_linux_are_off_unless_named() {
+    let place = Place::new();
+    let port = free_port();
+    for fault in ["send-eagain", "reset-is-end", "no-source", "close-drops"] {
+        let flags = ["--udp-port", &port, "--linux-fault", fault];
+        let file = script("faults.py");
+        succeeds(&place.run(&flags, &["python3", &file, fault, "on"]));
+        succeeds(&place.run(&flags[..2], &["python3", &file, fault, "off"]));
+    }
+}
+
+#[test]
 fn a_killed_broker_is_an_error_and_never_a_hang() {
     let place = Place::new();
     let program = ["python3", &script("killed.py"), "2"];

@@ -59,19 +59,21 @@ pub(super) fn check(program: &Path) -> Outcome<()> {
 
 /// The system preloads nothing into programs that give privileges.
 fn check_privileges(open: &File, file: &Path) -> Outcome<()> {
-    const SET_ID: u32 = 0o6000;
+    const SET_UID: u32 = 0o4000;
+    const SET_GID: u32 = 0o2000;
     let status = open.metadata()?;
     let mut value = [0; 64];
     let has_capabilities =
         rustix::fs::fgetxattr(open, c"security.capability", &mut value[..]).is_ok();
-    let is_set_id = status.mode() & SET_ID != 0;
-    let is_root = rustix::process::geteuid().is_root();
-    if (is_set_id || has_capabilities) && !is_root {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let is_set_id = status.mode() & SET_UID != 0 && status.uid() != user.as_raw()
+        || status.mode() & SET_GID != 0 && status.gid() != group.as_raw();
+    if is_set_id || (has_capabilities && !user.is_root()) {
         let what = if is_set_id { "setuid or setgid" } else { "privileged (file capabilities)" };
         let message =
             format!("{} is {what}: the system preloads no library into it", file.display());
         return Err(Failure::new(Exit::Unsupported, message)
-            .hint("run a copy of it without that mark, or run udccp as root"));
+            .hint("run a copy of it without that mark, or run udccp as that user"));
     }
     Ok(())
 }
