@@ -1,4 +1,4 @@
-"""What each fault of Linux changes: the first argument names it, the second says whether it is on."""
+"""What each fault of Linux changes: the arguments are its name, and `on` or `off`."""
 
 import errno
 import select
