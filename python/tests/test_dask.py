@@ -120,7 +120,7 @@ def test_what_fails_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]
         run_task("0.0.0", task)
     with pytest.raises(TaskError, match="was changed"):
         run_task(_native.LAB_VERSION, task.replace('"seed":5', '"seed":6'))
-    with pytest.raises(TaskError, match="no result"):
+    with pytest.raises(TaskError, match="not a result"):
         _native.ResultStore(str(folder.parent / "new.sqlite")).put("{}")
     (folder.parent / "text.sqlite").write_text("this is no store, but a text of some length\n" * 99)
     with pytest.raises(lab.StoreError):
