@@ -11,7 +11,7 @@ use udccp_agent::{
     has_dccp, monotonic_ns, serve,
 };
 use udccp_base::{DataRate, DataSize, Duration};
-use udccp_scenario::schema::{CodecName, Drawn, Silence, Traffic};
+use udccp_scenario::schema::{CodecName, RandomVariable, Silence, Traffic};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -158,11 +158,11 @@ fn video() -> Traffic {
 }
 
 fn dialogue() -> Traffic {
-    let size = |n| Drawn::Exponential { mean: DataSize::from_bytes(n) };
+    let size = |n| RandomVariable::Exponential { mean: DataSize::from_bytes(n) };
     Traffic::RequestResponse {
         request: size(400),
         response: size(9_000),
-        think: Drawn::Constant { value: Duration::from_millis(20) },
+        think: RandomVariable::Constant { value: Duration::from_millis(20) },
         timeout: Duration::from_secs(5),
     }
 }
@@ -267,7 +267,7 @@ fn requests_are_answered_over_kernel_tcp_and_our_dccp() {
 fn transfers_are_known_again_at_the_other_end() {
     let size = DataSize::from_bytes(300_000);
     let every = Duration::from_millis(100);
-    let some = Drawn::Constant { value: DataSize::from_bytes(20_000) };
+    let some = RandomVariable::Constant { value: DataSize::from_bytes(20_000) };
     for protocol in [tcp(), ours("dccp/ccid2")] {
         for traffic in [Traffic::Transfer { size }, Traffic::Poisson { every, size: some }] {
             let [sender, receiver] = play(protocol.clone(), traffic);

@@ -16,10 +16,10 @@ const CELL: &str = "ours-linux-ccid2-ipv4-rough-server-close";
 const BEFORE: &str = "ours-linux-ccid2-ipv4-rough-client-close";
 
 /// What the cell leaves where these run: report and capture. `None` where nothing can run here.
-fn left(folder: &Path, cells: &[&str], jobs: &str) -> Option<[Vec<u8>; 2]> {
+fn left(folder: &Path, entries: &[&str], jobs: &str) -> Option<[Vec<u8>; 2]> {
     let keep = folder.display().to_string();
     let mut args = vec!["interop", "--seeds", "1", "--jobs", jobs, "--keep", &keep];
-    cells.iter().for_each(|cell| args.extend(["--only", cell]));
+    entries.iter().for_each(|entry| args.extend(["--only", entry]));
     let output = udccp(&args).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(10) {

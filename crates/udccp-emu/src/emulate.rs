@@ -15,10 +15,10 @@ use udccp_sim::{End, IpVersion, RunResult};
 
 use crate::clock::Clock;
 use crate::error::EmuError;
-use crate::lan::{Lan, PORT};
-use crate::site;
-use crate::stolen::Processors;
+use crate::host_namespace;
+use crate::steal_time::Processors;
 use crate::sys;
+use crate::testnet::{PORT, Testnet};
 use crate::timing::{DEADLINE, Timing};
 
 /// From the word to go until time zero.
@@ -95,12 +95,12 @@ fn on_own_links(
     options: &EmuOptions<'_>,
 ) -> Result<Emulation, EmuError> {
     let begun = cpu_time::ThreadTime::now();
-    let lan = Lan::with_ip(scenario, options.ip)?;
-    let mut agents = start(scenario, seed, &lan, options)?;
+    let testnet = Testnet::with_ip(scenario, options.ip)?;
+    let mut agents = start(scenario, seed, &testnet, options)?;
     let clock = Clock::in_future(LEAD);
     agents.iter_mut().flatten().for_each(|agent| agent.go(clock.zero_ns()));
     let mut all_play = || agents.iter_mut().flatten().all(|agent| !agent.has_failed());
-    let run = lan.run(seed, options.run, clock, &mut all_play);
+    let run = testnet.run(seed, options.run, clock, &mut all_play);
     let (mut result, timing) = match run {
         // Somebody gave up: they will say why.
         Err(EmuError::Stopped) => {
@@ -110,7 +110,7 @@ fn on_own_links(
         other => other?,
     };
     let reports = reports(scenario, &mut agents, PATIENCE)?;
-    let mut notes: Vec<String> = scenario.flows.iter().flat_map(site::gaps).collect();
+    let mut notes: Vec<String> = scenario.flows.iter().flat_map(host_namespace::gaps).collect();
     for ((flow, found), ends) in scenario.flows.iter().zip(&mut result.flows).zip(&reports) {
         both_ends(found, &scenario.time.measure, &ends[0], &ends[1]);
         let faults = ends.iter().flat_map(|end| &end.faults);
@@ -167,15 +167,15 @@ fn check_congestion_controls(scenario: &Scenario) -> Result<(), EmuError> {
 fn start(
     scenario: &Scenario,
     seed: u64,
-    lan: &Lan,
+    testnet: &Testnet,
     options: &EmuOptions<'_>,
 ) -> Result<Vec<[Host; 2]>, EmuError> {
     let mut agents = Vec::new();
     for (number, flow) in scenario.flows.iter().enumerate() {
-        let specs = specs(scenario, flow, seed, lan, number, options.dccp)?;
+        let specs = specs(scenario, flow, seed, testnet, number, options.dccp)?;
         let [sender, receiver] = specs;
-        let sender = spawn(lan, number, End::Sender, sender, &options.program)?;
-        agents.push([sender, spawn(lan, number, End::Receiver, receiver, &options.program)?]);
+        let sender = spawn(testnet, number, End::Sender, sender, &options.program)?;
+        agents.push([sender, spawn(testnet, number, End::Receiver, receiver, &options.program)?]);
     }
     for (flow, ends) in scenario.flows.iter().zip(&mut agents) {
         for (role, agent) in ROLES.into_iter().zip(ends) {
@@ -191,11 +191,11 @@ fn specs(
     scenario: &Scenario,
     flow: &Flow,
     seed: u64,
-    lan: &Lan,
+    testnet: &Testnet,
     number: usize,
     transport: OurTransport,
 ) -> Result<[AgentSpec; 2], EmuError> {
-    let at = [End::Sender, End::Receiver].map(|end| lan.address(number, end));
+    let at = [End::Sender, End::Receiver].map(|end| testnet.address(number, end));
     // The first device cuts what the kernel hands on in one piece.
     let dccp = PlayDccp::Ours { transport, offload: true };
     let mut specs = AgentSpec::pair(scenario, flow, Seed(seed), at, PORT, dccp)
@@ -206,7 +206,7 @@ fn specs(
 
 /// A process on a host of the network; it dies with this one.
 fn spawn(
-    lan: &Lan,
+    testnet: &Testnet,
     number: usize,
     end: End,
     spec: AgentSpec,
@@ -215,7 +215,7 @@ fn spawn(
     let mut command = Command::new(program);
     command.arg("agent");
     let (flow, role) = (spec.flow.clone(), spec.role);
-    let spawned = lan.on_host(number, end, move || {
+    let spawned = testnet.on_host(number, end, move || {
         // What a thread is, its children are. A host that waits for programs of this machine is
         // none: our DCCP is a program, and a kernel's TCP acknowledges what programs have read.
         if sys::run_first(1).is_err() {

@@ -3,7 +3,7 @@
 use std::io;
 
 use udccp_scenario::RunError;
-use udccp_testbed::Fault;
+use udccp_testbed::Error as TestbedError;
 
 /// Why a scenario could not be emulated. Nothing of it is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum EmuError {
     /// Packets of a flow are shorter than what every device of IPv6 has to carry.
     #[error(
         "flow \"{flow}\" has packets of at most {bytes} B; devices with IPv6 carry at least {} B",
-        crate::lan::IPV6_MTU
+        crate::testnet::IPV6_MTU
     )]
     ShortPackets {
         /// The flow.
@@ -103,7 +103,7 @@ pub enum EmuError {
     },
     /// The scenario was not played in the kernel.
     #[error(transparent)]
-    Testbed(Fault),
+    Testbed(TestbedError),
     /// A program that plays an end of a flow failed.
     #[error("the {role} of flow \"{flow}\": {message}")]
     Agent {
@@ -145,7 +145,7 @@ impl EmuError {
                 | Self::CongestionControl { .. }
                 | Self::NoIpv6
                 | Self::KernelLacks { .. }
-                | Self::Testbed(Fault::Program(_))
+                | Self::Testbed(TestbedError::Program(_))
                 | Self::TooFast { .. }
         )
     }
@@ -166,7 +166,7 @@ impl EmuError {
     pub const fn agent_code(&self) -> Option<u8> {
         match self {
             Self::Agent { code, .. } => Some(*code),
-            Self::Testbed(Fault::Agent(error)) => Some(error.exit_code()),
+            Self::Testbed(TestbedError::Agent(error)) => Some(error.exit_code()),
             _ => None,
         }
     }
@@ -197,7 +197,7 @@ impl EmuError {
             }
             Self::NoIpv6 => "boot without ipv6.disable=1, or run it without --ipv6".to_owned(),
             Self::ShortPackets { .. } => {
-                format!("packet = \"{} B\" or more, or IPv4", crate::lan::IPV6_MTU)
+                format!("packet = \"{} B\" or more, or IPv4", crate::testnet::IPV6_MTU)
             }
             Self::TooManyHosts { .. } => {
                 "fewer flows (each has two hosts), or udccp sim".to_owned()

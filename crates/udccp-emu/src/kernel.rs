@@ -7,7 +7,9 @@ use std::thread;
 use udccp_agent::OurTransport;
 use udccp_scenario::schema::Scenario;
 use udccp_scenario::{Record, TimingRecord, record_of};
-use udccp_testbed::{Built, DccpStack, Fault, Means, PlanOptions, Played};
+use udccp_testbed::{
+    Built, DccpStack, Error as TestbedError, Observations, PlanOptions, RunContext,
+};
 
 use crate::emulate::{EmuOptions, Emulation};
 use crate::error::EmuError;
@@ -58,7 +60,7 @@ fn in_a_thread<T: Send>(job: impl FnOnce() -> Result<T, EmuError> + Send) -> Res
     thread::scope(|scope| scope.spawn(job).join()).map_err(|_| gone())?
 }
 
-fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Played, Vec<u8>), EmuError> {
+fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Observations, Vec<u8>), EmuError> {
     udccp_testbed::leave()?;
     let lacks = udccp_testbed::lacks(&built.plan)?;
     if !lacks.is_empty() {
@@ -68,18 +70,18 @@ fn play(built: &Built, options: &EmuOptions<'_>) -> Result<(Played, Vec<u8>), Em
     let mut say = |_: &str| ();
     // As over the emulator's own links: a host that waits for programs of this machine is none.
     let _ = sys::run_first(1);
-    let means = Means {
+    let context = RunContext {
         program: &options.program,
         owns_kernel: false,
         events: &mut packets,
         say: &mut say,
     };
-    let played = udccp_testbed::play(&built.plan, means)?;
+    let played = udccp_testbed::play(&built.plan, context)?;
     Ok((played, packets))
 }
 
 /// Nobody watches when the kernel hands packets on; how fast its links were is known.
-fn timing(played: &Played, built: &Built, packets: u64) -> TimingRecord {
+fn timing(played: &Observations, built: &Built, packets: u64) -> TimingRecord {
     let error = played.rate_error_percent(&built.links);
     let too_slow = error.filter(|error| *error > RATE_ERROR_PERCENT).map(|error| {
         format!("the rate error is {error:.2} % (at most {RATE_ERROR_PERCENT} % may be)")
@@ -115,8 +117,8 @@ pub(crate) fn release() -> String {
     release.trim().to_owned()
 }
 
-impl From<Fault> for EmuError {
-    fn from(fault: Fault) -> Self {
+impl From<TestbedError> for EmuError {
+    fn from(fault: TestbedError) -> Self {
         Self::Testbed(fault)
     }
 }

@@ -3,7 +3,7 @@
 //! A host is an anonymous network namespace with a TUN device: what programs in it send goes as
 //! real packets into the network of the scenario, the very links, queues and recorders of
 //! `udccp sim`, and what comes out goes back to the kernel of the other host. The network is the
-//! simulator's engine in step with `CLOCK_MONOTONIC` ([`udccp_sim::Row::run_paced`]).
+//! simulator's engine in step with `CLOCK_MONOTONIC` ([`udccp_sim::Chain::run_paced`]).
 //!
 //! Or this machine's kernel makes the path ([`Path::Netem`]).
 //!
@@ -16,20 +16,20 @@
 #![deny(unsafe_code)]
 
 mod backend;
+mod capacity;
 mod clock;
-mod demand;
 mod emulate;
 mod error;
 mod host;
+mod host_namespace;
 mod kernel;
-mod lan;
 mod pacer;
 mod packet;
 mod privileges;
-mod site;
-mod stolen;
+mod steal_time;
 #[expect(unsafe_code, reason = "two system calls that no library wraps")]
 mod sys;
+mod testnet;
 mod timing;
 mod tun;
 
@@ -37,8 +37,8 @@ pub use backend::{Emulator, ID, NETEM_ID};
 pub use clock::Clock;
 pub use emulate::{EmuOptions, Emulation, Path, emulate};
 pub use error::EmuError;
-pub use lan::{Lan, MAX_HOSTS, PORT};
 pub use privileges::{Privileges, acquire, acquire_namespaces};
+pub use testnet::{MAX_HOSTS, PORT, Testnet};
 pub use timing::{DEADLINE, LATE_PERCENT, RATE_ERROR_PERCENT, Timing};
 pub use udccp_sim::IpVersion;
-pub use udccp_testbed::Fault;
+pub use udccp_testbed::Error as TestbedError;

@@ -12,7 +12,7 @@ use std::thread;
 use std::time;
 
 use udccp_base::Duration;
-use udccp_emu::{Clock, EmuError, Lan, PORT, Timing};
+use udccp_emu::{Clock, EmuError, PORT, Testnet, Timing};
 use udccp_lab::schema::{Experiment, Point};
 use udccp_scenario::RunOptions;
 use udccp_scenario::schema::Scenario;
@@ -28,9 +28,9 @@ fn scenario(change: impl Fn(&mut Scenario)) -> Scenario {
 }
 
 /// The hosts of a scenario; `None` where this machine has no room for them.
-fn lan(scenario: &Scenario) -> Option<Lan> {
-    match Lan::new(scenario) {
-        Ok(lan) => Some(lan),
+fn testnet(scenario: &Scenario) -> Option<Testnet> {
+    match Testnet::new(scenario) {
+        Ok(testnet) => Some(testnet),
         Err(error) if error.is_of_machine() || matches!(error, EmuError::Host { .. }) => {
             eprintln!("skipped: {error}");
             None
@@ -40,20 +40,20 @@ fn lan(scenario: &Scenario) -> Option<Lan> {
 }
 
 /// Runs the network while `programs` do what they do.
-fn run(lan: &Lan, programs: impl FnOnce(&Lan, Clock) + Send) -> (RunResult, Timing) {
+fn run(testnet: &Testnet, programs: impl FnOnce(&Testnet, Clock) + Send) -> (RunResult, Timing) {
     let clock = Clock::in_future(Duration::from_millis(50));
     thread::scope(|scope| {
-        scope.spawn(|| programs(lan, clock));
-        lan.run(1, RunOptions::default(), clock, &mut || true).unwrap()
+        scope.spawn(|| programs(testnet, clock));
+        testnet.run(1, RunOptions::default(), clock, &mut || true).unwrap()
     })
 }
 
 /// A run that kept time; `None`, and a word, where this machine does not get there in five.
-fn in_time(programs: impl Fn(&Lan, Clock) + Send + Sync) -> Option<(RunResult, Timing)> {
+fn in_time(programs: impl Fn(&Testnet, Clock) + Send + Sync) -> Option<(RunResult, Timing)> {
     let scenario = scenario(|_| {});
     let mut fault = String::new();
     for _ in 0..5 {
-        let (result, timing) = run(&lan(&scenario)?, &programs);
+        let (result, timing) = run(&testnet(&scenario)?, &programs);
         match timing.fault() {
             None => return Some((result, timing)),
             Some(this) => fault = this,
@@ -63,18 +63,20 @@ fn in_time(programs: impl Fn(&Lan, Clock) + Send + Sync) -> Option<(RunResult, T
     None
 }
 
-fn address(lan: &Lan, flow: usize, end: End) -> (core::net::IpAddr, u16) {
-    (lan.address(flow, end), PORT)
+fn address(testnet: &Testnet, flow: usize, end: End) -> (core::net::IpAddr, u16) {
+    (testnet.address(flow, end), PORT)
 }
 
 #[test]
 fn kernel_tcp_fills_the_bottleneck_and_no_more() {
-    let Some((result, timing)) = in_time(|lan, clock| {
+    let Some((result, timing)) = in_time(|testnet, clock| {
         for flow in 0..2 {
-            let to = address(lan, flow, End::Receiver);
-            let listener = lan.on_host(flow, End::Receiver, move || TcpListener::bind(to)).unwrap();
+            let to = address(testnet, flow, End::Receiver);
+            let listener =
+                testnet.on_host(flow, End::Receiver, move || TcpListener::bind(to)).unwrap();
             thread::spawn(move || read_all(&listener.accept().unwrap().0));
-            let stream = lan.on_host(flow, End::Sender, move || TcpStream::connect(to)).unwrap();
+            let stream =
+                testnet.on_host(flow, End::Sender, move || TcpStream::connect(to)).unwrap();
             thread::spawn(move || write_until(stream, clock));
         }
     }) else {
@@ -113,13 +115,13 @@ fn write_until(mut stream: TcpStream, clock: Clock) {
 fn datagrams_take_the_time_of_the_path_both_ways() {
     const DATAGRAMS: u8 = 30;
     let scenario = scenario(|s| s.time.measure.from = Duration::ZERO);
-    let Some(lan) = lan(&scenario) else { return };
+    let Some(testnet) = testnet(&scenario) else { return };
     let (mut least_seen, mut answered) = (time::Duration::MAX, 0);
     let (least_of, answered_of) = (&mut least_seen, &mut answered);
-    let (result, timing) = run(&lan, move |lan, _| {
-        let (from, to) = (address(lan, 1, End::Sender), address(lan, 1, End::Receiver));
-        let echo = lan.on_host(1, End::Receiver, move || UdpSocket::bind(to)).unwrap();
-        let ask = lan.on_host(1, End::Sender, move || UdpSocket::bind(from)).unwrap();
+    let (result, timing) = run(&testnet, move |testnet, _| {
+        let (from, to) = (address(testnet, 1, End::Sender), address(testnet, 1, End::Receiver));
+        let echo = testnet.on_host(1, End::Receiver, move || UdpSocket::bind(to)).unwrap();
+        let ask = testnet.on_host(1, End::Sender, move || UdpSocket::bind(from)).unwrap();
         ask.set_read_timeout(Some(time::Duration::from_secs(3))).unwrap();
         thread::spawn(move || {
             let mut buffer = [0; 100];
@@ -157,14 +159,14 @@ fn datagrams_take_the_time_of_the_path_both_ways() {
 #[test]
 fn a_run_ends_when_it_is_told_to() {
     let scenario = scenario(|_| {});
-    let Some(lan) = lan(&scenario) else { return };
+    let Some(testnet) = testnet(&scenario) else { return };
     let clock = Clock::in_future(Duration::ZERO);
     let mut asked = 0;
     let mut twice = || {
         asked += 1;
         asked < 3
     };
-    let error = lan.run(1, RunOptions::default(), clock, &mut twice).unwrap_err();
+    let error = testnet.run(1, RunOptions::default(), clock, &mut twice).unwrap_err();
     assert!(matches!(error, EmuError::Stopped));
     assert_eq!(asked, 3, "it asks no more, and so has gone no further");
 }
@@ -173,10 +175,10 @@ fn a_run_ends_when_it_is_told_to() {
 fn hosts_have_one_interface_and_their_addresses_cannot_clash() {
     let scenario = scenario(|_| {});
     // Two networks with equal addresses live side by side: each host is alone in its namespace.
-    let (Some(one), Some(other)) = (lan(&scenario), lan(&scenario)) else { return };
-    for lan in [&one, &other] {
-        let at = address(lan, 0, End::Sender);
-        let devices = lan
+    let (Some(one), Some(other)) = (testnet(&scenario), testnet(&scenario)) else { return };
+    for testnet in [&one, &other] {
+        let at = address(testnet, 0, End::Sender);
+        let devices = testnet
             .on_host(0, End::Sender, move || {
                 UdpSocket::bind(at)?;
                 std::fs::read_to_string("/proc/thread-self/net/dev")
@@ -196,11 +198,11 @@ fn hosts_have_one_interface_and_their_addresses_cannot_clash() {
 #[test]
 fn what_cannot_be_emulated_is_said_before_anything_starts() {
     let many = scenario(|s| s.flows = s.flows.iter().cloned().cycle().take(200).collect());
-    let error = Lan::new(&many).unwrap_err();
+    let error = Testnet::new(&many).unwrap_err();
     assert_eq!(error.to_string(), "the scenario has 400 hosts; the emulator has room for 256");
     assert!(error.is_of_scenario() && error.advice().is_some());
     let fast = scenario(|s| s.topology.bottleneck.rate = udccp_base::DataRate::from_mbps(400_000));
-    match Lan::new(&fast) {
+    match Testnet::new(&fast) {
         Err(error @ EmuError::TooFast { wanted, able }) => {
             assert_eq!(wanted, 49_999_999);
             assert!(able < wanted && error.is_of_machine());

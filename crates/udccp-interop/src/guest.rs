@@ -15,13 +15,13 @@ pub const FAILED: &str = "failed";
 /// Runs the cell that [`TRIAL`] in `shared` names and leaves there what it leaves; [`FAILED`] says
 /// why where it cannot.
 pub fn serve(shared: &Path) {
-    if let Err(e) = cell(shared) {
+    if let Err(e) = entry(shared) {
         say(&e.to_string());
         let _ = fs::write(shared.join(FAILED), e.to_string());
     }
 }
 
-fn cell(shared: &Path) -> io::Result<()> {
+fn entry(shared: &Path) -> io::Result<()> {
     let trial: Trial = serde_json::from_slice(&fs::read(shared.join(TRIAL))?)?;
     let played = play(&trial, shared)?;
     say(&format!("{trial}: {} / {}", played.client.end, played.server.end));

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use udccp_netns::Namespace;
 
-use crate::plan::{Cell, Condition, Stack};
+use crate::plan::{Condition, MatrixEntry, Stack};
 
 /// What keeps the kernel's DCCP quiet on a host of ours: packets that no socket sends are its
 /// answers to packets that it knows no connection of.
@@ -69,7 +69,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// The network of a cell.
-    pub(crate) fn of(cell: &Cell) -> io::Result<Self> {
+    pub(crate) fn of(entry: &MatrixEntry) -> io::Result<Self> {
         let (client, router, server) = (Host::new()?, Host::new()?, Host::new()?);
         for (host, net, device) in [(&client, 1, "left"), (&server, 2, "right")] {
             let far = format!("/proc/{}/fd/{}", std::process::id(), router.0.as_raw_fd());
@@ -90,8 +90,8 @@ impl Network {
             std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
         })?;
         forwards.join().map_err(|_| io::Error::other("a host panicked"))??;
-        impair(&router, cell.condition)?;
-        for (host, stack) in [(&client, cell.client), (&server, cell.server)] {
+        impair(&router, entry.condition)?;
+        for (host, stack) in [(&client, entry.client), (&server, entry.server)] {
             if stack == Stack::Ours && udccp::kernel_has_dccp() {
                 host.run("nft", "-f -", MUTE)?;
             }

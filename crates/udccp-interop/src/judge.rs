@@ -8,12 +8,12 @@ use std::process::Command;
 use udccp_wire::{PacketType, ResetCode};
 
 use crate::hosts::{addresses, gateway};
-use crate::plan::{Condition, Stack, Story, Trial};
+use crate::plan::{Condition, Stack, TestCase, Trial};
 use crate::run::{Played, capture_file, report_file};
 
 /// A cell with its verdict.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct Verdict {
     /// What happened.
     pub played: Played,
     /// What should not have happened; none in a good cell.
@@ -44,7 +44,7 @@ const NO_LOSS: u32 = u32::MAX;
 ///
 /// # Errors
 /// tshark is missing or fails, a report cannot be read.
-pub fn judge(trial: &Trial, folder: &Path) -> io::Result<Option<Judged>> {
+pub fn judge(trial: &Trial, folder: &Path) -> io::Result<Option<Verdict>> {
     let text = match std::fs::read(folder.join(report_file(trial))) {
         Ok(text) => text,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -101,19 +101,19 @@ struct Bench<'a> {
     let_pass: Vec<String>,
 }
 
-fn verdict(played: Played, packets: &[Seen]) -> Judged {
+fn verdict(played: Played, packets: &[Seen]) -> Verdict {
     let mut bench = Bench { played: &played, packets, faults: Vec::new(), let_pass: Vec::new() };
     bench.well_formed();
-    match played.cell.story {
-        Story::BadService | Story::Refused | Story::NoCommonCcid => bench.refusal(),
-        Story::Traceroute => bench.traceroute(),
-        story => {
+    match played.entry.case {
+        TestCase::BadService | TestCase::Refused | TestCase::NoCommonCcid => bench.refusal(),
+        TestCase::Traceroute => bench.traceroute(),
+        case => {
             bench.handshake();
             bench.data();
             bench.ccid();
-            match story {
-                Story::ServerClose => bench.server_closes(),
-                Story::Abort => bench.aborts(),
+            match case {
+                TestCase::ServerClose => bench.server_closes(),
+                TestCase::Abort => bench.aborts(),
                 _ => bench.client_closes(),
             }
         }
@@ -125,7 +125,7 @@ fn verdict(played: Played, packets: &[Seen]) -> Judged {
             *counts[usize::from(!seen.is_clients)].entry(ty.number()).or_default() += 1;
         }
     }
-    Judged { played, faults, let_pass, packets: counts }
+    Verdict { played, faults, let_pass, packets: counts }
 }
 
 impl Bench<'_> {
@@ -147,19 +147,19 @@ impl Bench<'_> {
     /// packet a second at most (RFC 5348 section 3.1, with a round-trip time of 40 ms).
     fn keeps_its_first_loss(&self, by_client: bool) -> bool {
         const AT_LEAST_HALF: u32 = 2;
-        let cell = self.played.cell;
-        let stack = if by_client { cell.client } else { cell.server };
+        let entry = self.played.entry;
+        let stack = if by_client { entry.client } else { entry.server };
         let of_side = self.packets.iter().filter(|p| p.is_clients == by_client);
         let rates = of_side.filter_map(|p| p.loss_event_rate).filter(|rate| *rate != NO_LOSS);
         let rates: Vec<u32> = rates.collect();
-        cell.ccid == 3
+        entry.ccid == 3
             && stack == Stack::Linux
             && rates.len() >= 2
             && rates.iter().all(|rate| *rate <= AT_LEAST_HALF)
     }
 
     fn is_clean(&self) -> bool {
-        self.played.cell.condition == Condition::Clean
+        self.played.entry.condition == Condition::Clean
     }
 
     fn has(&self, is_clients: bool, ty: PacketType) -> bool {
@@ -187,17 +187,17 @@ impl Bench<'_> {
 
     /// What was sent arrives, but for what the path loses. The kernel delivers copies twice.
     fn data(&mut self) {
-        let Played { cell, client, server, .. } = self.played;
-        let least = match cell.condition {
+        let Played { entry, client, server, .. } = self.played;
+        let least = match entry.condition {
             // What is queued at an abort is dropped.
-            _ if cell.story == Story::Abort => 0.1,
+            _ if entry.case == TestCase::Abort => 0.1,
             // Slow start may overflow the queue.
             Condition::Clean => 0.94,
             Condition::Lossy => 0.92,
             Condition::Rough => 0.85,
         };
         let mut directions = vec![(client, server, false)];
-        if cell.story == Story::BothWays {
+        if entry.case == TestCase::BothWays {
             directions.push((server, client, true));
         }
         for (from, to, by_client) in directions {
@@ -218,8 +218,8 @@ impl Bench<'_> {
     fn ccid(&mut self) {
         const ACK_VECTORS: [u8; 2] = [38, 39];
         const LOSS_EVENT_RATE: u8 = 192;
-        let ccid = self.played.cell.ccid;
-        let both = self.played.cell.story == Story::BothWays;
+        let ccid = self.played.entry.ccid;
+        let both = self.played.entry.case == TestCase::BothWays;
         for (is_clients, side) in [(false, "server"), (true, "client")] {
             if is_clients && !both {
                 continue;
@@ -235,9 +235,9 @@ impl Bench<'_> {
 
     /// The router answers, then the server: traceroute's own service code is not served.
     fn traceroute(&mut self) {
-        let Played { cell, client, .. } = self.played;
-        let [_, server] = addresses(cell.v6);
-        let way = format!("{} {server}", gateway(cell.v6));
+        let Played { entry, client, .. } = self.played;
+        let [_, server] = addresses(entry.v6);
+        let way = format!("{} {server}", gateway(entry.v6));
         let found = client.refusal.clone().unwrap_or_else(|| client.end.clone());
         self.expect(found == way, format!("traceroute finds {found}, not {way}"));
         self.resets(false, &[ResetCode::BadServiceCode]);
@@ -304,7 +304,7 @@ impl Bench<'_> {
         self.answers_to_close();
         // Linux forgets a connection when it has answered CloseReq, where RFC 4340 section 8.3 has
         // it wait in CLOSING; what comes before the Reset is then answered so.
-        let forgets: &[_] = match self.played.cell.client {
+        let forgets: &[_] = match self.played.entry.client {
             Stack::Linux => &[ResetCode::NoConnection],
             Stack::Ours => &[],
         };
@@ -316,7 +316,7 @@ impl Bench<'_> {
         self.expect(said != "closed", "the server takes the end for an orderly one");
         // A client that has let go of its connection has none for what was still on its way
         // (RFC 4340 section 8.5, step 2); ours remembers for a while and says nothing.
-        let codes: &[_] = match self.played.cell.client {
+        let codes: &[_] = match self.played.entry.client {
             Stack::Linux => &[ResetCode::Aborted, ResetCode::NoConnection],
             Stack::Ours => &[ResetCode::Aborted],
         };
@@ -325,15 +325,17 @@ impl Bench<'_> {
     }
 
     fn refusal(&mut self) {
-        let Played { cell, client, .. } = self.played;
+        let Played { entry, client, .. } = self.played;
         self.expect(!client.connected, "the connection is made");
         let says = client.refusal.clone().unwrap_or_default();
-        let (codes, words): (&[ResetCode], &[&str]) = match (cell.story, cell.server) {
-            (Story::BadService, _) => (&[ResetCode::BadServiceCode], &["service code", "EBADRQC"]),
-            (Story::Refused, Stack::Ours) => {
+        let (codes, words): (&[ResetCode], &[&str]) = match (entry.case, entry.server) {
+            (TestCase::BadService, _) => {
+                (&[ResetCode::BadServiceCode], &["service code", "EBADRQC"])
+            }
+            (TestCase::Refused, Stack::Ours) => {
                 (&[ResetCode::ConnectionRefused], &["refused", "ECONNREFUSED"])
             }
-            (Story::Refused, Stack::Linux) => {
+            (TestCase::Refused, Stack::Linux) => {
                 (&[ResetCode::NoConnection], &["refused", "ECONNREFUSED"])
             }
             _ => self.nothing_in_common(),
@@ -341,7 +343,7 @@ impl Bench<'_> {
         let tells = words.iter().any(|word| says.contains(word));
         self.expect(tells, format!("the client says: {says}"));
         // Either side may be the one that finds no CCID in common.
-        let by_client = cell.story == Story::NoCommonCcid && self.any_reset(true);
+        let by_client = entry.case == TestCase::NoCommonCcid && self.any_reset(true);
         self.resets(by_client, codes);
         if !by_client {
             self.resets(true, &[]);
@@ -351,9 +353,9 @@ impl Bench<'_> {
     /// What RFC 4340 section 6.6.9 has the side send that finds no CCID in common, and the words of
     /// the client's sockets for it.
     fn nothing_in_common(&self) -> (&'static [ResetCode], &'static [&'static str]) {
-        let cell = self.played.cell;
+        let entry = self.played.entry;
         let by_client = self.any_reset(true);
-        let finder = if by_client { cell.client } else { cell.server };
+        let finder = if by_client { entry.client } else { entry.server };
         let codes: &[ResetCode] = match finder {
             Stack::Ours => &[ResetCode::OptionError, ResetCode::MandatoryError],
             // A server of Linux gives up before it has looked at the reason.
@@ -361,7 +363,7 @@ impl Bench<'_> {
                 &[ResetCode::OptionError, ResetCode::MandatoryError, ResetCode::TooBusy]
             }
         };
-        let words: &[&str] = match (cell.client, by_client) {
+        let words: &[&str] = match (entry.client, by_client) {
             (Stack::Ours, _) => &["does not offer CCID", "OptionError", "Mandatory", "TooBusy"],
             // It resets the connection and does not tell its program, which waits in vain.
             (Stack::Linux, true) => &["EINPROGRESS"],
@@ -376,19 +378,19 @@ impl Bench<'_> {
 }
 
 /// Long transfers: within 10 % of Linux to Linux with the seed of the same number, or faster.
-pub fn compare_goodputs(all: &mut [Judged]) {
-    let rate = |j: &Judged| j.played.server.goodput;
-    let which = |j: &Judged| (j.played.cell.ccid, j.played.number);
+pub fn compare_goodputs(all: &mut [Verdict]) {
+    let rate = |j: &Verdict| j.played.server.goodput;
+    let which = |j: &Verdict| (j.played.entry.ccid, j.played.number);
     let base: BTreeMap<(u8, u8), f64> = all
         .iter()
-        .filter(|j| j.played.cell.client == Stack::Linux && j.played.cell.server == Stack::Linux)
+        .filter(|j| j.played.entry.client == Stack::Linux && j.played.entry.server == Stack::Linux)
         .filter_map(|j| Some((which(j), rate(j)?)))
         .collect();
-    for judged in all.iter_mut().filter(|j| j.played.cell.story == Story::Bulk) {
-        let Some(linux) = base.get(&which(judged)) else { continue };
-        let ratio = rate(judged).unwrap_or(0.0) / linux;
+    for verdict in all.iter_mut().filter(|j| j.played.entry.case == TestCase::Bulk) {
+        let Some(linux) = base.get(&which(verdict)) else { continue };
+        let ratio = rate(verdict).unwrap_or(0.0) / linux;
         if ratio < 0.9 {
-            judged.faults.push(format!("goodput is {:.0} % of Linux to Linux", ratio * 100.0));
+            verdict.faults.push(format!("goodput is {:.0} % of Linux to Linux", ratio * 100.0));
         }
     }
 }

@@ -18,8 +18,8 @@ mod plan;
 mod run;
 
 pub use guest::{FAILED, TRIAL, serve};
-pub use judge::{Judged, compare_goodputs, judge};
+pub use judge::{Verdict, compare_goodputs, judge};
 pub use page::{page, summary};
 pub use peer::Report;
-pub use plan::{Cell, Condition, SEEDS, Stack, Story, Trial, matrix};
+pub use plan::{Condition, MatrixEntry, SEEDS, Stack, TestCase, Trial, matrix};
 pub use run::{Played, play};

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::judge::Judged;
-use crate::plan::{Cell, Condition, Stack, Story};
+use crate::judge::Verdict;
+use crate::plan::{Condition, MatrixEntry, Stack, TestCase};
 
 /// What the judge lets pass, because it is known of Linux and does no harm here.
 const DEPARTURES: &str = include_str!("departures.md");
 
 /// Markdown: a table of the matrix, one of the long transfers, and what went wrong with its reason.
 /// `about` says what it was run on, and how.
-pub fn page(all: &[Judged], about: &str) -> String {
+pub fn page(all: &[Verdict], about: &str) -> String {
     let mut text = String::from("# Interoperability with Linux\n\n");
     text.push_str(about);
     text.push_str("\n\n");
@@ -32,17 +32,17 @@ fn name(stack: Stack) -> &'static str {
 }
 
 /// In how many of its runs a cell is as it should be.
-fn mark(all: &[Judged], found: impl Fn(&Judged) -> bool) -> String {
-    let runs: Vec<&Judged> = all.iter().filter(|j| found(j)).collect();
+fn mark(all: &[Verdict], found: impl Fn(&Verdict) -> bool) -> String {
+    let runs: Vec<&Verdict> = all.iter().filter(|j| found(j)).collect();
     let good = runs.iter().filter(|j| j.faults.is_empty()).count();
     match runs.first() {
         None => "not run".into(),
         Some(_) if good == runs.len() => format!("{good} of {good}"),
-        Some(first) => format!("**[{good} of {}](#{})**", runs.len(), first.played.cell),
+        Some(first) => format!("**[{good} of {}](#{})**", runs.len(), first.played.entry),
     }
 }
 
-fn matrix(text: &mut String, all: &[Judged]) {
+fn matrix(text: &mut String, all: &[Verdict]) {
     let columns: Vec<(Stack, u8, bool)> = [Stack::Ours, Stack::Linux]
         .into_iter()
         .flat_map(|client| [2, 3].map(|ccid| (client, ccid)))
@@ -58,20 +58,20 @@ fn matrix(text: &mut String, all: &[Judged]) {
     text.push_str(&"|---".repeat(columns.len() + 2));
     text.push_str("|\n");
     let rows = Condition::ALL.into_iter().flat_map(|condition| {
-        let more: &[Story] = match condition {
-            Condition::Clean => &[Story::PartialChecksum, Story::BothWays],
+        let more: &[TestCase] = match condition {
+            Condition::Clean => &[TestCase::PartialChecksum, TestCase::BothWays],
             _ => &[],
         };
-        let all = Story::EVERYWHERE.into_iter().chain(more.iter().copied());
-        all.map(move |story| (condition, story)).collect::<Vec<_>>()
+        let all = TestCase::EVERYWHERE.into_iter().chain(more.iter().copied());
+        all.map(move |case| (condition, case)).collect::<Vec<_>>()
     });
-    for (condition, story) in rows {
-        let _ = write!(text, "| {} | {} |", condition.title(), story.title());
+    for (condition, case) in rows {
+        let _ = write!(text, "| {} | {} |", condition.title(), case.title());
         for &(client, ccid, v6) in &columns {
-            let here = |j: &Judged| {
-                let cell = j.played.cell;
-                (cell.client, cell.ccid, cell.v6) == (client, ccid, v6)
-                    && (cell.condition, cell.story) == (condition, story)
+            let here = |j: &Verdict| {
+                let entry = j.played.entry;
+                (entry.client, entry.ccid, entry.v6) == (client, ccid, v6)
+                    && (entry.condition, entry.case) == (condition, case)
             };
             let _ = write!(text, " {} |", mark(all, here));
         }
@@ -80,8 +80,8 @@ fn matrix(text: &mut String, all: &[Judged]) {
     text.push('\n');
 }
 
-fn long_transfers(text: &mut String, all: &[Judged]) {
-    let long = || all.iter().filter(|j| j.played.cell.story == Story::Bulk);
+fn long_transfers(text: &mut String, all: &[Verdict]) {
+    let long = || all.iter().filter(|j| j.played.entry.case == TestCase::Bulk);
     if long().next().is_none() {
         return;
     }
@@ -97,8 +97,8 @@ fn long_transfers(text: &mut String, all: &[Judged]) {
             for ccid in [2, 3] {
                 let found = || {
                     long().filter(|j| {
-                        let cell = j.played.cell;
-                        (cell.client, cell.server, cell.ccid) == (client, server, ccid)
+                        let entry = j.played.entry;
+                        (entry.client, entry.server, entry.ccid) == (client, server, ccid)
                     })
                 };
                 let rates = found().map(|j| j.played.server.goodput.unwrap_or(0.0));
@@ -114,23 +114,24 @@ fn long_transfers(text: &mut String, all: &[Judged]) {
 }
 
 /// Runs in which something was let pass.
-fn let_pass(text: &mut String, all: &[Judged]) {
-    let passed: Vec<&Judged> = all.iter().filter(|j| !j.let_pass.is_empty()).collect();
+fn let_pass(text: &mut String, all: &[Verdict]) {
+    let passed: Vec<&Verdict> = all.iter().filter(|j| !j.let_pass.is_empty()).collect();
     if passed.is_empty() {
         return;
     }
     text.push_str("In these runs a receiver of Linux keeps its first loss (see above), as the ");
     text.push_str("capture shows. They count as good:\n\n");
-    for judged in passed {
-        let says = judged.let_pass.join("; ");
-        let _ = writeln!(text, "- {}, seed {}: {says}", judged.played.cell, judged.played.number);
+    for verdict in passed {
+        let says = verdict.let_pass.join("; ");
+        let _ =
+            writeln!(text, "- {}, seed {}: {says}", verdict.played.entry, verdict.played.number);
     }
     text.push('\n');
 }
 
-fn traceroute(text: &mut String, all: &[Judged]) {
+fn traceroute(text: &mut String, all: &[Verdict]) {
     let [ipv4, ipv6] = [false, true].map(|v6| {
-        mark(all, |j| (j.played.cell.story, j.played.cell.v6) == (Story::Traceroute, v6))
+        mark(all, |j| (j.played.entry.case, j.played.entry.v6) == (TestCase::Traceroute, v6))
     });
     text.push_str("## traceroute\n\n`traceroute -D` on the Linux host finds the router, then our ");
     text.push_str("listener. The listener does not serve\ntraceroute's service code, so it ");
@@ -139,34 +140,34 @@ fn traceroute(text: &mut String, all: &[Judged]) {
 }
 
 /// How many cells there are, and how many of them are as they should be.
-pub fn summary(all: &[Judged]) -> String {
-    let mut cells: BTreeMap<Cell, bool> = BTreeMap::new();
-    for judged in all {
-        *cells.entry(judged.played.cell).or_insert(true) &= judged.faults.is_empty();
+pub fn summary(all: &[Verdict]) -> String {
+    let mut entries: BTreeMap<MatrixEntry, bool> = BTreeMap::new();
+    for verdict in all {
+        *entries.entry(verdict.played.entry).or_insert(true) &= verdict.faults.is_empty();
     }
     let good_runs = all.iter().filter(|j| j.faults.is_empty()).count();
-    let good_cells = cells.values().filter(|good| **good).count();
+    let good_cells = entries.values().filter(|good| **good).count();
     format!(
         "{good_cells} of {} cells are as they should be with every seed: {good_runs} of {} runs.",
-        cells.len(),
+        entries.len(),
         all.len(),
     )
 }
 
-fn reasons(text: &mut String, all: &[Judged]) {
+fn reasons(text: &mut String, all: &[Verdict]) {
     let _ = writeln!(text, "{}", summary(all));
-    let bad: Vec<&Judged> = all.iter().filter(|j| !j.faults.is_empty()).collect();
+    let bad: Vec<&Verdict> = all.iter().filter(|j| !j.faults.is_empty()).collect();
     if bad.is_empty() {
         return;
     }
     text.push_str("\n## What is not as it should be\n");
     let mut last = None;
-    for judged in bad {
-        if last.replace(judged.played.cell) != Some(judged.played.cell) {
-            let _ = writeln!(text, "\n### {}\n", judged.played.cell);
+    for verdict in bad {
+        if last.replace(verdict.played.entry) != Some(verdict.played.entry) {
+            let _ = writeln!(text, "\n### {}\n", verdict.played.entry);
         }
-        for fault in &judged.faults {
-            let _ = writeln!(text, "- seed {}: {fault}", judged.played.number);
+        for fault in &verdict.faults {
+            let _ = writeln!(text, "- seed {}: {fault}", verdict.played.number);
         }
     }
 }
@@ -178,17 +179,22 @@ mod tests {
     use crate::plan::matrix;
     use crate::run::Played;
 
-    fn judged(cell: Cell, number: u8, faults: &[&str]) -> Judged {
-        let played = Played { cell, number, client: Report::default(), server: Report::default() };
+    fn verdict(entry: MatrixEntry, number: u8, faults: &[&str]) -> Verdict {
+        let played = Played { entry, number, client: Report::default(), server: Report::default() };
         let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
-        Judged { played, faults, let_pass: Vec::new(), packets: [BTreeMap::new(), BTreeMap::new()] }
+        Verdict {
+            played,
+            faults,
+            let_pass: Vec::new(),
+            packets: [BTreeMap::new(), BTreeMap::new()],
+        }
     }
 
     #[test]
     fn a_cell_that_fails_with_one_seed_is_not_as_it_should_be() {
-        let cells = matrix();
-        let mut all: Vec<Judged> =
-            cells[..2].iter().flat_map(|c| (1..=5).map(|n| judged(*c, n, &[]))).collect();
+        let entries = matrix();
+        let mut all: Vec<Verdict> =
+            entries[..2].iter().flat_map(|c| (1..=5).map(|n| verdict(*c, n, &[]))).collect();
         assert_eq!(
             summary(&all),
             "2 of 2 cells are as they should be with every seed: 10 of 10 runs."
@@ -200,7 +206,7 @@ mod tests {
         );
         let text = page(&all, "");
         let row = text.lines().find(|line| line.starts_with("| clean | client closes |"));
-        assert!(row.unwrap().contains(&format!("| **[4 of 5](#{})** |", cells[0])), "{text}");
+        assert!(row.unwrap().contains(&format!("| **[4 of 5](#{})** |", entries[0])), "{text}");
         let row = text.lines().find(|line| line.starts_with("| clean | server closes |"));
         assert!(row.unwrap().contains("| 5 of 5 |"), "{text}");
         assert!(text.contains("- seed 4: no Close of the client"), "{text}");

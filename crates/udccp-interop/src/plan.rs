@@ -30,7 +30,7 @@ pub enum Condition {
 /// What client and server do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Story {
+pub enum TestCase {
     /// The client sends and closes.
     ClientClose,
     /// The client sends, the server closes.
@@ -55,7 +55,7 @@ pub enum Story {
 
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cell {
+pub struct MatrixEntry {
     /// Whose DCCP the client has.
     pub client: Stack,
     /// Whose DCCP the server has.
@@ -67,7 +67,7 @@ pub struct Cell {
     /// The path.
     pub condition: Condition,
     /// What happens.
-    pub story: Story,
+    pub case: TestCase,
 }
 
 /// Seeds that every cell is run with.
@@ -77,7 +77,7 @@ pub const SEEDS: u8 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Trial {
     /// The cell.
-    pub cell: Cell,
+    pub entry: MatrixEntry,
     /// The number of its seed, from 1.
     pub number: u8,
 }
@@ -86,17 +86,17 @@ impl Trial {
     /// All chance in the run comes from it. It follows from the names of cell and number alone, so
     /// that a run is the same whatever runs before or beside it.
     pub fn seed(&self) -> u64 {
-        Seed(self.number.into()).derive(&self.cell.to_string()).0
+        Seed(self.number.into()).derive(&self.entry.to_string()).0
     }
 }
 
 impl fmt::Display for Trial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-seed{}", self.cell, self.number)
+        write!(f, "{}-seed{}", self.entry, self.number)
     }
 }
 
-impl Story {
+impl TestCase {
     /// Stories that go with every condition.
     pub const EVERYWHERE: [Self; 6] = [
         Self::ClientClose,
@@ -147,7 +147,7 @@ impl Condition {
     }
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for MatrixEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |text: String| text.trim_matches('"').to_owned();
         let word = |value: Result<String, serde_json::Error>| name(value.unwrap_or_default());
@@ -159,44 +159,45 @@ impl fmt::Display for Cell {
             self.ccid,
             if self.v6 { "ipv6" } else { "ipv4" },
             word(serde_json::to_string(&self.condition)),
-            word(serde_json::to_string(&self.story)),
+            word(serde_json::to_string(&self.case)),
         )
     }
 }
 
 /// Every cell, in the order in which they are run.
-pub fn matrix() -> Vec<Cell> {
-    let mut cells = Vec::new();
+pub fn matrix() -> Vec<MatrixEntry> {
+    let mut entries = Vec::new();
     for (client, server) in [(Stack::Ours, Stack::Linux), (Stack::Linux, Stack::Ours)] {
         for ccid in [2, 3] {
             for v6 in [false, true] {
-                let cell = |condition, story| Cell { client, server, ccid, v6, condition, story };
+                let entry =
+                    |condition, case| MatrixEntry { client, server, ccid, v6, condition, case };
                 for condition in Condition::ALL {
-                    cells.extend(Story::EVERYWHERE.map(|story| cell(condition, story)));
+                    entries.extend(TestCase::EVERYWHERE.map(|case| entry(condition, case)));
                 }
-                cells.push(cell(Condition::Clean, Story::PartialChecksum));
-                cells.push(cell(Condition::Clean, Story::BothWays));
+                entries.push(entry(Condition::Clean, TestCase::PartialChecksum));
+                entries.push(entry(Condition::Clean, TestCase::BothWays));
             }
         }
     }
     for ccid in [2, 3] {
         for client in [Stack::Linux, Stack::Ours] {
             for server in [Stack::Linux, Stack::Ours] {
-                let (condition, story) = (Condition::Clean, Story::Bulk);
-                cells.push(Cell { client, server, ccid, v6: false, condition, story });
+                let (condition, case) = (Condition::Clean, TestCase::Bulk);
+                entries.push(MatrixEntry { client, server, ccid, v6: false, condition, case });
             }
         }
     }
     // It needs SOCK_DCCP where it runs.
-    cells.extend([false, true].map(|v6| Cell {
+    entries.extend([false, true].map(|v6| MatrixEntry {
         client: Stack::Linux,
         server: Stack::Ours,
         ccid: 2,
         v6,
         condition: Condition::Clean,
-        story: Story::Traceroute,
+        case: TestCase::Traceroute,
     }));
-    cells
+    entries
 }
 
 #[cfg(test)]
@@ -205,20 +206,20 @@ mod tests {
 
     #[test]
     fn the_matrix_has_every_cell_once() {
-        let cells = matrix();
-        let mut names: Vec<String> = cells.iter().map(Cell::to_string).collect();
+        let entries = matrix();
+        let mut names: Vec<String> = entries.iter().map(MatrixEntry::to_string).collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), cells.len());
-        assert_eq!(cells.len(), 2 * 2 * 2 * (3 * 6 + 2) + 2 * 4 + 2);
+        assert_eq!(names.len(), entries.len());
+        assert_eq!(entries.len(), 2 * 2 * 2 * (3 * 6 + 2) + 2 * 4 + 2);
         assert!(names.contains(&"ours-linux-ccid2-ipv6-rough-server-close".to_owned()));
     }
 
     #[test]
     fn each_cell_has_seeds_of_its_own_whatever_runs_beside_it() {
-        let trials = |cells: &[Cell]| -> Vec<Trial> {
-            let of = |&cell: &Cell| (1..=SEEDS).map(move |number| Trial { cell, number });
-            cells.iter().flat_map(of).collect()
+        let trials = |entries: &[MatrixEntry]| -> Vec<Trial> {
+            let of = |&entry: &MatrixEntry| (1..=SEEDS).map(move |number| Trial { entry, number });
+            entries.iter().flat_map(of).collect()
         };
         let all = trials(&matrix());
         let mut seeds: Vec<u64> = all.iter().map(Trial::seed).collect();
@@ -227,9 +228,10 @@ mod tests {
         assert_eq!(seeds.len(), matrix().len() * usize::from(SEEDS));
         // A cell alone has the seeds that it has in the whole matrix; they never change.
         let rough = "ours-linux-ccid3-ipv4-rough-server-close";
-        let one: Vec<Cell> = matrix().into_iter().filter(|c| c.to_string() == rough).collect();
+        let one: Vec<MatrixEntry> =
+            matrix().into_iter().filter(|c| c.to_string() == rough).collect();
         let alone: Vec<u64> = trials(&one).iter().map(Trial::seed).collect();
-        let among = all.iter().filter(|t| t.cell == one[0]).map(Trial::seed);
+        let among = all.iter().filter(|t| t.entry == one[0]).map(Trial::seed);
         assert_eq!(alone, among.collect::<Vec<_>>());
         assert_eq!(alone[0], 2_664_214_329_209_422_615);
     }

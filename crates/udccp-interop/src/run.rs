@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::capture::Capture;
 use crate::hosts::{Network, addresses};
 use crate::peer::{self, Report, Side};
-use crate::plan::{Cell, Story, Trial};
+use crate::plan::{MatrixEntry, TestCase, Trial};
 
 /// What happened in a cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Played {
     /// The cell.
-    pub cell: Cell,
+    pub entry: MatrixEntry,
     /// The number of its seed.
     pub number: u8,
     /// What the client did and saw.
@@ -25,8 +25,8 @@ pub struct Played {
 
 impl Played {
     /// The cell, and the number of its seed.
-    pub const fn which(&self) -> (Cell, u8) {
-        (self.cell, self.number)
+    pub const fn which(&self) -> (MatrixEntry, u8) {
+        (self.entry, self.number)
     }
 }
 
@@ -53,30 +53,31 @@ pub(crate) fn capture_file(trial: &Trial) -> String {
 /// # Errors
 /// The network cannot be made, or the folder cannot be written.
 pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
-    let (Trial { cell, number }, file) = (*trial, folder.join(capture_file(trial)));
+    let (Trial { entry, number }, file) = (*trial, folder.join(capture_file(trial)));
     let (client, server) =
-        one(&cell, &file).map_err(|e| io::Error::new(e.kind(), format!("{trial}: {e}")))?;
-    let played = Played { cell, number, client, server };
+        one(&entry, &file).map_err(|e| io::Error::new(e.kind(), format!("{trial}: {e}")))?;
+    let played = Played { entry, number, client, server };
     std::fs::write(folder.join(report_file(trial)), serde_json::to_vec_pretty(&played)?)?;
     Ok(played)
 }
 
 /// What client and server did and saw.
-fn one(cell: &Cell, file: &Path) -> io::Result<(Report, Report)> {
-    let network = Network::of(cell)?;
-    let [client, server] = Side::of(cell, addresses(cell.v6));
-    let (story, cell) = (cell.story, *cell);
+fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(Report, Report)> {
+    let network = Network::of(entry)?;
+    let [client, server] = Side::of(entry, addresses(entry.v6));
+    let (case, entry) = (entry.case, *entry);
     // A long transfer is looked at for its packets' types only.
-    let snaplen = if story == Story::Bulk { 128 } else { 65_535 };
+    let snaplen = if case == TestCase::Bulk { 128 } else { 65_535 };
     let capture = Capture::start(&network.client, file, snaplen)?;
     let (tell, hear) = std::sync::mpsc::channel();
     let serving = network.server.start(move || {
-        let listener = server.listen(cell.server);
+        let listener = server.listen(entry.server);
         let listening = tell.send(listener.as_ref().map(drop).map_err(Clone::clone));
-        let never_accepts = matches!(story, Story::BadService | Story::Refused | Story::Traceroute);
+        let never_accepts =
+            matches!(case, TestCase::BadService | TestCase::Refused | TestCase::Traceroute);
         match listener {
             Ok(listener) if listening.is_ok() && !never_accepts => {
-                (peer::server(story, &*listener), Some(listener))
+                (peer::server(case, &*listener), Some(listener))
             }
             Ok(listener) => (Report::default(), Some(listener)),
             Err(_) => (Report::default(), None),
@@ -84,7 +85,7 @@ fn one(cell: &Cell, file: &Path) -> io::Result<(Report, Report)> {
     })?;
     let ready = hear.recv().map_err(|_| io::Error::other("the server is gone"))?;
     ready.map_err(|why| io::Error::other(format!("the server cannot listen: {why}")))?;
-    let calling = network.client.start(move || peer::client(story, cell.client, &client))?;
+    let calling = network.client.start(move || peer::client(case, entry.client, &client))?;
     let client = calling.join().map_err(|_| io::Error::other("the client panicked"))?;
     // The listener stays until the client has its answer.
     let (server, listener) = serving.join().map_err(|_| io::Error::other("the server panicked"))?;

@@ -3,11 +3,11 @@
 mod common;
 
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Narrowing, PlanOptions, Task, plan};
+use udccp_lab::{PlanOptions, Selection, Task, plan};
 
-fn asked(tables: &[&str], set: &[&str]) -> Narrowing {
+fn asked(tables: &[&str], set: &[&str]) -> Selection {
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    Narrowing { tables: owned(tables), set: owned(set) }
+    Selection { tables: owned(tables), set: owned(set) }
 }
 
 fn narrowed(tables: &[&str], set: &[&str]) -> Experiment {

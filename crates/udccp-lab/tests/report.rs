@@ -8,7 +8,7 @@ use std::path::Path;
 use udccp_lab::analysis::{Agreement, Analysis, Results};
 use udccp_lab::schema::Experiment;
 use udccp_lab::{
-    FlowRecord, Narrowing, PlanOptions, Record, SeriesRecord, SystemRecord, Task, document, plan,
+    FlowRecord, PlanOptions, Record, Selection, SeriesRecord, SystemRecord, Task, document, plan,
     report,
 };
 
@@ -122,7 +122,7 @@ fn by_others(experiment: &Experiment, backends: &[(&str, f64)]) -> Results {
 fn markdown_has_a_line_for_each_value_and_a_column_for_each_source() {
     let mut experiment = good();
     let tables = ["fairness", "own"].map(str::to_owned).to_vec();
-    let asked = Narrowing { tables, set: vec!["rtt=50 ms".to_owned()] };
+    let asked = Selection { tables, set: vec!["rtt=50 ms".to_owned()] };
     experiment.narrow(&asked).unwrap_or_else(|faults| panic!("{faults}"));
     let results = by_others(&experiment, &[("linux", 0.9), ("linux-udccp", 0.96)]);
     insta::assert_snapshot!(report::markdown(&Analysis::of(&experiment, results)));

@@ -1,7 +1,7 @@
 //! What the guest says at the end.
 
 use serde::{Deserialize, Serialize};
-use udccp_testbed::Played;
+use udccp_testbed::Observations;
 
 /// File names in the folder that host and guest share.
 pub(crate) const PLAN: &str = "plan.json";
@@ -15,7 +15,7 @@ pub(crate) const EVENTS: &str = "packets.bin";
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub(crate) enum Answer {
     /// It was played to its end.
-    Done(Box<Played>),
+    Done(Box<Observations>),
     /// It was not.
     Failed {
         /// Why not.

@@ -13,12 +13,12 @@ use nix::sys::prctl;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use tempfile::TempDir;
-use udccp_testbed::{Plan, Played};
+use udccp_testbed::{Observations, Plan};
 
 use crate::answer::{ANSWER, Answer, EVENTS, PLAN};
 use crate::error::LinuxError;
 use crate::kernel::{Kernel, last_lines};
-use crate::seat::{self, Seat};
+use crate::reservation::{self, CpuReservation};
 
 /// Names of the folders that guests share with their host begin so; the number of the host's
 /// process follows.
@@ -58,7 +58,7 @@ pub(crate) struct Guest {
 /// A run that is over: its folder lives as long as this.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) played: Played,
+    pub(crate) played: Observations,
     pub(crate) folder: TempDir,
     /// Processor time of the guest.
     pub(crate) wall: Duration,
@@ -121,7 +121,7 @@ pub fn boot(mut arguments: Vec<OsString>) -> std::io::Error {
     }
     if let Some(processor) = processor {
         // Without, all is as before, only slower.
-        let _ = seat::stay_on(processor);
+        let _ = reservation::pin_to(processor);
     }
     let kernel = arguments.remove(0);
     Command::new(kernel).args(arguments).exec()
@@ -199,8 +199,8 @@ impl Guest {
         let console = path.join(CONSOLE);
         #[expect(clippy::disallowed_methods, reason = "the guest is killed by the host's clock")]
         let begun = Instant::now();
-        let seat = Seat::take();
-        let child = self.spawn(path, &console, words, seat.as_ref())?;
+        let reservation = CpuReservation::take();
+        let child = self.spawn(path, &console, words, reservation.as_ref())?;
         let status = wait(child, path, begun + self.deadline)?;
         let said = fs::read(&console).unwrap_or_default();
         let console = last_lines(&String::from_utf8_lossy(&said), CONSOLE_LINES);
@@ -253,13 +253,15 @@ impl Guest {
         folder: &Path,
         console: &Path,
         words: &[String],
-        seat: Option<&Seat>,
+        reservation: Option<&CpuReservation>,
     ) -> Result<Child, LinuxError> {
         let log = File::create(console).map_err(LinuxError::file(console))?;
         let errors = log.try_clone().map_err(LinuxError::file(console))?;
         let mut command = Command::new(&self.program);
         command.arg("linux-boot");
-        command.args(seat.map(|seat| format!("{ON_PROCESSOR}{}", seat.processor())));
+        command.args(
+            reservation.map(|reservation| format!("{ON_PROCESSOR}{}", reservation.processor())),
+        );
         command.arg(&self.kernel.binary).args(self.arguments(words));
         command.current_dir(folder);
         command.process_group(0).stdin(Stdio::null()).stdout(log).stderr(errors);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
-use udccp_testbed::{Fault, Means, Plan, Played, SCHEMA};
+use udccp_testbed::{Error as TestbedError, Observations, Plan, RunContext, SCHEMA};
 
 use crate::answer::{ANSWER, Answer, EVENTS, PLAN};
 
@@ -16,7 +16,7 @@ const SHARED: &str = "/run/udccp";
 /// The life of a guest, of which this is the first program: mounts what programs expect and
 /// `folder` (a path of the host), does the job with the latter, and switches the machine off. It
 /// does not return.
-pub fn in_guest(folder: &str, job: impl FnOnce(Result<&Path, Fault>)) {
+pub fn in_guest(folder: &str, job: impl FnOnce(Result<&Path, TestbedError>)) {
     job(file_systems(folder).map(|()| Path::new(SHARED)));
     nix::unistd::sync();
     let Err(error) = reboot(RebootMode::RB_POWER_OFF);
@@ -49,10 +49,10 @@ fn say(what: &str) {
 }
 
 /// File systems that programs expect, and the folder of the host.
-fn file_systems(folder: &str) -> Result<(), Fault> {
+fn file_systems(folder: &str) -> Result<(), TestbedError> {
     let put = |source: &str, at: &str, kind: &str, data: Option<&str>| {
         mount(Some(source), at, Some(kind), MsFlags::empty(), data)
-            .map_err(|e| Fault::Kernel(format!("cannot mount {kind} at {at}: {e}")))
+            .map_err(|e| TestbedError::Kernel(format!("cannot mount {kind} at {at}: {e}")))
     };
     put("proc", "/proc", "proc", None)?;
     put("sys", "/sys", "sysfs", None)?;
@@ -62,15 +62,15 @@ fn file_systems(folder: &str) -> Result<(), Fault> {
     put("none", SHARED, "hostfs", Some(folder))
 }
 
-fn run(shared: &Path) -> Result<Played, Fault> {
+fn run(shared: &Path) -> Result<Observations, TestbedError> {
     let text = fs::read(shared.join(PLAN))?;
     let plan: Plan = serde_json::from_slice(&text)
-        .map_err(|e| Fault::Kernel(format!("cannot read the plan: {e}")))?;
+        .map_err(|e| TestbedError::Kernel(format!("cannot read the plan: {e}")))?;
     if plan.schema != SCHEMA {
-        return Err(Fault::Kernel(format!("a plan of version {}", plan.schema)));
+        return Err(TestbedError::Kernel(format!("a plan of version {}", plan.schema)));
     }
     let mut events = File::create(shared.join(EVENTS))?;
     let program = Path::new("/proc/self/exe");
-    let means = Means { program, owns_kernel: true, events: &mut events, say: &mut say };
-    udccp_testbed::play(&plan, means)
+    let context = RunContext { program, owns_kernel: true, events: &mut events, say: &mut say };
+    udccp_testbed::play(&plan, context)
 }

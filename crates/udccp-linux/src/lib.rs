@@ -21,8 +21,8 @@ mod boot;
 mod error;
 mod guest;
 mod kernel;
+mod reservation;
 mod run;
-mod seat;
 
 pub use backend::{IDS, id};
 pub use boot::{Errand, boot, stop_all, sweep};
@@ -30,4 +30,4 @@ pub use error::LinuxError;
 pub use guest::{in_guest, init};
 pub use kernel::{Kernel, Setup, build_time, cache_folder, missing_tools, tool};
 pub use run::{Linux, Outcome, check_kernel, fits};
-pub use udccp_testbed::{DccpStack, Fault};
+pub use udccp_testbed::{DccpStack, Error as TestbedError};

@@ -3,14 +3,13 @@
 use udccp_base::{Duration, Rng, Seed, Transport};
 use udccp_cc::Algorithm;
 use udccp_sim::{
-    Bulk, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig, OnOff,
-    PairAddresses, PairConfig, RequestResponse, Row, Source, Speech, Transfer, Video, Voip,
-    poisson,
+    Bulk, Chain, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig, OnOff,
+    PairAddresses, PairConfig, RequestResponse, Source, Speech, Transfer, Video, Voip, poisson,
 };
 
 use crate::run::RunError;
 use crate::schema::{
-    CodecName, Direction, Drawn, Flow, Link, Scenario, Silence, Traffic, hop_name, of_link,
+    CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, hop_name, of_link,
 };
 use crate::transports;
 
@@ -72,25 +71,25 @@ impl Hosts for Simulated<'_> {
 ///
 /// # Errors
 /// Flow settings that contradict each other.
-pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result<Row, RunError> {
-    let mut row = Row::new(hop_configs(scenario));
-    row.set_ip(hosts.ip());
-    row.set_quick_start(scenario.flows.iter().any(|flow| flow.dccp.quick_start.is_some()));
+pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result<Chain, RunError> {
+    let mut chain = Chain::new(hop_configs(scenario));
+    chain.set_ip(hosts.ip());
+    chain.set_quick_start(scenario.flows.iter().any(|flow| flow.dccp.quick_start.is_some()));
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
         match flow.traffic {
             Traffic::Poisson { every, size } if !hosts.play_many() => {
-                let pairs = transfers(scenario, flow, (every, size), own, row.pairs(), hosts)?;
-                row.add_flow(&flow.name, pairs);
+                let pairs = transfers(scenario, flow, (every, size), own, chain.pairs(), hosts)?;
+                chain.add_flow(&flow.name, pairs);
             }
             _ => {
                 let source = source(&flow.traffic, own.stream("source"));
-                let at = row.next_addresses();
-                row.add_pair(pair(scenario, flow, &flow.name, (at, own), source, hosts)?);
+                let at = chain.next_addresses();
+                chain.add_pair(pair(scenario, flow, &flow.name, (at, own), source, hosts)?);
             }
         }
     }
-    Ok(row)
+    Ok(chain)
 }
 
 /// The links between the routers of a scenario, from left to right, with what changes about them.
@@ -168,7 +167,7 @@ fn pair(
 fn transfers(
     scenario: &Scenario,
     flow: &Flow,
-    (every, size): (Duration, Drawn<udccp_base::DataSize>),
+    (every, size): (Duration, RandomVariable<udccp_base::DataSize>),
     own: Seed,
     first: usize,
     hosts: &mut dyn Hosts,
@@ -229,7 +228,7 @@ pub fn source(traffic: &Traffic, rng: Rng) -> Box<dyn Source> {
             Box::new(Video::new(Frames::of(trace.bytes.clone()), every, patience))
         }
         Traffic::RequestResponse { request, response, think, timeout } => {
-            let [request, response] = [request, response].map(Drawn::distribution);
+            let [request, response] = [request, response].map(RandomVariable::distribution);
             let think = think.distribution();
             Box::new(RequestResponse::new(Dialogue { request, response, think, timeout }, rng))
         }

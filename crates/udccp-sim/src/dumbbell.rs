@@ -1,10 +1,10 @@
 //! The topology of most studies.
 
 use crate::address::PairAddresses;
+use crate::chain::Chain;
 use crate::config::{DumbbellConfig, PairConfig, RunConfig};
 use crate::error::SimError;
 use crate::result::RunResult;
-use crate::row::Row;
 
 /// Any number of pairs over one bottleneck:
 ///
@@ -14,12 +14,12 @@ use crate::row::Row;
 /// sender n --/                                    \-- receiver n
 /// ```
 #[derive(Debug)]
-pub struct Dumbbell(Row);
+pub struct Dumbbell(Chain);
 
 impl Dumbbell {
     /// A dumbbell without pairs.
     pub fn new(config: DumbbellConfig) -> Self {
-        Self(Row::new(vec![config]))
+        Self(Chain::new(vec![config]))
     }
 
     /// The addresses that the next pair must have been built with.

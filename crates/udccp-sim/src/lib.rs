@@ -20,6 +20,7 @@
 mod address;
 mod application;
 mod capture;
+mod chain;
 mod config;
 mod dumbbell;
 mod element;
@@ -37,15 +38,15 @@ mod packet;
 mod quick_start;
 mod record;
 mod result;
-mod row;
+mod route;
 mod run;
 mod source;
 mod validate;
-mod way;
 
 pub use address::{IpVersion, PairAddresses};
 pub use application::{Application, FlowStep};
 pub use capture::{Capture, CaptureFile};
+pub use chain::Chain;
 pub use config::{
     AccessConfig, BottleneckConfig, DumbbellConfig, HopConfig, PairConfig, RunConfig,
 };
@@ -57,7 +58,6 @@ pub use result::{
     Completions, Cost, Crossing, FlowResult, FlowSample, HopResult, Jitter, LinkResult, LinkSample,
     PathCounts, PathWindow, RunResult, SystemResult,
 };
-pub use row::Row;
 pub use source::{
     Arrival, Bulk, Codec, ConstantRate, Dialogue, DialogueSizes, Distribution, End, Frames, OnOff,
     Outcome, RequestResponse, Responder, Source, SourceStats, Speech, Times, Transfer, Video, Voip,

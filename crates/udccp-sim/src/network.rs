@@ -3,8 +3,8 @@
 use udccp_base::Seed;
 use udccp_link::{LinkConfig, Variation};
 
+use crate::chain::Chain;
 use crate::element::Element;
-use crate::row::Row;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,19 +44,19 @@ pub(crate) const fn sender_of(pair: usize) -> usize {
 
 impl Network {
     /// Two links a hop (forward and reverse), then four access links a pair.
-    pub(crate) fn row(row: &Row) -> Self {
-        let routers = row.hops.len() + 1;
-        let mut net = Self { hosts: 2 * row.pairs.len(), routers, links: Vec::new() };
-        for (i, hop) in row.hops.iter().enumerate() {
+    pub(crate) fn chain(chain: &Chain) -> Self {
+        let routers = chain.hops.len() + 1;
+        let mut net = Self { hosts: 2 * chain.pairs.len(), routers, links: Vec::new() };
+        for (i, hop) in chain.hops.iter().enumerate() {
             let (left, right) = (Node::Router(i as u32), Node::Router(i as u32 + 1));
-            let name = hop_name(i, row.hops.len());
+            let name = hop_name(i, chain.hops.len());
             net.bottleneck(&format!("{name} forward"), left, right, &hop.forward);
             net.bottleneck(&format!("{name} reverse"), right, left, &hop.reverse);
         }
-        for (i, pair) in row.pairs.iter().enumerate() {
+        for (i, pair) in chain.pairs.iter().enumerate() {
             let sender = Node::Host(sender_of(i) as u32);
             let receiver = Node::Host(sender_of(i) as u32 + 1);
-            let (enters, leaves) = row.ends_of(pair);
+            let (enters, leaves) = chain.ends_of(pair);
             let [enters, leaves] = [enters, leaves].map(|router| Node::Router(router as u32));
             let name = &pair.name;
             net.access(&format!("{name} sender"), sender, enters, &pair.sender_access);
@@ -161,9 +161,9 @@ mod tests {
     fn routes_lead_through_a_row_of_routers() {
         use Node::{Host, Router};
         // h0 - r0 - r1 - r2 - h1, each way.
-        let row = [Host(0), Router(0), Router(1), Router(2), Host(1)];
+        let chain = [Host(0), Router(0), Router(1), Router(2), Host(1)];
         let mut net = Network { hosts: 2, routers: 3, links: Vec::new() };
-        for pair in row.windows(2) {
+        for pair in chain.windows(2) {
             net.links.push(link(pair[0], pair[1]));
             net.links.push(link(pair[1], pair[0]));
         }

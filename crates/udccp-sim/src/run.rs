@@ -5,6 +5,7 @@ use udccp_link::Link;
 
 use crate::address::{IpVersion, PairAddresses};
 use crate::application::Application;
+use crate::chain::{Chain, FlowOf};
 use crate::config::{PairConfig, RunConfig};
 use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
@@ -19,9 +20,8 @@ use crate::pace::Pace;
 use crate::packet::PacketStore;
 use crate::record::{Crossings, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
-use crate::row::{FlowOf, Row};
+use crate::route::{FlowPlan, Route};
 use crate::validate::validate;
-use crate::way::{FlowPlan, Way};
 
 /// What is known of a pair before it runs.
 pub(crate) struct PairPlan {
@@ -31,21 +31,21 @@ pub(crate) struct PairPlan {
 
 /// Builds, runs (in step with a clock, if there is one), and reports.
 pub(crate) fn run(
-    row: Row,
+    chain: Chain,
     mut run: RunConfig<'_>,
     pace: Option<&mut dyn Pace>,
 ) -> Result<RunResult, SimError> {
-    validate(&row, &run)?;
-    let network = Network::row(&row);
-    let plans = plan(&row.pairs, run.seed);
-    let names = components(&network, &row.pairs);
-    let points = observed(&row);
+    validate(&chain, &run)?;
+    let network = Network::chain(&chain);
+    let plans = plan(&chain.pairs, run.seed);
+    let names = components(&network, &chain.pairs);
+    let points = observed(&chain);
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
-    let ways: Vec<Way> = row.flows.iter().map(|flow| Way::of(&row, flow)).collect();
-    let (quick_start, ip) = (row.quick_start, row.ip);
-    let Row { pairs, flows, .. } = row;
+    let routes: Vec<Route> = chain.flows.iter().map(|flow| Route::of(&chain, flow)).collect();
+    let (quick_start, ip) = (chain.quick_start, chain.ip);
+    let Chain { pairs, flows, .. } = chain;
     let flows: Vec<FlowPlan> =
-        flows.into_iter().zip(ways).map(|(of, way)| FlowPlan { of, way }).collect();
+        flows.into_iter().zip(routes).map(|(of, route)| FlowPlan { of, route }).collect();
     let hosts = hosts(&network, pairs, &plans, &flows, ip);
     let mut fabric = fabric(&network, &flows, run.seed, observer);
     if quick_start {
@@ -74,12 +74,12 @@ fn plan(pairs: &[PairConfig], seed: Seed) -> Vec<PairPlan> {
 }
 
 /// The names by which hosts are captured: those of flows that are one pair.
-fn observed(row: &Row) -> Vec<Option<String>> {
+fn observed(chain: &Chain) -> Vec<Option<String>> {
     let of = |flow: &FlowOf| {
         let name = (flow.pairs == 1).then(|| flow.name.clone());
         core::iter::repeat_n(name, flow.pairs)
     };
-    row.flows.iter().flat_map(of).collect()
+    chain.flows.iter().flat_map(of).collect()
 }
 
 fn hosts(
@@ -195,7 +195,7 @@ fn report(
             messages: ends.messages.take(),
             responses: ends.responses.take(),
             transfers: ends.transfers.take(),
-            crossings: flow.way.crossings(&fabric.crossings, i),
+            crossings: flow.route.crossings(&fabric.crossings, i),
             series,
             last_probe: ends.probe,
         });

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use crate::address::PairAddresses;
+use crate::chain::Chain;
 use crate::config::{PairConfig, RunConfig};
 use crate::error::SimError;
 use crate::events::EventQueue;
-use crate::row::Row;
 
 /// A packet crosses at most this many hops: its time to live is 64.
 const MAX_HOPS: usize = 60;
 
 /// Refuses what makes no sense, in words that say what would.
-pub(crate) fn validate(net: &Row, run: &RunConfig<'_>) -> Result<(), SimError> {
+pub(crate) fn validate(net: &Chain, run: &RunConfig<'_>) -> Result<(), SimError> {
     validate_times(run)?;
     validate_hops(net)?;
     let free = EventQueue::MAX_COMPONENTS.saturating_sub(2 * net.hops.len());
@@ -32,7 +32,7 @@ pub(crate) fn validate(net: &Row, run: &RunConfig<'_>) -> Result<(), SimError> {
     Ok(())
 }
 
-fn validate_hops(net: &Row) -> Result<(), SimError> {
+fn validate_hops(net: &Chain) -> Result<(), SimError> {
     if net.hops.is_empty() || net.hops.len() > MAX_HOPS {
         let what = format!("{} hops; routers stand in a row of 1 to {MAX_HOPS}", net.hops.len());
         return Err(SimError::config(what));
@@ -51,7 +51,7 @@ fn validate_hops(net: &Row) -> Result<(), SimError> {
     Ok(())
 }
 
-fn validate_way(net: &Row, pair: &PairConfig) -> Result<(), SimError> {
+fn validate_way(net: &Chain, pair: &PairConfig) -> Result<(), SimError> {
     let (enters, leaves) = net.ends_of(pair);
     let last = net.hops.len();
     if enters > last || leaves > last || enters == leaves {

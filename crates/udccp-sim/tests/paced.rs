@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{DataRate, Duration, Instant, Seed};
 use udccp_sim::{
-    Bulk, ConstantRate, HopConfig, Pace, PairConfig, QueueLimit, Row, RunConfig, SimError, Turn,
+    Bulk, Chain, ConstantRate, HopConfig, Pace, PairConfig, QueueLimit, RunConfig, SimError, Turn,
 };
 
-fn row() -> Row {
+fn chain() -> Chain {
     let rtt = Duration::from_millis(10);
     let hop = HopConfig::symmetric(DataRate::from_mbps(8), rtt, QueueLimit::Packets(20));
-    let mut row = Row::new(vec![hop; 2]);
-    let at = row.next_addresses();
+    let mut chain = Chain::new(vec![hop; 2]);
+    let at = chain.next_addresses();
     let (sender, receiver) = (ToySender::new(at, 12), ToyReceiver::new(at));
-    row.add_pair(PairConfig::new("bulk", sender, receiver, Box::new(Bulk::new())));
-    let at = row.next_addresses();
+    chain.add_pair(PairConfig::new("bulk", sender, receiver, Box::new(Bulk::new())));
+    let at = chain.next_addresses();
     let source = Box::new(ConstantRate::new(DataRate::from_mbps(1), 968));
     let (sender, receiver) = (ToySender::udp(at), ToyReceiver::udp(at));
-    row.add_pair(PairConfig::new("cbr", sender, receiver, source));
-    row
+    chain.add_pair(PairConfig::new("cbr", sender, receiver, source));
+    chain
 }
 
 fn config() -> RunConfig<'static> {
@@ -57,9 +57,9 @@ impl Pace for Exact {
 
 #[test]
 fn with_a_clock_that_is_never_late_everything_happens_as_without_one() {
-    let free = row().run(config()).unwrap();
+    let free = chain().run(config()).unwrap();
     let mut clock = Exact::default();
-    let paced = row().run_paced(config(), &mut clock).unwrap();
+    let paced = chain().run_paced(config(), &mut clock).unwrap();
     assert_eq!(free, paced);
     assert!(clock.asked.is_sorted(), "time goes on");
     // Every event is waited for, and every look of the recorders: one a second, and the end.
@@ -69,9 +69,9 @@ fn with_a_clock_that_is_never_late_everything_happens_as_without_one() {
 
 #[test]
 fn a_host_that_is_asked_more_often_says_the_same() {
-    let free = row().run(config()).unwrap();
+    let free = chain().run(config()).unwrap();
     let mut clock = Exact { nudge: Some(0), ..Exact::default() };
-    let paced = row().run_paced(config(), &mut clock).unwrap();
+    let paced = chain().run_paced(config(), &mut clock).unwrap();
     assert_eq!(free.flows, paced.flows);
     assert!(paced.cost.events > free.cost.events);
 }
@@ -80,17 +80,17 @@ fn a_host_that_is_asked_more_often_says_the_same() {
 fn the_owner_of_the_clock_ends_a_run() {
     let stop_at = Instant::ZERO + Duration::from_secs(2);
     let mut clock = Exact { stop_at: Some(stop_at), ..Exact::default() };
-    let error = row().run_paced(config(), &mut clock).unwrap_err();
+    let error = chain().run_paced(config(), &mut clock).unwrap_err();
     assert!(matches!(error, SimError::Stopped { at } if at < stop_at), "{error}");
 }
 
 #[test]
 fn a_flag_ends_a_run_and_one_that_is_not_set_changes_nothing() {
     let flag = AtomicBool::new(false);
-    let free = row().run(config()).unwrap();
-    let watched = row().run(RunConfig { stop: Some(&flag), ..config() }).unwrap();
+    let free = chain().run(config()).unwrap();
+    let watched = chain().run(RunConfig { stop: Some(&flag), ..config() }).unwrap();
     assert_eq!(free, watched);
     flag.store(true, Ordering::Relaxed);
-    let error = row().run(RunConfig { stop: Some(&flag), ..config() }).unwrap_err();
+    let error = chain().run(RunConfig { stop: Some(&flag), ..config() }).unwrap_err();
     assert!(matches!(error, SimError::Stopped { .. }), "{error}");
 }

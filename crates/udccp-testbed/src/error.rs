@@ -5,7 +5,7 @@ use udccp_agent::HostError;
 /// Why a plan was not played to its end. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum Error {
     /// An agent said why, or nothing.
     #[error(transparent)]
     Agent(#[from] HostError),
@@ -20,7 +20,7 @@ pub enum Fault {
     Kernel(String),
 }
 
-impl Fault {
+impl Error {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self::Kernel(what.into())
     }
@@ -36,7 +36,7 @@ impl Fault {
     }
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::new(error.to_string())
     }

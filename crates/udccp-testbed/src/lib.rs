@@ -12,17 +12,17 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
-mod bed;
 mod error;
 mod event;
 mod needs;
+mod observations;
 mod plan;
-mod played;
 mod replay;
+mod runner;
 
-pub use bed::{Means, leave, play};
-pub use error::Fault;
+pub use error::Error;
 pub use needs::lacks;
+pub use observations::Observations;
 pub use plan::{Built, DccpStack, Plan, PlanOptions, SCHEMA, plan};
-pub use played::Played;
 pub use replay::result;
+pub use runner::{RunContext, leave, play};

@@ -1,8 +1,8 @@
 //! What a plan needs of a kernel, and what the kernel at hand does not have.
 
-use crate::bed::{batch, in_own_space};
-use crate::error::Fault;
+use crate::error::Error;
 use crate::plan::Plan;
+use crate::runner::{batch, in_own_space};
 
 /// Something of the kernel: by what word lines name it, how it is tried, and what is made of it.
 struct Part {
@@ -78,7 +78,7 @@ const PARTS: [Part; 14] = [
 ///
 /// # Errors
 /// No namespaces, no `ip` or `tc`.
-pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Fault> {
+pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let mut lacking = Vec::new();
     for part in needed(plan) {
         let tried = in_own_space(|| {
@@ -86,7 +86,7 @@ pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Fault> {
             let tried = batch("ip", &lines(part.ip)).and_then(|()| batch("tc", &lines(part.tc)));
             match tried {
                 Ok(()) => Ok(true),
-                Err(Fault::Kernel(_)) => Ok(false),
+                Err(Error::Kernel(_)) => Ok(false),
                 Err(other) => Err(other),
             }
         });

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use udccp_base::{DataSize, Duration, Instant, Seed};
-use udccp_scenario::schema::{CodecName, Drawn, Traffic};
+use udccp_scenario::schema::{CodecName, RandomVariable, Traffic};
 use udccp_scenario::{MAX_TRANSFERS, source};
 use udccp_sim::{Codec, Dialogue, DialogueSizes, Frames, Responder, Transfer, Voip, poisson};
 
@@ -169,7 +169,7 @@ impl SocketFactory {
     fn transfers(
         &self,
         every: Duration,
-        size: Drawn<DataSize>,
+        size: RandomVariable<DataSize>,
         seed: Seed,
     ) -> Result<Vec<FlowDriver>, AgentError> {
         let start = Duration::from_nanos(self.spec.start_ns);
@@ -209,7 +209,7 @@ impl SocketFactory {
         let Traffic::RequestResponse { request, response, think, timeout } = self.traffic else {
             return None;
         };
-        let [request, response] = [request, response].map(Drawn::distribution);
+        let [request, response] = [request, response].map(RandomVariable::distribution);
         Some(Dialogue { request, response, think: think.distribution(), timeout })
     }
 

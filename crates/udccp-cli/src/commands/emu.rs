@@ -1,7 +1,7 @@
 //! `udccp emu`: one scenario file in real time, between programs on hosts of their own.
 
 use udccp_agent::OurTransport;
-use udccp_emu::{EmuError, EmuOptions, Emulation, Emulator, Fault, IpVersion, Path};
+use udccp_emu::{EmuError, EmuOptions, Emulation, Emulator, IpVersion, Path, TestbedError};
 use udccp_scenario::{RunError, RunOptions};
 
 use super::capture::CaptureArgs;
@@ -134,7 +134,7 @@ pub(super) fn backend(path: Path) -> Outcome<Emulator> {
 pub(super) fn failure(error: EmuError) -> Failure {
     let exit = match &error {
         error if let Some(code) = error.agent_code() => Exit::of_code(code),
-        EmuError::Testbed(Fault::Holes(_)) => Exit::CheckFailed,
+        EmuError::Testbed(TestbedError::Holes(_)) => Exit::CheckFailed,
         error if error.is_of_machine() => Exit::Unsupported,
         error if error.is_of_scenario() => Exit::BadInput,
         EmuError::Run(RunError::Flow { .. }) => Exit::BadInput,

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use udccp_interop::{
-    Cell, FAILED, Judged, SEEDS, Stack, Story, TRIAL, Trial, compare_goodputs, judge, matrix, page,
-    summary,
+    FAILED, MatrixEntry, SEEDS, Stack, TRIAL, TestCase, Trial, Verdict, compare_goodputs, judge,
+    matrix, page, summary,
 };
 use udccp_linux::{Errand, Kernel, cache_folder, tool};
 
@@ -62,30 +62,32 @@ const DEADLINE: Duration = Duration::from_secs(3600);
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome<Exit> {
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|o| name.contains(o));
-    let cells: Vec<Cell> = matrix().into_iter().filter(|c| wanted(&c.to_string())).collect();
-    if cells.is_empty() {
+    let entries: Vec<MatrixEntry> =
+        matrix().into_iter().filter(|c| wanted(&c.to_string())).collect();
+    if entries.is_empty() {
         let failure = Failure::new(Exit::Usage, "no test case has such a name");
         return Err(failure.hint("for example --only ours-linux-ccid2-ipv4-clean-client-close"));
     }
-    let missing = missing(&cells, args.judge.is_none(), |program| tool(program).is_some());
+    let missing = missing(&entries, args.judge.is_none(), |program| tool(program).is_some());
     if !missing.is_empty() {
         let (programs, packages): (Vec<&str>, Vec<&str>) = missing.into_iter().unzip();
         let message = format!("the matrix needs these programs: {}", programs.join(", "));
         let hint = format!("apt-get install {}", packages.join(" "));
         return Err(Failure::new(Exit::Unsupported, message).hint(hint));
     }
-    let with_seeds = |&cell: &Cell| (1..=args.seeds).map(move |number| Trial { cell, number });
-    let trials: Vec<Trial> = cells.iter().flat_map(with_seeds).collect();
+    let with_seeds =
+        |&entry: &MatrixEntry| (1..=args.seeds).map(move |number| Trial { entry, number });
+    let trials: Vec<Trial> = entries.iter().flat_map(with_seeds).collect();
     let (mut all, about) = match &args.judge {
         Some(folder) => {
-            let judged = trials.iter().filter_map(|trial| judge(trial, folder).transpose());
+            let verdict = trials.iter().filter_map(|trial| judge(trial, folder).transpose());
             // What they were made with is told by whoever kept them.
             let about = fs::read_to_string(folder.join(ABOUT)).unwrap_or_default();
-            (judged.collect::<Result<_, _>>()?, about)
+            (verdict.collect::<Result<_, _>>()?, about)
         }
         None => {
-            let (judged, kernel) = play(&args, &trials)?;
-            (judged, about(&kernel))
+            let (verdict, kernel) = play(&args, &trials)?;
+            (verdict, about(&kernel))
         }
     };
     compare_goodputs(&mut all);
@@ -101,17 +103,17 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 /// Programs that the cells need and this machine lacks, each with its Debian package. Those of the
 /// set-up (`ip`, `tc`) are looked for where the guest starts.
 fn missing(
-    cells: &[Cell],
+    entries: &[MatrixEntry],
     plays: bool,
     is_there: impl Fn(&str) -> bool,
 ) -> Vec<(&'static str, &'static str)> {
     // Keeps the kernel's DCCP quiet where a host has ours.
-    let filters = |cell: &Cell| cell.client == Stack::Ours || cell.server == Stack::Ours;
-    let traces = |cell: &Cell| cell.story == Story::Traceroute;
+    let filters = |entry: &MatrixEntry| entry.client == Stack::Ours || entry.server == Stack::Ours;
+    let traces = |entry: &MatrixEntry| entry.case == TestCase::Traceroute;
     let needed = [
         (true, "tshark", "tshark"),
-        (plays && cells.iter().any(filters), "nft", "nftables"),
-        (plays && cells.iter().any(traces), "traceroute", "traceroute"),
+        (plays && entries.iter().any(filters), "nft", "nftables"),
+        (plays && entries.iter().any(traces), "traceroute", "traceroute"),
     ];
     let lacks = |(is_needed, program, _): &(bool, &str, &str)| *is_needed && !is_there(program);
     needed.into_iter().filter(lacks).map(|(_, program, package)| (program, package)).collect()
@@ -136,7 +138,7 @@ fn about(kernel: &Kernel) -> String {
 }
 
 /// Runs every trial in a guest of its own, some at once, and judges what each leaves.
-fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Judged>, Kernel)> {
+fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Verdict>, Kernel)> {
     let cache = match &args.cache {
         Some(cache) => cache.clone(),
         None => cache_folder().map_err(failure)?,
@@ -157,40 +159,40 @@ fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Judged>, Kernel)> {
         args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     // The long transfers come last in the matrix; they go first.
     let (long, short): (Vec<Trial>, Vec<Trial>) =
-        trials.iter().partition(|trial| trial.cell.story == Story::Bulk);
+        trials.iter().partition(|trial| trial.entry.case == TestCase::Bulk);
     let todo = Mutex::new(long.into_iter().chain(short));
     let next = || todo.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-    let judged = std::thread::scope(|scope| {
+    let verdict = std::thread::scope(|scope| {
         let work = || {
-            let mut judged = Vec::new();
+            let mut verdict = Vec::new();
             while let Some(trial) = next() {
-                judged.push(one(&errand, &trial, args.keep.as_deref())?);
+                verdict.push(one(&errand, &trial, args.keep.as_deref())?);
             }
-            Ok(judged)
+            Ok(verdict)
         };
         let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
         let ended = workers.into_iter().map(|worker| match worker.join() {
             Ok(outcome) => outcome,
             Err(_) => Err(Failure::new(Exit::Failure, "a worker panicked")),
         });
-        ended.collect::<Outcome<Vec<Vec<Judged>>>>()
+        ended.collect::<Outcome<Vec<Vec<Verdict>>>>()
     })?;
-    let mut judged = judged.concat();
-    let place = |j: &Judged| trials.iter().position(|t| (t.cell, t.number) == j.played.which());
-    judged.sort_by_key(place);
-    Ok((judged, kernel))
+    let mut verdict = verdict.concat();
+    let place = |j: &Verdict| trials.iter().position(|t| (t.entry, t.number) == j.played.which());
+    verdict.sort_by_key(place);
+    Ok((verdict, kernel))
 }
 
 /// One guest, and what it shows.
-fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Judged> {
+fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Verdict> {
     let errand = Errand { seed: trial.seed(), ..errand.clone() };
     let order = serde_json::to_vec(trial).map_err(std::io::Error::from)?;
     let left = errand.run(&[(TRIAL, order)]).map_err(failure)?;
     if let Ok(why) = fs::read_to_string(left.path().join(FAILED)) {
         return Err(Failure::new(Exit::Failure, format!("the guest failed: {why}")));
     }
-    let judged = judge(trial, left.path())?;
-    let judged = judged.ok_or_else(|| {
+    let verdict = judge(trial, left.path())?;
+    let verdict = verdict.ok_or_else(|| {
         Failure::new(Exit::Failure, format!("the guest left no report of {trial}"))
     })?;
     if let Some(keep) = keep {
@@ -199,14 +201,14 @@ fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Judged> {
         }
     }
     output::note(&trial.to_string());
-    Ok(judged)
+    Ok(verdict)
 }
 
-fn report(all: &[Judged], trials: usize) -> Outcome<Exit> {
-    let bad: Vec<&Judged> = all.iter().filter(|j| !j.faults.is_empty()).collect();
-    for judged in &bad {
-        let (cell, number) = judged.played.which();
-        output::line(&format!("{cell}, seed {number}: {}", judged.faults.join("; ")))?;
+fn report(all: &[Verdict], trials: usize) -> Outcome<Exit> {
+    let bad: Vec<&Verdict> = all.iter().filter(|j| !j.faults.is_empty()).collect();
+    for verdict in &bad {
+        let (entry, number) = verdict.played.which();
+        output::line(&format!("{entry}, seed {number}: {}", verdict.faults.join("; ")))?;
     }
     output::line(&summary(all))?;
     if all.len() < trials {
@@ -247,7 +249,7 @@ mod tests {
         let all_packages: Vec<_> =
             missing(&all, true, |_| false).into_iter().map(|(_, package)| package).collect();
         assert_eq!(all_packages, ["tshark", "nftables", "traceroute"]);
-        let kernels: Vec<Cell> = all
+        let kernels: Vec<MatrixEntry> = all
             .into_iter()
             .filter(|c| (c.client, c.server) == (Stack::Linux, Stack::Linux))
             .collect();

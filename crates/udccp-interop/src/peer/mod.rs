@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Cell, Stack, Story};
+use crate::plan::{MatrixEntry, Stack, TestCase};
 
 /// DCCP port of servers.
 const PORT: u16 = 5004;
@@ -104,25 +104,25 @@ pub(crate) trait Listener: Send {
 
 impl Side {
     /// The ends of a cell, client first.
-    pub(crate) fn of(cell: &Cell, addresses: [IpAddr; 2]) -> [Self; 2] {
+    pub(crate) fn of(entry: &MatrixEntry, addresses: [IpAddr; 2]) -> [Self; 2] {
         let side = |local, remote| Self {
             local,
             remote,
             port: PORT,
             service: SERVICE,
-            ccid: cell.ccid,
-            coverage: if cell.story == Story::PartialChecksum { COVERAGE } else { 0 },
-            is_bulk: cell.story == Story::Bulk,
+            ccid: entry.ccid,
+            coverage: if entry.case == TestCase::PartialChecksum { COVERAGE } else { 0 },
+            is_bulk: entry.case == TestCase::Bulk,
         };
         let mut client = side(addresses[0], addresses[1]);
         let mut server = side(addresses[1], addresses[0]);
-        match cell.story {
-            Story::BadService => client.service = OTHER_SERVICE,
-            Story::Refused => client.port = PORT + 1,
-            Story::NoCommonCcid => server.ccid = 5 - cell.ccid,
+        match entry.case {
+            TestCase::BadService => client.service = OTHER_SERVICE,
+            TestCase::Refused => client.port = PORT + 1,
+            TestCase::NoCommonCcid => server.ccid = 5 - entry.ccid,
             _ => {}
         }
-        if cell.story == Story::Refused {
+        if entry.case == TestCase::Refused {
             server.service = OTHER_SERVICE;
         }
         [client, server]
@@ -157,9 +157,9 @@ fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// The client's part.
-pub(crate) fn client(story: Story, stack: Stack, side: &Side) -> Report {
+pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> Report {
     let mut report = Report::default();
-    if story == Story::Traceroute {
+    if case == TestCase::Traceroute {
         match traceroute::way(side) {
             Ok(hosts) => report.end = hosts,
             Err(why) => report.refusal = Some(why.to_string()),
@@ -174,21 +174,21 @@ pub(crate) fn client(story: Story, stack: Stack, side: &Side) -> Report {
         }
     };
     report.connected = true;
-    match story {
-        Story::ServerClose => {
+    match case {
+        TestCase::ServerClose => {
             connection.set_patience(END);
             let sent = send_until(&*connection, &mut report, MESSAGES);
             let read = drain(&*connection, &mut Report::default());
             report.end = sent.err().unwrap_or(read);
         }
-        Story::Abort => {
+        TestCase::Abort => {
             let _ = send_until(&*connection, &mut report, MESSAGES);
             // Much of what was sent is to arrive before the end does.
             wait(BEFORE_ABORT);
             connection.abort();
             report.end = "aborted".into();
         }
-        Story::BothWays => {
+        TestCase::BothWays => {
             connection.set_patience(PAUSE);
             let writer = connection.handle();
             let mut sent = Report::default();
@@ -204,7 +204,7 @@ pub(crate) fn client(story: Story, stack: Stack, side: &Side) -> Report {
                 report.end = closed(connection.close());
             }
         }
-        Story::Bulk => {
+        TestCase::Bulk => {
             send_for(&*connection, &mut report, BULK_TIME);
             report.end = closed(connection.close());
         }
@@ -217,18 +217,18 @@ pub(crate) fn client(story: Story, stack: Stack, side: &Side) -> Report {
 }
 
 /// The server's part, of one connection.
-pub(crate) fn server(story: Story, listener: &dyn Listener) -> Report {
+pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> Report {
     let mut report = Report::default();
     let Some(mut connection) = listener.accept() else { return report };
     report.connected = true;
-    match story {
-        Story::ServerClose => {
+    match case {
+        TestCase::ServerClose => {
             // Linux answers a close with data unread by an abort: nothing is left to be read.
             connection.set_patience(SILENCE);
             let end = drain(&*connection, &mut report);
             report.end = if end == SILENT { closed(connection.close()) } else { end };
         }
-        Story::BothWays => {
+        TestCase::BothWays => {
             let writer = connection.handle();
             let mut sent = Report::default();
             std::thread::scope(|scope| {
@@ -237,7 +237,7 @@ pub(crate) fn server(story: Story, listener: &dyn Listener) -> Report {
             });
             report.sent = sent.sent;
         }
-        Story::Bulk => report.end = measure(&*connection, &mut report),
+        TestCase::Bulk => report.end = measure(&*connection, &mut report),
         _ => report.end = drain(&*connection, &mut report),
     }
     report

@@ -6,7 +6,7 @@ use udccp_metrics::Summary;
 use super::results::Results;
 use super::spread::Spread;
 use super::table::{TableResult, is_close, tabulate};
-use crate::schema::{Experiment, Shown};
+use crate::schema::{Experiment, MetricSpec};
 
 /// A reason given for the difference of one cell.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ fn support(
     difference: Option<f64>,
     found: &Summary,
     published: Option<f64>,
-    shown: &Shown,
+    shown: &MetricSpec,
 ) -> Option<Support> {
     let (mean, published) = (found.mean.ok()?, published?);
     let (left, difference) = ((mean - published).abs(), difference?.abs());

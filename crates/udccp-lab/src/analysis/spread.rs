@@ -2,7 +2,7 @@
 
 use udccp_metrics::Summary;
 
-use crate::schema::Shown;
+use crate::schema::MetricSpec;
 
 /// The values that a quantity can have: from, to.
 pub type Bounds = (f64, f64);
@@ -80,7 +80,7 @@ impl Spread {
 
     /// In words, as printed behind a mean: `±0.13`, `0.83..1.00` where the bounds cut it,
     /// `2 runs, 0.64..0.98`; `None` where there is nothing to say.
-    pub fn words(&self, shown: &Shown, plus_minus: &str) -> Option<String> {
+    pub fn words(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
         let from_to = |low, high| format!("{}..{}", shown.print(low), shown.print(high));
         match *self {
             Self::None => None,
@@ -94,7 +94,7 @@ impl Spread {
 
     /// A mean as printed with its spread: `0.95 ±0.13`, `0.95 (0.83..1.00)`,
     /// `0.81 (2 runs, 0.64..0.98)`, or the mean alone.
-    pub fn beside(&self, mean: f64, shown: &Shown, plus_minus: &str) -> String {
+    pub fn beside(&self, mean: f64, shown: &MetricSpec, plus_minus: &str) -> String {
         let mean = shown.print(mean);
         match (self.words(shown, plus_minus), self.half()) {
             (None, _) => mean,
@@ -110,7 +110,7 @@ mod tests {
     use crate::schema::Metric;
 
     fn said(metric: Metric, values: &[f64]) -> String {
-        let (summary, shown) = (Summary::of(values), Shown::plain(metric));
+        let (summary, shown) = (Summary::of(values), MetricSpec::plain(metric));
         let spread = Spread::of(&summary, shown.bounds(2));
         spread.beside(summary.mean.expect("values"), &shown, "±")
     }
@@ -143,10 +143,10 @@ mod tests {
     /// In the printed unit: 1 Mbit/s is 1000 kbit/s, and 100 % is 1 where a paper prints parts.
     #[test]
     fn bounds_are_in_the_printed_unit() {
-        let mut shown = Shown::plain(Metric::Loss);
+        let mut shown = MetricSpec::plain(Metric::Loss);
         shown.factor = 0.01;
         assert_eq!(shown.bounds(2), (0.0, 1.0));
-        assert_eq!(Shown::plain(Metric::Jain).bounds(4), (0.25, 1.0));
+        assert_eq!(MetricSpec::plain(Metric::Jain).bounds(4), (0.25, 1.0));
     }
 
     #[test]

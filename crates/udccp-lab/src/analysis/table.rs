@@ -10,8 +10,8 @@ use super::results::Results;
 use super::spread::Spread;
 use super::value::value;
 use crate::schema::{
-    CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, Names, Point, Published, Scenario, Shown,
-    Table,
+    CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published,
+    Scenario, Table,
 };
 
 /// A table filled in.
@@ -44,7 +44,7 @@ pub struct Cell {
     /// Its grid point, and `flow`, `metric` and `case` where the table tells them apart.
     pub labels: Point,
     /// Its metric.
-    pub shown: Shown,
+    pub shown: MetricSpec,
     /// The protocol that it is about: its flow's, or the one that a label names.
     pub protocol: Option<&'static Protocol>,
     /// Our runs.
@@ -181,8 +181,8 @@ impl Cell {
     }
 
     /// The metric, printed with as many digits as chance allows.
-    pub(crate) fn printed(&self) -> Shown {
-        Shown { digits: self.digits(), ..self.shown.clone() }
+    pub(crate) fn printed(&self) -> MetricSpec {
+        MetricSpec { digits: self.digits(), ..self.shown.clone() }
     }
 
     /// Digits after the point: two of what chance does to the mean, or three of a mean of which
@@ -334,7 +334,7 @@ impl Filler<'_, '_> {
         part: &Case,
         point: &Point,
         labels: Point,
-        shown: &Shown,
+        shown: &MetricSpec,
         flow: Option<&str>,
     ) -> Cell {
         let mut values = Vec::new();
@@ -376,7 +376,12 @@ impl Filler<'_, '_> {
 
     /// What flows get among their own kind at a point, where the metric asks; and the runs that
     /// its value then rests on.
-    fn expected(&self, part: &Case, point: &Point, shown: &Shown) -> (Option<Expected>, Basis) {
+    fn expected(
+        &self,
+        part: &Case,
+        point: &Point,
+        shown: &MetricSpec,
+    ) -> (Option<Expected>, Basis) {
         let of = |part: &Case, variant, point: &Point| {
             Basis::at(self.experiment, self.results, part, variant, point)
         };
@@ -410,7 +415,7 @@ fn protocol(
 }
 
 /// Whether a flow runs in the stretch of time that a value is of.
-fn runs_in(scenario: &Scenario, shown: &Shown, flow: Option<&str>) -> bool {
+fn runs_in(scenario: &Scenario, shown: &MetricSpec, flow: Option<&str>) -> bool {
     let found = flow.and_then(|name| scenario.flows.iter().find(|f| f.name == name));
     let (Some(flow), Some(window)) = (found, shown.window) else { return true };
     flow.start < window.to && flow.stop.is_none_or(|stop| stop > window.from)
@@ -432,7 +437,7 @@ fn agreement(
     without: usize,
     basis: Basis,
     published: Option<Published>,
-    shown: &Shown,
+    shown: &MetricSpec,
 ) -> Agreement {
     if ours.n + without == 0 {
         return Agreement::Missing;
@@ -457,7 +462,7 @@ fn agreement(
 }
 
 /// Whether two values agree, compared with the digits that are printed.
-pub(super) fn is_close(mean: f64, published: f64, shown: &Shown) -> bool {
+pub(super) fn is_close(mean: f64, published: f64, shown: &MetricSpec) -> bool {
     let unit = (0..shown.digits).fold(1.0, |unit, _| unit / 10.0);
     let round = |x: f64| (x / unit).round() * unit;
     let distance = (round(mean) - round(published)).abs();

@@ -5,13 +5,13 @@ use udccp_scenario::{FlowRecord, Record};
 
 use super::expected::{Convergence, Expected};
 use super::window;
-use crate::schema::{Metric, Rates, Shown, group_of};
+use crate::schema::{Metric, MetricSpec, Rates, group_of};
 
 /// The value of a metric in one run in the metric's own unit, or why there is none. `expected` is
 /// what flows get among their own kind, where a metric compares them with that.
 pub(super) fn value(
     record: &Record,
-    shown: &Shown,
+    shown: &MetricSpec,
     flow: Option<&str>,
     expected: Option<&Expected>,
 ) -> Result<f64, String> {
@@ -33,7 +33,7 @@ pub(super) fn value(
 }
 
 /// The rate of a group's flows over an equal share of all.
-fn of_group(record: &Record, shown: &Shown, group: &str) -> Result<f64, String> {
+fn of_group(record: &Record, shown: &MetricSpec, group: &str) -> Result<f64, String> {
     let rate = |flow: &FlowRecord| match shown.rates {
         Rates::Throughput => flow.throughput_mbps,
         Rates::Goodput => flow.goodput_mbps,

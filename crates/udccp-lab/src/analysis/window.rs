@@ -3,7 +3,7 @@
 use udccp_metrics::{jain_over_time, mean, recovery_time};
 use udccp_scenario::{FlowRecord, Record};
 
-use crate::schema::{Metric, Rates, Shown, Window};
+use crate::schema::{Metric, MetricSpec, Rates, Window};
 
 /// The part of the rate before a change that counts as recovered, where a file does not say.
 const RECOVERED: f64 = 0.9;
@@ -11,7 +11,7 @@ const RECOVERED: f64 = 0.9;
 /// The value of a metric that is of a stretch of the run; `None` where it is of the measured one.
 pub(super) fn value(
     record: &Record,
-    shown: &Shown,
+    shown: &MetricSpec,
     flow: Option<&str>,
 ) -> Option<Result<f64, String>> {
     if shown.metric == Metric::Recovery {
@@ -50,7 +50,7 @@ fn jain(record: &Record, rates: Rates, window: Window) -> Result<f64, String> {
 }
 
 /// Seconds from the change until the flow has its part of what it had in the window before.
-fn recovery(record: &Record, shown: &Shown, flow: Option<&str>) -> Result<f64, String> {
+fn recovery(record: &Record, shown: &MetricSpec, flow: Option<&str>) -> Result<f64, String> {
     let flow = flow.and_then(|name| record.flow(name)).ok_or("there is no such flow")?;
     let (Some(window), Some(epoch)) = (shown.window, shown.epoch) else {
         return Err("recovery-time needs `epoch`, `from` and `to`".to_owned());

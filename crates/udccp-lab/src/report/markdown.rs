@@ -4,11 +4,11 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
-use super::head::axis_name;
 use super::html::{counted, signed};
+use super::table_header::axis_name;
 use super::tables::{measure, published};
 use crate::analysis::{Agreement, Analysis, Basis, Cell, Row, TableResult, in_words};
-use crate::schema::{METRIC_KEY, Point, Shown};
+use crate::schema::{METRIC_KEY, MetricSpec, Point};
 
 /// The backend that plays the simulator's protocol code, so that the two should agree.
 const OURS: &str = "linux-udccp";
@@ -34,7 +34,7 @@ pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
 }
 
 fn section(table: &TableResult<'_>, sources: &[Source<'_, '_>]) -> String {
-    let metrics: Vec<String> = table.table.shown.iter().map(Shown::title_and_unit).collect();
+    let metrics: Vec<String> = table.table.shown.iter().map(MetricSpec::title_and_unit).collect();
     let mut out = format!("### {}\n\n{}.", table.table.title, metrics.join("; "));
     let runs = sources.iter().flat_map(|(_, t)| t.cells()).map(Cell::runs).max().unwrap_or(0);
     out.push_str(match runs {

@@ -7,9 +7,9 @@ use udccp_scenario::protocol::title_of;
 
 use super::claims::claims;
 use super::figures::figure;
-use super::head::axis_name;
 use super::html::{document, escape, grouped};
 use super::summary;
+use super::table_header::axis_name;
 use super::tables::table;
 use super::variants::variants;
 use crate::analysis::Analysis;

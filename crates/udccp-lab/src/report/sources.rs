@@ -4,8 +4,8 @@ use core::fmt::Write as _;
 
 use udccp_scenario::{SIM, backend_title};
 
-use super::head::{blocks, head_with, row_heads};
 use super::html::{counted, escape, signed};
+use super::table_header::{blocks, head_with, row_heads};
 use super::tables::{
     class_of, joined, look, measure, needs_reason, note_link, ours, published, severity,
 };

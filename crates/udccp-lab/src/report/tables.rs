@@ -5,12 +5,12 @@ use core::fmt::Write as _;
 use udccp_scenario::{SIM, backend_title};
 
 use super::csv;
-use super::head::{blocks, head, row_heads};
 use super::html::{counted, escape, heading, signed};
 use super::reasons::reasons;
 use super::sources;
+use super::table_header::{blocks, head, row_heads};
 use crate::analysis::{Agreement, Basis, Cell, TableResult, fixed};
-use crate::schema::{Shown, Table};
+use crate::schema::{MetricSpec, Table};
 
 /// A table with its colours explained and its differences accounted for; `others` are the same of
 /// other backends.
@@ -66,7 +66,7 @@ pub(super) fn class_of(columns: usize) -> &'static str {
 /// What the cells hold.
 fn what(result: &TableResult<'_>, is_several: bool) -> String {
     let table = result.table;
-    let metrics: Vec<String> = table.shown.iter().map(Shown::title_and_unit).collect();
+    let metrics: Vec<String> = table.shown.iter().map(MetricSpec::title_and_unit).collect();
     let metrics =
         if table.tuple { format!("⟨{}⟩", metrics.join("; ")) } else { metrics.join("; ") };
     if is_several {
@@ -188,7 +188,7 @@ pub(super) fn published(cell: &Cell) -> String {
 }
 
 /// As many digits as were published: 45 stays 45, 0.0024 stays 0.0024, an index has two.
-pub(super) fn as_published(value: f64, shown: &Shown) -> String {
+pub(super) fn as_published(value: f64, shown: &MetricSpec) -> String {
     let text = value.to_string();
     let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
     if value == 0.0 || value.fract() == 0.0 && value.abs() >= 1.0 {
@@ -298,7 +298,7 @@ fn early_words(result: &TableResult<'_>) -> String {
 }
 
 /// How near is near, for each metric that has a distance of its own.
-fn distances(shown: &[Shown]) -> String {
+fn distances(shown: &[MetricSpec]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for shown in shown {
         let words = shown.close.words(&shown.unit);

@@ -7,7 +7,7 @@ use super::tally::Tally;
 use crate::analysis::{
     Agreement, Analysis, Basis, Cell, JudgedClaim, Judgement, Row, TableResult, in_words,
 };
-use crate::schema::Shown;
+use crate::schema::MetricSpec;
 
 /// Width of the first column.
 const NAME_WIDTH: usize = 26;
@@ -63,7 +63,7 @@ fn verdict(judgement: &Judgement) -> String {
 }
 
 fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> String {
-    let metrics: Vec<String> = result.table.shown.iter().map(Shown::title_and_unit).collect();
+    let metrics: Vec<String> = result.table.shown.iter().map(MetricSpec::title_and_unit).collect();
     let early = result.cells().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
     let early = early.map_or_else(String::new, |b| format!(" [not judged yet: {}]", b.words()));
     let mut out = format!("{} ({}){early}\n", result.table.title, metrics.join("; "));

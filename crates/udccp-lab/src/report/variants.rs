@@ -2,8 +2,8 @@
 
 use core::fmt::Write as _;
 
-use super::head::{axis_name, blocks};
 use super::html::{counted, escape, heading};
+use super::table_header::{axis_name, blocks};
 use super::tables::{class_of, look};
 use crate::analysis::{Analysis, Row, TableResult, in_words, tabulate};
 

@@ -6,7 +6,7 @@ use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
 use super::choice::words;
 use super::context::Context;
 use super::grid::Filter;
-use super::shown::Close;
+use super::metric_spec::Close;
 use super::table::Table;
 
 /// A sentence about a table that is judged on our numbers and on the published ones.

@@ -16,7 +16,7 @@ use super::figure::Figure;
 use super::grid::{Filter, Grid, Point};
 use super::table::Table;
 use super::{SCHEMA, Scenario};
-use crate::narrow::Narrowing;
+use crate::selection::Selection;
 
 /// One experiment (or a bare scenario, whose grid is one point).
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct Experiment {
     /// What the study leaves open.
     pub assumptions: Vec<Assumption>,
     /// What a command line left of the file.
-    pub narrowed: Narrowing,
+    pub narrowed: Selection,
     root: Node,
 }
 
@@ -196,7 +196,7 @@ impl Experiment {
             claims,
             explanations,
             assumptions,
-            narrowed: Narrowing::default(),
+            narrowed: Selection::default(),
             root,
         })
     }

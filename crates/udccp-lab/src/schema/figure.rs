@@ -8,7 +8,7 @@ use super::choice::words;
 use super::context::{Context, View};
 use super::grid::Filter;
 use super::metric::{Metric, Rates};
-use super::shown::{Shown, Window};
+use super::metric_spec::{MetricSpec, Window};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
 
 /// A figure.
@@ -323,7 +323,7 @@ impl TimeFigure {
 
     fn check_unit(&self, span: &udccp_scenario::Span, faults: &Faults) -> Option<()> {
         let Some(unit) = &self.unit else { return Some(()) };
-        let has = |m: &TimeMetric| super::shown::unit_factor(m.unit(), unit).is_some();
+        let has = |m: &TimeMetric| super::metric_spec::unit_factor(m.unit(), unit).is_some();
         if self.metrics.iter().all(has) {
             return Some(());
         }
@@ -348,7 +348,7 @@ impl TimeFigure {
     /// From a metric's unit to the one that is drawn.
     pub fn factor(&self, metric: TimeMetric) -> f64 {
         let unit = self.unit.as_deref().unwrap_or(metric.unit());
-        super::shown::unit_factor(metric.unit(), unit).unwrap_or(1.0)
+        super::metric_spec::unit_factor(metric.unit(), unit).unwrap_or(1.0)
     }
 }
 
@@ -381,7 +381,7 @@ impl Curve {
 
 impl TableFigure {
     /// The metric that the y axis is of: the first of those that are drawn.
-    pub fn shown<'t>(&self, table: &'t Table) -> Option<&'t Shown> {
+    pub fn shown<'t>(&self, table: &'t Table) -> Option<&'t MetricSpec> {
         let named = |name: &String| table.shown.iter().find(|s| s.name == *name);
         self.range
             .first()

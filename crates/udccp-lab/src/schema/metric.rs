@@ -1,7 +1,7 @@
 //! What a table or figure shows of a run.
 
 use super::choice::words;
-use super::shown::Close;
+use super::metric_spec::Close;
 
 words! {
     /// What a table shows. Definitions are in `udccp-metrics` and `docs/reference/metrics.md`.

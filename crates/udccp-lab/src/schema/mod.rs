@@ -8,8 +8,8 @@ mod experiment;
 mod figure;
 mod grid;
 mod metric;
+mod metric_spec;
 mod reference;
-mod shown;
 mod table;
 
 pub use case::Case;
@@ -22,16 +22,16 @@ pub use figure::{
 };
 pub use grid::{Axis, Filter, Grid, Point};
 pub use metric::{Metric, Rates};
+pub use metric_spec::{Close, MetricSpec, Weights, Window, group_of};
 pub use reference::{Published, Reference};
-pub use shown::{Close, Shown, Weights, Window, group_of};
 pub use table::{FLOW_KEY, METRIC_KEY, Table};
 
 use udccp_scenario::schema::choice;
 pub use udccp_scenario::schema::{
-    AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, Direction, Drawn, Flow, Hop, Limit,
-    Link, LinkChange, Measure, NatPlace, Packets, Percent, Propagation, Reduction, SCHEMA,
-    Scenario, Service, Shape, Silence, StartWindow, TcpOptions, TcpProfile, Time, Topology, Trace,
-    Traffic, hop_name,
+    AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, Direction, Flow, Hop, Limit, Link,
+    LinkChange, Measure, NatPlace, Packets, Percent, Propagation, RandomVariable, Reduction,
+    SCHEMA, Scenario, Service, Shape, Silence, StartWindow, TcpOptions, TcpProfile, Time, Topology,
+    Trace, Traffic, hop_name,
 };
 
 /// The names of the flows as a file writes them.

@@ -11,7 +11,7 @@ use udccp_scenario::library;
 use super::Percent;
 use super::context::Context;
 use super::grid::Point;
-use super::shown::{unit_factor, unit_of_header};
+use super::metric_spec::{unit_factor, unit_of_header};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
 
 /// One published value.
@@ -321,7 +321,7 @@ impl Columns<'_> {
 
     /// From the unit of a column, where its header names one, to the table's.
     fn factor(&self, header: &str, labels: &[String], span: &Span) -> Option<f64> {
-        let of = |s: &&super::Shown| labels.contains(&s.name);
+        let of = |s: &&super::MetricSpec| labels.contains(&s.name);
         let shown = self.table.shown.iter().find(of).or_else(|| self.table.shown.first())?;
         let Some(unit) = unit_of_header(header) else { return Some(1.0) };
         let factor = unit_factor(unit, &shown.unit);

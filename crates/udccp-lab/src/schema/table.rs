@@ -7,8 +7,8 @@ use udccp_scenario::document::{Faults, Node, Reader, Value};
 use super::choice::choose;
 use super::context::{CASE_AXIS, Context, View};
 use super::grid::{Filter, Point};
+use super::metric_spec::MetricSpec;
 use super::reference::Reference;
-use super::shown::Shown;
 
 /// The key of rows and columns that tells flows apart.
 pub const FLOW_KEY: &str = "flow";
@@ -26,7 +26,7 @@ pub struct Table {
     /// Its cases, with their axes and flows.
     pub view: View,
     /// What it shows.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<MetricSpec>,
     /// The keys that run down, the outermost first.
     pub rows: Vec<String>,
     /// The keys that run across, the outermost first. Of a tuple the last one is `metric`.
@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// The metric of a cell.
-    pub fn shown_at(&self, labels: &[(String, String)]) -> Option<&Shown> {
+    pub fn shown_at(&self, labels: &[(String, String)]) -> Option<&MetricSpec> {
         match labels.iter().find(|(key, _)| key == METRIC_KEY) {
             Some((_, name)) => self.shown.iter().find(|s| s.name == *name),
             None => self.shown.first(),
@@ -119,7 +119,7 @@ impl Table {
         let title = reader.want("title");
         let view = context.view(&mut reader, true);
         let place = view.clone().unwrap_or_default();
-        let shown = Shown::read_all(&mut reader, node, context, &place);
+        let shown = MetricSpec::read_all(&mut reader, node, context, &place);
         let rows = read_keys(&mut reader, "rows");
         let columns = read_keys(&mut reader, "columns");
         let tuple = reader.or("tuple", false);

@@ -132,7 +132,7 @@ impl Study {
         border::guard(py, || {
             let wrong = |faults| error::scenario(py, &faults);
             let mut experiment = Experiment::load(&self.experiment.path).map_err(wrong)?;
-            let asked = udccp_lab::Narrowing { tables, set };
+            let asked = udccp_lab::Selection { tables, set };
             experiment.narrow(&asked).map_err(wrong)?;
             Ok(Self { experiment })
         })

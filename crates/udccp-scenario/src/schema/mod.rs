@@ -2,12 +2,12 @@
 
 mod change;
 pub mod choice;
-mod drawn;
 mod flow;
 mod link;
 mod loss;
 mod quantity;
 mod queue;
+mod random_variable;
 mod records;
 mod scenario;
 mod topology;
@@ -24,4 +24,4 @@ pub use link::{Link, Propagation};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, Service, StartWindow};
 pub use scenario::{Measure, SCHEMA, Scenario, Time};
 pub use topology::{Hop, Shape, Topology};
-pub use traffic::{CodecName, Drawn, Silence, Trace, Traffic};
+pub use traffic::{CodecName, RandomVariable, Silence, Trace, Traffic};

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, DataSize, Duration};
 
 use super::choice::words;
-pub use super::drawn::Drawn;
-use super::drawn::read_shape;
+pub use super::random_variable::RandomVariable;
+use super::random_variable::read_shape;
 pub use super::trace::Trace;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::{Faults, FromNode, Node, Reader, Value};
@@ -31,9 +31,9 @@ pub enum Traffic {
         /// Payload of one message.
         size: DataSize,
         /// Length of a period of being on.
-        on: Drawn<Duration>,
+        on: RandomVariable<Duration>,
         /// Length of a period of silence.
-        off: Drawn<Duration>,
+        off: RandomVariable<Duration>,
     },
     /// A number of bytes, then the end.
     Transfer {
@@ -45,7 +45,7 @@ pub enum Traffic {
         /// Mean time between arrivals.
         every: Duration,
         /// Size of a transfer.
-        size: Drawn<DataSize>,
+        size: RandomVariable<DataSize>,
     },
     /// A voice call.
     Voip {
@@ -83,11 +83,11 @@ pub enum Traffic {
     /// Requests, each with its response.
     RequestResponse {
         /// Size of a request.
-        request: Drawn<DataSize>,
+        request: RandomVariable<DataSize>,
         /// Size of a response.
-        response: Drawn<DataSize>,
+        response: RandomVariable<DataSize>,
         /// Time from a response to the next request.
-        think: Drawn<Duration>,
+        think: RandomVariable<Duration>,
         /// When a response is given up, where data can be lost.
         timeout: Duration,
     },
@@ -185,7 +185,7 @@ fn pareto(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let (rate, size) = (reader.need("rate"), above_zero(reader, node, "size"));
     let (on, off) = (reader.need("on"), reader.need("off"));
     let shape = read_shape(reader, node)?;
-    let [on, off] = [on?, off?].map(|mean| Drawn::Pareto { mean, shape });
+    let [on, off] = [on?, off?].map(|mean| RandomVariable::Pareto { mean, shape });
     Some(Traffic::OnOff { rate: rate?, size: size?, on, off })
 }
 
@@ -241,7 +241,7 @@ fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
 
 fn request_response(reader: &mut Reader<'_>) -> Option<Traffic> {
     let (request, response) = (reader.need("request"), reader.need("response"));
-    let think = reader.or("think", Drawn::Constant { value: Duration::ZERO });
+    let think = reader.or("think", RandomVariable::Constant { value: Duration::ZERO });
     let timeout = reader.or("timeout", Duration::from_secs(5));
     Some(Traffic::RequestResponse { request: request?, response: response?, think, timeout })
 }

@@ -2,7 +2,7 @@
 //! computed by the same code.
 
 mod queue;
-mod way;
+mod route;
 
 use std::io::{BufReader, Read};
 
@@ -17,10 +17,10 @@ use udccp_sim::{
     SourceStats, SystemResult, sample_flow,
 };
 
-use crate::error::Fault;
+use crate::error::Error;
 use crate::event::{BYTES, Event};
-use crate::played::Played;
-use way::Way;
+use crate::observations::Observations;
+use route::Route;
 
 /// What the simulator would tell, of the recorded packets and of what else was seen.
 ///
@@ -30,11 +30,11 @@ pub fn result(
     scenario: &Scenario,
     seed: u64,
     links: &[LinkConfig],
-    played: &Played,
+    observations: &Observations,
     events: impl Read,
-) -> Result<RunResult, Fault> {
+) -> Result<RunResult, Error> {
     let in_order =
-        !played.overtakes && links.iter().all(keeps_order) && access_keeps_order(scenario);
+        !observations.overtakes && links.iter().all(keeps_order) && access_keeps_order(scenario);
     let lost = if links.iter().any(|l| l.loss != LossConfig::None) {
         DropReason::RandomLoss
     } else {
@@ -53,7 +53,7 @@ pub fn result(
         replay.packet(Event::parse(&record));
     }
     replay.until(Instant::MAX);
-    for look in played.looks.iter().flatten() {
+    for look in observations.looks.iter().flatten() {
         hash.update(look.at_ns.to_le_bytes());
         hash.update(look.sent_bytes.to_le_bytes());
     }
@@ -63,16 +63,16 @@ pub fn result(
     for (i, (flow, replay)) in scenario.flows.iter().zip(replay.flows).enumerate() {
         let mut found = replay.finish(scenario, flow, Seed(seed));
         // The receiver's program is the first of the two.
-        let [receiver, sender] = [2 * i, 2 * i + 1].map(|k| played.agents.get(k));
+        let [receiver, sender] = [2 * i, 2 * i + 1].map(|k| observations.agents.get(k));
         let both = receiver.zip(sender);
-        let (receiver, sender) = both.ok_or_else(|| Fault::new("not all programs reported"))?;
+        let (receiver, sender) = both.ok_or_else(|| Error::new("not all programs reported"))?;
         both_ends(&mut found, &scenario.time.measure, sender, receiver);
         packets += found.forward.sent.packets + found.reverse.sent.packets;
         results.push(found);
     }
     Ok(RunResult {
         flows: results,
-        system: system(scenario, links, played),
+        system: system(scenario, links, observations),
         cost: Cost { events: count, packets, hops: 0 },
         hash: digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
     })
@@ -140,16 +140,16 @@ impl Replay {
 }
 
 struct FlowReplay {
-    forward: Way,
-    reverse: Way,
+    forward: Route,
+    reverse: Route,
     series: Vec<FlowSample>,
 }
 
 impl FlowReplay {
     fn new(in_order: bool, lost: DropReason) -> Self {
         Self {
-            forward: Way::new(PathRecorder::with_times(), in_order, lost),
-            reverse: Way::new(PathRecorder::default(), in_order, lost),
+            forward: Route::new(PathRecorder::with_times(), in_order, lost),
+            reverse: Route::new(PathRecorder::default(), in_order, lost),
             series: Vec::new(),
         }
     }
@@ -202,14 +202,15 @@ impl FlowReplay {
 }
 
 /// The links between routers. Access links are not watched.
-fn system(scenario: &Scenario, links: &[LinkConfig], played: &Played) -> SystemResult {
+fn system(scenario: &Scenario, links: &[LinkConfig], observations: &Observations) -> SystemResult {
     let hops = scenario.topology.hops().count();
     let time = &scenario.time;
-    let mut results = links.iter().zip(&played.looks).enumerate().map(|(i, (config, looks))| {
-        let way = if i % 2 == 0 { "forward" } else { "reverse" };
-        let name = format!("{} {way}", hop_name(i / 2, hops));
-        queue::link(&name, config, looks, &time.measure, time.duration)
-    });
+    let mut results =
+        links.iter().zip(&observations.looks).enumerate().map(|(i, (config, looks))| {
+            let way = if i % 2 == 0 { "forward" } else { "reverse" };
+            let name = format!("{} {way}", hop_name(i / 2, hops));
+            queue::link(&name, config, looks, &time.measure, time.duration)
+        });
     let mut next = || results.next().unwrap_or_else(|| queue::unseen(&time.measure));
     let (forward, reverse) = (next(), next());
     let further = (1..hops).map(|_| HopResult { forward: next(), reverse: next() }).collect();

@@ -5,19 +5,19 @@ use udccp_link::{Backlog, Change, DropReason, LinkConfig, LinkStats, QueueConfig
 use udccp_scenario::schema::Measure;
 use udccp_sim::{LinkResult, LinkSample};
 
-use crate::played::Look;
+use crate::observations::QueueSample;
 
 /// The result of one direction of a link. Its queueing delay is what waits over the rate, once for
 /// each packet that left since the look before.
 pub(super) fn link(
     name: &str,
     config: &LinkConfig,
-    looks: &[Look],
+    looks: &[QueueSample],
     measure: &Measure,
     duration: Duration,
 ) -> LinkResult {
     let mut stats = LinkStats::default();
-    let mut last = Look::default();
+    let mut last = QueueSample::default();
     let (mut at_from, mut at_to) = (LinkStats::default(), None);
     let mut series = Vec::new();
     let mut sampled = (Tally::default(), 0);
@@ -52,7 +52,7 @@ pub(super) fn unseen(measure: &Measure) -> LinkResult {
     link("", &LinkConfig::default(), &[], measure, measure.to)
 }
 
-fn step(stats: &mut LinkStats, config: &LinkConfig, last: &Look, look: &Look) {
+fn step(stats: &mut LinkStats, config: &LinkConfig, last: &QueueSample, look: &QueueSample) {
     let rate = rate_at(config, look.at_ns);
     let bytes = look.sent_bytes.saturating_sub(last.sent_bytes);
     let packets = look.sent_packets.saturating_sub(last.sent_packets);

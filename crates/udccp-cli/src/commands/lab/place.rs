@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use udccp_lab::analysis::Results;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{Narrowing, PlanOptions, Store, StoreError, library, plan, suggest};
+use udccp_lab::{PlanOptions, Selection, Store, StoreError, library, plan, suggest};
 
 use crate::commands::found::{self, EXPERIMENTS};
 use crate::commands::scenario::bad_input;
@@ -49,7 +49,7 @@ pub(super) struct Part {
 impl Part {
     /// What is left of an experiment.
     fn of(&self, mut experiment: Experiment) -> Outcome<Experiment> {
-        let asked = Narrowing { tables: self.tables.clone(), set: self.set.clone() };
+        let asked = Selection { tables: self.tables.clone(), set: self.set.clone() };
         if !asked.is_empty() {
             experiment.narrow(&asked).map_err(bad_input)?;
         }

@@ -3,13 +3,13 @@
 use udccp_metrics::jain;
 
 use super::super::svg::{Chart, Line, LinePoint, Scale};
-use super::Drawn;
+use super::Drawing;
 use crate::schema::{Curve, CurveFunction};
 
 /// Points of a curve, evenly by factors.
 const POINTS: usize = 201;
 
-pub(super) fn draw(curve: &Curve) -> Drawn {
+pub(super) fn draw(curve: &Curve) -> Drawing {
     let CurveFunction::JainOfTwo = curve.function;
     let ratio = |i: usize| {
         let part = i as f64 / (POINTS - 1) as f64;
@@ -46,5 +46,5 @@ pub(super) fn draw(curve: &Curve) -> Drawn {
         "Computed from the definition, no run: flow 2 has {}, flow 1 from {} to {}.",
         curve.fixed, curve.from, curve.to
     );
-    Drawn { charts: vec![chart], caption }
+    Drawing { charts: vec![chart], caption }
 }

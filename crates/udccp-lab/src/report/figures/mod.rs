@@ -3,7 +3,7 @@
 
 mod change;
 mod curve;
-mod look;
+mod line_style;
 mod place;
 mod table;
 mod time;
@@ -17,7 +17,7 @@ use crate::analysis::{Analysis, own_name};
 use crate::schema::{Figure, FigureKind, Names};
 
 /// What a figure is made of: one chart, or several panels.
-struct Drawn {
+struct Drawing {
     charts: Vec<Chart>,
     caption: String,
 }
@@ -34,7 +34,7 @@ pub(super) fn figure(analysis: &Analysis<'_>, figure: &Figure) -> String {
         let _ = writeln!(out, "<p>{}</p>", escape(says));
     }
     match drawn {
-        Some(Drawn { charts, caption }) => {
+        Some(Drawing { charts, caption }) => {
             out.push_str(&body(&charts));
             let _ = writeln!(out, "<figcaption>{caption}</figcaption>");
             out.push_str(&csv::hidden(&csv::charts(&charts)));
@@ -50,7 +50,7 @@ pub(super) fn charts(analysis: &Analysis<'_>, figure: &Figure) -> Option<Vec<Cha
     draw(analysis, figure).map(|drawn| drawn.charts)
 }
 
-fn draw(analysis: &Analysis<'_>, figure: &Figure) -> Option<Drawn> {
+fn draw(analysis: &Analysis<'_>, figure: &Figure) -> Option<Drawing> {
     match &figure.kind {
         FigureKind::Table(figure) => table::draw(analysis, figure),
         FigureKind::Time(figure) => time::draw(analysis, figure),

@@ -2,7 +2,7 @@
 
 use udccp_base::{DataRate, DataSize, Duration};
 
-use super::super::head::axis_name;
+use super::super::table_header::axis_name;
 
 /// Where labels stand: at their quantity in ms, Mbit/s, kB or percent, else evenly.
 pub(super) fn places(labels: &[String]) -> Vec<(f64, String)> {

@@ -7,11 +7,13 @@ use udccp_scenario::{SIM, backend_title};
 use super::super::html::counted;
 use super::super::svg::{Chart, Line, LinePoint, Scale, Shape};
 use super::super::tables::as_published;
-use super::look::{Look, looks};
+use super::line_style::{LineStyle, looks};
 use super::place::{axis_title, places, ticks};
-use super::{Drawn, flow_words, name_panel, share_scale};
+use super::{Drawing, flow_words, name_panel, share_scale};
 use crate::analysis::{Analysis, Basis, Cell, TableResult, in_words};
-use crate::schema::{FLOW_KEY, METRIC_KEY, Metric, Names, Point, Shown, TableFigure, TableForm};
+use crate::schema::{
+    FLOW_KEY, METRIC_KEY, Metric, MetricSpec, Names, Point, TableFigure, TableForm,
+};
 
 /// Cells that differ in nothing but the key across (and the metric of a range).
 struct Group<'c> {
@@ -19,7 +21,7 @@ struct Group<'c> {
     cells: Vec<&'c Cell>,
 }
 
-pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Drawn> {
+pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Drawing> {
     let place = analysis.tables.iter().position(|t| t.table.id == figure.table)?;
     let table = &analysis.tables[place];
     let others = analysis.others_of(place);
@@ -45,7 +47,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TableFigure) -> Option<Draw
     if all.len() > 1 {
         share_scale(&mut charts);
     }
-    (!charts.is_empty()).then(|| Drawn { charts, caption: caption(table, figure) })
+    (!charts.is_empty()).then(|| Drawing { charts, caption: caption(table, figure) })
 }
 
 fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
@@ -171,7 +173,7 @@ fn panel_name(table: &TableResult<'_>, key: &str, label: &str) -> String {
 }
 
 /// A scale that holds every mark and bar.
-fn y_scale(lines: &[Line], shapes: &[Shape], shown: &Shown) -> Option<Scale> {
+fn y_scale(lines: &[Line], shapes: &[Shape], shown: &MetricSpec) -> Option<Scale> {
     let of_lines = lines.iter().flat_map(|l| &l.points).flat_map(|p| {
         let (low, high) = p.bar.unwrap_or((p.y, p.y));
         [p.y, low, high]
@@ -235,7 +237,7 @@ struct Slot<'a> {
     of: usize,
     published: bool,
     name: &'a str,
-    look: &'a Look,
+    look: &'a LineStyle,
 }
 
 impl Slot<'_> {
@@ -367,7 +369,7 @@ impl Group<'_> {
     }
 }
 
-impl Look {
+impl LineStyle {
     fn line(&self, name: &str, published: bool, points: Vec<LinePoint>) -> Line {
         let suffix = match (published, name) {
             (true, "ours") => "published".to_owned(),

@@ -7,8 +7,8 @@ use udccp_scenario::{SIM, backend_title};
 
 use super::super::html::counted;
 use super::super::svg::{Chart, DASHES, Line, LinePoint, Scale};
-use super::look::{Look, looks};
-use super::{Drawn, change, flow_words, name_panel, share_scale};
+use super::line_style::{LineStyle, looks};
+use super::{Drawing, change, flow_words, name_panel, share_scale};
 use crate::analysis::{Analysis, Basis, Results, Spread, in_words, own_name};
 use crate::plan::Task;
 use crate::schema::{
@@ -26,7 +26,7 @@ struct Series {
     band: Vec<(f64, f64, f64)>,
 }
 
-pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawn> {
+pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawing> {
     let panels = match &figure.panels {
         Some(key) => figure.labels(key).into_iter().map(|l| Some((key.clone(), l))).collect(),
         None => vec![None],
@@ -51,7 +51,7 @@ pub(super) fn draw(analysis: &Analysis<'_>, figure: &TimeFigure) -> Option<Drawn
     let n = analysis.results.runs.iter().filter(|(t, _)| is_run(figure, t)).count();
     let early = early(analysis, figure);
     let beyond = beyond_the_link(figure, task, &charts);
-    Some(Drawn { charts, caption: caption(figure, task, n, early) + beyond })
+    Some(Drawing { charts, caption: caption(figure, task, n, early) + beyond })
 }
 
 /// The weakest of the points whose mean is drawn, where one has too few runs.
@@ -375,7 +375,7 @@ fn values(
 }
 
 impl Series {
-    fn line(self, look: Look) -> Line {
+    fn line(self, look: LineStyle) -> Line {
         Line {
             label: self.label,
             colour: look.colour,

@@ -47,7 +47,7 @@ pub(crate) struct Chart {
     pub(crate) events: Vec<(f64, String)>,
     /// The lines.
     pub(crate) lines: Vec<Line>,
-    /// Drawn before the lines, in values of x and y: bars and ranges.
+    /// Drawing before the lines, in values of x and y: bars and ranges.
     pub(crate) shapes: Vec<Shape>,
 }
 

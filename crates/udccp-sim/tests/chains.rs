@@ -5,8 +5,8 @@ mod toy;
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{DataRate, Duration, Seed};
 use udccp_sim::{
-    BottleneckConfig, Bulk, ConstantRate, HopConfig, IpVersion, PairAddresses, PairConfig,
-    QueueLimit, Row, RunConfig, RunResult,
+    BottleneckConfig, Bulk, Chain, ConstantRate, HopConfig, IpVersion, PairAddresses, PairConfig,
+    QueueLimit, RunConfig, RunResult,
 };
 
 fn ms(n: u64) -> Duration {
@@ -26,22 +26,22 @@ fn cbr(at: PairAddresses, name: &str, tens: u64, way: (usize, usize)) -> PairCon
     PairConfig { enters: Some(way.0), leaves: Some(way.1), ..pair }
 }
 
-fn run(row: Row, seconds: u64) -> RunResult {
+fn run(chain: Chain, seconds: u64) -> RunResult {
     let mut run = RunConfig::new(Duration::from_secs(seconds), Seed(1));
     run.check = true;
-    row.run(run).unwrap()
+    chain.run(run).unwrap()
 }
 
 #[test]
 fn a_flow_crosses_the_hops_between_its_routers_and_no_other() {
-    let mut row = Row::new(vec![hop(); 3]);
+    let mut chain = Chain::new(vec![hop(); 3]);
     for (name, packets, way) in
         [("long", 1, (0, 3)), ("middle", 2, (1, 2)), ("back", 3, (3, 1)), ("last", 4, (2, 3))]
     {
-        let at = row.next_addresses();
-        row.add_pair(cbr(at, name, packets, way));
+        let at = chain.next_addresses();
+        chain.add_pair(cbr(at, name, packets, way));
     }
-    let result = run(row, 20);
+    let result = run(chain, 20);
     let delays: Vec<u64> =
         result.flows.iter().map(|f| f.measured.delay.max().unwrap().as_millis()).collect();
     // Every hop is 5 ms and 1 ms of serialisation, and at times somebody else's packet is in front.
@@ -59,15 +59,15 @@ fn a_flow_crosses_the_hops_between_its_routers_and_no_other() {
 
 #[test]
 fn what_crosses_a_hop_is_counted_by_flow_and_direction() {
-    let mut row = Row::new(vec![hop()]);
-    let at = row.next_addresses();
+    let mut chain = Chain::new(vec![hop()]);
+    let at = chain.next_addresses();
     let (sender, receiver) = (ToySender::new(at, 4), ToyReceiver::new(at));
-    row.add_pair(PairConfig::new("acked", sender, receiver, Box::new(Bulk::new())));
-    let at = row.next_addresses();
-    row.add_pair(cbr(at, "alone", 10, (0, 1)));
-    let at = row.next_addresses();
-    row.add_pair(cbr(at, "back", 20, (1, 0)));
-    let result = run(row, 10);
+    chain.add_pair(PairConfig::new("acked", sender, receiver, Box::new(Bulk::new())));
+    let at = chain.next_addresses();
+    chain.add_pair(cbr(at, "alone", 10, (0, 1)));
+    let at = chain.next_addresses();
+    chain.add_pair(cbr(at, "back", 20, (1, 0)));
+    let result = run(chain, 10);
     let [acked, alone, back] = [0, 1, 2].map(|i| result.flows[i].crossings[0]);
     assert_eq!(alone.acks.packets + back.acks.packets, 0);
     assert!(acked.acks.packets * 2 >= acked.data.packets - 4, "{acked:?}");
@@ -93,11 +93,11 @@ fn a_narrow_way_back_throttles_a_flow_that_waits_for_acks() {
             limit: QueueLimit::Packets(10),
             ..hop().reverse
         };
-        let mut row = Row::new(vec![HopConfig { reverse, ..hop() }]);
-        let at = row.next_addresses();
+        let mut chain = Chain::new(vec![HopConfig { reverse, ..hop() }]);
+        let at = chain.next_addresses();
         let (sender, receiver) = (ToySender::new(at, 20), ToyReceiver::new(at));
-        row.add_pair(PairConfig::new("one", sender, receiver, Box::new(Bulk::new())));
-        run(row, 20).flows[0].measured.goodput().as_mbps()
+        chain.add_pair(PairConfig::new("one", sender, receiver, Box::new(Bulk::new())));
+        run(chain, 20).flows[0].measured.goodput().as_mbps()
     };
     let (wide, narrow) = (goodput(8_000), goodput(10));
     // 10 kbit/s carry 39 acks of 32 B, each of which answers about two packets of 1468 B.
@@ -108,19 +108,19 @@ fn a_narrow_way_back_throttles_a_flow_that_waits_for_acks() {
 #[test]
 fn pairs_that_make_up_a_flow_are_counted_together() {
     let together = |grouped: bool| {
-        let mut row = Row::new(vec![hop()]);
+        let mut chain = Chain::new(vec![hop()]);
         let pairs = (0..3).map(|i| PairConfig {
             start: ms(1_000 * i),
             ..cbr(PairAddresses::of(i as usize, IpVersion::V4), &format!("part {i}"), 10, (0, 1))
         });
         if grouped {
-            row.add_flow("parts", pairs.collect());
+            chain.add_flow("parts", pairs.collect());
         } else {
             pairs.for_each(|pair| {
-                row.add_pair(pair);
+                chain.add_pair(pair);
             });
         }
-        run(row, 5)
+        run(chain, 5)
     };
     let (apart, grouped) = (together(false), together(true));
     assert_eq!(apart.hash, grouped.hash);
@@ -135,10 +135,10 @@ fn pairs_that_make_up_a_flow_are_counted_together() {
 #[test]
 fn a_way_that_is_none_is_refused() {
     for way in [(1, 1), (0, 4), (7, 0)] {
-        let mut row = Row::new(vec![hop(); 3]);
-        let at = row.next_addresses();
-        row.add_pair(cbr(at, "lost", 1, way));
-        let error = row.run(RunConfig::new(ms(10), Seed(1))).unwrap_err().to_string();
+        let mut chain = Chain::new(vec![hop(); 3]);
+        let at = chain.next_addresses();
+        chain.add_pair(cbr(at, "lost", 1, way));
+        let error = chain.run(RunConfig::new(ms(10), Seed(1))).unwrap_err().to_string();
         assert!(error.contains("flow \"lost\"") && error.contains("0 to 3"), "{error}");
     }
 }

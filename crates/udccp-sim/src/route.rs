@@ -2,15 +2,15 @@
 
 use core::ops::Range;
 
+use crate::chain::{Chain, FlowOf};
 use crate::engine::Sampled;
 use crate::network;
 use crate::record::Crossings;
 use crate::result::Crossing;
-use crate::row::{FlowOf, Row};
 
 /// The hops that a flow crosses.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     /// In the order in which its data crosses them.
     hops: Vec<usize>,
     /// From right to left.
@@ -20,14 +20,14 @@ pub(crate) struct Way {
 /// What is known of a flow before it runs.
 pub(crate) struct FlowPlan {
     pub(crate) of: FlowOf,
-    pub(crate) way: Way,
+    pub(crate) route: Route,
 }
 
-impl Way {
+impl Route {
     /// The way of a flow; all its pairs take that of the first.
-    pub(crate) fn of(row: &Row, flow: &FlowOf) -> Self {
-        let ends = row.pairs.get(flow.first).map(|pair| row.ends_of(pair));
-        match ends.unwrap_or((0, row.hops.len())) {
+    pub(crate) fn of(chain: &Chain, flow: &FlowOf) -> Self {
+        let ends = chain.pairs.get(flow.first).map(|pair| chain.ends_of(pair));
+        match ends.unwrap_or((0, chain.hops.len())) {
             (enters, leaves) if enters < leaves => {
                 Self { hops: (enters..leaves).collect(), is_reverse: false }
             }
@@ -63,7 +63,7 @@ impl FlowPlan {
     /// Where samples are taken. Many pairs together have no congestion state.
     pub(crate) fn sampled(&self) -> Sampled {
         let sender = (self.of.pairs == 1).then(|| network::sender_of(self.of.first));
-        let links = self.way.links(self.way.hops.first().copied().unwrap_or(0));
+        let links = self.route.links(self.route.hops.first().copied().unwrap_or(0));
         Sampled { sender, links }
     }
 }

@@ -13,12 +13,12 @@ use nix::unistd::Pid;
 /// A processor that no other guest of this machine is given while this lives. What holds it is a
 /// socket of an abstract name: it leaves no file, and is gone with the process, however that ends.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct CpuReservation {
     processor: usize,
     _held: UnixDatagram,
 }
 
-impl Seat {
+impl CpuReservation {
     /// A free one of those that this process may use; none where each has a guest.
     pub(crate) fn take() -> Option<Self> {
         let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
@@ -43,7 +43,7 @@ impl Seat {
 }
 
 /// Keeps this process, and what it starts, to a processor.
-pub(crate) fn stay_on(processor: usize) -> nix::Result<()> {
+pub(crate) fn pin_to(processor: usize) -> nix::Result<()> {
     let mut one = CpuSet::new();
     one.set(processor)?;
     sched_setaffinity(Pid::from_raw(0), &one)
@@ -57,11 +57,11 @@ mod tests {
     fn no_two_guests_share_a_processor() {
         // Under a name of its own: guests that run on this machine now hold none of these.
         let name = format!("udccp/test-of-seats-{}", std::process::id());
-        let take = || Seat::take_of(0..3, &name);
-        let mut seats: Vec<Seat> = std::iter::from_fn(take).collect();
-        let numbers: Vec<usize> = seats.iter().map(Seat::processor).collect();
+        let take = || CpuReservation::take_of(0..3, &name);
+        let mut reservations: Vec<CpuReservation> = std::iter::from_fn(take).collect();
+        let numbers: Vec<usize> = reservations.iter().map(CpuReservation::processor).collect();
         assert_eq!(numbers, [0, 1, 2]);
-        seats.remove(1);
-        assert_eq!(take().map(|seat| seat.processor()), Some(1), "it is free again");
+        reservations.remove(1);
+        assert_eq!(take().map(|reservation| reservation.processor()), Some(1), "it is free again");
     }
 }

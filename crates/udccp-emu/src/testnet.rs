@@ -11,12 +11,12 @@ use udccp_scenario::schema::{Flow, Scenario};
 use udccp_scenario::{Family, HostPair, Hosts, RunError, RunOptions, network, run_config};
 use udccp_sim::{End, IpVersion, PairAddresses, RunResult, SimError};
 
+use crate::capacity;
 use crate::clock::Clock;
-use crate::demand;
 use crate::error::EmuError;
 use crate::host::{Elsewhere, Place, TunHost};
+use crate::host_namespace::HostNamespace;
 use crate::pacer::Pacer;
-use crate::site::Site;
 use crate::sys;
 use crate::timing::{Meter, Timing};
 use crate::tun::Tun;
@@ -33,13 +33,13 @@ pub(crate) const IPV6_MTU: u64 = 1_280;
 /// The hosts of a scenario, two for each flow, set up and idle: what plays the flows is started
 /// inside of them. They are gone when this is dropped, or when the program ends in any way.
 #[derive(Debug)]
-pub struct Lan {
+pub struct Testnet {
     scenario: Scenario,
     ip: IpVersion,
-    sites: Vec<[Site; 2]>,
+    namespaces: Vec<[HostNamespace; 2]>,
 }
 
-impl Lan {
+impl Testnet {
     /// Sets the hosts up, with IPv4 addresses.
     ///
     /// # Errors
@@ -62,32 +62,34 @@ impl Lan {
         }
         open_many_files();
         let pair = |(i, flow)| Self::pair(PairAddresses::of(i, ip), flow);
-        let sites = scenario.flows.iter().enumerate().map(pair).collect::<Result<Vec<_>, _>>()?;
-        let lan = Self { scenario: scenario.clone(), ip, sites };
-        lan.check_speed()?;
-        Ok(lan)
+        let namespaces =
+            scenario.flows.iter().enumerate().map(pair).collect::<Result<Vec<_>, _>>()?;
+        let testnet = Self { scenario: scenario.clone(), ip, namespaces };
+        testnet.check_speed()?;
+        Ok(testnet)
     }
 
-    fn pair(at: PairAddresses, flow: &Flow) -> Result<[Site; 2], EmuError> {
-        let site = |role, address| {
-            Site::new(flow, address).map_err(|error| match error.kind() {
+    fn pair(at: PairAddresses, flow: &Flow) -> Result<[HostNamespace; 2], EmuError> {
+        let namespace = |role, address| {
+            HostNamespace::new(flow, address).map_err(|error| match error.kind() {
                 // So the kernel says that there are as many namespaces as it allows.
                 io::ErrorKind::StorageFull => EmuError::Namespaces { error },
                 _ => EmuError::Host { flow: flow.name.clone(), role, error },
             })
         };
-        Ok([site("sender", at.sender)?, site("receiver", at.receiver)?])
+        Ok([namespace("sender", at.sender)?, namespace("receiver", at.receiver)?])
     }
 
     /// A scenario that asks for more than this machine moves would only show its limits.
     fn check_speed(&self) -> Result<(), EmuError> {
-        let Some((sites, flow)) = self.sites.first().zip(self.scenario.flows.first()) else {
+        let Some((namespaces, flow)) = self.namespaces.first().zip(self.scenario.flows.first())
+        else {
             return Ok(());
         };
-        let able = demand::able(sites, PairAddresses::of(0, self.ip), flow.packet);
+        let able = capacity::able(namespaces, PairAddresses::of(0, self.ip), flow.packet);
         let able =
             able.map_err(|error| EmuError::System { what: "cannot try the devices", error })?;
-        let wanted = demand::wanted(&self.scenario);
+        let wanted = capacity::wanted(&self.scenario);
         if wanted > able { Err(EmuError::TooFast { wanted, able }) } else { Ok(()) }
     }
 
@@ -111,7 +113,7 @@ impl Lan {
         end: End,
         job: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let pair = self.sites.get(flow).ok_or(io::ErrorKind::NotFound)?;
+        let pair = self.namespaces.get(flow).ok_or(io::ErrorKind::NotFound)?;
         pair[usize::from(end == End::Receiver)].host.run(job)
     }
 
@@ -131,10 +133,10 @@ impl Lan {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(RunResult, Timing), EmuError> {
         let tuns: Vec<Arc<Tun>> =
-            self.sites.iter().flatten().map(|site| Arc::clone(&site.tun)).collect();
+            self.namespaces.iter().flatten().map(|namespace| Arc::clone(&namespace.tun)).collect();
         let meter = Rc::new(RefCell::new(Meter::new(tuns.len())));
-        let mut doors = Doors { lan: self, clock, meter: Rc::clone(&meter), next: 0 };
-        let row = network(&self.scenario, Seed(seed), &mut doors)?;
+        let mut doors = Doors { testnet: self, clock, meter: Rc::clone(&meter), next: 0 };
+        let chain = network(&self.scenario, Seed(seed), &mut doors)?;
         let config = run_config(&self.scenario, seed, options)?;
         let system = |what| move |error| EmuError::System { what, error };
         let mut pacer =
@@ -142,7 +144,7 @@ impl Lan {
         let before = self.unread().map_err(system("cannot count lost packets"))?;
         // Where that is not allowed, the result's timing shows whether it was needed.
         let is_first = sys::run_first(2).is_ok();
-        let result = row.run_paced(config, &mut pacer);
+        let result = chain.run_paced(config, &mut pacer);
         if is_first {
             sys::run_as_others();
         }
@@ -156,7 +158,7 @@ impl Lan {
     }
 
     fn unread(&self) -> io::Result<u64> {
-        self.sites.iter().flatten().map(Site::unread).sum()
+        self.namespaces.iter().flatten().map(HostNamespace::unread).sum()
     }
 }
 
@@ -181,7 +183,7 @@ fn open_many_files() {
 
 /// Makes the doors to the hosts, in the order of the flows.
 struct Doors<'a> {
-    lan: &'a Lan,
+    testnet: &'a Testnet,
     clock: Clock,
     meter: Rc<RefCell<Meter>>,
     next: usize,
@@ -191,12 +193,12 @@ impl Hosts for Doors<'_> {
     fn pair(&mut self, flow: &Flow, _: PairAddresses, _: Seed) -> Result<HostPair, String> {
         let number = self.next;
         self.next += 1;
-        let sites = self.lan.sites.get(number).ok_or("it has no hosts")?;
-        let last = self.lan.scenario.topology.routers() as u64;
+        let namespaces = self.testnet.namespaces.get(number).ok_or("it has no hosts")?;
+        let last = self.testnet.scenario.topology.routers() as u64;
         let routers = flow.leaves.unwrap_or(last) - flow.enters.unwrap_or(1) + 1;
         let door = |end: usize| {
             let place = Place {
-                tun: Arc::clone(&sites[end].tun),
+                tun: Arc::clone(&namespaces[end].tun),
                 number: 2 * number + end,
                 clock: self.clock,
                 dccp_udp_port: (flow.protocol.family == Family::Dccp).then_some(PORT),
@@ -212,6 +214,6 @@ impl Hosts for Doors<'_> {
     }
 
     fn ip(&self) -> IpVersion {
-        self.lan.ip
+        self.testnet.ip
     }
 }

@@ -13,7 +13,7 @@ const GIVEN_UP_NS: u64 = 5_000_000_000;
 
 /// Packets on their way, and the recorder of the direction.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct Route {
     pub(super) recorder: PathRecorder,
     travelling: VecDeque<Event>,
     /// Whether packets arrive in the order in which they left.
@@ -22,7 +22,7 @@ pub(super) struct Way {
     lost: DropReason,
 }
 
-impl Way {
+impl Route {
     pub(super) fn new(recorder: PathRecorder, in_order: bool, lost: DropReason) -> Self {
         let travelling = VecDeque::new();
         Self { recorder, travelling, in_order, last_sent: Instant::ZERO, lost }
@@ -81,13 +81,13 @@ mod tests {
         Event { at_ns, key, bytes: 1500, has_data: true, ..Event::default() }
     }
 
-    fn way(in_order: bool) -> Way {
-        Way::new(PathRecorder::with_times(), in_order, DropReason::QueueFull)
+    fn route(in_order: bool) -> Route {
+        Route::new(PathRecorder::with_times(), in_order, DropReason::QueueFull)
     }
 
     #[test]
     fn what_was_overtaken_on_a_line_is_lost() {
-        let mut way = way(true);
+        let mut way = route(true);
         (1..=4).for_each(|key| way.sent(packet(key, u64::from(key))));
         way.arrived(packet(1, 11));
         way.arrived(packet(4, 14));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_overtaken_where_packets_may_be_is_lost_only_after_a_time() {
-        let mut way = way(false);
+        let mut way = route(false);
         (1..=3).for_each(|key| way.sent(packet(key, u64::from(key))));
         way.arrived(packet(2, 11));
         way.arrived(packet(1, 12));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_copy_is_counted_as_one() {
-        let mut way = way(true);
+        let mut way = route(true);
         way.sent(packet(7, 1));
         way.arrived(packet(7, 11));
         way.arrived(packet(7, 11));

@@ -5,7 +5,7 @@ use std::io;
 use nix::net::if_::if_nametoindex;
 use udccp_netns::{Discipline, QueueReader};
 
-use crate::played::Look;
+use crate::observations::QueueSample;
 
 /// The devices of one namespace that are watched.
 pub(super) struct Queues {
@@ -25,9 +25,10 @@ impl Queues {
     }
 
     /// One look at each: the number of the queue in the plan, and what was seen.
-    pub(super) fn look(&mut self, at_ns: u64) -> io::Result<Vec<(usize, Look)>> {
-        let begin = |&(_, queue): &(u32, usize)| (queue, Look { at_ns, ..Look::default() });
-        let mut found: Vec<(usize, Look)> = self.devices.iter().map(begin).collect();
+    pub(super) fn look(&mut self, at_ns: u64) -> io::Result<Vec<(usize, QueueSample)>> {
+        let begin =
+            |&(_, queue): &(u32, usize)| (queue, QueueSample { at_ns, ..QueueSample::default() });
+        let mut found: Vec<(usize, QueueSample)> = self.devices.iter().map(begin).collect();
         self.reader.read(|discipline| {
             let at = self.devices.iter().position(|(index, _)| *index == discipline.device);
             if let Some(at) = at {
@@ -39,7 +40,7 @@ impl Queues {
 }
 
 /// netem is 1, the token bucket 2, the queue 3 (see the plan).
-fn note(look: &mut Look, found: Discipline) {
+fn note(look: &mut QueueSample, found: Discipline) {
     match found.handle {
         1 => look.line_drops = Some(found.drops),
         2 => {
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn each_discipline_of_a_device_has_its_part_of_a_look() {
-        let mut look = Look::default();
+        let mut look = QueueSample::default();
         let counted = |handle| Discipline {
             handle,
             sent_bytes: 1000,

@@ -7,7 +7,7 @@ use udccp_link::LinkConfig;
 
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Played {
+pub struct Observations {
     /// Release of the kernel.
     pub release: String,
     /// Of each agent, in the order of the plan.
@@ -23,7 +23,7 @@ pub struct Played {
     #[serde(default)]
     pub(crate) overtakes: bool,
     /// The looks at each watched queue.
-    pub(crate) looks: Vec<Vec<Look>>,
+    pub(crate) looks: Vec<Vec<QueueSample>>,
     /// Congestion controls that its TCP has.
     pub congestion: String,
     /// It has DCCP sockets.
@@ -32,7 +32,7 @@ pub struct Played {
 
 /// One look at the queue of a link. Counters are since the queue was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Look {
+pub(crate) struct QueueSample {
     /// When, since time zero.
     #[serde(rename = "t")]
     pub(crate) at_ns: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Look {
 /// Service is compared over stretches of at least this length.
 const STRETCH: Duration = Duration::from_secs(1);
 
-impl Played {
+impl Observations {
     /// Why the result is not that of the network where the kernel ran out of memory for TCP, which
     /// then holds back connections of any path.
     pub fn short_of_memory(&self) -> Option<String> {
@@ -90,8 +90,8 @@ impl Played {
 }
 
 /// The service, in bit/s, of each stretch that began and went on with packets waiting.
-fn stretches(looks: &[Look]) -> impl Iterator<Item = f64> {
-    let mut begin: Option<Look> = None;
+fn stretches(looks: &[QueueSample]) -> impl Iterator<Item = f64> {
+    let mut begin: Option<QueueSample> = None;
     looks.iter().filter_map(move |look| {
         if look.waiting == 0 {
             begin = None;
@@ -119,31 +119,32 @@ mod tests {
             let text = format!(r#"{{{usual},"app_bytes_out":0,"app_bytes_in":0{more}}}"#);
             serde_json::from_str(&text).unwrap()
         };
-        let played = |agents| Played { agents, ..Played::default() };
-        assert_eq!(played(vec![agent("")]).short_of_memory(), None);
-        let short = played(vec![agent(""), agent(r#","memory_pressures":2"#)]).short_of_memory();
+        let observations = |agents| Observations { agents, ..Observations::default() };
+        assert_eq!(observations(vec![agent("")]).short_of_memory(), None);
+        let short =
+            observations(vec![agent(""), agent(r#","memory_pressures":2"#)]).short_of_memory();
         assert_eq!(short.unwrap(), "memory for TCP ran short 2 times (net.ipv4.tcp_mem)");
     }
 
     #[test]
     fn service_is_compared_only_while_packets_wait() {
         let link = LinkConfig { rate: Some(DataRate::from_mbps(8)), ..LinkConfig::default() };
-        let look = |i: u64, sent_bytes, waiting| Look {
+        let look = |i: u64, sent_bytes, waiting| QueueSample {
             really_ns: i * 100_000_000,
             sent_bytes,
             waiting,
-            ..Look::default()
+            ..QueueSample::default()
         };
-        let played = |per_look: u64, waiting: fn(u64) -> u64| Played {
+        let observations = |per_look: u64, waiting: fn(u64) -> u64| Observations {
             looks: vec![(0..40).map(|i| look(i, i * per_look, waiting(i))).collect()],
-            ..Played::default()
+            ..Observations::default()
         };
         let links = [link];
-        let error = |played: Played| played.rate_error_percent(&links);
-        assert_eq!(error(played(100_000, |_| 5)), Some(0.0));
-        let slow = error(played(98_000, |_| 5)).unwrap();
+        let error = |observations: Observations| observations.rate_error_percent(&links);
+        assert_eq!(error(observations(100_000, |_| 5)), Some(0.0));
+        let slow = error(observations(98_000, |_| 5)).unwrap();
         assert!((slow - 2.0).abs() < 1e-9, "{slow}");
         // Half of the rate, but nothing waits now and then: that was all there was to send.
-        assert_eq!(error(played(50_000, |i| i % 8)), None);
+        assert_eq!(error(observations(50_000, |i| i % 8)), None);
     }
 }

@@ -16,7 +16,7 @@ use crate::result::RunResult;
 ///                hop 1         hop 2         hop 3
 /// ```
 #[derive(Debug)]
-pub struct Row {
+pub struct Chain {
     pub(crate) hops: Vec<HopConfig>,
     pub(crate) pairs: Vec<PairConfig>,
     pub(crate) flows: Vec<FlowOf>,
@@ -32,7 +32,7 @@ pub(crate) struct FlowOf {
     pub(crate) pairs: usize,
 }
 
-impl Row {
+impl Chain {
     /// `hops.len() + 1` routers without pairs; hop 1 leads from router 0 to router 1.
     pub const fn new(hops: Vec<HopConfig>) -> Self {
         Self { hops, pairs: Vec::new(), flows: Vec::new(), quick_start: false, ip: IpVersion::V4 }

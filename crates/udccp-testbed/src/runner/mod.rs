@@ -14,10 +14,10 @@ use nix::time::{ClockId, clock_gettime};
 use udccp_agent::{AgentReport, Host, HostError, monotonic_ns};
 use udccp_netns::Namespace;
 
-use crate::error::Fault;
+use crate::error::Error;
 use crate::event::Event;
+use crate::observations::{Observations, QueueSample};
 use crate::plan::{Plan, Step};
-use crate::played::{Look, Played};
 use queues::Queues;
 pub(crate) use setup::{batch, in_own_space};
 use setup::{current, enter, unshare};
@@ -37,7 +37,7 @@ const WRITE_BYTES: usize = 1 << 20;
 const SAY_NS: u64 = 10_000_000_000;
 
 /// What a plan is played with.
-pub struct Means<'a> {
+pub struct RunContext<'a> {
     /// The program `udccp`, whose agents play the flows.
     pub program: &'a Path,
     /// The kernel plays nothing else: settings that all of it shares may be changed.
@@ -48,9 +48,9 @@ pub struct Means<'a> {
     pub say: &'a mut dyn FnMut(&str),
 }
 
-impl core::fmt::Debug for Means<'_> {
+impl core::fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Means").field("program", &self.program).finish_non_exhaustive()
+        f.debug_struct("RunContext").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
@@ -59,8 +59,8 @@ impl core::fmt::Debug for Means<'_> {
 ///
 /// # Errors
 /// What the kernel, `ip` or `tc` refuses, and what an agent says.
-pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
-    if means.owns_kernel {
+pub fn play(plan: &Plan, context: RunContext<'_>) -> Result<Observations, Error> {
+    if context.owns_kernel {
         setup::settings(&plan.files)?;
     }
     let home = current()?;
@@ -79,12 +79,12 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
             watched.push(Queues::open(&mine)?);
         }
     }
-    let agents = agents(plan, &spaces, means.program)?;
+    let agents = agents(plan, &spaces, context.program)?;
     enter(&home)?;
-    (means.say)(&format!("{} programs are ready", agents.len()));
+    (context.say)(&format!("{} programs are ready", agents.len()));
     let looks = vec![Vec::new(); plan.queues.len()];
     let (out, recorded) = (Vec::with_capacity(2 * WRITE_BYTES), vec![0; taps.len()]);
-    let (events, say) = (means.events, means.say);
+    let (events, say) = (context.events, context.say);
     let t0 = monotonic_ns() + LEAD.as_nanos() as u64;
     let mut recorder = Recorder {
         plan,
@@ -101,20 +101,20 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
     };
     let dropped_before = backlog_drops();
     recorder.agents.iter_mut().for_each(|agent| agent.go(t0));
-    let has_end = recorder.record(if means.owns_kernel { IN_GUEST_NS } else { ELSEWHERE_NS })?;
+    let has_end = recorder.record(if context.owns_kernel { IN_GUEST_NS } else { ELSEWHERE_NS })?;
     let Recorder { looks, mut agents, .. } = recorder;
     let backlog_drops = backlog_drops().saturating_sub(dropped_before);
-    let busy_percent = if means.owns_kernel { Vec::new() } else { busy(plan, &agents) };
+    let busy_percent = if context.owns_kernel { Vec::new() } else { busy(plan, &agents) };
     enter(&home)?;
     let patience = if has_end { PATIENCE } else { Duration::ZERO };
     let agents = reports(&mut agents, patience)?;
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    Ok(Played {
+    Ok(Observations {
         release: read("/proc/sys/kernel/osrelease"),
         agents,
         busy_percent,
         backlog_drops,
-        overtakes: !means.owns_kernel,
+        overtakes: !context.owns_kernel,
         looks,
         congestion: read("/proc/sys/net/ipv4/tcp_available_congestion_control"),
         has_dccp: udccp_agent::has_dccp(),
@@ -126,12 +126,12 @@ pub fn play(plan: &Plan, means: Means<'_>) -> Result<Played, Fault> {
 ///
 /// # Errors
 /// No namespaces.
-pub fn leave() -> Result<(), Fault> {
+pub fn leave() -> Result<(), Error> {
     unshare().map(drop)
 }
 
 /// The agents of a plan, ready.
-fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<Host>, Fault> {
+fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<Host>, Error> {
     let mut agents = Vec::new();
     for agent in &plan.agents {
         enter(&spaces[agent.namespace])?;
@@ -168,7 +168,7 @@ fn busy(plan: &Plan, agents: &[Host]) -> Vec<f64> {
 }
 
 /// What all agents report. One that fails makes others fail or wait: who says most is right.
-fn reports(agents: &mut [Host], patience: Duration) -> Result<Vec<AgentReport>, Fault> {
+fn reports(agents: &mut [Host], patience: Duration) -> Result<Vec<AgentReport>, Error> {
     let mut all = Vec::new();
     let mut failed: Option<HostError> = None;
     for agent in agents {
@@ -192,7 +192,7 @@ fn device_packets(name: &str) -> u64 {
 
 /// What packet times are ahead of the clock of agents. Of a few looks at both clocks, that counts
 /// in which nothing came between.
-fn real_minus_monotonic() -> Result<u64, Fault> {
+fn real_minus_monotonic() -> Result<u64, Error> {
     let read = || clock_gettime(ClockId::CLOCK_REALTIME).map_err(std::io::Error::from);
     let mut best = (u64::MAX, 0);
     for _ in 0..5 {
@@ -214,7 +214,7 @@ struct Recorder<'a> {
     agents: Vec<Host>,
     taps: Vec<Tap>,
     watched: Vec<Queues>,
-    looks: Vec<Vec<Look>>,
+    looks: Vec<Vec<QueueSample>>,
     events: &'a mut dyn Write,
     say: &'a mut dyn FnMut(&str),
     out: Vec<u8>,
@@ -224,7 +224,7 @@ struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// Returns whether the run came to its end: where an agent fails, the others wait in vain.
-    fn record(&mut self, [drain_ns, held_ns]: [u64; 2]) -> Result<bool, Fault> {
+    fn record(&mut self, [drain_ns, held_ns]: [u64; 2]) -> Result<bool, Error> {
         let end = self.plan.duration_ns;
         let mut steps = self.plan.steps.iter().peekable();
         let (mut next_look, mut next_drain, mut next_word) = (0, 0, SAY_NS);
@@ -269,7 +269,7 @@ impl Recorder<'_> {
         }
     }
 
-    fn change(&self, step: &Step) -> Result<(), Fault> {
+    fn change(&self, step: &Step) -> Result<(), Error> {
         let home = current()?;
         enter(&self.spaces[step.namespace])?;
         let outcome = batch("tc", &step.tc);
@@ -278,7 +278,7 @@ impl Recorder<'_> {
     }
 
     /// A record with holes is no record. `left` are packets that came after the end.
-    fn check_recorded(&mut self, left: &mut Vec<Event>) -> Result<(), Fault> {
+    fn check_recorded(&mut self, left: &mut Vec<Event>) -> Result<(), Error> {
         let zero = self.t0 + real_minus_monotonic()?;
         let mut counted = 0;
         for (tap, planned) in self.taps.iter_mut().zip(&self.plan.taps) {
@@ -289,16 +289,16 @@ impl Recorder<'_> {
         let missing = counted.saturating_sub(self.recorded.iter().sum::<u64>() + left.len() as u64);
         // What is between the device and its tap just now.
         if missing > 64 {
-            return Err(Fault::Holes(missing));
+            return Err(Error::Holes(missing));
         }
         Ok(())
     }
 
-    fn look(&mut self, at_ns: u64) -> Result<(), Fault> {
+    fn look(&mut self, at_ns: u64) -> Result<(), Error> {
         for queues in &mut self.watched {
             let really_ns = monotonic_ns().saturating_sub(self.t0);
             for (queue, look) in queues.look(at_ns)? {
-                self.looks[queue].push(Look { really_ns, ..look });
+                self.looks[queue].push(QueueSample { really_ns, ..look });
             }
         }
         Ok(())
@@ -306,7 +306,7 @@ impl Recorder<'_> {
 
     /// Keeps what was recorded, in the order of time. What came after the first device was read is
     /// left for the next turn: another device may have had something before it.
-    fn drain(&mut self, packets: &mut Vec<Event>, held_ns: u64) -> Result<(), Fault> {
+    fn drain(&mut self, packets: &mut Vec<Event>, held_ns: u64) -> Result<(), Error> {
         // A clock that is corrected on the way runs away from the other.
         let zero = self.t0 + real_minus_monotonic()?;
         let now = monotonic_ns().saturating_sub(self.t0);

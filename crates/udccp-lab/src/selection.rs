@@ -7,14 +7,14 @@ use crate::schema::{Axis, Experiment, PARTS};
 
 /// What is asked for instead of a whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Narrowing {
+pub struct Selection {
     /// Only these tables, with the runs that they need; empty is everything.
     pub tables: Vec<String>,
     /// `KEY=VALUE`: a key of every run, or the values of an axis that are meant.
     pub set: Vec<String>,
 }
 
-impl Narrowing {
+impl Selection {
     /// Whether the file is meant as it stands.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty() && self.set.is_empty()
@@ -38,7 +38,7 @@ impl Experiment {
     ///
     /// # Errors
     /// A table or a key that the file does not have, a value that does not fit.
-    pub fn narrow(&mut self, asked: &Narrowing) -> Result<(), Diagnostics> {
+    pub fn narrow(&mut self, asked: &Selection) -> Result<(), Diagnostics> {
         if !asked.tables.is_empty() {
             self.only_tables(&asked.tables)?;
         }

@@ -9,7 +9,7 @@ const NOTABLE_PERCENT: f64 = 1.0;
 /// What all processors had to give so far, in ticks (proc(5), `/proc/stat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
-    stolen: u64,
+    steal_time: u64,
     all: u64,
 }
 
@@ -24,14 +24,14 @@ impl Processors {
     fn read(stat: &str) -> Self {
         let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
         let ticks: Vec<u64> = fields.take(8).filter_map(|field| field.parse().ok()).collect();
-        Self { stolen: ticks.get(7).copied().unwrap_or_default(), all: ticks.iter().sum() }
+        Self { steal_time: ticks.get(7).copied().unwrap_or_default(), all: ticks.iter().sum() }
     }
 
     /// A word on what was stolen between then and `now`, where it was much.
     pub(crate) fn stolen_until(self, now: Self) -> Option<String> {
-        let (stolen, all) =
-            (now.stolen.saturating_sub(self.stolen), now.all.saturating_sub(self.all));
-        let percent = 100.0 * stolen as f64 / all.max(1) as f64;
+        let (steal_time, all) =
+            (now.steal_time.saturating_sub(self.steal_time), now.all.saturating_sub(self.all));
+        let percent = 100.0 * steal_time as f64 / all.max(1) as f64;
         (percent >= NOTABLE_PERCENT).then(|| {
             format!(
                 "this is a virtual machine, whose host kept {percent:.0} % of the processors' time \
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn what_a_host_keeps_is_a_share_of_all_time() {
         let before = Processors::read("cpu  100 0 50 1000 0 0 0 10 5 0\ncpu0 1 1 1 1\n");
-        assert_eq!(before, Processors { stolen: 10, all: 1_160 });
+        assert_eq!(before, Processors { steal_time: 10, all: 1_160 });
         let after = Processors::read("cpu  130 0 60 1040 0 0 0 30 5 0\n");
         let said = before.stolen_until(after).unwrap();
         assert!(said.contains("kept 20 % of"), "{said}");

@@ -10,7 +10,7 @@ use crate::document::{Faults, FromNode, Node, Reader, Value};
 /// A quantity by itself, or `{ kind = "exponential", mean = ... }` and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
-pub enum Drawn<T> {
+pub enum RandomVariable<T> {
     /// Always this.
     Constant {
         /// This.
@@ -57,7 +57,7 @@ impl Quantity for Duration {
 
 const KINDS: [&str; 4] = ["constant", "exponential", "pareto", "lognormal"];
 
-impl<T: Quantity> Drawn<T> {
+impl<T: Quantity> RandomVariable<T> {
     /// As the simulator draws it: bytes or seconds.
     pub fn distribution(self) -> Distribution {
         match self {
@@ -71,7 +71,7 @@ impl<T: Quantity> Drawn<T> {
     }
 }
 
-impl<T: Quantity> FromNode for Drawn<T> {
+impl<T: Quantity> FromNode for RandomVariable<T> {
     fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
         if !matches!(node.value, Value::Table(_)) {
             return T::from_node(node, faults).map(|value| Self::Constant { value });

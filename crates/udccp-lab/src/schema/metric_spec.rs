@@ -12,7 +12,7 @@ use super::metric::{Metric, Rates};
 
 /// A metric with everything that its value and its print depend on.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct MetricSpec {
     /// What rows, columns and claims call it: the metric's word unless the file gives a name.
     pub name: String,
     /// The metric.
@@ -154,7 +154,7 @@ pub(super) fn unit_of_header(header: &str) -> Option<&'static str> {
     })
 }
 
-impl Shown {
+impl MetricSpec {
     /// A metric as it prints by default.
     pub fn plain(metric: Metric) -> Self {
         Self {
@@ -238,7 +238,7 @@ fn read_list(
     plan: &Settings,
     context: &Context<'_>,
     view: &View,
-) -> Option<Vec<Shown>> {
+) -> Option<Vec<MetricSpec>> {
     let faults = context.faults;
     let Value::List(items) = &list.value else {
         let fault = format!("`metrics` is a list, found {}", list.kind());
@@ -246,7 +246,7 @@ fn read_list(
         faults.push(Diagnostic::at(&list.span, fault).hint(hint));
         return None;
     };
-    let mut all: Vec<Shown> = Vec::new();
+    let mut all: Vec<MetricSpec> = Vec::new();
     for item in items {
         let shown = match &item.value {
             Value::Text(_) => plan.of(Metric::from_node(item, faults)?, None, item, faults)?,
@@ -367,8 +367,8 @@ impl Settings {
         name: Option<String>,
         node: &Node,
         faults: &Faults,
-    ) -> Option<Shown> {
-        let plain = Shown::plain(metric);
+    ) -> Option<MetricSpec> {
+        let plain = MetricSpec::plain(metric);
         let unit = self.unit.clone().unwrap_or_else(|| plain.unit.clone());
         let Some(factor) = unit_factor(&plain.unit, &unit) else {
             let at = node.get("unit").map_or(&node.span, |n| &n.span);
@@ -390,7 +390,7 @@ impl Settings {
             }
         };
         self.check_times(metric, window, node, faults)?;
-        Some(Shown {
+        Some(MetricSpec {
             name: name.unwrap_or(plain.name),
             rates: self.rates.unwrap_or(plain.rates),
             close: self.close.unwrap_or(metric.default_close().scaled(factor)),
@@ -499,7 +499,7 @@ mod tests {
 
     #[test]
     fn values_print_with_their_digits_and_a_true_minus() {
-        let mut shown = Shown::plain(Metric::Jain);
+        let mut shown = MetricSpec::plain(Metric::Jain);
         assert_eq!(shown.print(-0.126), "\u{2212}0.13");
         assert_eq!(shown.print(-0.001), "0.00");
         shown.digits = 6;

@@ -16,12 +16,12 @@ const TCP_BUFFER: u64 = 64 << 20;
 
 /// A host of the network.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct HostNamespace {
     pub(crate) host: Host,
     pub(crate) tun: Arc<Tun>,
 }
 
-impl Site {
+impl HostNamespace {
     /// One end of a flow, at this address.
     pub(crate) fn new(flow: &Flow, address: IpAddr) -> io::Result<Self> {
         let card = card(flow, address)?;

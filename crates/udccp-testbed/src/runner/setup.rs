@@ -8,27 +8,27 @@ use std::{fs, io};
 
 use udccp_netns::Namespace;
 
-use crate::error::Fault;
+use crate::error::Error;
 use crate::plan::{Plan, Setting};
 
 /// The namespace of this thread.
-pub(crate) fn current() -> Result<Namespace, Fault> {
-    Namespace::current().map_err(|e| Fault::new(format!("no network namespaces: {e}")))
+pub(crate) fn current() -> Result<Namespace, Error> {
+    Namespace::current().map_err(|e| Error::new(format!("no network namespaces: {e}")))
 }
 
 /// A new namespace without a name, in which this thread is then.
-pub(crate) fn unshare() -> Result<Namespace, Fault> {
-    let failed = |e| Fault::new(format!("cannot make a network namespace: {e}"));
+pub(crate) fn unshare() -> Result<Namespace, Error> {
+    let failed = |e| Error::new(format!("cannot make a network namespace: {e}"));
     Namespace::unshare().map_err(failed)
 }
 
 /// Moves this thread, and the programs that it starts, to a namespace.
-pub(crate) fn enter(namespace: &Namespace) -> Result<(), Fault> {
-    namespace.enter().map_err(|e| Fault::new(format!("cannot enter a network namespace: {e}")))
+pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
+    namespace.enter().map_err(|e| Error::new(format!("cannot enter a network namespace: {e}")))
 }
 
 /// Does a job in a new namespace, and comes back.
-pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let home = current()?;
     let _own = unshare()?;
     let done = job();
@@ -37,7 +37,7 @@ pub(crate) fn in_own_space<T>(job: impl FnOnce() -> Result<T, Fault>) -> Result<
 }
 
 /// Writes settings of the kernel, or of the namespace of this thread.
-pub(super) fn settings(all: &[Setting]) -> Result<(), Fault> {
+pub(super) fn settings(all: &[Setting]) -> Result<(), Error> {
     for Setting { path, value } in all {
         let file = Path::new("/proc/sys").join(path);
         match fs::write(&file, value) {
@@ -47,7 +47,7 @@ pub(super) fn settings(all: &[Setting]) -> Result<(), Fault> {
                 if e.kind() == io::ErrorKind::NotFound
                     && (path.contains("ipv6") || path.contains("rps")) => {}
             done => {
-                done.map_err(|e| Fault::new(format!("cannot set {path} to {value}: {e}")))?;
+                done.map_err(|e| Error::new(format!("cannot set {path} to {value}: {e}")))?;
             }
         }
     }
@@ -55,7 +55,7 @@ pub(super) fn settings(all: &[Setting]) -> Result<(), Fault> {
 }
 
 /// All namespaces with their wires, queues and routes.
-pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Fault> {
+pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Error> {
     let home = current()?;
     let mut spaces = Vec::new();
     for namespace in &plan.namespaces {
@@ -75,10 +75,10 @@ pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Fault> {
 }
 
 /// Joins the namespaces. `ip` finds them by files that it inherits, as they have no names.
-fn wires(plan: &Plan, spaces: &[Namespace]) -> Result<(), Fault> {
+fn wires(plan: &Plan, spaces: &[Namespace]) -> Result<(), Error> {
     let inherited: Vec<OwnedFd> =
         spaces.iter().map(Namespace::inheritable).collect::<io::Result<_>>().map_err(|e| {
-            Fault::new(format!("cannot open {} namespaces at once: {e}", spaces.len()))
+            Error::new(format!("cannot open {} namespaces at once: {e}", spaces.len()))
         })?;
     let of = |name: &str| {
         let at = plan.namespaces.iter().position(|space| space.name == name)?;
@@ -97,7 +97,7 @@ fn wires(plan: &Plan, spaces: &[Namespace]) -> Result<(), Fault> {
 }
 
 /// Feeds lines to `ip` or `tc`.
-pub(crate) fn batch(program: &str, lines: &[String]) -> Result<(), Fault> {
+pub(crate) fn batch(program: &str, lines: &[String]) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());
     }
@@ -108,17 +108,17 @@ pub(crate) fn batch(program: &str, lines: &[String]) -> Result<(), Fault> {
         let number = said.rsplit("-:").next().and_then(|rest| rest.trim().parse().ok());
         let line = number.and_then(|n: usize| lines.get(n.checked_sub(1)?));
         match line {
-            Some(line) => Fault::new(format!("{said} ({program} {line})")),
+            Some(line) => Error::new(format!("{said} ({program} {line})")),
             None => fault,
         }
     })
 }
 
-fn feed(command: &mut Command, text: &str) -> Result<(), Fault> {
+fn feed(command: &mut Command, text: &str) -> Result<(), Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound => Fault::Program(name.clone()),
-        _ => Fault::new(format!("{name}: {e}")),
+        io::ErrorKind::NotFound => Error::Program(name.clone()),
+        _ => Error::new(format!("{name}: {e}")),
     };
     let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -133,5 +133,5 @@ fn feed(command: &mut Command, text: &str) -> Result<(), Fault> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    Err(Fault::new(format!("{name}: {}", said.join(" "))))
+    Err(Error::new(format!("{name}: {}", said.join(" "))))
 }

@@ -9,7 +9,7 @@ use udccp_scenario::schema::{CodecName, Direction, Flow, Link, Scenario, Traffic
 use udccp_sim::PairAddresses;
 
 use crate::clock::Clock;
-use crate::site::Site;
+use crate::host_namespace::HostNamespace;
 use crate::tun::Tun;
 
 /// Packets that are moved for the measurement, in bursts that every buffer has room for.
@@ -25,17 +25,21 @@ const PORT: u16 = 9;
 ///
 /// # Errors
 /// Packets that do not come through.
-pub(crate) fn able(sites: &[Site; 2], at: PairAddresses, packet: DataSize) -> io::Result<u64> {
+pub(crate) fn able(
+    namespaces: &[HostNamespace; 2],
+    at: PairAddresses,
+    packet: DataSize,
+) -> io::Result<u64> {
     // Headers of IP and UDP.
     let headers = if at.sender.is_ipv4() { 28 } else { 48 };
     let data = vec![0; packet.bytes() as usize - headers];
     let (from, to) = (at.sender, at.receiver);
-    let source = sites[0].host.run(move || {
+    let source = namespaces[0].host.run(move || {
         let socket = UdpSocket::bind((from, PORT))?;
         socket.connect((to, PORT))?;
         Ok(socket)
     })?;
-    let _sink = sites[1].host.run(move || UdpSocket::bind((to, PORT)))?;
+    let _sink = namespaces[1].host.run(move || UdpSocket::bind((to, PORT)))?;
     let mut buffer = vec![0; 65_535];
     let clock = Clock::in_future(udccp_base::Duration::ZERO);
     // The best of all: somebody else may have had the processor in the others.
@@ -45,7 +49,7 @@ pub(crate) fn able(sites: &[Site; 2], at: PairAddresses, packet: DataSize) -> io
             source.send(&data)?;
         }
         let begun = clock.now();
-        let moved = pass_on(&sites[0].tun, &sites[1].tun, &mut buffer)?;
+        let moved = pass_on(&namespaces[0].tun, &namespaces[1].tun, &mut buffer)?;
         let spent = clock.now().saturating_since(begun);
         best = best.max(moved * 1_000_000_000 / spent.as_nanos().max(1));
     }

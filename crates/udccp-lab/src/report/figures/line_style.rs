@@ -12,20 +12,20 @@ const RAMP: [&str; 8] =
 
 /// How a line looks.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Look {
+pub(super) struct LineStyle {
     pub(super) colour: String,
     pub(super) dash: usize,
     pub(super) marker: Marker,
 }
 
 /// A look for each line, by the protocol that it is of.
-pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<Look> {
+pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
     let n = protocols.len();
     let look = |(i, protocol): (usize, &Option<&'static Protocol>)| {
         let before = protocols[..i].iter().filter(|p| *p == protocol).count();
         let of_kind = protocols.iter().filter(|p| *p == protocol).count();
         match protocol {
-            Some(p) => Look {
+            Some(p) => LineStyle {
                 colour: lighter(style_of(p).colour, 0.5 * before as f64 / of_kind.max(2) as f64),
                 dash: before % DASHES.len(),
                 marker: style_of(p).marker,
@@ -33,7 +33,7 @@ pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<Look> {
             None => {
                 let step = if n < 2 { 0 } else { before * (RAMP.len() - 1) / (of_kind.max(2) - 1) };
                 let colour = RAMP[step.min(RAMP.len() - 1)].to_owned();
-                Look { colour, dash: before % DASHES.len(), marker: Marker::Circle }
+                LineStyle { colour, dash: before % DASHES.len(), marker: Marker::Circle }
             }
         }
     };
