@@ -18,7 +18,7 @@ pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("machines", &["udccp-proto", "udccp-tcp", "udccp-link", "udccp-nat"]),
     ("machinery", &["udccp-sim", "udccp-metrics"]),
     ("scenario", &["udccp-scenario"]),
-    ("drivers", &["udccp-lab", "udccp", "udccp-netns", "udccp-preload"]),
+    ("drivers", &["udccp-lab", "udccp", "udccp-netns", "udccp-preload", "udccp-testkit"]),
     ("mappings", &["udccp-dtls", "udccp-rtp", "udccp-broker"]),
     ("agents", &["udccp-agent", "udccp-interop"]),
     ("testbeds", &["udccp-testbed"]),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::relay::{Fate, by_chance};
 use common::{dccp, dccp_over, echo, pair, run, shake};
 use udccp::{Options, Outgoing};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity, Version};
+use udccp_testkit::{Fate, by_chance};
 
 /// The number of a message, if it is whole.
 fn number_of(message: &[u8]) -> u32 {

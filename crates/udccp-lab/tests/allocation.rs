@@ -1,33 +1,14 @@
 //! No packet of a simulation allocates, whatever its protocol: what a run allocates is for its
 //! flows, its intervals, and the most packets that were ever under way.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use udccp_lab::schema::Experiment;
 use udccp_lab::{RunOptions, document};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is handed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc` above, hence from the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use udccp_testkit::CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// Allocations and packets delivered in a run of so many seconds.
 fn run(protocols: [&str; 2], seconds: u64) -> (u64, u64) {
@@ -48,9 +29,9 @@ fn run(protocols: [&str; 2], seconds: u64) -> (u64, u64) {
     let experiment = Experiment::from_node(root, Path::new("allocation"));
     let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
     let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = ALLOCATOR.allocations();
     let record = udccp_lab::run(&experiment.id, &scenario, 1, RunOptions::default());
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let allocations = ALLOCATOR.allocations() - before;
     let record = record.expect("a run");
     (allocations, record.flows.iter().map(|f| f.packets_delivered).sum())
 }

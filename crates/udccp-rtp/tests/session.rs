@@ -1,20 +1,17 @@
 //! RTP sessions over the loopback interface.
 
-#[path = "common/relay.rs"]
-mod relay;
-
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use relay::{Fate, Relay, Rule};
 use udccp::{Connection, Listener, Options};
 use udccp_rtp::sdp::Profile;
 use udccp_rtp::{
     Error, Event, Packet, Report, RtpOptions, RtpSession, SERVICE_AUDIO, SERVICE_RTCP,
     partial_checksums,
 };
+use udccp_testkit::{Fate, Relay, Rule};
 
 /// A test that hangs fails instead.
 fn run<T>(test: impl Future<Output = T>) -> T {

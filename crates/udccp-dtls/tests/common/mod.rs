@@ -2,15 +2,13 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-pub mod relay;
-
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use relay::{Relay, Rule};
 use udccp::{Connection, Listener, Options, ServiceCode};
 use udccp_dtls::{DtlsConnection, DtlsOptions, Error, Identity};
+use udccp_testkit::{Relay, Rule};
 
 /// The service that the tests serve.
 pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);

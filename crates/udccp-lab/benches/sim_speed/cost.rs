@@ -1,9 +1,7 @@
-//! What a run cost.
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Measures what a run costs.
 
 use udccp_lab::Record;
+use udccp_testkit::CountingAllocator;
 
 /// What one run cost.
 #[derive(Clone, Copy, Debug)]
@@ -40,37 +38,12 @@ pub(crate) fn best(runs: impl Iterator<Item = Cost>) -> Cost {
     runs.min_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s)).expect("at least one run")
 }
 
-/// The system's allocator, with a count of what is held.
-struct Counting;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is handed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(held, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the pointer came from `alloc` above, hence from the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Runs something and tells how much more heap it held, at most, than was held before.
+/// Runs something and reports how much more heap it held, at most, than was held before.
 pub(crate) fn with_heap<T>(run: impl FnOnce() -> T) -> (T, usize) {
-    let before = HELD.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let value = run();
-    (value, PEAK.load(Ordering::Relaxed) - before)
+    ALLOCATOR.peak_of(run)
 }
 
 /// Most memory that the process ever held, in MiB.

@@ -1,4 +1,4 @@
-//! A UDP relay between two endpoints that loses, delays, repeats and damages packets as told.
+//! Relays UDP between two endpoints, and loses, delays, repeats and damages packets by a rule.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,18 +10,24 @@ use udccp_base::{Rng, Seed};
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
+    /// It passes.
     Pass,
+    /// It is lost.
     Drop,
+    /// It arrives twice.
     Twice,
     /// It arrives after those that follow.
     Late(Duration),
 }
 
-/// Decides, and may change the bytes.
+/// Decides on a packet, and may change its bytes. It is told whether the client sent the packet.
 pub trait Rule: FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static {}
 impl<F: FnMut(bool, &mut Vec<u8>) -> Fate + Send + 'static> Rule for F {}
 
+/// A relay on the loopback interface. It ends when it is dropped.
+#[derive(Debug)]
 pub struct Relay {
+    /// The UDP port that clients use in place of the server's.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
 }
@@ -33,12 +39,16 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// The rule is told whether the packet comes from the client.
+    /// Starts a relay to `server`.
+    ///
+    /// # Panics
+    /// Where the loopback interface has no ports left.
     pub async fn start(server: SocketAddr, rule: impl Rule) -> Self {
-        let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        far.connect(server).await.unwrap();
-        let port = near.local_addr().unwrap().port();
+        let near =
+            UdpSocket::bind("127.0.0.1:0").await.expect("a socket on the loopback interface");
+        let far = UdpSocket::bind("127.0.0.1:0").await.expect("a socket on the loopback interface");
+        far.connect(server).await.expect("a socket on the loopback interface");
+        let port = near.local_addr().expect("a socket on the loopback interface").port();
         let task = tokio::spawn(relay(Arc::new(near), Arc::new(far), rule));
         Self { port, task }
     }

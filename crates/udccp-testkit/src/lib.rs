@@ -1,0 +1,8 @@
+//! Gives the tests of several crates what they share: a relay that loses packets, and an allocator
+//! that counts. Only tests and benchmarks depend on this crate.
+
+mod allocator;
+mod relay;
+
+pub use allocator::CountingAllocator;
+pub use relay::{Fate, Relay, Rule, by_chance};
