@@ -5,7 +5,7 @@
 //! their names, types and documentation.
 //!
 //! No function holds the interpreter while it simulates, and none lets a panic through: see
-//! [`border`].
+//! `border`.
 
 #![forbid(unsafe_code)]
 
