@@ -12,7 +12,7 @@ use crate::connection::{CloseReason, Connection, State, TcpStats};
 /// The active end: opens the connection and sends.
 ///
 /// Messages are taken into the byte stream as their length; their boundaries and contents are not
-/// kept. A message as long as [`Transport::max_payload`] fills one segment.
+/// kept. A message as long as [`udccp_base::AppPort::max_payload`] fills one segment.
 #[derive(Debug)]
 pub struct TcpSender(Connection);
 
