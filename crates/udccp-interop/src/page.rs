@@ -124,7 +124,7 @@ fn let_pass(text: &mut String, all: &[Verdict]) {
     for verdict in passed {
         let says = verdict.let_pass.join("; ");
         let _ =
-            writeln!(text, "- {}, seed {}: {says}", verdict.played.entry, verdict.played.number);
+            writeln!(text, "- {}, seed {}:\n  {says}", verdict.played.entry, verdict.played.number);
     }
     text.push('\n');
 }
