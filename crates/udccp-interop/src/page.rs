@@ -87,9 +87,9 @@ fn long_transfers(text: &mut String, all: &[Verdict]) {
     }
     text.push_str("## 60 s of transfer\n\n");
     text.push_str(
-        "Goodput from the fifth second on, in Mbit/s, the lowest of all seeds; with each ",
+        "Goodput from the fifth second on, in Mbit/s, the lowest of all seeds. With each ",
     );
-    text.push_str("it has to be 90 % of Linux to Linux or more.\n\n");
+    text.push_str("seed it\nhas to be 90 % of Linux to Linux or more.\n\n");
     text.push_str("| sender | receiver | CCID 2 | CCID 3 |\n|---|---|---|---|\n");
     for client in [Stack::Linux, Stack::Ours] {
         for server in [Stack::Linux, Stack::Ours] {
