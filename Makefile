@@ -5,10 +5,10 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench fuzz spec linux interop old-programs deb wheel clean
+.PHONY: help demo test lint doc bench instructions fuzz spec linux interop old-programs deb wheel clean
 
 help: ## list every verb
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## a file over real sockets, two published studies in simulation, and a report to look at
 	@scripts/demo.sh "$(OUT)"
@@ -36,6 +36,9 @@ doc: ## the API documentation
 
 bench: ## speed and memory, each as a ratio to a named peer
 	$(CARGO) bench --workspace
+
+instructions: ## instructions a simulated packet takes, by layer; fails where they grew by more than 3 %
+	@CARGO="$(CARGO)" scripts/instructions.sh check
 
 fuzz: ## each fuzz target for a minute (needs the nightly toolchain)
 	@scripts/fuzz.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|linux|interop|deb
+# Usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|deb
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -63,6 +63,11 @@ test)
         echo "setup: no tshark and no right to install it; the checks that use it will skip" >&2
     need_venv
     ;;
+instructions)
+    need_cargo
+    need_compiler
+    need_tool valgrind valgrind "it counts instructions"
+    ;;
 interop)
     for tool in "tshark tshark" "nft nftables" "traceroute traceroute"; do
         read -r command package <<<"$tool"
@@ -90,7 +95,7 @@ lint)
     need_venv
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|linux|interop|deb" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|deb" >&2
     exit 2
     ;;
 esac
