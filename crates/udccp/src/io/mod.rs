@@ -6,13 +6,14 @@ mod errors;
 mod filter;
 mod raw;
 mod receive;
+mod routes;
 mod transmit;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use quinn_udp::{UdpSockRef, UdpSocketState};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use udccp_base::Ecn;
 
 use crate::{EndpointOptions, Error};
@@ -21,6 +22,7 @@ pub(crate) use claims::Claims;
 pub use claims::kernel_has_dccp;
 pub(crate) use errors::{Report, Said};
 pub(crate) use receive::{KERNEL_OVERHEAD_BYTES, Receiver};
+use routes::Routes;
 pub(crate) use transmit::{Failure, Flushed, Transmitter};
 
 /// Receive buffer asked of the kernel unless the user says otherwise. A burst waits there until
@@ -54,19 +56,10 @@ pub(crate) struct Io {
     dscp: u8,
     /// The one network interface that it uses.
     device: Option<String>,
+    routes: Routes,
     /// Takes nothing, as with a full send buffer.
     #[cfg(test)]
     pub(crate) is_stuck: std::sync::atomic::AtomicBool,
-}
-
-/// How packets to an address leave.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Route {
-    /// The address that they leave from: the bound one, or, bound to a wildcard, the one that
-    /// routing picks. The endpoint needs the true address.
-    pub(crate) source: SocketAddr,
-    /// The largest IP packet, as far as the system knows.
-    pub(crate) mtu: Option<u16>,
 }
 
 impl Io {
@@ -143,6 +136,7 @@ impl Io {
             mark,
             dscp,
             device,
+            routes: Routes::default(),
             #[cfg(test)]
             is_stuck: false.into(),
         };
@@ -221,27 +215,6 @@ impl Io {
         }
     }
 
-    /// How packets to `remote` leave, by the routing table.
-    pub(crate) fn route_to(&self, remote: SocketAddr) -> io::Result<Route> {
-        let any: IpAddr = match remote {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let bound = canonical(self.local).ip();
-        let from = if self.local.ip().is_unspecified() { any } else { bound };
-        // Connecting a UDP socket sends nothing; it asks the routing table.
-        let probe = UdpSocket::bind((from, 0))?;
-        set_mark(&SockRef::from(&probe), self.mark)?;
-        bind_device(&SockRef::from(&probe), self.device.as_deref())?;
-        // Port 0, which raw IP has, is no port to connect to.
-        let port = if remote.port() == 0 { DISCARD } else { remote.port() };
-        let mut at = remote;
-        at.set_port(port);
-        probe.connect(at)?;
-        let source = SocketAddr::new(probe.local_addr()?.ip(), self.local.port());
-        Ok(Route { source, mtu: mtu_of(&probe, remote) })
-    }
-
     /// The local address of a packet that arrived for `ip`.
     fn arrived_at(&self, ip: Option<IpAddr>) -> SocketAddr {
         match ip {
@@ -291,9 +264,6 @@ pub fn probe_ecn(addr: SocketAddr) -> io::Result<bool> {
     Ok(seen)
 }
 
-/// Any UDP port serves to ask for a route: nothing is sent.
-const DISCARD: u16 = 9;
-
 fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {
     let local = socket.local_addr()?.as_socket();
     local.ok_or_else(|| io::Error::other("the socket is bound to no IP address"))
@@ -318,24 +288,6 @@ fn bind_device(socket: &Socket, device: Option<&str>) -> io::Result<()> {
     {
         let _ = (socket, device);
         Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// The MTU towards the peer of a connected socket: that of the interface, or less where the
-/// system has learnt of a narrower path.
-fn mtu_of(socket: &UdpSocket, remote: SocketAddr) -> Option<u16> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::net::sockopt;
-        let mtu =
-            if remote.is_ipv4() { sockopt::ip_mtu(socket) } else { sockopt::ipv6_mtu(socket) };
-        // The loopback interface has 65536, which is more than an IP packet can be.
-        mtu.ok().map(|mtu| u16::try_from(mtu).unwrap_or(u16::MAX))
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (socket, remote);
-        None
     }
 }
 
@@ -402,15 +354,6 @@ fn ecn_into(ecn: Ecn) -> Option<quinn_udp::EcnCodepoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wildcard_socket_names_the_address_that_routing_picks() {
-        let io = Io::bind("0.0.0.0:0".parse().unwrap(), &EndpointOptions::default()).unwrap();
-        let route = io.route_to("127.0.0.1:9".parse().unwrap()).unwrap();
-        let expected = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), io.local_addr().port());
-        assert_eq!(route.source, expected);
-        assert!(route.mtu.is_none_or(|mtu| mtu > 1500), "{:?}", route.mtu);
-    }
 
     #[test]
     fn marks_are_seen_on_loopback() {

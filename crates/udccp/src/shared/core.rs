@@ -6,8 +6,8 @@ use std::task::Waker;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
-use udccp_wire::PacketType;
 
+use super::fragments::may_be_fragmented;
 use super::log;
 use super::signals::Signals;
 use super::waiters::{Conn, Listening, Waiters};
@@ -69,15 +69,6 @@ pub(crate) struct Driver {
     armed: Option<Instant>,
     /// It has ended, and nothing will happen any more.
     pub(crate) stopped: bool,
-}
-
-//= 4340-14.2-4
-//= 4340-14.2-5
-/// Whether routers may cut a packet to pieces: the handshake and its refusals must not wait for a
-/// search for the path's MTU (RFC 4340 section 14.2).
-fn may_be_fragmented(datagram: &Datagram) -> bool {
-    let ty = PacketType::peek(&datagram.header);
-    matches!(ty, Some(PacketType::Request | PacketType::Response | PacketType::Reset))
 }
 
 impl Core {
@@ -221,6 +212,7 @@ impl Core {
 
     fn sending_failed(&mut self, io: &Io, now: Instant, failure: &Failure) {
         self.take_reports(io, now);
+        io.forget_route_to(failure.dst);
         tracing::debug!("sending to {} failed: {}", failure.dst, failure.error);
         let report = match failure.error.raw_os_error() {
             // A full queue of the device is a loss like any other.
@@ -228,10 +220,12 @@ impl Core {
             // It is about earlier packets, and the reports of those were just taken.
             Some(nix::libc::ECONNREFUSED) => return,
             // The interface has become narrower; only single datagrams have their reports queued.
-            Some(nix::libc::EMSGSIZE) => match io.route_to(failure.dst).ok().and_then(|r| r.mtu) {
-                Some(mtu) => PathReport::PathMtu(mtu),
-                None => return,
-            },
+            Some(nix::libc::EMSGSIZE) => {
+                match io.route_to(now, failure.dst).ok().and_then(|r| r.mtu) {
+                    Some(mtu) => PathReport::PathMtu(mtu),
+                    None => return,
+                }
+            }
             _ => PathReport::Unreachable,
         };
         self.report(io, now, failure.dst, &failure.quoted, report);
@@ -257,9 +251,10 @@ impl Core {
         quoted: &[u8],
         report: PathReport,
     ) {
+        io.forget_route_to(remote);
         // Without a route the packet was sent from where the connection says, which the quoted
         // ports still find on a bound socket.
-        let local = io.route_to(remote).map_or_else(|_| io.local_addr(), |route| route.source);
+        let local = io.route_to(now, remote).map_or_else(|_| io.local_addr(), |route| route.source);
         tracing::debug!(%remote, ?report, "report of the network");
         self.endpoint.handle_path_report(now, local, remote, quoted, report);
     }

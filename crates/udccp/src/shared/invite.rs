@@ -20,7 +20,8 @@ impl Handle {
         let shared = self.shared();
         shared.check_process()?;
         let peer = shared.peer(peer)?;
-        let route = shared.io.route_to(peer.udp).map_err(|e| unroutable(e, peer))?;
+        let now = shared.clock.now();
+        let route = shared.io.route_to(now, peer.udp).map_err(|e| unroutable(e, peer))?;
         let mut config = options.config.clone();
         fit_to_system(&mut config, &shared.io);
         let path_mtu = config.path_mtu;

@@ -12,9 +12,9 @@ use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState,
 impl ConnHandle {
     /// Makes the packets of an accepted connection fit the way back.
     pub(super) fn fit_to_route(&self, path_mtu: u16) {
-        let route = self.shared().io.route_to(self.tuple.remote);
+        let shared = self.shared();
+        let route = shared.io.route_to(shared.clock.now(), self.tuple.remote);
         if let Some(mtu) = route.ok().and_then(|r| r.mtu).filter(|&mtu| mtu < path_mtu) {
-            let shared = self.shared();
             let _ = shared.with(|core, _, now| core.endpoint.set_path_mtu(now, self.id, mtu));
         }
     }

@@ -7,6 +7,7 @@ mod calls;
 mod clock;
 mod core;
 mod farewell;
+mod fragments;
 mod handle;
 mod invite;
 mod lifetime;
