@@ -1,5 +1,5 @@
-//! What went over a host's network device, and what its TCP counts: files of `/proc/self/net`,
-//! which are those of the network namespace.
+//! Reads a host's device and TCP counters from `/proc/self/net`, which belongs to the network
+//! namespace.
 
 use std::net::IpAddr;
 

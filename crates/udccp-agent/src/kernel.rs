@@ -1,4 +1,4 @@
-//! What the kernel has.
+//! Checks which congestion controls and protocols this kernel has, and selects them on a socket.
 
 use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 

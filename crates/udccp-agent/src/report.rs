@@ -1,4 +1,4 @@
-//! What an agent says.
+//! Messages between an agent and its orchestrator: events and reports up, orders down.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What an agent is told: one end of one flow.
+//! The specification of an agent: one end of one flow.
 
 use std::net::IpAddr;
 

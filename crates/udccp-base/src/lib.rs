@@ -1,5 +1,5 @@
-//! What every other crate stands on: integer-nanosecond time, units as types, named random
-//! streams from one seed, the datagram that machines exchange, and the contract that drives them.
+//! The base of every other crate: integer-nanosecond time, units as types, named random streams
+//! from one seed, the datagram that machines exchange, and the contract that drives them.
 //!
 //! Nothing here (or in any crate below the drivers) reads a clock, opens a socket or draws an
 //! unseeded number: time and chance are arguments.

@@ -1,4 +1,5 @@
-//! Where a broker lives: a folder of the user's own, and names in it for each network namespace.
+//! Finds and checks the broker's folder: private to the user, with one socket for each network
+//! namespace.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! Who has which DCCP port among the sockets of a broker.
+//! Allocates DCCP ports to the sockets of a broker.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

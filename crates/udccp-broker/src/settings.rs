@@ -1,4 +1,4 @@
-//! What `udccp run` was told, as text in the program's environment.
+//! Passes the settings of `udccp run` through the program's environment.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What algorithms see that look at time and rate, and not only at growth.
+//! Delivery-rate samples, for algorithms that look at time and rate and not only at growth.
 
 use udccp_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What becomes of a window that was not used: one policy of several.
+//! Reduces a congestion window that was not used, by one of several policies.
 
 use udccp_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What this program is and where it runs: what a bug report needs.
+//! Describes the build and the system for a bug report.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;

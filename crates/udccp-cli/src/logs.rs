@@ -1,4 +1,4 @@
-//! What `-v` and `RUST_LOG` show: events of sockets and connections, on standard error.
+//! Logs events of sockets and connections to standard error, as `-v` and `RUST_LOG` ask.
 
 use std::io::{self, IsTerminal};
 

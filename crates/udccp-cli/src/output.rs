@@ -1,4 +1,4 @@
-//! How results and failures reach the terminal.
+//! Prints results and errors.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What the program says of itself: version, manual pages, completions, and its log.
+//! The program describes itself: version, manual pages, completions, and its log.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! How `udccp cat` ends before its time: by a signal, and by the death of its peer.
+//! `udccp cat` is ended early by a signal, and by the death of its peer.
 
 mod common;
 

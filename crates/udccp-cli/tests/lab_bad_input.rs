@@ -1,4 +1,4 @@
-//! What `udccp lab` says to what it cannot use: each message whole, with its exit code.
+//! `udccp lab` refuses bad input: each message in full, with its exit code.
 
 #![cfg(unix)]
 

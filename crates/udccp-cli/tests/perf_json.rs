@@ -1,5 +1,5 @@
-//! Whatever `udccp perf` prints as JSON is as `docs/reference/perf.schema.json` says: of tests that
-//! run to their end, that are stopped, and whose server dies.
+//! All JSON that `udccp perf` prints conforms to `docs/reference/perf.schema.json`: of tests that
+//! finish, that are stopped, and whose server dies.
 
 mod common;
 

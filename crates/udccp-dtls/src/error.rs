@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of protected connections, each with a way out.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Who we are: a certificate with its key, and the fingerprint that others pin.
+//! An identity: a certificate with its key, and the fingerprint that others pin.
 
 use std::fmt;
 use std::str::FromStr;

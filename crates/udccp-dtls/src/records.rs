@@ -1,4 +1,4 @@
-//! Where the records of a packet begin and end (RFC 6347 section 4.1, RFC 9147 section 4).
+//! Splits a packet into its records (RFC 6347 section 4.1, RFC 9147 section 4).
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Who connects with whom, and who is refused.
+//! Handshakes that succeed, and handshakes that are refused.
 
 mod common;
 

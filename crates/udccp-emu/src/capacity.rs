@@ -1,4 +1,4 @@
-//! How many packets a second a scenario moves, and how many this machine can.
+//! Compares the packets a second of a scenario with what this machine can forward.
 
 use std::io;
 use std::net::UdpSocket;

@@ -1,4 +1,4 @@
-//! How well the emulator kept time.
+//! Measures how late the emulator forwarded packets, and judges whether the run is valid.
 
 use udccp_base::{Duration, Instant};
 use udccp_link::DelayHistogram;

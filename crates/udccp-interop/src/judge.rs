@@ -1,4 +1,4 @@
-//! What a cell has to show: in the capture, as tshark reads it, and in the words of both programs.
+//! Judges a matrix entry by its capture, as tshark reads it, and by the output of both programs.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! How much work a run is, before it was ever run.
+//! Estimates the work of a run before its first run.
 
 use udccp_scenario::protocol::Family;
 use udccp_sim::LossConfig;

@@ -1,5 +1,5 @@
-//! How much of a campaign is left: what its runs were expected to take, corrected by what those
-//! that are done really took.
+//! Forecasts the rest of a campaign: the estimate of its runs, corrected by the time that finished
+//! ones took.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is wrong in the description of a link gives its line, the fault, and what would be right.
+//! An error in the description of a link names its line, the error, and what would be right.
 
 use udccp_lab::document;
 use udccp_lab::schema::Scenario;

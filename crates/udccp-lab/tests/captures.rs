@@ -1,5 +1,5 @@
-//! What the simulator writes is what another reader reads: tshark finds no malformed packet, no bad
-//! checksum and no protocol error. Skipped, with a word, where tshark is not installed.
+//! Another reader can read captures of the simulator: tshark finds no malformed packet, no bad
+//! checksum and no protocol error. Skipped, with a message, where tshark is not installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

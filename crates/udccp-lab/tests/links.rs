@@ -1,4 +1,4 @@
-//! What a file says of a link is what the network does.
+//! The network follows the description of a link.
 
 use std::path::Path;
 

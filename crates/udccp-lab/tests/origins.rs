@@ -1,4 +1,4 @@
-//! Who says a claim: those of a study are counted apart from those of this project.
+//! Claims of a study are counted apart from those of this project.
 
 mod common;
 

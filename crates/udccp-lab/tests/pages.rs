@@ -1,5 +1,5 @@
-//! What a reader finds on the pages: names and not ids, digits that mean something, links to every
-//! table, numbers to take away.
+//! Pages show names instead of ids, significant digits only, links to every table, and numbers to
+//! copy.
 
 mod common;
 

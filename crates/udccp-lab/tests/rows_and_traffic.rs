@@ -1,4 +1,4 @@
-//! What the real protocols do on rows of routers and with the traffic of media and the web.
+//! The real protocols on chains of routers, and with the traffic of media and the web.
 
 use std::path::Path;
 

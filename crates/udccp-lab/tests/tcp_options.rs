@@ -1,4 +1,4 @@
-//! What a file says of TCP is what its packets and windows do.
+//! TCP's packets and windows follow the options in the file.
 
 use std::path::Path;
 

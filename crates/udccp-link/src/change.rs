@@ -1,4 +1,4 @@
-//! What may change about a link while it runs.
+//! Scheduled changes of a link while it runs.
 
 use udccp_base::{DataRate, Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! How much may wait.
+//! Limits of a queue, in packets or bytes.
 
 /// The limit of a drop-tail queue.
 ///

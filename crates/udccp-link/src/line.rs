@@ -1,4 +1,4 @@
-//! What every transmitter with a queue of its own has: the queue, the way out, the counters.
+//! The base of every transmitter with a queue of its own: queue, output, counters.
 
 use std::collections::VecDeque;
 

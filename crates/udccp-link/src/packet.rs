@@ -1,4 +1,4 @@
-//! What a link needs to know of a packet.
+//! The properties of a packet that a link needs.
 
 use core::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What the guest says at the end.
+//! Reads the guest's answer at the end of a run.
 
 use serde::{Deserialize, Serialize};
 use udccp_testbed::Observations;

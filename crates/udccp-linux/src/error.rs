@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of the Linux backend, each with a way out.
 
 use std::io;
 use std::path::Path;

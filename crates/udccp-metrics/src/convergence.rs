@@ -1,4 +1,4 @@
-//! How long it takes from a change until flows have their fair share.
+//! Convergence: the time from a change until flows have their fair share.
 //!
 //! Source: Bhatti et al., "Revisiting inter-flow fairness" (2008), equations (11) and (12), and
 //! Bansal et al. 2001 as RFC 5166 section 2.3.3 cites it.

@@ -1,4 +1,4 @@
-//! How evenly a resource is shared: Jain's index, at one instant and over time.
+//! Fairness: Jain's index, at one instant and over time.
 //!
 //! Source: Bhatti, Bateman and Miras, "A Comparative Performance Evaluation of DCCP" (2008),
 //! equations (1) and (2), after Chiu and Jain (1989).

@@ -1,4 +1,4 @@
-//! How a sender answers to changes: RFC 5166 sections 2.1 and 2.2.1.
+//! Response of a sender to changes: RFC 5166 sections 2.1 and 2.2.1.
 
 use crate::undefined::{Measured, Undefined, check};
 

@@ -1,4 +1,4 @@
-//! What a NAT reads in a datagram, and how it changes one.
+//! Reads and rewrites addresses and ports in a datagram, with its checksums.
 
 use core::net::{IpAddr, SocketAddr};
 

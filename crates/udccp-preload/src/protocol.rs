@@ -1,4 +1,4 @@
-//! What the preload library and the broker exchange.
+//! The protocol between the preload library and the broker.
 //!
 //! - Requests: one connection to the broker's socket (stream), one [`Request`] with its payload,
 //!   one [`Reply`] with its payload and at most one descriptor.

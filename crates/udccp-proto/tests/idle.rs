@@ -1,5 +1,4 @@
-//! What an open connection holds while nothing happens, counted by the allocator. It is to shrink;
-//! that it grows shows here.
+//! Memory of an idle open connection, counted by the allocator. Growth fails here.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,7 +1,8 @@
-//! What a hostile peer can make a connection hold: counted byte by byte by the allocator, for every
-//! CCID. All that the protocol keeps is within 256 KiB. Messages that wait for the application are
-//! counted apart: their limits are settings (`recv_queue_bytes`, `recv_queue_packets`), and what is
-//! held for them is a quarter more at most, and 128 bytes for each.
+//! Memory that a hostile peer can make a connection hold, counted byte by byte by the allocator,
+//! for every CCID. All that the protocol keeps is within 256 KiB. Messages that wait for the
+//! application are counted apart: their limits are settings (`recv_queue_bytes`,
+//! `recv_queue_packets`), and what is held for them is a quarter more at most, and 128 bytes for
+//! each.
 
 mod common;
 mod spec_support;

@@ -1,4 +1,4 @@
-//! What Resets say: the same to a Sync, and why in words.
+//! The content of Resets: the same Reset in answer to a Sync, and the reason in text.
 
 mod common;
 mod spec_support;

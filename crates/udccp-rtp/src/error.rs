@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of RTP sessions and session descriptions, each with a way out.
 
 use std::sync::Arc;
 

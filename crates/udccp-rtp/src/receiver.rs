@@ -1,4 +1,4 @@
-//! What is known of a source that we hear: RFC 3550 appendices A.1, A.3 and A.8.
+//! Reception statistics of a source: RFC 3550 appendices A.1, A.3 and A.8.
 
 /// A jump ahead of up to this is loss, beyond it the sender has started anew.
 const MAX_DROPOUT: u16 = 3000;

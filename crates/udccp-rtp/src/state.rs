@@ -1,4 +1,4 @@
-//! What a session knows: what it has sent, whom it hears, when RTCP is due.
+//! The state of a session: packets sent, sources received, the next RTCP packet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

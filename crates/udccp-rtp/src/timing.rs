@@ -1,4 +1,4 @@
-//! When the next RTCP packet is due: RFC 3550 section 6.3 and appendix A.7.
+//! Schedules RTCP packets: RFC 3550 section 6.3 and appendix A.7.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is wrong in a file, where, and what the nearest right thing is.
+//! Diagnostics of a file: the error, its place, and the nearest correct word.
 
 use core::fmt;
 use core::ops::Range;

@@ -1,4 +1,4 @@
-//! What becomes of messages, requests and transfers, and of each link between routers.
+//! Records of messages, requests and transfers, and of each link between routers.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! What a run found out, as it is stored and as `--json` prints it. Fields are added, never
-//! renamed.
+//! The record of a run, as it is stored and as `--json` prints it. Fields are added, never renamed.
 
 use std::collections::BTreeMap;
 

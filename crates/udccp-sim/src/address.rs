@@ -1,4 +1,4 @@
-//! Which host has which address.
+//! Assigns addresses to hosts.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

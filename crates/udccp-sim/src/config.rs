@@ -1,4 +1,4 @@
-//! What a simulation is made from.
+//! The configuration of a simulation: links, hosts, flows, times.
 
 use core::fmt;
 use core::ops::Range;

@@ -1,4 +1,4 @@
-//! What the applications of a flow found out, all its pairs together.
+//! Adds up what the applications of a flow counted, over all its pairs.
 
 use udccp_base::{Duration, Instant, Probe};
 

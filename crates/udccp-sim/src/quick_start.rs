@@ -1,4 +1,4 @@
-//! What a router does with Quick-Start requests (RFC 4782 section 3.3).
+//! Answers Quick-Start requests as a router (RFC 4782 section 3.3).
 
 use udccp_base::{DataRate, Duration, Instant, QuickStart, QuickStartFunction};
 

@@ -1,4 +1,4 @@
-//! What a run found out.
+//! The result of a run.
 
 use udccp_base::{DataRate, Duration, Probe};
 use udccp_link::{Backlog, DelayHistogram, DropReason, LinkStats, Tally};

@@ -1,4 +1,4 @@
-//! What cannot be run is refused before anything runs.
+//! Refuses a configuration that cannot run, before anything runs.
 
 use std::collections::BTreeSet;
 

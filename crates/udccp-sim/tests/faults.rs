@@ -1,4 +1,4 @@
-//! What cannot be run, and what goes wrong while it runs, is said in words.
+//! Configurations that cannot run, and errors during a run, give clear messages.
 
 mod toy;
 

@@ -1,4 +1,4 @@
-//! What can be set about a TCP end. Defaults are a current host's; profiles name other ones.
+//! The settings of a TCP end. Defaults are a current host's; profiles name other ones.
 
 use udccp_base::Duration;
 use udccp_cc::{Algorithm, InitialWindow};

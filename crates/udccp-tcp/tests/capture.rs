@@ -1,5 +1,5 @@
-//! What the ends say is a clean capture in tshark: nothing malformed, no wrong checksum, no expert
-//! error. Skipped, with a word, where tshark is not installed.
+//! The packets of both ends make a clean capture in tshark: nothing malformed, no wrong checksum,
+//! no expert error. Skipped, with a message, where tshark is not installed.
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod common;

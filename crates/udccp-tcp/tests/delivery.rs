@@ -1,5 +1,5 @@
-//! Whatever the network does, every byte is delivered exactly once, and both ends come to an end.
-//! A failing case prints its numbers, seed first; they repeat it.
+//! Every byte is delivered exactly once, whatever the network does, and both ends close. A failing
+//! case prints its numbers, seed first; they repeat it.
 
 mod common;
 

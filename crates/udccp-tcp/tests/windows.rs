@@ -1,4 +1,4 @@
-//! How fast a flow goes: slow start, congestion avoidance, the receiver's window, delayed
+//! The rate of a flow: slow start, congestion avoidance, the receiver's window, delayed
 //! acknowledgements, idle and limited applications, marks.
 
 mod common;

@@ -1,4 +1,4 @@
-//! What a plan needs of a kernel, and what the kernel at hand does not have.
+//! Checks that this kernel has what a plan needs.
 
 use crate::error::Error;
 use crate::plan::Plan;

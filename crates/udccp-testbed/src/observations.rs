@@ -1,4 +1,4 @@
-//! What is seen of a run.
+//! Observations of a run: events of packets, queue samples, reports of agents.
 
 use serde::{Deserialize, Serialize};
 use udccp_agent::AgentReport;

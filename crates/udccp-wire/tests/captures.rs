@@ -1,4 +1,4 @@
-//! What the Linux kernel sent parses, verifies, and comes out again byte by byte.
+//! Packets of the Linux kernel parse, verify, and are emitted again byte by byte.
 
 mod support;
 

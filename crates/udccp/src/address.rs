@@ -1,4 +1,4 @@
-//! Where a DCCP service is.
+//! Addresses of DCCP services.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! What can go wrong with a socket, and what to do about it.
+//! Errors of sockets, each with a way out.
 
 use std::io;
 use std::net::SocketAddr;

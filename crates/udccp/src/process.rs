@@ -1,4 +1,4 @@
-//! What a process does to its sockets: it forks, and it ends.
+//! Handles fork and the end of the process.
 //!
 //! A kernel's sockets outlive their process: what `send` accepted still leaves, and the peer hears
 //! of the end. These sockets live in the process, so its end waits for them, within bounds.

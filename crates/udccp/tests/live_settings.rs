@@ -1,4 +1,4 @@
-//! What is asked and set while a connection or a listener lives: what the options of `SOL_DCCP`
+//! Settings read and changed while a connection or a listener is open, as the options of `SOL_DCCP`
 //! need.
 
 mod common;

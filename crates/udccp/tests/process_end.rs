@@ -1,5 +1,5 @@
-//! What the end of a process, and a fork, do to its connections. Each case is a process of its own:
-//! this program, started again, in whose `main` the case runs.
+//! The effect of a process's end, and of a fork, on its connections. Each case is a process of its
+//! own: this program, started again, in whose `main` the case runs.
 
 #![expect(unsafe_code, reason = "a fork is unsafe where there are threads")]
 

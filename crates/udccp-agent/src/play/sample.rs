@@ -1,4 +1,4 @@
-//! What is looked at every so often.
+//! Samples the drivers of all flows at a fixed interval.
 
 use udccp_base::{Duration, Instant, Probe};
 

@@ -1,4 +1,4 @@
-//! What sockets of connections have in common, whatever their protocol.
+//! Connects and accepts without blocking, for TCP and for the kernel's DCCP alike.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};

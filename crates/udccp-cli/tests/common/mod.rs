@@ -1,4 +1,4 @@
-//! What the tests of the program share.
+//! Helpers for the tests of the program.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 

@@ -1,4 +1,4 @@
-//! What the tests of protected connections share.
+//! Helpers for the tests of protected connections.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 

@@ -1,4 +1,4 @@
-//! How many runs a number rests on, and whether they are enough to judge it.
+//! Counts the runs behind a number, and decides whether they are enough to judge it.
 
 use super::results::Results;
 use crate::plan::PlanOptions;

@@ -1,4 +1,4 @@
-//! What flows get against what they get among their own kind (or alone).
+//! Compares the rates of flows with their rates among flows of their own kind, or alone.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What may be said of chance beside a mean of runs.
+//! The spread of a mean of runs: its deviation and its confidence interval.
 
 use udccp_metrics::Summary;
 

@@ -1,4 +1,4 @@
-//! What applications send, and quantities drawn by chance.
+//! The schema of traffic and of random variables.
 
 use super::{Key, Kind, RATE, SIZE, TIME, Table, kind, may, need, table, words};
 use crate::schema::CodecName;

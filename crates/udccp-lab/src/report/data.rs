@@ -1,4 +1,4 @@
-//! What figures and tables of a report are made of, as JSON for programs that draw their own.
+//! Exports figures and tables of a report as JSON, for programs that draw their own.
 
 use serde_json::{Value, json};
 use udccp_scenario::Protocol;

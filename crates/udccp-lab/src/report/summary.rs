@@ -1,5 +1,5 @@
-//! How a page opens: what it is about, what came out in a sentence each, what is missing, and the
-//! result in numbers.
+//! Writes the top of a page: its subject, the findings in a sentence each, the runs that are
+//! missing, and the result in numbers.
 
 use core::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the readers of tables, figures, claims and variants need to know of the rest of the file.
+//! The context of a file for the readers of its tables, figures, claims and variants.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a table or figure shows of a run.
+//! Metrics that a table or figure can show of a run.
 
 use super::choice::words;
 use super::metric_spec::Close;

@@ -1,4 +1,4 @@
-//! What every queue keeps, and what CoDel and its flow queues do at which time.
+//! Properties of every queue, and the timing of CoDel and FQ-CoDel.
 
 use proptest::prelude::*;
 use udccp_base::{DataRate, Datagram, Duration, Ecn, Instant, Payload, Seed};

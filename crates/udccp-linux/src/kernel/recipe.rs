@@ -1,4 +1,4 @@
-//! What the kernel is made from: source, configuration, and a few changed lines.
+//! Builds the kernel from its source, a configuration, and a few changed lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};

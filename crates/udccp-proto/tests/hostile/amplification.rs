@@ -1,5 +1,5 @@
-//! What an address that nobody has proven to be there is sent, beside what came in its name, by UDP
-//! payload as RFC 9000 section 8.1 counts.
+//! Amplification: bytes sent to an unproven address against bytes received from it, by UDP payload
+//! as RFC 9000 section 8.1 counts.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! What strangers and hostile peers try: to fill tables, to shrink packets, to wipe out congestion
-//! state, to have us flood others, to make us talk too much, and to vanish.
+//! Attacks by strangers and hostile peers: filling tables, shrinking packets, wiping out congestion
+//! state, flooding others through us, drawing too many answers, and vanishing.
 
 #[path = "../common/mod.rs"]
 mod common;

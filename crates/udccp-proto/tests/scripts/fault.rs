@@ -1,4 +1,4 @@
-//! What is wrong with a script, or with what it met.
+//! Failures of a script: errors in its text, and packets that it did not expect.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the application of a flow sends.
+//! Reads the traffic of a flow: what its application sends.
 
 use serde::{Deserialize, Serialize};
 use udccp_base::{DataRate, DataSize, Duration};

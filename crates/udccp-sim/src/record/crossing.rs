@@ -1,4 +1,4 @@
-//! What each flow sent over each link between routers.
+//! Counts what each flow sent over each link between routers.
 
 use udccp_link::Tally;
 

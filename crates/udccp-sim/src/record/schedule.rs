@@ -1,4 +1,4 @@
-//! When recorders look.
+//! Schedules the samples of recorders.
 
 use core::ops::Range;
 

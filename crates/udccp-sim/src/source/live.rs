@@ -1,4 +1,4 @@
-//! What live media do with messages: old ones are dropped rather than queued without bound.
+//! The send queue of live media: old messages are dropped instead of queued without bound.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What congestion controls see that look at every acknowledgement. A sender whose congestion
-//! control asks for nothing has none of this.
+//! Collects samples for congestion controls that look at every acknowledgement. A sender whose
+//! congestion control asks for nothing has none of this.
 
 use udccp_base::Instant;
 use udccp_cc::{Delivery, Needs};

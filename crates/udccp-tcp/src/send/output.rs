@@ -1,4 +1,5 @@
-//! Which segment leaves next, and when to look again (RFC 6675 NextSeg, RFC 9293 section 3.8).
+//! Chooses the next segment, and the time of the next attempt (RFC 6675 NextSeg, RFC 9293 section
+//! 3.8).
 
 use udccp_base::{Duration, Instant};
 

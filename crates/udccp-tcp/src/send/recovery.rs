@@ -1,4 +1,4 @@
-//! What an acknowledgement and the retransmission timer do (RFC 6675 section 5, RFC 6298).
+//! Handles acknowledgements and the retransmission timer (RFC 6675 section 5, RFC 6298).
 
 use udccp_base::Instant;
 use udccp_cc::AckSample;

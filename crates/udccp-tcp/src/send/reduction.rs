@@ -1,4 +1,4 @@
-//! How the amount in flight falls to the new window during recovery.
+//! Reduces the amount in flight to the new window during recovery.
 
 use crate::config::WindowReduction;
 

@@ -1,4 +1,4 @@
-//! When each outstanding segment was first sent: round-trip times and segment counts.
+//! Keeps the first send time of each outstanding segment, for round-trip times and segment counts.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What a kernel is told: namespaces, wires, traffic control, changes over time, agents, and what
-//! to watch.
+//! A plan for a kernel: namespaces, wires, traffic control, changes over time, agents, and what to
+//! watch.
 
 mod scenario;
 mod shaper;

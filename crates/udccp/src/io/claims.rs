@@ -1,4 +1,4 @@
-//! Which DCCP ports are whose, among the programs of one host that speak DCCP over raw IP.
+//! Claims DCCP ports among the programs of one host that use DCCP over raw IP.
 //!
 //! A kernel's transport protocol has one table of ports. Raw sockets have none: each is given every
 //! DCCP packet of the host. So an endpoint claims each of its ports by binding a Unix socket to a

@@ -1,4 +1,4 @@
-//! What of the host's DCCP packets a raw socket wants: the kernel asks before it makes a copy.
+//! Filters the host's DCCP packets for a raw socket: the kernel asks before it makes a copy.
 //!
 //! Every raw socket of protocol 33 is offered every DCCP packet of the host. A program that only
 //! connects would have its receive buffer filled by the traffic of all others; so it shows the

@@ -1,4 +1,4 @@
-//! What users hold. Dropping a handle lets go of what it stands for.
+//! Handles that users hold. Dropping a handle releases its connection, listener or endpoint.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

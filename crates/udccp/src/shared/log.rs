@@ -1,5 +1,5 @@
-//! What a subscriber of `tracing` is told of connections: how they begin and end, and what happens
-//! to them between, but nothing for each packet.
+//! Emits `tracing` events for connections: how they begin and end, and what happens in between, but
+//! nothing for each packet.
 
 use udccp_proto::{CloseReason, ConnectionId, Endpoint, Event, EventKind};
 

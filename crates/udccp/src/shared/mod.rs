@@ -1,5 +1,5 @@
-//! What the async and the blocking sockets have in common: the endpoint behind a lock, the
-//! calls on it as poll functions, and one turn of the driver.
+//! The common part of the async and the blocking sockets: the endpoint behind a lock, the calls on
+//! it as poll functions, and one turn of the driver.
 
 #[cfg(test)]
 mod blocked;

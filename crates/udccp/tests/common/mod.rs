@@ -1,4 +1,4 @@
-//! What the tests of the sockets share.
+//! Helpers for the tests of the sockets.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 

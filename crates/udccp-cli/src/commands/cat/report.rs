@@ -1,4 +1,4 @@
-//! What became of a transfer.
+//! Reports the result of a transfer.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What runs the scenarios of a campaign.
+//! Makes the backend that runs the scenarios of a campaign, and checks that it can run here.
 
 use udccp_lab::{BACKENDS, Backend, SIM, Simulator, suggest};
 

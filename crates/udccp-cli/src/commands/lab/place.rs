@@ -1,4 +1,4 @@
-//! Where experiments and results are, and how they are found.
+//! Finds experiments and their results.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! How a campaign goes, on standard error: on a terminal a bar with the time left, the last runs
-//! and the first table as far as it is known; elsewhere a line now and then.
+//! Shows the progress of a campaign on standard error: on a terminal a bar with the time left, the
+//! last runs and the first table as far as it is known; elsewhere a line now and then.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! When rows of the report are due.
+//! Schedules the rows of the report.
 
 use std::time::{Duration, Instant};
 

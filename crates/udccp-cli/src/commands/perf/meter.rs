@@ -1,4 +1,4 @@
-//! What arrives, counted.
+//! Counts what arrives.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! What a test found, as it is written in JSON. `docs/reference/perf-json.md` and the schema beside
-//! it describe every field. What this end cannot see is null.
+//! The result of a test as JSON. `docs/reference/perf-json.md` and the schema beside it describe
+//! every field. What this end cannot see is null.
 
 use serde::Serialize;
 

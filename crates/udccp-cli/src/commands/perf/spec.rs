@@ -1,4 +1,4 @@
-//! What a test is to do.
+//! The parameters of a test, as client and server exchange them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a test found, as lines for people.
+//! Prints the result of a test as lines of text.
 
 use super::control::StreamResult;
 use super::flow::Sent;

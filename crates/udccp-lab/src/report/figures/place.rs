@@ -1,4 +1,4 @@
-//! Where labels stand on an axis.
+//! Places labels on an axis.
 
 use udccp_base::{DataRate, DataSize, Duration};
 

@@ -1,4 +1,4 @@
-//! What each kind of option is answered with: sections 6.3 and 6.6.7 to 6.6.9.
+//! Answers to each kind of feature option: sections 6.3 and 6.6.7 to 6.6.9.
 
 use udccp_wire::{ResetCode, option_kind as kind};
 

@@ -1,4 +1,4 @@
-//! When options leave: section 6.6.3 and the limits of section 6.6.1.
+//! Timing of feature options: section 6.6.3 and the limits of section 6.6.1.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What a peer may say about time, and packets that overtake others: neither makes the sender fast.
-//! CCID 4 is the same sender.
+//! A peer's false times, and reordered packets, never make the sender faster. CCID 4 is the same
+//! sender.
 
 use udccp_base::{Duration, Instant};
 

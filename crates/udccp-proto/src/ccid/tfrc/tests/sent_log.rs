@@ -1,4 +1,4 @@
-//! What the sender remembers of its packets.
+//! The sender's log of its packets.
 
 use udccp_wire::Seqno;
 
