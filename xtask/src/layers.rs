@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::{Fault, sources};
+use crate::{Finding, sources};
 
 /// The page that explains the crates.
 const PAGE: &str = "ARCHITECTURE.md";
@@ -53,23 +53,24 @@ pub(crate) fn uses(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
 
 /// Reads every manifest below `crates/` and returns the arrows that break the rule, crates without
 /// a layer, and crates that `ARCHITECTURE.md` does not name in its table.
-pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
-    let mut faults = Vec::new();
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
     let page = std::fs::read_to_string(root.join(PAGE))?;
     for (name, uses) in uses(root)? {
         for used in uses {
             if let Some(says) = fault_of(&name, &used) {
-                faults.push(Fault::new(format!("crates/{name}/Cargo.toml"), says));
+                findings.push(Finding::new(format!("crates/{name}/Cargo.toml"), says));
             }
         }
         if layer_of(&name).is_none() {
-            faults.push(Fault::new(format!("crates/{name}"), "no layer; add it to xtask layers"));
+            findings
+                .push(Finding::new(format!("crates/{name}"), "no layer; add it to xtask layers"));
         }
         if !has_row(&page, &name) {
-            faults.push(Fault::new(PAGE, format!("the table of crates has no row of {name}")));
+            findings.push(Finding::new(PAGE, format!("the table of crates has no row of {name}")));
         }
     }
-    Ok(faults)
+    Ok(findings)
 }
 
 /// Whether the table of crates has a row of this one.

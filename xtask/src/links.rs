@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use crate::Fault;
+use crate::Finding;
 use crate::sources::Source;
 
 /// Relative links of a Markdown page whose file, or whose heading, does not exist.
-pub(crate) fn check(root: &Path, page: &Source) -> Vec<Fault> {
-    let mut faults = Vec::new();
+pub(crate) fn check(root: &Path, page: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for (number, line) in prose_lines(&page.text) {
         for target in targets(line) {
             if let Some(says) = fault_of(root, page, target) {
-                faults.push(Fault::new(format!("{}:{number}", page.path), says));
+                findings.push(Finding::new(format!("{}:{number}", page.path), says));
             }
         }
     }
-    faults
+    findings
 }
 
 /// Lines outside fenced code, with their numbers.
@@ -76,8 +76,8 @@ mod tests {
     fn a_dead_link_is_told_and_code_is_passed_over() {
         let text = "[x](missing.md)\n```\n[y](also.md)\n```\n[z](https://example.org)";
         let page = Source { path: "docs/page.md".into(), text: text.into() };
-        let faults = check(Path::new("/nonexistent"), &page);
-        assert_eq!(faults.len(), 1);
-        assert!(faults[0].place.ends_with(":1") && faults[0].says.contains("missing.md"));
+        let findings = check(Path::new("/nonexistent"), &page);
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].place.ends_with(":1") && findings[0].says.contains("missing.md"));
     }
 }

@@ -27,12 +27,12 @@ usage: cargo xtask RULE
   test [FLAGS]    cargo test of everything; scripts/clock-tests.txt names what is tried again";
 
 /// One broken rule: where, and what to do about it.
-pub(crate) struct Fault {
+pub(crate) struct Finding {
     place: String,
     says: String,
 }
 
-impl Fault {
+impl Finding {
     pub(crate) fn new(place: impl Into<String>, says: impl Into<String>) -> Self {
         Self { place: place.into(), says: says.into() }
     }
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match run(&words) {
         Ok(0) => ExitCode::SUCCESS,
-        Ok(faults) => {
-            say(&format!("{faults} faults"));
+        Ok(findings) => {
+            say(&format!("{findings} findings"));
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -56,10 +56,10 @@ fn main() -> ExitCode {
 
 fn run(words: &[&str]) -> Result<usize> {
     let root = root()?;
-    let faults = match words {
+    let findings = match words {
         ["test", flags @ ..] => {
-            let faults = retry::run(&root, flags)?;
-            faults.into_iter().map(|says| Fault::new("test", says)).collect()
+            let findings = retry::run(&root, flags)?;
+            findings.into_iter().map(|says| Finding::new("test", says)).collect()
         }
         ["tidy"] => {
             let mut all = tidy::check(&root)?;
@@ -83,10 +83,10 @@ fn run(words: &[&str]) -> Result<usize> {
             anyhow::bail!("no rule is called \"{}\"", words.join(" "));
         }
     };
-    for fault in &faults {
-        say(&format!("{}: {}", fault.place, fault.says));
+    for finding in &findings {
+        say(&format!("{}: {}", finding.place, finding.says));
     }
-    Ok(faults.len())
+    Ok(findings.len())
 }
 
 fn root() -> Result<PathBuf> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::Fault;
+use crate::Finding;
 use crate::layers::{self, LAYERS};
 
 /// Where the picture is.
@@ -21,17 +21,17 @@ const BOX_HEIGHT: usize = 28;
 const LETTER: usize = 8;
 
 /// Writes the picture anew.
-pub(crate) fn write(root: &Path) -> Result<Vec<Fault>> {
+pub(crate) fn write(root: &Path) -> Result<Vec<Finding>> {
     std::fs::write(root.join(FILE), draw(&arrows(root)?))?;
     Ok(Vec::new())
 }
 
 /// Whether the picture is that of the manifests.
-pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let found = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
     let is_right = found == draw(&arrows(root)?);
     let says = "out of date; run cargo xtask picture and commit it";
-    Ok(if is_right { Vec::new() } else { vec![Fault::new(FILE, says)] })
+    Ok(if is_right { Vec::new() } else { vec![Finding::new(FILE, says)] })
 }
 
 /// Which crate uses which, without the arrows that others imply.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{Fault, say};
+use crate::{Finding, say};
 
 /// Names the tests that may be tried again; each line is `PACKAGE TARGET TEST`.
 const LIST: &str = "scripts/clock-tests.txt";
@@ -46,21 +46,21 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> Result<Vec<String>> {
     }
     let again = match may_be_tried_again(&log, &list) {
         Ok(again) => again,
-        Err(faults) => return Ok(faults),
+        Err(findings) => return Ok(findings),
     };
-    let mut faults = Vec::new();
+    let mut findings = Vec::new();
     for one in again {
         if !passes_later(root, &one)? {
-            faults.push(format!("{one} failed {TRIES} times"));
+            findings.push(format!("{one} failed {TRIES} times"));
         }
     }
-    Ok(faults)
+    Ok(findings)
 }
 
 /// Entries of the list whose test is not in the file of its target: found before anything runs.
-pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let text = std::fs::read_to_string(root.join(LIST)).context(LIST)?;
-    let mut faults = Vec::new();
+    let mut findings = Vec::new();
     for one in text.lines().filter_map(entry) {
         // Other targets are found out where all tests run.
         let Some(target) = one.target.strip_prefix("--test ") else { continue };
@@ -68,10 +68,10 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
         let code = std::fs::read_to_string(root.join(&file)).unwrap_or_default();
         let name = one.test.rsplit("::").next().unwrap_or_default();
         if !code.contains(&format!("fn {name}(")) {
-            faults.push(Fault::new(LIST, format!("{one}: {file} has no such test")));
+            findings.push(Finding::new(LIST, format!("{one}: {file} has no such test")));
         }
     }
-    Ok(faults)
+    Ok(findings)
 }
 
 fn passes_later(root: &Path, one: &Named) -> Result<bool> {
@@ -180,25 +180,25 @@ fn may_be_tried_again(log: &str, list: &[Named]) -> Result<Vec<Named>, Vec<Strin
     if !fits || targets.is_empty() {
         return Err(vec!["cargo test failed, and not by a test alone".to_owned()]);
     }
-    let (mut again, mut faults) = (Vec::new(), Vec::new());
+    let (mut again, mut findings) = (Vec::new(), Vec::new());
     for ((package, name), target) in packages.into_iter().zip(targets) {
         let failed: Vec<String> =
             target.tests.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect();
         if failed.is_empty() {
-            faults.push(format!("{package} {name} did not come to its end"));
+            findings.push(format!("{package} {name} did not come to its end"));
         }
         for test in failed {
             let one = Named { package: package.clone(), target: name.clone(), test };
             if list.contains(&one) {
                 again.push(one);
             } else {
-                faults.push(format!(
+                findings.push(format!(
                     "{one} failed; {LIST} does not have it, so it is not tried again"
                 ));
             }
         }
     }
-    if faults.is_empty() { Ok(again) } else { Err(faults) }
+    if findings.is_empty() { Ok(again) } else { Err(findings) }
 }
 
 /// Entries that no test has: a later test of that name would be tried again unseen.
@@ -267,17 +267,17 @@ mod tests {
     fn another_test_of_the_same_crate_or_name_fails_at_once() {
         let of_others = "udccp-dtls --test data bounds\nudccp-proto --test data both_ways\n\
                          udccp-dtls --lib both_ways\n";
-        let faults = may_be_tried_again(&failed_log(), &list(of_others)).unwrap_err();
-        assert_eq!(faults.len(), 1);
-        assert!(faults[0].starts_with("udccp-dtls --test data both_ways failed"), "{faults:?}");
+        let findings = may_be_tried_again(&failed_log(), &list(of_others)).unwrap_err();
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].starts_with("udccp-dtls --test data both_ways failed"), "{findings:?}");
     }
 
     #[test]
     fn a_program_that_dies_and_code_that_does_not_compile_are_never_tried_again() {
         let list = list("udccp-dtls --test data both_ways\n");
         let died = log("ok", "error: 1 target failed:\n    `-p udccp-dtls --test data`\n");
-        let faults = may_be_tried_again(&died, &list).unwrap_err();
-        assert_eq!(faults, ["udccp-dtls --test data did not come to its end"]);
+        let findings = may_be_tried_again(&died, &list).unwrap_err();
+        assert_eq!(findings, ["udccp-dtls --test data did not come to its end"]);
         let broken = "error[E0308]: mismatched types\nerror: could not compile `udccp-dtls`\n";
         assert_eq!(may_be_tried_again(broken, &list).unwrap_err().len(), 1);
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::{Fault, sources};
+use crate::{Finding, sources};
 
 /// What to do with `spec/coverage.txt`.
 #[derive(Clone, Copy, PartialEq)]
@@ -64,9 +64,9 @@ struct Claims {
 }
 
 /// Checks all rows against all sources; writes or compares the snapshot.
-pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Fault>> {
+pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Finding>> {
     let claims = read_claims(root)?;
-    let mut faults = Vec::new();
+    let mut findings = Vec::new();
     let mut report = String::new();
     let mut counts = Vec::new();
     let mut known = BTreeSet::new();
@@ -77,9 +77,9 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Fault>> {
         for row in &spec.requirements {
             let place = format!("spec/{file} {}", row.id);
             if !known.insert(row.id.clone()) {
-                faults.push(Fault::new(&place, "the id stands twice"));
+                findings.push(Finding::new(&place, "the id stands twice"));
             }
-            faults.extend(faults_of(row, &claims).into_iter().map(|s| Fault::new(&place, s)));
+            findings.extend(findings_of(row, &claims).into_iter().map(|s| Finding::new(&place, s)));
         }
         counts.push(Counts::of(&name, &spec.requirements));
         list(&mut report, &name, &spec.requirements, &claims);
@@ -87,19 +87,19 @@ pub(crate) fn check(root: &Path, snapshot: Snapshot) -> Result<Vec<Fault>> {
     let named = claims.code.iter().chain(&claims.tests);
     for (id, files) in named.filter(|(id, _)| !known.contains(*id)) {
         let place = files.iter().next().cloned().unwrap_or_default();
-        faults.push(Fault::new(place, format!("names {id}, which no file in spec/ lists")));
+        findings.push(Finding::new(place, format!("names {id}, which no file in spec/ lists")));
     }
     let table = table(&counts);
     let report = format!("{table}\n{report}");
-    faults.extend(keep(root, "spec/coverage.txt", &report, snapshot)?);
+    findings.extend(keep(root, "spec/coverage.txt", &report, snapshot)?);
     for (name, text) in [(PAGE, table), (README, sentence(&counts))] {
         let page = std::fs::read_to_string(root.join(name)).with_context(|| name.to_owned())?;
         match between_marks(&page, &text) {
-            Some(page) => faults.extend(keep(root, name, &page, snapshot)?),
-            None => faults.push(Fault::new(name, format!("has no {BEGIN} and {END}"))),
+            Some(page) => findings.extend(keep(root, name, &page, snapshot)?),
+            None => findings.push(Finding::new(name, format!("has no {BEGIN} and {END}"))),
         }
     }
-    Ok(faults)
+    Ok(findings)
 }
 
 /// What became of the rows of one level: done, exceptions, todo.
@@ -220,30 +220,30 @@ fn read_claims(root: &Path) -> Result<Claims> {
     Ok(claims)
 }
 
-fn faults_of(row: &Requirement, claims: &Claims) -> Vec<String> {
-    let mut faults = Vec::new();
+fn findings_of(row: &Requirement, claims: &Claims) -> Vec<String> {
+    let mut findings = Vec::new();
     let claimed = claims.code.contains_key(&row.id);
     let tested = claims.tests.contains_key(&row.id);
     if row.says.trim().is_empty() {
-        faults.push("says nothing".to_owned());
+        findings.push("says nothing".to_owned());
     }
     match row.state {
-        State::Done if !claimed => faults.push(format!("done, but no code says //= {}", row.id)),
+        State::Done if !claimed => findings.push(format!("done, but no code says //= {}", row.id)),
         State::Done if !tested => {
-            faults.push(format!("done, but no test says //= {} test", row.id))
+            findings.push(format!("done, but no test says //= {} test", row.id))
         }
-        State::NotOurs if claimed => faults.push("not ours, but code claims it".to_owned()),
+        State::NotOurs if claimed => findings.push("not ours, but code claims it".to_owned()),
         State::NotArising if claimed => {
-            faults.push("cannot arise, but code claims it".to_owned());
+            findings.push("cannot arise, but code claims it".to_owned());
         }
         State::Exception | State::Todo | State::NotOurs | State::NotArising
             if row.reason.as_ref().is_none_or(|r| r.is_empty()) =>
         {
-            faults.push("not done, and no reason is given".to_owned());
+            findings.push("not done, and no reason is given".to_owned());
         }
         _ => {}
     }
-    faults
+    findings
 }
 
 /// One block a document: its rows.
@@ -264,7 +264,7 @@ fn list(report: &mut String, name: &str, rows: &[Requirement], claims: &Claims) 
 }
 
 /// Writes a file, or says that it is out of date.
-fn keep(root: &Path, name: &str, text: &str, snapshot: Snapshot) -> Result<Option<Fault>> {
+fn keep(root: &Path, name: &str, text: &str, snapshot: Snapshot) -> Result<Option<Finding>> {
     let file = root.join(name);
     if std::fs::read_to_string(&file).unwrap_or_default() == text {
         return Ok(None);
@@ -273,7 +273,7 @@ fn keep(root: &Path, name: &str, text: &str, snapshot: Snapshot) -> Result<Optio
         std::fs::write(&file, text).with_context(|| format!("writing {name}"))?;
         return Ok(None);
     }
-    Ok(Some(Fault::new(name, "out of date; run cargo xtask spec and commit it")))
+    Ok(Some(Finding::new(name, "out of date; run cargo xtask spec and commit it")))
 }
 
 #[cfg(test)]
@@ -288,29 +288,29 @@ mod tests {
     #[test]
     fn done_needs_code_and_test() {
         let mut claims = Claims::default();
-        assert!(faults_of(&row(State::Done, None), &claims)[0].contains("no code"));
+        assert!(findings_of(&row(State::Done, None), &claims)[0].contains("no code"));
         claims.code.insert("1-1".into(), BTreeSet::new());
-        assert!(faults_of(&row(State::Done, None), &claims)[0].contains("no test"));
+        assert!(findings_of(&row(State::Done, None), &claims)[0].contains("no test"));
         claims.tests.insert("1-1".into(), BTreeSet::new());
-        assert!(faults_of(&row(State::Done, None), &claims).is_empty());
+        assert!(findings_of(&row(State::Done, None), &claims).is_empty());
     }
 
     #[test]
     fn what_is_not_done_needs_a_reason() {
         let claims = Claims::default();
-        assert_eq!(faults_of(&row(State::Todo, None), &claims).len(), 1);
-        assert!(faults_of(&row(State::Exception, Some("because")), &claims).is_empty());
+        assert_eq!(findings_of(&row(State::Todo, None), &claims).len(), 1);
+        assert!(findings_of(&row(State::Exception, Some("because")), &claims).is_empty());
     }
 
     #[test]
     fn what_is_not_ours_is_neither_claimed_nor_counted() {
         let mut claims = Claims::default();
         let theirs = row(State::NotOurs, Some("asks the registry"));
-        assert!(faults_of(&theirs, &claims).is_empty());
+        assert!(findings_of(&theirs, &claims).is_empty());
         claims.code.insert("1-1".into(), BTreeSet::new());
-        assert!(faults_of(&theirs, &claims)[0].contains("not ours"));
+        assert!(findings_of(&theirs, &claims)[0].contains("not ours"));
         let elsewhere = row(State::NotArising, Some("the other method is used"));
-        assert!(faults_of(&elsewhere, &claims)[0].contains("cannot arise"));
+        assert!(findings_of(&elsewhere, &claims)[0].contains("cannot arise"));
         let rest = [row(State::Done, None), row(State::Exception, Some("because"))];
         let rows: Vec<_> = [theirs, elsewhere].into_iter().chain(rest).collect();
         let table = table(&[Counts::of("rfc1", &rows)]);

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use crate::sources::{self, Source};
-use crate::{Fault, links};
+use crate::{Finding, links};
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;
@@ -41,44 +41,45 @@ const ALLOWED: [(&str, &str); 2] =
     [("crates/udccp-base/src/time.rs", "core::time::"), ("xtask/src/tidy.rs", "")];
 
 /// All rules over all sources.
-pub(crate) fn check(root: &Path) -> Result<Vec<Fault>> {
-    let mut faults = Vec::new();
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
     for source in sources::read(root, &[".rs", ".py", ".js"])? {
-        faults.extend(check_lengths(&source));
-        faults.extend(check_words(&source));
+        findings.extend(check_lengths(&source));
+        findings.extend(check_words(&source));
         if source.path.ends_with(".rs") {
-            faults.extend(check_functions(&source));
-            faults.extend(check_unsafe(&source));
-            faults.extend(check_marks(&source));
-            faults.extend(check_module(root, &source));
+            findings.extend(check_functions(&source));
+            findings.extend(check_unsafe(&source));
+            findings.extend(check_marks(&source));
+            findings.extend(check_module(root, &source));
         }
     }
     for page in sources::read(root, &[".md"])? {
-        faults.extend(check_prose(&page));
-        faults.extend(links::check(root, &page));
+        findings.extend(check_prose(&page));
+        findings.extend(links::check(root, &page));
     }
-    Ok(faults)
+    Ok(findings)
 }
 
-fn check_lengths(source: &Source) -> Vec<Fault> {
-    let mut faults = Vec::new();
+fn check_lengths(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
     let lines = source.text.lines().count();
     if lines > FILE_LINES {
         let says = format!("{lines} lines; split it (at most {FILE_LINES}, 500 wished)");
-        faults.push(Fault::new(&source.path, says));
+        findings.push(Finding::new(&source.path, says));
     }
     for (i, line) in source.text.lines().enumerate() {
         let columns = line.chars().count();
         if columns > LINE_COLUMNS && !line.contains("://") {
             let place = format!("{}:{}", source.path, i + 1);
-            faults.push(Fault::new(place, format!("{columns} columns (at most {LINE_COLUMNS})")));
+            findings
+                .push(Finding::new(place, format!("{columns} columns (at most {LINE_COLUMNS})")));
         }
     }
-    faults
+    findings
 }
 
 /// Prose wraps; rows of tables and lines with a picture cannot.
-fn check_prose(page: &Source) -> Vec<Fault> {
+fn check_prose(page: &Source) -> Vec<Finding> {
     let too_long = |line: &str| {
         let line = line.trim_start();
         line.chars().count() > PROSE_COLUMNS && !line.starts_with('|') && !line.starts_with("![")
@@ -87,18 +88,18 @@ fn check_prose(page: &Source) -> Vec<Fault> {
         .filter(|(_, line)| too_long(line))
         .map(|(number, _)| {
             let says = format!("prose of more than {PROSE_COLUMNS} columns; wrap it");
-            Fault::new(format!("{}:{number}", page.path), says)
+            Finding::new(format!("{}:{number}", page.path), says)
         })
         .collect()
 }
 
-fn check_words(source: &Source) -> Vec<Fault> {
+fn check_words(source: &Source) -> Vec<Finding> {
     if ALLOWED.iter().any(|(file, word)| *file == source.path && word.is_empty()) {
         return Vec::new();
     }
     let in_pure = PURE.iter().any(|c| source.path.starts_with(&format!("crates/udccp-{c}/src/")));
     let pure = in_pure && !source.path.contains("/tests/") && !source.path.ends_with("/tests.rs");
-    let mut faults = Vec::new();
+    let mut findings = Vec::new();
     for (i, line) in source.text.lines().enumerate() {
         let place = || format!("{}:{}", source.path, i + 1);
         // Tests may read files; the rest of a file after its tests begin is test code here.
@@ -106,63 +107,64 @@ fn check_words(source: &Source) -> Vec<Fault> {
             break;
         }
         for word in LEFTOVERS.iter().filter(|w| line.contains(**w)) {
-            faults.push(Fault::new(place(), format!("{word} left behind")));
+            findings.push(Finding::new(place(), format!("{word} left behind")));
         }
         if !pure || line.trim_start().starts_with("//") {
             continue;
         }
         for (word, why) in BANNED.iter().filter(|(w, _)| line.contains(w)) {
             if !ALLOWED.contains(&(source.path.as_str(), word)) {
-                faults.push(Fault::new(place(), format!("{word} below the drivers: {why}")));
+                findings.push(Finding::new(place(), format!("{word} below the drivers: {why}")));
             }
         }
     }
-    faults
+    findings
 }
 
 /// Pure crates forbid unsafe code at their root.
-fn check_unsafe(source: &Source) -> Option<Fault> {
+fn check_unsafe(source: &Source) -> Option<Finding> {
     let root = PURE.iter().any(|c| source.path == format!("crates/udccp-{c}/src/lib.rs"));
     (root && !source.text.contains("#![forbid(unsafe_code)]"))
-        .then(|| Fault::new(&source.path, "a pure crate begins with #![forbid(unsafe_code)]"))
+        .then(|| Finding::new(&source.path, "a pure crate begins with #![forbid(unsafe_code)]"))
 }
 
 /// Requirement marks stand above the docstring, so that it stands next to its item.
-fn check_marks(source: &Source) -> Vec<Fault> {
+fn check_marks(source: &Source) -> Vec<Finding> {
     let starts = |line: Option<&str>, with| line.is_some_and(|l| l.trim_start().starts_with(with));
     let mut before = None;
-    let mut faults = Vec::new();
+    let mut findings = Vec::new();
     for (i, line) in source.text.lines().enumerate() {
         if starts(Some(line), "//= ") && starts(before, "///") {
             let place = format!("{}:{}", source.path, i + 1);
-            faults.push(Fault::new(place, "a requirement mark below a docstring; put it above"));
+            findings
+                .push(Finding::new(place, "a requirement mark below a docstring; put it above"));
         }
         before = Some(line);
     }
-    faults
+    findings
 }
 
 /// The root of a module with files of its own is `name/mod.rs`, never `name.rs`.
-fn check_module(root: &Path, source: &Source) -> Option<Fault> {
+fn check_module(root: &Path, source: &Source) -> Option<Finding> {
     let folder = source.path.strip_suffix(".rs")?;
     let is_split = source.path.contains("/src/") && root.join(folder).is_dir();
-    is_split.then(|| Fault::new(&source.path, format!("call it {folder}/mod.rs")))
+    is_split.then(|| Finding::new(&source.path, format!("call it {folder}/mod.rs")))
 }
 
-fn check_functions(source: &Source) -> Vec<Fault> {
+fn check_functions(source: &Source) -> Vec<Finding> {
     let file = match syn::parse_file(&source.text) {
         Ok(file) => file,
-        Err(error) => return vec![Fault::new(&source.path, format!("does not parse: {error}"))],
+        Err(error) => return vec![Finding::new(&source.path, format!("does not parse: {error}"))],
     };
-    let mut finder = Functions { path: &source.path, faults: Vec::new() };
+    let mut finder = Functions { path: &source.path, findings: Vec::new() };
     finder.visit_file(&file);
-    finder.faults
+    finder.findings
 }
 
 /// Visits every function and notes those that are too long.
 struct Functions<'a> {
     path: &'a str,
-    faults: Vec<Fault>,
+    findings: Vec<Finding>,
 }
 
 impl Functions<'_> {
@@ -171,7 +173,7 @@ impl Functions<'_> {
         let lines = end - start + 1;
         if lines > FUNCTION_LINES {
             let says = format!("fn {name} has {lines} lines (at most {FUNCTION_LINES})");
-            self.faults.push(Fault::new(format!("{}:{start}", self.path), says));
+            self.findings.push(Finding::new(format!("{}:{start}", self.path), says));
         }
     }
 }
@@ -203,23 +205,23 @@ mod tests {
         Source { path: path.into(), text }
     }
 
-    fn says(faults: &[Fault]) -> Vec<&str> {
-        faults.iter().map(|f| f.says.as_str()).collect()
+    fn says(findings: &[Finding]) -> Vec<&str> {
+        findings.iter().map(|f| f.says.as_str()).collect()
     }
 
     #[test]
     fn long_files_and_lines_are_told() {
-        let faults = check_lengths(&source("a.rs", "x\n".repeat(801) + &"y".repeat(101)));
-        assert!(says(&faults)[0].starts_with("802 lines"), "{:?}", says(&faults));
-        assert_eq!(faults[1].place, "a.rs:802");
+        let findings = check_lengths(&source("a.rs", "x\n".repeat(801) + &"y".repeat(101)));
+        assert!(says(&findings)[0].starts_with("802 lines"), "{:?}", says(&findings));
+        assert_eq!(findings[1].place, "a.rs:802");
     }
 
     #[test]
     fn a_long_function_is_told_with_its_name() {
         let body = "    let _ = 1;\n".repeat(70);
         let text = format!("impl A {{\nfn long() {{\n{body}}}\n}}\nfn short() {{}}\n");
-        let faults = check_functions(&source("a.rs", text));
-        assert_eq!(says(&faults), ["fn long has 72 lines (at most 70)"]);
+        let findings = check_functions(&source("a.rs", text));
+        assert_eq!(says(&findings), ["fn long has 72 lines (at most 70)"]);
     }
 
     #[test]
@@ -244,8 +246,8 @@ mod tests {
             let path = format!("crates/udccp-link/src/{name}");
             check_module(&root, &source(&path, String::new()))
         };
-        let fault = checked("delay.rs").expect("a fault");
-        assert_eq!(fault.says, "call it crates/udccp-link/src/delay/mod.rs");
+        let finding = checked("delay.rs").expect("a finding");
+        assert_eq!(finding.says, "call it crates/udccp-link/src/delay/mod.rs");
         assert!(checked("delay/mod.rs").is_none() && checked("lib.rs").is_none());
     }
 

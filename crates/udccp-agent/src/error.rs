@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-/// A fault of an agent. Its text says what happened, [`AgentError::hint`] what to do.
+/// An error of an agent. Its text says what happened, [`AgentError::hint`] what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
@@ -97,7 +97,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// The kind of fault as one word; it never changes its meaning.
+    /// The kind of error as one word; it never changes its meaning.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Spec { .. } => "spec",

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use crate::report::{AgentReport, Event, Order};
+use crate::report::{AgentEvent, AgentReport, Order};
 use crate::spec::{AgentSpec, Role};
 
 /// Why a host did not play.
@@ -26,7 +26,7 @@ pub enum HostError {
     Agent {
         /// Which end of which flow.
         of: String,
-        /// What kind of fault, as [`crate::AgentError::kind`] has it.
+        /// What kind of error, as [`crate::AgentError::kind`] has it.
         kind: String,
         /// What went wrong.
         message: String,
@@ -88,14 +88,14 @@ impl HostError {
 
 /// A process that plays one end of a flow. It is killed when this is dropped.
 #[derive(Debug)]
-pub struct Host {
+pub struct AgentProcess {
     of: String,
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
 }
 
-impl Host {
+impl AgentProcess {
     /// Starts an agent with a command that the caller has prepared (`udccp agent`, in the namespace
     /// of its host, dying with its parent). Standard error is left as the command has it.
     ///
@@ -136,7 +136,7 @@ impl Host {
     pub fn wait_ready(&mut self, time: Duration) -> Result<(), HostError> {
         const WHAT: &str = "said that it is ready";
         match self.next(time, WHAT)? {
-            Event::Ready => Ok(()),
+            AgentEvent::Ready => Ok(()),
             other => Err(self.odd(&other, WHAT)),
         }
     }
@@ -153,7 +153,7 @@ impl Host {
     pub fn report(&mut self, time: Duration) -> Result<AgentReport, HostError> {
         const WHAT: &str = "reported";
         match self.next(time, WHAT)? {
-            Event::Report(report) => {
+            AgentEvent::Report(report) => {
                 self.input = None;
                 let _ = self.child.wait();
                 Ok(*report)
@@ -181,7 +181,7 @@ impl Host {
         }
     }
 
-    fn next(&mut self, time: Duration, what: &'static str) -> Result<Event, HostError> {
+    fn next(&mut self, time: Duration, what: &'static str) -> Result<AgentEvent, HostError> {
         let of = self.of.clone();
         let line = match self.lines.recv_timeout(time) {
             Ok(line) => line,
@@ -194,7 +194,7 @@ impl Host {
             }
         };
         match serde_json::from_str(&line) {
-            Ok(Event::Error { kind, message, hint }) => {
+            Ok(AgentEvent::Error { kind, message, hint }) => {
                 let code = self.child.wait().ok().as_ref().and_then(ExitStatus::code);
                 let code = code.and_then(|c| u8::try_from(c).ok()).filter(|c| *c > 0).unwrap_or(1);
                 Err(HostError::Agent { of, kind, message, hint, code })
@@ -204,13 +204,13 @@ impl Host {
         }
     }
 
-    fn odd(&self, event: &Event, what: &'static str) -> HostError {
+    fn odd(&self, event: &AgentEvent, what: &'static str) -> HostError {
         let line = serde_json::to_string(event).unwrap_or_default();
         HostError::Odd { of: self.of.clone(), what, line }
     }
 }
 
-impl Drop for Host {
+impl Drop for AgentProcess {
     fn drop(&mut self) {
         self.kill();
     }

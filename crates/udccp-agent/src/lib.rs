@@ -7,13 +7,13 @@
 //! | line | from | says |
 //! |---|---|---|
 //! | [`AgentSpec`] | orchestrator | what to play |
-//! | [`Event::Ready`] | agent | its sockets are bound |
+//! | [`AgentEvent::Ready`] | agent | its sockets are bound |
 //! | [`Order::Go`] | orchestrator | time zero of the scenario, on `CLOCK_MONOTONIC` |
-//! | [`Event::Report`] | agent | what it saw, at the end of the run; it then ends by itself |
-//! | [`Event::Error`] | agent | instead of the above: what went wrong; the exit code says it too |
+//! | [`AgentEvent::Report`] | agent | what it saw, at the end of the run; it then ends by itself |
+//! | [`AgentEvent::Error`] | agent | instead of the above: the error, and its exit code |
 //!
 //! The end of its standard input before the report means that the orchestrator has died: the agent
-//! ends at once. [`Host`] is the orchestrator's side of this, [`serve`] the agent's.
+//! ends at once. [`AgentProcess`] is the orchestrator's side of this, [`serve`] the agent's.
 //!
 //! Applications are the [`Source`](udccp_sim::Source)s of the simulator, drawing from the same
 //! seeds. A message of a live source carries when it was made, so that the receiver knows how long
@@ -39,11 +39,11 @@ pub const CODE: &str = env!("UDCCP_BACKENDS_HASH");
 
 pub use clock::monotonic_ns;
 pub use error::AgentError;
-pub use host::{Host, HostError};
+pub use host::{AgentProcess, HostError};
 pub use join::{both_ends, from_ends};
 pub use kernel::{available_congestion, check_congestion, has_dccp, kernel_congestion, tcp_gaps};
 pub use report::{
-    AgentReport, AgentSample, ConnectionReport, Event, OfferedReport, Order, TimesReport,
+    AgentEvent, AgentReport, AgentSample, ConnectionReport, OfferedReport, Order, TimesReport,
 };
 pub use serve::serve;
 pub use spec::{

@@ -7,14 +7,14 @@ use crate::spec::Role;
 /// A line of an agent's standard output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
-pub enum Event {
+pub enum AgentEvent {
     /// It has bound its sockets and waits for the word to go.
     Ready,
     /// It has played to the end.
     Report(Box<AgentReport>),
     /// It could not.
     Error {
-        /// What kind of fault, as [`crate::AgentError::kind`] has it.
+        /// The kind of error, as [`crate::AgentError::kind`] has it.
         kind: String,
         /// What went wrong.
         message: String,
@@ -69,7 +69,7 @@ pub struct AgentReport {
     pub unknown: Vec<String>,
     /// What went wrong on the way without ending the run, and what could not be set as asked.
     #[serde(default)]
-    pub faults: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// One end of a flow in one interval; counters marked cumulative are of the run so far.

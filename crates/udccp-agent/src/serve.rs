@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use crate::clock::Clock;
 use crate::error::AgentError;
 use crate::play::Play;
-use crate::report::{Event, Order};
+use crate::report::{AgentEvent, Order};
 use crate::spec::AgentSpec;
 
 /// Plays one end of one flow: reads its orders from `input`, and writes what it has to say to
@@ -22,7 +22,7 @@ pub fn serve(
 ) -> Result<(), AgentError> {
     let result = play(input, &mut output, orphaned);
     if let Err(error) = &result {
-        let event = Event::Error {
+        let event = AgentEvent::Error {
             kind: error.kind().to_owned(),
             message: error.to_string(),
             hint: error.hint(),
@@ -44,11 +44,11 @@ fn play(
     }
     let spec = AgentSpec::parse(&line)?;
     let play = Play::prepare(spec)?;
-    say(output, &Event::Ready)?;
+    say(output, &AgentEvent::Ready)?;
     let orders = listen(input, orphaned)?;
     let Order::Go { t0_ns } = orders.recv().map_err(|_| AgentError::Orphaned)??;
     let report = play.run(Clock { t0_ns })?;
-    say(output, &Event::Report(Box::new(report)))
+    say(output, &AgentEvent::Report(Box::new(report)))
 }
 
 /// Reads the one order in a thread of its own, which then waits for the end of the input.
@@ -77,7 +77,7 @@ fn listen(
     Ok(orders)
 }
 
-fn say(output: &mut impl Write, event: &Event) -> Result<(), AgentError> {
+fn say(output: &mut impl Write, event: &AgentEvent) -> Result<(), AgentError> {
     let failed = |source| AgentError::Io { what: "cannot write to standard output", source };
     let line = serde_json::to_string(event).map_err(|e| failed(e.into()))?;
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(failed)

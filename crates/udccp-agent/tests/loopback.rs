@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::thread::JoinHandle;
 
 use udccp_agent::{
-    AgentProtocol, AgentReport, AgentSpec, DccpStack, DccpTransport, Event, Order, Role, SCHEMA,
-    has_dccp, monotonic_ns, serve,
+    AgentEvent, AgentProtocol, AgentReport, AgentSpec, DccpStack, DccpTransport, Order, Role,
+    SCHEMA, has_dccp, monotonic_ns, serve,
 };
 use udccp_base::{DataRate, DataSize, Duration};
 use udccp_scenario::schema::{CodecName, RandomVariable, Silence, Traffic};
@@ -35,7 +35,7 @@ impl Agent {
         agent
     }
 
-    fn says(&mut self) -> Event {
+    fn says(&mut self) -> AgentEvent {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
@@ -50,14 +50,14 @@ impl Agent {
 fn play(protocol: AgentProtocol, traffic: Traffic) -> [AgentReport; 2] {
     let specs = specs(protocol, traffic);
     let [mut sender, mut receiver] = specs.each_ref().map(Agent::start);
-    assert_eq!(receiver.says(), Event::Ready);
-    assert_eq!(sender.says(), Event::Ready);
+    assert_eq!(receiver.says(), AgentEvent::Ready);
+    assert_eq!(sender.says(), AgentEvent::Ready);
     let t0_ns = monotonic_ns() + SECOND / 20;
     for agent in [&mut receiver, &mut sender] {
         agent.go(t0_ns);
     }
     [sender, receiver].map(|mut agent| match agent.says() {
-        Event::Report(report) => *report,
+        AgentEvent::Report(report) => *report,
         other => panic!("{other:?}"),
     })
 }
@@ -220,7 +220,7 @@ fn our_dccp_carries_bulk_over_raw_ip_where_that_is_allowed() {
     let transport = DccpTransport::Raw;
     let stack = DccpStack::Ours { transport, protocol, options, offload };
     let [_, receiver] = specs(AgentProtocol::Dccp { stack: stack.clone() }, Traffic::Bulk);
-    if let Event::Error { message, .. } = Agent::start(&receiver).says() {
+    if let AgentEvent::Error { message, .. } = Agent::start(&receiver).says() {
         eprintln!("skipped: {message}");
         return;
     }
@@ -259,7 +259,7 @@ fn requests_are_answered_over_kernel_tcp_and_our_dccp() {
         let times = sender.responses.expect("responses are followed");
         assert!(times.done.len() >= 4, "{protocol:?}: {times:?}");
         assert!(times.begun - times.done.len() as u64 <= 1, "{protocol:?}: {times:?}");
-        assert!(receiver.app_bytes_in > 0 && receiver.faults.is_empty(), "{receiver:?}");
+        assert!(receiver.app_bytes_in > 0 && receiver.warnings.is_empty(), "{receiver:?}");
     }
 }
 
@@ -305,7 +305,7 @@ fn what_the_kernel_lacks_is_said_before_anything_starts() {
     let protocol = AgentProtocol::Tcp { congestion, send_buffer: None, receive_buffer: None };
     let [sender, _] = specs(protocol, Traffic::Bulk);
     match Agent::start(&sender).says() {
-        Event::Error { kind, message, hint } => {
+        AgentEvent::Error { kind, message, hint } => {
             assert!(["no-congestion-control", "congestion-control-denied"].contains(&&*kind));
             assert!(message.contains("nonesuch"), "{message}");
             assert!(!hint.is_empty());
@@ -316,7 +316,7 @@ fn what_the_kernel_lacks_is_said_before_anything_starts() {
         let stack = DccpStack::Linux { ccid: 2, tx_queue: None, service: 1 };
         let [sender, _] = specs(AgentProtocol::Dccp { stack }, Traffic::Bulk);
         let said = Agent::start(&sender).says();
-        assert!(matches!(&said, Event::Error { kind, .. } if kind == "no-dccp"), "{said:?}");
+        assert!(matches!(&said, AgentEvent::Error { kind, .. } if kind == "no-dccp"), "{said:?}");
     }
 }
 
@@ -327,7 +327,7 @@ fn a_port_in_use_is_said() {
         let address = SocketAddr::new(receiver.local, receiver.port);
         let _holders = (TcpListener::bind(address).unwrap(), UdpSocket::bind(address).unwrap());
         match Agent::start(&receiver).says() {
-            Event::Error { message, .. } => assert!(message.contains("in use"), "{message}"),
+            AgentEvent::Error { message, .. } => assert!(message.contains("in use"), "{message}"),
             other => panic!("{other:?}"),
         }
     }

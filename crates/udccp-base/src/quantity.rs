@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Why a text is no quantity. The message names the text, the fault and a right example.
+/// Why a text is no quantity. The message names the text, the error and a right example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError(String);
 

@@ -6,7 +6,7 @@ use std::io;
 use crate::commands::net;
 
 /// What a command returns.
-pub(crate) type Outcome<T> = Result<T, Failure>;
+pub(crate) type CliResult<T> = Result<T, Failure>;
 
 /// Exit codes of the program. They are part of its interface and never change meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

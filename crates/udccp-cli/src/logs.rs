@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use tracing_subscriber::EnvFilter;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// The variable that chooses what is shown.
 const VARIABLE: &str = "RUST_LOG";
@@ -13,7 +13,7 @@ const VARIABLE: &str = "RUST_LOG";
 ///
 /// # Errors
 /// `RUST_LOG` is not a filter.
-pub(crate) fn start(verbose: u8) -> Outcome<()> {
+pub(crate) fn start(verbose: u8) -> CliResult<()> {
     let filter = match std::env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|e| {
             Failure::new(Exit::Usage, format!("{VARIABLE}=\"{text}\" is not a filter: {e}"))

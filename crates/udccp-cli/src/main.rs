@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 
 fn main() -> ExitCode {
     let Cli { verbose, command } = Cli::parse();
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 }
 
 /// One line for each command; the work is in its module.
-fn dispatch(command: Command) -> Outcome<Exit> {
+fn dispatch(command: Command) -> CliResult<Exit> {
     match command {
         Command::Lab(args) => commands::lab::run(args),
         Command::Sim(args) => commands::sim::run(args),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{CliResult, Failure};
 
 /// Prints a failure to standard error: what went wrong, then what to do.
 pub(crate) fn failure(failure: &Failure) {
@@ -25,7 +25,7 @@ pub(crate) fn note(line: &str) {
 }
 
 /// Prints one line of result to standard output.
-pub(crate) fn line(line: &str) -> Outcome<()> {
+pub(crate) fn line(line: &str) -> CliResult<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()?;
@@ -33,7 +33,7 @@ pub(crate) fn line(line: &str) -> Outcome<()> {
 }
 
 /// Prints a result as one JSON object on standard output.
-pub(crate) fn json(value: &impl Serialize) -> Outcome<()> {
+pub(crate) fn json(value: &impl Serialize) -> CliResult<()> {
     let text = serde_json::to_string(value).map_err(io::Error::from)?;
     line(&text)
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use udccp_agent::{AgentProtocol, AgentSpec, Host, HostError, Role, SCHEMA, monotonic_ns};
+use udccp_agent::{AgentProcess, AgentProtocol, AgentSpec, HostError, Role, SCHEMA, monotonic_ns};
 use udccp_base::{DataRate, DataSize};
 use udccp_scenario::schema::Traffic;
 
@@ -53,7 +53,7 @@ fn ends() -> [AgentSpec; 2] {
 #[test]
 fn two_processes_play_a_flow_and_report_it() {
     let [mut sender, mut receiver] =
-        ends().map(|spec| Host::spawn(agent(), &spec).expect("a process"));
+        ends().map(|spec| AgentProcess::spawn(agent(), &spec).expect("a process"));
     for host in [&mut receiver, &mut sender] {
         host.wait_ready(PATIENCE).expect("bound sockets");
     }
@@ -73,7 +73,7 @@ fn two_processes_play_a_flow_and_report_it() {
 fn a_host_says_why_it_cannot_play_and_its_exit_code_says_it_too() {
     let [_, receiver] = ends();
     let _holder = UdpSocket::bind((receiver.local, receiver.port)).expect("the port");
-    let mut host = Host::spawn(agent(), &receiver).expect("a process");
+    let mut host = AgentProcess::spawn(agent(), &receiver).expect("a process");
     match host.wait_ready(PATIENCE) {
         Err(HostError::Agent { of, kind, code, hint, .. }) => {
             assert_eq!((kind.as_str(), code), ("port-in-use", 7));

@@ -1,4 +1,4 @@
-//! `udccp sim` and `udccp lab` as a user meets them: results on standard output, faults with their
+//! `udccp sim` and `udccp lab` as a user meets them: results on standard output, errors with their
 //! line and a hint, campaigns that survive being killed.
 
 mod common;

@@ -6,7 +6,7 @@ use std::time;
 
 use rustix::process::setpriority_process;
 use udccp_agent::{
-    AgentReport, AgentSpec, Host, HostError, OurTransport, PlayDccp, Role, both_ends,
+    AgentProcess, AgentReport, AgentSpec, HostError, OurTransport, PlayDccp, Role, both_ends,
 };
 use udccp_base::{Duration, Seed};
 use udccp_scenario::schema::{Flow, Scenario};
@@ -113,13 +113,13 @@ fn on_own_links(
     let mut notes: Vec<String> = scenario.flows.iter().flat_map(host_namespace::gaps).collect();
     for ((flow, found), ends) in scenario.flows.iter().zip(&mut result.flows).zip(&reports) {
         both_ends(found, &scenario.time.measure, &ends[0], &ends[1]);
-        let faults = ends.iter().flat_map(|end| &end.faults);
-        notes.extend(faults.map(|fault| format!("flow \"{}\": {fault}", flow.name)));
+        let warnings = ends.iter().flat_map(|end| &end.warnings);
+        notes.extend(warnings.map(|warning| format!("flow \"{}\": {warning}", flow.name)));
     }
     notes.dedup();
     let cpu_s = begun.elapsed().as_secs_f64();
     let record = record(name, scenario, seed, &result, &timing, cpu_s);
-    Ok(Emulation { record, invalid: timing.fault(), notes })
+    Ok(Emulation { record, invalid: timing.invalid_reason(), notes })
 }
 
 fn record(
@@ -130,7 +130,7 @@ fn record(
     timing: &Timing,
     cpu_s: f64,
 ) -> Record {
-    let fault = timing.fault();
+    let invalid = timing.invalid_reason();
     let timing = TimingRecord {
         delay_p50_ms: Some(timing.delay_p50.as_millis_f64()),
         delay_p99_ms: Some(timing.delay_p99.as_millis_f64()),
@@ -139,8 +139,8 @@ fn record(
         packets: timing.packets,
         deadline_ms: Some(DEADLINE.as_millis_f64()),
         late: Some(timing.late),
-        valid: fault.is_none(),
-        why: fault,
+        valid: invalid.is_none(),
+        why: invalid,
     };
     let backend = crate::ID.to_owned();
     Record { timing: Some(timing), backend, ..record_of(name, scenario, seed, result, cpu_s) }
@@ -169,7 +169,7 @@ fn start(
     seed: u64,
     testnet: &Testnet,
     options: &EmuOptions<'_>,
-) -> Result<Vec<[Host; 2]>, EmuError> {
+) -> Result<Vec<[AgentProcess; 2]>, EmuError> {
     let mut agents = Vec::new();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let specs = specs(scenario, flow, seed, testnet, number, options.dccp)?;
@@ -211,7 +211,7 @@ fn spawn(
     end: End,
     spec: AgentSpec,
     program: &path::Path,
-) -> Result<Host, EmuError> {
+) -> Result<AgentProcess, EmuError> {
     let mut command = Command::new(program);
     command.arg("agent");
     let (flow, role) = (spec.flow.clone(), spec.role);
@@ -221,7 +221,7 @@ fn spawn(
         if sys::run_first(1).is_err() {
             let _ = setpriority_process(None, NICE);
         }
-        Ok(Host::spawn(command, &spec))
+        Ok(AgentProcess::spawn(command, &spec))
     });
     let spawned =
         spawned.map_err(|error| EmuError::Host { flow: flow.clone(), role: role.word(), error })?;
@@ -230,14 +230,14 @@ fn spawn(
 
 fn reports(
     scenario: &Scenario,
-    agents: &mut [[Host; 2]],
+    agents: &mut [[AgentProcess; 2]],
     patience: time::Duration,
 ) -> Result<Vec<[AgentReport; 2]>, EmuError> {
     let mut all = Vec::new();
     let mut silent = None;
     for (flow, ends) in scenario.flows.iter().zip(agents) {
         let [sender, receiver] = ends;
-        let of = |role, agent: &mut Host| {
+        let of = |role, agent: &mut AgentProcess| {
             agent.report(patience).map_err(|error| failed(&flow.name, role, error))
         };
         match (of(Role::Sender, sender), of(Role::Receiver, receiver)) {

@@ -207,7 +207,7 @@ impl EmuError {
             }
             Self::NotForTc(_) => "without --path the emulator's own links have it".to_owned(),
             Self::KernelLacks { lacks, .. } => lacks_advice(lacks),
-            Self::Testbed(fault) => return fault.hint().map(str::to_owned),
+            Self::Testbed(error) => return error.hint().map(str::to_owned),
             Self::Agent { hint, .. } => return hint.clone(),
             Self::Flow { .. } => "udccp sim runs it in simulation".to_owned(),
             _ => return None,

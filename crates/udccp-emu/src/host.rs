@@ -42,7 +42,7 @@ pub(crate) struct TunHost {
 }
 
 /// What a door knows.
-pub(crate) struct Place {
+pub(crate) struct TunAttachment {
     pub(crate) tun: Arc<Tun>,
     pub(crate) number: usize,
     pub(crate) clock: Clock,
@@ -53,8 +53,8 @@ pub(crate) struct Place {
 }
 
 impl TunHost {
-    pub(crate) fn new(place: Place, meter: Rc<RefCell<Meter>>) -> Self {
-        let Place { tun, number, clock, dccp_udp_port, routers } = place;
+    pub(crate) fn new(place: TunAttachment, meter: Rc<RefCell<Meter>>) -> Self {
+        let TunAttachment { tun, number, clock, dccp_udp_port, routers } = place;
         Self {
             tun,
             number,

@@ -43,10 +43,10 @@ pub(crate) fn emulate(
     let record = record_of(name, scenario, seed, &result, cpu_s);
     let record = Record { timing: Some(timing), backend, ..record };
     let mut notes = built.departures;
-    let faults = played.agents.iter().flat_map(|agent| {
-        agent.faults.iter().map(|fault| format!("flow \"{}\": {fault}", agent.flow))
+    let warnings = played.agents.iter().flat_map(|agent| {
+        agent.warnings.iter().map(|warning| format!("flow \"{}\": {warning}", agent.flow))
     });
-    notes.extend(faults);
+    notes.extend(warnings);
     notes.dedup();
     Ok(Emulation { record, invalid, notes })
 }
@@ -118,8 +118,8 @@ pub(crate) fn release() -> String {
 }
 
 impl From<TestbedError> for EmuError {
-    fn from(fault: TestbedError) -> Self {
-        Self::Testbed(fault)
+    fn from(error: TestbedError) -> Self {
+        Self::Testbed(error)
     }
 }
 

@@ -14,7 +14,7 @@ use udccp_sim::{End, IpVersion, PairAddresses, RunResult, SimError};
 use crate::capacity;
 use crate::clock::Clock;
 use crate::error::EmuError;
-use crate::host::{Elsewhere, Place, TunHost};
+use crate::host::{Elsewhere, TunAttachment, TunHost};
 use crate::host_namespace::HostNamespace;
 use crate::pacer::Pacer;
 use crate::sys;
@@ -197,7 +197,7 @@ impl Hosts for Doors<'_> {
         let last = self.testnet.scenario.topology.routers() as u64;
         let routers = flow.leaves.unwrap_or(last) - flow.enters.unwrap_or(1) + 1;
         let door = |end: usize| {
-            let place = Place {
+            let place = TunAttachment {
                 tun: Arc::clone(&namespaces[end].tun),
                 number: 2 * number + end,
                 clock: self.clock,

@@ -40,7 +40,7 @@ pub struct Timing {
 
 impl Timing {
     /// Why the run is no measurement; `None` where it is one.
-    pub fn fault(&self) -> Option<String> {
+    pub fn invalid_reason(&self) -> Option<String> {
         let late_percent = 100.0 * self.late as f64 / self.packets.max(1) as f64;
         if late_percent > LATE_PERCENT {
             return Some(format!(
@@ -162,7 +162,7 @@ mod tests {
         let timing = run(20, |_| 300);
         assert_eq!((timing.packets, timing.late, timing.rate_error_percent), (20_000, 0, 0.0));
         assert_eq!(timing.delay_max, Duration::from_micros(300));
-        assert_eq!(timing.fault(), None);
+        assert_eq!(timing.invalid_reason(), None);
     }
 
     #[test]
@@ -170,17 +170,17 @@ mod tests {
         // 2 % slow.
         let timing = run(20, |ms| 20 * ms);
         assert!((1.99..2.01).contains(&timing.rate_error_percent), "{timing:?}");
-        assert!(timing.fault().unwrap().contains("late"));
+        assert!(timing.invalid_reason().unwrap().contains("late"));
     }
 
     #[test]
     fn one_packet_in_a_hundred_may_be_late() {
         let timing = run(20, |ms| if ms % 101 == 50 { 5_000 } else { 10 });
         assert_eq!(timing.late, 198);
-        assert_eq!(timing.fault(), None, "{timing:?}");
+        assert_eq!(timing.invalid_reason(), None, "{timing:?}");
         let timing = run(20, |ms| if ms % 99 == 50 { 5_000 } else { 10 });
-        let fault = timing.fault().unwrap();
-        assert!(fault.starts_with("1.0 % of the packets were more than 1 ms late"), "{fault}");
+        let reason = timing.invalid_reason().unwrap();
+        assert!(reason.starts_with("1.0 % of the packets were more than 1 ms late"), "{reason}");
     }
 
     #[test]
@@ -194,6 +194,6 @@ mod tests {
         }
         let timing = meter.finish(3);
         assert!(timing.rate_error_percent < 0.001, "{timing:?}");
-        assert!(timing.fault().unwrap().contains("3 packets of hosts were lost"));
+        assert!(timing.invalid_reason().unwrap().contains("3 packets of hosts were lost"));
     }
 }

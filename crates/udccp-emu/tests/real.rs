@@ -54,7 +54,7 @@ fn in_time(programs: impl Fn(&Testnet, Clock) + Send + Sync) -> Option<(RunResul
     let mut fault = String::new();
     for _ in 0..5 {
         let (result, timing) = run(&testnet(&scenario)?, &programs);
-        match timing.fault() {
+        match timing.invalid_reason() {
             None => return Some((result, timing)),
             Some(this) => fault = this,
         }

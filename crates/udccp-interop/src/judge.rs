@@ -17,7 +17,7 @@ pub struct Verdict {
     /// What happened.
     pub played: Played,
     /// What should not have happened; none in a good cell.
-    pub faults: Vec<String>,
+    pub failures: Vec<String>,
     /// What should not have happened either, and is known of Linux, as the capture shows.
     pub let_pass: Vec<String>,
     /// Packets of each side by type, client first.
@@ -93,16 +93,16 @@ impl Seen {
     }
 }
 
-/// Collects faults.
+/// Collects failures.
 struct Bench<'a> {
     played: &'a Played,
     packets: &'a [Seen],
-    faults: Vec<String>,
+    failures: Vec<String>,
     let_pass: Vec<String>,
 }
 
 fn verdict(played: Played, packets: &[Seen]) -> Verdict {
-    let mut bench = Bench { played: &played, packets, faults: Vec::new(), let_pass: Vec::new() };
+    let mut bench = Bench { played: &played, packets, failures: Vec::new(), let_pass: Vec::new() };
     bench.well_formed();
     match played.entry.case {
         TestCase::BadService | TestCase::Refused | TestCase::NoCommonCcid => bench.refusal(),
@@ -118,24 +118,24 @@ fn verdict(played: Played, packets: &[Seen]) -> Verdict {
             }
         }
     }
-    let (faults, let_pass) = (bench.faults, bench.let_pass);
+    let (failures, let_pass) = (bench.failures, bench.let_pass);
     let mut counts = [BTreeMap::new(), BTreeMap::new()];
     for seen in packets {
         if let Some(ty) = seen.ty {
             *counts[usize::from(!seen.is_clients)].entry(ty.number()).or_default() += 1;
         }
     }
-    Verdict { played, faults, let_pass, packets: counts }
+    Verdict { played, failures, let_pass, packets: counts }
 }
 
 impl Bench<'_> {
-    fn expect(&mut self, holds: bool, fault: impl Into<String>) {
+    fn expect(&mut self, holds: bool, failure: impl Into<String>) {
         if !holds {
-            self.faults.push(fault.into());
+            self.failures.push(failure.into());
         }
     }
 
-    /// For what a known fault of Linux, which the capture shows, excuses.
+    /// For what a known error of Linux, which the capture shows, excuses.
     fn expect_or_let_pass(&mut self, holds: bool, says: impl Into<String>) {
         if !holds {
             self.let_pass.push(says.into());
@@ -259,7 +259,7 @@ impl Bench<'_> {
         let allowed = |code: &u8| codes.iter().any(|c| c.number() == *code);
         for code in found.iter().filter(|code| !allowed(code)) {
             let name = ResetCode::from_number(*code);
-            self.faults.push(format!("the {side} sends Reset {code} ({name})"));
+            self.failures.push(format!("the {side} sends Reset {code} ({name})"));
         }
     }
 
@@ -390,7 +390,7 @@ pub fn compare_goodputs(all: &mut [Verdict]) {
         let Some(linux) = base.get(&which(verdict)) else { continue };
         let ratio = rate(verdict).unwrap_or(0.0) / linux;
         if ratio < 0.9 {
-            verdict.faults.push(format!("goodput is {:.0} % of Linux to Linux", ratio * 100.0));
+            verdict.failures.push(format!("goodput is {:.0} % of Linux to Linux", ratio * 100.0));
         }
     }
 }

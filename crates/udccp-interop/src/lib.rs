@@ -20,6 +20,6 @@ mod run;
 pub use guest::{FAILED, TRIAL, serve};
 pub use judge::{Verdict, compare_goodputs, judge};
 pub use page::{page, summary};
-pub use peer::Report;
+pub use peer::PeerReport;
 pub use plan::{Condition, MatrixEntry, SEEDS, Stack, TestCase, Trial, matrix};
 pub use run::{Played, play};

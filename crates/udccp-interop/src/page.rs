@@ -34,7 +34,7 @@ fn name(stack: Stack) -> &'static str {
 /// In how many of its runs a cell is as it should be.
 fn mark(all: &[Verdict], found: impl Fn(&Verdict) -> bool) -> String {
     let runs: Vec<&Verdict> = all.iter().filter(|j| found(j)).collect();
-    let good = runs.iter().filter(|j| j.faults.is_empty()).count();
+    let good = runs.iter().filter(|j| j.failures.is_empty()).count();
     match runs.first() {
         None => "not run".into(),
         Some(_) if good == runs.len() => format!("{good} of {good}"),
@@ -104,7 +104,7 @@ fn long_transfers(text: &mut String, all: &[Verdict]) {
                 let rates = found().map(|j| j.played.server.goodput.unwrap_or(0.0));
                 let rate = rates.reduce(f64::min);
                 let rate = rate.map_or("not run".into(), |rate| format!("{:.2}", rate / 1e6));
-                let good = found().all(|j| j.faults.is_empty());
+                let good = found().all(|j| j.failures.is_empty());
                 let _ = write!(text, " {} |", if good { rate } else { format!("**{rate}**") });
             }
             text.push('\n');
@@ -143,9 +143,9 @@ fn traceroute(text: &mut String, all: &[Verdict]) {
 pub fn summary(all: &[Verdict]) -> String {
     let mut entries: BTreeMap<MatrixEntry, bool> = BTreeMap::new();
     for verdict in all {
-        *entries.entry(verdict.played.entry).or_insert(true) &= verdict.faults.is_empty();
+        *entries.entry(verdict.played.entry).or_insert(true) &= verdict.failures.is_empty();
     }
-    let good_runs = all.iter().filter(|j| j.faults.is_empty()).count();
+    let good_runs = all.iter().filter(|j| j.failures.is_empty()).count();
     let good_cells = entries.values().filter(|good| **good).count();
     format!(
         "{good_cells} of {} cells are as they should be with every seed: {good_runs} of {} runs.",
@@ -156,7 +156,7 @@ pub fn summary(all: &[Verdict]) -> String {
 
 fn reasons(text: &mut String, all: &[Verdict]) {
     let _ = writeln!(text, "{}", summary(all));
-    let bad: Vec<&Verdict> = all.iter().filter(|j| !j.faults.is_empty()).collect();
+    let bad: Vec<&Verdict> = all.iter().filter(|j| !j.failures.is_empty()).collect();
     if bad.is_empty() {
         return;
     }
@@ -166,8 +166,8 @@ fn reasons(text: &mut String, all: &[Verdict]) {
         if last.replace(verdict.played.entry) != Some(verdict.played.entry) {
             let _ = writeln!(text, "\n### {}\n", verdict.played.entry);
         }
-        for fault in &verdict.faults {
-            let _ = writeln!(text, "- seed {}: {fault}", verdict.played.number);
+        for failure in &verdict.failures {
+            let _ = writeln!(text, "- seed {}: {failure}", verdict.played.number);
         }
     }
 }
@@ -175,16 +175,17 @@ fn reasons(text: &mut String, all: &[Verdict]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::Report;
+    use crate::peer::PeerReport;
     use crate::plan::matrix;
     use crate::run::Played;
 
-    fn verdict(entry: MatrixEntry, number: u8, faults: &[&str]) -> Verdict {
-        let played = Played { entry, number, client: Report::default(), server: Report::default() };
-        let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
+    fn verdict(entry: MatrixEntry, number: u8, failures: &[&str]) -> Verdict {
+        let played =
+            Played { entry, number, client: PeerReport::default(), server: PeerReport::default() };
+        let failures = failures.iter().map(|failure| (*failure).to_owned()).collect();
         Verdict {
             played,
-            faults,
+            failures,
             let_pass: Vec::new(),
             packets: [BTreeMap::new(), BTreeMap::new()],
         }
@@ -199,7 +200,7 @@ mod tests {
             summary(&all),
             "2 of 2 cells are as they should be with every seed: 10 of 10 runs."
         );
-        all[3].faults.push("no Close of the client".into());
+        all[3].failures.push("no Close of the client".into());
         assert_eq!(
             summary(&all),
             "1 of 2 cells are as they should be with every seed: 9 of 10 runs."

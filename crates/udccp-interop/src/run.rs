@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 use crate::hosts::{Network, addresses};
-use crate::peer::{self, Report, Side};
+use crate::peer::{self, PeerReport, Side};
 use crate::plan::{MatrixEntry, TestCase, Trial};
 
 /// What happened in a cell.
@@ -18,9 +18,9 @@ pub struct Played {
     /// The number of its seed.
     pub number: u8,
     /// What the client did and saw.
-    pub client: Report,
+    pub client: PeerReport,
     /// What the server did and saw.
-    pub server: Report,
+    pub server: PeerReport,
 }
 
 impl Played {
@@ -62,7 +62,7 @@ pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
 }
 
 /// What client and server did and saw.
-fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(Report, Report)> {
+fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(PeerReport, PeerReport)> {
     let network = Network::of(entry)?;
     let [client, server] = Side::of(entry, addresses(entry.v6));
     let (case, entry) = (entry.case, *entry);
@@ -79,8 +79,8 @@ fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(Report, Report)> {
             Ok(listener) if listening.is_ok() && !never_accepts => {
                 (peer::server(case, &*listener), Some(listener))
             }
-            Ok(listener) => (Report::default(), Some(listener)),
-            Err(_) => (Report::default(), None),
+            Ok(listener) => (PeerReport::default(), Some(listener)),
+            Err(_) => (PeerReport::default(), None),
         }
     })?;
     let ready = hear.recv().map_err(|_| io::Error::other("the server is gone"))?;

@@ -67,7 +67,7 @@ pub trait Progress: Sync {
 
 /// What a campaign did.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct CampaignSummary {
     /// Runs done now.
     pub ran: usize,
     /// Runs that the store had.
@@ -96,7 +96,7 @@ pub fn campaign(
     backend: &dyn Backend,
     jobs: usize,
     progress: &dyn Progress,
-) -> Result<Outcome, CampaignError> {
+) -> Result<CampaignSummary, CampaignError> {
     let mark = store.mark()?;
     let costs = store.costs(backend.id())?;
     let mut keys = BTreeSet::new();
@@ -141,7 +141,7 @@ pub fn campaign(
         return Err(CampaignError::Runs(failed));
     }
     let (ran, found) = (work.ran.into_inner(), work.found.into_inner());
-    Ok(Outcome { ran, stored, found, unplayable, invalid: work.invalid.into_inner() })
+    Ok(CampaignSummary { ran, stored, found, unplayable, invalid: work.invalid.into_inner() })
 }
 
 /// What the workers share.

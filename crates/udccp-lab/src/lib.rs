@@ -21,7 +21,7 @@ mod task;
 mod template;
 pub mod verify;
 
-pub use campaign::{CampaignError, FailedRun, Outcome, Progress, Start, campaign, label};
+pub use campaign::{CampaignError, CampaignSummary, FailedRun, Progress, Start, campaign, label};
 pub use forecast::Outlook;
 pub use plan::{PlanOptions, Task, key, key_of, plan, run_seed};
 pub use selection::Selection;

@@ -61,8 +61,8 @@ impl Experiment {
             let Some(meant) = kept.iter().find(|kept| kept.name == axis.name) else { continue };
             axis.values.retain(|value| meant.labels().contains(&value.label()));
         }
-        if let Some(fault) = self.recheck().into_iter().next() {
-            return Err(fault.into());
+        if let Some(error) = self.recheck().into_iter().next() {
+            return Err(error.into());
         }
         self.narrowed = asked.clone();
         Ok(())
@@ -71,8 +71,8 @@ impl Experiment {
     fn only_tables(&mut self, ids: &[String]) -> Result<(), Diagnostics> {
         if let Some(id) = ids.iter().find(|id| self.table(id).is_none()) {
             let known: Vec<&str> = self.tables.iter().map(|t| t.id.as_str()).collect();
-            let fault = Diagnostic::whole(format!("{} has no table \"{id}\"", self.id));
-            return Err(fault.hint(suggestion(id, "tables", &known)).into());
+            let error = Diagnostic::whole(format!("{} has no table \"{id}\"", self.id));
+            return Err(error.hint(suggestion(id, "tables", &known)).into());
         }
         self.tables.retain(|table| ids.contains(&table.id));
         let shown = self.tables.iter().flat_map(|t| &t.shown);
@@ -98,9 +98,9 @@ impl Experiment {
             known.extend(self.parts.iter().flat_map(|part| part.grid.names()));
             known.sort_unstable();
             known.dedup();
-            let fault = format!("`{}` is neither an axis nor a key of a run", change.path);
+            let error = format!("`{}` is neither an axis nor a key of a run", change.path);
             let hint = suggestion(head, "axes and beginnings of keys", &known);
-            return Err(Diagnostic::at(&change.span, fault).hint(hint).into());
+            return Err(Diagnostic::at(&change.span, error).hint(hint).into());
         }
         self.parts.iter_mut().try_for_each(|part| part.change(change))
     }
@@ -114,6 +114,6 @@ fn check_value(axes: &[&Axis], change: &Override) -> Result<(), Diagnostic> {
     }
     known.dedup();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let fault = format!("axis `{}` has no value \"{label}\"", change.path);
-    Err(Diagnostic::at(&change.node.span, fault).hint(suggestion(&label, "values", &known)))
+    let error = format!("axis `{}` has no value \"{label}\"", change.path);
+    Err(Diagnostic::at(&change.node.span, error).hint(suggestion(&label, "values", &known)))
 }

@@ -92,14 +92,14 @@ pub enum TaskError {
         found: String,
     },
     /// Its scenario is wrong.
-    #[error("{place}: the scenario of task {key} is wrong\nerror: {faults}")]
+    #[error("{place}: the scenario of task {key} is wrong\nerror: {errors}")]
     Scenario {
         /// File and line.
         place: String,
         /// The task.
         key: String,
         /// What is wrong.
-        faults: String,
+        errors: String,
     },
     /// It was changed after it was planned.
     #[error("{place}: task {key} is not what was planned: its {what} was changed")]
@@ -168,7 +168,7 @@ impl TaskFile {
         }
         let scenario = match scenario(&self.scenario) {
             Ok(scenario) => scenario,
-            Err(faults) => return Err(TaskError::Scenario { place, key: id, faults }),
+            Err(errors) => return Err(TaskError::Scenario { place, key: id, errors }),
         };
         if key(&scenario, self.seed) != self.key {
             return Err(TaskError::Changed { place, key: id, what: "scenario, seed or key" });
@@ -244,7 +244,7 @@ fn json(node: &Node) -> Value {
     }
 }
 
-/// The scenario again, read as TOML so that faults show where they are.
+/// The scenario again, read as TOML so that errors show where they are.
 fn scenario(value: &Value) -> Result<Scenario, String> {
     let text = toml::to_string(value).map_err(|e| e.to_string())?;
     let root = document::parse("the scenario as TOML", text).map_err(|e| e.to_string())?;

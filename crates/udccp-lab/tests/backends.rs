@@ -7,8 +7,8 @@ use std::path::Path;
 use udccp_lab::analysis::{Agreement, Analysis, Results};
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{
-    Backend, BackendError, Outcome, Outlook, PlanOptions, Progress, Record, Simulator, Start,
-    Store, Task, campaign, document, export, key_of, plan, report,
+    Backend, BackendError, CampaignSummary, Outlook, PlanOptions, Progress, Record, Simulator,
+    Start, Store, Task, campaign, document, export, key_of, plan, report,
 };
 use udccp_scenario::TimingRecord;
 
@@ -56,7 +56,7 @@ impl Backend for Kernel {
     }
 }
 
-fn run(tasks: &[Task], store: &Path, backend: &dyn Backend) -> Outcome {
+fn run(tasks: &[Task], store: &Path, backend: &dyn Backend) -> CampaignSummary {
     let store = Store::open(store).expect("a store");
     campaign(tasks, store, backend, 2, &Quiet).expect("runs that end well")
 }
@@ -183,6 +183,6 @@ fn a_table_can_be_held_against_a_backend() {
 
     let unknown = format!("{head}against = \"linx\"\n\n{rest}");
     let root = document::parse("small.toml", unknown).expect("TOML");
-    let faults = Experiment::from_node(root, &common::path()).expect_err("no such backend");
-    assert!(faults.to_string().contains("linux"), "{faults}");
+    let errors = Experiment::from_node(root, &common::path()).expect_err("no such backend");
+    assert!(errors.to_string().contains("linux"), "{errors}");
 }

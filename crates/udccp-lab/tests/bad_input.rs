@@ -1,4 +1,4 @@
-//! Every wrong key, unit, name, axis and file gives its line, the fault, and the nearest right
+//! Every wrong key, unit, name, axis and file gives its line, the error, and the nearest right
 //! thing. Each test changes one thing in a file that is right.
 
 use std::path::Path;
@@ -63,11 +63,11 @@ fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
 }
 
 /// What is said when `from` is replaced by `to`, without this machine's folders.
-fn fault(from: &str, to: &str) -> String {
+fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     let message = match read(&GOOD.replacen(from, to, 1)) {
         Ok(_) => "accepted".to_owned(),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     };
     message.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/../../"), "")
 }
@@ -82,7 +82,7 @@ macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(fault($from, $to));
+            insta::assert_snapshot!(error($from, $to));
         }
     )*};
 }
@@ -152,8 +152,8 @@ fn a_published_value_that_is_no_number_is_told_with_its_place() {
 
 #[test]
 fn a_missing_file_is_named() {
-    let fault = document::load(Path::new("experiments/nowhere.toml")).unwrap_err();
-    insta::assert_snapshot!(fault);
+    let error = document::load(Path::new("experiments/nowhere.toml")).unwrap_err();
+    insta::assert_snapshot!(error);
 }
 
 #[test]

@@ -31,7 +31,7 @@ traffic = "bulk"
 "#;
 
 /// What is said when `from` is replaced by `to`. Files are looked for beside the scenario.
-fn fault(from: &str, to: &str) -> String {
+fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/");
     let name = format!("{folder}wireless.toml");
@@ -39,26 +39,26 @@ fn fault(from: &str, to: &str) -> String {
     let tree = document::parse(&name, text).expect("TOML");
     let message = match Scenario::read(&tree) {
         Ok(_) => "accepted".to_owned(),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     };
     message.replace(folder, "")
 }
 
 #[test]
 fn the_good_file_is_good() {
-    assert_eq!(fault("drop-tail", "drop-tail"), "accepted");
+    assert_eq!(error("drop-tail", "drop-tail"), "accepted");
 }
 
 #[test]
 fn a_change_may_stop_a_link() {
-    assert_eq!(fault("rate = \"5 Mbit/s\"", "rate = \"0 bit/s\""), "accepted");
+    assert_eq!(error("rate = \"5 Mbit/s\"", "rate = \"0 bit/s\""), "accepted");
 }
 
 macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(fault($from, $to));
+            insta::assert_snapshot!(error($from, $to));
         }
     )*};
 }

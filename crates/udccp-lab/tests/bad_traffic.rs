@@ -50,17 +50,17 @@ fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
     Experiment::from_node(document::parse("tests/row.toml", text.to_owned())?, &path)
 }
 
-fn fault(from: &str, to: &str) -> String {
+fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     match read(&GOOD.replacen(from, to, 1)) {
         Ok(_) => "accepted".to_owned(),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     }
 }
 
 #[test]
 fn the_good_file_is_good_and_groups_have_numbers() {
-    let experiment = read(GOOD).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = read(GOOD).unwrap_or_else(|errors| panic!("{errors}"));
     let scenario = experiment.scenario_with(&Vec::new(), &[]).expect("a scenario");
     let flows: Vec<(&str, u64)> =
         scenario.flows.iter().map(|f| (f.name.as_str(), f.start.as_millis() / 1000)).collect();
@@ -74,7 +74,7 @@ macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(fault($from, $to));
+            insta::assert_snapshot!(error($from, $to));
         }
     )*};
 }

@@ -62,7 +62,7 @@ fn captures() -> (tempfile::TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = document::parse("captured.toml", SCENARIO.to_owned()).expect("TOML");
     let experiment = Experiment::from_node(root, Path::new("captured.toml"));
-    let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = experiment.unwrap_or_else(|errors| panic!("{errors}"));
     let scenario = experiment.scenario_with(&Vec::new(), &[]).expect("a scenario");
     let options = RunOptions { check: true, pcap: Some(folder.path()), ..RunOptions::default() };
     let record = udccp_lab::run("captured", &scenario, 1, options).expect("a run");

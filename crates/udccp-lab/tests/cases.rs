@@ -93,7 +93,7 @@ fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
 }
 
 fn good() -> Experiment {
-    read(GOOD).unwrap_or_else(|faults| panic!("{faults}"))
+    read(GOOD).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn tasks(quick: bool) -> Vec<Task> {
@@ -136,7 +136,7 @@ fn a_variant_may_have_its_own_number_of_runs() {
     let variant = "id = \"small-queue\"";
     let count = |own: &str, quick: bool| {
         let text = GOOD.replace(variant, &format!("{variant}\n{own}"));
-        let experiment = read(&text).unwrap_or_else(|faults| panic!("{faults}"));
+        let experiment = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
         let tasks = plan(&experiment, PlanOptions { quick, runs: None }).expect("a plan");
         tasks.iter().filter(|t| t.variant.is_some()).count()
     };
@@ -152,7 +152,7 @@ fn a_variant_has_the_last_word_about_its_short_runs() {
     let late = "set = { \"flow.first.start\" = \"9 s\" }\n\
                 quick_set = { \"flow.first.start\" = \"3 s\", \"time.duration\" = \"25 s\", \
                 \"time.measure.to\" = \"25 s\" }";
-    let experiment = read(&GOOD.replace(set, late)).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = read(&GOOD.replace(set, late)).unwrap_or_else(|errors| panic!("{errors}"));
     let times = |quick| {
         let tasks = plan(&experiment, PlanOptions { quick, runs: None }).expect("a plan");
         let task = tasks.into_iter().find(|t| t.variant.is_some()).expect("a task");
@@ -179,18 +179,18 @@ fn a_file_may_have_cases_only() {
         "",
         1,
     );
-    let experiment = read(&without_axes).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = read(&without_axes).unwrap_or_else(|errors| panic!("{errors}"));
     assert!(experiment.part(None).is_none());
     let tasks = plan(&experiment, PlanOptions::default()).expect("a plan");
     assert!(tasks.iter().all(|t| t.case.is_some()));
 }
 
 /// What is said when `from` is replaced by `to`.
-fn fault(from: &str, to: &str) -> String {
+fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the test no longer changes anything: {from}");
     match read(&GOOD.replacen(from, to, 1)) {
         Ok(_) => "accepted".to_owned(),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     }
 }
 
@@ -198,7 +198,7 @@ macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(fault($from, $to));
+            insta::assert_snapshot!(error($from, $to));
         }
     )*};
 }
@@ -234,6 +234,6 @@ fn without_a_grid_a_table_has_to_name_its_case() {
         .replace("second = [\"tcp/newreno\", \"tcp/cubic\"]\n", "")
         .replacen("rtt = [\"25 ms\", \"50 ms\"]\n", "", 1)
         .replacen("id = \"own\"\ncase = \"self\"", "id = \"own\"", 1);
-    let fault = read(&text).err().map_or_else(|| "accepted".to_owned(), |f| f.to_string());
-    insta::assert_snapshot!(fault);
+    let error = read(&text).err().map_or_else(|| "accepted".to_owned(), |f| f.to_string());
+    insta::assert_snapshot!(error);
 }

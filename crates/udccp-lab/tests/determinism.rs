@@ -9,11 +9,11 @@ use udccp_lab::{Record, RunOptions};
 
 fn run(second: &str, seed: u64, check: bool) -> Record {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows-short.toml");
-    let experiment = Experiment::load(&path).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
     let change = Override::parse(&format!("flow.second.protocol={second}")).expect("a change");
     let scenario = experiment
         .scenario_with(&Vec::new(), &[change])
-        .unwrap_or_else(|faults| panic!("{faults}"));
+        .unwrap_or_else(|errors| panic!("{errors}"));
     let options = RunOptions { check, ..RunOptions::default() };
     udccp_lab::run(&experiment.id, &scenario, seed, options).expect("a run")
 }

@@ -9,12 +9,12 @@ use udccp_lab::{Record, RunOptions};
 /// The two flows of the short scenario, with these changes.
 fn run(changes: &[&str]) -> Record {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows-short.toml");
-    let experiment = Experiment::load(&path).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
     let modern = ["flow.second.tcp.profile=modern", "time.duration=20 s", "time.measure.to=20 s"];
     let changes: Vec<Override> =
         modern.iter().chain(changes).map(|c| Override::parse(c).expect("a change")).collect();
     let scenario =
-        experiment.scenario_with(&Vec::new(), &changes).unwrap_or_else(|faults| panic!("{faults}"));
+        experiment.scenario_with(&Vec::new(), &changes).unwrap_or_else(|errors| panic!("{errors}"));
     udccp_lab::run("family", &scenario, 3, RunOptions::default()).expect("a run")
 }
 

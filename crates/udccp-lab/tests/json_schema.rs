@@ -190,10 +190,10 @@ fn drawn(table: &str) -> Option<&'static str> {
 fn known_keys(parts: Parts) -> BTreeSet<String> {
     let text = parts.text();
     let root = document::parse("x.toml", text.clone()).expect("TOML");
-    let faults = Experiment::from_node(root, Path::new("x.toml")).expect_err("an unknown key");
-    let unknown = faults.0.iter().find(|fault| fault.message.starts_with("unknown key `zzz`"));
-    let hint = unknown.and_then(|fault| fault.hint.as_deref());
-    let hint = hint.unwrap_or_else(|| panic!("no unknown key in\n{text}\n{faults}"));
+    let errors = Experiment::from_node(root, Path::new("x.toml")).expect_err("an unknown key");
+    let unknown = errors.0.iter().find(|error| error.message.starts_with("unknown key `zzz`"));
+    let hint = unknown.and_then(|error| error.hint.as_deref());
+    let hint = hint.unwrap_or_else(|| panic!("no unknown key in\n{text}\n{errors}"));
     let (_, list) = hint.split_once("known keys: ").expect("the list of keys");
     list.split(", ").map(str::to_owned).collect()
 }

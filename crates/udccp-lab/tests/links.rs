@@ -35,7 +35,7 @@ traffic = {{ kind = "constant-rate", rate = "8 Mbit/s", size = "1000 B" }}
     );
     let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/test.toml");
     let tree = document::parse(name, text).expect("TOML");
-    let scenario = Scenario::read(&tree).unwrap_or_else(|faults| panic!("{faults}"));
+    let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
     let options = RunOptions { check: true, ..RunOptions::default() };
     udccp_lab::run("test", &scenario, 1, options).expect("a run")
 }
@@ -127,7 +127,7 @@ fn the_contents_of_a_trace_are_part_of_the_key() {
              [[flow]]\nname = \"a\"\nprotocol = \"tcp/cubic\"\ntraffic = \"bulk\"\n"
         );
         let tree = document::parse(name, text).expect("TOML");
-        let scenario = Scenario::read(&tree).unwrap_or_else(|faults| panic!("{faults}"));
+        let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
         udccp_lab::key(&scenario, 1)
     };
     assert_ne!(key("steady.trace"), key("slower.trace"), "the same mean rate, other times");
@@ -137,12 +137,12 @@ fn the_contents_of_a_trace_are_part_of_the_key() {
 #[test]
 fn the_example_of_a_wireless_link_runs() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/wireless.toml");
-    let experiment = Experiment::load(&path).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
     let duration = Override::parse("time.duration=66 s").expect("a change");
     let to = Override::parse("time.measure.to=66 s").expect("a change");
     let scenario = experiment
         .scenario_with(&Vec::new(), &[duration, to])
-        .unwrap_or_else(|faults| panic!("{faults}"));
+        .unwrap_or_else(|errors| panic!("{errors}"));
     let record = udccp_lab::run("wireless", &scenario, 1, RunOptions::default()).expect("a run");
     let link = record.links.iter().find(|l| l.name == "bottleneck forward").expect("a link");
     for reason in ["random loss", "queue management", "link down"] {

@@ -12,7 +12,7 @@ fn asked(tables: &[&str], set: &[&str]) -> Selection {
 
 fn narrowed(tables: &[&str], set: &[&str]) -> Experiment {
     let mut experiment = common::small();
-    experiment.narrow(&asked(tables, set)).unwrap_or_else(|faults| panic!("{faults}"));
+    experiment.narrow(&asked(tables, set)).unwrap_or_else(|errors| panic!("{errors}"));
     experiment
 }
 
@@ -59,18 +59,18 @@ fn the_words_that_ask_for_it_can_be_typed() {
 
 #[test]
 fn what_the_file_does_not_have_is_told_with_the_nearest() {
-    let fault = |tables: &[&str], set: &[&str]| {
+    let error = |tables: &[&str], set: &[&str]| {
         let mut experiment = common::small();
-        experiment.narrow(&asked(tables, set)).expect_err("a fault").to_string()
+        experiment.narrow(&asked(tables, set)).expect_err("an error").to_string()
     };
-    for (fault, words) in [
-        (fault(&["fairnes"], &[]), ["no table \"fairnes\"", "did you mean `fairness`?"]),
-        (fault(&[], &["rtt=51 ms"]), ["no value \"51 ms\"", "50 ms"]),
-        (fault(&[], &["tim.duration=6 s"]), ["neither an axis nor a key", "`time`"]),
-        (fault(&[], &["time.duration=2 s"]), ["measuring ends", "the run ends"]),
-        (fault(&[], &["time.durations=2 s"]), ["unknown key `durations`", "`duration`"]),
-        (fault(&[], &["rtt"]), ["expected KEY=VALUE", "--set"]),
+    for (error, words) in [
+        (error(&["fairnes"], &[]), ["no table \"fairnes\"", "did you mean `fairness`?"]),
+        (error(&[], &["rtt=51 ms"]), ["no value \"51 ms\"", "50 ms"]),
+        (error(&[], &["tim.duration=6 s"]), ["neither an axis nor a key", "`time`"]),
+        (error(&[], &["time.duration=2 s"]), ["measuring ends", "the run ends"]),
+        (error(&[], &["time.durations=2 s"]), ["unknown key `durations`", "`duration`"]),
+        (error(&[], &["rtt"]), ["expected KEY=VALUE", "--set"]),
     ] {
-        assert!(words.iter().all(|word| fault.contains(word)), "{fault}");
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
 }

@@ -231,24 +231,24 @@ fn a_backend_that_was_not_run_is_named_with_its_command() {
 }
 
 /// What is said of the small experiment with something added.
-fn fault(added: &str) -> String {
+fn error(added: &str) -> String {
     let text = format!("{}{added}", common::SMALL);
     let root = udccp_lab::document::parse("small.toml", text).expect("TOML");
     match Experiment::from_node(root, Path::new(&common::path())) {
         Ok(_) => "accepted".to_owned(),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     }
 }
 
 #[test]
 fn what_stands_in_summary_and_names_is_checked() {
-    let says = fault("[summary]\nsays = \"a\"\nfinds = \"b\"\n");
+    let says = error("[summary]\nsays = \"a\"\nfinds = \"b\"\n");
     assert!(says.contains("this file has no [study]"), "{says}");
-    let figure = fault("[summary]\nfinds = \"b\"\nfigure = \"agianst\"\n");
+    let figure = error("[summary]\nfinds = \"b\"\nfigure = \"agianst\"\n");
     assert!(figure.contains("there is no figure \"agianst\"") && figure.contains("against"));
-    let name = fault("[names]\nfrist = \"the first\"\n");
+    let name = error("[names]\nfrist = \"the first\"\n");
     assert!(name.contains("there is no flow, case or value \"frist\""), "{name}");
-    let study = fault(
+    let study = error(
         "[study]\ntitle = \"t\"\nauthors = \"a\"\npublished = \"p\"\n[summary]\nfinds = \"b\"\n",
     );
     assert!(study.contains("says") && study.contains("differs"), "{study}");

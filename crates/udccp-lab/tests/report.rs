@@ -20,7 +20,7 @@ fn read(text: &str) -> Result<Experiment, udccp_lab::Diagnostics> {
 }
 
 fn good() -> Experiment {
-    read(FILE).unwrap_or_else(|faults| panic!("{faults}"))
+    read(FILE).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// A rate that a reader can check: by protocol and RTT, a saw in time, a little by run.
@@ -123,7 +123,7 @@ fn markdown_has_a_line_for_each_value_and_a_column_for_each_source() {
     let mut experiment = good();
     let tables = ["fairness", "own"].map(str::to_owned).to_vec();
     let asked = Selection { tables, set: vec!["rtt=50 ms".to_owned()] };
-    experiment.narrow(&asked).unwrap_or_else(|faults| panic!("{faults}"));
+    experiment.narrow(&asked).unwrap_or_else(|errors| panic!("{errors}"));
     let results = by_others(&experiment, &[("linux", 0.9), ("linux-udccp", 0.96)]);
     insta::assert_snapshot!(report::markdown(&Analysis::of(&experiment, results)));
 }
@@ -193,7 +193,7 @@ fn changes_of_links_are_marked_in_figures_over_time() {
 fn a_report_without_published_numbers_speaks_of_none() {
     let (head, rest) = common::SMALL.split_once("[table.reference]").expect("a reference");
     let (_, rest) = rest.split_once("\n\n").expect("its end");
-    let experiment = read(&format!("{head}{rest}")).unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = read(&format!("{head}{rest}")).unwrap_or_else(|errors| panic!("{errors}"));
     let analysis = analysis(&experiment);
     let pages = [report::page(&analysis), report::text(&analysis)];
     for page in pages {
@@ -203,11 +203,11 @@ fn a_report_without_published_numbers_speaks_of_none() {
 }
 
 /// What is said when `from` is replaced by `to`.
-fn fault(from: &str, to: &str) -> String {
+fn error(from: &str, to: &str) -> String {
     assert!(FILE.contains(from), "the test no longer changes anything: {from}");
     match read(&FILE.replacen(from, to, 1)) {
         Ok(_) => "accepted".to_owned(),
-        Err(faults) => faults.to_string(),
+        Err(errors) => errors.to_string(),
     }
     .replace(concat!(env!("CARGO_MANIFEST_DIR"), "/../../"), "")
 }
@@ -216,7 +216,7 @@ macro_rules! says {
     ($($name:ident: $from:expr => $to:expr;)*) => {$(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(fault($from, $to));
+            insta::assert_snapshot!(error($from, $to));
         }
     )*};
 }

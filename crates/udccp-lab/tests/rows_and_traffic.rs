@@ -8,14 +8,14 @@ use udccp_lab::{Record, RunOptions};
 
 fn experiment(name: &str) -> Experiment {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
-    Experiment::load(&path).unwrap_or_else(|faults| panic!("{faults}"))
+    Experiment::load(&path).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn run(experiment: &Experiment, changes: &[&str]) -> Record {
     let changes: Vec<Override> =
         changes.iter().map(|c| Override::parse(c).expect("a change")).collect();
     let scenario =
-        experiment.scenario_with(&Vec::new(), &changes).unwrap_or_else(|faults| panic!("{faults}"));
+        experiment.scenario_with(&Vec::new(), &changes).unwrap_or_else(|errors| panic!("{errors}"));
     udccp_lab::run(&experiment.id, &scenario, 1, RunOptions::default()).expect("a run")
 }
 
@@ -30,7 +30,7 @@ fn one(protocol: &str, traffic: &str, more: &str) -> Record {
     );
     let root = document::parse("one.toml", text).expect("TOML");
     let experiment = Experiment::from_node(root, Path::new("one.toml"));
-    run(&experiment.unwrap_or_else(|faults| panic!("{faults}")), &[])
+    run(&experiment.unwrap_or_else(|errors| panic!("{errors}")), &[])
 }
 
 #[test]

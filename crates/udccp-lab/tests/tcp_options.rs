@@ -27,7 +27,7 @@ tcp = {{ {tcp} }}
     );
     let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp.toml");
     let tree = document::parse(&name.display().to_string(), text).expect("TOML");
-    let scenario = Scenario::read(&tree).unwrap_or_else(|faults| panic!("{faults}"));
+    let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
     let options = RunOptions { check: true, ..RunOptions::default() };
     udccp_lab::run("test", &scenario, 1, options).expect("a run").flows.remove(0)
 }

@@ -28,9 +28,9 @@ pub fn init(folder: &str) {
     in_guest(folder, |shared| {
         let answer = match shared.and_then(run) {
             Ok(played) => Answer::Done(Box::new(played)),
-            Err(fault) => {
-                let hint = fault.hint().map(str::to_owned);
-                Answer::Failed { what: fault.to_string(), hint }
+            Err(error) => {
+                let hint = error.hint().map(str::to_owned);
+                Answer::Failed { what: error.to_string(), hint }
             }
         };
         if let Answer::Failed { what, .. } = &answer {

@@ -38,7 +38,7 @@ pub struct Linux {
 
 /// A run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct GuestRun {
     /// What was found.
     pub record: Record,
     /// Where the guest differs from what the scenario says; each a clause.
@@ -56,7 +56,7 @@ impl Linux {
     ///
     /// # Errors
     /// A tool is missing, the scenario has what Linux has not, the guest fails or hangs.
-    pub fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<Outcome, LinuxError> {
+    pub fn run(&self, name: &str, scenario: &Scenario, seed: u64) -> Result<GuestRun, LinuxError> {
         let built = built(scenario, seed, self.dccp)?;
         need_tools()?;
         let seconds = scenario.time.duration.as_nanos() / 1_000_000_000 + 1;
@@ -78,19 +78,19 @@ impl Linux {
         let events = ended.folder.path().join(crate::answer::EVENTS);
         let file = File::open(&events).map_err(LinuxError::file(&events))?;
         let result = udccp_testbed::result(scenario, seed, &built.links, &ended.played, file)
-            .map_err(|fault| LinuxError::Guest {
-                what: format!("left no whole record: {fault}"),
+            .map_err(|error| LinuxError::Guest {
+                what: format!("left no whole record: {error}"),
                 console: String::new(),
             })?;
         let record = record_of(name, scenario, seed, &result, ended.wall.as_secs_f64());
         let backend = crate::backend::id(self.dccp).to_owned();
         let record = Record { backend, ..record };
         let mut departures = built.departures;
-        let faults = ended.played.agents.iter().flat_map(|agent| {
-            agent.faults.iter().map(|fault| format!("flow \"{}\": {fault}", agent.flow))
+        let warnings = ended.played.agents.iter().flat_map(|agent| {
+            agent.warnings.iter().map(|warning| format!("flow \"{}\": {warning}", agent.flow))
         });
-        departures.extend(faults);
-        Ok(Outcome { record, departures, wall: ended.wall, release: ended.played.release })
+        departures.extend(warnings);
+        Ok(GuestRun { record, departures, wall: ended.wall, release: ended.played.release })
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::packet::{forge, numbers};
 use common::pair::{CLIENT, Pair, SERVER};
-use common::{Faults, Net};
+use common::{Impairments, Net};
 use udccp_base::{Datagram, Duration};
 use udccp_proto::{CloseReason, ConnectionConfig, State};
 use udccp_wire::{HeaderKind, OptionRef, PacketType, PacketView, ResetCode, Seqno};
@@ -151,7 +151,7 @@ fn feedback_packets_have_what_they_must_and_data_has_the_counter() {
 #[test]
 fn a_lossy_path_is_used_at_the_rate_of_the_equation() {
     let mut pair = connect(5, both(&[3]), both(&[3]));
-    pair.net.faults = Faults { loss: 0.02, ..Faults::default() };
+    pair.net.impairments = Impairments { loss: 0.02, ..Impairments::default() };
     stream(&mut pair, ms(5000));
     let got = stream(&mut pair, ms(30_000)) as f64 / 30.0;
     // f(0.02) = 0.1365: 7.3 packets in 20 ms.
@@ -167,7 +167,8 @@ fn duplicates_reordering_and_corruption_do_no_harm() {
     for seed in 0..6 {
         let mut pair = connect(100 + seed, both(&[3]), both(&[3]));
         let (loss, duplicate, reorder, corrupt) = (0.03, 0.05, 0.2, 0.02);
-        pair.net.faults = Faults { loss, duplicate, reorder, corrupt, ..Faults::default() };
+        pair.net.impairments =
+            Impairments { loss, duplicate, reorder, corrupt, ..Impairments::default() };
         let got = stream(&mut pair, ms(10_000));
         assert!(got > 200, "{got}");
         for end in [CLIENT, SERVER] {
@@ -236,7 +237,7 @@ fn reports_on_data_packets_are_ignored() {
 #[test]
 fn a_receiver_that_sends_no_ack_vectors_asks_for_no_acknowledgement_of_them() {
     let mut pair = connect(9, both(&[3]), both(&[3]));
-    pair.net.faults = Faults { loss: 0.1, ..Faults::default() };
+    pair.net.impairments = Impairments { loss: 0.1, ..Impairments::default() };
     let syncs = std::sync::Arc::new(std::sync::Mutex::new(0));
     let tally = syncs.clone();
     pair.net.filter = Some(Box::new(move |from, d: &Datagram| {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use common::packet::{forge, numbers};
 use common::pair::{CLIENT, Pair, SERVER};
-use common::{Faults, Net};
+use common::{Impairments, Net};
 use udccp_base::{Datagram, Duration};
 use udccp_proto::{ConnectionConfig, State};
 use udccp_wire::{HeaderKind, OptionRef, PacketView};
@@ -58,7 +58,7 @@ fn it_is_agreed_on_like_any_other_ccid() {
 #[test]
 fn feedback_has_dropped_packets_for_the_intervals_that_it_has() {
     let mut pair = connect(2, &[4], &[4]);
-    pair.net.faults = Faults { loss: 0.05, ..Faults::default() };
+    pair.net.impairments = Impairments { loss: 0.05, ..Impairments::default() };
     let seen = Arc::new(Mutex::new(0));
     let tally = seen.clone();
     pair.net.filter = Some(Box::new(move |from, d: &Datagram| {
@@ -87,7 +87,7 @@ fn a_call_of_either_codec_passes_where_every_tenth_packet_is_lost() {
     // Numbers of bytes with 12 of RTP; 20 ms a round trip here, so the equation has room.
     for size in [172, 32] {
         let mut pair = connect(3, &[4], &[4]);
-        pair.net.faults = Faults { loss: 0.1, ..Faults::default() };
+        pair.net.impairments = Impairments { loss: 0.1, ..Impairments::default() };
         call(&mut pair, size, ms(5000));
         let got = call(&mut pair, size, ms(20_000));
         assert!((860..=940).contains(&got), "{size}: {got} of 1000");
@@ -113,7 +113,8 @@ fn duplicates_reordering_and_corruption_do_no_harm() {
     for seed in 0..4 {
         let mut pair = connect(100 + seed, &[4], &[4]);
         let (loss, duplicate, reorder, corrupt) = (0.03, 0.05, 0.2, 0.02);
-        pair.net.faults = Faults { loss, duplicate, reorder, corrupt, ..Faults::default() };
+        pair.net.impairments =
+            Impairments { loss, duplicate, reorder, corrupt, ..Impairments::default() };
         assert!(call(&mut pair, 160, ms(10_000)) > 200);
         for end in [CLIENT, SERVER] {
             assert_eq!(pair.state(end), Some(State::Open));

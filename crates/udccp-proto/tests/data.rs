@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::Bytes;
-use common::{CLIENT, Faults, Net, Pair, SERVER};
+use common::{CLIENT, Impairments, Net, Pair, SERVER};
 use udccp_base::{Duration, Machine, Message, Payload};
 use udccp_proto::{ConnectionConfig, ConnectionId, DropReason, EventKind, QueuePolicy, SendError};
 
@@ -254,12 +254,12 @@ fn a_peer_that_stopped_listening_gets_no_more() {
     assert_eq!(pair.received(CLIENT), [b"still here"]);
 }
 
-/// Sends `count` messages each way through a network with these faults.
-fn exchange(seed: u64, faults: Faults, count: u32) -> Pair {
+/// Sends `count` messages each way through a network with these impairments.
+fn exchange(seed: u64, impairments: Impairments, count: u32) -> Pair {
     let mut net = Net::new(seed);
     net.spacing = Duration::from_micros(100);
     let mut pair = Pair::connected_with(net, ConnectionConfig::default());
-    pair.faults = faults;
+    pair.impairments = impairments;
     let mut next = [0; 2];
     let mut seen = [Vec::new(), Vec::new()];
     for _ in 0..4000 {
@@ -283,9 +283,9 @@ fn exchange(seed: u64, faults: Faults, count: u32) -> Pair {
         sorted.dedup();
         assert_eq!(sorted.len(), seen[end].len(), "something came twice");
         // Strong reordering puts a few packets before the window of valid numbers.
-        let least = match faults {
-            Faults { loss: 0.0, corrupt: 0.0, reorder: 0.0, .. } => 1.0,
-            Faults { loss: 0.0, corrupt: 0.0, .. } => 0.9,
+        let least = match impairments {
+            Impairments { loss: 0.0, corrupt: 0.0, reorder: 0.0, .. } => 1.0,
+            Impairments { loss: 0.0, corrupt: 0.0, .. } => 0.9,
             _ => 0.7,
         };
         assert!(sorted.len() as f64 >= least * f64::from(count), "{} came", sorted.len());
@@ -295,7 +295,7 @@ fn exchange(seed: u64, faults: Faults, count: u32) -> Pair {
 
 #[test]
 fn a_perfect_network_delivers_everything_in_order() {
-    let pair = exchange(20, Faults::default(), 500);
+    let pair = exchange(20, Impairments::default(), 500);
     for end in 0..2 {
         let c = pair.stats(end).counters;
         assert_eq!((c.data_packets_acked, c.data_packets_lost), (500, 0));
@@ -305,20 +305,26 @@ fn a_perfect_network_delivers_everything_in_order() {
 #[test]
 fn bad_networks_lose_but_never_repeat_or_spoil_a_message() {
     let kinds = [
-        Faults { loss: 0.05, ..Faults::default() },
-        Faults { duplicate: 0.2, ..Faults::default() },
-        Faults { reorder: 0.1, ..Faults::default() },
-        Faults { corrupt: 0.05, ..Faults::default() },
-        Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03, ..Faults::default() },
+        Impairments { loss: 0.05, ..Impairments::default() },
+        Impairments { duplicate: 0.2, ..Impairments::default() },
+        Impairments { reorder: 0.1, ..Impairments::default() },
+        Impairments { corrupt: 0.05, ..Impairments::default() },
+        Impairments {
+            loss: 0.03,
+            duplicate: 0.05,
+            reorder: 0.05,
+            corrupt: 0.03,
+            ..Impairments::default()
+        },
     ];
-    for (n, faults) in kinds.into_iter().enumerate() {
+    for (n, impairments) in kinds.into_iter().enumerate() {
         for seed in 0..3 {
-            let pair = exchange(100 * n as u64 + seed, faults, 300);
+            let pair = exchange(100 * n as u64 + seed, impairments, 300);
             let (c, s) = (pair.stats(CLIENT).counters, pair.stats(SERVER).counters);
-            if faults.duplicate > 0.0 {
+            if impairments.duplicate > 0.0 {
                 assert!(s.drops.duplicates > 0);
             }
-            if faults.loss > 0.0 {
+            if impairments.loss > 0.0 {
                 assert!(c.data_packets_lost > 0);
             }
         }
@@ -327,11 +333,16 @@ fn bad_networks_lose_but_never_repeat_or_spoil_a_message() {
 
 #[test]
 fn the_same_seed_gives_the_same_packets() {
-    let faults =
-        Faults { loss: 0.03, duplicate: 0.05, reorder: 0.05, corrupt: 0.03, ..Faults::default() };
+    let impairments = Impairments {
+        loss: 0.03,
+        duplicate: 0.05,
+        reorder: 0.05,
+        corrupt: 0.03,
+        ..Impairments::default()
+    };
     let run = |seed| {
         let mut pair = Pair::connected(seed);
-        pair.faults = faults;
+        pair.impairments = impairments;
         pair.trace = Some(Vec::new());
         let mut next = 0;
         for _ in 0..20 {

@@ -64,7 +64,7 @@ enum Event {
     Close(usize),
     /// This end's application sends a message.
     Say(usize),
-    /// This end's application sends a hundred, a millisecond apart, on a network without faults.
+    /// This end's application sends a hundred, a millisecond apart, on a perfect network.
     Speak(usize),
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::pair::{CLIENT, Pair, SERVER};
-use common::{Faults, Net};
+use common::{Impairments, Net};
 use udccp_base::Duration;
 use udccp_proto::ConnectionConfig;
 use udccp_proto::ccid::CcidRegistry;
@@ -16,9 +16,9 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn pair(ccid: u8, faults: Faults) -> Pair {
+fn pair(ccid: u8, impairments: Impairments) -> Pair {
     let mut net = Net::with_ccids(u64::from(ccid), CcidRegistry::with_experiments());
-    net.faults = faults;
+    net.impairments = impairments;
     let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
     let config = ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() };
     let mut pair = Pair::starting(net, config.clone(), config);
@@ -41,7 +41,7 @@ fn a_receiver_that_only_acks_never_blocks_its_own_sender() {
     for ccid in CCIDS {
         for size in [3, 1000] {
             for silence in [50, 100, 400, 3000] {
-                let mut pair = pair(ccid, Faults::default());
+                let mut pair = pair(ccid, Impairments::default());
                 pair.send(CLIENT, b"first");
                 pair.pass(ms(200));
                 assert_eq!(pair.received(SERVER), [b"first"]);
@@ -58,7 +58,7 @@ fn a_receiver_that_only_acks_never_blocks_its_own_sender() {
 #[test]
 fn ends_that_speak_in_turn_never_wait_for_each_other() {
     for ccid in CCIDS {
-        let mut pair = pair(ccid, Faults::default());
+        let mut pair = pair(ccid, Impairments::default());
         let mut heard = [0; 2];
         for round in 0..12 {
             let (from, size) = (round % 2, [3, 500, 1200][round % 3]);
@@ -77,10 +77,15 @@ fn ends_that_speak_in_turn_never_wait_for_each_other() {
 
 #[test]
 fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
-    let faults =
-        Faults { loss: 0.05, duplicate: 0.05, reorder: 0.1, corrupt: 0.01, ..Faults::default() };
+    let impairments = Impairments {
+        loss: 0.05,
+        duplicate: 0.05,
+        reorder: 0.1,
+        corrupt: 0.01,
+        ..Impairments::default()
+    };
     for ccid in CCIDS {
-        let mut pair = pair(ccid, faults);
+        let mut pair = pair(ccid, impairments);
         for round in 0..20 {
             let from = round % 2;
             let before = pair.stats(from).counters.data_packets_sent;
@@ -93,7 +98,7 @@ fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
             assert!(sent > 0, "CCID {ccid}: end {from} sent nothing in round {round}");
         }
         // Whatever still waits leaves in the end.
-        pair.faults = Faults::default();
+        pair.impairments = Impairments::default();
         pair.pass(Duration::from_secs(300));
         for end in 0..2 {
             assert_eq!(pair.stats(end).send_queue_packets, 0, "CCID {ccid}, end {end}");
@@ -102,8 +107,8 @@ fn nor_do_they_where_packets_are_lost_doubled_and_reordered() {
 }
 
 /// The most data packets that the client sent within half a millisecond, in 20 s with a full queue.
-fn largest_burst(ccid: u8, faults: Faults, size: usize) -> u64 {
-    let mut pair = pair(ccid, faults);
+fn largest_burst(ccid: u8, impairments: Impairments, size: usize) -> u64 {
+    let mut pair = pair(ccid, impairments);
     let (mut most, mut arrived) = (0, 0);
     for _ in 0..40_000 {
         while pair.stats(CLIENT).send_queue_packets < 100 && pair.try_send(CLIENT, &vec![7; size]) {
@@ -120,8 +125,8 @@ fn largest_burst(ccid: u8, faults: Faults, size: usize) -> u64 {
 #[test]
 fn packets_that_overtake_others_and_copies_make_no_rate_based_sender_send_its_window_at_once() {
     // Losses keep the rate at some ten packets in a round-trip time of 20 ms.
-    let lossy = Faults { loss: 0.01, ..Faults::default() };
-    let rough = Faults { overtake: 0.03, duplicate: 0.03, ..lossy };
+    let lossy = Impairments { loss: 0.01, ..Impairments::default() };
+    let rough = Impairments { overtake: 0.03, duplicate: 0.03, ..lossy };
     for (ccid, size) in [(3, 300), (4, 300)] {
         let (calm, most) = (largest_burst(ccid, lossy, size), largest_burst(ccid, rough, size));
         assert!(most <= 12, "CCID {ccid}: {most} packets at once, {calm} without");
@@ -136,7 +141,7 @@ fn feedback_that_a_narrow_path_has_no_room_for_stops_nobody() {
         let config =
             ConnectionConfig { tx_ccids, rx_ccids, path_mtu, ..ConnectionConfig::default() };
         let mut pair = Pair::connected_with(net, config);
-        pair.faults.loss = 0.1;
+        pair.impairments.loss = 0.1;
         let mut heard = 0;
         for _ in 0..2000 {
             pair.try_send(CLIENT, b"data");

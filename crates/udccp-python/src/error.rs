@@ -37,10 +37,10 @@ pub(crate) fn internal(py: Python<'_>, panic: &str) -> PyErr {
     )
 }
 
-/// One fault as `udccp.lab.Diagnostic` has it: message, file, line, column, hint.
-type Fault = (String, Option<String>, Option<usize>, Option<usize>, Option<String>);
+/// One diagnostic as `udccp.lab.Diagnostic` has it: message, file, line, column, hint.
+type Row = (String, Option<String>, Option<usize>, Option<usize>, Option<String>);
 
-fn fault(diagnostic: &Diagnostic) -> Fault {
+fn row(diagnostic: &Diagnostic) -> Row {
     let place = diagnostic.span.as_ref().map(|span| (span.source.name.clone(), span.line_column()));
     let (file, line, column) = match place {
         Some((file, (line, column))) => (Some(file), Some(line), Some(column)),
@@ -50,9 +50,9 @@ fn fault(diagnostic: &Diagnostic) -> Fault {
 }
 
 /// What is wrong in a scenario or an experiment, with places and fixes.
-pub(crate) fn scenario(py: Python<'_>, faults: &Diagnostics) -> PyErr {
-    let all: Vec<Fault> = faults.0.iter().map(fault).collect();
-    match (faults.to_string(), all).into_pyobject(py) {
+pub(crate) fn scenario(py: Python<'_>, errors: &Diagnostics) -> PyErr {
+    let all: Vec<Row> = errors.0.iter().map(row).collect();
+    match (errors.to_string(), all).into_pyobject(py) {
         Ok(arguments) => make(py, "ScenarioError", arguments),
         Err(error) => error,
     }

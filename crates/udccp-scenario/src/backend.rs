@@ -54,7 +54,7 @@ pub struct BackendError {
 }
 
 impl BackendError {
-    /// A fault of this machine or of the backend.
+    /// An error of this machine or of the backend.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, is_of_scenario: false }
     }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 /// A text that can be pointed into: a file, or a command-line argument.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceText {
     /// What to call it: the path as the user gave it, or `--set`.
     pub name: String,
     /// The whole text.
     pub text: String,
 }
 
-/// A stretch of a [`Source`].
+/// A stretch of a [`SourceText`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The text.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
     /// Bytes of it.
     pub range: Range<usize>,
 }
@@ -42,7 +42,7 @@ impl Span {
     }
 }
 
-/// One fault.
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// What is wrong, in one sentence.
@@ -54,12 +54,12 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A fault at a place.
+    /// An error at a place.
     pub fn at(span: &Span, message: impl Into<String>) -> Self {
         Self { message: message.into(), span: Some(span.clone()), hint: None }
     }
 
-    /// A fault of a whole file.
+    /// An error of a whole file.
     pub fn whole(message: impl Into<String>) -> Self {
         Self { message: message.into(), span: None, hint: None }
     }
@@ -90,22 +90,22 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Every fault found in one reading; never empty when it is an error.
+/// Every error found in one reading; never empty when it is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds a fault, once (an axis value is read at every grid point).
-    pub fn push(&mut self, fault: Diagnostic) {
-        if !self.0.contains(&fault) {
-            self.0.push(fault);
+    /// Adds an error, once (an axis value is read at every grid point).
+    pub fn push(&mut self, error: Diagnostic) {
+        if !self.0.contains(&error) {
+            self.0.push(error);
         }
     }
 
     /// `value` if nothing was wrong.
     ///
     /// # Errors
-    /// All the faults, in the order of the file.
+    /// All the errors, in the order of the file.
     pub fn into_result<T>(mut self, value: Option<T>) -> Result<T, Self> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
@@ -118,18 +118,18 @@ impl Diagnostics {
 }
 
 impl From<Diagnostic> for Diagnostics {
-    fn from(fault: Diagnostic) -> Self {
-        Self(vec![fault])
+    fn from(error: Diagnostic) -> Self {
+        Self(vec![error])
     }
 }
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, fault) in self.0.iter().enumerate() {
+        for (i, error) in self.0.iter().enumerate() {
             if i > 0 {
                 f.write_str("\n\nerror: ")?;
             }
-            write!(f, "{fault}")?;
+            write!(f, "{error}")?;
         }
         Ok(())
     }

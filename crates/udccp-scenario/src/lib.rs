@@ -23,7 +23,7 @@ mod transports;
 mod version;
 
 pub use backend::{BACKENDS, Backend, BackendError, Simulator, backend_rank, backend_title};
-pub use diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion as suggest};
+pub use diagnostic::{Diagnostic, Diagnostics, SourceText, Span, suggestion as suggest};
 pub use measure::record_of;
 pub use network::{
     HostPair, Hosts, MAX_TRANSFERS, access_links, hop_configs, network, routers_of, source,

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use udccp_proto::ccid::{ccid2, ccid3, ccid4, experimental};
 
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node};
+use crate::document::{DiagnosticSink, FromNode, Node};
 
 /// Which options a protocol takes, and which adapter carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,13 +157,13 @@ pub fn title_of(label: &str) -> &str {
 }
 
 impl FromNode for &'static Protocol {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let name = String::from_node(node, faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let name = String::from_node(node, errors)?;
         let found = find(&name);
         if found.is_none() {
             let names: Vec<&str> = PROTOCOLS.iter().map(|p| p.name).collect();
-            let fault = Diagnostic::at(&node.span, format!("unknown protocol \"{name}\""));
-            faults.push(fault.hint(suggestion(&name, "protocols", &names)));
+            let error = Diagnostic::at(&node.span, format!("unknown protocol \"{name}\""));
+            errors.push(error.hint(suggestion(&name, "protocols", &names)));
         }
         found
     }

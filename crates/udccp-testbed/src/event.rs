@@ -12,7 +12,7 @@ pub(crate) const BYTES: usize = 16;
 
 /// A packet at a host's device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct PacketEvent {
     /// When, since time zero (48 bits: three days).
     pub(crate) at_ns: u64,
     /// Which device, by the number of the tap.
@@ -29,7 +29,7 @@ pub(crate) struct Event {
     pub(crate) is_marked: bool,
 }
 
-impl Event {
+impl PacketEvent {
     pub(crate) fn emit(&self) -> [u8; BYTES] {
         let mut out = [0; BYTES];
         out[..8].copy_from_slice(&(self.at_ns << 16 | u64::from(self.tap)).to_le_bytes());
@@ -59,7 +59,7 @@ impl Event {
 /// The event of a packet, without its time and device; `None` for one that is not IPv4.
 ///
 /// `packet` begins with the IP header and may be cut short.
-pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<Event> {
+pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<PacketEvent> {
     let ip = IpPacket::parse(packet).ok().filter(|ip| ip.pseudo.src.is_ipv4())?;
     let inner = packet.get(ip.header_len..)?;
     let has_data = match ip.protocol {
@@ -75,13 +75,13 @@ pub(crate) fn look(packet: &[u8], own: [u8; 4], encapsulated: bool) -> Option<Ev
         parts.iter().copied().flatten().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
         });
-    Some(Event {
+    Some(PacketEvent {
         key,
         bytes: u16::try_from(ip.len).unwrap_or(u16::MAX),
         is_out: ip.pseudo.src == IpAddr::from(own),
         has_data,
         is_marked: ip.ecn == Ecn::Ce as u8,
-        ..Event::default()
+        ..PacketEvent::default()
     })
 }
 
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_record_reads_as_it_was_written() {
-        let event = Event {
+        let event = PacketEvent {
             at_ns: 299_999_999_999,
             tap: 399,
             key: 0xdead_beef,
@@ -105,9 +105,9 @@ mod tests {
             has_data: false,
             is_marked: true,
         };
-        assert_eq!(Event::parse(&event.emit()), event);
-        let other = Event { is_out: false, has_data: true, is_marked: false, ..event };
-        assert_eq!(Event::parse(&other.emit()), other);
+        assert_eq!(PacketEvent::parse(&event.emit()), event);
+        let other = PacketEvent { is_out: false, has_data: true, is_marked: false, ..event };
+        assert_eq!(PacketEvent::parse(&other.emit()), other);
     }
 
     /// IPv4 header from 10.1.0.1 to 10.2.0.1, and what follows.

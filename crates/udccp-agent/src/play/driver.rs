@@ -157,7 +157,7 @@ impl FlowDriver {
         if let Some(flow) = &mut self.flow {
             counts.port = flow.port();
             counts.is_closed = flow.is_closed();
-            report.faults.extend(flow.take_faults());
+            report.warnings.extend(flow.take_warnings());
         }
         match &self.app {
             App::Sends(app) => {

@@ -10,7 +10,7 @@ use udccp_sim::{Codec, Dialogue, DialogueSizes, Frames, Responder, Transfer, Voi
 
 use super::driver::{FlowDriver, Receiver};
 use crate::error::AgentError;
-use crate::socket::dccp::{Dccp, DccpListener, DccpSettings, Host};
+use crate::socket::dccp::{Dccp, DccpHost, DccpListener, DccpSettings};
 use crate::socket::linux::{Linux, LinuxListener, LinuxSettings};
 use crate::socket::stream::SizeOf;
 use crate::socket::tcp::{Tcp, TcpListener, TcpSettings};
@@ -26,7 +26,7 @@ pub(crate) struct SocketFactory {
     spec: AgentSpec,
     traffic: Traffic,
     /// The endpoint that all connections of our DCCP share.
-    host: Option<Rc<Host>>,
+    host: Option<Rc<DccpHost>>,
 }
 
 /// What its application means for a socket.
@@ -144,7 +144,7 @@ impl SocketFactory {
         if let Some(settings) = self.ours()? {
             let host = match &self.host {
                 Some(host) => Rc::clone(host),
-                None => Rc::new(Host::bind(settings, self.spec.local, 0)?),
+                None => Rc::new(DccpHost::bind(settings, self.spec.local, 0)?),
             };
             self.host = Some(Rc::clone(&host));
             return Ok(Box::new(Dccp::sender(host, self.spec.remote, port, reads)));

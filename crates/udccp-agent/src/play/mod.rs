@@ -106,14 +106,14 @@ impl Play {
             connections: Vec::new(),
             memory_pressures: 0,
             unknown: unknown(&self.spec.protocol),
-            faults: Vec::new(),
+            warnings: Vec::new(),
         };
         for driver in &mut self.drivers {
             driver.add_to(&mut report);
         }
         sampler.add_to(&mut report);
-        report.faults.sort();
-        report.faults.dedup();
+        report.warnings.sort();
+        report.warnings.dedup();
         report
     }
 }

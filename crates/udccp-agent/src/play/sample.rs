@@ -80,7 +80,7 @@ impl Sampler {
             report.memory_pressures = now.saturating_sub(begun.memory_pressures);
         }
         if self.device.is_none() {
-            report.faults.push("no network device has this host's address".to_owned());
+            report.warnings.push("no network device has this host's address".to_owned());
         }
     }
 }

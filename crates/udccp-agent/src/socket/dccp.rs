@@ -41,7 +41,7 @@ pub(crate) struct DccpSettings {
 }
 
 /// A UDP socket of its own, and what drives it.
-pub(crate) struct Host {
+pub(crate) struct DccpHost {
     runtime: Runtime,
     endpoint: Endpoint,
     settings: DccpSettings,
@@ -79,7 +79,7 @@ impl DccpSettings {
     }
 }
 
-impl Host {
+impl DccpHost {
     /// Binds an address.
     pub(crate) fn bind(
         settings: DccpSettings,
@@ -112,7 +112,7 @@ impl Host {
 
 /// A connection.
 pub(crate) struct Dccp {
-    host: Rc<Host>,
+    host: Rc<DccpHost>,
     peer: Address,
     connecting: Option<JoinHandle<Result<Connection, Error>>>,
     connection: Option<Connection>,
@@ -123,12 +123,12 @@ pub(crate) struct Dccp {
     inbox: Inbox,
     batch: Vec<Bytes>,
     probe: Probe,
-    faults: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Dccp {
     /// The sender's end.
-    pub(crate) fn sender(host: Rc<Host>, remote: IpAddr, port: u16, reads: bool) -> Self {
+    pub(crate) fn sender(host: Rc<DccpHost>, remote: IpAddr, port: u16, reads: bool) -> Self {
         let peer = match host.settings.transport {
             DccpTransport::UdpEncap { port: udp } => Address::new(remote, port).over_udp_port(udp),
             DccpTransport::Raw => Address::raw(remote, port),
@@ -136,7 +136,7 @@ impl Dccp {
         Self::new(host, peer, None, reads)
     }
 
-    fn new(host: Rc<Host>, peer: Address, connection: Option<Connection>, reads: bool) -> Self {
+    fn new(host: Rc<DccpHost>, peer: Address, connection: Option<Connection>, reads: bool) -> Self {
         Self {
             host,
             peer,
@@ -149,7 +149,7 @@ impl Dccp {
             inbox: Inbox::default(),
             batch: Vec::new(),
             probe: Probe::default(),
-            faults: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -161,7 +161,7 @@ impl Dccp {
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Ended(e)) => {
                     if !matches!(e, Error::Closed) {
-                        self.faults.push(e.to_string());
+                        self.warnings.push(e.to_string());
                     }
                     self.is_over = true;
                     return;
@@ -206,7 +206,7 @@ impl AppPort for Dccp {
             }
             Err(TrySendError::Failed(e)) => {
                 if !matches!(e, Error::MessageTooLarge { .. }) {
-                    self.faults.push(e.to_string());
+                    self.warnings.push(e.to_string());
                     self.is_over = true;
                 }
                 SendOutcome::Closed(message)
@@ -299,14 +299,14 @@ impl FlowSocket for Dccp {
         }
     }
 
-    fn take_faults(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.faults)
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 }
 
 /// A socket that waits for connections.
 pub(crate) struct DccpListener {
-    host: Rc<Host>,
+    host: Rc<DccpHost>,
     listener: Listener,
 }
 
@@ -320,7 +320,7 @@ impl DccpListener {
             DccpTransport::UdpEncap { port } => port,
             DccpTransport::Raw => 0,
         };
-        let host = Host::bind(settings, local, udp_port)?;
+        let host = DccpHost::bind(settings, local, udp_port)?;
         let services = vec![host.settings.service];
         let entered = host.runtime.enter();
         let listener = host.endpoint.listen(port, services, &host.settings.options)?;

@@ -88,7 +88,7 @@ pub(crate) struct Linux {
     inbox: Inbox,
     probe: Probe,
     cut: u64,
-    faults: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Linux {
@@ -121,7 +121,7 @@ impl Linux {
             inbox: Inbox::default(),
             probe: Probe::default(),
             cut: 0,
-            faults: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Linux {
     }
 
     fn lost(&mut self, why: &str) {
-        self.faults.push(format!("the kernel's DCCP connection ended: {why}"));
+        self.warnings.push(format!("the kernel's DCCP connection ended: {why}"));
         self.state = State::Over;
         self.queue.clear();
     }
@@ -309,12 +309,12 @@ impl FlowSocket for Linux {
         connected::local_port(&self.socket)
     }
 
-    fn take_faults(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         if self.cut > 0 {
             let cut = std::mem::take(&mut self.cut);
-            self.faults.push(format!("{cut} messages were cut to the kernel's packet size"));
+            self.warnings.push(format!("{cut} messages were cut to the kernel's packet size"));
         }
-        std::mem::take(&mut self.faults)
+        std::mem::take(&mut self.warnings)
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) trait FlowSocket: AppPort {
     fn port(&self) -> u16;
 
     /// What went wrong without ending the run.
-    fn take_faults(&mut self) -> Vec<String>;
+    fn take_warnings(&mut self) -> Vec<String>;
 }
 
 /// Data that came to the application.

@@ -59,12 +59,12 @@ pub(crate) struct Tcp {
     inbox: Inbox,
     buffer: Vec<u8>,
     probe: Probe,
-    faults: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl TcpSettings {
     /// A socket with everything that has to be set before it connects or listens.
-    fn socket(&self, local: SocketAddr, faults: &mut Vec<String>) -> Result<Socket, AgentError> {
+    fn socket(&self, local: SocketAddr, warnings: &mut Vec<String>) -> Result<Socket, AgentError> {
         let io = |what| move |source| AgentError::Io { what, source };
         let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))
             .map_err(io("cannot open a TCP socket"))?;
@@ -73,11 +73,11 @@ impl TcpSettings {
         set_congestion(&socket, &self.congestion)?;
         if let Some(bytes) = self.send_buffer {
             let granted = |s: &Socket| s.send_buffer_size();
-            buffer(&socket, "send", bytes, Socket::set_send_buffer_size, granted, faults);
+            buffer(&socket, "send", bytes, Socket::set_send_buffer_size, granted, warnings);
         }
         if let Some(bytes) = self.receive_buffer {
             let granted = |s: &Socket| s.recv_buffer_size();
-            buffer(&socket, "receive", bytes, Socket::set_recv_buffer_size, granted, faults);
+            buffer(&socket, "receive", bytes, Socket::set_recv_buffer_size, granted, warnings);
         }
         let headers = if local.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
         // Larger ones than the option takes are those of the device.
@@ -85,7 +85,7 @@ impl TcpSettings {
             && mss <= 32_767
             && socket.set_tcp_mss(mss.into()).is_err()
         {
-            faults.push(format!("the kernel does not take segments of {mss} bytes"));
+            warnings.push(format!("the kernel does not take segments of {mss} bytes"));
         }
         socket.bind(&local.into()).map_err(|e| AgentError::bind(local, e))?;
         Ok(socket)
@@ -99,14 +99,14 @@ fn buffer(
     bytes: u64,
     set: impl Fn(&Socket, usize) -> std::io::Result<()>,
     granted: impl Fn(&Socket) -> std::io::Result<usize>,
-    faults: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(i32::MAX as usize / 2);
     let _ = set(socket, wanted);
     let got = granted(socket).unwrap_or(0) / 2;
     if got < wanted {
         let sysctl = if which == "send" { "net.core.wmem_max" } else { "net.core.rmem_max" };
-        faults.push(format!(
+        warnings.push(format!(
             "the kernel allows a {which} buffer of {got} bytes, not {wanted} ({sysctl})"
         ));
     }
@@ -122,12 +122,12 @@ impl Tcp {
         tracks_messages: bool,
         size_of: Option<SizeOf>,
     ) -> Result<Self, AgentError> {
-        let mut faults = Vec::new();
-        let socket = settings.socket(SocketAddr::new(local, 0), &mut faults)?;
+        let mut warnings = Vec::new();
+        let socket = settings.socket(SocketAddr::new(local, 0), &mut warnings)?;
         let peer = SocketAddr::new(remote, port);
         let reads = size_of.is_some();
         let mut flow = Self::new(socket, peer, State::Idle, tracks_messages, size_of, reads);
-        flow.faults = faults;
+        flow.warnings = warnings;
         flow.prompt = settings.prompt;
         Ok(flow)
     }
@@ -154,7 +154,7 @@ impl Tcp {
             inbox: Inbox::default(),
             buffer: if reads { vec![0; READ] } else { Vec::new() },
             probe: Probe::default(),
-            faults: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -164,7 +164,7 @@ impl Tcp {
     }
 
     fn lost(&mut self, source: &std::io::Error) {
-        self.faults.push(format!("the TCP connection ended: {source}"));
+        self.warnings.push(format!("the TCP connection ended: {source}"));
         self.state = State::Over;
     }
 
@@ -318,8 +318,8 @@ impl FlowSocket for Tcp {
         connected::local_port(&self.socket)
     }
 
-    fn take_faults(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.faults)
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 }
 
@@ -330,7 +330,7 @@ pub(crate) struct TcpListener {
     /// Where messages end in what arrives, for each connection anew.
     size_of: Option<Box<dyn Fn() -> SizeOf>>,
     prompt: bool,
-    faults: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl TcpListener {
@@ -340,10 +340,10 @@ impl TcpListener {
         tracks_messages: bool,
         size_of: Option<Box<dyn Fn() -> SizeOf>>,
     ) -> Result<Self, AgentError> {
-        let mut faults = Vec::new();
-        let socket = settings.socket(local, &mut faults)?;
+        let mut warnings = Vec::new();
+        let socket = settings.socket(local, &mut warnings)?;
         socket.listen(1024).map_err(|e| AgentError::bind(local, e))?;
-        Ok(Self { socket, tracks_messages, size_of, prompt: settings.prompt, faults })
+        Ok(Self { socket, tracks_messages, size_of, prompt: settings.prompt, warnings })
     }
 }
 
@@ -353,7 +353,7 @@ impl Listen for TcpListener {
         let Some((socket, peer)) = connected::accept(&self.socket, what)? else { return Ok(None) };
         let size_of = self.size_of.as_ref().map(|make| make());
         let mut flow = Tcp::new(socket, peer, State::Open, self.tracks_messages, size_of, true);
-        flow.faults = std::mem::take(&mut self.faults);
+        flow.warnings = std::mem::take(&mut self.warnings);
         flow.accepted = true;
         if flow.may_pause() {
             set_receive_low_water(&flow.socket, LOW_WATER)

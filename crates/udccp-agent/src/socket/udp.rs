@@ -179,7 +179,7 @@ impl FlowSocket for Udp {
         0
     }
 
-    fn take_faults(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         let refused = self.refused.take();
         refused
             .map(|(n, why)| format!("the kernel would not send {n} UDP datagrams: {}", why.desc()))

@@ -2,14 +2,14 @@
 
 use std::io::{self, BufReader};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Flags of `udccp agent`: none, its orders come on standard input.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 /// Runs the command.
-pub(crate) fn run(_args: Args) -> Outcome<Exit> {
+pub(crate) fn run(_args: Args) -> CliResult<Exit> {
     // A report may be half written when the orchestrator dies: nobody reads it then.
     let orphaned = || std::process::exit(Exit::Failure.code().into());
     let orders = BufReader::new(io::stdin());
@@ -17,7 +17,7 @@ pub(crate) fn run(_args: Args) -> Outcome<Exit> {
     Ok(Exit::Success)
 }
 
-/// A fault of an agent, with the exit code that says it.
+/// An error of an agent, with the exit code that says it.
 fn failure(error: udccp_agent::AgentError) -> Failure {
     let exit = Exit::of_code(error.exit_code());
     Failure::new(exit, error.to_string()).hint(error.hint())

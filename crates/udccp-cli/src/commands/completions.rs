@@ -5,7 +5,7 @@ use std::io;
 use clap_complete::Shell;
 
 use crate::cli;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 
 /// Flags of `udccp completions`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ Examples:
   udccp completions fish > ~/.config/fish/completions/udccp.fish";
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli::shown(), "udccp", &mut script);
     io::Write::write_all(&mut io::stdout().lock(), &script)?;

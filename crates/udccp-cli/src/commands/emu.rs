@@ -6,7 +6,7 @@ use udccp_scenario::{RunError, RunOptions};
 
 use super::capture::CaptureArgs;
 use super::scenario::{self, Choice};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::interrupt::on_interrupt;
 use crate::output;
 
@@ -63,7 +63,7 @@ A run that did not keep time is printed and marked as invalid. Its exit code is 
 It needs root, or user namespaces and a /dev/net/tun that may be opened: see udccp doctor.";
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let path = match args.path {
         Route::Own => Path::Own,
         Route::Netem => Path::Netem,
@@ -106,7 +106,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 }
 
 /// A run that did not keep time says so on standard error too.
-fn verdict(emulation: &Emulation) -> Outcome<Exit> {
+fn verdict(emulation: &Emulation) -> CliResult<Exit> {
     match &emulation.invalid {
         None => Ok(Exit::Success),
         Some(why) => Err(Failure::new(Exit::CheckFailed, format!("the run is not valid: {why}"))
@@ -115,7 +115,7 @@ fn verdict(emulation: &Emulation) -> Outcome<Exit> {
 }
 
 /// Gets the rights that this kind of path needs.
-fn acquire(path: Path) -> Outcome<()> {
+fn acquire(path: Path) -> CliResult<()> {
     let done = match path {
         Path::Own => udccp_emu::acquire(),
         Path::Netem => udccp_emu::acquire_namespaces(),
@@ -124,13 +124,13 @@ fn acquire(path: Path) -> Outcome<()> {
 }
 
 /// The backend of this name for campaigns.
-pub(super) fn backend(path: Path) -> Outcome<Emulator> {
+pub(super) fn backend(path: Path) -> CliResult<Emulator> {
     // Before there are threads.
     acquire(path)?;
     Ok(Emulator::new(std::env::current_exe()?, path))
 }
 
-/// A fault of the emulator.
+/// An error of the emulator.
 pub(super) fn failure(error: EmuError) -> Failure {
     let exit = match &error {
         error if let Some(code) = error.agent_code() => Exit::of_code(code),

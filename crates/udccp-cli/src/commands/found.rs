@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use udccp_lab::{library, suggest};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 /// Where experiments are looked for, if no other folder is named.
@@ -13,7 +13,7 @@ pub(crate) const EXPERIMENTS: &str = "experiments";
 const SCENARIOS: &str = "scenarios";
 
 /// The file of a scenario that was given by its path or its name.
-pub(crate) fn scenario(given: &Path) -> Outcome<PathBuf> {
+pub(crate) fn scenario(given: &Path) -> CliResult<PathBuf> {
     if given.is_file() {
         return Ok(given.to_owned());
     }

@@ -13,7 +13,7 @@ use udccp_interop::{
 use udccp_linux::{Errand, Kernel, cache_folder, tool};
 
 use super::linux::failure;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
 
 const EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ const ABOUT: &str = "about.md";
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|o| name.contains(o));
     let entries: Vec<MatrixEntry> =
         matrix().into_iter().filter(|c| wanted(&c.to_string())).collect();
@@ -138,7 +138,7 @@ fn about(kernel: &Kernel) -> String {
 }
 
 /// Runs every trial in a guest of its own, some at once, and judges what each leaves.
-fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Verdict>, Kernel)> {
+fn play(args: &Args, trials: &[Trial]) -> CliResult<(Vec<Verdict>, Kernel)> {
     let cache = match &args.cache {
         Some(cache) => cache.clone(),
         None => cache_folder().map_err(failure)?,
@@ -175,7 +175,7 @@ fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Verdict>, Kernel)> {
             Ok(outcome) => outcome,
             Err(_) => Err(Failure::new(Exit::Failure, "a worker panicked")),
         });
-        ended.collect::<Outcome<Vec<Vec<Verdict>>>>()
+        ended.collect::<CliResult<Vec<Vec<Verdict>>>>()
     })?;
     let mut verdict = verdict.concat();
     let place = |j: &Verdict| trials.iter().position(|t| (t.entry, t.number) == j.played.which());
@@ -184,7 +184,7 @@ fn play(args: &Args, trials: &[Trial]) -> Outcome<(Vec<Verdict>, Kernel)> {
 }
 
 /// One guest, and what it shows.
-fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Verdict> {
+fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> CliResult<Verdict> {
     let errand = Errand { seed: trial.seed(), ..errand.clone() };
     let order = serde_json::to_vec(trial).map_err(std::io::Error::from)?;
     let left = errand.run(&[(TRIAL, order)]).map_err(failure)?;
@@ -204,11 +204,11 @@ fn one(errand: &Errand, trial: &Trial, keep: Option<&Path>) -> Outcome<Verdict> 
     Ok(verdict)
 }
 
-fn report(all: &[Verdict], trials: usize) -> Outcome<Exit> {
-    let bad: Vec<&Verdict> = all.iter().filter(|j| !j.faults.is_empty()).collect();
+fn report(all: &[Verdict], trials: usize) -> CliResult<Exit> {
+    let bad: Vec<&Verdict> = all.iter().filter(|j| !j.failures.is_empty()).collect();
     for verdict in &bad {
         let (entry, number) = verdict.played.which();
-        output::line(&format!("{entry}, seed {number}: {}", verdict.faults.join("; ")))?;
+        output::line(&format!("{entry}, seed {number}: {}", verdict.failures.join("; ")))?;
     }
     output::line(&summary(all))?;
     if all.len() < trials {
@@ -228,10 +228,10 @@ pub(crate) struct Init {
 }
 
 /// Runs the hidden command. It ends with the guest.
-pub(crate) fn init(args: &Init) -> Outcome<Exit> {
+pub(crate) fn init(args: &Init) -> CliResult<Exit> {
     udccp_linux::in_guest(&args.folder, |shared| match shared {
         Ok(shared) => udccp_interop::serve(shared),
-        Err(fault) => output::note(&fault.to_string()),
+        Err(error) => output::note(&error.to_string()),
     });
     Ok(Exit::Failure)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use udccp_linux::{DccpStack, Kernel, Linux, LinuxError, Setup, cache_folder, check_kernel};
 
 use super::scenario::{self, Choice};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
 
 /// Flags of `udccp linux`.
@@ -79,7 +79,7 @@ impl Dccp {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let cache = match &args.cache {
         Some(cache) => cache.clone(),
         None => cache_folder().map_err(failure)?,
@@ -125,7 +125,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 }
 
 /// The backend of this name for campaigns.
-pub(crate) fn backend(id: &str) -> Outcome<Linux> {
+pub(crate) fn backend(id: &str) -> CliResult<Linux> {
     let kernel = cache_folder().and_then(|cache| Kernel::find(&cache)).map_err(failure)?;
     for folder in udccp_linux::sweep() {
         output::note(&format!("removed {}, left by a killed run", folder.display()));
@@ -141,7 +141,7 @@ pub(crate) fn backend(id: &str) -> Outcome<Linux> {
     })
 }
 
-fn set_up(args: Args, cache: &Path, program: PathBuf) -> Outcome<Exit> {
+fn set_up(args: Args, cache: &Path, program: PathBuf) -> CliResult<Exit> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let setup = Setup {
         cache: cache.to_owned(),
@@ -181,7 +181,7 @@ pub(crate) struct Init {
 }
 
 /// Runs the hidden command. It ends with the guest.
-pub(crate) fn init(args: &Init) -> Outcome<Exit> {
+pub(crate) fn init(args: &Init) -> CliResult<Exit> {
     udccp_linux::init(&args.folder);
     Ok(Exit::Failure)
 }
@@ -195,6 +195,6 @@ pub(crate) struct Boot {
 }
 
 /// Runs the hidden command.
-pub(crate) fn boot(args: Boot) -> Outcome<Exit> {
+pub(crate) fn boot(args: Boot) -> CliResult<Exit> {
     Err(Failure::new(Exit::Failure, udccp_linux::boot(args.line).to_string()))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 /// Flags of `udccp man`.
@@ -21,7 +21,7 @@ Examples:
   udccp man --out ~/.local/share/man/man1";
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let command = cli::shown();
     let Some(folder) = args.out else {
         clap_mangen::Man::new(command).render(&mut std::io::stdout().lock())?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use udccp::ccid::{CcidRegistry, experimental};
 use udccp::{Address, EndpointOptions, Options, ServiceCode};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Silence of the peer after which it is asked whether it lives, and after which it is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -92,7 +92,7 @@ impl NetArgs {
     }
 
     /// The addresses of a host.
-    pub(crate) fn resolve(&self, host: &str, port: u16) -> Outcome<Vec<Address>> {
+    pub(crate) fn resolve(&self, host: &str, port: u16) -> CliResult<Vec<Address>> {
         let all = Address::lookup(host, port, self.udp_port).map_err(|e| {
             Failure::new(Exit::Unreachable, format!("cannot find host \"{host}\": {e}"))
                 .hint("check the spelling, or give an IP address")
@@ -106,7 +106,7 @@ impl NetArgs {
 pub(crate) fn first_that_works<A, T>(
     all: &[A],
     mut attempt: impl FnMut(&A) -> Result<T, udccp::Error>,
-) -> Outcome<T> {
+) -> CliResult<T> {
     let mut last = Failure::new(Exit::Failure, "there is no address to try");
     for one in all {
         match attempt(one) {

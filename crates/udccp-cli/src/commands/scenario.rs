@@ -8,7 +8,7 @@ use udccp_scenario::document::Override;
 use udccp_scenario::{Record, TimingRecord};
 
 use super::{chart, found};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Flags that choose a run.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Chosen {
 
 impl Choice {
     /// Reads the file and finds the run in it.
-    pub(crate) fn load(&self) -> Outcome<Chosen> {
+    pub(crate) fn load(&self) -> CliResult<Chosen> {
         let experiment = Experiment::load(&found::scenario(&self.scenario)?).map_err(bad_input)?;
         let variant = variant(&experiment, self.variant.as_deref())?;
         let part = part(&experiment, self.case.as_deref(), variant)?;
@@ -56,9 +56,9 @@ impl Choice {
     }
 }
 
-/// A fault in a file; its hints are part of its text.
-pub(crate) fn bad_input(faults: udccp_scenario::Diagnostics) -> Failure {
-    Failure::new(Exit::BadInput, faults.to_string())
+/// An error in a file; its hints are part of its text.
+pub(crate) fn bad_input(errors: udccp_scenario::Diagnostics) -> Failure {
+    Failure::new(Exit::BadInput, errors.to_string())
 }
 
 /// The case that was asked for, or that of the variant, or the file itself.
@@ -66,7 +66,7 @@ fn part<'a>(
     experiment: &'a Experiment,
     case: Option<&str>,
     variant: Option<&Variant>,
-) -> Outcome<&'a Case> {
+) -> CliResult<&'a Case> {
     if let Some(variant) = variant
         && let (Some(asked), of) = (case, variant.case.as_deref())
         && of != Some(asked)
@@ -92,7 +92,7 @@ fn part<'a>(
 }
 
 /// A variant of the experiment.
-fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> Outcome<Option<&'a Variant>> {
+fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> CliResult<Option<&'a Variant>> {
     let Some(name) = name else { return Ok(None) };
     let found = experiment.variants.iter().find(|v| v.id == name);
     found.map(Some).ok_or_else(|| {
@@ -104,11 +104,11 @@ fn variant<'a>(experiment: &'a Experiment, name: Option<&str>) -> Outcome<Option
 }
 
 /// The grid point and the changes that the `--set` flags ask for.
-fn choose(grid: &Grid, set: &[String]) -> Outcome<(Point, Vec<Override>)> {
+fn choose(grid: &Grid, set: &[String]) -> CliResult<(Point, Vec<Override>)> {
     let mut changes = Vec::new();
     let mut point = Point::new();
     for text in set {
-        let change = Override::parse(text).map_err(|fault| bad_input(fault.into()))?;
+        let change = Override::parse(text).map_err(|error| bad_input(error.into()))?;
         match grid.axis(&change.path) {
             Some(axis) => {
                 let label = change.node.label();

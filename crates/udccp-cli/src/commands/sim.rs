@@ -4,7 +4,7 @@ use udccp_scenario::{RunError, RunOptions};
 
 use super::capture::CaptureArgs;
 use super::scenario::{self, Choice};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 /// Flags of `udccp sim`.
@@ -33,7 +33,7 @@ Examples:
   udccp sim my-scenario.toml";
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let chosen = args.choice.load()?;
     let options = RunOptions {
         check: args.check,

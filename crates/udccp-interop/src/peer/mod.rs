@@ -53,7 +53,7 @@ pub(crate) struct Side {
 
 /// What one end did and saw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct PeerReport {
     /// The handshake was done.
     pub connected: bool,
     /// Why it was not, in the words of this end's sockets.
@@ -157,8 +157,8 @@ fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// The client's part.
-pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> Report {
-    let mut report = Report::default();
+pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> PeerReport {
+    let mut report = PeerReport::default();
     if case == TestCase::Traceroute {
         match traceroute::way(side) {
             Ok(hosts) => report.end = hosts,
@@ -178,7 +178,7 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> Report {
         TestCase::ServerClose => {
             connection.set_patience(END);
             let sent = send_until(&*connection, &mut report, MESSAGES);
-            let read = drain(&*connection, &mut Report::default());
+            let read = drain(&*connection, &mut PeerReport::default());
             report.end = sent.err().unwrap_or(read);
         }
         TestCase::Abort => {
@@ -191,7 +191,7 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> Report {
         TestCase::BothWays => {
             connection.set_patience(PAUSE);
             let writer = connection.handle();
-            let mut sent = Report::default();
+            let mut sent = PeerReport::default();
             std::thread::scope(|scope| {
                 let sending = scope.spawn(|| send_until(&*writer, &mut sent, MESSAGES));
                 let end = drain(&*connection, &mut report);
@@ -217,8 +217,8 @@ pub(crate) fn client(case: TestCase, stack: Stack, side: &Side) -> Report {
 }
 
 /// The server's part, of one connection.
-pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> Report {
-    let mut report = Report::default();
+pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> PeerReport {
+    let mut report = PeerReport::default();
     let Some(mut connection) = listener.accept() else { return report };
     report.connected = true;
     match case {
@@ -230,7 +230,7 @@ pub(crate) fn server(case: TestCase, listener: &dyn Listener) -> Report {
         }
         TestCase::BothWays => {
             let writer = connection.handle();
-            let mut sent = Report::default();
+            let mut sent = PeerReport::default();
             std::thread::scope(|scope| {
                 scope.spawn(|| send_until(&*writer, &mut sent, MESSAGES));
                 report.end = drain(&*connection, &mut report);
@@ -253,7 +253,11 @@ fn closed(result: Result<(), String>) -> String {
     result.err().unwrap_or_else(|| "closed".into())
 }
 
-fn send_until(connection: &dyn Connection, report: &mut Report, count: u64) -> Result<(), String> {
+fn send_until(
+    connection: &dyn Connection,
+    report: &mut PeerReport,
+    count: u64,
+) -> Result<(), String> {
     for n in 0..count {
         connection.send(&message(n, MESSAGE_BYTES))?;
         report.sent += 1;
@@ -262,7 +266,7 @@ fn send_until(connection: &dyn Connection, report: &mut Report, count: u64) -> R
 }
 
 #[expect(clippy::disallowed_methods, reason = "a transfer lasts a time")]
-fn send_for(connection: &dyn Connection, report: &mut Report, time: Duration) {
+fn send_for(connection: &dyn Connection, report: &mut PeerReport, time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         if connection.send(&message(report.sent, BULK_BYTES)).is_err() {
@@ -273,7 +277,7 @@ fn send_for(connection: &dyn Connection, report: &mut Report, time: Duration) {
 }
 
 /// Takes one message; whether there was one.
-fn take(connection: &dyn Connection, report: &mut Report) -> bool {
+fn take(connection: &dyn Connection, report: &mut PeerReport) -> bool {
     match connection.recv() {
         Read::Message(bytes) => {
             report.received += 1;
@@ -296,14 +300,14 @@ fn take(connection: &dyn Connection, report: &mut Report) -> bool {
 }
 
 /// Takes all that comes; how it ended.
-fn drain(connection: &dyn Connection, report: &mut Report) -> String {
+fn drain(connection: &dyn Connection, report: &mut PeerReport) -> String {
     while take(connection, report) {}
     std::mem::take(&mut report.end)
 }
 
 /// The same, and the rate from five seconds after the first message to the last.
 #[expect(clippy::disallowed_methods, reason = "a rate needs a clock")]
-fn measure(connection: &dyn Connection, report: &mut Report) -> String {
+fn measure(connection: &dyn Connection, report: &mut PeerReport) -> String {
     const SKIP: Duration = Duration::from_secs(5);
     let mut begun = None;
     let (mut counted, mut last) = (0_u64, Instant::now());

@@ -18,7 +18,7 @@ mod ns2;
 
 use case::{Case, MIXES, Mix};
 use cost::Cost;
-use ns2::Outcome;
+use ns2::Attempt;
 use udccp_base::Duration;
 
 /// What the command line asks for.
@@ -56,11 +56,11 @@ impl Options {
             return String::new();
         }
         match ns2::run(case) {
-            Outcome::PerSecond(rate) => {
+            Attempt::PerSecond(rate) => {
                 format!("ns-2 {:.2} M/s, {:.1} x", rate / 1e6, cost.per_second() / rate)
             }
-            Outcome::Ended(words) => format!("ns-2 ended: {words}"),
-            Outcome::Absent => "ns-2 is not here (apt-get install ns2)".to_owned(),
+            Attempt::Ended(words) => format!("ns-2 ended: {words}"),
+            Attempt::Absent => "ns-2 is not here (apt-get install ns2)".to_owned(),
         }
     }
 

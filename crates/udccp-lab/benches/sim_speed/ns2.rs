@@ -9,7 +9,7 @@ use crate::case::Case;
 const TICKS: f64 = 100.0;
 
 /// What ns-2 made of a case.
-pub(crate) enum Outcome {
+pub(crate) enum Attempt {
     /// Data packets that crossed the bottleneck, a second of processor time.
     PerSecond(f64),
     /// It ended early, with these words.
@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
     Absent,
 }
 
-pub(crate) fn run(case: &Case) -> Outcome {
+pub(crate) fn run(case: &Case) -> Attempt {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/sim_speed/ns2.tcl");
     let numbers = [case.mbps, case.rtt_ms, case.seconds, case.flows].map(|n| n.to_string());
     let kinds = case.mix.protocols.map(|protocol| match protocol {
@@ -29,17 +29,17 @@ pub(crate) fn run(case: &Case) -> Outcome {
     let before = children_seconds();
     let done = Command::new("ns").arg(script).args(&numbers).args(kinds).output();
     let spent = children_seconds().zip(before).map(|(after, before)| after - before);
-    let (Ok(done), Some(spent)) = (done, spent) else { return Outcome::Absent };
+    let (Ok(done), Some(spent)) = (done, spent) else { return Attempt::Absent };
     let said = String::from_utf8_lossy(&done.stdout);
     let delivered = said.lines().find_map(|line| line.strip_prefix("delivered ")?.parse().ok());
     match delivered {
         Some(packets) if done.status.success() => {
             let packets: f64 = packets;
-            Outcome::PerSecond(packets / spent.max(1.0 / TICKS))
+            Attempt::PerSecond(packets / spent.max(1.0 / TICKS))
         }
         _ => {
             let last = said.lines().rfind(|line| !line.starts_with("cmd ")).unwrap_or("");
-            Outcome::Ended(format!("{last} ({})", done.status))
+            Attempt::Ended(format!("{last} ({})", done.status))
         }
     }
 }

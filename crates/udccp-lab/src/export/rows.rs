@@ -9,7 +9,7 @@ use super::quantity::number;
 use crate::analysis::Results;
 use crate::plan::Task;
 
-/// Columns of a row's place, beside those of the axes.
+/// Columns of a row's columns, beside those of the axes.
 const PLACES: [&str; 8] =
     ["experiment", "case", "variant", "run", "backend", "seed", "flow", "t_s"];
 
@@ -23,12 +23,12 @@ const PLACES: [&str; 8] =
 /// its name.
 pub fn runs(results: &Results) -> Frame {
     let mut frame = Frame::default();
-    let place = Place::new(&mut frame, results);
+    let columns = RunColumns::new(&mut frame, results);
     let (seed, flow) = (frame.column("seed"), frame.column("flow"));
     for (task, record) in results.all() {
         // A record is numbers and texts: it always has this form.
         let Ok(value) = plain(record) else { continue };
-        let mut common = place.cells(task, record);
+        let mut common = columns.cells(task, record);
         common.push((seed, Cell::Integer(record.seed as i64)));
         let mut of_run = Vec::new();
         flatten(&value["system"], "system_", &mut of_run);
@@ -46,7 +46,7 @@ pub fn runs(results: &Results) -> Frame {
             named.retain(|(name, _)| name != "name");
             let named = named.into_iter().map(|value| ("flow", value));
             for (what, (name, cell)) in named.chain(of_run.iter().cloned().map(|v| ("run", v))) {
-                cells.push((frame.column(&place.apart(what, name)), cell));
+                cells.push((frame.column(&columns.apart(what, name)), cell));
             }
             frame.push(cells);
         }
@@ -58,11 +58,11 @@ pub fn runs(results: &Results) -> Frame {
 /// each quantity that is sampled. Samples of the whole system have no flow.
 pub fn series(results: &Results) -> Frame {
     let mut frame = Frame::default();
-    let place = Place::new(&mut frame, results);
+    let columns = RunColumns::new(&mut frame, results);
     let (flow, time) = (frame.column("flow"), frame.column("t_s"));
     for (task, record) in results.all() {
         let Ok(value) = plain(record) else { continue };
-        let common = place.cells(task, record);
+        let common = columns.cells(task, record);
         for (i, found) in record.flows.iter().enumerate() {
             let mut cells = common.clone();
             cells.push((flow, Cell::Text(found.name.as_str().into())));
@@ -74,7 +74,7 @@ pub fn series(results: &Results) -> Frame {
 }
 
 /// Where a row belongs.
-struct Place {
+struct RunColumns {
     fixed: [usize; 3],
     axes: Vec<AxisColumns>,
     run: usize,
@@ -89,7 +89,7 @@ struct AxisColumns {
     numbers: Vec<(&'static str, usize)>,
 }
 
-impl Place {
+impl RunColumns {
     fn new(frame: &mut Frame, results: &Results) -> Self {
         let fixed = ["experiment", "case", "variant"].map(|name| frame.column(name));
         let mut labels: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -163,7 +163,7 @@ fn values() -> Vec<String> {
     named.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Every single value of an object, inner ones under `outer_inner`; lists and series have no place
+/// Every value of an object, inner ones under `outer_inner`; lists and series have no columns
 /// in a row.
 fn flatten(value: &Value, prefix: &str, into: &mut Vec<(String, Cell)>) {
     let Value::Object(entries) = value else { return };
@@ -178,7 +178,7 @@ fn flatten(value: &Value, prefix: &str, into: &mut Vec<(String, Cell)>) {
 }
 
 /// A row for each time of a series object; lists of another length are no samples at these times.
-fn samples(frame: &mut Frame, series: &Value, place: &[(usize, Cell)], time: usize) {
+fn samples(frame: &mut Frame, series: &Value, columns: &[(usize, Cell)], time: usize) {
     let Some(times) = series["t_s"].as_array() else { return };
     let Value::Object(entries) = series else { return };
     let quantities: Vec<(usize, &Vec<Value>)> = entries
@@ -191,6 +191,6 @@ fn samples(frame: &mut Frame, series: &Value, place: &[(usize, Cell)], time: usi
     for (i, t) in times.iter().enumerate() {
         let sampled = quantities.iter().map(|(column, values)| (*column, Cell::from(&values[i])));
         let here = core::iter::once((time, Cell::from(t)));
-        frame.push(place.iter().cloned().chain(here).chain(sampled));
+        frame.push(columns.iter().cloned().chain(here).chain(sampled));
     }
 }

@@ -1,7 +1,7 @@
 //! The parts of an experiment that have a grid of their own: the file as it stands, and `[[case]]`.
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
-use udccp_scenario::document::{self, Faults, Node, Override, Reader, Value};
+use udccp_scenario::document::{self, DiagnosticSink, Node, Override, Reader, Value};
 
 use super::Scenario;
 use super::experiment::Variant;
@@ -47,28 +47,28 @@ impl Case {
         root: &Node,
         file: &Grid,
         quick: &[Override],
-        faults: &Faults,
+        errors: &DiagnosticSink,
     ) -> Option<Self> {
         let label = node.get("id").map(Node::label).unwrap_or_default();
-        let mut reader = Reader::new(node, format!("[[case]] \"{label}\""), faults)?;
+        let mut reader = Reader::new(node, format!("[[case]] \"{label}\""), errors)?;
         let id: Option<String> = reader.need("id");
         let says = reader.or("says", String::new());
         let runs: Option<u64> = reader.want("runs");
         let quick_runs: Option<u64> = reader.want("quick_runs");
         let seed = reader.or("seed", file.seed);
-        let axes = reader.raw("grid").map(|n| Grid::read_axes(n, faults));
-        let set = read_changes(&mut reader, "set", faults);
+        let axes = reader.raw("grid").map(|n| Grid::read_axes(n, errors));
+        let set = read_changes(&mut reader, "set", errors);
         let mut all_quick = quick.to_vec();
-        all_quick.extend(read_changes(&mut reader, "quick_set", faults));
+        all_quick.extend(read_changes(&mut reader, "quick_set", errors));
         let without: Vec<String> = reader.or("without", Vec::new());
         for part in PARTS {
             reader.raw(part);
         }
         reader.finish();
-        check_id(id.as_deref(), node, faults);
+        check_id(id.as_deref(), node, errors);
         for (key, value) in [("runs", runs), ("quick_runs", quick_runs)] {
             if let (Some(0), Some(at)) = (value, node.get(key)) {
-                faults.push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
+                errors.push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
             }
         }
         let runs_now = runs.unwrap_or(file.runs);
@@ -76,10 +76,10 @@ impl Case {
         let axes = axes.unwrap_or_else(|| Some(file.axes.clone()))?;
         let grid = Grid { axes, runs: runs_now, quick_runs: quick_now, seed };
         let mut template = with_parts(root, node);
-        remove_flows(&mut template, node, &without, faults)?;
+        remove_flows(&mut template, node, &without, errors)?;
         for change in &set {
             if let Err(found) = document::set(&mut template, change) {
-                found.0.into_iter().for_each(|f| faults.push(f));
+                found.0.into_iter().for_each(|f| errors.push(f));
                 return None;
             }
         }
@@ -167,16 +167,16 @@ impl Case {
 pub(super) fn read_changes(
     reader: &mut Reader<'_>,
     key: &'static str,
-    faults: &Faults,
+    errors: &DiagnosticSink,
 ) -> Vec<Override> {
     let Some(node) = reader.raw(key) else { return Vec::new() };
     let mut changes = Vec::new();
     for entry in node.entries() {
         let head = entry.key.split('.').next().unwrap_or_default();
         if !PARTS.contains(&head) {
-            let fault = format!("`{key}` changes what makes up a run; `{head}` does not");
+            let error = format!("`{key}` changes what makes up a run; `{head}` does not");
             let hint = suggestion(head, "a path begins with", &PARTS);
-            faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+            errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
             continue;
         }
         changes.push(Override {
@@ -186,20 +186,20 @@ pub(super) fn read_changes(
         });
     }
     if node.entries().is_empty() {
-        let fault = format!("`{key}` changes nothing");
+        let error = format!("`{key}` changes nothing");
         let hint = format!("write {key} = {{ \"topology.bottleneck.loss\" = \"1 %\" }}");
-        faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+        errors.push(Diagnostic::at(&node.span, error).hint(hint));
     }
     changes
 }
 
 /// A case's name stands in file names, links and on the command line.
-fn check_id(id: Option<&str>, node: &Node, faults: &Faults) {
+fn check_id(id: Option<&str>, node: &Node, errors: &DiagnosticSink) {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
     if id.is_some_and(|n| n.is_empty() || !n.chars().all(fine)) {
         let span = node.get("id").map_or(&node.span, |n| &n.span);
-        let fault = "a case's id is made of letters, digits, '-', '_' and '.'";
-        faults.push(Diagnostic::at(span, fault));
+        let error = "a case's id is made of letters, digits, '-', '_' and '.'";
+        errors.push(Diagnostic::at(span, error));
     }
 }
 
@@ -220,19 +220,19 @@ fn remove_flows(
     template: &mut Node,
     case: &Node,
     without: &[String],
-    faults: &Faults,
+    errors: &DiagnosticSink,
 ) -> Option<()> {
     let Some(at) = case.get("without") else { return Some(()) };
     if case.get("flow").is_some() {
-        let fault = "`without` takes flows of the file away, and this case has flows of its own";
-        faults.push(Diagnostic::at(&at.span, fault).hint("leave one of the two out"));
+        let error = "`without` takes flows of the file away, and this case has flows of its own";
+        errors.push(Diagnostic::at(&at.span, error).hint("leave one of the two out"));
         return None;
     }
     let known = template.get("flow").map(flow_names).unwrap_or_default();
     for name in without.iter().filter(|n| !known.contains(n)) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        let fault = Diagnostic::at(&at.span, format!("there is no flow \"{name}\""));
-        faults.push(fault.hint(suggestion(name, "flows", &names)));
+        let error = Diagnostic::at(&at.span, format!("there is no flow \"{name}\""));
+        errors.push(error.hint(suggestion(name, "flows", &names)));
     }
     let Value::Table(entries) = &mut template.value else { return Some(()) };
     for entry in entries.iter_mut().filter(|e| e.key == "flow") {

@@ -1,7 +1,7 @@
 //! Claims about a table, and explanations of its differences.
 
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
-use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 use super::choice::words;
 use super::context::Context;
@@ -150,15 +150,15 @@ fn rounded(bound: f64, digits: usize, side: fn(f64) -> f64) -> String {
 }
 
 impl Bound {
-    fn read(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "claim.every", faults)?;
+    fn read(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "claim.every", errors)?;
         let bound = Self {
             above: reader.want("above"),
             below: reader.want("below"),
             exists: reader.want("exists"),
         };
         reader.finish();
-        let fault = match bound {
+        let error = match bound {
             Self { above: Some(a), below: Some(b), .. } if a >= b => {
                 format!("nothing is above {a} and below {b}")
             }
@@ -170,7 +170,7 @@ impl Bound {
             }
             _ => return Some(bound),
         };
-        faults.push(Diagnostic::at(&node.span, fault));
+        errors.push(Diagnostic::at(&node.span, error));
         None
     }
 }
@@ -181,12 +181,12 @@ const FORMS: &str = "write every = { above = 0.9 }, or greater = {...} with than
 
 impl Claim {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
-        let mut reader = Reader::new(node, "[[claim]]", context.faults)?;
+        let mut reader = Reader::new(node, "[[claim]]", context.errors)?;
         let says: Option<String> = reader.need("says");
         let source = reader.or("source", String::new());
         let origin = reader.or("origin", Origin::Published);
         let table = context.table(&mut reader)?;
-        let filter = reader.raw("where").map(|n| table.filter_of(n, context.faults));
+        let filter = reader.raw("where").map(|n| table.filter_of(n, context.errors));
         let predicate = Predicate::read(&mut reader, node, table, context);
         reader.finish();
         let filter = filter.unwrap_or_default();
@@ -219,9 +219,9 @@ impl Predicate {
             trend.is_some(),
             extremes.iter().any(Option::is_some),
         ];
-        let wrong = |fault: &str, hint: &str| {
+        let wrong = |error: &str, hint: &str| {
             let at = super::context::first_line(&node.span);
-            context.faults.push(Diagnostic::at(&at, fault.to_owned()).hint(hint.to_owned()));
+            context.errors.push(Diagnostic::at(&at, error.to_owned()).hint(hint.to_owned()));
         };
         if asks.iter().filter(|a| **a).count() != 1 {
             wrong("a claim asks one thing of its cells", FORMS);
@@ -243,7 +243,7 @@ impl Predicate {
         check_trend(trend.as_deref(), node, context)?;
         let side = |n| Side::read(n, table, context);
         if let Some(node) = every {
-            return Bound::read(node, context.faults).map(Self::Every);
+            return Bound::read(node, context.errors).map(Self::Every);
         }
         if let [Some(greater), Some(than)] = greater {
             let (by, times) = (by.unwrap_or(0.0), times.unwrap_or(1.0));
@@ -256,7 +256,7 @@ impl Predicate {
             };
             return Some(Self::Near { near: side(near)?, to: side(to)?, within });
         }
-        let at = extremes.iter().flatten().next().map(|n| (*n, table.filter_of(n, context.faults)));
+        let at = extremes.iter().flatten().next().map(|n| (*n, table.filter_of(n, context.errors)));
         let along = along_key(along, at.as_ref(), table, context)?;
         let steps = (by.unwrap_or(0.0), every_step.unwrap_or(false));
         let line = Self::of_line(trend.as_deref(), extremes, steps, along, table, context);
@@ -280,7 +280,7 @@ impl Predicate {
                 Some(Self::Trend { rises: word == "rises", by, every_step, along })
             }
             (None, [Some(at), None] | [None, Some(at)]) => {
-                let at = table.filter_of(at, context.faults);
+                let at = table.filter_of(at, context.errors);
                 Some(Self::Extreme { is_lowest: extremes[0].is_some(), at, along })
             }
             _ => None,
@@ -294,8 +294,8 @@ fn check_trend(word: Option<&str>, node: &Node, context: &Context<'_>) -> Option
         return Some(());
     };
     let at = node.get("trend").map_or(&node.span, |n| &n.span);
-    let fault = Diagnostic::at(at, format!("there is no trend \"{word}\""));
-    context.faults.push(fault.hint(suggestion(word, "trends", &["rises", "falls"])));
+    let error = Diagnostic::at(at, format!("there is no trend \"{word}\""));
+    context.errors.push(error.hint(suggestion(word, "trends", &["rises", "falls"])));
     None
 }
 
@@ -311,12 +311,12 @@ fn along_key(
     let asked: Vec<&str> =
         place.iter().flat_map(|(_, f)| &f.0).map(|(key, _)| key.as_str()).collect();
     if let Some(node) = node {
-        let key = String::from_node(node, context.faults)?;
+        let key = String::from_node(node, context.errors)?;
         context.check_name(&key, "key", &known, &node.span);
         if let ([first, ..], false) = (asked.as_slice(), asked.contains(&key.as_str())) {
-            let fault = format!("the claim follows `{key}` and asks for a place on `{first}`");
+            let error = format!("the claim follows `{key}` and asks for a place on `{first}`");
             let hint = format!("write along = \"{first}\", or name values of `{key}`");
-            context.faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            context.errors.push(Diagnostic::at(&node.span, error).hint(hint));
             return None;
         }
         return known.contains(&key).then_some(key);
@@ -325,18 +325,18 @@ fn along_key(
     match asked.as_slice() {
         [only] if known.iter().any(|k| k == only) => return Some((*only).to_owned()),
         [first, _, ..] => {
-            let fault = format!("along which of {} is it?", asked.join(", "));
+            let error = format!("along which of {} is it?", asked.join(", "));
             let hint = format!("write along = \"{first}\"");
             let (at, _) = place?;
-            context.faults.push(Diagnostic::at(&at.span, fault).hint(hint));
+            context.errors.push(Diagnostic::at(&at.span, error).hint(hint));
             return None;
         }
         _ => {}
     }
     let is_axis = |key: &&String| table.view.grid.axis(key).is_some();
     table.columns.iter().chain(&table.rows).find(is_axis).cloned().or_else(|| {
-        let fault = format!("table \"{}\" has no axis that a trend could follow", table.id);
-        context.faults.push(Diagnostic::whole(fault));
+        let error = format!("table \"{}\" has no axis that a trend could follow", table.id);
+        context.errors.push(Diagnostic::whole(error));
         None
     })
 }
@@ -345,22 +345,22 @@ impl Side {
     /// Reads `{ axis = "value", table = "other" }`.
     fn read(node: &Node, table: &Table, context: &Context<'_>) -> Option<Self> {
         let Some(at) = node.get("table") else {
-            let filter = table.filter_of(node, context.faults);
+            let filter = table.filter_of(node, context.errors);
             return Some(Self { table: table.id.clone(), filter });
         };
-        let name = String::from_node(at, context.faults)?;
+        let name = String::from_node(at, context.errors)?;
         let table = context.table_named(&name, &at.span)?;
         let mut rest = node.clone();
         if let Value::Table(entries) = &mut rest.value {
             entries.retain(|e| e.key != "table");
         }
-        Some(Self { table: name, filter: table.filter_of(&rest, context.faults) })
+        Some(Self { table: name, filter: table.filter_of(&rest, context.errors) })
     }
 }
 
 impl Explanation {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
-        let mut reader = Reader::new(node, "[[explanation]]", context.faults)?;
+        let mut reader = Reader::new(node, "[[explanation]]", context.errors)?;
         let says: Option<String> = reader.need("says");
         let tables: Option<Vec<String>> = reader.need("tables");
         let at = node.get("tables").map_or(&node.span, |n| &n.span);
@@ -368,7 +368,7 @@ impl Explanation {
             tables.iter().flatten().map(|name| context.table_named(name, at)).collect();
         let found: Vec<_> = found.into_iter().collect::<Option<_>>()?;
         let Some(first) = found.first() else {
-            context.faults.push(Diagnostic::at(at, "an explanation names at least one table"));
+            context.errors.push(Diagnostic::at(at, "an explanation names at least one table"));
             return None;
         };
         let filter = first.filter_of_key(&mut reader, "where");

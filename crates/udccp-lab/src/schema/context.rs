@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use udccp_scenario::diagnostic::{Diagnostic, Span, suggestion};
-use udccp_scenario::document::{Faults, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, Node, Reader, Value};
 
 use super::case::Case;
 use super::experiment::Variant;
@@ -26,7 +26,7 @@ pub(super) struct Context<'a> {
     pub(super) tables: &'a [Table],
     pub(super) base: &'a Path,
     pub(super) names: &'a Names,
-    pub(super) faults: &'a Faults,
+    pub(super) errors: &'a DiagnosticSink,
 }
 
 /// What tables and figures call flows, cases and other labels: `[names]`.
@@ -40,11 +40,11 @@ impl Names {
     }
 
     /// Reads `[names]`; every key is a label that is there.
-    pub(super) fn read(node: Option<&Node>, parts: &[Case], faults: &Faults) -> Self {
+    pub(super) fn read(node: Option<&Node>, parts: &[Case], errors: &DiagnosticSink) -> Self {
         let Some(node) = node else { return Self::default() };
         let Value::Table(entries) = &node.value else {
-            let fault = Diagnostic::at(&node.span, "[names] is a table");
-            faults.push(fault.hint("write [names] and, below it, tcp_sack = \"TCP\""));
+            let error = Diagnostic::at(&node.span, "[names] is a table");
+            errors.push(error.hint("write [names] and, below it, tcp_sack = \"TCP\""));
             return Self::default();
         };
         let mut known: Vec<String> = Vec::new();
@@ -58,11 +58,11 @@ impl Names {
             let (label, words) = (&entry.key, known.iter().map(String::as_str));
             let words: Vec<&str> = words.collect();
             if !words.contains(&label.as_str()) {
-                let fault = format!("there is no flow, case or value \"{label}\"");
+                let error = format!("there is no flow, case or value \"{label}\"");
                 let hint = suggestion(label, "there are", &words);
-                faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+                errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
             }
-            if let Some(name) = udccp_scenario::document::FromNode::from_node(&entry.node, faults) {
+            if let Some(name) = udccp_scenario::document::FromNode::from_node(&entry.node, errors) {
                 names.insert(label.clone(), name);
             }
         }
@@ -95,28 +95,28 @@ impl Context<'_> {
         };
         let mut cases = Vec::new();
         for node in nodes {
-            let id: String = udccp_scenario::document::FromNode::from_node(node, self.faults)?;
+            let id: String = udccp_scenario::document::FromNode::from_node(node, self.errors)?;
             self.case_named(&id, &node.span)?;
             cases.push(Some(id));
         }
         self.view_of(&cases, &node.span)
     }
 
-    /// The case of this name; an unknown one is a fault.
+    /// The case of this name; an unknown one is an error.
     pub(super) fn case_named(&self, id: &str, span: &Span) -> Option<&Case> {
         let found = self.parts.iter().find(|p| p.id.as_deref() == Some(id));
         if found.is_some() {
             return found;
         }
-        // A case with faults of its own is known by name, and they are told where it stands.
+        // A case with errors of its own is known by name, and they are told where it stands.
         if !self.case_names.iter().any(|name| name == id) {
             let names: Vec<&str> = self.case_names.iter().map(String::as_str).collect();
-            let fault = Diagnostic::at(span, format!("there is no case \"{id}\""));
+            let error = Diagnostic::at(span, format!("there is no case \"{id}\""));
             let hint = match names.is_empty() {
                 true => "this file has no [[case]]".to_owned(),
                 false => suggestion(id, "cases", &names),
             };
-            self.faults.push(fault.hint(hint));
+            self.errors.push(error.hint(hint));
         }
         None
     }
@@ -127,9 +127,9 @@ impl Context<'_> {
         for case in cases {
             let Some(part) = self.parts.iter().find(|p| p.id == *case) else {
                 let names: Vec<&str> = self.parts.iter().filter_map(|p| p.id.as_deref()).collect();
-                let fault = "this file runs cases only: say which one is meant";
-                let fault = Diagnostic::at(&first_line(span), fault);
-                self.faults.push(fault.hint(format!("case = one of: {}", names.join(", "))));
+                let error = "this file runs cases only: say which one is meant";
+                let error = Diagnostic::at(&first_line(span), error);
+                self.errors.push(error.hint(format!("case = one of: {}", names.join(", "))));
                 return None;
             };
             view.add(part);
@@ -143,14 +143,14 @@ impl Context<'_> {
         Some(view)
     }
 
-    /// Reads `table = "name"` and checks that it exists; `None` also where that table has faults.
+    /// Reads `table = "name"` and checks that it exists; `None` also where that table has errors.
     pub(super) fn table(&self, reader: &mut Reader<'_>) -> Option<&Table> {
         let name: String = reader.need("table")?;
         let span = reader.raw("table").map_or(reader.span(), |n| &n.span);
         self.table_named(&name, span)
     }
 
-    /// The table of this name; an unknown one is a fault.
+    /// The table of this name; an unknown one is an error.
     pub(super) fn table_named(&self, name: &str, span: &Span) -> Option<&Table> {
         self.check_name(name, "table", self.table_names, span);
         self.tables.iter().find(|t| t.id == name)
@@ -166,9 +166,9 @@ impl Context<'_> {
                 None => "the file itself".to_owned(),
             };
             let meant: Vec<String> = view.cases.iter().map(of).collect();
-            let fault = format!("variant \"{name}\" changes {}", of(&variant.case));
+            let error = format!("variant \"{name}\" changes {}", of(&variant.case));
             let hint = format!("what is meant here shows {}", meant.join(", "));
-            self.faults.push(Diagnostic::at(span, fault).hint(hint));
+            self.errors.push(Diagnostic::at(span, error).hint(hint));
         }
     }
 
@@ -176,8 +176,8 @@ impl Context<'_> {
     pub(super) fn check_name(&self, name: &str, what: &str, known: &[String], span: &Span) {
         if !known.iter().any(|k| k == name) {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = Diagnostic::at(span, format!("there is no {what} \"{name}\""));
-            self.faults.push(fault.hint(suggestion(name, &format!("{what}s"), &names)));
+            let error = Diagnostic::at(span, format!("there is no {what} \"{name}\""));
+            self.errors.push(error.hint(suggestion(name, &format!("{what}s"), &names)));
         }
     }
 
@@ -185,14 +185,14 @@ impl Context<'_> {
     pub(super) fn check_axis(&self, view: &View, name: &str, span: &Span) {
         if view.grid.axis(name).is_none() {
             let hint = suggestion(name, view.axes_are(), &view.grid.names());
-            let fault = Diagnostic::at(span, format!("there is no grid axis `{name}`"));
-            self.faults.push(fault.hint(hint));
+            let error = Diagnostic::at(span, format!("there is no grid axis `{name}`"));
+            self.errors.push(error.hint(hint));
         }
     }
 
     /// Reads a filter under `key`, empty where it is absent.
     pub(super) fn filter(&self, reader: &mut Reader<'_>, view: &View, key: &'static str) -> Filter {
-        let read = |n| Filter::read(n, &view.grid, &view.flows, self.faults);
+        let read = |n| Filter::read(n, &view.grid, &view.flows, self.errors);
         reader.raw(key).map(read).unwrap_or_default()
     }
 }

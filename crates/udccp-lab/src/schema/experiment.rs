@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::{
-    self, Faults, FromNode, Node, Override, Reader, Value, base_folder,
+    self, DiagnosticSink, FromNode, Node, Override, Reader, Value, base_folder,
 };
 use udccp_scenario::{BACKENDS, SIM};
 
@@ -128,17 +128,17 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong, with the lines.
     pub fn from_node(root: Node, path: &Path) -> Result<Self, Diagnostics> {
-        let faults = Faults::default();
-        let experiment = Self::read(root, path, &faults);
+        let errors = DiagnosticSink::default();
+        let experiment = Self::read(root, path, &errors);
         if let Some(experiment) = &experiment {
-            experiment.check_points(&faults);
+            experiment.check_points(&errors);
         }
-        faults.finish(experiment)
+        errors.finish(experiment)
     }
 
-    fn read(root: Node, path: &Path, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(&root, "the file", faults)?;
-        check_schema(&mut reader, &root, faults);
+    fn read(root: Node, path: &Path, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(&root, "the file", errors)?;
+        check_schema(&mut reader, &root, errors);
         let id: Option<String> = reader.need("id");
         let title = reader.want("title");
         let asks = reader.or("asks", String::new());
@@ -146,11 +146,11 @@ impl Experiment {
             reader.raw(part);
         }
         let study = reader.want::<Study>("study");
-        let summary = reader.raw("summary").map(|n| Summary::read(n, &root, faults));
-        let backends = read_backends(&mut reader, faults);
+        let summary = reader.raw("summary").map(|n| Summary::read(n, &root, errors));
+        let backends = read_backends(&mut reader, errors);
         let grid = reader.or("grid", Grid::default());
-        let parts = read_parts(&mut reader, &root, &grid, faults);
-        let names = Names::read(reader.raw("names"), &parts, faults);
+        let parts = read_parts(&mut reader, &root, &grid, errors);
+        let names = Names::read(reader.raw("names"), &parts, errors);
         let base = base_folder(path);
         let [case_names, table_names, variant_names] =
             ["case", "table", "variant"].map(|key| ids(&root, key));
@@ -163,7 +163,7 @@ impl Experiment {
             tables: &[],
             base: &base,
             names: &names,
-            faults,
+            errors,
         };
         let variants = all(reader.tables("variant"), |n| Variant::read(n, &context));
         let context = Context { variants: &variants, ..context };
@@ -172,12 +172,12 @@ impl Experiment {
         let figures = all(reader.tables("figure"), |n| Figure::read(n, &context));
         let claims = all(reader.tables("claim"), |n| Claim::read(n, &context));
         let explanations = all(reader.tables("explanation"), |n| Explanation::read(n, &context));
-        let assumptions = all(reader.tables("assumption"), |n| Assumption::from_node(n, faults));
+        let assumptions = all(reader.tables("assumption"), |n| Assumption::from_node(n, errors));
         reader.finish();
         for key in ["table", "variant", "figure"] {
-            check_ids(&root, key, faults);
+            check_ids(&root, key, errors);
         }
-        check_figure_ids(&root, faults);
+        check_figure_ids(&root, errors);
         let (id, path) = (id?, path.to_owned());
         let root = root.clone();
         Some(Self {
@@ -202,7 +202,7 @@ impl Experiment {
     }
 
     /// Every point and variant is read once, so that no run of a campaign meets a wrong key.
-    fn check_points(&self, faults: &Faults) {
+    fn check_points(&self, errors: &DiagnosticSink) {
         for part in &self.parts {
             let variants: Vec<&Variant> = self.variants_of(part).collect();
             for point in part.grid.points() {
@@ -210,11 +210,11 @@ impl Experiment {
                 for variant in core::iter::once(None).chain(matching.map(|v| Some(*v))) {
                     let read = |quick| Scenario::read(&part.tree(&point, variant, quick)?);
                     if let Err(found) = read(false) {
-                        found.0.into_iter().for_each(|f| faults.push(f));
+                        found.0.into_iter().for_each(|f| errors.push(f));
                     } else if let Err(found) = read(true) {
                         found.0.into_iter().for_each(|mut f| {
                             f.hint.get_or_insert_with(|| QUICK.to_owned());
-                            faults.push(f);
+                            errors.push(f);
                         });
                     }
                 }
@@ -223,18 +223,18 @@ impl Experiment {
                 variants.iter().flat_map(|v| v.changes.iter().cloned()).collect();
             for axis in part.unused_axes(&changes) {
                 let Some(first) = axis.values.first() else { continue };
-                let fault = format!("axis `{}` is never used", axis.name);
+                let error = format!("axis `{}` is never used", axis.name);
                 let hint = format!("write \"${}\" where its value belongs", axis.name);
-                faults.push(Diagnostic::at(&first.span, fault).hint(hint));
+                errors.push(Diagnostic::at(&first.span, error).hint(hint));
             }
         }
     }
 
-    /// Every fault of a scenario after a change.
+    /// Every error of a scenario after a change.
     pub(crate) fn recheck(&self) -> Vec<Diagnostic> {
-        let faults = Faults::default();
-        self.check_points(&faults);
-        faults.finish(Some(())).err().map(|found| found.0).unwrap_or_default()
+        let errors = DiagnosticSink::default();
+        self.check_points(&errors);
+        errors.finish(Some(())).err().map(|found| found.0).unwrap_or_default()
     }
 
     /// The part of this name; `None` names the file as it stands.
@@ -283,40 +283,45 @@ impl Experiment {
 
 /// The file as it stands, and its cases. A file with cases whose `[grid]` has no axes runs its
 /// cases only.
-fn read_parts(reader: &mut Reader<'_>, root: &Node, grid: &Grid, faults: &Faults) -> Vec<Case> {
-    let quick = read_changes(reader, "quick_set", faults);
+fn read_parts(
+    reader: &mut Reader<'_>,
+    root: &Node,
+    grid: &Grid,
+    errors: &DiagnosticSink,
+) -> Vec<Case> {
+    let quick = read_changes(reader, "quick_set", errors);
     let nodes = reader.tables("case");
     let mut parts = Vec::new();
     if nodes.is_empty() || !grid.axes.is_empty() {
         parts.push(Case::base(root, grid, &quick));
     }
-    parts.extend(all(nodes, |n| Case::read(n, root, grid, &quick, faults)));
-    check_ids(root, "case", faults);
+    parts.extend(all(nodes, |n| Case::read(n, root, grid, &quick, errors)));
+    check_ids(root, "case", errors);
     parts
 }
 
 /// Notes an `id` that two elements of a list share.
-fn check_ids(root: &Node, key: &str, faults: &Faults) {
+fn check_ids(root: &Node, key: &str, errors: &DiagnosticSink) {
     let Some(Value::List(items)) = root.get(key).map(|n| &n.value) else { return };
     let ids: Vec<&Node> = items.iter().filter_map(|n| n.get("id")).collect();
     for (i, id) in ids.iter().enumerate() {
         if ids[..i].iter().any(|other| other.label() == id.label()) {
-            let fault = format!("two [[{key}]] are called \"{}\"", id.label());
-            faults.push(Diagnostic::at(&id.span, fault));
+            let error = format!("two [[{key}]] are called \"{}\"", id.label());
+            errors.push(Diagnostic::at(&id.span, error));
         }
     }
 }
 
 /// Tables and figures stand in one page, where a link leads to either by its `id`.
-fn check_figure_ids(root: &Node, faults: &Faults) {
+fn check_figure_ids(root: &Node, errors: &DiagnosticSink) {
     let tables = ids(root, "table");
     let Some(Value::List(figures)) = root.get("figure").map(|n| &n.value) else { return };
     let ids = figures.iter().filter_map(|n| n.get("id"));
     for id in ids.filter(|id| tables.contains(&id.label())) {
         let name = id.label();
-        let fault = format!("a [[table]] and a [[figure]] are called \"{name}\"");
+        let error = format!("a [[table]] and a [[figure]] are called \"{name}\"");
         let hint = format!("write id = \"{name}-figure\" for the figure");
-        faults.push(Diagnostic::at(&id.span, fault).hint(hint));
+        errors.push(Diagnostic::at(&id.span, error).hint(hint));
     }
 }
 
@@ -327,13 +332,13 @@ fn all<T>(nodes: Vec<&Node>, read: impl Fn(&Node) -> Option<T>) -> Vec<T> {
     nodes.into_iter().filter_map(read).collect()
 }
 
-fn check_schema(reader: &mut Reader<'_>, root: &Node, faults: &Faults) {
+fn check_schema(reader: &mut Reader<'_>, root: &Node, errors: &DiagnosticSink) {
     if let Some(schema) = reader.need::<u64>("schema")
         && schema != SCHEMA
         && let Some(node) = root.get("schema")
     {
-        let fault = format!("schema {schema} is not known to this program");
-        faults.push(Diagnostic::at(&node.span, fault).hint(format!("it reads schema {SCHEMA}")));
+        let error = format!("schema {schema} is not known to this program");
+        errors.push(Diagnostic::at(&node.span, error).hint(format!("it reads schema {SCHEMA}")));
     }
 }
 
@@ -344,23 +349,23 @@ fn ids(root: &Node, key: &str) -> Vec<String> {
 }
 
 /// Reads `backends = ["linux"]`.
-fn read_backends(reader: &mut Reader<'_>, faults: &Faults) -> Vec<&'static str> {
+fn read_backends(reader: &mut Reader<'_>, errors: &DiagnosticSink) -> Vec<&'static str> {
     let ids = BACKENDS.map(|(id, _)| (id, id));
     let nodes: Vec<Node> = reader.or("backends", Vec::new());
-    let found = nodes.iter().filter_map(|n| choose(n, faults, "backend", &ids));
+    let found = nodes.iter().filter_map(|n| choose(n, errors, "backend", &ids));
     found.filter(|id| *id != SIM).collect()
 }
 
 impl Summary {
-    fn read(node: &Node, root: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[summary]", faults)?;
+    fn read(node: &Node, root: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "[summary]", errors)?;
         let is_study = root.get("study").is_some();
         let (mut says, mut differs) = (None, None);
         if is_study {
             (says, differs) = (reader.need("says"), reader.need("differs"));
         } else if let Some(at) = node.get("says") {
-            let fault = "`says` is what a study says, and this file has no [study]";
-            faults.push(Diagnostic::at(&at.span, fault).hint("write what came out under `finds`"));
+            let error = "`says` is what a study says, and this file has no [study]";
+            errors.push(Diagnostic::at(&at.span, error).hint("write what came out under `finds`"));
             reader.raw("says");
         }
         let finds = reader.need("finds");
@@ -370,8 +375,8 @@ impl Summary {
             && !figures.contains(id)
         {
             let words: Vec<&str> = figures.iter().map(String::as_str).collect();
-            let fault = Diagnostic::at(&at.span, format!("there is no figure \"{id}\""));
-            faults.push(fault.hint(suggestion(id, "figures", &words)));
+            let error = Diagnostic::at(&at.span, format!("there is no figure \"{id}\""));
+            errors.push(error.hint(suggestion(id, "figures", &words)));
         }
         reader.finish();
         Some(Self { says, finds: finds?, differs, figure })
@@ -379,8 +384,8 @@ impl Summary {
 }
 
 impl FromNode for Study {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[study]", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "[study]", errors)?;
         let (title, authors) = (reader.need("title"), reader.need("authors"));
         let published = reader.need("published");
         reader.finish();
@@ -389,8 +394,8 @@ impl FromNode for Study {
 }
 
 impl FromNode for Assumption {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[[assumption]]", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "[[assumption]]", errors)?;
         let (about, choice) = (reader.need("about"), reader.need("choice"));
         let reason = reader.need("reason");
         reader.finish();
@@ -400,7 +405,7 @@ impl FromNode for Assumption {
 
 impl Variant {
     fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
-        let mut reader = Reader::new(node, "[[variant]]", context.faults)?;
+        let mut reader = Reader::new(node, "[[variant]]", context.errors)?;
         let id = reader.need("id");
         let says = reader.need("says");
         let view = context.view(&mut reader, false);
@@ -411,8 +416,8 @@ impl Variant {
         if node.get("set").is_none() {
             reader.need::<Node>("set");
         }
-        let changes = read_changes(&mut reader, "set", context.faults);
-        let quick = read_changes(&mut reader, "quick_set", context.faults);
+        let changes = read_changes(&mut reader, "set", context.errors);
+        let quick = read_changes(&mut reader, "quick_set", context.errors);
         reader.finish();
         let case = view?.cases.into_iter().next().flatten();
         let (id, says, filter) = (id?, says?, filter?);
@@ -424,7 +429,7 @@ impl Variant {
 fn read_runs(reader: &mut Reader<'_>, node: &Node, key: &'static str) -> Option<u64> {
     let runs = reader.want(key);
     if let (Some(0), Some(at)) = (runs, node.get(key)) {
-        reader.faults().push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
+        reader.errors().push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
     }
     runs
 }

@@ -2,7 +2,7 @@
 
 use udccp_base::Duration;
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
-use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 use super::choice::words;
 use super::context::{Context, View};
@@ -152,8 +152,8 @@ impl Figure {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
         const KINDS: [&str; 5] = ["table", "bars", "range", "time", "curve"];
         let label = node.get("id").map(Node::label).unwrap_or_default();
-        let faults = context.faults;
-        let mut reader = Reader::new(node, format!("[[figure]] \"{label}\""), faults)?;
+        let errors = context.errors;
+        let mut reader = Reader::new(node, format!("[[figure]] \"{label}\""), errors)?;
         let id: Option<String> = reader.need("id");
         let title: Option<String> = reader.need("title");
         let says = reader.want("says");
@@ -163,11 +163,11 @@ impl Figure {
             "bars" => TableFigure::read(&mut reader, context, TableForm::Bars),
             "range" => TableFigure::read(&mut reader, context, TableForm::Ranges),
             "time" => TimeFigure::read(&mut reader, node, context),
-            "curve" => Curve::read(&mut reader, node, faults),
+            "curve" => Curve::read(&mut reader, node, errors),
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is not a kind of figure"));
-                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
+                let error = Diagnostic::at(span, format!("\"{kind}\" is not a kind of figure"));
+                errors.push(error.hint(suggestion(&kind, "there are", &KINDS)));
                 return None;
             }
         };
@@ -191,7 +191,7 @@ impl TableFigure {
         let key = |node: Option<&Node>| match node {
             None => Some(None),
             Some(node) => {
-                let key = String::from_node(node, context.faults)?;
+                let key = String::from_node(node, context.errors)?;
                 context.check_name(&key, "key", &keys, &node.span);
                 keys.contains(&key).then_some(Some(key))
             }
@@ -203,7 +203,7 @@ impl TableFigure {
             .or_else(|| keys.iter().filter(is_axis).find(is_free).cloned())
             .or_else(|| keys.first().cloned())
             .unwrap_or_default();
-        let filter = filter.map(|n| table.filter_of(n, context.faults)).unwrap_or_default();
+        let filter = filter.map(|n| table.filter_of(n, context.errors)).unwrap_or_default();
         let range = read_range(range, form, table, reader, context)?;
         let table = table.id.clone();
         Some(FigureKind::Table(Self { table, form, x, panels, filter, range }))
@@ -224,13 +224,13 @@ fn read_range(
     let names: Vec<String> = table.shown.iter().map(|s| s.name.clone()).collect();
     if nodes[0].is_none() || nodes[2].is_none() {
         let at = super::context::first_line(reader.span());
-        let fault = Diagnostic::at(&at, "a range goes from `low` to `high`");
-        context.faults.push(fault.hint(format!("metrics of the table: {}", names.join(", "))));
+        let error = Diagnostic::at(&at, "a range goes from `low` to `high`");
+        context.errors.push(error.hint(format!("metrics of the table: {}", names.join(", "))));
         return None;
     }
     let mut range = Vec::new();
     for node in nodes.into_iter().flatten() {
-        let name = String::from_node(node, context.faults)?;
+        let name = String::from_node(node, context.errors)?;
         context.check_name(&name, "metric", &names, &node.span);
         range.push(name);
     }
@@ -239,9 +239,9 @@ fn read_range(
 
 impl TimeFigure {
     fn read(reader: &mut Reader<'_>, node: &Node, context: &Context<'_>) -> Option<FigureKind> {
-        let faults = context.faults;
+        let errors = context.errors;
         let view = context.view(reader, true);
-        let metrics = read_metrics(reader, faults);
+        let metrics = read_metrics(reader, errors);
         let rates = reader.or("of", Rates::Goodput);
         let unit: Option<String> = reader.want("unit");
         let lines: Option<String> = reader.want("lines");
@@ -252,11 +252,11 @@ impl TimeFigure {
         let events = reader.or("events", true);
         let (from, to) = (reader.want::<Duration>("from"), reader.want::<Duration>("to"));
         let (view, metrics) = (view?, metrics?);
-        let at = at.map(|n| Filter::read(n, &view.grid, &view.flows, faults)).unwrap_or_default();
+        let at = at.map(|n| Filter::read(n, &view.grid, &view.flows, errors)).unwrap_or_default();
         if mean == Some(true) && run.is_some() {
             let at = node.get("run").map_or(&node.span, |n| &n.span);
-            let fault = "a figure shows one run or the mean of all";
-            faults.push(Diagnostic::at(at, fault).hint("leave `run` or `mean` out"));
+            let error = "a figure shows one run or the mean of all";
+            errors.push(Diagnostic::at(at, error).hint("leave `run` or `mean` out"));
             return None;
         }
         let run = if mean == Some(true) { None } else { Some(run.unwrap_or(1)) };
@@ -278,7 +278,7 @@ impl TimeFigure {
     /// Every key is a line, a panel, or has one value.
     fn check(&self, node: &Node, context: &Context<'_>) -> Option<()> {
         let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
-        let faults = context.faults;
+        let errors = context.errors;
         let mut known = self.view.grid.names();
         if self.metrics.iter().any(|m| m.is_per_flow()) {
             known.push(FLOW_KEY);
@@ -287,20 +287,20 @@ impl TimeFigure {
             let Some(key) = key else { continue };
             let is_metric = place == "panels" && key == METRIC_KEY && self.metrics.len() > 1;
             if !known.contains(&key.as_str()) && !is_metric {
-                let fault = Diagnostic::at(span(place), format!("there is no grid axis `{key}`"));
-                faults.push(fault.hint(suggestion(key, "there are", &known)));
+                let error = Diagnostic::at(span(place), format!("there is no grid axis `{key}`"));
+                errors.push(error.hint(suggestion(key, "there are", &known)));
                 return None;
             }
         }
         if self.lines.is_some() && self.lines == self.panels {
-            let fault = "a key has a line or a panel for each of its values, not both";
-            faults.push(Diagnostic::at(span("panels"), fault));
+            let error = "a key has a line or a panel for each of its values, not both";
+            errors.push(Diagnostic::at(span("panels"), error));
             return None;
         }
         if self.metrics.len() > 1 && self.panels.as_deref() != Some(METRIC_KEY) {
-            let fault = "several metrics have a panel each";
+            let error = "several metrics have a panel each";
             let hint = "write panels = \"metric\", or make it several figures";
-            faults.push(Diagnostic::at(span("panels"), fault).hint(hint));
+            errors.push(Diagnostic::at(span("panels"), error).hint(hint));
             return None;
         }
         let placed =
@@ -308,27 +308,27 @@ impl TimeFigure {
         for key in known.iter().filter(|k| !placed(k)) {
             let labels = self.labels(key);
             if labels.len() > 1 {
-                let fault = format!("a line shows one `{key}`, and here are {}", labels.len());
+                let error = format!("a line shows one `{key}`, and here are {}", labels.len());
                 let hint = format!(
                     "choose one: at = {{ {key} = \"{}\" }}; or lines = \"{key}\"",
                     labels[0]
                 );
                 let at = super::context::first_line(&node.span);
-                faults.push(Diagnostic::at(&at, fault).hint(hint));
+                errors.push(Diagnostic::at(&at, error).hint(hint));
                 return None;
             }
         }
-        self.check_unit(span("unit"), faults)
+        self.check_unit(span("unit"), errors)
     }
 
-    fn check_unit(&self, span: &udccp_scenario::Span, faults: &Faults) -> Option<()> {
+    fn check_unit(&self, span: &udccp_scenario::Span, errors: &DiagnosticSink) -> Option<()> {
         let Some(unit) = &self.unit else { return Some(()) };
         let has = |m: &TimeMetric| super::metric_spec::unit_factor(m.unit(), unit).is_some();
         if self.metrics.iter().all(has) {
             return Some(());
         }
         let hint = "rates are in Mbit/s, kbit/s, Gbit/s, MB/s, kB/s";
-        faults.push(Diagnostic::at(span, format!("not measured in \"{unit}\"")).hint(hint));
+        errors.push(Diagnostic::at(span, format!("not measured in \"{unit}\"")).hint(hint));
         None
     }
 
@@ -353,26 +353,26 @@ impl TimeFigure {
 }
 
 /// Reads `metric = "goodput"` or `metric = ["goodput", "cwnd"]`.
-fn read_metrics(reader: &mut Reader<'_>, faults: &Faults) -> Option<Vec<TimeMetric>> {
+fn read_metrics(reader: &mut Reader<'_>, errors: &DiagnosticSink) -> Option<Vec<TimeMetric>> {
     let Some(node) = reader.raw("metric") else { return Some(vec![TimeMetric::Throughput]) };
     match &node.value {
         Value::List(items) if !items.is_empty() => {
-            items.iter().map(|n| TimeMetric::from_node(n, faults)).collect()
+            items.iter().map(|n| TimeMetric::from_node(n, errors)).collect()
         }
-        _ => TimeMetric::from_node(node, faults).map(|m| vec![m]),
+        _ => TimeMetric::from_node(node, errors).map(|m| vec![m]),
     }
 }
 
 impl Curve {
-    fn read(reader: &mut Reader<'_>, node: &Node, faults: &Faults) -> Option<FigureKind> {
+    fn read(reader: &mut Reader<'_>, node: &Node, errors: &DiagnosticSink) -> Option<FigureKind> {
         let function = reader.need("function");
         let (from, to) = (reader.need::<f64>("from"), reader.need::<f64>("to"));
         let fixed = reader.or("fixed", 1.0);
         let (function, from, to) = (function?, from?, to?);
         if !(from > 0.0 && from < to && fixed > 0.0) {
-            let fault = "a curve over shares needs `from` above zero and `to` above `from`";
+            let error = "a curve over shares needs `from` above zero and `to` above `from`";
             let at = node.get("from").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(at, fault).hint("for example from = 1, to = 10000"));
+            errors.push(Diagnostic::at(at, error).hint("for example from = 1, to = 10000"));
             return None;
         }
         Some(FigureKind::Curve(Self { function, from, to, fixed }))

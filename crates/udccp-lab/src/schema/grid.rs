@@ -1,7 +1,7 @@
 //! The grid of an experiment: axes, points, and filters over them.
 
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
-use udccp_scenario::document::{Entry, Faults, FromNode, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, Entry, FromNode, Node, Reader, Value};
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -94,56 +94,56 @@ impl Grid {
 }
 
 impl FromNode for Grid {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[grid]", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "[grid]", errors)?;
         let runs = reader.or("runs", 1);
         let quick_runs = reader.or("quick_runs", runs.min(2));
         let seed = reader.or("seed", 1);
         for (key, value) in [("runs", runs), ("quick_runs", quick_runs)] {
             if value == 0 {
                 let span = node.get(key).map_or(&node.span, |n| &n.span);
-                faults.push(Diagnostic::at(span, format!("`{key}` is at least 1")));
+                errors.push(Diagnostic::at(span, format!("`{key}` is at least 1")));
             }
         }
         let axes = node.entries().iter().filter(|e| !SETTINGS.contains(&e.key.as_str()));
-        let axes: Vec<Option<Axis>> = axes.map(|e| read_axis(e, faults)).collect();
+        let axes: Vec<Option<Axis>> = axes.map(|e| read_axis(e, errors)).collect();
         Some(Self { axes: axes.into_iter().collect::<Option<_>>()?, runs, quick_runs, seed })
     }
 }
 
 impl Grid {
     /// Reads the axes of a case, whose runs and seed stand beside its grid.
-    pub(super) fn read_axes(node: &Node, faults: &Faults) -> Option<Vec<Axis>> {
-        Reader::new(node, "case.grid", faults)?;
+    pub(super) fn read_axes(node: &Node, errors: &DiagnosticSink) -> Option<Vec<Axis>> {
+        Reader::new(node, "case.grid", errors)?;
         let mut axes = Vec::new();
         for entry in node.entries() {
             if SETTINGS.contains(&entry.key.as_str()) {
-                let fault = format!("`{}` of a case stands beside its grid", entry.key);
+                let error = format!("`{}` of a case stands beside its grid", entry.key);
                 let hint = format!("write `{}` in [[case]], above [case.grid]", entry.key);
-                faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+                errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
                 continue;
             }
-            axes.push(read_axis(entry, faults)?);
+            axes.push(read_axis(entry, errors)?);
         }
         Some(axes)
     }
 }
 
-fn read_axis(entry: &Entry, faults: &Faults) -> Option<Axis> {
+fn read_axis(entry: &Entry, errors: &DiagnosticSink) -> Option<Axis> {
     let name = &entry.key;
     let Value::List(values) = &entry.node.value else {
-        let fault = format!("axis `{name}` is a list of values, found {}", entry.node.kind());
+        let error = format!("axis `{name}` is a list of values, found {}", entry.node.kind());
         let hint = suggestion(name, "keys of [grid] that are no axes", &SETTINGS);
-        faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+        errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
         return None;
     };
     if values.is_empty() {
-        faults.push(Diagnostic::at(&entry.node.span, format!("axis `{name}` has no values")));
+        errors.push(Diagnostic::at(&entry.node.span, format!("axis `{name}` has no values")));
     }
     for (i, value) in values.iter().enumerate() {
         if values[..i].iter().any(|v| v.label() == value.label()) {
-            let fault = format!("axis `{name}` has \"{}\" twice", value.label());
-            faults.push(Diagnostic::at(&value.span, fault));
+            let error = format!("axis `{name}` has \"{}\" twice", value.label());
+            errors.push(Diagnostic::at(&value.span, error));
         }
     }
     Some(Axis { name: name.clone(), values: values.clone() })
@@ -178,8 +178,8 @@ impl Filter {
 
     /// Reads `{ axis = ["value"], ... }`, with every axis and value checked. `flows` are the names
     /// that the key `flow` may have.
-    pub fn read(node: &Node, grid: &Grid, flows: &[String], faults: &Faults) -> Self {
-        Self::read_with(node, grid, flows, &[], faults)
+    pub fn read(node: &Node, grid: &Grid, flows: &[String], errors: &DiagnosticSink) -> Self {
+        Self::read_with(node, grid, flows, &[], errors)
     }
 
     /// The same with the names that the key `metric` may have.
@@ -188,7 +188,7 @@ impl Filter {
         grid: &Grid,
         flows: &[String],
         metrics: &[String],
-        faults: &Faults,
+        errors: &DiagnosticSink,
     ) -> Self {
         let mut parts = Vec::new();
         for entry in node.entries() {
@@ -204,9 +204,9 @@ impl Filter {
                     if metrics.len() > 1 {
                         names.push("metric");
                     }
-                    let fault = format!("there is no grid axis `{}`", entry.key);
+                    let error = format!("there is no grid axis `{}`", entry.key);
                     let hint = suggestion(&entry.key, "there are", &names);
-                    faults.push(Diagnostic::at(&entry.key_span, fault).hint(hint));
+                    errors.push(Diagnostic::at(&entry.key_span, error).hint(hint));
                     continue;
                 }
             };
@@ -215,7 +215,7 @@ impl Filter {
                 _ => vec![&entry.node],
             };
             for value in &values {
-                check_value(value, &entry.key, &known, faults);
+                check_value(value, &entry.key, &known, errors);
             }
             parts.push((entry.key.clone(), values.iter().map(|v| v.label()).collect()));
         }
@@ -223,13 +223,13 @@ impl Filter {
     }
 }
 
-fn check_value(value: &Node, axis: &str, known: &[String], faults: &Faults) {
+fn check_value(value: &Node, axis: &str, known: &[String], errors: &DiagnosticSink) {
     let label = value.label();
-    // An axis without values is a fault of its own, told where the axis stands.
+    // An axis without values is an error of its own, told where the axis stands.
     if !known.is_empty() && !known.contains(&label) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        let fault = format!("`{axis}` has no value \"{label}\"");
+        let error = format!("`{axis}` has no value \"{label}\"");
         let hint = suggestion(&label, "values", &names);
-        faults.push(Diagnostic::at(&value.span, fault).hint(hint));
+        errors.push(Diagnostic::at(&value.span, error).hint(hint));
     }
 }

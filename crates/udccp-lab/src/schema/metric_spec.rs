@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use udccp_base::Duration;
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
-use udccp_scenario::document::{Faults, FromNode, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 use super::choice::choose;
 use super::context::{Context, View};
@@ -93,12 +93,12 @@ impl Close {
 }
 
 impl FromNode for Close {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match &node.value {
             Value::Text(_) => {
-                super::Percent::from_node(node, faults).map(|p| Self::Part(p.0 / 100.0))
+                super::Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0))
             }
-            _ => f64::from_node(node, faults).map(Self::Within),
+            _ => f64::from_node(node, errors).map(Self::Within),
         }
     }
 }
@@ -206,27 +206,27 @@ impl MetricSpec {
         context: &Context<'_>,
         view: &View,
     ) -> Option<Vec<Self>> {
-        let faults = context.faults;
+        let errors = context.errors;
         let plan = Settings::read(reader, node, context, view);
         let many = reader.raw("metrics");
         let one = reader.raw("metric");
         match (one, many) {
             (Some(_), Some(at)) => {
-                let fault = "`metric` and `metrics` are one or the other";
-                faults.push(Diagnostic::at(&at.span, fault).hint("leave one of the two out"));
+                let error = "`metric` and `metrics` are one or the other";
+                errors.push(Diagnostic::at(&at.span, error).hint("leave one of the two out"));
                 None
             }
             (None, None) => reader.need::<Metric>("metric").map(|_| Vec::new()),
             (Some(table), None) if matches!(table.value, Value::Table(_)) => {
-                let fault = "`metric` is one word; a metric with keys of its own stands in a list";
+                let error = "`metric` is one word; a metric with keys of its own stands in a list";
                 let hint = "write metrics = [{ metric = \"goodput\", digits = 2 }], or the keys \
                             beside `metric`";
-                faults.push(Diagnostic::at(&table.span, fault).hint(hint));
+                errors.push(Diagnostic::at(&table.span, error).hint(hint));
                 None
             }
             (Some(word), None) => {
-                let metric = Metric::from_node(word, faults)?;
-                Some(vec![plan?.of(metric, None, node, faults)?])
+                let metric = Metric::from_node(word, errors)?;
+                Some(vec![plan?.of(metric, None, node, errors)?])
             }
             (None, Some(list)) => read_list(list, &plan?, context, view),
         }
@@ -239,42 +239,42 @@ fn read_list(
     context: &Context<'_>,
     view: &View,
 ) -> Option<Vec<MetricSpec>> {
-    let faults = context.faults;
+    let errors = context.errors;
     let Value::List(items) = &list.value else {
-        let fault = format!("`metrics` is a list, found {}", list.kind());
+        let error = format!("`metrics` is a list, found {}", list.kind());
         let hint = "write metrics = [\"throughput\", { metric = \"delay\", digits = 3 }]";
-        faults.push(Diagnostic::at(&list.span, fault).hint(hint));
+        errors.push(Diagnostic::at(&list.span, error).hint(hint));
         return None;
     };
     let mut all: Vec<MetricSpec> = Vec::new();
     for item in items {
         let shown = match &item.value {
-            Value::Text(_) => plan.of(Metric::from_node(item, faults)?, None, item, faults)?,
+            Value::Text(_) => plan.of(Metric::from_node(item, errors)?, None, item, errors)?,
             _ => {
-                let mut reader = Reader::new(item, "table.metrics", faults)?;
+                let mut reader = Reader::new(item, "table.metrics", errors)?;
                 let metric = reader.need("metric");
                 let name = reader.want("name");
                 let own = Settings::read(&mut reader, item, context, view);
                 reader.finish();
-                own?.over(plan).of(metric?, name, item, faults)?
+                own?.over(plan).of(metric?, name, item, errors)?
             }
         };
         if all.iter().any(|s| s.name == shown.name) {
-            let fault = format!("two metrics are called \"{}\"", shown.name);
+            let error = format!("two metrics are called \"{}\"", shown.name);
             let hint = "give one a name: { metric = \"goodput\", name = \"before\" }";
-            faults.push(Diagnostic::at(&item.span, fault).hint(hint));
+            errors.push(Diagnostic::at(&item.span, error).hint(hint));
             return None;
         }
         all.push(shown);
     }
     let first = all.first().map(|s| s.metric.is_per_flow());
     if all.iter().any(|s| Some(s.metric.is_per_flow()) != first) {
-        let fault = "a table shows metrics of flows or of the whole network, not both";
-        faults.push(Diagnostic::at(&list.span, fault).hint("make it two tables"));
+        let error = "a table shows metrics of flows or of the whole network, not both";
+        errors.push(Diagnostic::at(&list.span, error).hint("make it two tables"));
         return None;
     }
     if all.is_empty() {
-        faults.push(Diagnostic::at(&list.span, "`metrics` names no metric"));
+        errors.push(Diagnostic::at(&list.span, "`metrics` names no metric"));
         return None;
     }
     Some(all)
@@ -302,10 +302,10 @@ impl Settings {
         context: &Context<'_>,
         view: &View,
     ) -> Option<Self> {
-        let faults = context.faults;
+        let errors = context.errors;
         let rates = reader.raw("of");
         let settings = Self {
-            rates: rates.and_then(|n| choose(n, faults, "kind of rate", Rates::WORDS)),
+            rates: rates.and_then(|n| choose(n, errors, "kind of rate", Rates::WORDS)),
             unit: reader.want("unit"),
             digits: reader.want("digits"),
             close: reader.want("close"),
@@ -323,7 +323,7 @@ impl Settings {
             && from >= to
         {
             let at = node.get("to").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(at, format!("it begins at {from} and ends at {to}")));
+            errors.push(Diagnostic::at(at, format!("it begins at {from} and ends at {to}")));
             return None;
         }
         if let Some(group) = &settings.group {
@@ -331,14 +331,14 @@ impl Settings {
             if !groups.contains(group.as_str()) {
                 let at = node.get("group").map_or(&node.span, |n| &n.span);
                 let names: Vec<&str> = groups.into_iter().collect();
-                let fault = Diagnostic::at(at, format!("there is no [[flow]] \"{group}\""));
-                faults.push(fault.hint(suggestion(group, "flows", &names)));
+                let error = Diagnostic::at(at, format!("there is no [[flow]] \"{group}\""));
+                errors.push(error.hint(suggestion(group, "flows", &names)));
                 return None;
             }
         }
         if settings.digits.is_some_and(|d| d > 9) {
             let at = node.get("digits").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(at, "at most 9 digits can be printed"));
+            errors.push(Diagnostic::at(at, "at most 9 digits can be printed"));
             return None;
         }
         Some(settings)
@@ -366,7 +366,7 @@ impl Settings {
         metric: Metric,
         name: Option<String>,
         node: &Node,
-        faults: &Faults,
+        errors: &DiagnosticSink,
     ) -> Option<MetricSpec> {
         let plain = MetricSpec::plain(metric);
         let unit = self.unit.clone().unwrap_or_else(|| plain.unit.clone());
@@ -375,8 +375,8 @@ impl Settings {
             let known = UNITS.iter().find(|(base, _)| *base == plain.unit);
             let others = known.map(|(_, u)| u.iter().map(|(u, _)| *u)).into_iter().flatten();
             let names: Vec<&str> = core::iter::once(plain.unit.as_str()).chain(others).collect();
-            let fault = format!("{} is not measured in \"{unit}\"", metric.word());
-            faults.push(Diagnostic::at(at, fault).hint(suggestion(&unit, "units", &names)));
+            let error = format!("{} is not measured in \"{unit}\"", metric.word());
+            errors.push(Diagnostic::at(at, error).hint(suggestion(&unit, "units", &names)));
             return None;
         };
         let window = match (self.from, self.to) {
@@ -385,11 +385,11 @@ impl Settings {
             (from, _) => {
                 let (has, lacks) = if from.is_some() { ("from", "to") } else { ("to", "from") };
                 let at = node.get(has).map_or(&node.span, |n| &n.span);
-                faults.push(Diagnostic::at(at, format!("`{has}` comes with `{lacks}`")));
+                errors.push(Diagnostic::at(at, format!("`{has}` comes with `{lacks}`")));
                 return None;
             }
         };
-        self.check_times(metric, window, node, faults)?;
+        self.check_times(metric, window, node, errors)?;
         Some(MetricSpec {
             name: name.unwrap_or(plain.name),
             rates: self.rates.unwrap_or(plain.rates),
@@ -414,38 +414,38 @@ impl Settings {
         metric: Metric,
         window: Option<Window>,
         node: &Node,
-        faults: &Faults,
+        errors: &DiagnosticSink,
     ) -> Option<()> {
         let word = metric.word();
         if window.is_some() && !metric.has_stretches() {
             let at = node.get("from").map_or(&node.span, |n| &n.span);
-            let fault = format!("{word} has no value of a stretch of a run");
+            let error = format!("{word} has no value of a stretch of a run");
             let hint = "there are: throughput, goodput, jain, recovery-time";
-            faults.push(Diagnostic::at(at, fault).hint(hint));
+            errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         if metric.needs_weights() && self.weights.is_none() {
-            let fault = format!("{word} compares flows with runs among their own kind");
+            let error = format!("{word} compares flows with runs among their own kind");
             let hint = "write weights = { case = \"self\", axis = \"protocol\" }: a case whose \
                         flows \
                         are of one protocol, and its axis that says which";
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(at, fault).hint(hint));
+            errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         if metric.needs_group() && self.group.is_none() {
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
-            let fault = format!("{word} is of the flows of one [[flow]]");
+            let error = format!("{word} is of the flows of one [[flow]]");
             let hint = "write group = \"name\" next to it";
-            faults.push(Diagnostic::at(at, fault).hint(hint));
+            errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         if metric == Metric::Recovery && (window.is_none() || self.epoch.is_none()) {
-            let fault = "recovery-time needs the change and the interval to compare with";
+            let error = "recovery-time needs the change and the interval to compare with";
             let hint = "epoch = \"300 s\" is when the flood ends, from = \"50 s\" and \
                         to = \"100 s\" when all was well; level = 0.9 is the part that is enough";
             let at = node.get("metric").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(at, fault).hint(hint));
+            errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         Some(())
@@ -454,7 +454,7 @@ impl Settings {
 
 impl Weights {
     fn read(node: &Node, context: &Context<'_>, view: &View) -> Option<Self> {
-        let mut reader = Reader::new(node, "weights", context.faults)?;
+        let mut reader = Reader::new(node, "weights", context.errors)?;
         let case: Option<String> = reader.need("case");
         let axis: Option<String> = reader.need("axis");
         reader.finish();
@@ -463,19 +463,19 @@ impl Weights {
         let part = context.case_named(&case, at)?;
         let Some(_) = part.grid.axis(&axis) else {
             let at = node.get("axis").map_or(&node.span, |n| &n.span);
-            let fault = format!("case \"{case}\" has no axis `{axis}`");
+            let error = format!("case \"{case}\" has no axis `{axis}`");
             let hint = suggestion(&axis, "it has", &part.grid.names());
-            context.faults.push(Diagnostic::at(at, fault).hint(hint));
+            context.errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         };
         // Every other axis of the self-runs has to be told by the point that is weighted.
         for other in part.grid.axes.iter().filter(|a| a.name != axis) {
             if other.values.len() > 1 && view.grid.axis(&other.name).is_none() {
-                let fault = format!(
+                let error = format!(
                     "case \"{case}\" has weights for each `{}`, which is not an axis here",
                     other.name
                 );
-                context.faults.push(Diagnostic::at(&node.span, fault));
+                context.errors.push(Diagnostic::at(&node.span, error));
                 return None;
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use udccp_base::{DataRate, Duration};
 use udccp_scenario::diagnostic::{Diagnostic, Span, suggestion};
-use udccp_scenario::document::{Entry, Faults, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, Entry, Node, Reader, Value};
 use udccp_scenario::library;
 
 use super::Percent;
@@ -99,8 +99,8 @@ impl Reference {
     }
 
     pub(super) fn read(node: &Node, context: &Context<'_>, table: &Table) -> Option<Self> {
-        let faults = context.faults;
-        let mut reader = Reader::new(node, "table.reference", faults)?;
+        let errors = context.errors;
+        let mut reader = Reader::new(node, "table.reference", errors)?;
         let file: Option<String> = reader.need("file");
         let matches = reader.raw("match");
         let names = reader.raw("names");
@@ -108,16 +108,16 @@ impl Reference {
         let spreads = [reader.raw("stddev"), reader.raw("cv")];
         reader.finish();
         let (file, file_span) = (file?, &node.get("file")?.span);
-        let csv = Csv::load(&context.base.join(&file), &file, file_span, faults)?;
+        let csv = Csv::load(&context.base.join(&file), &file, file_span, errors)?;
         let (Some(matches), Some(value)) = (matches, value) else {
-            faults.push(Diagnostic::at(file_span, "a reference must assign columns").hint(
+            errors.push(Diagnostic::at(file_span, "a reference must assign columns").hint(
                 "for example match = { rtt = \"rtt_ms\" }, value = \"jfi\", stddev = \"stddev\"",
             ));
             return None;
         };
         let read_match = |e: &Entry| {
             check_key(context, table, e);
-            csv.column(&e.node, faults).map(|(i, header)| (e.key.clone(), i, header))
+            csv.column(&e.node, errors).map(|(i, header)| (e.key.clone(), i, header))
         };
         let matches: Vec<_> = matches.entries().iter().map(read_match).collect();
         let names = names.map(Node::entries).unwrap_or_default();
@@ -141,8 +141,8 @@ impl Reference {
                 value.spread = of.map(|c| (c.column, kind)).or(value.spread);
             }
         }
-        reference.check_numbers(&csv, file_span, faults)?;
-        reference.check_doubles(&csv, file_span, faults)?;
+        reference.check_numbers(&csv, file_span, errors)?;
+        reference.check_doubles(&csv, file_span, errors)?;
         reference.rows = csv.rows;
         reference.check_names(context, table, file_span);
         reference.check_mapping(context, table, names);
@@ -159,20 +159,20 @@ impl Reference {
             if !is_there || told || labels.len() < 2 && key == METRIC_KEY {
                 continue;
             }
-            let (fault, first) = match key {
+            let (error, first) = match key {
                 FLOW_KEY => ("this metric has a value for each flow", table.view.flows.first()),
                 _ => ("this table has several metrics", labels.first()),
             };
             let first = first.map_or("first", String::as_str);
             let hint = format!("write value = {{ {first} = \"column\" }}");
-            context.faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            context.errors.push(Diagnostic::at(&node.span, error).hint(hint));
             return None;
         }
         Some(())
     }
 
     /// What is neither a number nor a mark for "no value" would be no value without a word.
-    fn check_numbers(&self, csv: &Csv, span: &Span, faults: &Faults) -> Option<()> {
+    fn check_numbers(&self, csv: &Csv, span: &Span, errors: &DiagnosticSink) -> Option<()> {
         let of = |v: &ValueColumn| [Some(v.column), v.spread.map(|(column, _)| column)];
         let columns = || self.values.iter().flat_map(of).flatten();
         let mut is_fine = true;
@@ -182,11 +182,11 @@ impl Reference {
                 if cell.is_empty() || is_number || is_dash(cell) {
                     continue;
                 }
-                let fault =
+                let error =
                     format!("{}:{line}: column `{column}` has \"{cell}\", no number", csv.name);
                 let hint = "a published \"no value\" is \"-\" or \"–\"; \
                             what is not in print is an empty field";
-                faults.push(Diagnostic::at(span, fault).hint(hint));
+                errors.push(Diagnostic::at(span, error).hint(hint));
                 is_fine = false;
             }
         }
@@ -194,7 +194,7 @@ impl Reference {
     }
 
     /// Of two lines for one cell only the first would ever be read.
-    fn check_doubles(&self, csv: &Csv, span: &Span, faults: &Faults) -> Option<()> {
+    fn check_doubles(&self, csv: &Csv, span: &Span, errors: &DiagnosticSink) -> Option<()> {
         let key = |row: &[String]| {
             self.matches.iter().map(|(_, column, _)| row[*column].clone()).collect::<Vec<_>>()
         };
@@ -204,9 +204,9 @@ impl Reference {
             let key = key(row);
             let what = key.join(", ");
             if let Some(first) = seen.insert(key, line) {
-                let fault = format!("{}:{line} is for the same cell as line {first}", csv.name);
+                let error = format!("{}:{line} is for the same cell as line {first}", csv.name);
                 let hint = format!("take one of them out ({what}), or tell them apart in `match`");
-                faults.push(Diagnostic::at(span, fault).hint(hint));
+                errors.push(Diagnostic::at(span, error).hint(hint));
                 is_fine = false;
             }
         }
@@ -231,12 +231,12 @@ impl Reference {
                     }
                 }
                 let name = self.name_of(label);
-                let fault = format!("column `{header}` of {} has no \"{name}\"", self.file);
+                let error = format!("column `{header}` of {} has no \"{name}\"", self.file);
                 let hint = format!(
                     "{}; `names` maps an axis value to the file's word for it",
                     suggestion(name, "it has", &known)
                 );
-                context.faults.push(Diagnostic::at(span, fault).hint(hint));
+                context.errors.push(Diagnostic::at(span, error).hint(hint));
             }
         }
     }
@@ -293,7 +293,7 @@ struct Columns<'a> {
 
 impl Columns<'_> {
     fn read(&mut self, node: &Node, labels: &[String]) -> Option<()> {
-        let faults = self.context.faults;
+        let errors = self.context.errors;
         if let Value::Table(entries) = &node.value {
             for entry in entries {
                 self.check_label(entry)?;
@@ -303,7 +303,7 @@ impl Columns<'_> {
             }
             return Some(());
         }
-        let (column, header) = self.csv.column(node, faults)?;
+        let (column, header) = self.csv.column(node, errors)?;
         let factor = self.factor(&header, labels, &node.span)?;
         let labels = labels.to_vec();
         self.found.push(ValueColumn { labels, column, factor, spread: None });
@@ -326,12 +326,12 @@ impl Columns<'_> {
         let Some(unit) = unit_of_header(header) else { return Some(1.0) };
         let factor = unit_factor(unit, &shown.unit);
         if factor.is_none() {
-            let fault = format!("column `{header}` is in {unit}");
+            let error = format!("column `{header}` is in {unit}");
             let hint = match shown.unit.as_str() {
                 "" => "this metric has no unit".to_owned(),
                 unit => format!("this metric is shown in {unit}"),
             };
-            self.context.faults.push(Diagnostic::at(span, fault).hint(hint));
+            self.context.errors.push(Diagnostic::at(span, error).hint(hint));
         }
         factor
     }
@@ -347,10 +347,10 @@ struct Csv {
 }
 
 impl Csv {
-    fn load(path: &Path, name: &str, span: &Span, faults: &Faults) -> Option<Self> {
+    fn load(path: &Path, name: &str, span: &Span, errors: &DiagnosticSink) -> Option<Self> {
         let text = library::read(path).map_err(|e| {
-            let fault = Diagnostic::at(span, format!("cannot read {}: {e}", path.display()));
-            faults.push(fault.hint(nearest_file(path)));
+            let error = Diagnostic::at(span, format!("cannot read {}: {e}", path.display()));
+            errors.push(error.hint(nearest_file(path)));
         });
         let text = text.ok()?;
         let fields = |l: &str| l.split(',').map(|f| f.trim().to_owned()).collect::<Vec<_>>();
@@ -360,13 +360,13 @@ impl Csv {
         for (i, line) in lines {
             let row = fields(line);
             if row.len() != headers.len() {
-                let fault = format!(
+                let error = format!(
                     "{name}:{} has {} fields, its header has {}",
                     i + 1,
                     row.len(),
                     headers.len()
                 );
-                faults.push(Diagnostic::at(span, fault));
+                errors.push(Diagnostic::at(span, error));
                 return None;
             }
             rows.push(row);
@@ -376,14 +376,14 @@ impl Csv {
     }
 
     /// The index of the column that `node` names.
-    fn column(&self, node: &Node, faults: &Faults) -> Option<(usize, String)> {
+    fn column(&self, node: &Node, errors: &DiagnosticSink) -> Option<(usize, String)> {
         let name = node.as_text().unwrap_or_default();
         let found = self.headers.iter().position(|h| h == name);
         if found.is_none() {
             let names: Vec<&str> = self.headers.iter().map(String::as_str).collect();
-            let fault = format!("{} has no column `{}`", self.name, node.label());
+            let error = format!("{} has no column `{}`", self.name, node.label());
             let hint = suggestion(name, "columns", &names);
-            faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            errors.push(Diagnostic::at(&node.span, error).hint(hint));
         }
         found.map(|i| (i, name.to_owned()))
     }

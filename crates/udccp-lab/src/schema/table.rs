@@ -2,7 +2,7 @@
 
 use udccp_scenario::BACKENDS;
 use udccp_scenario::diagnostic::{Diagnostic, suggestion};
-use udccp_scenario::document::{Faults, Node, Reader, Value};
+use udccp_scenario::document::{DiagnosticSink, Node, Reader, Value};
 
 use super::choice::choose;
 use super::context::{CASE_AXIS, Context, View};
@@ -94,16 +94,16 @@ impl Table {
     }
 
     /// Reads which of its cells are meant: `{ axis = ["value"], flow = "name", metric = "name" }`.
-    pub(super) fn filter_of(&self, node: &Node, faults: &Faults) -> Filter {
+    pub(super) fn filter_of(&self, node: &Node, errors: &DiagnosticSink) -> Filter {
         let names: Vec<String> = self.shown.iter().map(|s| s.name.clone()).collect();
         let flows: &[String] = if self.is_per_flow() { &self.view.flows } else { &[] };
-        Filter::read_with(node, &self.view.grid, flows, &names, faults)
+        Filter::read_with(node, &self.view.grid, flows, &names, errors)
     }
 
     /// The same under a key, all cells where it is absent.
     pub(super) fn filter_of_key(&self, reader: &mut Reader<'_>, key: &'static str) -> Filter {
-        let faults = reader.faults();
-        reader.raw(key).map(|n| self.filter_of(n, faults)).unwrap_or_default()
+        let errors = reader.errors();
+        reader.raw(key).map(|n| self.filter_of(n, errors)).unwrap_or_default()
     }
 
     /// Whether its values are of flows.
@@ -113,8 +113,8 @@ impl Table {
 
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
         let label = node.get("id").map(Node::label).unwrap_or_default();
-        let faults = context.faults;
-        let mut reader = Reader::new(node, format!("[[table]] \"{label}\""), faults)?;
+        let errors = context.errors;
+        let mut reader = Reader::new(node, format!("[[table]] \"{label}\""), errors)?;
         let id: Option<String> = reader.need("id");
         let title = reader.want("title");
         let view = context.view(&mut reader, true);
@@ -128,11 +128,11 @@ impl Table {
         let says = reader.want("says");
         let is_printed = reader.or("print", true);
         let reference = reader.raw("reference");
-        let against = reader.raw("against").map(|n| (read_against(n, faults), n));
+        let against = reader.raw("against").map(|n| (read_against(n, errors), n));
         reader.finish();
         if let (Some((_, at)), Some(_)) = (&against, reference) {
-            let fault = "a table is held against published values or against a backend";
-            faults.push(Diagnostic::at(&at.span, fault).hint("keep one of the two"));
+            let error = "a table is held against published values or against a backend";
+            errors.push(Diagnostic::at(&at.span, error).hint("keep one of the two"));
         }
         let (view, shown) = (view?, shown?);
         let title = title.unwrap_or_else(|| shown[0].metric.title().to_owned());
@@ -151,7 +151,7 @@ impl Table {
             says,
             is_printed,
         };
-        table.filter = filter.map(|n| table.filter_of(n, faults)).unwrap_or_default();
+        table.filter = filter.map(|n| table.filter_of(n, errors)).unwrap_or_default();
         table.place_keys(node, context)?;
         if let (Some(name), Some(at)) = (&table.variant, node.get("variant")) {
             context.check_variant(name, &table.view, &at.span);
@@ -171,10 +171,10 @@ impl Table {
             && (!several || many(&self.rows, METRIC_KEY) || many(&self.columns, METRIC_KEY))
         {
             let at = node.get("tuple").map_or(&node.span, |n| &n.span);
-            let fault = "a tuple holds the metrics of a point in one cell";
+            let error = "a tuple holds the metrics of a point in one cell";
             let hint =
                 "write metrics = [...] with two or more, and no \"metric\" in rows or columns";
-            context.faults.push(Diagnostic::at(at, fault).hint(hint));
+            context.errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
         let placed = |table: &Self, key: &str| many(&table.rows, key) || many(&table.columns, key);
@@ -187,7 +187,7 @@ impl Table {
         for axis in &self.view.grid.axes {
             let n = self.labels(&axis.name).len();
             if n > 1 && !placed(self, &axis.name) {
-                let fault = format!(
+                let error = format!(
                     "axis `{}` has {n} values here, and a cell shows one of them",
                     axis.name
                 );
@@ -197,7 +197,7 @@ impl Table {
                     axis.labels()[0]
                 );
                 let at = super::context::first_line(&node.span);
-                context.faults.push(Diagnostic::at(&at, fault).hint(hint));
+                context.errors.push(Diagnostic::at(&at, error).hint(hint));
                 return None;
             }
         }
@@ -217,7 +217,7 @@ impl Table {
         for (place, keys) in [("rows", &self.rows), ("columns", &self.columns)] {
             let at = node.get(place).map_or(&node.span, |n| &n.span);
             for key in keys {
-                let fault = if !known.contains(&key.as_str()) {
+                let error = if !known.contains(&key.as_str()) {
                     let hint = match key.as_str() {
                         FLOW_KEY => "this metric is of the whole network, not of flows".to_owned(),
                         METRIC_KEY => "write metrics = [...] to show several".to_owned(),
@@ -231,8 +231,8 @@ impl Table {
                     None
                 };
                 seen.push(key);
-                if let Some((fault, hint)) = fault {
-                    context.faults.push(Diagnostic::at(at, fault).hint(hint));
+                if let Some((error, hint)) = error {
+                    context.errors.push(Diagnostic::at(at, error).hint(hint));
                     is_fine = false;
                 }
             }
@@ -242,17 +242,17 @@ impl Table {
 }
 
 /// Reads `against = "linux"`.
-fn read_against(node: &Node, faults: &Faults) -> Option<String> {
+fn read_against(node: &Node, errors: &DiagnosticSink) -> Option<String> {
     let ids = BACKENDS.map(|(id, _)| (id, id));
-    choose(node, faults, "backend", &ids).map(str::to_owned)
+    choose(node, errors, "backend", &ids).map(str::to_owned)
 }
 
 /// Reads `rows = "key"` or `rows = ["outer", "inner"]`; none where it is absent.
 fn read_keys(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let Some(node) = reader.raw(key) else { return Vec::new() };
     match &node.value {
         Value::Text(one) => vec![one.clone()],
-        _ => udccp_scenario::document::FromNode::from_node(node, faults).unwrap_or_default(),
+        _ => udccp_scenario::document::FromNode::from_node(node, errors).unwrap_or_default(),
     }
 }

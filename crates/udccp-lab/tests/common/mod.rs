@@ -114,7 +114,7 @@ pub(crate) fn small() -> Experiment {
 /// The same with another text.
 pub(crate) fn read(text: &str) -> Experiment {
     let root = document::parse("small.toml", text.to_owned()).expect("TOML");
-    Experiment::from_node(root, &path()).unwrap_or_else(|faults| panic!("{faults}"))
+    Experiment::from_node(root, &path()).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// Where its file would stand.

@@ -8,5 +8,5 @@ pub mod packet;
 pub mod pair;
 pub mod scenes;
 
-pub use net::{Faults, Net};
+pub use net::{Impairments, Net};
 pub use pair::{CLIENT, Pair, SERVER, connect_options, listen_config, service};

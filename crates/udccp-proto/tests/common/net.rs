@@ -12,7 +12,7 @@ use super::packet;
 
 /// What the network does to datagrams, each with a probability.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faults {
+pub struct Impairments {
     pub loss: f64,
     pub duplicate: f64,
     /// Delays a datagram by up to three times the delay.
@@ -32,7 +32,7 @@ pub struct Net {
     pub delay: Duration,
     /// Least time between two datagrams of one direction on the wire.
     pub spacing: Duration,
-    pub faults: Faults,
+    pub impairments: Impairments,
     /// A datagram from host `.0` that this refuses is lost.
     pub filter: Option<Filter>,
     /// Congestion marks never arrive.
@@ -54,7 +54,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// A network without faults; chance comes from `seed`.
+    /// A network without impairments; chance comes from `seed`.
     pub fn new(seed: u64) -> Self {
         Self::with_ccids(seed, CcidRegistry::default())
     }
@@ -70,7 +70,7 @@ impl Net {
             ends: [end("client"), end("server")],
             delay: Duration::from_millis(10),
             spacing: Duration::ZERO,
-            faults: Faults::default(),
+            impairments: Impairments::default(),
             filter: None,
             clears_marks: false,
             trace: None,
@@ -112,7 +112,7 @@ impl Net {
             d.ecn = Ecn::Ect0;
         }
         let lost = self.filter.as_mut().is_some_and(|keep| !keep(from, &d))
-            || self.rng.chance(self.faults.loss);
+            || self.rng.chance(self.impairments.loss);
         if let Some(trace) = &mut self.trace {
             let ms = (self.now - Instant::from_nanos(1_000_000_000)).as_millis_f64();
             let arrow = if from == 0 { "C > S" } else { "S > C" };
@@ -122,19 +122,19 @@ impl Net {
         if lost {
             return;
         }
-        if self.rng.chance(self.faults.duplicate) {
+        if self.rng.chance(self.impairments.duplicate) {
             self.travel(from, d.clone());
         }
-        let d = if self.rng.chance(self.faults.corrupt) { self.corrupted(d) } else { d };
+        let d = if self.rng.chance(self.impairments.corrupt) { self.corrupted(d) } else { d };
         self.travel(from, d);
     }
 
     fn travel(&mut self, from: usize, d: Datagram) {
         let mut delay = self.delay;
-        if self.rng.chance(self.faults.reorder) {
+        if self.rng.chance(self.impairments.reorder) {
             delay += Duration::from_nanos(self.rng.below(3 * self.delay.as_nanos()));
         }
-        if self.faults.overtake > 0.0 && self.rng.chance(self.faults.overtake) {
+        if self.impairments.overtake > 0.0 && self.rng.chance(self.impairments.overtake) {
             delay = Duration::from_micros(1);
         }
         let leaves = self.now.max(self.wire_free[from]);

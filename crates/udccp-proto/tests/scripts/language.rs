@@ -1,4 +1,4 @@
-//! Faults of scripts are told with their line and the nearest right word.
+//! Impairments of scripts are told with their line and the nearest right word.
 
 use libtest_mimic::Trial;
 
@@ -30,13 +30,13 @@ const FAULTS: [(&str, &str, &str); 10] = [
 
 fn told(text: &str, wanted: &str) -> Result<(), String> {
     match crate::run_text("t.dccp", text) {
-        Ok(()) => Err("no fault was found".into()),
+        Ok(()) => Err("no error was found".into()),
         Err(says) if says.contains(wanted) => Ok(()),
         Err(says) => Err(format!("said:\n{says}\nnot:\n{wanted}")),
     }
 }
 
-/// One test for each kind of fault.
+/// One test for each kind of error.
 pub(crate) fn trials() -> Vec<Trial> {
     let trial = |(name, text, wanted): (&str, &'static str, &'static str)| {
         Trial::test(format!("language/{name}"), move || told(text, wanted).map_err(Into::into))

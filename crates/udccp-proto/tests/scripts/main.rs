@@ -3,7 +3,7 @@
 //! `cargo test -p udccp-proto --test scripts` runs all, `... -- close` those with "close" in their
 //! path. `PACKET_SCRIPT=file cargo test -p udccp-proto --test scripts` runs one file from anywhere.
 
-mod fault;
+mod error;
 mod language;
 mod meet;
 mod open;
@@ -42,9 +42,9 @@ fn run_text(name: &str, text: &str) -> Result<(), String> {
         format!("{name}:{line}: {}", source.trim())
     };
     let steps = script::parse(text).map_err(|f| format!("{}\n  {f}", place(f.line)))?;
-    run::run(&steps).map_err(|(fault, trace)| {
+    run::run(&steps).map_err(|(error, trace)| {
         let trace = trace.join("\n");
-        format!("{}\n  {fault}\n\nline    seconds\n{trace}", place(fault.line))
+        format!("{}\n  {error}\n\nline    seconds\n{trace}", place(error.line))
     })
 }
 

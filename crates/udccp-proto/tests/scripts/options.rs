@@ -4,7 +4,7 @@ use udccp_wire::{
     FeatureNumber, LossInterval, OptionRef, OptionValue, Reconciliation, option_kind as kind,
 };
 
-use crate::fault::Fault;
+use crate::error::ScriptError;
 use crate::tokens::{Number, Token, Tokens, hex, number, whole};
 use crate::variables::Variables;
 
@@ -91,7 +91,7 @@ pub(crate) struct OptionList {
 
 impl OptionList {
     /// Reads what follows `<`, with the closing `>`.
-    pub(crate) fn parse(t: &mut Tokens) -> Result<Self, Fault> {
+    pub(crate) fn parse(t: &mut Tokens) -> Result<Self, ScriptError> {
         let mut list = Self::default();
         while !t.take('>') {
             if t.take_others() {
@@ -145,7 +145,7 @@ fn option_name(number: u8) -> String {
 }
 
 /// Reads words as long as they make up a name: the longest one that is known.
-fn longest(t: &mut Tokens, what: &str, known: &[(&str, u8)]) -> Result<u8, Fault> {
+fn longest(t: &mut Tokens, what: &str, known: &[(&str, u8)]) -> Result<u8, ScriptError> {
     let start = t.clone();
     let (mut so_far, mut best) = (String::new(), None);
     while let Some(Token::Word(word)) = t.peek() {
@@ -160,14 +160,14 @@ fn longest(t: &mut Tokens, what: &str, known: &[(&str, u8)]) -> Result<u8, Fault
             return Err(start.wanted(&format!("the name of {what}")));
         }
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        return Err(Fault::unknown(t.line, what, &so_far, &names));
+        return Err(ScriptError::unknown(t.line, what, &so_far, &names));
     };
     *t = after;
     Ok(number)
 }
 
 /// The option's type, and whether it was given as a number.
-fn name(t: &mut Tokens) -> Result<(u8, bool), Fault> {
+fn name(t: &mut Tokens) -> Result<(u8, bool), ScriptError> {
     let number = longest(t, "option", &NAMES)?;
     if number != 255 {
         return Ok((number, false));
@@ -176,10 +176,10 @@ fn name(t: &mut Tokens) -> Result<(u8, bool), Fault> {
     let number = whole(&word).and_then(|n| u8::try_from(n).ok());
     number
         .map(|n| (n, true))
-        .ok_or_else(|| t.fault(format!("{word:?} is no option type, 0 to 255")))
+        .ok_or_else(|| t.error(format!("{word:?} is no option type, 0 to 255")))
 }
 
-fn feature(t: &mut Tokens) -> Result<FeatureNumber, Fault> {
+fn feature(t: &mut Tokens) -> Result<FeatureNumber, ScriptError> {
     if let Some(Token::Word(word)) = t.peek()
         && let Some(n) = whole(word).and_then(|n| u8::try_from(n).ok())
     {
@@ -190,7 +190,7 @@ fn feature(t: &mut Tokens) -> Result<FeatureNumber, Fault> {
 }
 
 impl OptionTemplate {
-    fn parse(t: &mut Tokens) -> Result<Self, Fault> {
+    fn parse(t: &mut Tokens) -> Result<Self, ScriptError> {
         let (kind, is_raw) = name(t)?;
         if !t.take('(') {
             return Ok(Self { kind, says: Says::Bytes(Vec::new()) });
@@ -264,18 +264,18 @@ impl OptionTemplate {
 }
 
 /// Text, or bytes as `0x...`.
-fn bytes(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
+fn bytes(t: &mut Tokens) -> Result<Vec<u8>, ScriptError> {
     match t.next() {
         Some(Token::Text(text)) => Ok(text.into_bytes()),
         Some(Token::Word(word)) => {
-            hex(&word).ok_or_else(|| t.fault(format!("{word:?} is not of the form 0x00ff")))
+            hex(&word).ok_or_else(|| t.error(format!("{word:?} is not of the form 0x00ff")))
         }
-        _ => Err(t.fault("bytes as 0x... or \"text\" were expected")),
+        _ => Err(t.error("bytes as 0x... or \"text\" were expected")),
     }
 }
 
 /// Feature number and values, as in `(CCID, 2 3)` or `(CCID, 3, 3 2)`.
-fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
+fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, ScriptError> {
     let feature = feature(t)?;
     let info = feature.info().filter(|info| info.rule == Reconciliation::NonNegotiable);
     let mut data = vec![feature.0];
@@ -285,10 +285,10 @@ fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
         }
         let word = t.word("a value or ')'")?;
         if word.starts_with("0x") && word.len() > 4 {
-            data.extend(hex(&word).ok_or_else(|| t.fault(format!("{word:?} is no hex value")))?);
+            data.extend(hex(&word).ok_or_else(|| t.error(format!("{word:?} is no hex value")))?);
             continue;
         }
-        let value = whole(&word).ok_or_else(|| t.fault(format!("{word:?} is no value")))?;
+        let value = whole(&word).ok_or_else(|| t.error(format!("{word:?} is no value")))?;
         let len = info.map_or(1, |info| info.value_len);
         let all = (value as u64).to_be_bytes();
         data.extend_from_slice(&all[8 - len..]);
@@ -297,7 +297,7 @@ fn feature_bytes(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
 }
 
 /// `R3 N1 E2`, newest first, and perhaps `nonce0` or `nonce1`.
-fn runs(t: &mut Tokens) -> Result<Says, Fault> {
+fn runs(t: &mut Tokens) -> Result<Says, ScriptError> {
     let (mut nonce, mut runs) = (None, Vec::new());
     while let Some(Token::Word(word)) = t.peek().cloned() {
         t.next();
@@ -310,7 +310,7 @@ fn runs(t: &mut Tokens) -> Result<Says, Fault> {
                 let len = word.get(1..).and_then(|n| n.parse::<u64>().ok()).filter(|n| *n > 0);
                 let (Some(state), Some(len)) = (state, len) else {
                     let says = format!("{word:?} is no run: R, E, X or N and how many packets");
-                    return Err(t.fault(says));
+                    return Err(t.error(says));
                 };
                 runs.push((state as u8, len));
             }
@@ -349,7 +349,7 @@ fn dropped(blocks: &[u8]) -> Vec<(u8, u64)> {
 }
 
 /// `normal:3 not-listening:1`, newest first.
-fn blocks(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
+fn blocks(t: &mut Tokens) -> Result<Vec<u8>, ScriptError> {
     let mut data = Vec::new();
     while let Some(Token::Word(word)) = t.peek().cloned() {
         t.next();
@@ -357,16 +357,16 @@ fn blocks(t: &mut Tokens) -> Result<Vec<u8>, Fault> {
         let (name, len) = word.split_once(':').unwrap_or((&word, "1"));
         let names: Vec<&str> = BLOCKS.iter().map(|(name, _)| *name).collect();
         let code = BLOCKS.iter().find(|(n, _)| *n == name);
-        let code = code.ok_or_else(|| Fault::unknown(t.line, "block", name, &names))?.1;
+        let code = code.ok_or_else(|| ScriptError::unknown(t.line, "block", name, &names))?.1;
         let most = if code == 255 { 128 } else { 16 };
         let len = len.parse::<u8>().ok().filter(|n| (1..=most).contains(n));
-        let len = len.ok_or_else(|| t.fault(format!("a block has 1 to {most} packets")))? - 1;
+        let len = len.ok_or_else(|| t.error(format!("a block has 1 to {most} packets")))? - 1;
         data.push(if code == 255 { len } else { 0x80 | code << 4 | len });
     }
     Ok(data)
 }
 
-fn numbers(t: &mut Tokens) -> Result<Vec<Number>, Fault> {
+fn numbers(t: &mut Tokens) -> Result<Vec<Number>, ScriptError> {
     let mut all = vec![number(t)?];
     while t.peek() != Some(&Token::Sign(')')) {
         t.take(',');

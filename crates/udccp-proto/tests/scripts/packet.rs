@@ -3,7 +3,7 @@
 use udccp_base::Ecn;
 use udccp_wire::{PacketType, ResetCode, ServiceCode};
 
-use crate::fault::Fault;
+use crate::error::ScriptError;
 use crate::options::OptionList;
 use crate::tokens::{Number, Token, Tokens, hex, number, whole};
 
@@ -72,11 +72,11 @@ pub(crate) struct PacketTemplate {
 
 impl PacketTemplate {
     /// Reads what follows the direction.
-    pub(crate) fn parse(t: &mut Tokens) -> Result<Self, Fault> {
+    pub(crate) fn parse(t: &mut Tokens) -> Result<Self, ScriptError> {
         let forged = t.take_word("forged");
         let name = t.word("a packet type")?;
         let ty = PacketType::ALL.into_iter().find(|ty| ty.name() == name);
-        let ty = ty.ok_or_else(|| Fault::unknown(t.line, "packet type", &name, &TYPES))?;
+        let ty = ty.ok_or_else(|| ScriptError::unknown(t.line, "packet type", &name, &TYPES))?;
         let mut packet = Self {
             ty,
             seq: None,
@@ -110,7 +110,7 @@ impl PacketTemplate {
         Ok(packet)
     }
 
-    fn field(&mut self, t: &mut Tokens, field: &str) -> Result<(), Fault> {
+    fn field(&mut self, t: &mut Tokens, field: &str) -> Result<(), ScriptError> {
         match field {
             "seq" => self.seq = Some(number(t)?),
             "ack" => self.ack = Some(number(t)?),
@@ -132,28 +132,28 @@ impl PacketTemplate {
             "cut" => self.cut = usize::from(small::<u16>(t)?),
             "sport" => self.sport = Some(small(t)?),
             "dport" => self.dport = Some(small(t)?),
-            other => return Err(Fault::unknown(t.line, "field", other, &FIELDS)),
+            other => return Err(ScriptError::unknown(t.line, "field", other, &FIELDS)),
         }
         Ok(())
     }
 }
 
 /// One of some words; its place among them.
-pub(crate) fn choice(t: &mut Tokens, known: &[&str]) -> Result<usize, Fault> {
+pub(crate) fn choice(t: &mut Tokens, known: &[&str]) -> Result<usize, ScriptError> {
     let word = t.word(&format!("one of {}", known.join(", ")))?;
     let place = known.iter().position(|k| *k == word);
-    place.ok_or_else(|| Fault::unknown(t.line, "value", &word, known))
+    place.ok_or_else(|| ScriptError::unknown(t.line, "value", &word, known))
 }
 
 /// A number that fits.
-pub(crate) fn small<T: TryFrom<i128>>(t: &mut Tokens) -> Result<T, Fault> {
+pub(crate) fn small<T: TryFrom<i128>>(t: &mut Tokens) -> Result<T, ScriptError> {
     let word = t.word("a number")?;
-    let value = whole(&word).ok_or_else(|| t.fault(format!("{word:?} is no number")))?;
-    T::try_from(value).map_err(|_| t.fault(format!("{value} is too large here")))
+    let value = whole(&word).ok_or_else(|| t.error(format!("{word:?} is no number")))?;
+    T::try_from(value).map_err(|_| t.error(format!("{value} is too large here")))
 }
 
 /// `SC:fdpz`, `SC=42` or a number.
-pub(crate) fn service(t: &mut Tokens) -> Result<ServiceCode, Fault> {
+pub(crate) fn service(t: &mut Tokens) -> Result<ServiceCode, ScriptError> {
     let mut word = t.word("a service code")?;
     if t.take('=') {
         word = format!("{word}={}", t.word("a number")?);
@@ -161,33 +161,33 @@ pub(crate) fn service(t: &mut Tokens) -> Result<ServiceCode, Fault> {
     if let Some(n) = whole(&word).and_then(|n| u32::try_from(n).ok()) {
         return Ok(ServiceCode(n));
     }
-    word.parse().map_err(|e| t.fault(format!("service code {word:?}: {e}")))
+    word.parse().map_err(|e| t.error(format!("service code {word:?}: {e}")))
 }
 
 /// A Reset Code by its name without spaces, or by its number.
-fn code(t: &mut Tokens) -> Result<ResetCode, Fault> {
+fn code(t: &mut Tokens) -> Result<ResetCode, ScriptError> {
     let word = t.word("a Reset Code")?;
     if let Some(n) = whole(&word).and_then(|n| u8::try_from(n).ok()) {
         return Ok(ResetCode::from_number(n));
     }
     let place = CODES.iter().position(|c| *c == word);
-    let place = place.ok_or_else(|| Fault::unknown(t.line, "Reset Code", &word, &CODES))?;
+    let place = place.ok_or_else(|| ScriptError::unknown(t.line, "Reset Code", &word, &CODES))?;
     Ok(ResetCode::from_number(place as u8))
 }
 
 /// `"text"`, `0xbytes` or a length.
-pub(crate) fn data(t: &mut Tokens) -> Result<Data, Fault> {
+pub(crate) fn data(t: &mut Tokens) -> Result<Data, ScriptError> {
     match t.next() {
         Some(Token::Text(text)) => Ok(Data::Text(text.into_bytes())),
         Some(Token::Word(word)) if word.starts_with("0x") => {
-            let bytes = hex(&word).ok_or_else(|| t.fault(format!("{word:?} is no hex data")))?;
+            let bytes = hex(&word).ok_or_else(|| t.error(format!("{word:?} is no hex data")))?;
             Ok(Data::Text(bytes))
         }
         Some(Token::Word(word)) => {
             let len = whole(&word).and_then(|n| usize::try_from(n).ok());
-            let fault = || t.fault(format!("{word:?} is no length"));
-            len.filter(|n| *n <= 65_535).map(Data::Length).ok_or_else(fault)
+            let error = || t.error(format!("{word:?} is no length"));
+            len.filter(|n| *n <= 65_535).map(Data::Length).ok_or_else(error)
         }
-        _ => Err(t.fault("data as \"text\", 0x... or a length was expected")),
+        _ => Err(t.error("data as \"text\", 0x... or a length was expected")),
     }
 }

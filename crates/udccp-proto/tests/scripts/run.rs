@@ -6,7 +6,7 @@ use udccp_proto::{
 };
 use udccp_wire::ServiceCode;
 
-use crate::fault::Fault;
+use crate::error::ScriptError;
 use crate::packet::{Data, PacketTemplate};
 use crate::script::{Action, Setting, Step, When};
 use crate::settings::{self, Value};
@@ -19,8 +19,8 @@ const TOLERANCE: Duration = Duration::from_millis(1);
 /// How long `*` waits.
 const PATIENCE: Duration = Duration::from_secs(2000);
 
-/// Runs a script; a fault comes with the trace up to there.
-pub(crate) fn run(steps: &[Step]) -> Result<(), (Fault, Vec<String>)> {
+/// Runs a script; an error comes with the trace up to there.
+pub(crate) fn run(steps: &[Step]) -> Result<(), (ScriptError, Vec<String>)> {
     let mut world = World::new();
     let last = steps.last().map_or(0, |s| s.line);
     let done = steps.iter().try_for_each(|step| world.take(step));
@@ -28,11 +28,11 @@ pub(crate) fn run(steps: &[Step]) -> Result<(), (Fault, Vec<String>)> {
         world.drain();
         world.nothing_sent(last, "the script ends")
     });
-    done.map_err(|fault| (fault, world.trace))
+    done.map_err(|error| (error, world.trace))
 }
 
 impl World {
-    fn take(&mut self, step: &Step) -> Result<(), Fault> {
+    fn take(&mut self, step: &Step) -> Result<(), ScriptError> {
         if let Action::Leaves { packet, others } = &step.action {
             self.start();
             return self.leaves(step, packet, *others);
@@ -46,17 +46,17 @@ impl World {
     }
 
     /// Time passes to the line's; nothing may be sent on the way.
-    fn advance(&mut self, step: &Step) -> Result<(), Fault> {
+    fn advance(&mut self, step: &Step) -> Result<(), ScriptError> {
         let to = match step.when {
             When::Now => return Ok(()),
             When::Sometime => {
-                return Err(Fault::new(step.line, "* is a time for packets (>) only"));
+                return Err(ScriptError::new(step.line, "* is a time for packets (>) only"));
             }
             When::At { after, from, .. } => self.time(after, from),
         };
         if to < self.now {
             let says = format!("it is {:.4} s already", self.seconds(self.now));
-            return Err(Fault::new(step.line, says));
+            return Err(ScriptError::new(step.line, says));
         }
         // What the lines before called for belongs to them.
         self.pass_until(to);
@@ -72,18 +72,23 @@ impl World {
     }
 
     /// Nothing is sent that no line was written for.
-    pub(crate) fn nothing_sent(&self, line: usize, before: &str) -> Result<(), Fault> {
+    pub(crate) fn nothing_sent(&self, line: usize, before: &str) -> Result<(), ScriptError> {
         let Some(Sent { at, datagram }) = self.sent.front() else { return Ok(()) };
         let says = format!(
             "before {before}, at {:.4} s, the endpoint sends what no line expects:\n  {}",
             self.seconds(*at),
             describe(datagram)
         );
-        Err(Fault::new(line, says))
+        Err(ScriptError::new(line, says))
     }
 
     /// The endpoint sends this.
-    fn leaves(&mut self, step: &Step, packet: &PacketTemplate, others: bool) -> Result<(), Fault> {
+    fn leaves(
+        &mut self,
+        step: &Step,
+        packet: &PacketTemplate,
+        others: bool,
+    ) -> Result<(), ScriptError> {
         let (from, to) = match step.when {
             When::Now if others => (self.now, self.now + PATIENCE),
             When::Now => (self.now, self.now + TOLERANCE),
@@ -93,7 +98,7 @@ impl World {
                 (Instant::from_nanos(from.as_nanos() - TOLERANCE.as_nanos()), to + TOLERANCE)
             }
         };
-        let fault = |says: String| Fault::new(step.line, says);
+        let error = |says: String| ScriptError::new(step.line, says);
         let mut nearest = None;
         loop {
             if self.sent.is_empty() {
@@ -102,32 +107,32 @@ impl World {
             let Some(Sent { at, datagram }) = self.sent.pop_front().filter(|s| s.at <= to) else {
                 let until = self.seconds(to);
                 let others = nearest.map_or(String::new(), |n| format!("; the last other: {n}"));
-                return Err(fault(format!("nothing like this is sent until {until:.4} s{others}")));
+                return Err(error(format!("nothing like this is sent until {until:.4} s{others}")));
             };
             let wrong = self.mismatch(packet, &datagram);
             let text = describe(&datagram);
             match wrong {
                 None if at < from => {
                     let (is, from) = (self.seconds(at), self.seconds(from));
-                    return Err(fault(format!("sent at {is:.4} s, before {from:.4} s:\n  {text}")));
+                    return Err(error(format!("sent at {is:.4} s, before {from:.4} s:\n  {text}")));
                 }
                 None => {
                     self.note(step.line, "     ^ as expected");
                     return Ok(());
                 }
                 Some(wrong) if others => nearest = Some(format!("{wrong}:\n  {text}")),
-                Some(wrong) => return Err(fault(format!("{wrong}; the endpoint sends\n  {text}"))),
+                Some(wrong) => return Err(error(format!("{wrong}; the endpoint sends\n  {text}"))),
             }
         }
     }
 
-    fn act(&mut self, step: &Step) -> Result<(), Fault> {
+    fn act(&mut self, step: &Step) -> Result<(), ScriptError> {
         let (line, now) = (step.line, self.now);
-        let fault = |says: String| Fault::new(line, says);
+        let error = |says: String| ScriptError::new(line, says);
         match &step.action {
             Action::Leaves { .. } => {}
             Action::Arrives(packet) => {
-                let datagram = self.write(packet).map_err(fault)?;
+                let datagram = self.write(packet).map_err(error)?;
                 let text = format!("<      {}", describe(&datagram));
                 self.note(line, &text);
                 self.end.handle_datagram(now, datagram);
@@ -150,7 +155,7 @@ impl World {
                     true => self.listen(line, settings, &None)?,
                     false => self.connect(line, settings, &None)?,
                 }
-                self.open(*is_server).map_err(fault)?;
+                self.open(*is_server).map_err(error)?;
             }
             Action::Set(all) => self.set(line, all)?,
             Action::Listen { settings, error } => self.listen(line, settings, error)?,
@@ -158,7 +163,7 @@ impl World {
             Action::Invite(settings) => self.invite(line, settings)?,
             Action::Send { data, settings, error } => self.send(line, data, settings, error)?,
             Action::Let(name, number) => {
-                let value = self.variables.value(number).map_err(fault)?;
+                let value = self.variables.value(number).map_err(error)?;
                 self.variables.set(name, value);
             }
             Action::Icmp { mtu, quotes } => self.icmp(line, *mtu, quotes)?,
@@ -174,11 +179,11 @@ impl World {
         Ok(())
     }
 
-    fn connection(&self, line: usize) -> Result<ConnectionId, Fault> {
-        self.id.ok_or_else(|| Fault::new(line, "there is no connection yet"))
+    fn connection(&self, line: usize) -> Result<ConnectionId, ScriptError> {
+        self.id.ok_or_else(|| ScriptError::new(line, "there is no connection yet"))
     }
 
-    fn call(&mut self, step: &Step) -> Result<(), Fault> {
+    fn call(&mut self, step: &Step) -> Result<(), ScriptError> {
         let (now, id) = (self.now, self.connection(step.line)?);
         self.note(step.line, &format!("  call {:?}", step.action));
         match &step.action {
@@ -191,7 +196,7 @@ impl World {
             Action::Recv(wanted) => self.recv(step.line, id, wanted.as_ref())?,
             Action::RecvEnd(reason) => match self.end.recv(now, id) {
                 Err(RecvError::Closed(is)) if is.to_string().contains(reason) => {}
-                is => return Err(Fault::new(step.line, format!("recv gives {is:?}"))),
+                is => return Err(ScriptError::new(step.line, format!("recv gives {is:?}"))),
             },
             _ => {}
         }
@@ -199,7 +204,12 @@ impl World {
         Ok(())
     }
 
-    fn recv(&mut self, line: usize, id: ConnectionId, wanted: Option<&Data>) -> Result<(), Fault> {
+    fn recv(
+        &mut self,
+        line: usize,
+        id: ConnectionId,
+        wanted: Option<&Data>,
+    ) -> Result<(), ScriptError> {
         let is = self.end.recv(self.now, id);
         let fits = match (&is, wanted) {
             (Ok(None), None) => true,
@@ -207,40 +217,41 @@ impl World {
             (Ok(Some(is)), Some(Data::Length(n))) => is.len() == *n,
             _ => false,
         };
-        if fits { Ok(()) } else { Err(Fault::new(line, format!("recv gives {is:?}"))) }
+        if fits { Ok(()) } else { Err(ScriptError::new(line, format!("recv gives {is:?}"))) }
     }
 
     /// Lines that only look.
-    fn look(&mut self, step: &Step) -> Result<(), Fault> {
-        let fault = |says: String| Err(Fault::new(step.line, says));
+    fn look(&mut self, step: &Step) -> Result<(), ScriptError> {
+        let error = |says: String| Err(ScriptError::new(step.line, says));
         self.collect();
         match &step.action {
             Action::State(wanted) => {
                 let is = self.state().to_string();
                 if is != *wanted {
-                    return fault(format!("the state is {is}, not {wanted}"));
+                    return error(format!("the state is {is}, not {wanted}"));
                 }
             }
             Action::Event(None) => {
                 if let Some(event) = self.events.front() {
-                    return fault(format!("there is an event: {event}"));
+                    return error(format!("there is an event: {event}"));
                 }
             }
             Action::Event(Some(wanted)) => {
                 let place = self.events.iter().position(|e| e.starts_with(wanted.as_str()));
                 let Some(place) = place else {
-                    return fault(format!("no event {wanted}; there are {:?}", self.events));
+                    return error(format!("no event {wanted}; there are {:?}", self.events));
                 };
                 self.events.drain(..=place);
             }
             Action::Check(all) => {
                 let id = self.connection(step.line)?;
                 let stats = self.end.stats(id);
-                let stats = stats.ok_or_else(|| Fault::new(step.line, "the connection is gone"))?;
+                let stats =
+                    stats.ok_or_else(|| ScriptError::new(step.line, "the connection is gone"))?;
                 for (name, wanted) in all {
                     let is = settings::statistic(&stats, step.line, name)?;
                     if !is.is_some_and(|is| self.variables.meets(wanted, is)) {
-                        return fault(format!("{name} is {is:?}"));
+                        return error(format!("{name} is {is:?}"));
                     }
                 }
             }
@@ -249,7 +260,7 @@ impl World {
         Ok(())
     }
 
-    fn set(&mut self, line: usize, all: &[Setting]) -> Result<(), Fault> {
+    fn set(&mut self, line: usize, all: &[Setting]) -> Result<(), ScriptError> {
         for setting in all {
             if !settings::apply(&mut self.config, line, setting)? {
                 continue;
@@ -278,7 +289,7 @@ impl World {
         line: usize,
         all: &[Setting],
         error: &Option<String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ScriptError> {
         self.note(line, "  call listen");
         let mut listen = ListenConfig::new(self.service);
         for setting in all {
@@ -302,7 +313,7 @@ impl World {
         Ok(())
     }
 
-    fn invite(&mut self, line: usize, all: &[Setting]) -> Result<(), Fault> {
+    fn invite(&mut self, line: usize, all: &[Setting]) -> Result<(), ScriptError> {
         self.note(line, "  call invite");
         self.set(line, all)?;
         let options = InviteOptions {
@@ -315,7 +326,7 @@ impl World {
             config: self.config.clone(),
         };
         let made = self.end.invite(self.now, options);
-        self.listener = Some(made.map_err(|e| Fault::new(line, e.to_string()))?);
+        self.listener = Some(made.map_err(|e| ScriptError::new(line, e.to_string()))?);
         Ok(())
     }
 
@@ -324,7 +335,7 @@ impl World {
         line: usize,
         all: &[Setting],
         error: &Option<String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ScriptError> {
         self.note(line, "  call connect");
         self.set(line, all)?;
         if self.id.is_none() {
@@ -350,7 +361,7 @@ impl World {
         data: &Data,
         all: &[Setting],
         error: &Option<String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ScriptError> {
         let id = self.connection(line)?;
         let payload = match data {
             Data::Text(text) => Payload::Bytes(text.clone().into()),
@@ -366,7 +377,7 @@ impl World {
                 "deadline" => message.deadline = Some(self.now + v.time()?),
                 other => {
                     let known = ["times", "priority", "deadline"];
-                    return Err(Fault::unknown(line, "setting of send", other, &known));
+                    return Err(ScriptError::unknown(line, "setting of send", other, &known));
                 }
             }
         }
@@ -378,8 +389,8 @@ impl World {
         Ok(())
     }
 
-    fn icmp(&mut self, line: usize, mtu: Option<u16>, quotes: &Number) -> Result<(), Fault> {
-        let seq = self.variables.value(quotes).map_err(|e| Fault::new(line, e))?;
+    fn icmp(&mut self, line: usize, mtu: Option<u16>, quotes: &Number) -> Result<(), ScriptError> {
+        let seq = self.variables.value(quotes).map_err(|e| ScriptError::new(line, e))?;
         let seq = crate::variables::wrapped(seq);
         self.note(line, &format!("<      ICMP {mtu:?} quotes {seq}"));
         let mut header = Vec::new();
@@ -396,13 +407,17 @@ impl World {
 }
 
 /// An error came exactly where one was expected, and says this.
-fn expect_error(line: usize, is: Option<String>, wanted: &Option<String>) -> Result<(), Fault> {
+fn expect_error(
+    line: usize,
+    is: Option<String>,
+    wanted: &Option<String>,
+) -> Result<(), ScriptError> {
     match (is, wanted) {
         (None, None) => Ok(()),
         (Some(is), Some(wanted)) if is.contains(wanted) => Ok(()),
-        (Some(is), _) => Err(Fault::new(line, format!("the call fails: {is}"))),
+        (Some(is), _) => Err(ScriptError::new(line, format!("the call fails: {is}"))),
         (None, Some(wanted)) => {
-            Err(Fault::new(line, format!("the call succeeds, instead of failing: {wanted}")))
+            Err(ScriptError::new(line, format!("the call succeeds, instead of failing: {wanted}")))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A script: what happens, line by line.
 
-use crate::fault::Fault;
+use crate::error::ScriptError;
 use crate::packet::{Data, PacketTemplate, choice, data, service, small};
 use crate::tokens::{Number, Token, Tokens, number, span};
 
@@ -99,12 +99,12 @@ pub(crate) struct Step {
 }
 
 /// Reads a whole script.
-pub(crate) fn parse(text: &str) -> Result<Vec<Step>, Fault> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Step>, ScriptError> {
     let title = text.lines().next().unwrap_or_default();
     let cites = ["RFC ", "Linux"].iter().any(|word| title.contains(word));
     if !title.starts_with("# ") || !cites {
         let says = "the first line is \"# title\" and cites the section it shows (RFC 4340 7.5)";
-        return Err(Fault::new(1, says));
+        return Err(ScriptError::new(1, says));
     }
     let mut steps = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -120,12 +120,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, Fault> {
         steps.push(Step { line: i + 1, when, action });
     }
     if steps.is_empty() {
-        return Err(Fault::new(1, "nothing happens in this script"));
+        return Err(ScriptError::new(1, "nothing happens in this script"));
     }
     Ok(steps)
 }
 
-fn when(t: &mut Tokens) -> Result<When, Fault> {
+fn when(t: &mut Tokens) -> Result<When, ScriptError> {
     if t.take('*') {
         return Ok(When::Sometime);
     }
@@ -138,17 +138,17 @@ fn when(t: &mut Tokens) -> Result<When, Fault> {
     let from = seconds(t)?;
     let to = if t.take('~') { seconds(t)? } else { from };
     if to < from {
-        return Err(t.fault("the time ends before it begins"));
+        return Err(t.error("the time ends before it begins"));
     }
     Ok(When::At { after, from, to })
 }
 
-fn seconds(t: &mut Tokens) -> Result<u64, Fault> {
+fn seconds(t: &mut Tokens) -> Result<u64, ScriptError> {
     let word = t.word("a time in seconds")?;
-    span(&word).ok_or_else(|| t.fault(format!("{word:?} is no time: write 0.1, 100ms or 2s")))
+    span(&word).ok_or_else(|| t.error(format!("{word:?} is no time: write 0.1, 100ms or 2s")))
 }
 
-fn action(t: &mut Tokens) -> Result<Action, Fault> {
+fn action(t: &mut Tokens) -> Result<Action, ScriptError> {
     if t.take('<') {
         return Ok(Action::Arrives(Box::new(PacketTemplate::parse(t)?)));
     }
@@ -197,12 +197,12 @@ fn action(t: &mut Tokens) -> Result<Action, Fault> {
             t.expect('=')?;
             Action::Let(name, number(t)?)
         }
-        other => return Err(Fault::unknown(t.line, "command", other, &COMMANDS)),
+        other => return Err(ScriptError::unknown(t.line, "command", other, &COMMANDS)),
     })
 }
 
 /// `name=value[,value]` as often as it comes.
-fn settings(t: &mut Tokens) -> Result<Vec<Setting>, Fault> {
+fn settings(t: &mut Tokens) -> Result<Vec<Setting>, ScriptError> {
     let mut all = Vec::new();
     while let (Some(Token::Word(name)), Some(Token::Sign('='))) =
         (t.peek().cloned(), t.peek_second())
@@ -231,18 +231,18 @@ fn settings(t: &mut Tokens) -> Result<Vec<Setting>, Fault> {
 }
 
 /// `error="text"`, if it is there.
-fn error(t: &mut Tokens) -> Result<Option<String>, Fault> {
+fn error(t: &mut Tokens) -> Result<Option<String>, ScriptError> {
     if !t.take_word("error") {
         return Ok(None);
     }
     t.expect('=')?;
     match t.next() {
         Some(Token::Text(text)) => Ok(Some(text)),
-        _ => Err(t.fault("error=\"part of its text\" was expected")),
+        _ => Err(t.error("error=\"part of its text\" was expected")),
     }
 }
 
-fn recv(t: &mut Tokens) -> Result<Action, Fault> {
+fn recv(t: &mut Tokens) -> Result<Action, ScriptError> {
     if t.take_word("nothing") {
         return Ok(Action::Recv(None));
     }
@@ -252,11 +252,11 @@ fn recv(t: &mut Tokens) -> Result<Action, Fault> {
     match t.next() {
         Some(Token::Text(reason)) => Ok(Action::RecvEnd(reason)),
         None => Ok(Action::RecvEnd(String::new())),
-        Some(_) => Err(t.fault("recv end \"part of the reason\" was expected")),
+        Some(_) => Err(t.error("recv end \"part of the reason\" was expected")),
     }
 }
 
-fn icmp(t: &mut Tokens) -> Result<Action, Fault> {
+fn icmp(t: &mut Tokens) -> Result<Action, ScriptError> {
     let mtu = match choice(t, &["unreachable", "too-big"])? {
         0 => None,
         _ => Some(small(t)?),
@@ -267,7 +267,7 @@ fn icmp(t: &mut Tokens) -> Result<Action, Fault> {
     Ok(Action::Icmp { mtu, quotes: number(t)? })
 }
 
-fn checks(t: &mut Tokens) -> Result<Vec<(String, Number)>, Fault> {
+fn checks(t: &mut Tokens) -> Result<Vec<(String, Number)>, ScriptError> {
     let mut all = Vec::new();
     while !t.is_done() {
         let name = t.word("the name of a statistic")?;

@@ -3,7 +3,7 @@
 use udccp_base::Duration;
 use udccp_proto::{ConnectionConfig, ConnectionStats, InitCookies, PmtuProbing, QueuePolicy};
 
-use crate::fault::Fault;
+use crate::error::ScriptError;
 use crate::script::Setting;
 use crate::tokens::{span, whole};
 
@@ -57,7 +57,7 @@ pub(crate) fn apply(
     config: &mut ConnectionConfig,
     line: usize,
     (name, values): &Setting,
-) -> Result<bool, Fault> {
+) -> Result<bool, ScriptError> {
     let v = Value { line, name, values };
     match name.as_str() {
         "tx_ccids" => config.tx_ccids = v.list()?,
@@ -75,7 +75,7 @@ pub(crate) fn apply(
                 "drop-lowest" => QueuePolicy::DropLowest,
                 other => {
                     let known = ["refuse", "drop-lowest"];
-                    return Err(Fault::unknown(line, "queue policy", other, &known));
+                    return Err(ScriptError::unknown(line, "queue policy", other, &known));
                 }
             }
         }
@@ -111,21 +111,21 @@ pub(crate) fn apply(
 }
 
 /// When a listener uses Init Cookies.
-pub(crate) fn init_cookies(v: &Value<'_>) -> Result<InitCookies, Fault> {
+pub(crate) fn init_cookies(v: &Value<'_>) -> Result<InitCookies, ScriptError> {
     match v.word() {
         "never" => Ok(InitCookies::Never),
         "under-load" => Ok(InitCookies::UnderLoad),
         "always" => Ok(InitCookies::Always),
         other => {
             let known = ["never", "under-load", "always"];
-            Err(Fault::unknown(v.line, "use of Init Cookies", other, &known))
+            Err(ScriptError::unknown(v.line, "use of Init Cookies", other, &known))
         }
     }
 }
 
 /// A setting that nobody knows.
-pub(crate) fn unknown(line: usize, name: &str) -> Fault {
-    Fault::unknown(line, "setting", name, &NAMES)
+pub(crate) fn unknown(line: usize, name: &str) -> ScriptError {
+    ScriptError::unknown(line, "setting", name, &NAMES)
 }
 
 /// The value of a setting.
@@ -140,16 +140,19 @@ impl Value<'_> {
         self.values.first().map_or("", |v| v)
     }
 
-    fn wrong<T>(&self, what: &str) -> Result<T, Fault> {
-        Err(Fault::new(self.line, format!("{} must be {what}, not {:?}", self.name, self.word())))
+    fn wrong<T>(&self, what: &str) -> Result<T, ScriptError> {
+        Err(ScriptError::new(
+            self.line,
+            format!("{} must be {what}, not {:?}", self.name, self.word()),
+        ))
     }
 
-    pub(crate) fn number<T: TryFrom<i128>>(&self) -> Result<T, Fault> {
+    pub(crate) fn number<T: TryFrom<i128>>(&self) -> Result<T, ScriptError> {
         let value = whole(self.word()).and_then(|n| T::try_from(n).ok());
         value.map_or_else(|| self.wrong("a number that fits"), Ok)
     }
 
-    fn flag(&self) -> Result<bool, Fault> {
+    fn flag(&self) -> Result<bool, ScriptError> {
         match self.word() {
             "on" => Ok(true),
             "off" => Ok(false),
@@ -157,11 +160,11 @@ impl Value<'_> {
         }
     }
 
-    pub(crate) fn time(&self) -> Result<Duration, Fault> {
+    pub(crate) fn time(&self) -> Result<Duration, ScriptError> {
         span(self.word()).map_or_else(|| self.wrong("a time"), |n| Ok(Duration::from_nanos(n)))
     }
 
-    fn list(&self) -> Result<Vec<u8>, Fault> {
+    fn list(&self) -> Result<Vec<u8>, ScriptError> {
         let all: Option<Vec<u8>> = self.values.iter().map(|v| v.parse().ok()).collect();
         all.map_or_else(|| self.wrong("CCIDs with commas between"), Ok)
     }
@@ -201,7 +204,7 @@ pub(crate) fn statistic(
     s: &ConnectionStats,
     line: usize,
     name: &str,
-) -> Result<Option<i128>, Fault> {
+) -> Result<Option<i128>, ScriptError> {
     let (c, d) = (&s.counters, &s.counters.drops);
     let of = |n: Option<u32>| n.map(i128::from);
     let us = |d: Option<Duration>| d.map(|d| i128::from(d.as_nanos() / 1000));
@@ -232,6 +235,6 @@ pub(crate) fn statistic(
         "receive_queue_full" => Some(d.receive_queue_full.into()),
         "not_listening" => Some(d.not_listening.into()),
         "constraints" => Some(d.protocol_constraints.into()),
-        other => return Err(Fault::unknown(line, "statistic", other, &STATISTICS)),
+        other => return Err(ScriptError::unknown(line, "statistic", other, &STATISTICS)),
     })
 }

@@ -1,6 +1,6 @@
 //! A line of a script as words, numbers and signs.
 
-use crate::fault::Fault;
+use crate::error::ScriptError;
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ fn in_word(c: char) -> bool {
 
 impl Tokens {
     /// Splits a line; what follows `#` outside of quotes is a comment.
-    pub(crate) fn of(line: usize, text: &str) -> Result<Self, Fault> {
+    pub(crate) fn of(line: usize, text: &str) -> Result<Self, ScriptError> {
         let chars: Vec<char> = text.chars().collect();
         let (mut all, mut i) = (Vec::new(), 0);
         while let Some(&c) = chars.get(i) {
@@ -40,7 +40,8 @@ impl Tokens {
                 ' ' | '\t' => {}
                 '"' => {
                     let end = rest[1..].iter().position(|c| *c == '"');
-                    let end = end.ok_or_else(|| Fault::new(line, "a quote that nothing ends"))?;
+                    let end =
+                        end.ok_or_else(|| ScriptError::new(line, "a quote that nothing ends"))?;
                     all.push(Token::Text(rest[1..=end].iter().collect()));
                     i += end + 1;
                 }
@@ -56,7 +57,9 @@ impl Tokens {
                 '<' | '>' | '=' | '(' | ')' | ',' | '$' | '+' | '-' | '*' | '~' => {
                     all.push(Token::Sign(c));
                 }
-                other => return Err(Fault::new(line, format!("{other:?} means nothing here"))),
+                other => {
+                    return Err(ScriptError::new(line, format!("{other:?} means nothing here")));
+                }
             }
         }
         Ok(Self { line, all, at: 0 })
@@ -100,11 +103,11 @@ impl Tokens {
         is_there
     }
 
-    pub(crate) fn expect(&mut self, sign: char) -> Result<(), Fault> {
+    pub(crate) fn expect(&mut self, sign: char) -> Result<(), ScriptError> {
         if self.take(sign) { Ok(()) } else { Err(self.wanted(&format!("{sign:?}"))) }
     }
 
-    pub(crate) fn word(&mut self, what: &str) -> Result<String, Fault> {
+    pub(crate) fn word(&mut self, what: &str) -> Result<String, ScriptError> {
         match self.peek() {
             Some(Token::Word(word)) => {
                 let word = word.clone();
@@ -115,8 +118,8 @@ impl Tokens {
         }
     }
 
-    /// A fault: something else stands here.
-    pub(crate) fn wanted(&self, what: &str) -> Fault {
+    /// An error: something else stands here.
+    pub(crate) fn wanted(&self, what: &str) -> ScriptError {
         let found = match self.peek() {
             None => "the line ends".to_owned(),
             Some(Token::Word(w)) => format!("{w:?} is there"),
@@ -124,11 +127,11 @@ impl Tokens {
             Some(Token::Sign(c)) => format!("{c:?} is there"),
             Some(Token::Others) => "\"...\" is there".to_owned(),
         };
-        Fault::new(self.line, format!("{what} was expected, but {found}"))
+        ScriptError::new(self.line, format!("{what} was expected, but {found}"))
     }
 
-    pub(crate) fn fault(&self, says: impl Into<String>) -> Fault {
-        Fault::new(self.line, says)
+    pub(crate) fn error(&self, says: impl Into<String>) -> ScriptError {
+        ScriptError::new(self.line, says)
     }
 }
 
@@ -166,7 +169,7 @@ pub(crate) fn whole(text: &str) -> Option<i128> {
 }
 
 /// Reads a number expression.
-pub(crate) fn number(t: &mut Tokens) -> Result<Number, Fault> {
+pub(crate) fn number(t: &mut Tokens) -> Result<Number, ScriptError> {
     if t.take('*') {
         return Ok(Number::Any);
     }
@@ -187,7 +190,7 @@ pub(crate) fn number(t: &mut Tokens) -> Result<Number, Fault> {
     }
 }
 
-fn plain(t: &mut Tokens) -> Result<i128, Fault> {
+fn plain(t: &mut Tokens) -> Result<i128, ScriptError> {
     let wanted = t.wanted("a number");
     let word = t.word("a number")?;
     whole(&word).ok_or(wanted)

@@ -165,7 +165,7 @@ impl Story {
         self.drain();
     }
 
-    /// One end speaks for up to 256 messages on a network without faults, and the other listens.
+    /// One end speaks for up to 256 messages on a perfect network, and the other listens.
     fn talk(&mut self, input: &mut Input<'_>) {
         let (from, count, size) = (input.below(2), input.byte(), input.byte());
         let pause = Duration::from_micros(1 << (4 + size % 12));
@@ -352,7 +352,7 @@ impl Story {
         }
     }
 
-    /// A network without faults from here on: the end comes, or the connection is open.
+    /// A network without impairments from here on: the end comes, or the connection is open.
     fn finish(&mut self) {
         for _ in 0..MAX_WAKES {
             let mut moved = false;

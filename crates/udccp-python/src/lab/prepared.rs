@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario};
 use udccp_scenario::document::{self, Override};
-use udccp_scenario::{Diagnostic, Diagnostics, Source, Span, suggest};
+use udccp_scenario::{Diagnostic, Diagnostics, SourceText, Span, suggest};
 
 use super::find;
 use crate::{border, error};
@@ -54,7 +54,7 @@ impl Prepared {
             let experiment = Experiment::load(&find::file(Path::new(path))?)?;
             choice.prepare(experiment)
         };
-        border::guard(py, || py.detach(read).map_err(|faults| error::scenario(py, &faults)))
+        border::guard(py, || py.detach(read).map_err(|errors| error::scenario(py, &errors)))
     }
 
     /// Reads a scenario that is given as JSON, by the keys of a scenario file.
@@ -71,7 +71,7 @@ impl Prepared {
             let root = document::parse(UNNAMED, toml_of(json)?)?;
             choice.prepare(Experiment::from_node(root, Path::new(UNNAMED))?)
         };
-        border::guard(py, || py.detach(read).map_err(|faults| error::scenario(py, &faults)))
+        border::guard(py, || py.detach(read).map_err(|errors| error::scenario(py, &errors)))
     }
 }
 
@@ -113,9 +113,9 @@ impl Choice {
                 Some(axis) => {
                     let (label, labels) = (change.node.label(), axis.labels());
                     if !labels.contains(&label) {
-                        let fault = format!("axis `{path}` has no value \"{label}\"");
+                        let error = format!("axis `{path}` has no value \"{label}\"");
                         let hint = format!("it has: {}", labels.join(", "));
-                        return Err(Diagnostic::at(&change.node.span, fault).hint(hint).into());
+                        return Err(Diagnostic::at(&change.node.span, error).hint(hint).into());
                     }
                     point.push((axis.name.clone(), label));
                 }
@@ -128,14 +128,14 @@ impl Choice {
             }
             let labels = axis.labels();
             let [only] = labels.as_slice() else {
-                let fault = format!("the grid has an axis `{}`: choose one value", axis.name);
+                let error = format!("the grid has an axis `{}`: choose one value", axis.name);
                 let first = labels.first().map(String::as_str).unwrap_or_default();
                 let hint = format!(
                     "set={{\"{}\": \"{first}\"}} (there are: {})",
                     axis.name,
                     labels.join(", ")
                 );
-                return Err(Diagnostic::whole(fault).hint(hint).into());
+                return Err(Diagnostic::whole(error).hint(hint).into());
             };
             point.push((axis.name.clone(), only.clone()));
         }
@@ -156,15 +156,15 @@ fn part<'a>(experiment: &'a Experiment, case: Option<&str>) -> Result<&'a Case, 
 }
 
 fn absent(what: &str, id: &str, known: &[&str]) -> Diagnostics {
-    let fault = Diagnostic::whole(format!("there is no {what} \"{id}\""));
-    fault.hint(suggest(id, "there are", known)).into()
+    let error = Diagnostic::whole(format!("there is no {what} \"{id}\""));
+    error.hint(suggest(id, "there are", known)).into()
 }
 
 /// A change whose place is called `set`, as the argument of Python is.
 fn change(path: &str, value: &str) -> Result<Override, Diagnostics> {
     let text = format!("{path}={value}");
     let mut change = Override::parse(&text)?;
-    let source = Arc::new(Source { name: "set".to_owned(), text });
+    let source = Arc::new(SourceText { name: "set".to_owned(), text });
     let named = |span: &Span| Span { source: Arc::clone(&source), range: span.range.clone() };
     (change.span, change.node.span) = (named(&change.span), named(&change.node.span));
     Ok(change)

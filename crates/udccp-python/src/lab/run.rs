@@ -28,8 +28,8 @@ pub(crate) fn run(
     border::guard(py, || {
         for (name, _) in &algorithms {
             if !prepared.scenario.flows.iter().any(|flow| flow.name == *name) {
-                let fault = Diagnostic::whole(format!("there is no flow \"{name}\""));
-                return Err(error::scenario(py, &fault.into()));
+                let error = Diagnostic::whole(format!("there is no flow \"{name}\""));
+                return Err(error::scenario(py, &error.into()));
             }
         }
         let failed = Failure::default();

@@ -31,7 +31,7 @@ struct Place {
 
 /// Why something about a campaign failed.
 enum Failure {
-    Faults(udccp_lab::Diagnostics),
+    Invalid(udccp_lab::Diagnostics),
     Store(String),
     Runs(String),
 }
@@ -39,7 +39,7 @@ enum Failure {
 impl Failure {
     fn raise(&self, py: Python<'_>) -> PyErr {
         match self {
-            Self::Faults(faults) => error::scenario(py, faults),
+            Self::Invalid(errors) => error::scenario(py, errors),
             Self::Store(text) => error::raise(py, "StoreError", text),
             Self::Runs(text) => error::raise(py, "RunError", text),
         }
@@ -53,8 +53,8 @@ impl From<StoreError> for Failure {
 }
 
 impl From<udccp_lab::Diagnostics> for Failure {
-    fn from(faults: udccp_lab::Diagnostics) -> Self {
-        Self::Faults(faults)
+    fn from(errors: udccp_lab::Diagnostics) -> Self {
+        Self::Invalid(errors)
     }
 }
 
@@ -95,7 +95,7 @@ impl Study {
     fn new(py: Python<'_>, path: &str) -> PyResult<Self> {
         border::guard(py, || {
             let read = || Experiment::load(&find::file(Path::new(path))?);
-            let experiment = py.detach(read).map_err(|faults| error::scenario(py, &faults))?;
+            let experiment = py.detach(read).map_err(|errors| error::scenario(py, &errors))?;
             Ok(Self { experiment })
         })
     }
@@ -130,7 +130,7 @@ impl Study {
     /// Keeps what one table needs, or what changes say, of the experiment.
     fn narrowed(&self, py: Python<'_>, tables: Vec<String>, set: Vec<String>) -> PyResult<Self> {
         border::guard(py, || {
-            let wrong = |faults| error::scenario(py, &faults);
+            let wrong = |errors| error::scenario(py, &errors);
             let mut experiment = Experiment::load(&self.experiment.path).map_err(wrong)?;
             let asked = udccp_lab::Selection { tables, set };
             experiment.narrow(&asked).map_err(wrong)?;

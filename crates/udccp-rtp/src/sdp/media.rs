@@ -207,16 +207,16 @@ mod tests {
 
     #[test]
     fn every_fault_is_named() {
-        let fault = |text: &str| text.parse::<Media>().unwrap_err();
-        assert_eq!(fault("a=dccp-port:1"), MediaError::MediaLine);
-        assert_eq!(fault("m=a 1 DCCP 0\nm=a 1 DCCP 0"), MediaError::MediaLine);
-        assert!(matches!(fault("m=audio 70000 DCCP 0"), MediaError::Form(_)));
-        assert!(matches!(fault("m=audio 1 DCCP"), MediaError::Form(_)));
-        assert_eq!(fault("m=audio 1 RTP/AVP 0"), MediaError::Protocol("RTP/AVP".into()));
-        assert_eq!(fault("m=audio 1 DCCPX 0"), MediaError::Protocol("DCCPX".into()));
-        assert_eq!(fault("m=audio 1 UDP/DCCP 0"), MediaError::NoDccpPort);
-        let bad = fault("m=audio 1 DCCP 0\na=dccp-service-code:fdpz");
+        let error = |text: &str| text.parse::<Media>().unwrap_err();
+        assert_eq!(error("a=dccp-port:1"), MediaError::MediaLine);
+        assert_eq!(error("m=a 1 DCCP 0\nm=a 1 DCCP 0"), MediaError::MediaLine);
+        assert!(matches!(error("m=audio 70000 DCCP 0"), MediaError::Form(_)));
+        assert!(matches!(error("m=audio 1 DCCP"), MediaError::Form(_)));
+        assert_eq!(error("m=audio 1 RTP/AVP 0"), MediaError::Protocol("RTP/AVP".into()));
+        assert_eq!(error("m=audio 1 DCCPX 0"), MediaError::Protocol("DCCPX".into()));
+        assert_eq!(error("m=audio 1 UDP/DCCP 0"), MediaError::NoDccpPort);
+        let bad = error("m=audio 1 DCCP 0\na=dccp-service-code:fdpz");
         assert!(bad.to_string().contains("fdpz"), "{bad}");
-        assert!(fault("m=audio 1 DCCP 0\na=setup:maybe").to_string().contains("a=setup:"));
+        assert!(error("m=audio 1 DCCP 0\na=setup:maybe").to_string().contains("a=setup:"));
     }
 }

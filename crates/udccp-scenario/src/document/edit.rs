@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Entry, Node, Value};
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span, suggestion};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceText, Span, suggestion};
 
 /// One `key = value` that replaces what a file says.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl Override {
     /// An argument without `=`.
     pub fn parse(argument: &str) -> Result<Self, Diagnostic> {
         let text = argument.to_owned();
-        let source = Arc::new(Source { name: "--set".to_owned(), text });
+        let source = Arc::new(SourceText { name: "--set".to_owned(), text });
         let all = Span { source: Arc::clone(&source), range: 0..argument.len() };
         let Some((path, value)) = argument.split_once('=') else {
             return Err(Diagnostic::at(&all, "expected KEY=VALUE")

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceText, Span};
 use crate::library;
 
 pub use edit::{Override, set, substitute};
-pub use reader::{Faults, FromNode, Reader, parse_text};
+pub use reader::{DiagnosticSink, FromNode, Reader, parse_text};
 pub(crate) use reader::{from_text, rate_or_zero};
 
 /// The folder that relative paths of a file are relative to.
@@ -130,7 +130,7 @@ pub fn load(path: &Path) -> Result<Node, Diagnostics> {
 /// # Errors
 /// A text that is no TOML, with the line.
 pub fn parse(name: &str, text: String) -> Result<Node, Diagnostics> {
-    let source = Arc::new(Source { name: name.to_owned(), text });
+    let source = Arc::new(SourceText { name: name.to_owned(), text });
     let parsed = DeTable::parse(&source.text).map_err(|e| {
         let span = Span { source: Arc::clone(&source), range: e.span().unwrap_or(0..0) };
         Diagnostic::at(&span, format!("not valid TOML: {}", e.message()))
@@ -140,7 +140,7 @@ pub fn parse(name: &str, text: String) -> Result<Node, Diagnostics> {
     Ok(Node { span: Span { source: Arc::clone(&source), range }, value })
 }
 
-fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Value {
+fn table(source: &Arc<SourceText>, table: &DeTable<'_>) -> Value {
     let mut entries: Vec<Entry> = table
         .iter()
         .map(|(key, value)| Entry {
@@ -153,7 +153,7 @@ fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Value {
     Value::Table(entries)
 }
 
-fn node(source: &Arc<Source>, value: &Spanned<DeValue<'_>>) -> Node {
+fn node(source: &Arc<SourceText>, value: &Spanned<DeValue<'_>>) -> Node {
     let span = Span { source: Arc::clone(source), range: value.span() };
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),

@@ -9,20 +9,20 @@ use udccp_base::{DataRate, DataSize, Duration};
 use super::{Entry, Node, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span, suggestion};
 
-/// Where faults are collected; reading goes on so that one look shows them all.
+/// Where errors are collected; reading goes on so that one look shows them all.
 #[derive(Debug, Default)]
-pub struct Faults(RefCell<Diagnostics>);
+pub struct DiagnosticSink(RefCell<Diagnostics>);
 
-impl Faults {
-    /// Notes a fault.
-    pub fn push(&self, fault: Diagnostic) {
-        self.0.borrow_mut().push(fault);
+impl DiagnosticSink {
+    /// Notes an error.
+    pub fn push(&self, error: Diagnostic) {
+        self.0.borrow_mut().push(error);
     }
 
     /// `value`, if nothing was wrong.
     ///
     /// # Errors
-    /// Every fault that was noted.
+    /// Every error that was noted.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, Diagnostics> {
         self.0.into_inner().into_result(value)
     }
@@ -31,17 +31,21 @@ impl Faults {
 /// A type that one TOML value can be read as.
 pub trait FromNode: Sized {
     /// Reads the value, or notes why it cannot be read.
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self>;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self>;
 }
 
 /// Reads a text by its `FromStr`, noting its error (which names the right form) at the value.
-pub fn parse_text<T: FromStr<Err: Display>>(node: &Node, faults: &Faults, form: &str) -> Option<T> {
+pub fn parse_text<T: FromStr<Err: Display>>(
+    node: &Node,
+    errors: &DiagnosticSink,
+    form: &str,
+) -> Option<T> {
     let Some(text) = node.as_text() else {
         let message = format!("expected {form}, found {}", node.kind());
-        faults.push(Diagnostic::at(&node.span, message).hint(unit_hint(node, form)));
+        errors.push(Diagnostic::at(&node.span, message).hint(unit_hint(node, form)));
         return None;
     };
-    text.parse().map_err(|e: T::Err| faults.push(split(&node.span, &e.to_string()))).ok()
+    text.parse().map_err(|e: T::Err| errors.push(split(&node.span, &e.to_string()))).ok()
 }
 
 /// A bare number where a quantity belongs is the commonest slip.
@@ -54,10 +58,10 @@ fn unit_hint(node: &Node, form: &str) -> String {
     }
 }
 
-/// The units' own errors read "fault; advice".
+/// The units' own errors read "error; advice".
 fn split(span: &Span, message: &str) -> Diagnostic {
     match message.split_once("; ") {
-        Some((fault, advice)) => Diagnostic::at(span, fault).hint(advice),
+        Some((error, advice)) => Diagnostic::at(span, error).hint(advice),
         None => Diagnostic::at(span, message),
     }
 }
@@ -67,9 +71,9 @@ macro_rules! from_text {
         impl $crate::document::FromNode for $type {
             fn from_node(
                 node: &$crate::document::Node,
-                faults: &$crate::document::Faults,
+                errors: &$crate::document::DiagnosticSink,
             ) -> Option<Self> {
-                $crate::document::parse_text(node, faults, $form)
+                $crate::document::parse_text(node, errors, $form)
             }
         }
     };
@@ -79,80 +83,80 @@ from_text!(DataSize, "a size such as \"1500 B\"");
 pub(crate) use from_text;
 
 /// A rate that may be zero.
-pub(crate) fn rate_or_zero(node: &Node, faults: &Faults) -> Option<DataRate> {
-    parse_text(node, faults, "a rate such as \"100 Mbit/s\"")
+pub(crate) fn rate_or_zero(node: &Node, errors: &DiagnosticSink) -> Option<DataRate> {
+    parse_text(node, errors, "a rate such as \"100 Mbit/s\"")
 }
 
 /// A rate is above zero: a link or a source that does nothing makes a run that ends well and says
 /// nothing.
 impl FromNode for DataRate {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let rate = rate_or_zero(node, faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let rate = rate_or_zero(node, errors)?;
         if rate.bits_per_sec() > 0 {
             return Some(rate);
         }
-        let fault = Diagnostic::at(&node.span, "a rate must be above zero");
+        let error = Diagnostic::at(&node.span, "a rate must be above zero");
         let hint = "to stop a link for a while, write rate = \"0 bit/s\" in a [[topology.change]]";
-        faults.push(fault.hint(hint));
+        errors.push(error.hint(hint));
         None
     }
 }
 
 impl FromNode for String {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        parse_text(node, faults, "a text in quotes")
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        parse_text(node, errors, "a text in quotes")
     }
 }
 
 impl FromNode for bool {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match node.value {
             Value::Flag(flag) => Some(flag),
-            _ => wrong(node, faults, "true or false"),
+            _ => wrong(node, errors, "true or false"),
         }
     }
 }
 
 impl FromNode for u64 {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match node.value {
             Value::Integer(n) if n >= 0 => Some(n as Self),
-            _ => wrong(node, faults, "a whole number, not negative"),
+            _ => wrong(node, errors, "a whole number, not negative"),
         }
     }
 }
 
 impl FromNode for f64 {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match node.value {
             Value::Integer(n) => Some(n as Self),
             Value::Float(x) if x.is_finite() => Some(x),
-            _ => wrong(node, faults, "a number"),
+            _ => wrong(node, errors, "a number"),
         }
     }
 }
 
 impl FromNode for Node {
-    fn from_node(node: &Node, _: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, _: &DiagnosticSink) -> Option<Self> {
         Some(node.clone())
     }
 }
 
 impl<T: FromNode> FromNode for Vec<T> {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match &node.value {
             Value::List(items) => {
-                let read: Vec<Option<T>> = items.iter().map(|i| T::from_node(i, faults)).collect();
+                let read: Vec<Option<T>> = items.iter().map(|i| T::from_node(i, errors)).collect();
                 read.into_iter().collect()
             }
-            _ => wrong(node, faults, "a list in brackets"),
+            _ => wrong(node, errors, "a list in brackets"),
         }
     }
 }
 
-fn wrong<T>(node: &Node, faults: &Faults, form: &str) -> Option<T> {
+fn wrong<T>(node: &Node, errors: &DiagnosticSink, form: &str) -> Option<T> {
     let message = format!("expected {form}, found {}", node.kind());
-    faults.push(Diagnostic::at(&node.span, message));
+    errors.push(Diagnostic::at(&node.span, message));
     None
 }
 
@@ -163,24 +167,28 @@ pub struct Reader<'a> {
     node: &'a Node,
     what: String,
     known: Vec<&'static str>,
-    faults: &'a Faults,
+    errors: &'a DiagnosticSink,
 }
 
 impl<'a> Reader<'a> {
     /// Begins to read `node`, which messages call `what` (for example `[time]`).
-    pub fn new(node: &'a Node, what: impl Into<String>, faults: &'a Faults) -> Option<Self> {
+    pub fn new(
+        node: &'a Node,
+        what: impl Into<String>,
+        errors: &'a DiagnosticSink,
+    ) -> Option<Self> {
         let what = what.into();
         if !matches!(node.value, Value::Table(_)) {
             let message = format!("{what} is a table, found {}", node.kind());
-            faults.push(Diagnostic::at(&node.span, message));
+            errors.push(Diagnostic::at(&node.span, message));
             return None;
         }
-        Some(Self { node, what, known: Vec::new(), faults })
+        Some(Self { node, what, known: Vec::new(), errors })
     }
 
-    /// Where faults go.
-    pub fn faults(&self) -> &'a Faults {
-        self.faults
+    /// Where errors go.
+    pub fn errors(&self) -> &'a DiagnosticSink {
+        self.errors
     }
 
     /// Where the table stands.
@@ -203,7 +211,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value under `key`, unread; its absence is a fault.
+    /// The value under `key`, unread; its absence is an error.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if self.node.get(key).is_none() {
             self.missing(key);
@@ -213,14 +221,14 @@ impl<'a> Reader<'a> {
 
     /// The value under `key` if it is there (a value that cannot be read is noted).
     pub fn want<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
-        let faults = self.faults;
-        self.raw(key).and_then(|node| T::from_node(node, faults))
+        let errors = self.errors;
+        self.raw(key).and_then(|node| T::from_node(node, errors))
     }
 
-    /// The value under `key`; its absence is a fault.
+    /// The value under `key`; its absence is an error.
     pub fn need<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
-        let faults = self.faults;
-        self.node(key).and_then(|node| T::from_node(node, faults))
+        let errors = self.errors;
+        self.node(key).and_then(|node| T::from_node(node, errors))
     }
 
     /// The value under `key`, or `default` where it is absent.
@@ -236,7 +244,7 @@ impl<'a> Reader<'a> {
             Some((_, node)) => {
                 let message = format!("`{key}` is a list of tables, found {}", node.kind());
                 let hint = format!("write [[{key}]] with two brackets");
-                self.faults.push(Diagnostic::at(&node.span, message).hint(hint));
+                self.errors.push(Diagnostic::at(&node.span, message).hint(hint));
                 Vec::new()
             }
         }
@@ -249,7 +257,7 @@ impl<'a> Reader<'a> {
         let text = &head.source.text[head.range.clone()];
         head.range.end = head.range.start + text.find('\n').unwrap_or(text.len());
         let message = format!("{} lacks the key `{key}`", self.what);
-        self.faults.push(Diagnostic::at(&head, message));
+        self.errors.push(Diagnostic::at(&head, message));
     }
 
     /// Refuses every key that was not asked for.
@@ -258,7 +266,7 @@ impl<'a> Reader<'a> {
             if !self.known.contains(&key.as_str()) {
                 let message = format!("unknown key `{key}` in {}", self.what);
                 let hint = suggestion(key, "known keys", &self.known);
-                self.faults.push(Diagnostic::at(key_span, message).hint(hint));
+                self.errors.push(Diagnostic::at(key_span, message).hint(hint));
             }
         }
     }

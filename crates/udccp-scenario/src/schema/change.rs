@@ -6,7 +6,7 @@ use udccp_sim::Change;
 
 use super::{Flow, Topology, loss};
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode as _, Node, Reader, rate_or_zero};
+use crate::document::{DiagnosticSink, FromNode as _, Node, Reader, rate_or_zero};
 
 /// A change of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +56,13 @@ impl Names {
         Self(names)
     }
 
-    fn links(&self, node: &Node, faults: &Faults) -> Option<&[String]> {
-        let name = String::from_node(node, faults)?;
+    fn links(&self, node: &Node, errors: &DiagnosticSink) -> Option<&[String]> {
+        let name = String::from_node(node, errors)?;
         let found = self.0.iter().find(|(known, _)| *known == name);
         if found.is_none() {
             let known: Vec<&str> = self.0.iter().map(|(known, _)| known.as_str()).collect();
-            let fault = Diagnostic::at(&node.span, format!("there is no link \"{name}\""));
-            faults.push(fault.hint(suggestion(&name, "links", &known)));
+            let error = Diagnostic::at(&node.span, format!("there is no link \"{name}\""));
+            errors.push(error.hint(suggestion(&name, "links", &known)));
         }
         found.map(|(_, links)| links.as_slice())
     }
@@ -74,14 +74,14 @@ pub(super) fn read(
     topology: &Topology,
     flows: &[Flow],
     end: Duration,
-    faults: &Faults,
+    errors: &DiagnosticSink,
 ) -> Option<Vec<LinkChange>> {
     let node = root.get("topology")?;
-    let tables = Reader::new(node, "[topology]", faults)?.tables("change");
+    let tables = Reader::new(node, "[topology]", errors)?.tables("change");
     let names = Names::of(topology, flows);
     let mut changes: Vec<LinkChange> = Vec::new();
     for table in tables {
-        for change in read_one(table, &names, topology, end, faults)? {
+        for change in read_one(table, &names, topology, end, errors)? {
             let same = |other: &&LinkChange| {
                 let kind = core::mem::discriminant(&change.change);
                 other.at == change.at
@@ -91,9 +91,9 @@ pub(super) fn read(
             if changes.iter().any(|other| same(&other)) {
                 let span = table.get("at").map_or(&table.span, |n| &n.span);
                 let what = word(&change.change);
-                let fault =
+                let error =
                     format!("two changes of the {what} of \"{}\" at {}", change.link, change.at);
-                faults.push(Diagnostic::at(span, fault));
+                errors.push(Diagnostic::at(span, error));
             }
             changes.push(change);
         }
@@ -115,31 +115,31 @@ fn read_one(
     names: &Names,
     topology: &Topology,
     end: Duration,
-    faults: &Faults,
+    errors: &DiagnosticSink,
 ) -> Option<Vec<LinkChange>> {
-    let mut reader = Reader::new(node, "[[topology.change]]", faults)?;
+    let mut reader = Reader::new(node, "[[topology.change]]", errors)?;
     let at = reader.need::<Duration>("at");
-    let links = reader.node("link").and_then(|n| names.links(n, faults));
-    let rate = reader.raw("rate").and_then(|n| rate_or_zero(n, faults)).map(Change::Rate);
+    let links = reader.node("link").and_then(|n| names.links(n, errors));
+    let rate = reader.raw("rate").and_then(|n| rate_or_zero(n, errors)).map(Change::Rate);
     let delay = reader.want("delay").map(Change::Delay);
-    let loss = reader.raw("loss").and_then(|n| loss::read(n, faults)).map(Change::Loss);
+    let loss = reader.raw("loss").and_then(|n| loss::read(n, errors)).map(Change::Loss);
     let down = reader.want("down").map(Change::Down);
     reader.finish();
     let (at, links) = (at?, links?);
     let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
     if at >= end {
-        let fault = format!("the change comes at {at}, the run ends at {end}");
-        faults.push(Diagnostic::at(span("at"), fault));
+        let error = format!("the change comes at {at}, the run ends at {end}");
+        errors.push(Diagnostic::at(span("at"), error));
     }
     let traced = |link: &String| is_traced(topology, link);
     if rate.is_some() && links.iter().any(traced) {
-        let fault = Diagnostic::at(span("rate"), "a link with a `trace` has no rate to change");
-        faults.push(fault.hint("the trace says when it transmits; `down` stops it"));
+        let error = Diagnostic::at(span("rate"), "a link with a `trace` has no rate to change");
+        errors.push(error.hint("the trace says when it transmits; `down` stops it"));
     }
     let what: Vec<Change> = [rate, delay, loss, down].into_iter().flatten().collect();
     if what.is_empty() {
-        let fault = Diagnostic::at(span("at"), "nothing changes");
-        faults.push(fault.hint("give `rate`, `delay`, `loss` or `down`"));
+        let error = Diagnostic::at(span("at"), "nothing changes");
+        errors.push(error.hint("give `rate`, `delay`, `loss` or `down`"));
     }
     let mut changes = Vec::new();
     for change in what {

@@ -1,16 +1,21 @@
 //! Reads words that a file may choose from; an error lists the right ones.
 
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node};
+use crate::document::{DiagnosticSink, FromNode, Node};
 
 /// Reads a word as one of a list of (word, value).
-pub fn choose<T: Copy>(node: &Node, faults: &Faults, what: &str, table: &[(&str, T)]) -> Option<T> {
-    let word = String::from_node(node, faults)?;
+pub fn choose<T: Copy>(
+    node: &Node,
+    errors: &DiagnosticSink,
+    what: &str,
+    table: &[(&str, T)],
+) -> Option<T> {
+    let word = String::from_node(node, errors)?;
     let found = table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
     if found.is_none() {
         let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
-        let fault = Diagnostic::at(&node.span, format!("\"{word}\" is not a valid {what}"));
-        faults.push(fault.hint(suggestion(&word, "there are", &names)));
+        let error = Diagnostic::at(&node.span, format!("\"{word}\" is not a valid {what}"));
+        errors.push(error.hint(suggestion(&word, "there are", &names)));
     }
     found
 }
@@ -42,9 +47,9 @@ macro_rules! words {
         impl $crate::document::FromNode for $type {
             fn from_node(
                 node: &$crate::document::Node,
-                faults: &$crate::document::Faults,
+                errors: &$crate::document::DiagnosticSink,
             ) -> Option<Self> {
-                $crate::schema::choice::choose(node, faults, $what, Self::WORDS)
+                $crate::schema::choice::choose(node, errors, $what, Self::WORDS)
             }
         }
 

@@ -10,7 +10,7 @@ use super::scenario::DEFAULT_PACKET;
 use super::topology::changed;
 use super::traffic::{Traffic, check};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Faults, FromNode, Node, Reader, Value};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 use crate::protocol::Protocol;
 
 /// One flow from its sender to its receiver.
@@ -207,21 +207,25 @@ impl Default for TcpOptions {
 impl Flow {
     /// Reads a [[flow]], which may stand for `count` flows, each `every` later than the one before.
     /// `access` is what the topology says of access links.
-    pub(super) fn group(node: &Node, access: Option<&Node>, faults: &Faults) -> Option<Vec<Self>> {
-        let flow = Self::read(node, access, faults);
+    pub(super) fn group(
+        node: &Node,
+        access: Option<&Node>,
+        errors: &DiagnosticSink,
+    ) -> Option<Vec<Self>> {
+        let flow = Self::read(node, access, errors);
         let count = node.get("count");
-        let every = node.get("every").map(|n| Duration::from_node(n, faults));
+        let every = node.get("every").map(|n| Duration::from_node(n, errors));
         let Some(count) = count else {
             if let Some(every) = node.get("every") {
-                let fault = "`every` stands between the flows of a group";
-                faults.push(Diagnostic::at(&every.span, fault).hint("say how many: count = 14"));
+                let error = "`every` stands between the flows of a group";
+                errors.push(Diagnostic::at(&every.span, error).hint("say how many: count = 14"));
             }
             return flow.map(|flow| vec![flow]);
         };
-        let number = u64::from_node(count, faults)?;
+        let number = u64::from_node(count, errors)?;
         if !(1..=MAX_COUNT).contains(&number) {
-            let fault = format!("a group has 1 to {MAX_COUNT} flows, not {number}");
-            faults.push(Diagnostic::at(&count.span, fault));
+            let error = format!("a group has 1 to {MAX_COUNT} flows, not {number}");
+            errors.push(Diagnostic::at(&count.span, error));
             return None;
         }
         let (flow, every) = (flow?, every.unwrap_or(Some(Duration::ZERO))?);
@@ -234,15 +238,15 @@ impl Flow {
         let last = members.last().map_or(Duration::ZERO, |f| f.start);
         if let Some(stop) = flow.stop.filter(|stop| *stop <= last) {
             let span = node.get("stop").map_or(&node.span, |n| &n.span);
-            let fault = format!("the last flow of the group starts at {last}, after {stop}");
-            faults.push(Diagnostic::at(span, fault));
+            let error = format!("the last flow of the group starts at {last}, after {stop}");
+            errors.push(Diagnostic::at(span, error));
         }
         Some(members)
     }
 
-    fn read(node: &Node, access: Option<&Node>, faults: &Faults) -> Option<Self> {
+    fn read(node: &Node, access: Option<&Node>, errors: &DiagnosticSink) -> Option<Self> {
         let label = node.get("name").map(Node::label).unwrap_or_default();
-        let mut reader = Reader::new(node, format!("[[flow]] \"{label}\""), faults)?;
+        let mut reader = Reader::new(node, format!("[[flow]] \"{label}\""), errors)?;
         let name: Option<String> = reader.need("name");
         let protocol = reader.need("protocol");
         for key in ["count", "every"] {
@@ -250,26 +254,26 @@ impl Flow {
         }
         let direction = reader.or("direction", Direction::Forward);
         let (enters, leaves) = (reader.want("enters"), reader.want("leaves"));
-        let own = own_access(reader.raw("access"), access, "flow.access", faults);
+        let own = own_access(reader.raw("access"), access, "flow.access", errors);
         let receiver = reader.raw("receiver_access");
-        let receiver = own_access(receiver, access, "flow.receiver_access", faults);
+        let receiver = own_access(receiver, access, "flow.receiver_access", errors);
         let start = reader.or("start", Duration::ZERO);
         let stop: Option<Duration> = reader.want("stop");
         let packet = reader.or("packet", DEFAULT_PACKET);
         let traffic = reader.need("traffic");
         let dccp = reader.or("dccp", DccpOptions::default());
         let tcp = reader.or("tcp", TcpOptions::default());
-        check_name(name.as_deref(), node, faults);
+        check_name(name.as_deref(), node, errors);
         if let (Some(traffic), Some(protocol)) = (&traffic, protocol) {
-            check(traffic, protocol, node, faults);
+            check(traffic, protocol, node, errors);
         }
         if !(200..=65_535).contains(&packet.bytes()) {
             let span = node.get("packet").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(span, format!("an IP packet cannot have {packet}")));
+            errors.push(Diagnostic::at(span, format!("an IP packet cannot have {packet}")));
         }
         if stop.is_some_and(|stop| stop <= start) {
             let span = node.get("stop").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(span, format!("the flow starts at {start}")));
+            errors.push(Diagnostic::at(span, format!("the flow starts at {start}")));
         }
         reader.finish();
         let (name, protocol, traffic) = (name?, protocol?, traffic?);
@@ -292,13 +296,13 @@ impl Flow {
 }
 
 /// The access link of one host: as the topology has it, but for what is said here. The outer
-/// `None` is a fault.
+/// `None` is an error.
 #[expect(clippy::option_option, reason = "absent is not wrong")]
 fn own_access(
     own: Option<&Node>,
     common: Option<&Node>,
     what: &str,
-    faults: &Faults,
+    errors: &DiagnosticSink,
 ) -> Option<Option<Link>> {
     let Some(own) = own else { return Some(None) };
     let is_table = matches!(own.value, Value::Table(_));
@@ -306,22 +310,22 @@ fn own_access(
         Some(common) => changed(common, Some(own), &[]),
         None => own.clone(),
     };
-    Link::access(&merged, what, faults).map(Some)
+    Link::access(&merged, what, errors).map(Some)
 }
 
 /// A flow's name is a path in `--set` and a file name of captures.
-fn check_name(name: Option<&str>, node: &Node, faults: &Faults) {
+fn check_name(name: Option<&str>, node: &Node, errors: &DiagnosticSink) {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_some_and(|n| n.is_empty() || !n.chars().all(fine)) {
         let span = node.get("name").map_or(&node.span, |n| &n.span);
-        let fault = "a flow's name is made of letters, digits, '-' and '_'";
-        faults.push(Diagnostic::at(span, fault));
+        let error = "a flow's name is made of letters, digits, '-' and '_'";
+        errors.push(Diagnostic::at(span, error));
     }
 }
 
 impl FromNode for DccpOptions {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "flow.dccp", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "flow.dccp", errors)?;
         let options = Self {
             ack_ratio: reader.want("ack_ratio"),
             initial_window: reader.want("initial_window"),
@@ -341,11 +345,11 @@ impl FromNode for DccpOptions {
         };
         if options.timer_tick.is_some_and(Duration::is_zero) {
             let span = node.get("timer_tick").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(span, "timers that fire always have no tick"));
+            errors.push(Diagnostic::at(span, "timers that fire always have no tick"));
         }
         if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
             let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);
-            faults.push(Diagnostic::at(span, "an Ack Ratio is in 1..=65535"));
+            errors.push(Diagnostic::at(span, "an Ack Ratio is in 1..=65535"));
         }
         reader.finish();
         Some(options)
@@ -353,8 +357,8 @@ impl FromNode for DccpOptions {
 }
 
 impl FromNode for TcpOptions {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "flow.tcp", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "flow.tcp", errors)?;
         let options = Self {
             profile: reader.or("profile", TcpProfile::Modern),
             delayed_ack: reader.want("delayed_ack"),

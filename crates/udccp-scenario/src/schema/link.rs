@@ -11,7 +11,7 @@ use super::choice::choose;
 use super::quantity::{Limit, Percent};
 use super::{loss, queue, records};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Faults, Node, Reader};
+use crate::document::{DiagnosticSink, Node, Reader};
 
 /// How long a link takes, besides serialisation and waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -78,8 +78,8 @@ impl Link {
         ["loss", "jitter", "delay_distribution", "reorder", "duplicate", "corrupt"];
 
     /// An access link: `delay` is that of the link, nothing limits its queue unless said.
-    pub fn access(node: &Node, what: &str, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, what, faults)?;
+    pub fn access(node: &Node, what: &str, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, what, errors)?;
         let rate = rate(&mut reader, what);
         let delay = reader.or("delay", Duration::ZERO);
         let limit = reader.or("limit", Limit::Unlimited);
@@ -90,8 +90,8 @@ impl Link {
     }
 
     /// A link between two routers: `rtt` (of the whole path) or `delay` (of the link), and a limit.
-    pub fn bottleneck(node: &Node, what: &str, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, what, faults)?;
+    pub fn bottleneck(node: &Node, what: &str, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, what, errors)?;
         let rate = rate(&mut reader, what);
         let propagation = propagation(&mut reader, node, what);
         let limit = reader.need("limit");
@@ -129,27 +129,27 @@ impl Link {
 fn rate(reader: &mut Reader<'_>, what: &str) -> Option<DataRate> {
     reader.knows(&["rate"]);
     let Some(trace) = reader.raw("trace") else { return reader.need("rate") };
-    let faults = reader.faults();
+    let errors = reader.errors();
     if let Some(rate) = reader.raw("rate") {
-        let fault = Diagnostic::at(&rate.span, format!("{what} has both `rate` and `trace`"));
-        faults.push(fault.hint("a trace says when the link transmits: keep one"));
+        let error = Diagnostic::at(&rate.span, format!("{what} has both `rate` and `trace`"));
+        errors.push(error.hint("a trace says when the link transmits: keep one"));
         return None;
     }
     // A file that cannot be read is reported where the trace is read.
-    let quiet = Faults::default();
+    let quiet = DiagnosticSink::default();
     records::opportunities(trace, &quiet).map(|trace| trace.mean_rate())
 }
 
 /// All keys that every link has, but for rate, delay and limit.
 fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig> {
-    let faults = reader.faults();
-    let trace = reader.raw("trace").map(|n| records::opportunities(n, faults));
-    // Without a rate there is a fault already; what follows is still looked at.
+    let errors = reader.errors();
+    let trace = reader.raw("trace").map(|n| records::opportunities(n, errors));
+    // Without a rate there is an error already; what follows is still looked at.
     let rate = rate.unwrap_or(DataRate::from_mbps(1));
-    let queue = reader.raw("queue").map(|n| queue::read(n, rate, faults));
-    let loss = reader.raw("loss").map(|n| loss::read(n, faults));
+    let queue = reader.raw("queue").map(|n| queue::read(n, rate, errors));
+    let loss = reader.raw("loss").map(|n| loss::read(n, errors));
     let variation = variation(reader);
-    let reorder = reader.raw("reorder").map(|n| reorder(n, faults));
+    let reorder = reader.raw("reorder").map(|n| reorder(n, errors));
     let share = |percent: Percent| percent.0 / 100.0;
     let duplicate = share(reader.or("duplicate", Percent(0.0)));
     let corrupt = share(reader.or("corrupt", Percent(0.0)));
@@ -177,7 +177,7 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
 
 /// `jitter`, or `delay_distribution`; and whether packets may overtake each other.
 fn variation(reader: &mut Reader<'_>) -> Option<(Variation, bool)> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let jitter = reader.raw("jitter");
     let uniform = reader.or("jitter", Duration::ZERO);
     let Some(node) = reader.raw("delay_distribution") else {
@@ -185,19 +185,19 @@ fn variation(reader: &mut Reader<'_>) -> Option<(Variation, bool)> {
         return Some((if none { Variation::None } else { Variation::Uniform(uniform) }, false));
     };
     if let Some(jitter) = jitter {
-        let fault = Diagnostic::at(&jitter.span, "`jitter` contradicts the delay distribution");
-        faults.push(fault.hint("`jitter` is the distribution \"uniform\": keep one"));
+        let error = Diagnostic::at(&jitter.span, "`jitter` contradicts the delay distribution");
+        errors.push(error.hint("`jitter` is the distribution \"uniform\": keep one"));
         return None;
     }
-    let mut reader = Reader::new(node, "delay_distribution", faults)?;
+    let mut reader = Reader::new(node, "delay_distribution", errors)?;
     let what = "distribution of delays";
-    let kind = choose(reader.node("kind")?, faults, what, DISTRIBUTIONS)?;
+    let kind = choose(reader.node("kind")?, errors, what, DISTRIBUTIONS)?;
     let variation = match kind {
         Distribution::Uniform => reader.need("below").map(Variation::Uniform),
         Distribution::Normal => reader.need("deviation").map(Variation::Normal),
         Distribution::Trace => {
             let file = reader.node("file");
-            file.and_then(|n| records::delays(n, faults)).map(Variation::Trace)
+            file.and_then(|n| records::delays(n, errors)).map(Variation::Trace)
         }
     };
     let in_order = reader.or("in_order", true);
@@ -205,8 +205,8 @@ fn variation(reader: &mut Reader<'_>) -> Option<(Variation, bool)> {
     Some((variation?, !in_order))
 }
 
-fn reorder(node: &Node, faults: &Faults) -> Option<Reorder> {
-    let mut reader = Reader::new(node, "reorder", faults)?;
+fn reorder(node: &Node, errors: &DiagnosticSink) -> Option<Reorder> {
+    let mut reader = Reader::new(node, "reorder", errors)?;
     let share = reader.need::<Percent>("share");
     let gap = reader.or("gap", 1_u64).max(1);
     let by = reader.want("by");
@@ -215,12 +215,12 @@ fn reorder(node: &Node, faults: &Faults) -> Option<Reorder> {
 }
 
 fn propagation(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<Propagation> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     match (node.get("delay").is_some(), node.get("rtt").is_some()) {
         (true, true) => {
-            let fault = format!("{what} has both `delay` and `rtt`");
+            let error = format!("{what} has both `delay` and `rtt`");
             let hint = "`delay` is of this link, `rtt` of the whole path: keep one";
-            faults.push(Diagnostic::at(&node.get("rtt")?.span, fault).hint(hint));
+            errors.push(Diagnostic::at(&node.get("rtt")?.span, error).hint(hint));
             reader.knows(&["rtt", "delay"]);
             None
         }

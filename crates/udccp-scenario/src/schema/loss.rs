@@ -7,7 +7,7 @@ use super::choice::choose;
 use super::quantity::{Packets, Percent};
 use super::records;
 use crate::diagnostic::Diagnostic;
-use crate::document::{Faults, FromNode, Node, Reader, Value};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 /// Loss models.
 #[derive(Clone, Copy)]
@@ -35,25 +35,25 @@ enum Lists {
 const LISTS: &[(&str, Lists)] = &[("flags", Lists::Flags), ("numbers", Lists::Numbers)];
 
 /// Reads a loss model: a share, or a table with its `kind`.
-pub(super) fn read(node: &Node, faults: &Faults) -> Option<LossConfig> {
+pub(super) fn read(node: &Node, errors: &DiagnosticSink) -> Option<LossConfig> {
     if !matches!(node.value, Value::Table(_)) {
-        return Percent::from_node(node, faults).map(random);
+        return Percent::from_node(node, errors).map(random);
     }
-    let mut reader = Reader::new(node, "loss", faults)?;
-    let kind = choose(reader.node("kind")?, faults, "loss model", KINDS)?;
+    let mut reader = Reader::new(node, "loss", errors)?;
+    let kind = choose(reader.node("kind")?, errors, "loss model", KINDS)?;
     let loss = match kind {
         Kind::Random => reader.need("share").map(random),
         Kind::GilbertElliott => gilbert_elliott(&mut reader, node).map(LossConfig::GilbertElliott),
         Kind::Periodic => periodic(&mut reader, node),
         Kind::Trace => {
             let lists = match reader.raw("lists") {
-                Some(lists) => choose(lists, faults, "record of losses", LISTS)?,
+                Some(lists) => choose(lists, errors, "record of losses", LISTS)?,
                 None => Lists::Flags,
             };
             let file = reader.node("file")?;
             match lists {
-                Lists::Flags => records::flags(file, faults).map(LossConfig::Flags),
-                Lists::Numbers => records::numbers(file, faults).map(LossConfig::Numbers),
+                Lists::Flags => records::flags(file, errors).map(LossConfig::Flags),
+                Lists::Numbers => records::numbers(file, errors).map(LossConfig::Numbers),
             }
         }
     };
@@ -67,11 +67,11 @@ fn random(share: Percent) -> LossConfig {
 
 /// Either the share lost and the mean length of a burst, or the four probabilities of the model.
 fn gilbert_elliott(reader: &mut Reader<'_>, node: &Node) -> Option<GilbertElliott> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let both = |a: &[&str]| a.iter().any(|key| node.get(key).is_some());
     if both(&["share", "burst"]) && both(&["p", "r", "h", "k"]) {
-        let fault = Diagnostic::at(&node.span, "bursts are described twice");
-        faults.push(fault.hint("give `share` and `burst`, or `p`, `r`, `h` and `k`"));
+        let error = Diagnostic::at(&node.span, "bursts are described twice");
+        errors.push(error.hint("give `share` and `burst`, or `p`, `r`, `h` and `k`"));
         reader.knows(&["share", "burst", "p", "r", "h", "k"]);
         return None;
     }
@@ -87,17 +87,17 @@ fn gilbert_elliott(reader: &mut Reader<'_>, node: &Node) -> Option<GilbertElliot
     let (share, burst) = (share?, burst?);
     let model = GilbertElliott::with_bursts(share.0 / 100.0, f64::from(burst.0));
     if model.is_none() {
-        let fault = format!("no channel loses {share} in bursts of {burst}");
+        let error = format!("no channel loses {share} in bursts of {burst}");
         let hint = "a burst has 1 packet or more, and between two bursts at least one arrives";
-        faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+        errors.push(Diagnostic::at(&node.span, error).hint(hint));
     }
     model
 }
 
 fn periodic(reader: &mut Reader<'_>, node: &Node) -> Option<LossConfig> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let (every, at) = (reader.raw("every"), reader.raw("at"));
-    let fault = match (every, at) {
+    let error = match (every, at) {
         (Some(every), None) => {
             let text = every.as_text().unwrap_or_default();
             if let Ok(packets) = text.parse::<Packets>()
@@ -114,13 +114,13 @@ fn periodic(reader: &mut Reader<'_>, node: &Node) -> Option<LossConfig> {
         }
         (None, Some(at)) => {
             let Value::List(times) = &at.value else {
-                let fault =
+                let error =
                     Diagnostic::at(&at.span, format!("expected a list, found {}", at.kind()));
-                faults.push(fault.hint("write for example at = [\"10 s\", \"12.5 s\"]"));
+                errors.push(error.hint("write for example at = [\"10 s\", \"12.5 s\"]"));
                 return None;
             };
             let times: Option<Vec<Duration>> =
-                times.iter().map(|time| Duration::from_node(time, faults)).collect();
+                times.iter().map(|time| Duration::from_node(time, errors)).collect();
             let mut times: Vec<Instant> = times?.iter().map(|t| Instant::ZERO + *t).collect();
             times.sort_unstable();
             return Some(LossConfig::At(times.into()));
@@ -128,6 +128,6 @@ fn periodic(reader: &mut Reader<'_>, node: &Node) -> Option<LossConfig> {
         _ => Diagnostic::at(&node.span, "periodic loss has `every` or `at`"),
     };
     let hint = "every = \"100 packets\", every = \"2 s\", or at = [\"10 s\", \"12.5 s\"]";
-    faults.push(fault.hint(hint));
+    errors.push(error.hint(hint));
     None
 }

@@ -8,7 +8,7 @@ use udccp_sim::{
 use super::choice::choose;
 use super::quantity::{Packets, Percent};
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, Node, Reader, Value};
+use crate::document::{DiagnosticSink, Node, Reader, Value};
 
 /// Queue disciplines.
 #[derive(Clone, Copy)]
@@ -34,23 +34,23 @@ const KINDS: &[(&str, Kind)] = &[
 const UNITS: &[(&str, RedUnit)] = &[("packets", RedUnit::Packets), ("bytes", RedUnit::Bytes)];
 
 /// Reads a queue of a link of this rate: a word, or a table with its `kind`.
-pub(super) fn read(node: &Node, rate: DataRate, faults: &Faults) -> Option<QueueConfig> {
+pub(super) fn read(node: &Node, rate: DataRate, errors: &DiagnosticSink) -> Option<QueueConfig> {
     let kind = match &node.value {
         Value::Table(_) => {
             let Some(kind) = node.get("kind") else {
                 let words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
-                let fault = Diagnostic::at(&node.span, "a queue has a `kind`");
-                faults.push(fault.hint(suggestion("", "there are", &words)));
+                let error = Diagnostic::at(&node.span, "a queue has a `kind`");
+                errors.push(error.hint(suggestion("", "there are", &words)));
                 return None;
             };
-            choose(kind, faults, "queue", KINDS)?
+            choose(kind, errors, "queue", KINDS)?
         }
-        _ => choose(node, faults, "queue", KINDS)?,
+        _ => choose(node, errors, "queue", KINDS)?,
     };
     // A word is a table without further keys.
     let empty = Node { span: node.span.clone(), value: Value::Table(Vec::new()) };
     let table = if matches!(node.value, Value::Table(_)) { node } else { &empty };
-    let mut reader = Reader::new(table, "the queue", faults)?;
+    let mut reader = Reader::new(table, "the queue", errors)?;
     reader.raw("kind");
     let queue = match kind {
         Kind::DropTail => Some(QueueConfig::DropTail),
@@ -86,8 +86,8 @@ fn fq_codel(reader: &mut Reader<'_>) -> Option<FqCoDelConfig> {
     let flows = reader.or("flows", u64::from(default.flows));
     if !(1..=65_536).contains(&flows) {
         let span = reader.raw("flows").map_or(reader.span(), |n| &n.span);
-        let fault = format!("{flows} flow queues; the number must be 1 to 65536");
-        reader.faults().push(Diagnostic::at(span, fault));
+        let error = format!("{flows} flow queues; the number must be 1 to 65536");
+        reader.errors().push(Diagnostic::at(span, error));
         return None;
     }
     let quantum = packet(reader, "quantum", default.quantum);
@@ -112,7 +112,7 @@ fn pie(reader: &mut Reader<'_>) -> PieConfig {
 
 /// Thresholds are given, or follow from a target delay as Adaptive RED has it.
 fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let adaptive = reader.or("adaptive", false);
     let mean_packet = packet(reader, "mean_packet", 1000);
     let target = reader.want::<Duration>("target");
@@ -124,22 +124,22 @@ fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig
     } else {
         let (min, max) = (reader.need::<Packets>("min"), reader.need::<Packets>("max"));
         if let (Some(_), Some(span)) = (target, node.get("target").map(|n| &n.span)) {
-            let fault = Diagnostic::at(span, "RED has a `target` in addition to its thresholds");
-            faults.push(fault.hint("`target` sets `min` and `max`: keep one or the other"));
+            let error = Diagnostic::at(span, "RED has a `target` in addition to its thresholds");
+            errors.push(error.hint("`target` sets `min` and `max`: keep one or the other"));
         }
         (f64::from(min?.0), f64::from(max?.0))
     };
     if min >= max {
         let span = node.get("min").map_or(&node.span, |n| &n.span);
-        let fault = format!("`min` is {min} packets, `max` {max}");
-        faults.push(Diagnostic::at(span, fault).hint("RED drops early between `min` and `max`"));
+        let error = format!("`min` is {min} packets, `max` {max}");
+        errors.push(Diagnostic::at(span, error).hint("RED drops early between `min` and `max`"));
     }
     let default = RedConfig::between(min, max, Some(rate), QueueLimit::Unlimited);
     let automatic = RedConfig::automatic_weight(rate, mean_packet);
     let weight = reader.or("weight", if adaptive { automatic } else { default.weight });
     if !(weight > 0.0 && weight <= 1.0) {
         let span = node.get("weight").map_or(&node.span, |n| &n.span);
-        faults
+        errors
             .push(Diagnostic::at(span, format!("a weight of {weight}; it is above 0, at most 1")));
     }
     Some(RedConfig {
@@ -147,7 +147,7 @@ fn red(reader: &mut Reader<'_>, node: &Node, rate: DataRate) -> Option<RedConfig
         weight,
         gentle: reader.or("gentle", true),
         unit: match reader.raw("unit") {
-            Some(unit) => choose(unit, faults, "unit of RED", UNITS)?,
+            Some(unit) => choose(unit, errors, "unit of RED", UNITS)?,
             None => RedUnit::Packets,
         },
         mean_packet,

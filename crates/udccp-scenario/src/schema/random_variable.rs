@@ -5,7 +5,7 @@ use udccp_base::{DataSize, Duration};
 use udccp_sim::Distribution;
 
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node, Reader, Value};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 /// A quantity by itself, or `{ kind = "exponential", mean = ... }` and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,11 +72,11 @@ impl<T: Quantity> RandomVariable<T> {
 }
 
 impl<T: Quantity> FromNode for RandomVariable<T> {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         if !matches!(node.value, Value::Table(_)) {
-            return T::from_node(node, faults).map(|value| Self::Constant { value });
+            return T::from_node(node, errors).map(|value| Self::Constant { value });
         }
-        let mut reader = Reader::new(node, "a distribution", faults)?;
+        let mut reader = Reader::new(node, "a distribution", errors)?;
         let kind: String = reader.need("kind")?;
         let drawn = match kind.as_str() {
             "constant" => reader.need("value").map(|value| Self::Constant { value }),
@@ -91,8 +91,8 @@ impl<T: Quantity> FromNode for RandomVariable<T> {
             }
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is not a distribution"));
-                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
+                let error = Diagnostic::at(span, format!("\"{kind}\" is not a distribution"));
+                errors.push(error.hint(suggestion(&kind, "there are", &KINDS)));
                 return None;
             }
         };
@@ -106,9 +106,9 @@ pub(super) fn read_shape(reader: &mut Reader<'_>, node: &Node) -> Option<f64> {
     let shape: f64 = reader.need("shape")?;
     if shape <= 1.0 {
         let span = node.get("shape").map_or(&node.span, |n| &n.span);
-        let fault =
+        let error =
             Diagnostic::at(span, format!("a Pareto distribution of shape {shape} has no mean"));
-        reader.faults().push(fault.hint("a shape is above 1; 1.5 is usual"));
+        reader.errors().push(error.hint("a shape is above 1; 1.5 is usual"));
         return None;
     }
     Some(shape)

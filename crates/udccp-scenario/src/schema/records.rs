@@ -6,33 +6,33 @@ use std::sync::Arc;
 use udccp_base::Duration;
 use udccp_sim::Opportunities;
 
-use crate::diagnostic::{Diagnostic, Source, Span};
-use crate::document::{Faults, Node, base_folder};
+use crate::diagnostic::{Diagnostic, SourceText, Span};
+use crate::document::{DiagnosticSink, Node, base_folder};
 use crate::library;
 
 /// Reads the file that `node` names: each line by `parse`, which says of a bad one what would be
 /// right. The file is found as references are.
 pub(super) fn lines<T>(
     node: &Node,
-    faults: &Faults,
+    errors: &DiagnosticSink,
     parse: impl Fn(&str, Option<&T>) -> Result<T, String>,
 ) -> Option<Vec<T>> {
     let Some(name) = node.as_text() else {
-        let fault = format!("expected the name of a file, found {}", node.kind());
-        faults.push(Diagnostic::at(&node.span, fault));
+        let error = format!("expected the name of a file, found {}", node.kind());
+        errors.push(Diagnostic::at(&node.span, error));
         return None;
     };
     let path = base_folder(Path::new(&node.span.source.name)).join(name);
     let text = match library::read(&path) {
         Ok(text) => text,
         Err(error) => {
-            let fault = format!("cannot read {}: {error}", path.display());
+            let error = format!("cannot read {}: {error}", path.display());
             let hint = "a record is named relative to the folder of the scenario";
-            faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+            errors.push(Diagnostic::at(&node.span, error).hint(hint));
             return None;
         }
     };
-    let source = Arc::new(Source { name: name.to_owned(), text });
+    let source = Arc::new(SourceText { name: name.to_owned(), text });
     let mut entries: Vec<T> = Vec::new();
     let mut begin = 0;
     for line in source.text.split('\n') {
@@ -43,8 +43,8 @@ pub(super) fn lines<T>(
                 Err(hint) => {
                     let range = begin..begin + line.trim_end().len();
                     let span = Span { source: Arc::clone(&source), range };
-                    let fault = format!("\"{written}\" cannot stand here");
-                    faults.push(Diagnostic::at(&span, fault).hint(hint));
+                    let error = format!("\"{written}\" cannot stand here");
+                    errors.push(Diagnostic::at(&span, error).hint(hint));
                     return None;
                 }
             }
@@ -52,7 +52,7 @@ pub(super) fn lines<T>(
         begin += line.len() + 1;
     }
     if entries.is_empty() {
-        faults.push(Diagnostic::at(&node.span, format!("{} is empty", path.display())));
+        errors.push(Diagnostic::at(&node.span, format!("{} is empty", path.display())));
         return None;
     }
     Some(entries)
@@ -60,8 +60,8 @@ pub(super) fn lines<T>(
 
 /// A trace in the format of mahimahi: each line the millisecond of one opportunity to transmit 1500
 /// bytes, ascending.
-pub(super) fn opportunities(node: &Node, faults: &Faults) -> Option<Opportunities> {
-    let times = lines(node, faults, |line, last: Option<&Duration>| {
+pub(super) fn opportunities(node: &Node, errors: &DiagnosticSink) -> Option<Opportunities> {
+    let times = lines(node, errors, |line, last: Option<&Duration>| {
         let hint =
             "each line is a whole number of milliseconds, no less than that of the line above";
         let at = line.parse().ok().filter(|ms| *ms < 1 << 40).map(Duration::from_millis);
@@ -69,15 +69,15 @@ pub(super) fn opportunities(node: &Node, faults: &Faults) -> Option<Opportunitie
     })?;
     let trace = Opportunities::new(times);
     if trace.is_none() {
-        let fault = Diagnostic::at(&node.span, "the last time of a trace lies above zero");
-        faults.push(fault.hint("the trace repeats after its last time"));
+        let error = Diagnostic::at(&node.span, "the last time of a trace lies above zero");
+        errors.push(error.hint("the trace repeats after its last time"));
     }
     trace
 }
 
 /// Steps of a delay: each line a time and the delay from then on, both in milliseconds.
-pub(super) fn delays(node: &Node, faults: &Faults) -> Option<Arc<[(Duration, Duration)]>> {
-    let steps = lines(node, faults, |line, last: Option<&(Duration, Duration)>| {
+pub(super) fn delays(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[(Duration, Duration)]>> {
+    let steps = lines(node, errors, |line, last: Option<&(Duration, Duration)>| {
         let hint = "each line has two numbers of milliseconds, a time and the extra delay from \
                     then on; times rise";
         let number = |text: &str| text.parse::<f64>().ok().filter(|x| (0.0..1e12).contains(x));
@@ -95,8 +95,8 @@ pub(super) fn delays(node: &Node, faults: &Faults) -> Option<Arc<[(Duration, Dur
 }
 
 /// Packet by packet, 1 for lost and 0 for not; any number of them on a line.
-pub(super) fn flags(node: &Node, faults: &Faults) -> Option<Arc<[bool]>> {
-    let rows = lines(node, faults, |line, _: Option<&Vec<bool>>| {
+pub(super) fn flags(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[bool]>> {
+    let rows = lines(node, errors, |line, _: Option<&Vec<bool>>| {
         let flag = |c: char| match c {
             '0' => Ok(false),
             '1' => Ok(true),
@@ -108,8 +108,8 @@ pub(super) fn flags(node: &Node, faults: &Faults) -> Option<Arc<[bool]>> {
 }
 
 /// The numbers of the packets that are lost, one a line, counted from 1, rising.
-pub(super) fn numbers(node: &Node, faults: &Faults) -> Option<Arc<[u64]>> {
-    let numbers = lines(node, faults, |line, last: Option<&u64>| {
+pub(super) fn numbers(node: &Node, errors: &DiagnosticSink) -> Option<Arc<[u64]>> {
+    let numbers = lines(node, errors, |line, last: Option<&u64>| {
         let number = line.parse::<u64>().ok().filter(|n| *n > *last.unwrap_or(&0));
         let hint =
             "each line is the number of a packet, counted from 1, above that of the line above";

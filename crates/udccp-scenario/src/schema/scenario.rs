@@ -7,7 +7,7 @@ use super::change::{self, LinkChange};
 use super::flow::Flow;
 use super::topology::Topology;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Faults, FromNode, Node, Reader};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader};
 
 /// Version of the file format.
 pub const SCHEMA: u64 = 1;
@@ -56,25 +56,25 @@ impl Scenario {
     /// # Errors
     /// Every key, unit or name that is wrong, with its line.
     pub fn read(root: &Node) -> Result<Self, Diagnostics> {
-        let faults = Faults::default();
-        let scenario = Self::from_root(root, &faults);
-        faults.finish(scenario)
+        let errors = DiagnosticSink::default();
+        let scenario = Self::from_root(root, &errors);
+        errors.finish(scenario)
     }
 
-    fn from_root(root: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(root, "the file", faults)?;
+    fn from_root(root: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(root, "the file", errors)?;
         let time = reader.need::<Time>("time");
         let topology = reader.need::<Topology>("topology");
         let nodes = reader.tables("flow");
         if nodes.is_empty() {
-            faults.push(
+            errors.push(
                 Diagnostic::whole(format!("{}: there is no flow", root.span.source.name))
                     .hint("add one: [[flow]] with name, protocol, start and traffic"),
             );
         }
         let access = root.get("topology").and_then(|t| t.get("access"));
         let groups: Vec<Option<Vec<Flow>>> =
-            nodes.iter().map(|n| Flow::group(n, access, faults)).collect();
+            nodes.iter().map(|n| Flow::group(n, access, errors)).collect();
         let groups: Vec<Vec<Flow>> = groups.into_iter().collect::<Option<_>>()?;
         let mut flows: Vec<Flow> = Vec::new();
         let mut written = Vec::new();
@@ -83,43 +83,43 @@ impl Scenario {
             g.into_iter().map(move |flow| (flow, node))
         }) {
             if flows.iter().any(|f| f.name == flow.name) {
-                let fault = format!("two flows are called \"{}\"", flow.name);
-                faults.push(Diagnostic::at(&node.span, fault));
+                let error = format!("two flows are called \"{}\"", flow.name);
+                errors.push(Diagnostic::at(&node.span, error));
             }
             flows.push(flow);
             written.push(node);
         }
         let (topology, time) = (topology?, time?);
-        let changes = change::read(root, &topology, &flows, time.duration, faults)?;
+        let changes = change::read(root, &topology, &flows, time.duration, errors)?;
         let scenario = Self { topology, changes, time, flows };
-        scenario.check(&written, faults);
+        scenario.check(&written, errors);
         Some(scenario)
     }
 
     /// What no single key can see.
-    fn check(&self, nodes: &[&Node], faults: &Faults) {
+    fn check(&self, nodes: &[&Node], errors: &DiagnosticSink) {
         for (flow, node) in self.flows.iter().zip(nodes) {
             let span = node.get("start").map_or(&node.span, |n| &n.span);
             if flow.start >= self.time.duration {
-                let fault = format!(
+                let error = format!(
                     "flow \"{}\" starts at {}, the run ends at {}",
                     flow.name, flow.start, self.time.duration
                 );
-                faults.push(Diagnostic::at(span, fault));
+                errors.push(Diagnostic::at(span, error));
             }
-            self.check_way(flow, node, faults);
+            self.check_way(flow, node, errors);
         }
     }
 
     /// A flow enters before it leaves, at routers that there are.
-    fn check_way(&self, flow: &Flow, node: &Node, faults: &Faults) {
+    fn check_way(&self, flow: &Flow, node: &Node, errors: &DiagnosticSink) {
         let last = self.topology.routers() as u64;
         for (key, router) in [("enters", flow.enters), ("leaves", flow.leaves)] {
             let Some(node) = node.get(key) else { continue };
             if router.is_some_and(|router| !(1..=last).contains(&router)) {
-                let fault = format!("there is no router {}", router.unwrap_or_default());
+                let error = format!("there is no router {}", router.unwrap_or_default());
                 let hint = format!("routers are numbered from 1 at the left to {last}");
-                faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+                errors.push(Diagnostic::at(&node.span, error).hint(hint));
                 return;
             }
         }
@@ -127,28 +127,28 @@ impl Scenario {
         if enters >= leaves {
             let at = node.get("enters").or_else(|| node.get("leaves"));
             let span = at.map_or(&node.span, |n| &n.span);
-            let fault = format!(
+            let error = format!(
                 "flow \"{}\" enters at router {enters} and leaves at router {leaves}",
                 flow.name
             );
             let hint = "the numbers rise; direction = \"reverse\" sends from right to left";
-            faults.push(Diagnostic::at(span, fault).hint(hint));
+            errors.push(Diagnostic::at(span, error).hint(hint));
         }
     }
 }
 
 impl FromNode for Time {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[time]", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "[time]", errors)?;
         let duration: Option<Duration> = reader.need("duration");
         let phase = reader.or("phase", Duration::ZERO);
-        let measure = reader.raw("measure").map(|n| (Measure::from_node(n, faults), n));
+        let measure = reader.raw("measure").map(|n| (Measure::from_node(n, errors), n));
         reader.finish();
         let duration = duration?;
         let measure = match measure {
             Some((measure, node)) => {
                 let measure = measure?;
-                measure.check(duration, node, faults);
+                measure.check(duration, node, errors);
                 measure
             }
             None => Measure { from: Duration::ZERO, to: duration, every: Duration::from_secs(1) },
@@ -158,8 +158,8 @@ impl FromNode for Time {
 }
 
 impl FromNode for Measure {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "time.measure", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "time.measure", errors)?;
         let from = reader.need("from");
         let to = reader.need("to");
         let every = reader.or("every", Duration::from_secs(1));
@@ -169,18 +169,18 @@ impl FromNode for Measure {
 }
 
 impl Measure {
-    fn check(&self, duration: Duration, node: &Node, faults: &Faults) {
+    fn check(&self, duration: Duration, node: &Node, errors: &DiagnosticSink) {
         let span = |key: &str| node.get(key).map_or(&node.span, |n| &n.span);
         if self.to > duration {
-            let fault = format!("measuring ends at {}, the run ends at {duration}", self.to);
-            faults.push(Diagnostic::at(span("to"), fault));
+            let error = format!("measuring ends at {}, the run ends at {duration}", self.to);
+            errors.push(Diagnostic::at(span("to"), error));
         }
         if self.from >= self.to {
-            let fault = format!("measuring begins at {} and ends at {}", self.from, self.to);
-            faults.push(Diagnostic::at(span("from"), fault));
+            let error = format!("measuring begins at {} and ends at {}", self.from, self.to);
+            errors.push(Diagnostic::at(span("from"), error));
         }
         if self.every.is_zero() {
-            faults.push(Diagnostic::at(span("every"), "a sample needs a length above zero"));
+            errors.push(Diagnostic::at(span("every"), "a sample needs a length above zero"));
         }
     }
 }

@@ -6,7 +6,7 @@ use udccp_base::Duration;
 use super::choice::words;
 use super::link::{Link, Propagation};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Faults, FromNode, Node, Reader, Value};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 words! {
     /// Shapes of networks.
@@ -93,21 +93,21 @@ impl Topology {
     }
 
     /// A path cannot be shorter than its access links.
-    fn check_rtt(&self, node: &Node, faults: &Faults) {
+    fn check_rtt(&self, node: &Node, errors: &DiagnosticSink) {
         let least = self.access_delays() * 2;
         let rtt = node.get("bottleneck").and_then(|b| b.get("rtt"));
         if let Some(rtt) = rtt.filter(|_| self.rtt() < least) {
-            let fault = format!("the access links alone have a round-trip time of {least}");
-            faults.push(Diagnostic::at(&rtt.span, fault).hint("`rtt` is of the whole path"));
+            let error = format!("the access links alone have a round-trip time of {least}");
+            errors.push(Diagnostic::at(&rtt.span, error).hint("`rtt` is of the whole path"));
         }
     }
 }
 
 impl FromNode for Topology {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
-        let mut reader = Reader::new(node, "[topology]", faults)?;
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        let mut reader = Reader::new(node, "[topology]", errors)?;
         let shape: Option<Shape> = reader.need("shape");
-        let access = reader.node("access").map(|n| Link::access(n, "topology.access", faults));
+        let access = reader.node("access").map(|n| Link::access(n, "topology.access", errors));
         let tables = reader.tables("hop");
         // Read together with the flows, whose links they name.
         reader.knows(&["change"]);
@@ -116,13 +116,13 @@ impl FromNode for Topology {
             (Some(Shape::Chain | Shape::ParkingLot), tables @ [_, ..]) => {
                 for key in ["bottleneck", "reverse", "hops"] {
                     if let Some(both) = reader.raw(key) {
-                        let fault = format!("`{key}` contradicts [[topology.hop]]");
+                        let error = format!("`{key}` contradicts [[topology.hop]]");
                         let hint = "write every hop as [[topology.hop]], or `hops = 3` equal ones \
                                     as `bottleneck`";
-                        faults.push(Diagnostic::at(&both.span, fault).hint(hint));
+                        errors.push(Diagnostic::at(&both.span, error).hint(hint));
                     }
                 }
-                tables.iter().map(|hop| Hop::from_node(hop, faults)).collect::<Option<Vec<_>>>()
+                tables.iter().map(|hop| Hop::from_node(hop, errors)).collect::<Option<Vec<_>>>()
             }
             _ => equal_hops(&mut reader, shape, count, tables.first().copied()),
         };
@@ -136,7 +136,7 @@ impl FromNode for Topology {
             reverse: first.reverse,
             further: hops.collect(),
         };
-        topology.check_rtt(node, faults);
+        topology.check_rtt(node, errors);
         Some(topology)
     }
 }
@@ -148,44 +148,44 @@ fn equal_hops(
     count: Option<&Node>,
     table: Option<&Node>,
 ) -> Option<Vec<Hop>> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let is_row = shape.is_some_and(|shape| shape != Shape::Dumbbell);
     if let Some(odd) = count.or(table).filter(|_| shape == Some(Shape::Dumbbell)) {
-        let fault = Diagnostic::at(&odd.span, "a dumbbell has one link between its routers");
-        faults.push(fault.hint("shape = \"chain\" or \"parking-lot\" has several"));
+        let error = Diagnostic::at(&odd.span, "a dumbbell has one link between its routers");
+        errors.push(error.hint("shape = \"chain\" or \"parking-lot\" has several"));
     }
     let bottleneck = reader.node("bottleneck")?;
     let reverse = reader.raw("reverse");
-    let hop = read_hop(bottleneck, reverse, "topology.bottleneck", "topology.reverse", faults)?;
+    let hop = read_hop(bottleneck, reverse, "topology.bottleneck", "topology.reverse", errors)?;
     if !is_row {
         return Some(vec![hop]);
     }
     let Some(count) = count else {
-        let fault = "a row of routers needs its number of hops";
+        let error = "a row of routers needs its number of hops";
         let hint = "hops = 3 for equal ones, or [[topology.hop]] for each";
-        faults.push(Diagnostic::at(&bottleneck.span, fault).hint(hint));
+        errors.push(Diagnostic::at(&bottleneck.span, error).hint(hint));
         return None;
     };
-    let number = u64::from_node(count, faults)?;
+    let number = u64::from_node(count, errors)?;
     if !(1..=MAX_HOPS).contains(&number) {
-        let fault = format!("a row has 1 to {MAX_HOPS} hops, not {number}");
-        faults.push(Diagnostic::at(&count.span, fault));
+        let error = format!("a row has 1 to {MAX_HOPS} hops, not {number}");
+        errors.push(Diagnostic::at(&count.span, error));
         return None;
     }
     Some(vec![hop; number as usize])
 }
 
 impl FromNode for Hop {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         let reverse = node.get("reverse");
         if let Some(rtt) = node.get("rtt") {
-            let fault =
+            let error =
                 Diagnostic::at(&rtt.span, "an `rtt` is that of the whole path, not of a hop");
-            faults.push(fault.hint("give each hop its one-way `delay`"));
+            errors.push(error.hint("give each hop its one-way `delay`"));
             return None;
         }
         let forward = changed(node, None, &["reverse"]);
-        read_hop(&forward, reverse, "[[topology.hop]]", "topology.hop.reverse", faults)
+        read_hop(&forward, reverse, "[[topology.hop]]", "topology.hop.reverse", errors)
     }
 }
 
@@ -196,9 +196,9 @@ fn read_hop(
     reverse: Option<&Node>,
     what: &str,
     reverse_what: &str,
-    faults: &Faults,
+    errors: &DiagnosticSink,
 ) -> Option<Hop> {
-    let link = Link::bottleneck(forward, what, faults)?;
+    let link = Link::bottleneck(forward, what, errors)?;
     let reverse = match reverse {
         Some(node) => {
             let mut without = Link::FORWARD_ONLY.to_vec();
@@ -206,7 +206,7 @@ fn read_hop(
                 without.extend(["delay", "rtt"]);
             }
             let node = changed(forward, Some(node), &without);
-            Some(Link::bottleneck(&node, reverse_what, faults)?)
+            Some(Link::bottleneck(&node, reverse_what, errors)?)
         }
         None => None,
     };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::diagnostic::{Diagnostic, Source, Span};
-use crate::document::{Faults, Node, base_folder};
+use crate::diagnostic::{Diagnostic, SourceText, Span};
+use crate::document::{DiagnosticSink, Node, base_folder};
 use crate::library;
 
 /// The sizes of frames as a file lists them, one in bytes a line; empty lines and what follows a
@@ -43,30 +43,30 @@ const MAX_FRAME: u32 = 64 << 20;
 
 impl Trace {
     /// Reads the file that `node` names, relative to the folder of the scenario.
-    pub(super) fn read(node: &Node, faults: &Faults) -> Option<Self> {
+    pub(super) fn read(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         let file = node.as_text()?.to_owned();
         let path = base_folder(Path::new(&node.span.source.name)).join(&file);
         let text = match library::read(&path) {
             Ok(text) => text,
             Err(error) => {
-                let fault = format!("cannot read {}: {error}", path.display());
+                let error = format!("cannot read {}: {error}", path.display());
                 let hint = "a trace is named relative to the folder of the scenario";
-                faults.push(Diagnostic::at(&node.span, fault).hint(hint));
+                errors.push(Diagnostic::at(&node.span, error).hint(hint));
                 return None;
             }
         };
-        let sizes = sizes(&file, text, faults)?;
+        let sizes = sizes(&file, text, errors)?;
         if sizes.is_empty() {
-            let fault = Diagnostic::at(&node.span, format!("{} has no frames", path.display()));
-            faults.push(fault.hint("write one size in bytes a line"));
+            let error = Diagnostic::at(&node.span, format!("{} has no frames", path.display()));
+            errors.push(error.hint("write one size in bytes a line"));
             return None;
         }
         Some(Self { file, bytes: sizes.into() })
     }
 }
 
-fn sizes(name: &str, text: String, faults: &Faults) -> Option<Vec<u32>> {
-    let source = Arc::new(Source { name: name.to_owned(), text });
+fn sizes(name: &str, text: String, errors: &DiagnosticSink) -> Option<Vec<u32>> {
+    let source = Arc::new(SourceText { name: name.to_owned(), text });
     let mut sizes = Vec::new();
     let mut begin = 0;
     for line in source.text.split('\n') {
@@ -77,9 +77,9 @@ fn sizes(name: &str, text: String, faults: &Faults) -> Option<Vec<u32>> {
                 _ => {
                     let range = begin..begin + line.trim_end().len();
                     let span = Span { source: Arc::clone(&source), range };
-                    let fault = format!("\"{written}\" is not a frame size");
+                    let error = format!("\"{written}\" is not a frame size");
                     let hint = format!("a whole number of bytes, 1 to {MAX_FRAME}");
-                    faults.push(Diagnostic::at(&span, fault).hint(hint));
+                    errors.push(Diagnostic::at(&span, error).hint(hint));
                     return None;
                 }
             }

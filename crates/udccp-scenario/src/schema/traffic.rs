@@ -8,7 +8,7 @@ pub use super::random_variable::RandomVariable;
 use super::random_variable::read_shape;
 pub use super::trace::Trace;
 use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::{Faults, FromNode, Node, Reader, Value};
+use crate::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 use crate::protocol::{Family, Protocol};
 
 /// What an application sends.
@@ -135,17 +135,17 @@ const CONSTANT_RATE: &str =
     "write traffic = { kind = \"constant-rate\", rate = \"1 Mbit/s\", size = \"1000 B\" }";
 
 impl FromNode for Traffic {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         if let Value::Text(word) = &node.value {
             if word == "bulk" {
                 return Some(Self::Bulk);
             }
-            let fault =
+            let error =
                 Diagnostic::at(&node.span, format!("\"{word}\" alone does not describe traffic"));
-            faults.push(fault.hint(CONSTANT_RATE));
+            errors.push(error.hint(CONSTANT_RATE));
             return None;
         }
-        let mut reader = Reader::new(node, "traffic", faults)?;
+        let mut reader = Reader::new(node, "traffic", errors)?;
         let kind: String = reader.need("kind")?;
         let traffic = match kind.as_str() {
             "bulk" => Some(Self::Bulk),
@@ -159,8 +159,8 @@ impl FromNode for Traffic {
             "request-response" => request_response(&mut reader),
             _ => {
                 let span = node.get("kind").map_or(&node.span, |n| &n.span);
-                let fault = Diagnostic::at(span, format!("\"{kind}\" is not a kind of traffic"));
-                faults.push(fault.hint(suggestion(&kind, "there are", &KINDS)));
+                let error = Diagnostic::at(span, format!("\"{kind}\" is not a kind of traffic"));
+                errors.push(error.hint(suggestion(&kind, "there are", &KINDS)));
                 return None;
             }
         };
@@ -207,21 +207,21 @@ fn voip(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let frames = packet.as_nanos() / 10_000_000;
     if !packet.as_nanos().is_multiple_of(10_000_000) || !(1..=20).contains(&frames) {
         let span = node.get("packet").map_or(&node.span, |n| &n.span);
-        let fault = Diagnostic::at(span, format!("a packet cannot hold {packet} of speech"));
-        reader.faults().push(fault.hint("it holds whole frames of 10 ms, 1 to 20 of them"));
+        let error = Diagnostic::at(span, format!("a packet cannot hold {packet} of speech"));
+        reader.errors().push(error.hint("it holds whole frames of 10 ms, 1 to 20 of them"));
     }
     Some(Traffic::Voip { codec: codec?, packet, silence, patience })
 }
 
 fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
-    let faults = reader.faults();
+    let errors = reader.errors();
     let every = above_zero(reader, node, "every");
     let patience = reader.or("patience", VIDEO_PATIENCE);
     if let Some(file) = reader.raw("trace") {
-        let trace = Trace::read(file, faults);
+        let trace = Trace::read(file, errors);
         if file.as_text().is_none() {
-            let fault = Diagnostic::at(&file.span, "a trace is the name of a file in quotes");
-            faults.push(fault.hint("for example trace = \"frames.txt\""));
+            let error = Diagnostic::at(&file.span, "a trace is the name of a file in quotes");
+            errors.push(error.hint("for example trace = \"frames.txt\""));
         }
         return Some(Traffic::VideoTrace { trace: trace?, every: every?, patience });
     }
@@ -229,12 +229,12 @@ fn video(reader: &mut Reader<'_>, node: &Node) -> Option<Traffic> {
     let (group, ratio) = (reader.or("group", 1), reader.or("ratio", 1.0));
     if group == 0 || group > 10_000 {
         let span = node.get("group").map_or(&node.span, |n| &n.span);
-        faults.push(Diagnostic::at(span, "a group has 1 to 10000 frames"));
+        errors.push(Diagnostic::at(span, "a group has 1 to 10000 frames"));
         return None;
     }
     if ratio <= 0.0 {
         let span = node.get("ratio").map_or(&node.span, |n| &n.span);
-        faults.push(Diagnostic::at(span, "the ratio of I to P frames is above 0"));
+        errors.push(Diagnostic::at(span, "the ratio of I to P frames is above 0"));
     }
     Some(Traffic::Video { rate: rate?, every: every?, group, ratio, patience })
 }
@@ -255,19 +255,19 @@ fn above_zero<T: FromNode + Default + PartialEq>(
     let value: T = reader.need(key)?;
     if value == T::default() {
         let span = node.get(key).map_or(&node.span, |n| &n.span);
-        reader.faults().push(Diagnostic::at(span, format!("`{key}` must be above zero")));
+        reader.errors().push(Diagnostic::at(span, format!("`{key}` must be above zero")));
         return None;
     }
     Some(value)
 }
 
 impl FromNode for Silence {
-    fn from_node(node: &Node, faults: &Faults) -> Option<Self> {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         const WORDS: [(&str, Silence); 2] = [("none", Silence::None), ("p59", Silence::P59)];
         if !matches!(node.value, Value::Table(_)) {
-            return super::choice::choose(node, faults, "model of silence", &WORDS);
+            return super::choice::choose(node, errors, "model of silence", &WORDS);
         }
-        let mut reader = Reader::new(node, "silence", faults)?;
+        let mut reader = Reader::new(node, "silence", errors)?;
         let talk = above_zero(&mut reader, node, "talk");
         let pause = reader.need("pause");
         reader.finish();
@@ -276,11 +276,11 @@ impl FromNode for Silence {
 }
 
 /// What traffic and protocol cannot say alone; `flow` is where both stand.
-pub(super) fn check(traffic: &Traffic, protocol: &Protocol, flow: &Node, faults: &Faults) {
+pub(super) fn check(traffic: &Traffic, protocol: &Protocol, flow: &Node, errors: &DiagnosticSink) {
     if protocol.family != Family::Udp {
         return;
     }
-    let fault = match traffic {
+    let error = match traffic {
         Traffic::Bulk => "UDP does not limit bulk traffic",
         Traffic::Transfer { .. } | Traffic::Poisson { .. } => {
             "UDP sends a whole transfer at once: nothing limits it"
@@ -289,5 +289,5 @@ pub(super) fn check(traffic: &Traffic, protocol: &Protocol, flow: &Node, faults:
         _ => return,
     };
     let span = flow.get("protocol").map_or(&flow.span, |n| &n.span);
-    faults.push(Diagnostic::at(span, fault).hint(CONSTANT_RATE));
+    errors.push(Diagnostic::at(span, error).hint(CONSTANT_RATE));
 }

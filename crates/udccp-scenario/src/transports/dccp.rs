@@ -72,7 +72,7 @@ pub(super) fn build(
     };
     // What an endpoint refuses when the flow starts is an error of the flow, and not a silent one.
     let trial = || Endpoint::new(secret("trial"));
-    let place = nat::Place::of(flow, at);
+    let place = nat::NatAddresses::of(flow, at);
     let (local, remote) = (raw(place.sender), raw(at.receiver));
     let service = flow.dccp.service.map_or(SERVICE, |service| service.0);
     let options = ConnectOptions {

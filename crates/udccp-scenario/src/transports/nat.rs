@@ -11,7 +11,7 @@ use crate::schema::{Flow, NatPlace};
 
 /// Addresses that the hosts of a flow have themselves, and those that the network sees.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct NatAddresses {
     outside: PairAddresses,
     /// The sender's own address.
     pub(super) sender: IpAddr,
@@ -22,7 +22,7 @@ pub(super) struct Place {
 /// What a host behind a NAT calls itself; behind different NATs it may be the same.
 const PRIVATE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 0, 2));
 
-impl Place {
+impl NatAddresses {
     /// Where the hosts of a flow are.
     pub(super) fn of(flow: &Flow, outside: PairAddresses) -> Self {
         let own = |is_inside: bool, address| if is_inside { PRIVATE } else { address };

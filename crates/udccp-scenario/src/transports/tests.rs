@@ -24,7 +24,7 @@ dccp = {{ invite = {invite} }}
 "#
     );
     let root = document::parse("call.toml", text).expect("TOML");
-    Scenario::read(&root).unwrap_or_else(|faults| panic!("{faults}")).flows.remove(0)
+    Scenario::read(&root).unwrap_or_else(|errors| panic!("{errors}")).flows.remove(0)
 }
 
 /// What the endpoint refuses once the run has begun would be a flow that never sends, and a record

@@ -18,7 +18,7 @@ use udccp_sim::{
 };
 
 use crate::error::Error;
-use crate::event::{BYTES, Event};
+use crate::event::{BYTES, PacketEvent};
 use crate::observations::Observations;
 use route::Route;
 
@@ -50,7 +50,7 @@ pub fn result(
     while fill(&mut events, &mut record)? {
         hash.update(record);
         count += 1;
-        replay.packet(Event::parse(&record));
+        replay.packet(PacketEvent::parse(&record));
     }
     replay.until(Instant::MAX);
     for look in observations.looks.iter().flatten() {
@@ -115,7 +115,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn packet(&mut self, mut packet: Event) {
+    fn packet(&mut self, mut packet: PacketEvent) {
         // The clock of packets may have been set back a little.
         self.last_ns = self.last_ns.max(packet.at_ns);
         packet.at_ns = self.last_ns;

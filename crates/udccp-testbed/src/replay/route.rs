@@ -6,7 +6,7 @@ use udccp_base::Instant;
 use udccp_link::DropReason;
 use udccp_sim::PathRecorder;
 
-use crate::event::Event;
+use crate::event::PacketEvent;
 
 /// Where packets may overtake each other, one that is this late is lost.
 const GIVEN_UP_NS: u64 = 5_000_000_000;
@@ -15,7 +15,7 @@ const GIVEN_UP_NS: u64 = 5_000_000_000;
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) recorder: PathRecorder,
-    travelling: VecDeque<Event>,
+    travelling: VecDeque<PacketEvent>,
     /// Whether packets arrive in the order in which they left.
     in_order: bool,
     last_sent: Instant,
@@ -29,15 +29,15 @@ impl Route {
     }
 
     /// A packet left.
-    pub(super) fn sent(&mut self, packet: Event) {
+    pub(super) fn sent(&mut self, packet: PacketEvent) {
         self.recorder.sent(packet.bytes.into(), packet.has_data);
         self.travelling.push_back(packet);
         self.give_up(packet.at_ns);
     }
 
     /// A packet arrived. Those that left before it are lost, unless packets overtake each other.
-    pub(super) fn arrived(&mut self, packet: Event) {
-        let same = |other: &Event| other.key == packet.key && other.bytes == packet.bytes;
+    pub(super) fn arrived(&mut self, packet: PacketEvent) {
+        let same = |other: &PacketEvent| other.key == packet.key && other.bytes == packet.bytes;
         let now = Instant::from_nanos(packet.at_ns);
         let (bytes, has_data) = (packet.bytes.into(), packet.has_data);
         let Some(place) = self.travelling.iter().position(same) else {
@@ -76,9 +76,9 @@ impl Route {
 mod tests {
     use super::*;
 
-    fn packet(key: u32, at_ms: u64) -> Event {
+    fn packet(key: u32, at_ms: u64) -> PacketEvent {
         let at_ns = at_ms * 1_000_000;
-        Event { at_ns, key, bytes: 1500, has_data: true, ..Event::default() }
+        PacketEvent { at_ns, key, bytes: 1500, has_data: true, ..PacketEvent::default() }
     }
 
     fn route(in_order: bool) -> Route {

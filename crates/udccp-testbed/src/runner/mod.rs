@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
-use udccp_agent::{AgentReport, Host, HostError, monotonic_ns};
+use udccp_agent::{AgentProcess, AgentReport, HostError, monotonic_ns};
 use udccp_netns::Namespace;
 
 use crate::error::Error;
-use crate::event::Event;
+use crate::event::PacketEvent;
 use crate::observations::{Observations, QueueSample};
 use crate::plan::{Plan, Step};
 use queues::Queues;
@@ -131,13 +131,13 @@ pub fn leave() -> Result<(), Error> {
 }
 
 /// The agents of a plan, ready.
-fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<Host>, Error> {
+fn agents(plan: &Plan, spaces: &[Namespace], program: &Path) -> Result<Vec<AgentProcess>, Error> {
     let mut agents = Vec::new();
     for agent in &plan.agents {
         enter(&spaces[agent.namespace])?;
         let mut command = Command::new(program);
         command.arg("agent").stderr(Stdio::inherit());
-        let mut host = Host::spawn(command, &agent.spec)?;
+        let mut host = AgentProcess::spawn(command, &agent.spec)?;
         host.wait_ready(PATIENCE)?;
         agents.push(host);
     }
@@ -153,10 +153,10 @@ fn backlog_drops() -> u64 {
 }
 
 /// The processor time that each agent has used, in percent of the run.
-fn busy(plan: &Plan, agents: &[Host]) -> Vec<f64> {
+fn busy(plan: &Plan, agents: &[AgentProcess]) -> Vec<f64> {
     /// Clock ticks of `/proc` a second.
     const TICKS: f64 = 100.0;
-    let of = |agent: &Host| {
+    let of = |agent: &AgentProcess| {
         let stat = fs::read_to_string(format!("/proc/{}/stat", agent.id())).ok()?;
         // After the name: state, and from the twelfth on user and system time (proc(5)).
         let mut fields = stat.rsplit(") ").next()?.split(' ').skip(11);
@@ -168,7 +168,7 @@ fn busy(plan: &Plan, agents: &[Host]) -> Vec<f64> {
 }
 
 /// What all agents report. One that fails makes others fail or wait: who says most is right.
-fn reports(agents: &mut [Host], patience: Duration) -> Result<Vec<AgentReport>, Error> {
+fn reports(agents: &mut [AgentProcess], patience: Duration) -> Result<Vec<AgentReport>, Error> {
     let mut all = Vec::new();
     let mut failed: Option<HostError> = None;
     for agent in agents {
@@ -211,7 +211,7 @@ struct Recorder<'a> {
     plan: &'a Plan,
     spaces: &'a [Namespace],
     t0: u64,
-    agents: Vec<Host>,
+    agents: Vec<AgentProcess>,
     taps: Vec<Tap>,
     watched: Vec<Queues>,
     looks: Vec<Vec<QueueSample>>,
@@ -245,7 +245,7 @@ impl Recorder<'_> {
                 let held_ns = if due == end { 0 } else { held_ns };
                 self.drain(&mut packets, held_ns)?;
                 next_drain += drain_ns;
-                if self.agents.iter_mut().any(Host::has_failed) {
+                if self.agents.iter_mut().any(AgentProcess::has_failed) {
                     return Ok(false);
                 }
             }
@@ -278,7 +278,7 @@ impl Recorder<'_> {
     }
 
     /// A record with holes is no record. `left` are packets that came after the end.
-    fn check_recorded(&mut self, left: &mut Vec<Event>) -> Result<(), Error> {
+    fn check_recorded(&mut self, left: &mut Vec<PacketEvent>) -> Result<(), Error> {
         let zero = self.t0 + real_minus_monotonic()?;
         let mut counted = 0;
         for (tap, planned) in self.taps.iter_mut().zip(&self.plan.taps) {
@@ -306,7 +306,7 @@ impl Recorder<'_> {
 
     /// Keeps what was recorded, in the order of time. What came after the first device was read is
     /// left for the next turn: another device may have had something before it.
-    fn drain(&mut self, packets: &mut Vec<Event>, held_ns: u64) -> Result<(), Error> {
+    fn drain(&mut self, packets: &mut Vec<PacketEvent>, held_ns: u64) -> Result<(), Error> {
         // A clock that is corrected on the way runs away from the other.
         let zero = self.t0 + real_minus_monotonic()?;
         let now = monotonic_ns().saturating_sub(self.t0);

@@ -102,14 +102,14 @@ pub(crate) fn batch(program: &str, lines: &[String]) -> Result<(), Error> {
         return Ok(());
     }
     let text = lines.join("\n") + "\n";
-    feed(Command::new(program).args(["-batch", "-"]), &text).map_err(|fault| {
+    feed(Command::new(program).args(["-batch", "-"]), &text).map_err(|error| {
         // "Command failed -:3" names the line.
-        let said = fault.to_string();
-        let number = said.rsplit("-:").next().and_then(|rest| rest.trim().parse().ok());
+        let message = error.to_string();
+        let number = message.rsplit("-:").next().and_then(|rest| rest.trim().parse().ok());
         let line = number.and_then(|n: usize| lines.get(n.checked_sub(1)?));
         match line {
-            Some(line) => Error::new(format!("{said} ({program} {line})")),
-            None => fault,
+            Some(line) => Error::new(format!("{message} ({program} {line})")),
+            None => error,
         }
     })
 }
@@ -131,7 +131,7 @@ fn feed(command: &mut Command, text: &str) -> Result<(), Error> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    Err(Error::new(format!("{name}: {}", said.join(" "))))
+    let message = String::from_utf8_lossy(&output.stderr);
+    let message: Vec<&str> = message.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    Err(Error::new(format!("{name}: {}", message.join(" "))))
 }

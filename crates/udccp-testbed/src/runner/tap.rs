@@ -11,7 +11,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
-use crate::event::{self, Event};
+use crate::event::{self, PacketEvent};
 
 /// What is kept of a packet: an IP header, a transport header, and what tells packets apart.
 const SNAP: usize = 96;
@@ -63,7 +63,7 @@ impl Tap {
     }
 
     /// Reads all that waits; times are on the clock of the kernel, less `zero_ns`.
-    pub(super) fn read(&mut self, zero_ns: u64, into: &mut Vec<Event>) -> io::Result<()> {
+    pub(super) fn read(&mut self, zero_ns: u64, into: &mut Vec<PacketEvent>) -> io::Result<()> {
         loop {
             let fd = self.socket.as_raw_fd();
             let mut slices: Vec<[IoSliceMut<'_>; 1]> =
@@ -91,7 +91,7 @@ impl Tap {
                 };
                 // Nothing of a scenario happens before its time zero.
                 let Some(at_ns) = at_ns.checked_sub(zero_ns) else { continue };
-                into.push(Event { at_ns, tap: self.number, ..event });
+                into.push(PacketEvent { at_ns, tap: self.number, ..event });
             }
             if read < BATCH {
                 return Ok(());

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read};
 
 use bytes::{Bytes, BytesMut};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Messages handed over at once, so that they leave in few writes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -22,7 +22,7 @@ pub(super) enum Framing {
 
 impl Framing {
     /// The framing that the flags ask for, for a path that takes `max` bytes.
-    pub(super) fn choose(lines: bool, size: Option<usize>, max: usize) -> Outcome<Self> {
+    pub(super) fn choose(lines: bool, size: Option<usize>, max: usize) -> CliResult<Self> {
         match size {
             Some(0) => Err(Failure::new(Exit::Usage, "a message needs at least one byte")
                 .hint("an empty message marks the end of the data")),

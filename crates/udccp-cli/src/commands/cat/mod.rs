@@ -11,7 +11,7 @@ use udccp::blocking::{Connection, Endpoint, Listener};
 use udccp::{Options, ServiceCode};
 
 use super::net::{NetArgs, first_that_works, seconds, service};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::interrupt::on_interrupt;
 use crate::output;
 
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let open = Arc::new(OnceLock::<Connection>::new());
     let interrupted = Arc::clone(&open);
     on_interrupt(move || {
@@ -107,7 +107,7 @@ fn options(args: &Args) -> Options {
     args.net.options().send_queue(1 << 20, 1024).recv_queue(2 << 20, 2048)
 }
 
-fn wait_for_peer(args: &Args) -> Outcome<Connection> {
+fn wait_for_peer(args: &Args) -> CliResult<Connection> {
     let port = listen_port(args)?;
     let listener = first_that_works(&args.net.listen_at(port), |&addr| {
         Endpoint::bind_with(addr, &args.net.endpoint_options())?.listen(
@@ -120,7 +120,7 @@ fn wait_for_peer(args: &Args) -> Outcome<Connection> {
 }
 
 /// `-l PORT`: the only positional argument is the port.
-fn listen_port(args: &Args) -> Outcome<u16> {
+fn listen_port(args: &Args) -> CliResult<u16> {
     let usage =
         |message: String| Err(Failure::new(Exit::Usage, message).hint("write: udccp cat -l PORT"));
     match (&args.first, args.second) {
@@ -135,7 +135,7 @@ fn listen_port(args: &Args) -> Outcome<u16> {
     }
 }
 
-fn accept(listener: &Listener, args: &Args) -> Outcome<Connection> {
+fn accept(listener: &Listener, args: &Args) -> CliResult<Connection> {
     match listener.accept_within(args.timeout) {
         Ok(connection) => Ok(connection),
         Err(udccp::Error::TimedOut) => {
@@ -146,7 +146,7 @@ fn accept(listener: &Listener, args: &Args) -> Outcome<Connection> {
     }
 }
 
-fn call(args: &Args) -> Outcome<Connection> {
+fn call(args: &Args) -> CliResult<Connection> {
     let (Some(host), Some(port)) = (&args.first, args.second) else {
         return Err(Failure::new(Exit::Usage, "a host and a port are needed"));
     };

@@ -13,7 +13,7 @@ use udccp::blocking::Connection;
 use super::Role;
 use super::input::{Framing, Messages};
 use super::report::{Received, Report, Sent};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Messages taken from the connection at once.
 const BATCH_MESSAGES: usize = 256;
@@ -45,7 +45,7 @@ pub(super) fn run(
     role: Role,
     framing: Framing,
     recv_only: bool,
-) -> Outcome<Report> {
+) -> CliResult<Report> {
     let began = now();
     let progress = Arc::new(Progress::default());
     let sender = {
@@ -89,7 +89,7 @@ impl Progress {
 fn start<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Outcome<mpsc::Receiver<T>> {
+) -> CliResult<mpsc::Receiver<T>> {
     let (tell, hear) = mpsc::sync_channel(1);
     std::thread::Builder::new().name(name.into()).spawn(move || {
         let _ = tell.send(work());
@@ -104,7 +104,7 @@ fn send_all(
     framing: Framing,
     recv_only: bool,
     progress: &Progress,
-) -> Outcome<()> {
+) -> CliResult<()> {
     if !recv_only {
         send_input(connection, framing, progress)?;
     }
@@ -122,7 +122,7 @@ fn send_all(
     Ok(())
 }
 
-fn send_input(connection: &Connection, framing: Framing, progress: &Progress) -> Outcome<()> {
+fn send_input(connection: &Connection, framing: Framing, progress: &Progress) -> CliResult<()> {
     let mut input = Messages::new(io::stdin().lock(), framing);
     while let Some(batch) = input.next_batch()? {
         let (messages, bytes) = (batch.len() as u64, batch.iter().map(|m| m.len() as u64).sum());
@@ -159,7 +159,7 @@ fn tell_end(connection: &Connection) -> Result<(), Error> {
 }
 
 /// The client closes; the server does if the client fails to.
-fn finish(connection: &Connection, role: Role) -> Outcome<()> {
+fn finish(connection: &Connection, role: Role) -> CliResult<()> {
     if role == Role::Server && connection.closed(Some(CLIENT_CLOSES_WITHIN)).is_ok() {
         return Ok(());
     }
@@ -169,7 +169,7 @@ fn finish(connection: &Connection, role: Role) -> Outcome<()> {
 }
 
 /// Writes what arrives to standard output until the connection ends.
-fn receive_all(connection: &Connection, progress: &Progress) -> Outcome<Received> {
+fn receive_all(connection: &Connection, progress: &Progress) -> CliResult<Received> {
     let mut out = io::stdout().lock();
     let mut received = Received::default();
     let mut batch = Vec::with_capacity(BATCH_MESSAGES);

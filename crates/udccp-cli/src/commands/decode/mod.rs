@@ -14,7 +14,7 @@ use udccp_packet::udp::UdpHeader;
 use udccp_wire::ip::{Envelope, EnvelopeError};
 use udccp_wire::{PacketType, PacketView};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 use render::Record;
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let name = args.file.display().to_string();
     let input = open(&args.file)?;
     let mut decoder = Decoder::new(args.udp_port.clone(), args.json);
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     }
 }
 
-fn open(path: &Path) -> Outcome<Box<dyn Read>> {
+fn open(path: &Path) -> CliResult<Box<dyn Read>> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }

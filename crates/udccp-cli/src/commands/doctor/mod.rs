@@ -5,7 +5,7 @@ mod checks;
 use serde::Serialize;
 
 use crate::about::Program;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -93,7 +93,7 @@ impl Check {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let checks = checks::all();
     if args.json {
         output::json(&Report {
@@ -109,7 +109,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
     Ok(if broken { Exit::Unsupported } else { Exit::Success })
 }
 
-fn print(checks: &[Check]) -> Outcome<()> {
+fn print(checks: &[Check]) -> CliResult<()> {
     output::line(&format!("udccp {} on {}", env!("CARGO_PKG_VERSION"), checks::system()))?;
     for check in checks {
         let mark = match check.state {

@@ -3,10 +3,10 @@
 use udccp_lab::{BACKENDS, Backend, SIM, Simulator, suggest};
 
 use crate::commands::{emu, linux};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// The backend of this name, ready to run.
-pub(super) fn ready(id: &str) -> Outcome<Box<dyn Backend>> {
+pub(super) fn ready(id: &str) -> CliResult<Box<dyn Backend>> {
     match id {
         SIM => Ok(Box::new(Simulator)),
         udccp_emu::ID => Ok(Box::new(emu::backend(udccp_emu::Path::Own)?)),

@@ -7,8 +7,8 @@ use udccp_lab::analysis::Results;
 use udccp_lab::export::Frame;
 use udccp_lab::{PlanOptions, export};
 
-use super::place::{Amount, Part, Place};
-use crate::exit::{Exit, Failure, Outcome};
+use super::files::{Amount, LabFiles, Part};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct Args {
     #[command(flatten)]
     part: Part,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
 }
 
 #[derive(Debug, clap::Args)]
@@ -56,14 +56,14 @@ Examples:
   udccp lab export bhatti-2008 --json | jq '.[0].flows[0].goodput_mbps'";
 
 /// Writes what was asked for.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    let experiments = args.part.of_all(args.files.experiments(&args.names)?)?;
     if args.output.is_none() && experiments.len() > 1 {
         let message = "several experiments do not fit into one table";
         return Err(Failure::new(Exit::Usage, message).hint("name one, or a folder: -o DIR"));
     }
     for experiment in &experiments {
-        let results = args.place.results(experiment, PlanOptions::from(args.amount))?;
+        let results = args.files.results(experiment, PlanOptions::from(args.amount))?;
         if results.runs.is_empty() {
             let id = &experiment.id;
             output::note(&format!("{id}: no runs of this version; start `udccp lab run {id}`"));
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
     Ok(Exit::Success)
 }
 
-fn print(results: &Results, args: &Args) -> Outcome<()> {
+fn print(results: &Results, args: &Args) -> CliResult<()> {
     if !args.format.csv && !args.format.parquet {
         return output::line(&json(results)?);
     }
@@ -94,7 +94,7 @@ fn print(results: &Results, args: &Args) -> Outcome<()> {
 }
 
 /// Writes the files of one experiment, and prints their paths.
-fn write(folder: &Path, id: &str, results: &Results, format: &Format) -> Outcome<()> {
+fn write(folder: &Path, id: &str, results: &Results, format: &Format) -> CliResult<()> {
     let cannot = |path: &Path, error: std::io::Error| {
         let message = format!("cannot write {}: {error}", path.display());
         Failure::new(Exit::Failure, message).hint("-o names another folder to write to")
@@ -119,19 +119,19 @@ fn write(folder: &Path, id: &str, results: &Results, format: &Format) -> Outcome
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(frame: &Frame) -> Outcome<Vec<u8>> {
+fn parquet(frame: &Frame) -> CliResult<Vec<u8>> {
     frame.parquet().map_err(plain)
 }
 
 /// The program that `make demo` builds first does without.
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: &Frame) -> Outcome<Vec<u8>> {
+fn parquet(_: &Frame) -> CliResult<Vec<u8>> {
     let message = "this program was built without Parquet";
     Err(Failure::new(Exit::Unsupported, message)
         .hint("use --csv, or build with it: cargo install --locked --path crates/udccp-cli"))
 }
 
-fn json(results: &Results) -> Outcome<String> {
+fn json(results: &Results) -> CliResult<String> {
     export::json(results).map_err(plain)
 }
 

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 
 use udccp_lab::{Store, TaskError, TaskResult};
 
-use super::place::{Place, store_failure};
+use super::files::{LabFiles, store_failure};
 use super::task::failure;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    place: LabFiles,
 }
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ Each line is stored as soon as it is read. A line from another version of the pr
 inconsistent parts, ends the import; the lines before it are stored.";
 
 /// Stores every line.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let store = args.place.open()?;
     let mut counts = (0, 0);
     if args.files.is_empty() {
@@ -55,7 +55,7 @@ fn import(
     name: &str,
     lines: impl BufRead,
     counts: &mut (usize, usize),
-) -> Outcome<()> {
+) -> CliResult<()> {
     for (i, line) in lines.lines().enumerate() {
         let line = line.map_err(|error| {
             failure(TaskError::Read { place: format!("{name}:{}", i + 1), error })

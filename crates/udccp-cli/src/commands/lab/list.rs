@@ -9,10 +9,10 @@ use serde::Serialize;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Costs, PlanOptions, SIM, Store, library, plan};
 
-use super::place::{Amount, Place, store_failure};
+use super::files::{Amount, LabFiles, store_failure};
 use super::progress::{cores, time};
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ pub(super) struct Args {
     #[command(flatten)]
     amount: Amount,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,12 +46,12 @@ struct Listed {
 }
 
 /// Lists every experiment; a file that does not load is told and does not hide the others.
-pub(super) fn run(args: &Args, status: bool) -> Outcome<Exit> {
-    let store = args.place.open_if_there()?;
+pub(super) fn run(args: &Args, status: bool) -> CliResult<Exit> {
+    let store = args.files.open_if_there()?;
     let costs =
         store.as_ref().map_or(Ok(Costs::default()), |s| s.costs(SIM)).map_err(store_failure)?;
     let (mut all, mut faulty) = (Vec::new(), 0);
-    for path in args.place.files()? {
+    for path in args.files.files()? {
         match listed(path, args.amount.into(), store.as_ref(), &costs) {
             Ok(listed) => all.push(listed),
             Err(failure) => {
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, status: bool) -> Outcome<Exit> {
     } else {
         text(&all, status)?;
         if status && store.is_none() {
-            let path = args.place.store.display();
+            let path = args.files.store.display();
             output::note(&format!("there is no result store {path} yet"));
         }
         if let Some(store) = store.filter(|_| status) {
@@ -87,7 +87,7 @@ fn listed(
     options: PlanOptions,
     store: Option<&Store>,
     costs: &Costs,
-) -> Outcome<Listed> {
+) -> CliResult<Listed> {
     let experiment = Experiment::load(&path).map_err(bad_input)?;
     let tasks = plan(&experiment, options).map_err(bad_input)?;
     let (mut stored, mut expected_s) = (0, 0.0);

@@ -3,10 +3,10 @@
 mod about;
 mod backend;
 mod export;
+mod files;
 mod import;
 mod list;
 mod new;
-mod place;
 mod plan;
 mod progress;
 mod prune;
@@ -15,7 +15,7 @@ mod run;
 mod task;
 mod verify;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 
 /// Flags of `udccp lab`.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ Examples:
   udccp lab export bhatti-2008 --csv > runs.csv";
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     match args.command {
         Command::List(args) => list::run(&args, false),
         Command::New(args) => new::run(&args),

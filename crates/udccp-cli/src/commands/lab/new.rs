@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use udccp_lab::{NewError, copy_experiment, new_experiment};
 
-use super::place::Place;
+use super::files::LabFiles;
 use crate::commands::found::EXPERIMENTS;
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -32,8 +32,8 @@ Examples:
   udccp lab new my-cuts --from nor-2012";
 
 /// Writes the files and says what comes next.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let from = args.from.as_deref().map(|from| Place::default().find(from)).transpose()?;
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    let from = args.from.as_deref().map(|from| LabFiles::default().find(from)).transpose()?;
     let stem = || from.as_ref()?.file_stem()?.to_str().map(str::to_owned);
     let name = args.name.clone().or_else(stem).unwrap_or_default();
     let written = match &from {

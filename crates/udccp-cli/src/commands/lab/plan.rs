@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Costs, PlanOptions, SIM, Store, Task, TaskFile, label, plan};
 
-use super::place::{Amount, Part, Place, store_failure};
+use super::files::{Amount, LabFiles, Part, store_failure};
 use super::progress::time;
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[command(flatten)]
     part: Part,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
 }
 
 const EXAMPLES: &str = "\
@@ -42,9 +42,9 @@ Examples:
 type Planned = (Task, usize, f64);
 
 /// Prints the tasks.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
-    let store = args.place.open_if_there()?;
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    let experiments = args.part.of_all(args.files.experiments(&args.names)?)?;
+    let store = args.files.open_if_there()?;
     let costs =
         store.as_ref().map_or(Ok(Costs::default()), |s| s.costs(SIM)).map_err(store_failure)?;
     let mut tasks: Vec<Planned> = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
     if args.json { json(&tasks, &experiments) } else { text(&tasks) }
 }
 
-fn keep_missing(tasks: &mut Vec<Planned>, store: Option<&Store>) -> Outcome<()> {
+fn keep_missing(tasks: &mut Vec<Planned>, store: Option<&Store>) -> CliResult<()> {
     let mut keys = BTreeSet::new();
     let mut missing = Vec::new();
     for (task, i, expected_s) in tasks.drain(..) {
@@ -74,7 +74,7 @@ fn keep_missing(tasks: &mut Vec<Planned>, store: Option<&Store>) -> Outcome<()> 
     Ok(())
 }
 
-fn json(tasks: &[Planned], experiments: &[Experiment]) -> Outcome<Exit> {
+fn json(tasks: &[Planned], experiments: &[Experiment]) -> CliResult<Exit> {
     let last = tasks.len().saturating_sub(1);
     output::line("[")?;
     for (n, (task, i, expected_s)) in tasks.iter().enumerate() {
@@ -87,7 +87,7 @@ fn json(tasks: &[Planned], experiments: &[Experiment]) -> Outcome<Exit> {
     Ok(Exit::Success)
 }
 
-fn text(tasks: &[Planned]) -> Outcome<Exit> {
+fn text(tasks: &[Planned]) -> CliResult<Exit> {
     for (task, _, expected_s) in tasks {
         let Task { key, experiment, .. } = task;
         output::line(&format!("{key}  {:>10}  {experiment}: {}", time(*expected_s), label(task)))?;

@@ -10,7 +10,7 @@ use udccp_lab::analysis::Analysis;
 use udccp_lab::schema::Experiment;
 use udccp_lab::{Outlook, PlanOptions, Progress, Record, Start, Task, label, report};
 
-use super::place::Place;
+use super::files::LabFiles;
 use crate::output;
 
 /// Finished runs that are shown.
@@ -38,7 +38,7 @@ pub(super) fn time(seconds: f64) -> String {
 /// Progress of one campaign.
 pub(super) struct Bars<'a> {
     experiments: &'a [Experiment],
-    place: &'a Place,
+    files: &'a LabFiles,
     options: PlanOptions,
     shared: Arc<Shared>,
 }
@@ -75,7 +75,7 @@ impl<'a> Bars<'a> {
     /// Nothing is shown yet.
     pub(super) fn new(
         experiments: &'a [Experiment],
-        place: &'a Place,
+        files: &'a LabFiles,
         options: PlanOptions,
         jobs: usize,
     ) -> Self {
@@ -99,7 +99,7 @@ impl<'a> Bars<'a> {
             next_table: begun + TABLE_EVERY.0,
         };
         let shared = Arc::new(Shared { bar, below, all, jobs, state: Mutex::new(state) });
-        Self { experiments, place, options, shared }
+        Self { experiments, files, options, shared }
     }
 
     /// Removes what is shown.
@@ -131,7 +131,7 @@ impl<'a> Bars<'a> {
         };
         // Nobody else is to begin while this one is at work.
         self.shared.state().next_table = begun + Duration::from_secs(3600);
-        let table = match self.place.results(experiment, self.options) {
+        let table = match self.files.results(experiment, self.options) {
             Ok(results) => first_table(&report::text(&Analysis::of(experiment, results))),
             Err(_) => String::new(),
         };

@@ -6,8 +6,8 @@ use udccp_lab::analysis::Analysis;
 use udccp_lab::{PlanOptions, report};
 
 use super::about;
-use super::place::{Amount, Part, Place};
-use crate::exit::{Exit, Failure, Outcome};
+use super::files::{Amount, LabFiles, Part};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -26,16 +26,16 @@ pub(super) struct Args {
     #[command(flatten)]
     part: Part,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
 }
 
 /// Writes the pages and prints the path of the index.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let options = PlanOptions::from(args.amount);
-    let experiments = args.part.of_all(args.place.to_report(&args.names, options)?)?;
+    let experiments = args.part.of_all(args.files.to_report(&args.names, options)?)?;
     let mut analyses = Vec::new();
     for experiment in &experiments {
-        let results = args.place.results(experiment, options)?;
+        let results = args.files.results(experiment, options)?;
         if results.runs.is_empty() {
             let id = &experiment.id;
             output::note(&format!("{id}: no runs of this version; start `udccp lab run {id}`"));

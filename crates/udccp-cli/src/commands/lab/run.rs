@@ -2,13 +2,13 @@
 
 use udccp_lab::analysis::Analysis;
 use udccp_lab::schema::Experiment;
-use udccp_lab::{CampaignError, Outcome as Done, PlanOptions, SIM, Task, campaign, plan, report};
+use udccp_lab::{CampaignError, CampaignSummary, PlanOptions, SIM, Task, campaign, plan, report};
 
 use super::backend;
-use super::place::{Amount, Part, Place, store_failure};
+use super::files::{Amount, LabFiles, Part, store_failure};
 use super::progress::{Bars, cores};
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
 
 #[derive(Debug, clap::Args)]
@@ -31,12 +31,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
 }
 
 /// Runs what is missing, and prints the tables.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let experiments = args.part.of_all(args.place.experiments(&args.names)?)?;
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    let experiments = args.part.of_all(args.files.experiments(&args.names)?)?;
     // Some backends have to begin before there are threads.
     let backend = backend::ready(&args.backend)?;
     let options = PlanOptions::from(args.amount);
@@ -45,9 +45,9 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         tasks.extend(plan(experiment, options).map_err(bad_input)?);
     }
     let jobs = args.jobs.map_or_else(cores, |n| n as usize);
-    let store = args.place.open()?;
+    let store = args.files.open()?;
     let ids: Vec<&str> = experiments.iter().map(|e| e.id.as_str()).collect();
-    let bars = Bars::new(&experiments, &args.place, options, jobs);
+    let bars = Bars::new(&experiments, &args.files, options, jobs);
     let leave = bars.leave();
     interrupt::on_interrupt(move || {
         leave();
@@ -65,17 +65,17 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         ids.join(", "),
         outcome.ran,
         outcome.stored,
-        args.place.store.display()
+        args.files.store.display()
     ));
     left_out(&outcome, backend.id());
     for experiment in &experiments {
-        tables(experiment, &args.place, options, experiments.len() > 1)?;
+        tables(experiment, &args.files, options, experiments.len() > 1)?;
     }
     Ok(Exit::Success)
 }
 
 /// What the backend did not do, and what of its runs is no measurement.
-fn left_out(outcome: &Done, backend: &str) {
+fn left_out(outcome: &CampaignSummary, backend: &str) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     let words: Vec<String> = outcome.unplayable.iter().map(|r| r.error.to_string()).collect();
     for word in &words {
@@ -99,14 +99,14 @@ fn left_out(outcome: &Done, backend: &str) {
 
 fn tables(
     experiment: &Experiment,
-    place: &Place,
+    files: &LabFiles,
     options: PlanOptions,
     heading: bool,
-) -> Outcome<()> {
+) -> CliResult<()> {
     if heading {
         output::line(&format!("\n== {}: {}\n", experiment.id, experiment.asks))?;
     }
-    let results = place.results(experiment, options)?;
+    let results = files.results(experiment, options)?;
     output::line(report::text(&Analysis::of(experiment, results)).trim_end())
 }
 

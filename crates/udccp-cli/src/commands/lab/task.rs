@@ -5,9 +5,9 @@ use std::path::Path;
 
 use udccp_lab::{PlanOptions, TaskError, TaskFile, plan};
 
-use super::place::Place;
+use super::files::LabFiles;
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[arg(value_name = "KEY|FILE|-")]
     task: String,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
 }
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ line for `udccp lab import`.";
 const KEY_LENGTH: usize = 6;
 
 /// Runs the task and prints its result.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let (name, file) = if args.task == "-" {
         let mut text = String::new();
         std::io::stdin().lock().read_to_string(&mut text)?;
@@ -44,20 +44,20 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
             .map_err(|error| failure(TaskError::Read { place: args.task.clone(), error }))?;
         (args.task.clone(), TaskFile::parse(&args.task, &text).map_err(failure)?)
     } else {
-        (args.task.clone(), by_key(&args.task, &args.place)?)
+        (args.task.clone(), by_key(&args.task, &args.files)?)
     };
     output::json(&file.run(&name).map_err(failure)?)?;
     Ok(Exit::Success)
 }
 
-fn by_key(key: &str, place: &Place) -> Outcome<TaskFile> {
+fn by_key(key: &str, files: &LabFiles) -> CliResult<TaskFile> {
     let is_key = key.len() >= KEY_LENGTH && key.chars().all(|c| c.is_ascii_hexdigit());
     if !is_key {
         let message = format!("\"{key}\" is neither a task's key nor a file");
         return Err(Failure::new(Exit::BadInput, message)
             .hint("`udccp lab plan` lists the keys; - reads a task from standard input"));
     }
-    for experiment in place.experiments(&[])? {
+    for experiment in files.experiments(&[])? {
         for quick in [false, true] {
             let options = PlanOptions { quick, runs: None };
             let tasks = plan(&experiment, options).map_err(bad_input)?;
@@ -68,7 +68,7 @@ fn by_key(key: &str, place: &Place) -> Outcome<TaskFile> {
         }
     }
     let message =
-        format!("no task of an experiment in {} has the key {key}", place.folder().display());
+        format!("no task of an experiment in {} has the key {key}", files.folder().display());
     Err(Failure::new(Exit::BadInput, message)
         .hint("keys change with the program and the files: `udccp lab plan` lists them"))
 }

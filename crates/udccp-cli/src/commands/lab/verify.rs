@@ -7,11 +7,11 @@ use udccp_lab::verify::{Comparison, ExpectedRun, from_csv, to_csv};
 use udccp_lab::{PlanOptions, SIM, Task, campaign, library, plan};
 
 use super::backend;
-use super::place::{Place, store_failure};
+use super::files::{LabFiles, store_failure};
 use super::progress::{Bars, cores};
 use super::run::failure;
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::{interrupt, output};
 
 /// Differences that are printed for an experiment.
@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(long)]
     write: bool,
     #[command(flatten)]
-    place: Place,
+    files: LabFiles,
 }
 
 const HELP: &str = "\
@@ -38,8 +38,8 @@ machine, so each run must be equal event by event. Runs in the store are not rep
 Exit code 0: all runs are equal. Exit code 1: at least one is not.";
 
 /// Runs what is missing and compares.
-pub(super) fn run(args: &Args) -> Outcome<Exit> {
-    let mut experiments = args.place.experiments(&args.names)?;
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    let mut experiments = args.files.experiments(&args.names)?;
     if args.names.is_empty() && !args.write {
         experiments.retain(|e| library::read(&expected_path(e)).is_ok());
     }
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> Outcome<Exit> {
         plans.push((experiment, plan(experiment, options).map_err(bad_input)?));
     }
     run_all(args, &experiments, options, &plans)?;
-    let store = args.place.open()?;
+    let store = args.files.open()?;
     let mut all_equal = true;
     for (experiment, tasks) in &plans {
         let mut found = Vec::new();
@@ -75,13 +75,13 @@ fn run_all(
     experiments: &[Experiment],
     options: PlanOptions,
     plans: &[(&Experiment, Vec<Task>)],
-) -> Outcome<()> {
+) -> CliResult<()> {
     let backend = backend::ready(SIM)?;
-    let bars = Bars::new(experiments, &args.place, options, cores());
+    let bars = Bars::new(experiments, &args.files, options, cores());
     let leave = bars.leave();
     interrupt::on_interrupt(leave)?;
     let tasks: Vec<Task> = plans.iter().flat_map(|(_, tasks)| tasks.clone()).collect();
-    let outcome = campaign(&tasks, args.place.open()?, backend.as_ref(), cores(), &bars);
+    let outcome = campaign(&tasks, args.files.open()?, backend.as_ref(), cores(), &bars);
     bars.end();
     outcome.map(|_| ()).map_err(failure)
 }
@@ -92,7 +92,7 @@ fn expected_path(experiment: &Experiment) -> PathBuf {
     folder.join("expected").join(format!("{}.csv", experiment.id))
 }
 
-fn write(experiment: &Experiment, found: &[ExpectedRun]) -> Outcome<()> {
+fn write(experiment: &Experiment, found: &[ExpectedRun]) -> CliResult<()> {
     let path = expected_path(experiment);
     let cannot = |error: String| {
         Failure::new(Exit::BadInput, format!("cannot write {}: {error}", path.display()))
@@ -106,7 +106,7 @@ fn write(experiment: &Experiment, found: &[ExpectedRun]) -> Outcome<()> {
     Ok(())
 }
 
-fn compare(experiment: &Experiment, found: Vec<ExpectedRun>) -> Outcome<bool> {
+fn compare(experiment: &Experiment, found: Vec<ExpectedRun>) -> CliResult<bool> {
     let path = expected_path(experiment);
     let text = library::read(&path).map_err(|e| {
         let message = format!("cannot read the expected results {}: {e}", path.display());

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Scripts that name scripts as their interpreters, at most.
 const MAX_INTERPRETERS: usize = 4;
@@ -19,7 +19,7 @@ enum Obstacle {
 }
 
 /// Refuses a program that would run without the library, and so without DCCP.
-pub(super) fn check(program: &Path) -> Outcome<()> {
+pub(super) fn check(program: &Path) -> CliResult<()> {
     let mut file = program.to_owned();
     for _ in 0..=MAX_INTERPRETERS {
         let shown = file.display().to_string();
@@ -58,7 +58,7 @@ pub(super) fn check(program: &Path) -> Outcome<()> {
 }
 
 /// The system preloads nothing into programs that give privileges.
-fn check_privileges(open: &File, file: &Path) -> Outcome<()> {
+fn check_privileges(open: &File, file: &Path) -> CliResult<()> {
     const SET_UID: u32 = 0o4000;
     const SET_GID: u32 = 0o2000;
     let status = open.metadata()?;

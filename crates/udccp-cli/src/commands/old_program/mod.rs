@@ -13,7 +13,7 @@ use clap::ArgGroup;
 use udccp_broker::{Settings, Transport, place};
 use udccp_preload::protocol::{ENV_BROKER, ENV_DIR, ENV_SETTINGS, FAULTS};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Flags of `udccp run`.
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ pub(crate) struct BrokerArgs {
 }
 
 /// Runs the command: this process becomes the program.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     let (name, arguments) = args.program.split_first().expect("clap asks for one");
     let program = find(name)?;
     elf::check(&program)?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args) -> Outcome<Exit> {
 }
 
 /// Runs the hidden command that the library starts.
-pub(crate) fn broker(args: &BrokerArgs) -> Outcome<Exit> {
+pub(crate) fn broker(args: &BrokerArgs) -> CliResult<Exit> {
     udccp_broker::serve(&args.folder).map_err(|e| Failure::new(Exit::Failure, e.to_string()))?;
     Ok(Exit::Success)
 }
@@ -104,7 +104,7 @@ fn settings(args: &Args) -> Settings {
 }
 
 /// The file of a program, as a shell finds it.
-fn find(name: &OsString) -> Outcome<PathBuf> {
+fn find(name: &OsString) -> CliResult<PathBuf> {
     let given = Path::new(name);
     if given.components().count() > 1 {
         return Ok(given.to_owned());
@@ -123,7 +123,7 @@ fn is_executable(file: &Path) -> bool {
 
 /// Writes the library that this program carries into the broker's folder, under a name made from
 /// its contents: programs that run keep the one they have.
-fn install(folder: &Path) -> Outcome<PathBuf> {
+fn install(folder: &Path) -> CliResult<PathBuf> {
     if udccp_preload::LIBRARY.is_empty() {
         let message = "there is no preload library for this processor";
         return Err(Failure::new(Exit::Unsupported, message).hint("x86-64 and AArch64 have one"));

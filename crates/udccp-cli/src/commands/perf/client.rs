@@ -12,7 +12,7 @@ use super::report::{End, Ending, Interval, Reporter, Start, StreamEnd};
 use super::spec::{Direction, PROTOCOL, Spec, with_queues};
 use super::stream::Stream;
 use super::{CONTROL, ClientArgs, STREAM, clock};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 use crate::interrupt::{Signal, Signals};
 use crate::output;
 
@@ -50,7 +50,7 @@ struct Test<'a> {
 }
 
 /// Runs one test.
-pub(super) async fn run(args: &ClientArgs) -> Outcome<Exit> {
+pub(super) async fn run(args: &ClientArgs) -> CliResult<Exit> {
     let mut signals = Signals::new()?;
     let spec = spec_of(args)?;
     let options = with_queues(args.net.options());
@@ -95,7 +95,7 @@ pub(super) async fn run(args: &ClientArgs) -> Outcome<Exit> {
 
 impl Test<'_> {
     /// The test from its first stream to what the server says of the last.
-    async fn conduct(&mut self) -> Outcome<()> {
+    async fn conduct(&mut self) -> CliResult<()> {
         for n in 0..self.spec.streams {
             let connection = connect(&self.peer, self.args, STREAM, &self.options).await?;
             attach(&connection, self.number, n).await?;
@@ -128,7 +128,7 @@ impl Test<'_> {
     }
 
     /// Reports at every interval until the time is over.
-    async fn measure(&mut self, began: Instant) -> Outcome<()> {
+    async fn measure(&mut self, began: Instant) -> CliResult<()> {
         let grid = Grid::new(began, self.args.interval, self.spec.duration());
         while !grid.is_over(clock()) {
             let due = grid.next(self.seen);
@@ -159,7 +159,7 @@ impl Test<'_> {
     }
 
     /// Reports what happened since the last row; `if_any`: unless nothing did.
-    fn row(&mut self, if_any: bool) -> Outcome<()> {
+    fn row(&mut self, if_any: bool) -> CliResult<()> {
         let Some((began, _)) = self.began.filter(|_| !self.args.interval.is_zero()) else {
             return Ok(());
         };
@@ -187,7 +187,7 @@ impl Test<'_> {
         stop: Option<Stop>,
         control: &Connection,
         signals: &mut Signals,
-    ) -> Outcome<Exit> {
+    ) -> CliResult<Exit> {
         let (reason, exit) = match &stop {
             None => (None, Exit::Success),
             Some(Stop::Signal(signal)) => (Some(signal.to_string()), signal.exit()),
@@ -232,7 +232,7 @@ impl Test<'_> {
     }
 
     /// Tells the server that the test is over, and asks what it has not said yet.
-    async fn ask_the_rest(&mut self, reason: &str) -> Outcome<()> {
+    async fn ask_the_rest(&mut self, reason: &str) -> CliResult<()> {
         self.asker.ask(Ask::Stopped(reason.to_owned())).await?;
         for stream in self.streams.iter_mut().filter(|s| s.server.is_none()) {
             stream.server = Some(ask_stream(&mut self.asker, stream.n).await?);
@@ -244,7 +244,7 @@ impl Test<'_> {
     }
 }
 
-fn spec_of(args: &ClientArgs) -> Outcome<Spec> {
+fn spec_of(args: &ClientArgs) -> CliResult<Spec> {
     if args.length < HEADER_BYTES {
         return Err(Failure::new(
             Exit::Usage,
@@ -272,7 +272,7 @@ async fn connect_first(
     all: &[Address],
     args: &ClientArgs,
     options: &Options,
-) -> Outcome<(Connection, Address)> {
+) -> CliResult<(Connection, Address)> {
     let mut last = Failure::new(Exit::Unreachable, "the host has no address");
     for peer in all {
         match connect(peer, args, CONTROL, options).await {
@@ -289,7 +289,7 @@ async fn connect(
     args: &ClientArgs,
     service: ServiceCode,
     options: &Options,
-) -> Outcome<Connection> {
+) -> CliResult<Connection> {
     let endpoint = Endpoint::bind_with(args.net.client_at(peer), &args.net.endpoint_options())?;
     let connecting = endpoint.connect(*peer, service, options);
     match tokio::time::timeout(args.timeout, connecting).await {
@@ -298,7 +298,7 @@ async fn connect(
     }
 }
 
-fn check_length(args: &ClientArgs, connection: &Connection) -> Outcome<()> {
+fn check_length(args: &ClientArgs, connection: &Connection) -> CliResult<()> {
     let max = connection.max_message_size();
     if args.length > max {
         let e = Error::MessageTooLarge { len: args.length, max };
@@ -308,7 +308,7 @@ fn check_length(args: &ClientArgs, connection: &Connection) -> Outcome<()> {
 }
 
 /// Tells the server which stream this connection is, until it says that it knows.
-async fn attach(connection: &Connection, test: u64, stream: u16) -> Outcome<()> {
+async fn attach(connection: &Connection, test: u64, stream: u16) -> CliResult<()> {
     let header = Header { kind: Kind::Attach, stream, test, number: 0, made_ns: 0 };
     for _ in 0..25 {
         connection.send(header.message()).await?;
@@ -338,7 +338,7 @@ fn refused(answer: &Answer) -> Failure {
 }
 
 /// What the server saw of a stream.
-async fn ask_stream(asker: &mut Asker<'_>, n: u16) -> Outcome<StreamResult> {
+async fn ask_stream(asker: &mut Asker<'_>, n: u16) -> CliResult<StreamResult> {
     match asker.ask(Ask::Stream(n)).await? {
         Answer::Stream(result) => Ok(result),
         other => Err(refused(&other)),

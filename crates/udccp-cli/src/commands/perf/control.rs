@@ -10,7 +10,7 @@ use udccp::Connection;
 use super::flow::Sent;
 use super::meter::Received;
 use super::spec::Spec;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// What the client asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl<'a> Asker<'a> {
     }
 
     /// Asks until there is an answer.
-    pub(super) async fn ask(&mut self, body: Ask) -> Outcome<Answer> {
+    pub(super) async fn ask(&mut self, body: Ask) -> CliResult<Answer> {
         self.n += 1;
         let question = encode(&Numbered { n: self.n, body })?;
         let rounds = GIVE_UP.as_millis() / ASK_AGAIN.as_millis();
@@ -93,7 +93,7 @@ impl<'a> Asker<'a> {
             .hint("check whether it still runs, and whether the path still works"))
     }
 
-    async fn answer(&self) -> Outcome<Answer> {
+    async fn answer(&self) -> CliResult<Answer> {
         while let Some(message) = self.connection.recv().await? {
             let answer: Numbered<Answer> = decode(&message)?;
             if answer.n == self.n {
@@ -117,7 +117,7 @@ impl<'a> Answerer<'a> {
     }
 
     /// The next question that has not been answered; `None` when the client is done.
-    pub(super) async fn next(&mut self) -> Outcome<Option<Ask>> {
+    pub(super) async fn next(&mut self) -> CliResult<Option<Ask>> {
         while let Some(message) = self.connection.recv().await? {
             let Ok(question) = decode::<Numbered<Ask>>(&message) else { continue };
             match &self.last {
@@ -135,7 +135,7 @@ impl<'a> Answerer<'a> {
     }
 
     /// Answers the last question.
-    pub(super) async fn answer(&mut self, body: Answer) -> Outcome<()> {
+    pub(super) async fn answer(&mut self, body: Answer) -> CliResult<()> {
         let answer = encode(&Numbered { n: self.asked, body })?;
         self.last = Some((self.asked, answer.clone()));
         self.connection.send(answer).await?;
@@ -143,11 +143,11 @@ impl<'a> Answerer<'a> {
     }
 }
 
-fn encode(body: &impl Serialize) -> Outcome<Bytes> {
+fn encode(body: &impl Serialize) -> CliResult<Bytes> {
     Ok(serde_json::to_vec(body).map_err(std::io::Error::from)?.into())
 }
 
-fn decode<T: for<'de> Deserialize<'de>>(message: &[u8]) -> Outcome<T> {
+fn decode<T: for<'de> Deserialize<'de>>(message: &[u8]) -> CliResult<T> {
     serde_json::from_slice(message).map_err(|e| {
         Failure::new(Exit::ConnectionLost, format!("cannot understand the peer: {e}"))
             .hint("run the same version of udccp on both sides")

@@ -20,7 +20,7 @@ use std::time::Duration;
 use udccp::ServiceCode;
 
 use super::net::{NetArgs, seconds};
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 
 /// DCCP port of the server unless another is given.
 const DEFAULT_PORT: u16 = 5011;
@@ -114,7 +114,7 @@ struct ClientArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> Outcome<Exit> {
+pub(crate) fn run(args: Args) -> CliResult<Exit> {
     // One thread: packets of all streams go through one lock and mostly one core anyway, and
     // nothing is spent on passing them between threads.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

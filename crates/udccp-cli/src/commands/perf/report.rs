@@ -8,7 +8,7 @@ use super::flow::Sent;
 use super::meter::Received;
 use super::spec::{Direction, Spec};
 use super::text;
-use crate::exit::Outcome;
+use crate::exit::CliResult;
 use crate::output;
 
 /// Version of the JSON.
@@ -230,7 +230,7 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    pub(super) fn new(json: bool, json_stream: bool, start: Start) -> Outcome<Self> {
+    pub(super) fn new(json: bool, json_stream: bool, start: Start) -> CliResult<Self> {
         let this = Self { json, json_stream, start, intervals: Vec::new(), header_printed: false };
         if json_stream {
             event("start", &this.start)?;
@@ -240,7 +240,7 @@ impl Reporter {
         Ok(this)
     }
 
-    pub(super) fn interval(&mut self, interval: Interval) -> Outcome<()> {
+    pub(super) fn interval(&mut self, interval: Interval) -> CliResult<()> {
         if self.json_stream {
             return event("interval", &interval);
         }
@@ -254,7 +254,7 @@ impl Reporter {
         text::interval(&interval)
     }
 
-    pub(super) fn end(&self, end: &End) -> Outcome<()> {
+    pub(super) fn end(&self, end: &End) -> CliResult<()> {
         if self.json_stream {
             return event("end", end);
         }
@@ -270,7 +270,7 @@ impl Reporter {
     }
 }
 
-fn event(name: &str, data: &impl Serialize) -> Outcome<()> {
+fn event(name: &str, data: &impl Serialize) -> CliResult<()> {
     output::json(&serde_json::json!({ "event": name, "data": data }))
 }
 
@@ -281,7 +281,7 @@ pub(super) fn print_server(
     results: &[StreamResult],
     reason: Option<&str>,
     json: bool,
-) -> Outcome<()> {
+) -> CliResult<()> {
     if json {
         return output::json(&serde_json::json!({
             "schema": SCHEMA,

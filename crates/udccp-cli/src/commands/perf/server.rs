@@ -18,7 +18,7 @@ use super::report;
 use super::spec::{Spec, with_queues};
 use super::{CONTROL, STREAM, ServerArgs, clock};
 use crate::commands::net::first_that_works;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{CliResult, Exit};
 use crate::interrupt::{Signal, Signals};
 use crate::output;
 
@@ -55,7 +55,7 @@ struct Stream {
 }
 
 /// Serves tests until the process is asked to end.
-pub(super) async fn run(args: &ServerArgs) -> Outcome<Exit> {
+pub(super) async fn run(args: &ServerArgs) -> CliResult<Exit> {
     let mut signals = Signals::new()?;
     let options = with_queues(args.net.options().backlog(2048));
     let listener = first_that_works(&args.net.listen_at(args.port), |&addr| {
@@ -135,7 +135,7 @@ async fn answer_all(
     connection: &Connection,
     tests: &Tests,
     current: &mut Option<Arc<Test>>,
-) -> Outcome<()> {
+) -> CliResult<()> {
     let mut answerer = Answerer::new(connection);
     while let Some(ask) = answerer.next().await? {
         let answer = match (ask, &current) {

@@ -15,7 +15,7 @@ use super::flow::{self, Load, Sent};
 use super::meter::{Meter, Received};
 use super::report::StreamInterval;
 use super::spec::{Direction, Spec};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// How long what has arrived may take to be read when the connection has ended.
 const READ_WITHIN: Duration = Duration::from_secs(2);
@@ -136,7 +136,7 @@ impl Stream {
     }
 
     /// Waits until all that was sent has left and is accounted for.
-    pub(super) async fn finish(&mut self) -> Outcome<()> {
+    pub(super) async fn finish(&mut self) -> CliResult<()> {
         self.left().await;
         if let Some(failure) = self.failure.take() {
             return Err(failure);

@@ -5,13 +5,13 @@ use super::flow::Sent;
 use super::meter::Received;
 use super::report::{End, Interval, Sum, Way, mbit_per_s};
 use super::spec::{Direction, Spec};
-use crate::exit::Outcome;
+use crate::exit::CliResult;
 use crate::output::line;
 
 const HEADER: &str =
     " id      seconds            rate        messages    lost   jitter ms      RTT ms    cwnd";
 
-pub(super) fn start(peer: &str, spec: &Spec) -> Outcome<()> {
+pub(super) fn start(peer: &str, spec: &Spec) -> CliResult<()> {
     let who = match spec.direction {
         Direction::Forward => "sending",
         Direction::Reverse => "receiving",
@@ -20,11 +20,11 @@ pub(super) fn start(peer: &str, spec: &Spec) -> Outcome<()> {
     line(&format!("connected to {peer}, {}", spec.describe(who)))
 }
 
-pub(super) fn header() -> Outcome<()> {
+pub(super) fn header() -> CliResult<()> {
     line(HEADER)
 }
 
-pub(super) fn interval(interval: &Interval) -> Outcome<()> {
+pub(super) fn interval(interval: &Interval) -> CliResult<()> {
     let span = format!("{:>7.2}-{:<7.2}", interval.from_s, interval.to_s);
     for s in &interval.streams {
         if let Some(sent) = s.sent {
@@ -68,7 +68,7 @@ fn received_columns(r: &Received) -> String {
     )
 }
 
-pub(super) fn end(end: &End) -> Outcome<()> {
+pub(super) fn end(end: &End) -> CliResult<()> {
     line("")?;
     if let Some(reason) = &end.ending.reason {
         line(&format!("not complete: {reason}"))?;
@@ -140,7 +140,7 @@ fn sum_line(sum: &Sum) -> String {
 }
 
 /// What the server prints of a test.
-pub(super) fn server(peer: &str, results: &[StreamResult], reason: Option<&str>) -> Outcome<()> {
+pub(super) fn server(peer: &str, results: &[StreamResult], reason: Option<&str>) -> CliResult<()> {
     if let Some(reason) = reason {
         line(&format!("{peer} not complete: {reason}"))?;
     }

@@ -9,11 +9,11 @@ use udccp_lab::{PlanOptions, Selection, Store, StoreError, library, plan, sugges
 
 use crate::commands::found::{self, EXPERIMENTS};
 use crate::commands::scenario::bad_input;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{CliResult, Exit, Failure};
 
 /// Where things are.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(super) struct Place {
+pub(super) struct LabFiles {
     /// Folder of experiment files, without the built-in ones [default: `experiments`, and the
     /// built-in ones]
     #[arg(long, value_name = "DIR")]
@@ -48,7 +48,7 @@ pub(super) struct Part {
 
 impl Part {
     /// What is left of an experiment.
-    fn of(&self, mut experiment: Experiment) -> Outcome<Experiment> {
+    fn of(&self, mut experiment: Experiment) -> CliResult<Experiment> {
         let asked = Selection { tables: self.tables.clone(), set: self.set.clone() };
         if !asked.is_empty() {
             experiment.narrow(&asked).map_err(bad_input)?;
@@ -57,7 +57,7 @@ impl Part {
     }
 
     /// What is left of several.
-    pub(super) fn of_all(&self, experiments: Vec<Experiment>) -> Outcome<Vec<Experiment>> {
+    pub(super) fn of_all(&self, experiments: Vec<Experiment>) -> CliResult<Vec<Experiment>> {
         experiments.into_iter().map(|experiment| self.of(experiment)).collect()
     }
 }
@@ -68,14 +68,14 @@ impl From<Amount> for PlanOptions {
     }
 }
 
-impl Place {
+impl LabFiles {
     /// The store, made where there is none.
-    pub(super) fn open(&self) -> Outcome<Store> {
+    pub(super) fn open(&self) -> CliResult<Store> {
         Store::open(&self.store).map_err(store_failure)
     }
 
     /// The store, if there is one.
-    pub(super) fn open_if_there(&self) -> Outcome<Option<Store>> {
+    pub(super) fn open_if_there(&self) -> CliResult<Option<Store>> {
         match Store::open_existing(&self.store) {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { .. }) => Ok(None),
@@ -88,14 +88,14 @@ impl Place {
         &self,
         experiment: &Experiment,
         options: PlanOptions,
-    ) -> Outcome<Results> {
+    ) -> CliResult<Results> {
         let store = Store::open_existing(&self.store).map_err(store_failure)?;
         Results::load(experiment, &store, options)
             .map_err(|e| Failure::new(Exit::BadInput, e.to_string()))
     }
 
     /// The experiment files, by name: one's own, and those built in whose names are still free.
-    pub(super) fn files(&self) -> Outcome<Vec<PathBuf>> {
+    pub(super) fn files(&self) -> CliResult<Vec<PathBuf>> {
         let mut paths = self.own()?.unwrap_or_default();
         if self.experiments.is_none() {
             let own: Vec<_> = paths.iter().filter_map(|p| p.file_name()).collect();
@@ -111,7 +111,7 @@ impl Place {
 
     /// What is meant where nothing is named: the files of the folder, or the built-in ones where
     /// there is no folder.
-    fn all(&self) -> Outcome<Vec<PathBuf>> {
+    fn all(&self) -> CliResult<Vec<PathBuf>> {
         match self.own()? {
             Some(own) => Ok(own),
             None => self.files(),
@@ -119,7 +119,7 @@ impl Place {
     }
 
     /// The files of the folder, if there is one.
-    fn own(&self) -> Outcome<Option<Vec<PathBuf>>> {
+    fn own(&self) -> CliResult<Option<Vec<PathBuf>>> {
         let folder = self.folder();
         if self.experiments.is_none() && !folder.exists() {
             return Ok(None);
@@ -141,10 +141,10 @@ impl Place {
     }
 
     /// The experiments of these names or paths, each once; all of the folder where there are none.
-    pub(super) fn experiments(&self, names: &[String]) -> Outcome<Vec<Experiment>> {
+    pub(super) fn experiments(&self, names: &[String]) -> CliResult<Vec<Experiment>> {
         let paths = match names {
             [] => self.all()?,
-            names => names.iter().map(|n| self.find(n)).collect::<Outcome<_>>()?,
+            names => names.iter().map(|n| self.find(n)).collect::<CliResult<_>>()?,
         };
         load_all(paths)
     }
@@ -155,7 +155,7 @@ impl Place {
         &self,
         names: &[String],
         options: PlanOptions,
-    ) -> Outcome<Vec<Experiment>> {
+    ) -> CliResult<Vec<Experiment>> {
         if !names.is_empty() {
             return self.experiments(names);
         }
@@ -174,7 +174,7 @@ impl Place {
     }
 
     /// The file of an experiment that was given by its name or its path.
-    pub(super) fn find(&self, name: &str) -> Outcome<PathBuf> {
+    pub(super) fn find(&self, name: &str) -> CliResult<PathBuf> {
         if Path::new(name).extension().is_some_and(|e| e == "toml") {
             return Ok(found::by_path(Path::new(name)));
         }
@@ -198,7 +198,7 @@ impl Place {
     }
 }
 
-fn load_all(paths: Vec<PathBuf>) -> Outcome<Vec<Experiment>> {
+fn load_all(paths: Vec<PathBuf>) -> CliResult<Vec<Experiment>> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for path in paths {
         let experiment = Experiment::load(&path).map_err(bad_input)?;
@@ -212,7 +212,7 @@ fn load_all(paths: Vec<PathBuf>) -> Outcome<Vec<Experiment>> {
 }
 
 /// Whether the store has a run of an experiment.
-fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> Outcome<bool> {
+fn was_run(experiment: &Experiment, store: &Store, options: PlanOptions) -> CliResult<bool> {
     for task in plan(experiment, options).map_err(bad_input)? {
         if store.has(&task.key).map_err(store_failure)? {
             return Ok(true);

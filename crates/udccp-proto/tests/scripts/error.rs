@@ -4,14 +4,14 @@ use std::fmt;
 
 /// A line and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ScriptError {
     /// 1 is the first line.
     pub(crate) line: usize,
     pub(crate) says: String,
     pub(crate) hint: Option<String>,
 }
 
-impl Fault {
+impl ScriptError {
     pub(crate) fn new(line: usize, says: impl Into<String>) -> Self {
         Self { line, says: says.into(), hint: None }
     }
@@ -25,7 +25,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.says)?;
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
