@@ -93,12 +93,14 @@ pub struct Message {
     pub deadline: Option<Instant>,
     /// Larger goes first; equal priorities keep their order.
     pub priority: u32,
+    /// Asks for what becomes of the message, under this number of the application's.
+    pub token: Option<u64>,
 }
 
 impl Message {
     /// A message with no deadline and the lowest priority.
     pub fn new(payload: impl Into<Payload>) -> Self {
-        Self { payload: payload.into(), deadline: None, priority: 0 }
+        Self { payload: payload.into(), deadline: None, priority: 0, token: None }
     }
 }
 

@@ -31,6 +31,14 @@ pub enum EventKind {
         /// Its payload length in bytes.
         bytes: u32,
     },
+    /// What became of a message with a token. Each has one such event, before `Closed`; there is
+    /// none once the application has released the connection.
+    MessageFate {
+        /// The token of the message.
+        token: u64,
+        /// What became of it.
+        fate: MessageFate,
+    },
     /// The peer's application reads no more (Drop Code 1, RFC 4340 section 11.7.2): nothing more
     /// can be sent.
     PeerShutdownRead,
@@ -69,4 +77,29 @@ pub enum DropReason {
     PeerShutdownRead,
     /// The path's packet size shrank under it.
     TooLarge,
+}
+
+/// What became of a message, as far as its sender can know.
+///
+/// An Ack Vector (CCID 2, and others where it was agreed on) reports each packet. Without one, CCID
+/// 3 and 4 report loss intervals (RFC 4342 section 8.6): packets outside the lossy parts arrived;
+/// the first packet of a lossy part was lost, where no router can have marked it; of the others in
+/// a lossy part nothing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageFate {
+    /// The peer's host received it.
+    Acknowledged,
+    /// The peer's host received it, but its application did not have it as it should (Data Dropped,
+    /// RFC 4340 section 11.7).
+    PeerDropped(DropCode),
+    /// Congestion control took it for lost: three later packets were reported and it was not (RFC
+    /// 4341 section 5), or nothing was reported until the transmit or nofeedback timer ran out. It
+    /// may have arrived all the same, late or with its report lost.
+    Lost,
+    /// It never left.
+    Dropped(DropReason),
+    /// It left, and nothing reported it, or the report does not tell single packets apart, or the
+    /// connection ended first.
+    Unknown,
 }

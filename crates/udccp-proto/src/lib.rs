@@ -38,7 +38,7 @@ pub use config::{
 pub use connection::Delivery;
 pub use endpoint::{Endpoint, ListenerState, PathReport};
 pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
-pub use event::{DropReason, Event, EventKind};
+pub use event::{DropReason, Event, EventKind, MessageFate};
 pub use ids::{ConnectionId, ListenerId};
 pub use state::State;
 pub use stats::{ConnectionCounters, ConnectionStats, DropCounters, EndpointStats};

@@ -187,7 +187,9 @@ fn send(pair: &mut Pair, id: ConnectionId, text: &'static [u8], priority: u32, u
     let now = pair.now;
     let deadline = until.map(|n| now + ms(n));
     let payload = Payload::Bytes(Bytes::from_static(text));
-    pair.net.ends[CLIENT].send(now, id, Message { payload, deadline, priority }).unwrap();
+    pair.net.ends[CLIENT]
+        .send(now, id, Message { deadline, priority, ..Message::new(payload) })
+        .unwrap();
 }
 
 #[test]

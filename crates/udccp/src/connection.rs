@@ -273,7 +273,8 @@ impl Connection {
     }
 
     /// The next event in addition to messages, waiting for it; `None` once the connection has
-    /// ended. The latest 64 are kept for who asks late.
+    /// ended and all were read. The latest 64 are kept for who asks late, and the fates of messages
+    /// ([`Outgoing::token`]) until they are read.
     pub async fn event(&self) -> Option<ConnectionEvent> {
         poll_fn(|cx| self.inner.poll_event(cx)).await
     }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use udccp_proto::{DropCode, DropReason, EventKind};
+use udccp_proto::{DropCode, DropReason, EventKind, MessageFate};
 
-/// Something that an application may want to know, and may well ignore: everything here is in
-/// [`crate::ConnectionStats`] too, as a count.
+/// Something that an application may want to know, and may well ignore: all but the fate of single
+/// messages is in [`crate::ConnectionStats`] too, as a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
@@ -15,6 +15,14 @@ pub enum ConnectionEvent {
         reason: DropReason,
         /// Its length in bytes.
         bytes: u32,
+    },
+    /// What became of a message with a token ([`crate::Outgoing::token`]). Each that was queued has
+    /// exactly one such event, which is kept until it is read, however many there are.
+    MessageFate {
+        /// The token of the message.
+        token: u64,
+        /// What became of it.
+        fate: MessageFate,
     },
     /// The peer received data, but its application did not have it as it should (Data Dropped, RFC
     /// 4340 section 11.7).
@@ -41,6 +49,7 @@ impl ConnectionEvent {
     pub(crate) const fn of(kind: EventKind) -> Option<Self> {
         Some(match kind {
             EventKind::MessageDropped { reason, bytes } => Self::MessageDropped { reason, bytes },
+            EventKind::MessageFate { token, fate } => Self::MessageFate { token, fate },
             EventKind::PeerDropped { code, packets } => {
                 Self::PeerDropped { code, messages: packets }
             }
@@ -52,22 +61,32 @@ impl ConnectionEvent {
     }
 }
 
-/// Events that wait at most; of more, the oldest are forgotten.
+/// Events that wait at most; of more, the oldest are forgotten, but no fate of a message.
 const MAX_EVENTS: usize = 64;
 
 /// Events that nobody has read yet.
 #[derive(Debug, Default)]
-pub(crate) struct Events(VecDeque<ConnectionEvent>);
+pub(crate) struct Events {
+    fates: VecDeque<(u64, MessageFate)>,
+    others: VecDeque<ConnectionEvent>,
+}
 
 impl Events {
     pub(crate) fn push(&mut self, event: ConnectionEvent) {
-        if self.0.len() == MAX_EVENTS {
-            self.0.pop_front();
+        if let ConnectionEvent::MessageFate { token, fate } = event {
+            self.fates.push_back((token, fate));
+            return;
         }
-        self.0.push_back(event);
+        if self.others.len() == MAX_EVENTS {
+            self.others.pop_front();
+        }
+        self.others.push_back(event);
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<ConnectionEvent> {
-        self.0.pop_front()
+        self.others.pop_front().or_else(|| {
+            let (token, fate) = self.fates.pop_front()?;
+            Some(ConnectionEvent::MessageFate { token, fate })
+        })
     }
 }

@@ -97,7 +97,7 @@ pub use stun::is_stun;
 pub use udccp_proto::ccid;
 pub use udccp_proto::{
     CloseReason, ConnectionCounters, DropCode, DropCounters, DropReason, EndpointStats,
-    InitCookies, QueuePolicy, State,
+    InitCookies, MessageFate, QueuePolicy, State,
 };
 pub use udccp_wire::{ResetCode, ServiceCode};
 

@@ -61,12 +61,13 @@ pub struct Outgoing {
     pub(crate) payload: Bytes,
     lifetime: Option<std::time::Duration>,
     priority: u32,
+    token: Option<u64>,
 }
 
 impl Outgoing {
     /// A message with no deadline and the lowest priority.
     pub fn new(payload: impl Into<Bytes>) -> Self {
-        Self { payload: payload.into(), lifetime: None, priority: 0 }
+        Self { payload: payload.into(), lifetime: None, priority: 0, token: None }
     }
 
     /// Data that is too old to be useful this long after the call that sends it: it is dropped
@@ -84,12 +85,25 @@ impl Outgoing {
         self
     }
 
+    /// Asks what becomes of the message: one [`ConnectionEvent::MessageFate`] with this number
+    /// follows once it was sent, as far as that can be known (see [`MessageFate`]). Numbers may
+    /// repeat; a message without one costs nothing.
+    ///
+    /// [`ConnectionEvent::MessageFate`]: crate::ConnectionEvent::MessageFate
+    /// [`MessageFate`]: crate::MessageFate
+    #[must_use]
+    pub fn token(mut self, token: u64) -> Self {
+        self.token = Some(token);
+        self
+    }
+
     /// The data.
     pub fn payload(&self) -> &Bytes {
         &self.payload
     }
 
-    /// The same deadline and priority for other data, for layers that wrap or protect messages.
+    /// The same deadline, priority and token for other data, for layers that wrap or protect
+    /// messages.
     #[must_use]
     pub fn with_payload(mut self, payload: impl Into<Bytes>) -> Self {
         self.payload = payload.into();
@@ -111,6 +125,7 @@ impl Outgoing {
             payload: Payload::Bytes(self.payload),
             deadline: self.lifetime.map(|d| now + d.into()),
             priority: self.priority,
+            token: self.token,
         }
     }
 
@@ -121,6 +136,7 @@ impl Outgoing {
             payload: message.payload.to_bytes(),
             lifetime: remaining,
             priority: message.priority,
+            token: message.token,
         }
     }
 }

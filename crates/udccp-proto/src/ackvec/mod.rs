@@ -10,6 +10,7 @@ mod buffer;
 mod cells;
 mod drop_log;
 mod dropped;
+mod evidence;
 mod lookup;
 mod nonces;
 mod records;
@@ -20,6 +21,7 @@ mod tests;
 pub use buffer::{AckVectorBuffer, Arrival};
 pub use drop_log::DropLog;
 pub use dropped::{DropCode, DropState, for_each_drop, is_invalid_drop};
+pub(crate) use evidence::{Evidence, NUMDUPACK};
 pub(crate) use lookup::is_received;
 pub use runs::{CellState, Run, Runs, covered_packets, for_each_run, is_before_isn};
 

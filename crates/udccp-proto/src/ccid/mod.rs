@@ -36,6 +36,6 @@ pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMet
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub(crate) use sender::QUICK_START_HEADER_BYTES;
 pub use sender::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PeerDrops, QuickStartStep,
-    SendVerdict, SentInfo, TimeoutOutcome,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, FeatureNeed, PacketReport, PeerDrops,
+    QuickStartStep, SendVerdict, SentInfo, TimeoutOutcome,
 };

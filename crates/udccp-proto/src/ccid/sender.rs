@@ -140,6 +140,20 @@ pub struct TimeoutOutcome {
     /// A transmit timeout, or a no-feedback timeout while data was sent: packets may have been
     /// lost, perhaps because they were too large for the path.
     pub timed_out: bool,
+    /// The transmit or nofeedback timer ran out: no report of what is in flight is waited for any
+    /// more.
+    pub gave_up: bool,
+}
+
+/// What the options of a CCID report of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketReport {
+    /// They arrived unmarked.
+    Received,
+    /// They were lost, or arrived with an ECN mark.
+    LostOrMarked,
+    /// Nothing will be reported of each by itself.
+    Unknown,
 }
 
 /// A feature value that a CCID asks for.
@@ -233,6 +247,13 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
 
     /// A valid packet with an Ack Number arrived.
     fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> AckOutcome;
+
+    /// Calls `visit(report, newest, oldest)` for what the CCID's own options in an acknowledgement
+    /// report of packets, newest first. Asked only about acknowledgements without an Ack Vector,
+    /// while the application waits for the fate of a message, and after `on_ack`.
+    fn read_reports(&self, ack: &AckInfo<'_>, visit: &mut dyn FnMut(PacketReport, Seqno, Seqno)) {
+        let _ = (ack, visit);
+    }
 
     /// A valid packet of any type arrived; called before `on_ack`: its sequence number shows which
     /// acknowledgements were lost or marked.

@@ -4,11 +4,12 @@ use udccp_base::Duration;
 use udccp_wire::PacketType;
 
 use super::options::ParsedOptions;
+use super::send_side::FateLog;
 use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
 use crate::ackvec::{is_before_isn, is_invalid_drop};
 use crate::ccid::{AckInfo, PeerDrops};
-use crate::event::{DropReason, EventKind};
+use crate::event::{DropReason, EventKind, MessageFate};
 
 /// Sequence Window for each packet in flight (RFC 4340 section 7.5.2).
 const WINDOW_PER_PACKET: u64 = 5;
@@ -74,7 +75,30 @@ impl Connection {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);
+        if self.send.has_open_fates() {
+            self.settle_fates(ctx, &info);
+        }
         self.path.on_ack(ackno, cells, self.counters.data_packets_lost);
+    }
+
+    /// Reports what became of messages that the application follows.
+    fn settle_fates(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
+        let Some(mut fates) = self.send.take_fates() else { return };
+        let is_ecn = self.config.ecn && !self.negotiation.agreed().peer_ecn_incapable;
+        fates.on_ack(info, is_ecn, |visit| self.cc.read_reports(info, visit));
+        self.report_fates(ctx, fates);
+    }
+
+    /// Nothing more will be known of messages on their way.
+    pub(super) fn settle_all_fates(&mut self, ctx: &mut Ctx<'_>, fate: MessageFate) {
+        let Some(mut fates) = self.send.take_fates() else { return };
+        fates.settle_all(fate);
+        self.report_fates(ctx, fates);
+    }
+
+    fn report_fates(&mut self, ctx: &mut Ctx<'_>, mut fates: Box<FateLog>) {
+        fates.report_news(|token, fate| self.emit(ctx, EventKind::MessageFate { token, fate }));
+        self.send.keep_fates(fates);
     }
 
     /// The peer can hardly keep up. That holds for a round-trip time, and is reported once while it

@@ -10,7 +10,7 @@ use super::timers::Timer;
 use super::{Connection, Credit, Ctx};
 use crate::config::QueuePolicy;
 use crate::error::{CloseReason, RecvError, SendError};
-use crate::event::{DropReason, EventKind};
+use crate::event::{DropReason, EventKind, MessageFate};
 use crate::ids::ListenerId;
 use crate::state::State;
 
@@ -55,20 +55,22 @@ impl Connection {
         self.send.queue().free(self.path.max_message_size())
     }
 
-    /// Reports a message that the send queue threw out.
+    /// Counts and reports a message that will not leave.
     pub(super) fn report_discarded(&mut self, ctx: &mut Ctx<'_>, discarded: Discarded) {
+        let Discarded { reason, bytes, token } = discarded;
         let drops = &mut self.counters.drops;
-        let (reason, bytes) = match discarded {
-            Discarded::Expired(bytes) => {
-                drops.send_expired += 1;
-                (DropReason::Expired, bytes)
+        *match reason {
+            DropReason::Expired => &mut drops.send_expired,
+            DropReason::Displaced => &mut drops.send_displaced,
+            DropReason::TooLarge => &mut drops.send_too_large,
+            DropReason::ConnectionEnded | DropReason::PeerShutdownRead => {
+                &mut drops.send_unfinished
             }
-            Discarded::Displaced(bytes) => {
-                drops.send_displaced += 1;
-                (DropReason::Displaced, bytes)
-            }
-        };
+        } += 1;
         self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        if let Some(token) = token {
+            self.emit(ctx, EventKind::MessageFate { token, fate: MessageFate::Dropped(reason) });
+        }
     }
 
     /// Throws out messages that grew too old.

@@ -7,7 +7,7 @@ use super::outbox::{Outbox, ResetOut};
 use super::timers::Timer;
 use super::{Connection, Ctx};
 use crate::error::CloseReason;
-use crate::event::{DropReason, EventKind};
+use crate::event::{DropReason, EventKind, MessageFate};
 use crate::features::Role;
 use crate::state::State;
 
@@ -87,6 +87,7 @@ impl Connection {
     pub(super) fn tear_down(&mut self, ctx: &mut Ctx<'_>, next: State, reason: CloseReason) {
         self.drop_request_data(ctx);
         self.drop_unsent(ctx, DropReason::ConnectionEnded);
+        self.settle_all_fates(ctx, MessageFate::Unknown);
         self.timers.stop_all();
         self.become_state(next);
         self.outbox = Outbox { reset: self.outbox.reset, ..Outbox::default() };
@@ -100,10 +101,8 @@ impl Connection {
 
     /// Drops what waits to be sent, and reports it.
     pub(super) fn drop_unsent(&mut self, ctx: &mut Ctx<'_>, reason: DropReason) {
-        while let Some(payload) = self.send.queue_mut().pop() {
-            self.counters.drops.send_unfinished += 1;
-            let bytes = payload.len() as u32;
-            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        while let Some(discarded) = self.send.queue_mut().discard(reason) {
+            self.report_discarded(ctx, discarded);
         }
         self.timers.stop(Timer::Deadline);
     }

@@ -6,7 +6,7 @@ use udccp_wire::Seqno;
 use super::path_mtu::{MtuChange, NextProbe, Situation};
 use super::timers::Timer;
 use super::{Connection, Ctx};
-use crate::event::{DropReason, EventKind};
+use crate::event::{EventKind, MessageFate};
 
 impl Connection {
     /// Sets the path MTU, dropping queued messages that no longer fit.
@@ -58,13 +58,11 @@ impl Connection {
     }
 
     fn drop_oversized(&mut self, ctx: &mut Ctx<'_>, max: usize) {
-        let mut sizes = Vec::new();
+        let mut discarded = Vec::new();
         //= 4340-14.2-8
-        self.send.queue_mut().remove_larger(max, &mut |bytes| sizes.push(bytes));
-        for bytes in sizes {
-            self.counters.drops.send_too_large += 1;
-            let reason = DropReason::TooLarge;
-            self.emit(ctx, EventKind::MessageDropped { reason, bytes });
+        self.send.queue_mut().remove_larger(max, &mut |d| discarded.push(d));
+        for d in discarded {
+            self.report_discarded(ctx, d);
         }
     }
 
@@ -78,6 +76,7 @@ impl Connection {
         // Nobody will account for what is in the network now.
         let settled = c.data_packets_acked + c.data_packets_lost;
         c.data_packets_lost += c.data_packets_sent.saturating_sub(settled);
+        self.settle_all_fates(ctx, MessageFate::Unknown);
         self.timing.handshake_rtt = None;
         //= 4340-10.5-1
         if let (Some(tx), Some(rx)) = (self.cc.sender_ccid(), self.cc.receiver_ccid()) {

@@ -5,7 +5,9 @@ use udccp_base::Instant;
 use super::handshake::PARTOPEN_TIMER;
 use super::timers::{Timer, backed_off};
 use super::{Connection, Ctx};
+use crate::ccid::TimeoutOutcome;
 use crate::error::CloseReason;
+use crate::event::MessageFate;
 use crate::state::State;
 
 impl Connection {
@@ -37,8 +39,12 @@ impl Connection {
         if self.state.is_over() {
             return;
         }
-        if self.cc.handle_sender_timeout(ctx.now).timed_out {
+        let TimeoutOutcome { timed_out, gave_up } = self.cc.handle_sender_timeout(ctx.now);
+        if timed_out {
             self.doubt_path(ctx);
+        }
+        if gave_up {
+            self.settle_all_fates(ctx, MessageFate::Lost);
         }
         if self.is_unanswered(ctx.now) {
             self.give_up(ctx, CloseReason::PeerSilent);

@@ -2,14 +2,14 @@
 //! of the applications, and time, in any order. What must hold after each step: nothing panics,
 //! the endpoints come to rest, what they write is well formed, and no message waits for nothing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use udccp_base::{Datagram, Duration, Ecn, HeaderBytes, Instant, Machine, Message, Payload};
 use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::ccid::experimental::{BBR, CUBIC};
 use udccp_proto::{
-    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, ListenConfig,
-    ListenerId, PathReport, State,
+    ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, EventKind,
+    ListenConfig, ListenerId, PathReport, State,
 };
 use udccp_wire::{
     Emitter, Header, HeaderKind, PacketType, PacketView, PseudoHeader, ResetCode, Seqno,
@@ -58,6 +58,9 @@ pub(crate) struct Story {
     flight: [VecDeque<Datagram>; 2],
     /// The latest packet that each end sent: its addresses, ports and numbers.
     last: [Option<(Datagram, Header)>; 2],
+    /// Messages whose fate each end waits for, and the token of its next one.
+    awaited: [BTreeSet<u64>; 2],
+    next_token: u64,
 }
 
 fn addresses() -> [core::net::SocketAddr; 2] {
@@ -85,8 +88,9 @@ impl Story {
             config: config.clone(),
         };
         let id = ends[0].connect(now, options).unwrap();
-        let (flight, last) = Default::default();
-        let mut story = Self { now, ends, ids: [Some(id), None], listener, flight, last };
+        let (flight, last, awaited) = Default::default();
+        let ids = [Some(id), None];
+        let mut story = Self { now, ends, ids, listener, flight, last, awaited, next_token: 0 };
         story.drain();
         story
     }
@@ -129,10 +133,25 @@ impl Story {
             }
             let stalled = self.ends[from].stalled(self.now);
             assert_eq!(stalled, None, "a message of end {from} waits for nothing");
-            while self.ends[from].poll_event().is_some() {}
+            while let Some(event) = self.ends[from].poll_event() {
+                self.take_event(from, event);
+            }
         }
         if let Some(id) = self.ends[1].accept(self.listener) {
             self.ids[1].get_or_insert(id);
+        }
+    }
+
+    /// Each message with a token has one fate, and that before the end.
+    fn take_event(&mut self, end: usize, event: Event) {
+        match event.kind {
+            EventKind::MessageFate { token, .. } => {
+                assert!(self.awaited[end].remove(&token), "a fate of {token} that nobody awaits");
+            }
+            EventKind::Closed(_) if self.ids[end] == Some(event.id) => {
+                assert!(self.awaited[end].is_empty(), "end {end}: no fate of {:?}", self.awaited);
+            }
+            _ => {}
         }
     }
 
@@ -161,7 +180,13 @@ impl Story {
             message.deadline = Some(self.now + Duration::from_millis(30));
         }
         message.priority = u32::from(flags >> 6);
-        let _ = self.ends[end].send(self.now, id, message);
+        if flags & 2 != 0 {
+            message.token = Some(self.next_token);
+        }
+        if self.ends[end].send(self.now, id, message).is_ok() && flags & 2 != 0 {
+            self.awaited[end].insert(self.next_token);
+            self.next_token += 1;
+        }
         self.drain();
     }
 
@@ -170,7 +195,7 @@ impl Story {
         let (from, count, size) = (input.below(2), input.byte(), input.byte());
         let pause = Duration::from_micros(1 << (4 + size % 12));
         for _ in 0..=count {
-            self.send(from, u32::from(size) * 5, 0);
+            self.send(from, u32::from(size) * 5, count & 2);
             for to in [1 - from, from] {
                 while self.deliver(1 - to, 0) {
                     self.drain();
@@ -293,7 +318,10 @@ impl Story {
             3 | 4 => target.close(now, id),
             5 => target.abort(now, id),
             6 => target.shutdown_read(now, id),
-            7 => target.release(now, id),
+            7 => {
+                target.release(now, id);
+                self.awaited[end].clear();
+            }
             8 => target.set_path_mtu(now, id, u16::from(value) * 8),
             9 => target.set_receive_backlog(u16::from(value) * 4),
             10 => {
@@ -378,6 +406,7 @@ impl Story {
             let waiting = [0, 1]
                 .map(|end| self.ends[end].stats(self.ids[end]?).map(|s| s.send_queue_packets));
             assert_eq!(waiting, [Some(0); 2], "messages wait for ever");
+            assert!(self.awaited.iter().all(BTreeSet::is_empty), "no fate: {:?}", self.awaited);
         }
     }
 }

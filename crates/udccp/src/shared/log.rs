@@ -16,6 +16,9 @@ pub(super) fn event(endpoint: &Endpoint, event: &Event) {
         EventKind::MessageDropped { reason, bytes } => {
             tracing::trace!(peer = %peer(endpoint, event.id), ?reason, bytes, "message dropped");
         }
+        EventKind::MessageFate { token, fate } => {
+            tracing::trace!(peer = %peer(endpoint, event.id), token, ?fate, "fate of a message");
+        }
         EventKind::MaxMessageSize { bytes } => {
             let peer = peer(endpoint, event.id);
             tracing::debug!(%peer, max_message_bytes = bytes, "path explored");

@@ -373,7 +373,7 @@ impl CcidSender for Ccid2Sender {
         if timed_out {
             self.on_timeout(now);
         }
-        TimeoutOutcome { timed_out }
+        TimeoutOutcome { timed_out, gave_up: timed_out }
     }
 
     fn rtt(&self) -> Option<Duration> {

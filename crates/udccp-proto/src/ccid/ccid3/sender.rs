@@ -10,12 +10,12 @@ use super::verify::{Sending, Verifier};
 use super::{Ccid3Config, NUMBER, SegmentSizeRule};
 use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::tfrc::{
-    DataLimited, MinInterval, Rate, RateControl, RatePacer, Report, RttFloor, Segment, SegmentSize,
-    Sent, SentLog, SmallPackets, WindowCounter, equation,
+    DataLimited, MinInterval, NDUPACK, Rate, RateControl, RatePacer, Report, RttFloor, Segment,
+    SegmentSize, Sent, SentLog, SmallPackets, WindowCounter, equation,
 };
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, QUICK_START_HEADER_BYTES, QuickStartStep,
-    SendVerdict, SentInfo, TimeoutOutcome,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, PacketReport, QUICK_START_HEADER_BYTES,
+    QuickStartStep, SendVerdict, SentInfo, TimeoutOutcome,
 };
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
@@ -328,7 +328,7 @@ impl Ccid3Sender {
             // Nothing changes while the sender stays idle; the next packet sets the timer.
             self.no_feedback = None;
         }
-        TimeoutOutcome { timed_out: !idle }
+        TimeoutOutcome { timed_out: !idle, gave_up: true }
     }
 }
 
@@ -452,6 +452,37 @@ impl CcidSender for Ccid3Sender {
             self.move_floor(ack.ackno);
         }
         out
+    }
+
+    fn read_reports(&self, ack: &AckInfo<'_>, visit: &mut dyn FnMut(PacketReport, Seqno, Seqno)) {
+        let options = Options::read(ack);
+        let mut newest = ack.ackno.sub(u64::from(options.skip));
+        // Of a hole that is longer than what can be skipped, the rest counts as lossless for now.
+        let mut is_settled = usize::from(options.skip) < NDUPACK;
+        for interval in options.intervals() {
+            let lossless = u64::from(interval.lossless_length);
+            if lossless > 0 && is_settled {
+                visit(PacketReport::Received, newest, newest.sub(lossless - 1));
+            }
+            is_settled = true;
+            newest = newest.sub(lossless);
+            let Some(after_first) = u64::from(interval.loss_length).checked_sub(1) else {
+                continue;
+            };
+            let first = newest.sub(after_first);
+            if after_first > 0 {
+                visit(PacketReport::Unknown, newest, first.next());
+            }
+            // A lossy part begins with a loss.
+            visit(PacketReport::LostOrMarked, first, first);
+            newest = first.prev();
+        }
+        // Older packets are not reported any more, nor any by themselves in a loss event rate.
+        let is_feedback = !options.intervals().is_empty() || options.loss_event_rate.is_some();
+        let first = self.log.first().filter(|first| is_feedback && first.at_most(newest));
+        if let Some(first) = first {
+            visit(PacketReport::Unknown, newest, first);
+        }
     }
 
     fn on_handshake_measured(&mut self, now: Instant, total: Duration) {

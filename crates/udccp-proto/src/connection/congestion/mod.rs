@@ -10,8 +10,8 @@ use udccp_wire::Seqno;
 use super::timing::DEFAULT_RTT;
 use crate::ccid::{
     AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver, CcidSender, CcidSetup,
-    FeatureNeed, Feedback, OptionSink, QuickStartStep, ReceivedInfo, ReceiverMetrics, SendVerdict,
-    SentInfo, TimeoutOutcome,
+    FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceiverMetrics,
+    SendVerdict, SentInfo, TimeoutOutcome,
 };
 use mark_probe::MarkProbe;
 
@@ -195,6 +195,17 @@ impl CongestionControl {
             rx.set_rtt(rtt);
         }
         Some(outcome)
+    }
+
+    /// What an acknowledgement without an Ack Vector reports of single packets, newest first.
+    pub(super) fn read_reports(
+        &self,
+        ack: &AckInfo<'_>,
+        visit: &mut dyn FnMut(PacketReport, Seqno, Seqno),
+    ) {
+        if let Some(tx) = &self.tx {
+            tx.read_reports(ack, visit);
+        }
     }
 
     /// What the sender half would have the peer agree to now.

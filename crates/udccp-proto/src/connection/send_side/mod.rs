@@ -1,12 +1,14 @@
 //! Keeps what waits to be sent, and what the next packet reports of those before (RFC 4340 sections
 //! 7.7 and 9.2).
 
+mod fates;
 mod queue;
 
-use udccp_wire::PacketType;
+use udccp_wire::{PacketType, Seqno};
 
 use super::negotiation::Agreed;
 use crate::config::ConnectionConfig;
+pub(super) use fates::FateLog;
 pub(super) use queue::{Discarded, SendQueue};
 
 /// The sending side of one connection.
@@ -17,13 +19,15 @@ pub(super) struct SendSide {
     ndp_run: u64,
     /// Checksum coverage that the application asked for.
     cscov: u8,
+    /// Messages on their way whose fate the application asked for; none until it first does.
+    fates: Option<Box<FateLog>>,
 }
 
 impl SendSide {
     /// A side with these settings, and nothing to send.
     pub(super) fn new(c: &ConnectionConfig) -> Self {
         let queue = SendQueue::new(c.send_queue_packets, c.send_queue_bytes, c.queue_policy);
-        Self { queue, ndp_run: 0, cscov: c.send_cscov }
+        Self { queue, ndp_run: 0, cscov: c.send_cscov, fates: None }
     }
 
     /// Messages that wait.
@@ -53,6 +57,27 @@ impl SendSide {
     #[inline]
     pub(super) fn ndp_count(&self, agreed: &Agreed) -> Option<u64> {
         (agreed.send_ndp && self.ndp_run > 0).then_some(self.ndp_run)
+    }
+
+    /// A message with this token left in the packet `seq`.
+    pub(super) fn follow(&mut self, seq: Seqno, token: u64) {
+        self.fates.get_or_insert_with(Box::default).on_sent(seq, token);
+    }
+
+    /// Whether a message is on its way whose fate the application asked for.
+    #[inline]
+    pub(super) fn has_open_fates(&self) -> bool {
+        self.fates.as_ref().is_some_and(|fates| fates.has_open())
+    }
+
+    /// Those messages, to be given back with `keep_fates`.
+    pub(super) fn take_fates(&mut self) -> Option<Box<FateLog>> {
+        self.fates.take()
+    }
+
+    /// Keeps what `take_fates` gave.
+    pub(super) fn keep_fates(&mut self, fates: Box<FateLog>) {
+        self.fates = Some(fates);
     }
 
     /// A packet of this type left.

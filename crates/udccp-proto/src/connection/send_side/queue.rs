@@ -5,14 +5,17 @@ use std::collections::VecDeque;
 use udccp_base::{Instant, Message, Payload};
 
 use crate::config::QueuePolicy;
+use crate::event::DropReason;
 
-/// Why a message was discarded out of the queue; the payload length in bytes.
+/// A message that was discarded out of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Discarded {
-    /// Its deadline passed.
-    Expired(u32),
-    /// A message of higher priority took its place.
-    Displaced(u32),
+pub(in super::super) struct Discarded {
+    /// Why.
+    pub(in super::super) reason: DropReason,
+    /// Its payload length.
+    pub(in super::super) bytes: u32,
+    /// Its token, where somebody asks what became of it.
+    pub(in super::super) token: Option<u64>,
 }
 
 /// A bounded queue: larger priorities first, first in first out within one.
@@ -41,9 +44,14 @@ struct Level {
 struct Waiting {
     payload: Payload,
     deadline: Option<Instant>,
+    token: Option<u64>,
 }
 
 impl Waiting {
+    fn discarded(&self, reason: DropReason) -> Discarded {
+        Discarded { reason, bytes: self.payload.len() as u32, token: self.token }
+    }
+
     fn is_expired(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|d| d < now)
     }
@@ -158,8 +166,9 @@ impl SendQueue {
         self.packets += 1;
         self.bytes += size;
         self.with_deadline += usize::from(message.deadline.is_some());
-        let waiting = Waiting { payload: message.payload, deadline: message.deadline };
-        self.level(message.priority).push_back(waiting);
+        let Message { payload, deadline, priority, token } = message;
+        let waiting = Waiting { payload, deadline, token };
+        self.level(priority).push_back(waiting);
         Ok(())
     }
 
@@ -202,20 +211,30 @@ impl SendQueue {
             if !front.is_expired(now) {
                 return Some(front.payload.len());
             }
-            if let Some(payload) = self.pop() {
-                discarded(Discarded::Expired(payload.len() as u32));
+            if let Some(waiting) = self.take() {
+                discarded(waiting.discarded(DropReason::Expired));
             }
         }
         None
     }
 
-    /// Takes the message that leaves next.
+    /// Takes the message that leaves next, and its token.
     #[inline]
-    pub(in super::super) fn pop(&mut self) -> Option<Payload> {
+    pub(in super::super) fn pop(&mut self) -> Option<(Payload, Option<u64>)> {
+        self.take().map(|waiting| (waiting.payload, waiting.token))
+    }
+
+    /// Discards the message that would leave next.
+    pub(in super::super) fn discard(&mut self, reason: DropReason) -> Option<Discarded> {
+        self.take().map(|waiting| waiting.discarded(reason))
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Waiting> {
         let level = self.levels.iter_mut().find(|l| !l.waiting.is_empty())?;
         let waiting = level.waiting.pop_front()?;
         self.forget(&waiting);
-        Some(waiting.payload)
+        Some(waiting)
     }
 
     /// The earliest deadline among the messages first in their level, for a timer.
@@ -241,7 +260,7 @@ impl SendQueue {
                 let expired = waiting.is_expired(now);
                 if expired {
                     self.forget(waiting);
-                    discarded(Discarded::Expired(waiting.payload.len() as u32));
+                    discarded(waiting.discarded(DropReason::Expired));
                 }
                 !expired
             });
@@ -249,15 +268,19 @@ impl SendQueue {
         self.levels = levels;
     }
 
-    /// Throws out every message larger than `max`, reporting its size in bytes.
-    pub(in super::super) fn remove_larger(&mut self, max: usize, discarded: &mut dyn FnMut(u32)) {
+    /// Throws out every message larger than `max` bytes.
+    pub(in super::super) fn remove_larger(
+        &mut self,
+        max: usize,
+        discarded: &mut dyn FnMut(Discarded),
+    ) {
         let mut levels = core::mem::take(&mut self.levels);
         for level in &mut levels {
             level.waiting.retain(|waiting| {
                 let fits = waiting.payload.len() <= max;
                 if !fits {
                     self.forget(waiting);
-                    discarded(waiting.payload.len() as u32);
+                    discarded(waiting.discarded(DropReason::TooLarge));
                 }
                 fits
             });
@@ -285,7 +308,7 @@ impl SendQueue {
             let Some(level) = lowest.filter(|l| l.priority < priority) else { return };
             let Some(waiting) = level.waiting.pop_back() else { return };
             self.forget(&waiting);
-            discarded(Discarded::Displaced(waiting.payload.len() as u32));
+            discarded(waiting.discarded(DropReason::Displaced));
         }
     }
 
@@ -308,8 +331,12 @@ mod tests {
         Message { priority, deadline, ..Message::new(Payload::Zeros(bytes)) }
     }
 
+    fn discarded(reason: DropReason, bytes: u32) -> Discarded {
+        Discarded { reason, bytes, token: None }
+    }
+
     fn lengths(queue: &mut SendQueue) -> Vec<usize> {
-        core::iter::from_fn(|| queue.pop()).map(|p| p.len()).collect()
+        core::iter::from_fn(|| queue.pop()).map(|(payload, _)| payload.len()).collect()
     }
 
     #[test]
@@ -344,7 +371,7 @@ mod tests {
             let r = q.push(Instant::ZERO, message(bytes, priority, None), &mut |t| out.push(t));
             assert_eq!(r.is_ok(), taken);
         }
-        assert_eq!(out, [Discarded::Displaced(2)]);
+        assert_eq!(out, [discarded(DropReason::Displaced, 2)]);
         assert_eq!(lengths(&mut q), [4, 1]);
     }
 
@@ -358,10 +385,10 @@ mod tests {
         let mut out = Vec::new();
         let late = Instant::from_nanos(11);
         assert_eq!(q.front_len(late, &mut |t| out.push(t)), Some(2));
-        assert_eq!(out, [Discarded::Expired(1)]);
+        assert_eq!(out, [discarded(DropReason::Expired, 1)]);
         q.push(late, message(4, 0, None), &mut |t| out.push(t)).unwrap();
         q.push(late, message(5, 0, None), &mut |t| out.push(t)).unwrap();
-        assert_eq!(out, [Discarded::Expired(1), Discarded::Expired(3)]);
+        assert_eq!(out, [1, 3].map(|bytes| discarded(DropReason::Expired, bytes)));
         assert_eq!(lengths(&mut q), [2, 4, 5]);
     }
 }

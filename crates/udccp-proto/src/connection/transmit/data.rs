@@ -23,8 +23,11 @@ impl Connection {
             return false;
         }
         let kind = self.data_kind(ctx, size);
-        let Some(payload) = self.send.queue_mut().pop() else { return false };
+        let Some((payload, token)) = self.send.queue_mut().pop() else { return false };
         self.write_packet(ctx, out, kind, payload);
+        if let Some(token) = token {
+            self.send.follow(self.seq.gss, token);
+        }
         self.note_writable(ctx);
         self.after_data(ctx);
         true

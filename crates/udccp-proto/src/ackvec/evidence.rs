@@ -1,0 +1,55 @@
+//! Remembers the newest packets that arrived, which show that earlier ones are lost.
+
+use udccp_wire::Seqno;
+
+/// Later packets that must be acknowledged before one counts as lost (RFC 4341 section 5).
+pub(crate) const NUMDUPACK: usize = 3;
+
+/// The newest packets known to be received, data or not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    newest: [Seqno; NUMDUPACK],
+    known: usize,
+}
+
+impl Evidence {
+    /// Adds the newest of a run, `wanted` at most; returns how many are still wanted.
+    #[inline]
+    pub(crate) fn add_run(&mut self, newest: Seqno, oldest: Seqno, wanted: usize) -> usize {
+        let is_newest = self.known == 0 || newest.at_least(self.newest[0]);
+        let is_long = newest.distance_from(oldest) >= NUMDUPACK as i64 - 1;
+        if is_newest && is_long && wanted == NUMDUPACK {
+            // The normal case: nothing known before counts any more.
+            self.newest = [newest, newest.sub(1), newest.sub(2)];
+            self.known = NUMDUPACK;
+            return 0;
+        }
+        self.add_each(newest, oldest, wanted)
+    }
+
+    fn add_each(&mut self, newest: Seqno, oldest: Seqno, mut wanted: usize) -> usize {
+        let mut seq = newest;
+        while wanted > 0 && seq.at_least(oldest) {
+            self.add(seq);
+            seq = seq.prev();
+            wanted -= 1;
+        }
+        wanted
+    }
+
+    fn add(&mut self, seq: Seqno) {
+        let known = &self.newest[..self.known];
+        let place = known.iter().position(|&k| seq.at_least(k)).unwrap_or(self.known);
+        if place == NUMDUPACK || known.get(place) == Some(&seq) {
+            return;
+        }
+        self.known = (self.known + 1).min(NUMDUPACK);
+        self.newest[place..self.known].rotate_right(1);
+        self.newest[place] = seq;
+    }
+
+    /// Packets before this one that nothing reported are lost.
+    pub(crate) fn third_newest(&self) -> Option<Seqno> {
+        (self.known == NUMDUPACK).then(|| self.newest[NUMDUPACK - 1])
+    }
+}

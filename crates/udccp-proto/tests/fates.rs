@@ -1,0 +1,184 @@
+//! The fate of messages with a token: exactly one for each, and true as far as it can be known.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use common::{CLIENT, Impairments, Net, Pair, SERVER};
+use udccp_base::{Duration, Message, Payload};
+use udccp_proto::{ConnectionConfig, DropCode, DropReason, EventKind, MessageFate, QueuePolicy};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn of(ccid: u8) -> ConnectionConfig {
+    let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+    ConnectionConfig { tx_ccids, rx_ccids, ..ConnectionConfig::default() }
+}
+
+/// A message that carries its token.
+fn with_token(token: u64) -> Message {
+    let mut data = vec![0; 500];
+    data[..8].copy_from_slice(&token.to_be_bytes());
+    Message { token: Some(token), ..Message::new(Payload::Bytes(Bytes::from(data))) }
+}
+
+/// The fates so far, each of a token of its own.
+fn fates(pair: &Pair, end: usize) -> BTreeMap<u64, MessageFate> {
+    let mut fates = BTreeMap::new();
+    for event in &pair.events[end] {
+        if let EventKind::MessageFate { token, fate } = event {
+            assert_eq!(fates.insert(*token, *fate), None, "a second fate of {token}");
+        }
+    }
+    fates
+}
+
+/// Sends `count` messages from one end as its queue takes them, and reads at the other. Returns the
+/// tokens that arrived.
+fn exchange(pair: &mut Pair, from: usize, count: u64) -> Vec<u64> {
+    let (mut next, mut arrived) = (0, Vec::new());
+    for _ in 0..20_000 {
+        let (now, id) = (pair.now, pair.id(from));
+        while next < count && pair.ends[from].is_writable(id) {
+            pair.ends[from].send(now, id, with_token(next)).unwrap();
+            next += 1;
+        }
+        pair.pass(ms(10));
+        let (now, id) = (pair.now, pair.id(1 - from));
+        while let Ok(Some(data)) = pair.ends[1 - from].recv(now, id) {
+            arrived.push(u64::from_be_bytes(data.to_bytes()[..8].try_into().unwrap()));
+        }
+        if next == count && fates(pair, from).len() as u64 == count {
+            return arrived;
+        }
+    }
+    panic!("{} of {count} fates after {next} messages", fates(pair, from).len());
+}
+
+#[test]
+fn each_message_has_one_fate_and_what_is_acknowledged_arrived() {
+    for (ccid, ecn) in [(2, true), (2, false), (3, true), (3, false), (4, false)] {
+        for from in [CLIENT, SERVER] {
+            let mut net = Net::new(u64::from(ccid));
+            net.delay = ms(2);
+            let mut pair = Pair::connected_with(net, ConnectionConfig { ecn, ..of(ccid) });
+            pair.net.impairments = Impairments { loss: 0.03, ..Impairments::default() };
+            let arrived = exchange(&mut pair, from, 600);
+            let fates = fates(&pair, from);
+            let count = |fate| fates.values().filter(|f| **f == fate).count();
+            let timeouts = pair.stats(from).timeouts;
+            for (token, fate) in &fates {
+                let has_arrived = arrived.contains(token);
+                match fate {
+                    MessageFate::Acknowledged => assert!(has_arrived, "CCID {ccid}: {token}"),
+                    MessageFate::Lost => {
+                        assert!(!has_arrived || timeouts > 0, "CCID {ccid}: {token}")
+                    }
+                    MessageFate::Unknown => assert_ne!(ccid, 2, "{token}"),
+                    other => panic!("CCID {ccid}: {token} was {other:?}"),
+                }
+            }
+            assert!(count(MessageFate::Acknowledged) > 480, "CCID {ccid}, ECN {ecn}: {fates:?}");
+            let is_told = ccid == 2 || !ecn;
+            assert!(!is_told || count(MessageFate::Lost) > 3, "CCID {ccid}: {fates:?}");
+        }
+    }
+}
+
+#[test]
+fn data_that_the_peers_application_did_not_have_is_not_acknowledged() {
+    let config = ConnectionConfig { recv_queue_packets: 4, ..of(2) };
+    let mut pair = Pair::connected_with(Net::new(3), config);
+    let (now, id) = (pair.now, pair.id(SERVER));
+    pair.ends[SERVER].shutdown_read(now, id);
+    let id = pair.id(CLIENT);
+    pair.ends[CLIENT].send(now, id, with_token(7)).unwrap();
+    pair.pass(ms(500));
+    let fate = MessageFate::PeerDropped(DropCode::ApplicationNotListening);
+    assert_eq!(fates(&pair, CLIENT), BTreeMap::from([(7, fate)]));
+}
+
+#[test]
+fn what_never_leaves_says_why() {
+    let config =
+        ConnectionConfig { send_queue_packets: 4, queue_policy: QueuePolicy::DropLowest, ..of(2) };
+    let mut pair = Pair::connected_with(Net::new(4), config);
+    // The window is full, and nothing comes back.
+    pair.net.filter = Some(Box::new(|_, _| false));
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    let mut token = 0;
+    while pair.stats(CLIENT).send_queue_packets < 2 {
+        pair.ends[CLIENT].send(now, id, with_token(token)).unwrap();
+        token += 1;
+        pair.pass(Duration::from_micros(1));
+    }
+    let (now, in_flight) = (pair.now, token - 2);
+    let mut send = |n: u64, change: fn(&mut Message)| {
+        let mut message = with_token(n);
+        message.deadline = (n == 100).then_some(now + ms(1));
+        change(&mut message);
+        pair.ends[CLIENT].send(now, id, message).unwrap();
+    };
+    send(100, |m| m.priority = 2);
+    send(101, |_| {});
+    // The queue is full: the newest of the lowest priority goes.
+    send(102, |m| m.priority = 1);
+    pair.pass(ms(5));
+    let now = pair.now;
+    pair.ends[CLIENT].abort(now, id);
+    pair.collect();
+    let fates = fates(&pair, CLIENT);
+    let dropped = |token: u64| fates.get(&token).copied();
+    assert_eq!(dropped(100), Some(MessageFate::Dropped(DropReason::Expired)));
+    assert_eq!(dropped(101), Some(MessageFate::Dropped(DropReason::Displaced)));
+    assert_eq!(dropped(102), Some(MessageFate::Dropped(DropReason::ConnectionEnded)));
+    assert_eq!(dropped(token - 1), Some(MessageFate::Dropped(DropReason::ConnectionEnded)));
+    for token in 0..in_flight {
+        assert_eq!(dropped(token), Some(MessageFate::Unknown), "{token} was on its way");
+    }
+    assert_eq!(fates.len() as u64, token + 3);
+    let closed = pair.events[CLIENT].iter().position(|e| matches!(e, EventKind::Closed(_)));
+    assert_eq!(closed, Some(pair.events[CLIENT].len() - 1), "fates come before the end");
+}
+
+#[test]
+fn silence_settles_what_is_on_its_way() {
+    for ccid in [2, 3, 4] {
+        let mut pair = Pair::connected_with(Net::new(5), of(ccid));
+        exchange(&mut pair, CLIENT, 20);
+        pair.events[CLIENT].clear();
+        pair.net.filter = Some(Box::new(|from, _| from != CLIENT));
+        let (now, id) = (pair.now, pair.id(CLIENT));
+        pair.ends[CLIENT].send(now, id, with_token(99)).unwrap();
+        pair.pass(Duration::from_secs(10));
+        let expected = BTreeMap::from([(99, MessageFate::Lost)]);
+        assert_eq!(fates(&pair, CLIENT), expected, "CCID {ccid}");
+    }
+}
+
+#[test]
+fn a_close_in_order_tells_of_what_was_on_its_way() {
+    for (ccid, fate) in [(2, MessageFate::Acknowledged), (3, MessageFate::Unknown)] {
+        let mut pair = Pair::connected_with(Net::new(6), of(ccid));
+        let (now, id) = (pair.now, pair.id(CLIENT));
+        pair.ends[CLIENT].send(now, id, with_token(1)).unwrap();
+        pair.ends[CLIENT].close(now, id);
+        pair.pass(Duration::from_secs(1));
+        assert_eq!(fates(&pair, CLIENT), BTreeMap::from([(1, fate)]), "CCID {ccid}");
+    }
+}
+
+#[test]
+fn a_new_path_leaves_the_fate_of_what_is_on_its_way_unknown() {
+    let mut pair = Pair::connected_with(Net::new(7), of(2));
+    let (now, id) = (pair.now, pair.id(CLIENT));
+    pair.ends[CLIENT].send(now, id, with_token(1)).unwrap();
+    pair.pass(ms(1));
+    let now = pair.now;
+    pair.ends[CLIENT].path_changed(now, id);
+    pair.pass(Duration::from_secs(1));
+    assert_eq!(fates(&pair, CLIENT), BTreeMap::from([(1, MessageFate::Unknown)]));
+}
