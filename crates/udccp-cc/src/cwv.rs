@@ -15,7 +15,8 @@ const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug)]
 pub struct NewCwv {
     initial_window: u32,
-    pipe_ack: PipeAck,
+    /// Made when the first data is acknowledged.
+    pipe_ack: Option<Box<PipeAck>>,
     last_ack: Option<Instant>,
     srtt: Duration,
     /// Start of the non-validated phase, moved on by every expired period.
@@ -34,7 +35,7 @@ impl NewCwv {
     pub fn new(initial_window: u32) -> Self {
         Self {
             initial_window,
-            pipe_ack: PipeAck::default(),
+            pipe_ack: None,
             last_ack: None,
             srtt: Duration::ZERO,
             non_validated_since: None,
@@ -51,7 +52,7 @@ impl NewCwv {
     pub fn on_ack(&mut self, ack: &Delivered, cwnd: u32) {
         self.srtt = ack.srtt;
         if self.recovery.is_none() {
-            self.pipe_ack.on_ack(ack);
+            self.pipe_ack.get_or_insert_default().on_ack(ack);
         }
         self.decide_phase(ack.now, cwnd);
         self.last_ack = Some(ack.now);
@@ -84,7 +85,7 @@ impl NewCwv {
     pub fn before_cut(&mut self, now: Instant, in_flight: u32, cc: &mut dyn CongestionControl) {
         let non_validated = self.is_non_validated();
         if non_validated {
-            let used = self.pipe_ack.value(now, self.srtt).unwrap_or(0).max(in_flight);
+            let used = self.used(now).unwrap_or(0).max(in_flight);
             if used < cc.cwnd() {
                 cc.set_window(now, used, cc.ssthresh());
             }
@@ -108,18 +109,29 @@ impl NewCwv {
             let cwnd = cc.cwnd().saturating_sub(recovery.lost / 2).max(1);
             cc.set_window(now, cwnd, cwnd);
         }
-        self.pipe_ack.reset();
+        self.forget_use();
     }
 
     /// A timeout: the standard response applies, and ends the phase (RFC 7661 section 4.4).
     pub fn on_rto(&mut self) {
         self.recovery = None;
         self.non_validated_since = None;
-        self.pipe_ack.reset();
+        self.forget_use();
+    }
+
+    /// How much of the path was used, if that is known.
+    fn used(&self, now: Instant) -> Option<u32> {
+        self.pipe_ack.as_ref()?.value(now, self.srtt)
+    }
+
+    fn forget_use(&mut self) {
+        if let Some(pipe_ack) = &mut self.pipe_ack {
+            pipe_ack.reset();
+        }
     }
 
     fn decide_phase(&mut self, now: Instant, cwnd: u32) {
-        let used = self.pipe_ack.value(now, self.srtt);
+        let used = self.used(now);
         if used.is_none_or(|used| u64::from(used) * 2 >= u64::from(cwnd)) {
             self.non_validated_since = None;
         } else if self.non_validated_since.is_none() {

@@ -183,7 +183,7 @@ pub struct QuickStartConfig {
 
 /// Settings of a connection. `Default` is what the RFCs ask for, or, where they leave it open, what
 /// the field's text names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionConfig {
     /// CCIDs for data we send, best first (default 2).
     pub tx_ccids: Vec<u8>,

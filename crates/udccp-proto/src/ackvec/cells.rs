@@ -7,12 +7,15 @@ use super::CellState;
 /// Packets that one cell can stand for.
 const FULL: u64 = 64;
 
+/// Room for the first cells.
+const LEAST_ROOM: usize = 32;
+
 /// Longest growth by one change in the middle: one cell becomes three.
 const SLACK: usize = 2;
 
 /// A vector of cells, newest first, in the middle of a larger buffer. New cells are put before the
-/// first one; where there is no room left before it, all cells move to the end of the buffer,
-/// which happens at most once in `max` new cells.
+/// first one; where there is no room left before it, all cells move to the end of the buffer, which
+/// grows while more than half of it is in use.
 #[derive(Clone)]
 pub(super) struct Cells {
     buf: Vec<u8>,
@@ -40,8 +43,7 @@ struct Place {
 impl Cells {
     /// At most `max` cells.
     pub(super) fn new(max: usize) -> Self {
-        let len = 2 * max + 2 * SLACK;
-        Self { buf: vec![0; len], head: len, tail: len, max, packets: 0 }
+        Self { buf: Vec::new(), head: 0, tail: 0, max, packets: 0 }
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
@@ -167,9 +169,18 @@ impl Cells {
             return;
         }
         let len = self.tail - self.head;
-        let head = self.buf.len() - len;
-        self.buf.copy_within(self.head..self.tail, head);
-        (self.head, self.tail) = (head, self.buf.len());
+        let most = 2 * self.max + 2 * SLACK;
+        if self.buf.len() < most && 2 * (len + count) > self.buf.len() {
+            // Mostly a few cells are all that is ever needed.
+            let room = (2 * self.buf.len()).max(2 * (len + count)).max(LEAST_ROOM).min(most);
+            let mut buf = vec![0; room];
+            buf[room - len..].copy_from_slice(self.as_slice());
+            self.buf = buf;
+        } else {
+            let head = self.buf.len() - len;
+            self.buf.copy_within(self.head..self.tail, head);
+        }
+        (self.head, self.tail) = (self.buf.len() - len, self.buf.len());
     }
 
     fn trim(&mut self) {

@@ -3,8 +3,8 @@
 //! The receiving side keeps an [`AckVectorBuffer`] (what arrived) and a [`DropLog`] (whose data did
 //! not reach the application); both are notified when an acknowledgement leaves and when one of
 //! ours was acknowledged in turn. The sending side reads what the peer reports with
-//! [`for_each_run`] and [`for_each_drop`]. Everything is O(1) amortised per packet in order, and
-//! allocation free after construction.
+//! [`for_each_run`] and [`for_each_drop`]. Everything is O(1) amortised per packet in order;
+//! memory grows with what is kept, up to a bound.
 
 mod buffer;
 mod cells;

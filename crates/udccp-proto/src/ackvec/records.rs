@@ -38,7 +38,7 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new() -> Self {
-        Self { list: VecDeque::with_capacity(MAX_RECORDS), stride: 1, late: None }
+        Self { list: VecDeque::new(), stride: 1, late: None }
     }
 
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {

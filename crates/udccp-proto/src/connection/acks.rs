@@ -47,7 +47,7 @@ impl Connection {
         }
         //= 4340-11.4-10
         if cells.is_some_and(|c| is_before_isn(ackno, c, self.seq.iss)) {
-            self.counters.drops.bad_options += 1;
+            self.counters.rare().drops.bad_options += 1;
             return;
         }
         if packet.ty != PacketType::Sync {
@@ -59,7 +59,9 @@ impl Connection {
         let invalid = !blocks.is_empty()
             && is_invalid_drop(ackno, self.seq.iss, cells.unwrap_or_default(), blocks);
         //= 4340-11.7-10
-        self.counters.drops.bad_options += u64::from(invalid);
+        if invalid {
+            self.counters.rare().drops.bad_options += 1;
+        }
         let info = AckInfo {
             ackno,
             seq: packet.seq,
@@ -104,7 +106,7 @@ impl Connection {
     /// The peer can hardly keep up. That holds for a round-trip time, and is reported once while it
     /// lasts.
     fn note_slow_receiver(&mut self, ctx: &mut Ctx<'_>) {
-        self.counters.slow_receiver_received += 1;
+        self.counters.rare().slow_receiver_received += 1;
         if self.cc.on_slow_receiver(ctx.now, self.rtt()) {
             self.emit(ctx, EventKind::PeerSlow);
         }
@@ -113,7 +115,7 @@ impl Connection {
     /// Tells the application what the peer received, but did not deliver as it should.
     pub(super) fn report_peer_drops(&mut self, ctx: &mut Ctx<'_>, drops: PeerDrops) {
         for (code, packets) in drops.by_code().into_iter().filter(|(_, packets)| *packets > 0) {
-            self.counters.peer_drops.add(code, packets);
+            self.counters.rare().peer_drops.add(code, packets);
             self.emit(ctx, EventKind::PeerDropped { code, packets });
         }
     }
@@ -123,8 +125,10 @@ impl Connection {
         let c = &mut self.counters;
         c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         c.data_packets_lost += u64::from(outcome.newly_lost);
-        c.ecn_probes_reported += u64::from(outcome.probes_reported);
-        c.ecn_probes_hidden += u64::from(outcome.probes_hidden);
+        if outcome.probes_reported | outcome.probes_hidden != 0 {
+            c.rare().ecn_probes_reported += u64::from(outcome.probes_reported);
+            c.rare().ecn_probes_hidden += u64::from(outcome.probes_hidden);
+        }
         if self.quick_start.is_some() {
             self.quick_start_ack(ctx.now, info.ackno, &outcome);
         }

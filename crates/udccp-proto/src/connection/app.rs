@@ -58,7 +58,7 @@ impl Connection {
     /// Counts and reports a message that will not leave.
     pub(super) fn report_discarded(&mut self, ctx: &mut Ctx<'_>, discarded: Discarded) {
         let Discarded { reason, bytes, token } = discarded;
-        let drops = &mut self.counters.drops;
+        let drops = &mut self.counters.rare().drops;
         *match reason {
             DropReason::Expired => &mut drops.send_expired,
             DropReason::Displaced => &mut drops.send_displaced,

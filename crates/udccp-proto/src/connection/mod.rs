@@ -15,6 +15,7 @@ mod ccids;
 mod close;
 mod congestion;
 mod context;
+mod counters;
 mod credit;
 mod ending;
 mod handshake;
@@ -31,6 +32,8 @@ mod report;
 mod request_data;
 mod send_side;
 mod seq;
+#[cfg(test)]
+mod sizes;
 mod stall;
 mod steps;
 mod timeouts;
@@ -49,12 +52,12 @@ use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::state::State;
-use crate::stats::ConnectionCounters;
 use crate::tuple::FourTuple;
 
 use ack_state::AckState;
 use congestion::CongestionControl;
 pub(crate) use context::Ctx;
+use counters::Counters;
 pub(crate) use credit::Credit;
 use ending::Ending;
 use handshake::Handshake;
@@ -107,7 +110,7 @@ pub(crate) struct Connection {
     path: PathMtu,
     /// What may leave before the peer's address is proven.
     credit: Credit,
-    counters: ConnectionCounters,
+    counters: Counters,
     // What few do.
     negotiation: Negotiation,
     handshake: Handshake,
@@ -151,7 +154,7 @@ impl Connection {
             handshake: Handshake::default(),
             quick_start: QuickStartState::of(&c.quick_start),
             ending: Ending::default(),
-            counters: ConnectionCounters::default(),
+            counters: Counters::default(),
             config,
             who,
         }

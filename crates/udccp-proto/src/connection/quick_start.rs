@@ -178,7 +178,7 @@ impl Connection {
         let step = QuickStartStep::Approved(QuickStart::rate_of(rate));
         let Some(rtt) = self.timing.handshake_rtt else { return };
         if self.cc.quick_start(now, step) {
-            self.counters.quick_starts += 1;
+            self.counters.rare().quick_starts += 1;
             qs.phase = Phase::Mode { first: None, last: None };
             qs.heard = false;
             self.timers.set(Timer::QuickStart, now + rtt);

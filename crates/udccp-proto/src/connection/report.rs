@@ -32,7 +32,7 @@ impl Connection {
             send_queue_bytes: self.send.queue().bytes(),
             recv_queue_packets,
             recv_queue_bytes,
-            counters: self.counters,
+            counters: self.counters.all(),
         }
     }
 
@@ -47,8 +47,8 @@ impl Connection {
     }
 
     /// What was counted, without asking congestion control.
-    pub(crate) fn counters(&self) -> &ConnectionCounters {
-        &self.counters
+    pub(crate) fn counters(&self) -> ConnectionCounters {
+        self.counters.all()
     }
 
     /// Largest payload in bytes.

@@ -92,7 +92,7 @@ impl Connection {
 
     /// The Request leaves again, and its timer backs off.
     fn repeat_request(&mut self) {
-        self.counters.requests_retransmitted += 1;
+        self.counters.rare().requests_retransmitted += 1;
         self.outbox.handshake = true;
     }
 
@@ -124,7 +124,7 @@ impl Connection {
             self.give_up(ctx, CloseReason::CloseTimeout);
             return;
         }
-        self.counters.closes_retransmitted += 1;
+        self.counters.rare().closes_retransmitted += 1;
         self.outbox.close = true;
     }
 
@@ -155,7 +155,7 @@ impl Connection {
             return;
         }
         self.outbox.sync = Some(self.seq.gsr);
-        self.counters.keep_alives_sent += 1;
+        self.counters.rare().keep_alives_sent += 1;
         self.timing.keep_alive_probes += 1;
         let first = self.rtt().max(PARTOPEN_TIMER) * 2;
         let mut wait = backed_off(first, probes);

@@ -162,7 +162,7 @@ impl Endpoint {
     }
 
     /// Counters of one connection only: cheaper than `stats`.
-    pub fn counters(&self, id: ConnectionId) -> Option<&ConnectionCounters> {
+    pub fn counters(&self, id: ConnectionId) -> Option<ConnectionCounters> {
         self.slots.get(id).map(Connection::counters)
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Listener {
     /// Connections that wait for `accept`.
     pub(super) ready: VecDeque<ConnectionId>,
     pub(super) config: Arc<ConnectionConfig>,
-    pub(super) preferences: FeaturePreferences,
+    pub(super) preferences: Arc<FeaturePreferences>,
     /// The one client that it is for.
     pub(super) invitation: Option<Invitation>,
 }
@@ -137,7 +137,7 @@ impl Listeners {
             cookie_lifetime: config.cookie_lifetime,
             pending: 0,
             ready: VecDeque::new(),
-            preferences: preferences(&config.connection).map_err(|_| ConfigError::CcidList)?,
+            preferences: preferences(&config.connection).map_err(|_| ConfigError::CcidList)?.into(),
             config: Arc::new(config.connection),
             invitation,
         };

@@ -37,6 +37,7 @@ use crate::stats::EndpointStats;
 pub use invite::ListenerState;
 use listeners::Listeners;
 use numbers::Secrets;
+use open::Settings;
 use out_of_the_blue::Answers;
 pub use path_report::PathReport;
 use recent_resets::RecentResets;
@@ -70,6 +71,8 @@ pub struct Endpoint {
     quiet_until: Option<Instant>,
     outside: Pressure,
     arena: BytesMut,
+    /// Settings of the connection that was opened last.
+    last_settings: Option<Settings>,
     /// Who sent the last packet.
     last_sender: u32,
     stats: EndpointStats,
@@ -93,6 +96,7 @@ impl Endpoint {
             recent_resets: RecentResets::default(),
             quiet_until: config.quiet_until,
             outside: Pressure::None,
+            last_settings: None,
             last_sender: 0,
             arena: BytesMut::with_capacity(ARENA_BYTES),
             stats: EndpointStats::default(),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use udccp_base::{Instant, Payload};
 
 use super::Endpoint;
-use crate::config::{ConnectOptions, ListenConfig};
+use crate::config::{ConnectOptions, ConnectionConfig, ListenConfig};
 use crate::connection::{Connection, preferences};
 use crate::error::{ConfigError, ConnectError, ListenError};
-use crate::features::{Negotiator, Role};
+use crate::features::{FeaturePreferences, Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
 
@@ -95,9 +95,7 @@ impl Endpoint {
         if !options.service.is_valid() {
             return Err(ConnectError::InvalidService);
         }
-        options.config.check()?;
-        self.check_registered(&options.config.tx_ccids)?;
-        self.check_registered(&options.config.rx_ccids)?;
+        let settings = self.settings_of(&options.config)?;
         if options.config.quick_start.request.is_some() && options.remote.port() != 0 {
             return Err(ConfigError::QuickStartOverUdp.into());
         }
@@ -105,13 +103,11 @@ impl Endpoint {
             return Err(ConnectError::TooManyConnections);
         }
         let tuple = self.choose_tuple(now, &options)?;
-        let wishes = preferences(&options.config).map_err(|_| ConfigError::CcidList)?;
-        let features = Negotiator::new(Role::Client, &wishes);
+        let features = Negotiator::new(Role::Client, settings.preferences);
         let who = self.identity(tuple, Role::Client, options.service, None);
         let id = who.id;
         let iss = self.secrets.initial_seqno(now, &tuple);
-        let config = Arc::new(options.config);
-        let mut connection = Connection::new(who, config, features, iss, now);
+        let mut connection = Connection::new(who, settings.config, features, iss, now);
         if connection.wants_quick_start() {
             connection.set_quick_start_numbers(self.secrets.quick_start(now, &tuple));
         }
@@ -125,6 +121,20 @@ impl Endpoint {
         self.admit(now, connection);
         self.stats.connects += 1;
         Ok(id)
+    }
+
+    /// These settings, checked, as connections share them: most are opened with those of the last.
+    fn settings_of(&mut self, config: &ConnectionConfig) -> Result<Settings, ConfigError> {
+        if let Some(last) = self.last_settings.as_ref().filter(|last| *last.config == *config) {
+            return Ok(last.clone());
+        }
+        config.check()?;
+        self.check_registered(&config.tx_ccids)?;
+        self.check_registered(&config.rx_ccids)?;
+        let preferences = preferences(config).map_err(|_| ConfigError::CcidList)?.into();
+        let settings = Settings { config: Arc::new(config.clone()), preferences };
+        self.last_settings = Some(settings.clone());
+        Ok(settings)
     }
 
     pub(super) fn check_registered(&self, ccids: &[u8]) -> Result<(), ConfigError> {
@@ -159,6 +169,13 @@ impl Endpoint {
         tuple.local_port = port.ok_or(ConnectError::NoFreePort)?;
         Ok(tuple)
     }
+}
+
+/// Settings of connections, and what follows of them for feature negotiation.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    config: Arc<ConnectionConfig>,
+    preferences: Arc<FeaturePreferences>,
 }
 
 fn check_addresses(options: &ConnectOptions) -> Result<(), ConnectError> {

@@ -117,7 +117,7 @@ impl Endpoint {
         sealed: Vec<Vec<u8>>,
     ) -> Option<(Connection, Option<Datagram>)> {
         let listener = self.listeners.get_mut(cookie.listener)?;
-        let features = Negotiator::new(Role::Server, &listener.preferences);
+        let features = Negotiator::new(Role::Server, listener.preferences.clone());
         let config = listener.config.clone();
         let who = self.identity(tuple, Role::Server, cookie.service, Some(cookie.listener));
         let iss = self.secrets.initial_seqno(cookie.made, &tuple);

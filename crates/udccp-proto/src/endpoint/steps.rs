@@ -152,7 +152,7 @@ impl Endpoint {
         }
         listener_entry.pending += 1;
         let is_invited = listener_entry.invitation.is_some();
-        let features = Negotiator::new(Role::Server, &listener_entry.preferences);
+        let features = Negotiator::new(Role::Server, listener_entry.preferences.clone());
         let config = listener_entry.config.clone();
         let who = self.identity(tuple, Role::Server, service, Some(listener));
         let iss = self.secrets.initial_seqno(now, &tuple);

@@ -5,7 +5,7 @@ use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};
 
 use super::preferences::Preference;
 use super::value::{decode, encode, reconcile};
-use super::{ChangeError, FeaturePreferences, Location, Role};
+use super::{ChangeError, Location, Role};
 
 //= 4340-6.4-1
 //= 4340-6.4-2
@@ -34,6 +34,12 @@ pub(super) fn slot(location: Location, feature: FeatureNumber) -> Option<usize> 
         _ => return None,
     };
     Some(2 * index + usize::from(location == Location::Remote))
+}
+
+/// The feature at a place.
+pub(super) fn feature_at(slot: usize) -> (Location, FeatureNumber) {
+    let location = if slot % 2 == 0 { Location::Local } else { Location::Remote };
+    (location, FEATURES[slot / 2])
 }
 
 /// States of RFC 4340 section 6.6.2. UNSTABLE is CHANGING with [`Entry::next`] waiting: as long as
@@ -79,7 +85,7 @@ pub(super) enum EntryError {
     Mandatory,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) info: &'static FeatureInfo,
     pub(super) location: Location,
@@ -93,28 +99,23 @@ pub(super) struct Entry {
     /// The list that `answer` was reconciled with, where ours changed since.
     pub(super) answer_list: Option<Vec<u8>>,
     /// What our latest Change offered, and what those before it did.
-    offered: Vec<u8>,
-    offered_before: Vec<u8>,
+    pub(super) offered: Vec<u8>,
+    pub(super) offered_before: Vec<u8>,
     /// The peer has sent a Change of this feature.
-    negotiated: bool,
+    pub(super) negotiated: bool,
     /// The value stays, once it is one of those that we accept.
-    is_fixed: bool,
+    pub(super) is_fixed: bool,
     /// The value was (re)established and nobody has been notified.
     pub(super) news: bool,
 }
 
 impl Entry {
-    /// The entries of a new connection.
-    pub(super) fn table(preferences: &FeaturePreferences) -> [Option<Self>; SLOTS] {
-        core::array::from_fn(|index| {
-            let feature = FEATURES[index / 2];
-            let location = if index % 2 == 0 { Location::Local } else { Location::Remote };
-            let preference = preferences.get(location, feature)?.clone();
-            Some(Self::new(feature.info()?, location, preference))
-        })
-    }
-
-    fn new(info: &'static FeatureInfo, location: Location, preference: Preference) -> Self {
+    /// The entry of a new connection.
+    pub(super) fn new(
+        info: &'static FeatureInfo,
+        location: Location,
+        preference: Preference,
+    ) -> Self {
         let mut entry = Self {
             info,
             location,
@@ -133,6 +134,11 @@ impl Entry {
         let queued = entry.preference.announced || !entry.is_first_choice();
         entry.state = State::Stable { queued: queued && entry.may_change() };
         entry
+    }
+
+    /// Its place.
+    pub(super) fn slot(&self) -> usize {
+        slot(self.location, self.info.number).unwrap_or(SLOTS)
     }
 
     fn is_server_priority(&self) -> bool {

@@ -16,6 +16,7 @@ mod error;
 mod negotiator;
 mod output;
 mod preferences;
+mod table;
 #[cfg(test)]
 mod tests;
 mod value;

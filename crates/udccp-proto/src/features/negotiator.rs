@@ -1,9 +1,12 @@
 //! Takes feature options that arrive.
 
+use std::sync::Arc;
+
 use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureNumber, OptionRef, PacketType, ResetCode, Seqno, option_kind as kind};
 
-use super::entry::{Entry, EntryError, SLOTS, State, slot};
+use super::entry::{Entry, EntryError};
+use super::table::{Summary, Table};
 use super::value::ccid_knows;
 use super::{ChangeError, FeatureError, FeaturePreferences, Location, Role};
 
@@ -51,7 +54,7 @@ pub struct Activated {
 pub struct Negotiator {
     pub(super) role: Role,
     pub(super) phase: Phase,
-    pub(super) entries: [Option<Entry>; SLOTS],
+    pub(super) table: Table,
     /// Empty Confirms to send for what we do not know: option type and feature.
     pub(super) unknown: Vec<(u8, FeatureNumber)>,
     /// Greatest sequence number received, and greatest with a feature option on it.
@@ -72,11 +75,11 @@ pub struct Negotiator {
 impl Negotiator {
     /// An engine for one end of a connection. All values are the RFC's initial ones; a Change is
     /// queued for each preference that asks for another value (or is `announced`).
-    pub fn new(role: Role, preferences: &FeaturePreferences) -> Self {
+    pub fn new(role: Role, preferences: Arc<FeaturePreferences>) -> Self {
         let mut negotiator = Self {
             role,
             phase: Phase::Handshake,
-            entries: Entry::table(preferences),
+            table: Table::new(preferences),
             unknown: Vec::new(),
             gsr: None,
             fgsr: None,
@@ -95,7 +98,7 @@ impl Negotiator {
     pub fn set_phase(&mut self, phase: Phase) {
         self.phase = phase;
         if phase == Phase::Open {
-            for entry in self.entries.iter_mut().flatten() {
+            for entry in self.table.working_mut() {
                 entry.answer = entry.answer.filter(|a| !a.sent);
             }
             self.refresh();
@@ -242,19 +245,18 @@ impl Negotiator {
 
     /// The feature's value in force; for an unknown feature, `None`.
     pub fn value(&self, location: Location, feature: FeatureNumber) -> Option<u64> {
-        self.entry(location, feature).map(|e| e.value)
+        self.summary(location, feature).map(|s| s.value)
     }
 
     /// The value once the Confirms that wait have left; else as `value`. A server asks it between
     /// reading a Request and writing its Response.
     pub fn upcoming_value(&self, location: Location, feature: FeatureNumber) -> Option<u64> {
-        self.entry(location, feature).map(Entry::upcoming)
+        self.summary(location, feature).map(|s| s.upcoming)
     }
 
     /// Whether the feature's negotiation is over (nothing of ours waits for an answer).
     pub fn is_stable(&self, location: Location, feature: FeatureNumber) -> bool {
-        let entry = self.entry(location, feature);
-        entry.is_none_or(|e| e.state == State::Stable { queued: false })
+        self.summary(location, feature).is_none_or(|s| s.is_stable)
     }
 
     /// Whether all negotiations are over and no Confirm waits to be sent.
@@ -265,17 +267,19 @@ impl Negotiator {
     /// A feature whose settled value is none of those we said we accept, if any: the peer shares
     /// no value with us. The connection decides whether it can live with it.
     pub fn unmet(&self) -> Option<(Location, FeatureNumber)> {
-        let entry = self.entries.iter().flatten().find(|e| !e.is_met())?;
+        let entry = self.table.all().into_iter().find(|e| !e.is_met())?;
         Some((entry.location, entry.info.number))
     }
 
     /// The next feature that took a value.
     pub fn poll_activated(&mut self) -> Option<Activated> {
         if !self.news {
+            self.put_away();
             return None;
         }
-        let Some(entry) = self.entries.iter_mut().flatten().find(|e| e.news) else {
+        let Some(entry) = self.table.working_mut().iter_mut().find(|e| e.news) else {
             self.news = false;
+            self.put_away();
             return None;
         };
         entry.news = false;
@@ -283,29 +287,37 @@ impl Negotiator {
         Some(Activated { location, feature: entry.info.number, value })
     }
 
-    /// The entry of a feature that is understood now. Whether a CCID-specific feature is depends
-    /// on the CCID of its half-connection: 128 to 191 are located at the end that sends the data,
-    /// 192 to 255 at the end that receives it (RFC 4340 section 10.3).
-    fn entry(&self, location: Location, feature: FeatureNumber) -> Option<&Entry> {
-        let entry = self.entries[slot(location, feature)?].as_ref()?;
+    /// What is in force of a feature that is understood now. Whether a CCID-specific feature is
+    /// depends on the CCID of its half-connection: 128 to 191 are located at the end that sends the
+    /// data, 192 to 255 at the end that receives it (RFC 4340 section 10.3).
+    fn summary(&self, location: Location, feature: FeatureNumber) -> Option<Summary> {
+        let summary = self.table.summary(location, feature)?;
         if feature.0 < 128 {
-            return Some(entry);
+            return Some(summary);
         }
         let ccid = self.upcoming_value(ccid_location(location, feature), FeatureNumber::CCID)?;
         //= 4340-10.3-3
-        ccid_knows(ccid, feature).then_some(entry)
+        ccid_knows(ccid, feature).then_some(summary)
     }
 
     fn entry_mut(&mut self, location: Location, feature: FeatureNumber) -> Option<&mut Entry> {
-        self.entry(location, feature)?;
-        self.entries[slot(location, feature)?].as_mut()
+        self.summary(location, feature)?;
+        self.table.entry_mut(location, feature)
     }
 
     /// Brings the summaries up to date after a change.
     pub(super) fn refresh(&mut self) {
-        let waits = |e: &Entry| e.is_open();
-        self.open = !self.unknown.is_empty() || self.entries.iter().flatten().any(waits);
-        self.news = self.entries.iter().flatten().any(|e| e.news);
+        let entries = self.table.working();
+        self.open = !self.unknown.is_empty() || entries.iter().any(Entry::is_open);
+        self.news = entries.iter().any(|e| e.news);
+    }
+
+    /// Packs the table once all is settled, until somebody begins again.
+    #[inline]
+    pub(super) fn put_away(&mut self) {
+        if !self.open && !self.news && self.phase == Phase::Open {
+            self.table.pack();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use udccp_wire::{
 };
 
 use super::Location;
-use super::entry::{Answer, Entry, State, slot};
+use super::entry::{Answer, Entry, State};
 use super::negotiator::{Negotiator, Phase, W_MAX, ccid_location};
 use super::value::ccid_knows;
 
@@ -82,7 +82,7 @@ impl Negotiator {
         if confirms {
             self.write_empty_confirms(&mut packet);
         }
-        for index in 0..self.entries.len() {
+        for index in 0..self.table.working().len() {
             if confirms {
                 self.write_confirm(index, &mut packet);
             }
@@ -90,6 +90,7 @@ impl Negotiator {
         }
         let written = packet.written;
         self.refresh();
+        self.put_away();
         written
     }
 
@@ -103,7 +104,7 @@ impl Negotiator {
         // A server in RESPOND repeats them too: a Request that the network copied brings no new
         // Change, and the Response with the Confirms may be the one that was lost.
         let keep = self.phase != Phase::Open;
-        let Some(entry) = &mut self.entries[index] else { return };
+        let Some(entry) = self.table.working_mut().get_mut(index) else { return };
         let Some(answer) = entry.answer else { return };
         let mut area = [0; MAX_VALUE_AREA];
         let len = confirm_area(entry, answer, &mut area);
@@ -122,7 +123,7 @@ impl Negotiator {
             return;
         }
         let first = self.first_interval();
-        let Some(entry) = &mut self.entries[index] else { return };
+        let Some(entry) = self.table.working_mut().get_mut(index) else { return };
         let kind = match entry.location {
             Location::Local => kind::CHANGE_L,
             Location::Remote => kind::CHANGE_R,
@@ -149,7 +150,7 @@ impl Negotiator {
     //= 4340-6.6.3-1
     /// Whether this entry has a Change to send on a packet that leaves now.
     fn is_due(&self, index: usize, now: Instant) -> bool {
-        let Some(entry) = &self.entries[index] else { return false };
+        let Some(entry) = self.table.working().get(index) else { return false };
         // A Confirm that had no room goes first, so that the peer reads them in this order.
         if entry.answer.is_some_and(|a| !a.sent) {
             return false;
@@ -164,13 +165,17 @@ impl Negotiator {
     /// Whether the peer will know which CCID this entry belongs to: that CCID is agreed, or our
     /// Mandatory Change of CCID leaves no other.
     fn may_name(&self, index: usize) -> bool {
-        let Some(entry) = &self.entries[index] else { return false };
+        let Some(entry) = self.table.working().get(index) else { return false };
         let feature = entry.info.number;
         if feature.0 < 128 {
             return true;
         }
-        let ccid = slot(ccid_location(entry.location, feature), FeatureNumber::CCID);
-        let Some(Some(ccid)) = ccid.map(|i| &self.entries[i]) else { return false };
+        let location = ccid_location(entry.location, feature);
+        let Some(ccid) = self.table.find(location, FeatureNumber::CCID) else {
+            // Nobody ever talked about it.
+            let ccid = self.table.summary(location, FeatureNumber::CCID);
+            return ccid.is_some_and(|ccid| ccid_knows(ccid.value, feature));
+        };
         let wishes = &ccid.preference;
         let forced =
             || wishes.mandatory && wishes.change.iter().all(|&c| ccid_knows(c.into(), feature));
@@ -220,7 +225,7 @@ impl Negotiator {
 
     fn first_due(&self) -> Option<Instant> {
         let unknown = (!self.unknown.is_empty()).then_some(Instant::ZERO);
-        let indices = 0..self.entries.len();
+        let indices = 0..self.table.working().len();
         indices.filter_map(|i| self.due_at(i)).chain(unknown).min()
     }
 
@@ -232,7 +237,7 @@ impl Negotiator {
 
     /// When this entry next has something to send; `Instant::ZERO` for at once.
     fn due_at(&self, index: usize) -> Option<Instant> {
-        let entry = self.entries[index].as_ref()?;
+        let entry = self.table.working().get(index)?;
         if entry.answer.is_some_and(|a| !a.sent) {
             return Some(Instant::ZERO);
         }

@@ -27,7 +27,7 @@ impl Connection {
         let not_far = packet.seq.at_most(self.seq.swh()) || !self.is_active(ctx.now);
         //= 4340-7.5.4-1
         if !(acknowledges && not_old && not_far) {
-            self.counters.drops.sequence_invalid += 1;
+            self.counters.rare().drops.sequence_invalid += 1;
             return DROP;
         }
         //= 4340-7.5.4-6

@@ -16,7 +16,7 @@ impl Connection {
         if !packet.view.x() {
             //= 4340-7.6.1-1
             if !self.negotiation.agreed().short_in {
-                self.counters.drops.sequence_invalid += 1;
+                self.counters.rare().drops.sequence_invalid += 1;
                 return DROP;
             }
             packet.seq = packet.view.seq_raw().extend(self.seq.gsr);
@@ -29,7 +29,7 @@ impl Connection {
             }
             return GO_ON;
         }
-        self.counters.drops.sequence_invalid += 1;
+        self.counters.rare().drops.sequence_invalid += 1;
         // The peer's Reset may stem from an end that knows no numbers: challenge it with the
         // greatest that we know, so that it can make a proper one.
         //= 4340-7.5.4-2
@@ -49,7 +49,7 @@ impl Connection {
         if self.limits.allow_sync(ctx.now) {
             self.outbox.sync = Some(ackno);
         } else {
-            self.counters.syncs_limited += 1;
+            self.counters.rare().syncs_limited += 1;
         }
     }
 }

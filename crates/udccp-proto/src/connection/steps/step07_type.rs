@@ -13,7 +13,7 @@ impl Connection {
         if !self.is_unexpected(packet.ty, packet.seq) {
             return GO_ON;
         }
-        self.counters.drops.unexpected_type += 1;
+        self.counters.rare().drops.unexpected_type += 1;
         self.challenge(ctx, packet.seq);
         DROP
     }

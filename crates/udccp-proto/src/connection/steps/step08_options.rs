@@ -28,7 +28,7 @@ impl Connection {
         let parsed = match self.read_options(ctx, packet) {
             Ok(parsed) => parsed,
             Err(error) => {
-                self.counters.drops.bad_options += 1;
+                self.counters.rare().drops.bad_options += 1;
                 self.reset_for_error(ctx, error.code, error.data);
                 return DROP;
             }
@@ -53,12 +53,14 @@ impl Connection {
         match packet.ty {
             PacketType::Data | PacketType::DataAck => c.data_packets_received += 1,
             PacketType::Ack => c.acks_received += 1,
-            PacketType::Sync => c.syncs_received += 1,
-            PacketType::SyncAck => c.sync_acks_received += 1,
-            PacketType::Reset => c.resets_received += 1,
+            PacketType::Sync => c.rare().syncs_received += 1,
+            PacketType::SyncAck => c.rare().sync_acks_received += 1,
+            PacketType::Reset => c.rare().resets_received += 1,
             _ => {}
         }
-        c.ecn_ce_received += u64::from(packet.ecn == Ecn::Ce);
+        if packet.ecn == Ecn::Ce {
+            c.rare().ecn_ce_received += 1;
+        }
     }
 
     /// Enters the packet into the Ack Vector and notifies congestion control.
@@ -67,7 +69,7 @@ impl Connection {
         if is_data && packet.ecn != Ecn::Ce && self.recv.is_marking() {
             // Our queue is the path's last, and marks before it has to drop (section 11.6).
             packet.ecn = Ecn::Ce;
-            self.counters.local_congestion_marks += 1;
+            self.counters.rare().local_congestion_marks += 1;
         }
         //= 4340-11-1
         //= 4340-11.4-4
@@ -75,7 +77,7 @@ impl Connection {
         let arrival = self.acks.on_packet(packet.seq, packet.ecn);
         if matches!(arrival, Arrival::Duplicate | Arrival::Forgotten) {
             packet.is_duplicate = true;
-            self.counters.drops.duplicates += 1;
+            self.counters.rare().drops.duplicates += 1;
             return;
         }
         let info = ReceivedInfo {

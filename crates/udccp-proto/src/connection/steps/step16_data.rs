@@ -32,7 +32,7 @@ impl Connection {
         if is_corrupt {
             //= 4340-9.3-2
             //= 4340-9.3-3
-            self.counters.corrupt_delivered += 1;
+            self.counters.rare().corrupt_delivered += 1;
             self.acks.on_drop(packet.seq, DropCode::DeliveredCorrupt);
         }
         //= 4340-5.4-2
@@ -44,11 +44,10 @@ impl Connection {
     /// Whether the packet's data, if it has any, may be delivered.
     fn accept_data(&mut self, packet: &Received<'_>, is_corrupt: bool) -> Result<(), DropCode> {
         let waits_for_confirm = self.waits_for_ecn_confirm();
-        let drops = &mut self.counters.drops;
         //= 4340-11.7.2-3
         //= 4340-11.7.2-4
         if packet.carries_message() && self.recv.is_shut() {
-            drops.not_listening += 1;
+            self.counters.rare().drops.not_listening += 1;
             return Err(DropCode::ApplicationNotListening);
         }
         //= 4340-9.3-1
@@ -58,7 +57,7 @@ impl Connection {
         //= 4340-9.3.1-1
         let is_wanted = self.config.deliver_corrupt && packet.carries_message();
         if is_corrupt && !is_wanted {
-            drops.corrupt_payload += 1;
+            self.counters.rare().drops.corrupt_payload += 1;
             return Err(DropCode::Corrupt);
         }
         if !packet.carries_message() {
@@ -67,25 +66,25 @@ impl Connection {
         //= 4340-12.1-6
         //= 4340-12.1-7
         if waits_for_confirm {
-            drops.protocol_constraints += 1;
+            self.counters.rare().drops.protocol_constraints += 1;
             return Err(DropCode::ProtocolConstraints);
         }
         //= 4340-8.1.3-6
         //= 4340-8.5-2
         let of_handshake = matches!(packet.ty, PacketType::Request | PacketType::Response);
         if of_handshake && !self.handshake.takes_data() {
-            drops.protocol_constraints += 1;
+            self.counters.rare().drops.protocol_constraints += 1;
             return Err(DropCode::ProtocolConstraints);
         }
         //= 4340-9.2.1-1
         //= 4340-9.2.1-2
         if !self.negotiation.agreed().accepts_coverage(packet.view.cscov()) {
-            drops.coverage_too_small += 1;
+            self.counters.rare().drops.coverage_too_small += 1;
             return Err(DropCode::ProtocolConstraints);
         }
         //= 4340-11.4-8
         if !self.recv.has_room(packet.view.data_len()) {
-            drops.receive_queue_full += 1;
+            self.counters.rare().drops.receive_queue_full += 1;
             return Err(DropCode::ReceiveBuffer);
         }
         Ok(())

@@ -51,7 +51,7 @@ impl Connection {
         let hold = self.acks.hold(now, self.recv.pressure());
         match hold {
             Hold::No | Hold::Continues => {}
-            Hold::Begins => self.counters.acks_held += 1,
+            Hold::Begins => self.counters.rare().acks_held += 1,
             // A Sync acknowledges nothing.
             Hold::Silent => self.outbox.sync = Some(self.ackno()),
         }

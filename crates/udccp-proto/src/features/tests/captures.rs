@@ -73,8 +73,8 @@ fn write(engine: &mut Negotiator, view: &PacketView<'_>) -> Vec<String> {
 /// on the packets that the kernel sent. Every Change gets its Confirm on the next one.
 fn replay(name: &str, ccids: &[u64]) -> [Negotiator; 2] {
     let wishes = kernel_wishes(ccids);
-    let mut client = Negotiator::new(Role::Client, &wishes);
-    let mut server = Negotiator::new(Role::Server, &wishes);
+    let mut client = Negotiator::new(Role::Client, wishes.clone().into());
+    let mut server = Negotiator::new(Role::Server, wishes.into());
     let (mut changes, mut confirms) = (0, 0);
     for (from_client, bytes) in dccp_packets(name) {
         let view = PacketView::new(&bytes, bytes.len()).unwrap();

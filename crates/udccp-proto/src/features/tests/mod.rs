@@ -9,6 +9,8 @@ mod lossy;
 mod order;
 mod timing;
 
+use std::sync::Arc;
+
 use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureNumber, OptionRef, OptionValue, PacketType, Seqno};
 
@@ -46,7 +48,12 @@ struct End {
 impl End {
     fn new(role: Role, preferences: &FeaturePreferences) -> Self {
         let gss = Seqno::new(if role == Role::Client { 999 } else { 4999 });
-        Self { engine: Negotiator::new(role, preferences), now: Instant::ZERO, gss, gsr: None }
+        Self {
+            engine: Negotiator::new(role, Arc::new(preferences.clone())),
+            now: Instant::ZERO,
+            gss,
+            gsr: None,
+        }
     }
 
     /// An open connection's end with the default preferences.

@@ -1,0 +1,45 @@
+//! Counts what a connection does. What most connections never count is made with the first of it.
+
+use crate::stats::ConnectionCounters;
+
+/// The counters of one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) packets_sent: u64,
+    pub(super) packets_received: u64,
+    pub(super) data_packets_sent: u64,
+    pub(super) data_packets_received: u64,
+    pub(super) data_bytes_sent: u64,
+    pub(super) data_bytes_received: u64,
+    pub(super) acks_sent: u64,
+    pub(super) acks_received: u64,
+    pub(super) data_packets_acked: u64,
+    pub(super) data_packets_lost: u64,
+    /// All others; those above are 0 here.
+    rare: Option<Box<ConnectionCounters>>,
+}
+
+impl Counters {
+    /// The counters that are not members of this, to be counted up.
+    #[cold]
+    pub(super) fn rare(&mut self) -> &mut ConnectionCounters {
+        self.rare.get_or_insert_default()
+    }
+
+    /// All counters.
+    pub(super) fn all(&self) -> ConnectionCounters {
+        ConnectionCounters {
+            packets_sent: self.packets_sent,
+            packets_received: self.packets_received,
+            data_packets_sent: self.data_packets_sent,
+            data_packets_received: self.data_packets_received,
+            data_bytes_sent: self.data_bytes_sent,
+            data_bytes_received: self.data_bytes_received,
+            acks_sent: self.acks_sent,
+            acks_received: self.acks_received,
+            data_packets_acked: self.data_packets_acked,
+            data_packets_lost: self.data_packets_lost,
+            ..self.rare.as_deref().copied().unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Sizes of the parts of a connection, compared with the committed table.
+
+use core::fmt::Write as _;
+
+use super::*;
+use crate::ccid::ccid2::{Ccid2Receiver, Ccid2Sender};
+use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender};
+
+/// A connection's parts, and what they point to.
+fn table() -> String {
+    let mut table = String::new();
+    macro_rules! row {
+        ($($name:ty),* $(,)?) => {
+            $(writeln!(table, "{:>5} {}", size_of::<$name>(), stringify!($name)).unwrap();)*
+        };
+    }
+    row!(
+        Connection,
+        Identity,
+        PseudoHeader,
+        Sequence,
+        AckState,
+        CongestionControl,
+        SendSide,
+        RecvSide,
+        Outbox,
+        Timers,
+        Timing,
+        PathMtu,
+        Counters,
+        Negotiation,
+        Handshake,
+        Limits,
+        Ending,
+        Ccid2Sender,
+        Ccid2Receiver,
+        Ccid3Sender,
+        Ccid3Receiver,
+    );
+    table
+}
+
+/// A part that grows shows in review: `cargo test -p udccp-proto sizes` prints the new table.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn the_table_of_sizes_is_the_committed_one() {
+    let table = table();
+    assert_eq!(table, include_str!("sizes.txt"), "sizes.txt should be:\n{table}");
+}

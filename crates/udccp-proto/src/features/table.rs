@@ -1,0 +1,302 @@
+//! Holds the features of one connection that were ever talked about. While nothing is open, they
+//! are packed into a few bytes: most connections negotiate once, and then live for long.
+
+use std::sync::Arc;
+
+use udccp_wire::FeatureNumber;
+
+use super::entry::{Entry, SLOTS, State, feature_at, slot};
+use super::preferences::Preference;
+use super::{FeaturePreferences, Location};
+
+/// The features of one connection. Those that are not in it are as new: they have the initial value
+/// and what the preferences wish.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    preferences: Arc<FeaturePreferences>,
+    store: Store,
+}
+
+#[derive(Clone, Debug)]
+enum Store {
+    /// In the order of their places.
+    Working(Vec<Entry>),
+    /// One after the other, as [`pack_into`] writes them; none is open.
+    Packed(Box<[u8]>),
+}
+
+/// What is in force of one feature.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
+    pub(super) value: u64,
+    /// The value once the Confirm that waits has left.
+    pub(super) upcoming: u64,
+    /// Nothing of ours waits for an answer.
+    pub(super) is_stable: bool,
+}
+
+impl Summary {
+    fn of(entry: &Entry) -> Self {
+        let is_stable = entry.state == State::Stable { queued: false };
+        Self { value: entry.value, upcoming: entry.upcoming(), is_stable }
+    }
+}
+
+impl Table {
+    /// The table of a new connection: what it has to announce.
+    pub(super) fn new(preferences: Arc<FeaturePreferences>) -> Self {
+        let fresh = (0..SLOTS).filter_map(|index| fresh(&preferences, index));
+        let working = fresh.filter(Entry::is_open).collect();
+        Self { preferences, store: Store::Working(working) }
+    }
+
+    /// Entries that may be open; none of others is.
+    #[inline]
+    pub(super) fn working(&self) -> &[Entry] {
+        match &self.store {
+            Store::Working(entries) => entries,
+            Store::Packed(_) => &[],
+        }
+    }
+
+    /// Entries that may be open.
+    #[inline]
+    pub(super) fn working_mut(&mut self) -> &mut [Entry] {
+        match &mut self.store {
+            Store::Working(entries) => entries,
+            Store::Packed(_) => &mut [],
+        }
+    }
+
+    /// The entry of a feature among those that may be open.
+    pub(super) fn find(&self, location: Location, feature: FeatureNumber) -> Option<&Entry> {
+        let index = slot(location, feature)?;
+        self.working().iter().find(|e| e.slot() == index)
+    }
+
+    /// What is in force of a feature; `None` where it is not understood.
+    pub(super) fn summary(&self, location: Location, feature: FeatureNumber) -> Option<Summary> {
+        self.preferences.get(location, feature)?;
+        let index = slot(location, feature)?;
+        let new = || feature.info().map(|info| info.initial);
+        let known = match &self.store {
+            Store::Working(_) => self.find(location, feature).map(Summary::of),
+            Store::Packed(bytes) => Unpacked::new(bytes).find(|p| p.index == index).map(|p| {
+                let value = p.value();
+                Summary { value, upcoming: value, is_stable: true }
+            }),
+        };
+        let as_new = |value| Summary { value, upcoming: value, is_stable: true };
+        known.or_else(|| new().map(as_new))
+    }
+
+    /// The entry of a feature, to work with; `None` where it is not understood.
+    pub(super) fn entry_mut(
+        &mut self,
+        location: Location,
+        feature: FeatureNumber,
+    ) -> Option<&mut Entry> {
+        let index = slot(location, feature)?;
+        let new = fresh(&self.preferences, index)?;
+        let entries = self.unpack();
+        let place = match entries.binary_search_by_key(&index, Entry::slot) {
+            Ok(place) => place,
+            Err(place) => {
+                entries.insert(place, new);
+                place
+            }
+        };
+        entries.get_mut(place)
+    }
+
+    /// Entries that are not as new.
+    pub(super) fn all(&self) -> Vec<Entry> {
+        match &self.store {
+            Store::Working(entries) => entries.clone(),
+            Store::Packed(bytes) => self.read(bytes),
+        }
+    }
+
+    fn read(&self, bytes: &[u8]) -> Vec<Entry> {
+        let entry = |p: Unpacked<'_>| p.entry(fresh(&self.preferences, p.index)?);
+        Unpacked::new(bytes).filter_map(entry).collect()
+    }
+
+    fn unpack(&mut self) -> &mut Vec<Entry> {
+        if let Store::Packed(bytes) = &self.store {
+            self.store = Store::Working(self.read(bytes));
+        }
+        match &mut self.store {
+            Store::Working(entries) => entries,
+            Store::Packed(_) => unreachable!("it was unpacked just now"),
+        }
+    }
+
+    /// Nothing is open: keeps no more than is needed should it be again.
+    pub(super) fn pack(&mut self) {
+        let Store::Working(entries) = &mut self.store else { return };
+        debug_assert!(!entries.iter().any(|e| e.is_open() || e.news));
+        let mut bytes = Vec::new();
+        for entry in entries.iter_mut() {
+            // It says something of an answer, and there is none.
+            entry.answer_list = None;
+            let index = entry.slot();
+            if let Some(new) = fresh(&self.preferences, index).filter(|new| new != &*entry) {
+                pack_into(&mut bytes, index, entry, &new);
+            }
+        }
+        let packed = Store::Packed(bytes.into());
+        let working = core::mem::replace(&mut self.store, packed);
+        if cfg!(debug_assertions) {
+            let again = Self { preferences: self.preferences.clone(), store: working }.all();
+            assert!(self.all().iter().all(|e| again.contains(e)), "{again:?}: {:?}", self.all());
+        }
+    }
+}
+
+/// The entry of a new connection.
+fn fresh(preferences: &FeaturePreferences, index: usize) -> Option<Entry> {
+    let (location, feature) = feature_at(index);
+    let preference = preferences.get(location, feature)?.clone();
+    Some(Entry::new(feature.info()?, location, preference))
+}
+
+/// Flags of a packed entry.
+const NEGOTIATED: u8 = 1;
+const FIXED: u8 = 2;
+const OWN_PREFERENCE: u8 = 4;
+const MANDATORY: u8 = 8;
+const ANNOUNCED: u8 = 16;
+const INDIFFERENT: u8 = 32;
+
+/// Appends place, flags, value, and the lists: what is preferred, where it is not what it was at
+/// first; what was offered last; what was offered before.
+fn pack_into(bytes: &mut Vec<u8>, index: usize, entry: &Entry, new: &Entry) {
+    let preference = &entry.preference;
+    let is_own = *preference != new.preference;
+    let flags = [
+        (entry.negotiated, NEGOTIATED),
+        (entry.is_fixed, FIXED),
+        (is_own, OWN_PREFERENCE),
+        (preference.mandatory, MANDATORY),
+        (preference.announced, ANNOUNCED),
+        (preference.indifferent, INDIFFERENT),
+    ];
+    bytes.push(index as u8);
+    bytes.push(flags.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum());
+    bytes.extend_from_slice(&entry.value.to_be_bytes()[2..]);
+    let own: &[u8] = if is_own { &preference.change } else { &[] };
+    for list in [own, &entry.offered, &entry.offered_before] {
+        bytes.extend_from_slice(&(list.len() as u16).to_be_bytes());
+        bytes.extend_from_slice(list);
+    }
+}
+
+/// Reads packed entries; then, one of them.
+#[derive(Clone, Copy, Debug)]
+struct Unpacked<'a> {
+    index: usize,
+    flags: u8,
+    value: [u8; 6],
+    lists: [&'a [u8]; 3],
+    rest: &'a [u8],
+}
+
+impl<'a> Unpacked<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { index: 0, flags: 0, value: [0; 6], lists: [&[]; 3], rest: bytes }
+    }
+
+    fn value(&self) -> u64 {
+        self.value.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The entry that was `new` once.
+    fn entry(&self, new: Entry) -> Option<Entry> {
+        let [own, offered, offered_before] = self.lists.map(<[u8]>::to_vec);
+        let preference = Preference {
+            change: if self.has(OWN_PREFERENCE) { own } else { new.preference.change },
+            mandatory: self.has(MANDATORY),
+            announced: self.has(ANNOUNCED),
+            indifferent: self.has(INDIFFERENT),
+        };
+        Some(Entry {
+            value: self.value(),
+            preference,
+            state: State::Stable { queued: false },
+            offered,
+            offered_before,
+            negotiated: self.has(NEGOTIATED),
+            is_fixed: self.has(FIXED),
+            ..new
+        })
+    }
+}
+
+impl Iterator for Unpacked<'_> {
+    type Item = Self;
+
+    fn next(&mut self) -> Option<Self> {
+        let (&[index, flags], rest) = self.rest.split_first_chunk()?;
+        let (&value, mut rest) = rest.split_first_chunk()?;
+        let mut lists = [&[][..]; 3];
+        for list in &mut lists {
+            let (&len, after) = rest.split_first_chunk()?;
+            (*list, rest) = after.split_at_checked(u16::from_be_bytes(len).into())?;
+        }
+        self.rest = rest;
+        Some(Self { index: index.into(), flags, value, lists, rest: &[] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_packed_is_what_comes_back() {
+        let preferences = Arc::new(FeaturePreferences::new());
+        let mut table = Table::new(preferences);
+        for (n, feature) in (1..=9).map(FeatureNumber).enumerate() {
+            for location in [Location::Local, Location::Remote] {
+                let entry = table.entry_mut(location, feature).unwrap();
+                entry.value = (1 << 45) + n as u64;
+                entry.offered = vec![7; n * 31];
+                entry.offered_before = vec![8; n * 40];
+                entry.negotiated = n % 2 == 0;
+                entry.is_fixed = n % 3 == 0;
+                entry.preference.mandatory = n % 4 == 0;
+                if n % 5 == 0 {
+                    entry.preference.change = vec![9; 251];
+                }
+            }
+        }
+        let before = table.all();
+        assert_eq!(before.len(), 18);
+        table.pack();
+        assert!(table.working().is_empty());
+        assert_eq!(table.all(), before);
+        for entry in &before {
+            let summary = table.summary(entry.location, entry.info.number).unwrap();
+            assert_eq!((summary.value, summary.is_stable), (entry.value, true));
+        }
+        let again = table.entry_mut(Location::Local, FeatureNumber::CCID).unwrap().clone();
+        assert_eq!(again, before[0]);
+        assert_eq!(table.working(), before);
+    }
+
+    #[test]
+    fn a_feature_that_nobody_talked_about_takes_no_room() {
+        let mut table = Table::new(Arc::new(FeaturePreferences::new()));
+        table.entry_mut(Location::Remote, FeatureNumber::ACK_RATIO).unwrap();
+        table.pack();
+        assert!(matches!(&table.store, Store::Packed(bytes) if bytes.is_empty()));
+        let ratio = table.summary(Location::Remote, FeatureNumber::ACK_RATIO).unwrap();
+        assert_eq!(ratio.value, 2);
+        assert!(table.summary(Location::Local, FeatureNumber::SEND_LEV_RATE).is_none());
+    }
+}
