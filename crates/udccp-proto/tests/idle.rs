@@ -1,5 +1,7 @@
 //! Memory of an idle open connection, counted by the allocator. Growth fails here.
 
+#![allow(clippy::print_stdout, reason = "a test that prints what it measured")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
