@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec linux interop old-programs deb wheel clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs deb wheel clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,7 @@ lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	$(CARGO) deny --log-level error check licenses bans sources
 	$(CARGO) xtask all
+	$(CARGO) xtask api
 	@scripts/python.sh lint
 	@scripts/packages.sh
 
@@ -45,6 +46,9 @@ fuzz: ## each fuzz target for a minute (needs the nightly toolchain)
 
 spec: ## requirement trace: rewrites spec/coverage.txt
 	$(CARGO) xtask spec
+
+semver: ## whether the sockets still serve programs written for BASE (a tag or commit; needs a release)
+	@CARGO="$(CARGO)" scripts/semver.sh "$(BASE)"
 
 linux: ## set up `udccp linux`: a Linux kernel with DCCP that runs scenarios in virtual time
 	@scripts/setup.sh linux

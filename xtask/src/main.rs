@@ -1,7 +1,7 @@
-//! Keeps the house rules of the repository (`cargo xtask tidy|layers|picture|spec`), and runs its
-//! tests.
+//! Keeps the house rules of the repository (`cargo xtask tidy|layers|picture|spec|api`), and runs
 //! its tests.
 
+mod api;
 mod layers;
 mod links;
 mod picture;
@@ -23,6 +23,8 @@ usage: cargo xtask RULE
   picture         writes docs/images/layers.svg from the manifests
   spec            every requirement row is claimed and tested; writes spec/coverage.txt
   spec --check    the same, but a coverage.txt that is out of date is an error
+  api             the public interface of the sockets is that of crates/udccp/public-api.txt
+  api --accept    writes that file
   all             tidy, layers and spec --check; a picture that is out of date is an error
   test [FLAGS]    cargo test of everything; scripts/clock-tests.txt names what is tried again";
 
@@ -70,6 +72,8 @@ fn run(words: &[&str]) -> Result<usize> {
         ["picture"] => picture::write(&root)?,
         ["spec"] => spec::check(&root, spec::Snapshot::Write)?,
         ["spec", "--check"] => spec::check(&root, spec::Snapshot::Compare)?,
+        ["api"] => api::check(&root)?,
+        ["api", "--accept"] => api::write(&root)?,
         ["all"] => {
             let mut all = tidy::check(&root)?;
             all.extend(retry::check(&root)?);

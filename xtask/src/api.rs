@@ -1,0 +1,136 @@
+//! Compares the public interface of the sockets with a committed text, so that a change of it shows
+//! in review.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use public_api::Builder;
+
+use crate::Finding;
+
+/// The committed text.
+const FILE: &str = "crates/udccp/public-api.txt";
+/// The crate that programs use.
+const SOCKETS: &str = "udccp";
+/// Where the types come from that it exports again.
+const ORIGINS: [&str; 2] = ["udccp-proto", "udccp-wire"];
+/// Traits of every type that no program asks for, and the methods of derived ones, which their
+/// traits imply.
+const UNTOLD: [&str; 9] = [
+    "core::marker::Freeze",
+    "core::marker::StructuralPartialEq",
+    "core::marker::Unpin",
+    "core::marker::UnsafeUnpin",
+    "core::panic::unwind_safe",
+    "::clone(&self) ->",
+    "::eq(&self,",
+    "::fmt(&self,",
+    "::hash<__H",
+];
+/// Differences that are shown.
+const SHOWN: usize = 20;
+
+/// Writes the text again.
+pub(crate) fn write(root: &Path) -> Result<Vec<Finding>> {
+    std::fs::write(root.join(FILE), interface(root)?)?;
+    Ok(Vec::new())
+}
+
+/// What differs from the text.
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
+    let committed = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
+    let found = interface(root)?;
+    let (before, now): (BTreeSet<&str>, BTreeSet<&str>) =
+        (committed.lines().collect(), found.lines().collect());
+    let gone = before.difference(&now).map(|line| format!("- {line}"));
+    let new = now.difference(&before).map(|line| format!("+ {line}"));
+    let mut findings: Vec<Finding> = gone.chain(new).map(|line| Finding::new(FILE, line)).collect();
+    let hidden = findings.len().saturating_sub(SHOWN);
+    findings.truncate(SHOWN);
+    if !findings.is_empty() || committed != found {
+        if hidden > 0 {
+            findings.push(Finding::new(FILE, format!("and {hidden} more lines")));
+        }
+        let says = "the public interface changed. If that is meant: cargo xtask api --accept, \
+                    commit the text, and say so in CHANGELOG.md";
+        findings.push(Finding::new(FILE, says));
+    }
+    Ok(findings)
+}
+
+/// The interface of the sockets, and of what they export of the crates below.
+fn interface(root: &Path) -> Result<String> {
+    let own = lines(root, SOCKETS, &["--all-features"])?;
+    let exported: BTreeSet<String> =
+        own.iter().filter_map(|line| Some(line.strip_prefix("pub use udccp::")?.into())).collect();
+    let mut text = format!("# The public interface of {SOCKETS}; `cargo xtask api` compares it.\n");
+    own.iter().for_each(|line| text += &format!("{line}\n"));
+    for origin in ORIGINS {
+        text += &format!("\n# What it exports of {origin}.\n");
+        let module = origin.replace('-', "_");
+        for line in lines(root, origin, &[])? {
+            if subject(&line, &module).is_some_and(|name| exported.contains(name)) {
+                text += &format!("{line}\n");
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// The item of a crate's root that a line is about.
+fn subject<'a>(line: &'a str, module: &str) -> Option<&'a str> {
+    // Of `impl Trait for Type`, the type; of a function, what stands before its arguments.
+    let about = line.split_once(" for ").map_or(line, |(_, ty)| ty);
+    let about = about.split(['(', '=']).next()?;
+    let path = about.split(module).nth(1)?.strip_prefix("::")?;
+    path.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+}
+
+/// One line for each public item of a crate, in order.
+fn lines(root: &Path, name: &str, flags: &[&str]) -> Result<Vec<String>> {
+    let api = Builder::from_rustdoc_json(document(root, name, flags)?)
+        .omit_blanket_impls(true)
+        .build()
+        .with_context(|| {
+            format!("the documentation of {name} has another format than public-api")
+        })?;
+    let lines = api.items().map(ToString::to_string);
+    Ok(lines.filter(|line| !UNTOLD.iter().any(|name| line.contains(name))).collect())
+}
+
+/// Has rustdoc write what it knows of a crate as JSON.
+fn document(root: &Path, name: &str, flags: &[&str]) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(root)
+        .env("RUSTDOC", root.join("scripts/rustdoc.sh"))
+        .args(["rustdoc", "--quiet", "--locked", "--lib", "--package", name])
+        .args(flags)
+        .args(["--", "-Zunstable-options", "--output-format", "json"])
+        .status()
+        .context("cannot run cargo rustdoc")?;
+    ensure!(status.success(), "cargo rustdoc of {name} failed");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    Ok(root.join(target).join("doc").join(format!("{}.json", name.replace('-', "_"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_about_the_item_that_it_names_first_or_implements_for() {
+        for (line, name) in [
+            ("pub enum udccp_proto::CloseReason", Some("CloseReason")),
+            ("pub udccp_proto::CloseReason::Reset::code: u8", Some("CloseReason")),
+            ("impl core::fmt::Display for udccp_proto::State", Some("State")),
+            ("impl From<udccp_proto::A> for udccp_proto::B<u8>", Some("B")),
+            ("pub fn udccp_proto::ccid::f(udccp_proto::State) -> u8", Some("ccid")),
+            ("pub fn f(udccp_proto::State) -> u8", None),
+        ] {
+            assert_eq!(subject(line, "udccp_proto"), name, "{line}");
+        }
+    }
+}
