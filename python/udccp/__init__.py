@@ -1,22 +1,33 @@
-"""Congestion control from Python.
+"""DCCP sockets and congestion control from Python.
 
-``udccp.lab`` runs scenarios and published studies in this process, ``udccp.metrics`` computes the
-numbers of reports from any measurements, ``udccp.logs`` reads those of other tools.
+``udccp.socket`` has the manners of the standard module, :func:`connect` and :func:`start_server`
+those of asyncio. ``udccp.lab`` runs scenarios and published studies in this process,
+``udccp.metrics`` computes the numbers of reports from any measurements, ``udccp.logs`` reads those
+of other tools.
 """
 
-from udccp import errors, lab, logs, metrics
+from udccp import errors, lab, logs, metrics, socket
 from udccp._native import __version__
+from udccp.aio import Connection, Server, connect, start_server
 from udccp.errors import InternalError, UdccpError
+from udccp.options import ConnectionStats, Options
 from udccp.window import Ack, WindowAlgorithm
 
 __all__ = [
     "Ack",
+    "Connection",
+    "ConnectionStats",
     "InternalError",
+    "Options",
+    "Server",
     "UdccpError",
     "WindowAlgorithm",
     "__version__",
+    "connect",
     "errors",
     "lab",
     "logs",
     "metrics",
+    "socket",
+    "start_server",
 ]

@@ -1,11 +1,13 @@
-//! Lets Python run the laboratory: scenarios, campaigns, metrics and what figures draw.
+//! Lets Python open DCCP sockets and run the laboratory: scenarios, campaigns, metrics and what
+//! figures draw.
 //!
-//! This is the module `udccp._native`. Its functions take and give plain values (texts, numbers,
-//! lists); records cross the border as JSON. The package around it, in `python/udccp`, gives them
-//! their names, types and documentation.
+//! This is the module `udccp._native`. The functions of the laboratory take and give plain values
+//! (texts, numbers, lists); records cross the border as JSON. Sockets are classes that wait on
+//! descriptors. The package around it, in `python/udccp`, gives them their names, types and
+//! documentation.
 //!
-//! No function holds the interpreter while it simulates, and none lets a panic through: see
-//! `border`.
+//! No function holds the interpreter while it simulates or waits, and none lets a panic through:
+//! see `border`.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +16,7 @@ mod capture;
 mod error;
 mod lab;
 mod metrics;
+mod socket;
 
 use pyo3::prelude::*;
 
@@ -24,5 +27,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(border::panic_for_test, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     metrics::register(module)?;
+    socket::register(module)?;
     lab::register(module)
 }

@@ -82,6 +82,29 @@ macro_rules! connection_methods {
             self.inner.poll_recv_with_meta(cx)
         }
 
+        /// [`Self::send_batch`] for hand-written futures: takes messages out of the iterator as
+        /// long as there is room, and wakes the task when there is more. Where messages displace
+        /// each other ([`QueuePolicy::DropLowest`](crate::QueuePolicy::DropLowest)), one that
+        /// found no room may wait in `slot`.
+        pub fn poll_send_batch(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            slot: &mut Option<crate::Outgoing>,
+            messages: &mut dyn Iterator<Item = crate::Outgoing>,
+        ) -> std::task::Poll<Result<(), crate::Error>> {
+            self.inner.poll_send_batch(cx, slot, messages)
+        }
+
+        /// [`Self::recv_batch`] for hand-written futures.
+        pub fn poll_recv_batch(
+            &self,
+            cx: &mut std::task::Context<'_>,
+            into: &mut Vec<bytes::Bytes>,
+            max: usize,
+        ) -> std::task::Poll<Result<usize, crate::Error>> {
+            self.inner.poll_recv_batch(cx, into, max)
+        }
+
         /// [`Self::readable`] for hand-written futures.
         pub fn poll_readable(
             &self,

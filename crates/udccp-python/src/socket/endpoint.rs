@@ -1,0 +1,180 @@
+//! Endpoints, listeners and handshakes for Python.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use rustix::event::PollFlags;
+use udccp::{ServiceCode, blocking};
+
+use super::address::{self, Parts};
+use super::connection::Connection;
+use super::settings::{Below, Settings};
+use super::{raise, wait};
+use crate::border;
+
+/// A UDP or raw socket that carries any number of connections.
+#[pyclass(frozen, module = "udccp._native")]
+pub(super) struct Endpoint(blocking::Endpoint);
+
+#[pymethods]
+impl Endpoint {
+    #[new]
+    fn bind(py: Python<'_>, ip: &str, port: u16, scope: u32, below: Below) -> PyResult<Self> {
+        border::guard(py, || {
+            let at = address::socket_address(ip, port, scope)?;
+            let options = below.options();
+            let bound = py.detach(|| blocking::Endpoint::bind_with(at, &options));
+            Ok(Self(bound.map_err(|e| raise(&e))?))
+        })
+    }
+
+    /// The address bound; the port is 0 over raw IP.
+    fn local_addr(&self) -> Parts {
+        address::parts(self.0.local_addr().into())
+    }
+
+    fn available_ccids(&self) -> Vec<u8> {
+        self.0.available_ccids()
+    }
+
+    fn listen(
+        &self,
+        py: Python<'_>,
+        port: u16,
+        services: Vec<u32>,
+        settings: Settings,
+        backlog: usize,
+    ) -> PyResult<Listener> {
+        border::guard(py, || {
+            let services: Vec<ServiceCode> = services.into_iter().map(ServiceCode).collect();
+            let options = settings.options()?.backlog(backlog.max(1));
+            let listening = py.detach(|| self.0.listen(port, services, &options));
+            let listener = listening.map_err(|e| raise(&e))?;
+            Ok(Listener { inner: Mutex::new(Some(listener)), is_closed: AtomicBool::new(false) })
+        })
+    }
+
+    /// Starts to connect. `local_port` is our DCCP port, if it is to be a certain one.
+    fn start_connect(
+        &self,
+        py: Python<'_>,
+        peer: Parts,
+        service: u32,
+        settings: Settings,
+        local_port: Option<u16>,
+    ) -> PyResult<Handshake> {
+        border::guard(py, || {
+            let peer = address::address(&peer)?;
+            let mut options = settings.options()?;
+            if let Some(port) = local_port {
+                options = options.local_port(port);
+            }
+            let started = py.detach(|| self.0.start_connect(peer, ServiceCode(service), &options));
+            let connecting = started.map_err(|e| raise(&e))?;
+            Ok(Handshake { inner: Mutex::new(Some(connecting)), is_closed: AtomicBool::new(false) })
+        })
+    }
+}
+
+/// Serves service codes on a DCCP port.
+#[pyclass(frozen, module = "udccp._native")]
+pub(super) struct Listener {
+    inner: Mutex<Option<blocking::Listener>>,
+    is_closed: AtomicBool,
+}
+
+impl Listener {
+    fn with<T>(
+        &self,
+        call: impl FnOnce(&blocking::Listener) -> Result<T, udccp::Error>,
+    ) -> PyResult<T> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        call(inner.as_ref().ok_or_else(wait::closed)?).map_err(|e| raise(&e))
+    }
+}
+
+#[pymethods]
+impl Listener {
+    /// The next connection whose handshake is done.
+    fn accept(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
+        let fd = || self.with(blocking::Listener::readiness);
+        wait::until(py, fd, PollFlags::IN, timeout_s, &self.is_closed, || {
+            Ok(self.with(blocking::Listener::try_accept)?.map(Connection::new))
+        })
+    }
+
+    /// A descriptor that is readable whenever `accept` would not wait.
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        border::guard(py, || Ok(self.with(blocking::Listener::readiness)?.as_raw_fd()))
+    }
+
+    fn set_services(&self, py: Python<'_>, services: Vec<u32>) -> PyResult<()> {
+        let services: Vec<ServiceCode> = services.into_iter().map(ServiceCode).collect();
+        border::guard(py, || self.with(|listener| listener.set_services(services)))
+    }
+
+    /// The address with the DCCP port.
+    fn local_addr(&self, py: Python<'_>) -> PyResult<Parts> {
+        border::guard(py, || {
+            self.with(|listener| {
+                let mut address = udccp::Address::from(listener.local_addr());
+                address.port = listener.port();
+                Ok(address::parts(address))
+            })
+        })
+    }
+
+    /// Listens no more, and ends the `accept` of other threads.
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// A connection whose handshake is under way.
+#[pyclass(frozen, module = "udccp._native")]
+pub(super) struct Handshake {
+    inner: Mutex<Option<blocking::Connecting>>,
+    is_closed: AtomicBool,
+}
+
+impl Handshake {
+    fn with<T>(
+        &self,
+        call: impl FnOnce(&mut blocking::Connecting) -> Result<T, udccp::Error>,
+    ) -> PyResult<T> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        call(inner.as_mut().ok_or_else(wait::closed)?).map_err(|e| raise(&e))
+    }
+}
+
+#[pymethods]
+impl Handshake {
+    /// The connection, once data can flow. It is given once.
+    fn finish(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
+        let fd = || self.with(|connecting| connecting.readiness());
+        wait::until(py, fd, PollFlags::OUT, timeout_s, &self.is_closed, || {
+            Ok(self.with(blocking::Connecting::try_connect)?.map(Connection::new))
+        })
+    }
+
+    /// A descriptor that is writable once data can flow, and hangs up if the handshake fails. The
+    /// connection goes on with the same one.
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        border::guard(py, || Ok(self.with(|connecting| connecting.readiness())?.as_raw_fd()))
+    }
+
+    fn local_addr(&self, py: Python<'_>) -> PyResult<Option<Parts>> {
+        border::guard(py, || {
+            self.with(|connecting| Ok(connecting.local_addr().map(address::parts)))
+        })
+    }
+
+    /// Cancels the handshake, which the server learns, and ends the waits of other threads.
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}

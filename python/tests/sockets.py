@@ -1,0 +1,46 @@
+"""What the tests of sockets share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from udccp import Options, socket
+
+#: No call of a test waits longer, in s: a hang is a failure.
+PATIENCE_S = 20.0
+
+#: Peers that vanish are found out soon, and a close that nobody confirms ends soon.
+OPTIONS = Options(linger_s=2.0, request_retries=1)
+
+
+@contextmanager
+def listening(
+    family: int = socket.AF_INET, options: Options = OPTIONS, service: str | int = 0
+) -> Generator[socket.socket, None, None]:
+    """A socket that listens on the loopback interface."""
+    host = "127.0.0.1" if family == socket.AF_INET else "::1"
+    address = (host, 0)
+    with socket.create_server(address, family=family, options=options, service=service) as server:
+        server.settimeout(PATIENCE_S)
+        yield server
+
+
+@contextmanager
+def connected(
+    family: int = socket.AF_INET, client: Options = OPTIONS, server: Options = OPTIONS
+) -> Generator[tuple[socket.socket, socket.socket], None, None]:
+    """Both ends of a connection over the loopback interface."""
+    with listening(family, server) as door, socket.socket(family, options=client) as caller:
+        caller.settimeout(PATIENCE_S)
+        caller.connect(door.getsockname())
+        answerer, _ = door.accept()
+        answerer.settimeout(PATIENCE_S)
+        with answerer:
+            yield caller, answerer
+
+
+def repeated(times: int, call: Callable[[], object]) -> None:
+    """Call again and again."""
+    for _ in range(times):
+        call()

@@ -1,0 +1,316 @@
+"""Connections in an asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import resource
+import socket as std
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from sockets import OPTIONS, PATIENCE_S
+
+from udccp import Connection, Options, connect, start_server
+
+T = TypeVar("T")
+
+
+def run(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """A test that hangs fails."""
+    return asyncio.run(asyncio.wait_for(test(), 2 * PATIENCE_S))
+
+
+async def echo(connection: Connection) -> None:
+    """Send back what comes."""
+    async for message in connection:
+        await connection.send(message)
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    handler: Callable[[Connection], Awaitable[object]], options: Options = OPTIONS
+) -> AsyncGenerator[int, None]:
+    """A server on the loopback interface; its port."""
+    async with await start_server(handler, "127.0.0.1", service="SC:test", options=options) as one:
+        yield one.addresses[0][1]
+
+
+@contextlib.asynccontextmanager
+async def pair(
+    client: Options = OPTIONS, server: Options = OPTIONS
+) -> AsyncGenerator[tuple[Connection, Connection], None]:
+    """Both ends of a connection."""
+    accepted: asyncio.Queue[Connection] = asyncio.Queue()
+    done = asyncio.Event()
+
+    async def keep(connection: Connection) -> None:
+        accepted.put_nowait(connection)
+        await done.wait()
+
+    async with (
+        serving(keep, server) as port,
+        connect("127.0.0.1", port, service="SC:test", options=client) as caller,
+    ):
+        answerer = await accepted.get()
+        try:
+            yield caller, answerer
+        finally:
+            done.set()
+
+
+def test_messages_go_both_ways_until_the_end() -> None:
+    """`async for` ends with the peer's close; an empty message is one."""
+
+    async def main() -> None:
+        async with pair() as (client, server):
+            await client.send(b"one")
+            await client.send(b"")
+            await client.send_many([b"three", bytearray(b"four")])
+            assert client.peer == server.local
+            assert (client.service, client.stats().state) == ("SC:test", "Open")
+            await server.send(b"back")
+            assert await client.recv() == b"back"
+            await client.close()
+            assert [message async for message in server] == [b"one", b"", b"three", b"four"]
+            assert await server.recv_many() == []
+            with pytest.raises(BrokenPipeError):
+                await server.send(b"late")
+
+    run(main)
+
+
+def test_send_waits_for_a_slow_reader() -> None:
+    """Back-pressure: the sender is stopped, and goes on when the reader reads."""
+    few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
+
+    async def main() -> None:
+        async with pair(client=few, server=few) as (client, server):
+            sent = 0
+
+            async def flood() -> None:
+                nonlocal sent
+                for n in range(400):
+                    await client.send(n.to_bytes(2, "big") * 500)
+                    sent += 1
+
+            flooding = asyncio.create_task(flood())
+            await asyncio.sleep(0.1)
+            assert not flooding.done()
+            assert sent < 100
+            got = 0
+            while not flooding.done() or got == 0:
+                with contextlib.suppress(asyncio.TimeoutError):
+                    got += len(await asyncio.wait_for(server.recv_many(), 0.1))
+            assert sent == 400
+            assert got > 200
+            client.abort()
+
+    run(main)
+
+
+def test_a_cancelled_recv_loses_nothing() -> None:
+    """Cancelled again and again while messages come: each is read once."""
+
+    async def main() -> None:
+        async with pair() as (client, server):
+
+            async def send() -> None:
+                for n in range(300):
+                    await client.send(n.to_bytes(2, "big"))
+                    if n % 10 == 0:
+                        await asyncio.sleep(0.001)
+
+            sending = asyncio.create_task(send())
+            got: list[int] = []
+            while len(got) < 300:
+                receiving = asyncio.create_task(server.recv())
+                await asyncio.sleep(0)
+                receiving.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    message = await receiving
+                    assert message is not None
+                    got.append(int.from_bytes(message, "big"))
+                if not got or got[-1] % 7 == 0:
+                    message = await server.recv()
+                    assert message is not None
+                    got.append(int.from_bytes(message, "big"))
+            await sending
+            assert got == list(range(300))
+
+    run(main)
+
+
+def test_a_cancelled_send_did_not_send() -> None:
+    """And a cancelled connect is taken back: the server hears of it."""
+    few = Options(send_queue_messages=2, recv_queue_messages=4, linger_s=2.0)
+
+    async def main() -> None:
+        async with pair(client=few, server=few) as (client, _server):
+
+            async def fill() -> None:
+                for _ in range(400):
+                    await asyncio.wait_for(client.send(bytes(1000)), 0.02)
+
+            with pytest.raises(asyncio.TimeoutError):
+                await fill()
+            before = client.stats()
+            queued = before.send_queue_messages + before.messages_sent
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(client.send(b"not this"), 0.0)
+            after = client.stats()
+            assert after.send_queue_messages + after.messages_sent == queued
+            client.abort()
+        with std.socket(type=std.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            port = silent.getsockname()[1]
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(connect("127.0.0.1", port), 0.05)
+            loop = asyncio.get_running_loop()
+            silent.setblocking(False)
+            types: list[int] = []
+            while 7 not in types:  # Reset
+                datagram = await loop.sock_recv(silent, 2000)
+                types.append(datagram[8] >> 1 & 15)
+            assert types[0] == 0  # Request
+
+    run(main)
+
+
+def test_errors_of_connections() -> None:
+    """Refused, reset, closed by this side, not asyncio's fault."""
+
+    async def main() -> None:
+        async with pair() as (client, server):
+            await client.send(b"before")
+            await client.acknowledged()
+            waiting = asyncio.create_task(client.recv())
+            await asyncio.sleep(0.01)
+            client.abort()
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                await waiting
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                await client.send(b"x")
+            assert await server.recv() == b"before"
+            with pytest.raises(ConnectionResetError):
+                await server.recv()
+            with pytest.raises(ConnectionResetError):
+                await server.ended()
+        async with serving(echo) as port:
+            with pytest.raises(OSError, match="SC:nope") as failure:
+                await connect("127.0.0.1", port, service="SC:nope", options=OPTIONS)
+            assert failure.value.errno == errno.EBADRQC
+        with pytest.raises(ConnectionRefusedError):
+            await connect("localhost", port, service="SC:test", options=OPTIONS)
+
+    run(main)
+
+
+def test_a_server_closes_what_its_handlers_leave() -> None:
+    """A handler that returns or raises; the loop hears of the exception."""
+    complaints: list[dict[str, object]] = []
+
+    async def bad(connection: Connection) -> None:
+        if await connection.recv() == b"raise":
+            raise ValueError("mine")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        async with serving(bad) as port:
+            for message in (b"return", b"raise"):
+                async with connect("127.0.0.1", port, service="SC:test") as client:
+                    await client.send(message)
+                    assert await client.recv() is None
+
+    run(main)
+    assert [str(one["exception"]) for one in complaints] == ["mine"]
+
+
+def test_a_server_starts_and_stops() -> None:
+    """serve_forever until cancelled; several service codes; clients go on after close."""
+
+    async def main() -> None:
+        server = await start_server(
+            echo, "localhost", service=["SC:one", "SC:two"], start_serving=False
+        )
+        assert not server.is_serving()
+        forever = asyncio.create_task(server.serve_forever())
+        await asyncio.sleep(0.01)
+        assert server.is_serving()
+        host, port = server.addresses[0][:2]
+        for service in ("SC:one", "SC:two"):
+            async with connect(host, port, service=service) as client:
+                await client.send(b"x")
+                assert await client.recv() == b"x"
+        client = await connect(host, port, service="SC:one")
+        await client.send(b"accepted")
+        assert await client.recv() == b"accepted"
+        forever.cancel()
+        await asyncio.wait([forever])
+        assert not server.is_serving()
+        await client.send(b"still")
+        assert await client.recv() == b"still"
+        assert len(server.connections) == 1
+        server.abort_clients()
+        with pytest.raises(ConnectionResetError):
+            await client.recv()
+        client.abort()
+        await server.wait_closed()
+        with pytest.raises(RuntimeError, match="closed"):
+            await server.start_serving()
+
+    run(main)
+
+
+def test_a_busy_connection_lets_others_run() -> None:
+    """A flood that is always readable and writable does not stop the loop."""
+
+    async def main() -> None:
+        turns = 0
+
+        async def tick() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with pair() as (client, server):
+            ticking = asyncio.create_task(tick())
+            await client.send_many([bytes(100)] * 500)
+            await client.acknowledged()
+            turns = 0
+            for _ in range(500):
+                assert await server.recv() is not None
+            ticking.cancel()
+            assert turns >= 3
+
+    run(main)
+
+
+def test_a_thousand_connections_in_one_loop() -> None:
+    """Each sends and receives; one thread of Python."""
+    # Both ends are here, with two descriptors each.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 5000 if hard == resource.RLIM_INFINITY else min(5000, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+    async def main() -> int:
+        async with serving(echo) as port:
+
+            async def one(n: int) -> bytes | None:
+                async with connect("127.0.0.1", port, service="SC:test") as client:
+                    await client.send(str(n).encode())
+                    reply = await client.recv()
+                    everybody.append(n)
+                    while len(everybody) < 1000:
+                        await asyncio.sleep(0.01)
+                    return reply
+
+            everybody: list[int] = []
+            replies = await asyncio.gather(*(one(n) for n in range(1000)))
+            return sum(reply == str(n).encode() for n, reply in enumerate(replies))
+
+    assert run(main) == 1000

@@ -1,0 +1,247 @@
+"""Everything that waits: select, selectors, the loop's own calls, threads, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import select
+import selectors
+import signal
+import socket as std
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sockets import OPTIONS, PATIENCE_S, connected, listening, repeated
+
+from udccp import Options, socket
+
+
+def ready(end: socket.socket, timeout_s: float = 0.0) -> tuple[bool, bool]:
+    """Whether `select` finds it readable and writable."""
+    readable, writable, _ = select.select([end], [end], [], timeout_s)
+    return bool(readable), bool(writable)
+
+
+def test_select_agrees_with_the_calls() -> None:
+    """Readable with a message, an end or a client; writable with room."""
+    with connected() as (client, server), listening() as door:
+        assert ready(server) == (False, True)
+        client.send(b"x")
+        assert select.select([server], [], [], PATIENCE_S)[0]
+        server.recv(10)
+        assert ready(server) == (False, True)
+        client.close()
+        assert select.select([server], [], [], PATIENCE_S)[0]
+        assert server.recv(10) == b""
+        assert ready(door) == (False, False)
+        with socket.create_connection(door.getsockname()[:2], options=OPTIONS):
+            assert select.select([door], [], [], PATIENCE_S)[0]
+            door.accept()[0].close()
+            assert ready(door) == (False, False)
+
+
+def test_writable_goes_and_comes_with_the_room() -> None:
+    """A full queue is not writable; a reader makes it so again."""
+    few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
+    with connected(client=few, server=few) as (client, server):
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            repeated(1000, lambda: client.send(bytes(1000)))
+        assert ready(client) == (False, False)
+        reading = threading.Thread(target=lambda: iter(lambda: server.recv(2000), b"").__next__())
+        reading.start()
+        assert select.select([], [client], [], PATIENCE_S)[1]
+        reading.join()
+
+
+def test_a_descriptor_stays_the_same_from_before_connect() -> None:
+    """`fileno` of a fresh socket is silent, and becomes that of the connection."""
+    with listening() as door, socket.socket(options=OPTIONS) as client:
+        client.setblocking(False)
+        fd = client.fileno()
+        assert ready(client) == (False, False)
+        assert client.connect_ex(door.getsockname()) in (0, errno.EINPROGRESS)
+        assert client.fileno() == fd
+        assert ready(client, PATIENCE_S)[1]
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+        assert client.getpeername() == door.getsockname()
+        assert client.fileno() == fd
+        client.close()
+        assert client.fileno() == -1
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
+def test_a_refused_connect_is_shown() -> None:
+    """The descriptor is ready, SO_ERROR has the number, and the socket may try again."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = nobody.getsockname()
+    with listening() as door, socket.socket(options=OPTIONS) as client:
+        client.setblocking(False)
+        error = client.connect_ex(address)
+        if error == errno.EINPROGRESS:  # The answer may be there already.
+            assert select.select([client], [client], [], PATIENCE_S)[1]
+            error = client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        assert error == errno.ECONNREFUSED
+        client.settimeout(PATIENCE_S)
+        client.connect(door.getsockname())
+
+
+def test_selectors_serve_many() -> None:
+    """An echo server for ten clients on one selector."""
+    with listening() as door, selectors.DefaultSelector() as selector:
+        door.setblocking(False)
+        selector.register(door, selectors.EVENT_READ)
+        clients = [
+            socket.create_connection(door.getsockname()[:2], options=OPTIONS) for _ in range(10)
+        ]
+        for n, client in enumerate(clients):
+            client.send(str(n).encode())
+        echoed = 0
+        while echoed < 10:
+            for key, _ in selector.select(PATIENCE_S):
+                end = key.fileobj
+                assert isinstance(end, socket.socket)
+                if end is door:
+                    accepted, _ = door.accept()
+                    accepted.setblocking(False)
+                    selector.register(accepted, selectors.EVENT_READ)
+                else:
+                    end.send(end.recv(100))
+                    echoed += 1
+        assert [client.recv(100) for client in clients] == [str(n).encode() for n in range(10)]
+        for key in list(selector.get_map().values()):
+            selector.unregister(key.fileobj)
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        for client in clients:
+            client.close()
+
+
+def test_the_loop_s_own_calls_take_these_sockets() -> None:
+    """`sock_accept`, `sock_connect`, `sock_sendall`, `sock_recv`, `sock_recv_into` of asyncio."""
+
+    def as_std(one: socket.socket) -> std.socket:
+        return one  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+    async def main() -> bytes:
+        loop = asyncio.get_running_loop()
+        with listening() as door, socket.socket(options=OPTIONS) as client:
+            door.setblocking(False)
+            client.setblocking(False)
+            accepting = asyncio.create_task(loop.sock_accept(as_std(door)))
+            await loop.sock_connect(as_std(client), door.getsockname())
+            server, _ = await accepting
+            server.setblocking(False)
+            room = bytearray(10)
+            reading = asyncio.create_task(loop.sock_recv_into(server, room))
+            await asyncio.sleep(0.01)
+            await loop.sock_sendall(as_std(client), b"ping")
+            assert await reading == 4
+            await loop.sock_sendall(server, b"pong")
+            with server:
+                return await loop.sock_recv(as_std(client), 100)
+
+    assert asyncio.run(asyncio.wait_for(main(), PATIENCE_S)) == b"pong"
+
+
+def test_threads_share_a_connection() -> None:
+    """Two that send and two that receive: everything arrives, once."""
+    with connected() as (client, server), ThreadPoolExecutor(4) as pool:
+
+        def send(first: int) -> None:
+            for n in range(first, first + 500):
+                client.send(n.to_bytes(4, "big"))
+
+        def receive() -> list[int]:
+            got: list[int] = []
+            while message := server.recv(10):
+                got.append(int.from_bytes(message, "big"))
+            return got
+
+        readers = [pool.submit(receive) for _ in range(2)]
+        for writer in [pool.submit(send, first) for first in (0, 500)]:
+            writer.result(PATIENCE_S)
+        client.close()
+        together = [n for reader in readers for n in reader.result(PATIENCE_S)]
+        assert sorted(together) == list(range(1000))
+
+
+def test_other_threads_run_while_one_waits() -> None:
+    """The GIL is free meanwhile."""
+    with connected() as (client, server), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(server.recv, 10)
+        counted, until = 0, time.monotonic() + 0.1
+        while time.monotonic() < until:
+            counted += 1
+        assert counted > 1000
+        client.send(b"now")
+        assert waiting.result(PATIENCE_S) == b"now"
+
+
+def call_while_closed(end: socket.socket, call: Callable[[], object]) -> OSError:
+    """The error of a call that waits in another thread while the socket is closed."""
+    with ThreadPoolExecutor(1) as pool:
+        end.settimeout(None)
+        waiting = pool.submit(call)
+        time.sleep(0.05)
+        begun = time.monotonic()
+        end.close()
+        error = waiting.exception(PATIENCE_S)
+        assert time.monotonic() - begun < 2.0
+    assert isinstance(error, OSError)
+    return error
+
+
+def test_a_close_ends_the_calls_of_other_threads() -> None:
+    """EBADF within a second, for a reader and for a listener."""
+    with connected() as (client, _server):
+        assert call_while_closed(client, lambda: client.recv(10)).errno == errno.EBADF
+    with listening() as door:
+        assert call_while_closed(door, door.accept).errno == errno.EBADF
+
+
+class Interrupt(Exception):
+    """What the test's signal handler raises."""
+
+
+def test_signals_interrupt_what_waits() -> None:
+    """As Ctrl-C does: a handler that raises ends recv, accept and connect at once."""
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with connected() as (client, _server), listening() as door:
+            client.settimeout(5.0)
+            for call in (lambda: client.recv(10), door.accept, lambda: client.recv_many(3)):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                begun = time.monotonic()
+                with pytest.raises(Interrupt):
+                    call()
+                assert time.monotonic() - begun < 0.4
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_wait_goes_on_after_a_handler_that_returns() -> None:
+    """PEP 475: the call waits for the rest of its time."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: came.append(number))
+    try:
+        with connected() as (client, _server):
+            client.settimeout(0.2)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            begun = time.monotonic()
+            with pytest.raises(TimeoutError):
+                client.recv(10)
+            assert time.monotonic() - begun >= 0.19
+            assert came == [signal.SIGALRM]
+    finally:
+        signal.signal(signal.SIGALRM, before)

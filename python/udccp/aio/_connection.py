@@ -1,0 +1,275 @@
+"""A connection in an asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import errno
+import socket as std
+import warnings
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from udccp import _native
+from udccp.aio._watch import Watch, come_true
+from udccp.options import ConnectionStats
+from udccp.socket._address import Address, Parts, from_parts
+from udccp.socket._options import fail
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+    from typing_extensions import Self
+
+__all__ = ["Connection", "address_of"]
+
+#: Messages that a call takes from the native half at once, and after which it lets others run.
+BATCH = 64
+
+
+def address_of(parts: Parts) -> Address:
+    """An address as the standard module has it."""
+    return from_parts(std.AF_INET6 if ":" in parts[0] else std.AF_INET, parts)
+
+
+class Connection:
+    """A connection in an asyncio loop, from :func:`connect` or :func:`start_server`.
+
+    One ``send`` is one message; ``recv`` gives one, whole, or None at the end. Use it in ``async
+    with``, which closes it, and take messages with ``async for``.
+
+    Any number of tasks may send and receive. All of them belong to the loop that it was made in.
+    """
+
+    def __init__(self, native: _native.Connection) -> None:
+        self._native = native
+        fd = native.fileno()
+        self._readable, self._writable = Watch.to_read(fd), Watch.to_write(fd)
+        self._arrived: collections.deque[bytes] = collections.deque()
+        self._taken = 0
+        self._sent = 0
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.close()
+        else:
+            # How the close went does not matter beside that error.
+            with contextlib.suppress(OSError):
+                await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        message = await self.recv()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else f"laddr={self.local}, raddr={self.peer}"
+        return f"<udccp.Connection {state}>"
+
+    def __del__(self) -> None:
+        if not getattr(self, "_is_closed", True):
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+
+    def fileno(self) -> int:
+        """The descriptor that the loop waits on."""
+        return self._native.fileno()
+
+    @property
+    def local(self) -> Address:
+        """Our address and DCCP port."""
+        return address_of(self._native.local_addr())
+
+    @property
+    def peer(self) -> Address:
+        """The peer's address and DCCP port."""
+        return address_of(self._native.peer_addr())
+
+    @property
+    def service(self) -> str:
+        """The service code that both sides agreed on, as RFC 4340 section 8.1.2 writes it."""
+        return _native.service_text(self._native.service())
+
+    @property
+    def max_message_size(self) -> int:
+        """The largest message that fits one packet of this path now, in bytes."""
+        return self._native.max_message_size()
+
+    def stats(self) -> ConnectionStats:
+        """What is known of the connection in numbers."""
+        return ConnectionStats(**self._native.stats())
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise fail(errno.EBADF)
+
+    async def send(
+        self, data: ReadableBuffer, *, priority: int = 0, lifetime_s: float | None = None
+    ) -> None:
+        """Send one message, and wait while the send queue is full.
+
+        Parameters
+        ----------
+        data
+            The message, at most :attr:`max_message_size` bytes.
+        priority
+            Larger leaves first, 0 to 2**32 - 1.
+        lifetime_s
+            It is dropped if it has not left by then, in s; None never.
+
+        Raises
+        ------
+        OSError
+            ``EMSGSIZE``: it does not fit one packet; ``EPIPE``: the connection was closed;
+            ``ECONNRESET`` and its like: it was lost. If the call is cancelled, the message was not
+            sent.
+        """
+        self._check_open()
+        self._sent += 1
+        if self._sent % BATCH == 0:
+            await asyncio.sleep(0)
+        while True:
+            try:
+                self._native.send(data, 0, priority, lifetime_s)
+            except BlockingIOError:
+                await self._writable.ready()
+                self._check_open()
+            else:
+                return
+
+    async def send_many(self, messages: Iterable[ReadableBuffer]) -> None:
+        """Send messages in order, with few system calls.
+
+        Raises
+        ------
+        OSError
+            As :meth:`send`; those before the failing one were sent, and so were some, in order, if
+            the call is cancelled.
+        """
+        self._check_open()
+        rest = list(messages)
+        await asyncio.sleep(0)
+        while rest:
+            try:
+                del rest[: self._native.send_many(rest, 0)]
+            except BlockingIOError:
+                await self._writable.ready()
+                self._check_open()
+
+    async def recv(self) -> bytes | None:
+        """The next message; None at the end.
+
+        Raises
+        ------
+        OSError
+            ``ECONNRESET`` and its like: the connection was lost, and everything that arrived before
+            was read.
+        """
+        if not self._arrived and not await self._take():
+            return None
+        return self._arrived.popleft()
+
+    async def recv_many(self, count: int = BATCH) -> list[bytes]:
+        """Up to `count` messages, waiting for the first; none at the end.
+
+        Raises
+        ------
+        OSError
+            As :meth:`recv`.
+        """
+        if count < 1:
+            raise ValueError("recv_many() takes a count of 1 or more")
+        if not self._arrived and not await self._take(count):
+            return []
+        return [self._arrived.popleft() for _ in range(min(count, len(self._arrived)))]
+
+    async def _take(self, count: int = BATCH) -> bool:
+        """Wait for messages, which then stay here if the call is cancelled; False at the end."""
+        self._check_open()
+        if self._taken >= BATCH:
+            # Messages that come as fast as they are read must not keep other tasks from running.
+            self._taken = 0
+            await asyncio.sleep(0)
+        while not self._arrived:
+            try:
+                messages = self._native.recv_many(count, 0)
+            except BlockingIOError:
+                await self._readable.ready()
+                self._check_open()
+                continue
+            if not messages:
+                return False
+            self._taken += len(messages)
+            self._arrived.extend(messages)
+        return True
+
+    async def flushed(self) -> None:
+        """Wait until everything sent so far has left.
+
+        Raises
+        ------
+        OSError
+            The connection ended before.
+        """
+        await come_true(self._native.waiter("flushed"))
+
+    async def acknowledged(self) -> None:
+        """Wait until everything sent so far was reported received by the peer, or judged lost.
+
+        Raises
+        ------
+        OSError
+            The connection ended before.
+        """
+        await come_true(self._native.waiter("acknowledged"))
+
+    async def ended(self) -> None:
+        """Wait for the end of the connection, whoever causes it.
+
+        Raises
+        ------
+        OSError
+            It did not end in order.
+        """
+        await come_true(self._native.waiter("ended"))
+
+    async def close(self) -> None:
+        """Deliver what was sent, tell the peer, and wait until it has confirmed.
+
+        If the call is cancelled, the close goes on in the background. Other tasks that wait on this
+        connection get ``EBADF``.
+
+        Raises
+        ------
+        OSError
+            ``ETIMEDOUT``: not everything left within ``Options.linger_s``; ``ECONNRESET`` and its
+            like: the connection was lost before.
+        """
+        if self._is_closed:
+            return
+        self._let_go()
+        await come_true(self._native.waiter("closed"))
+
+    def abort(self) -> None:
+        """End the connection at once with a Reset. What was queued is dropped."""
+        self._native.abort()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._is_closed = True
+        self._readable.stop()
+        self._writable.stop()
+        self._native.close()

@@ -1,0 +1,195 @@
+"""Serves clients in an asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket as std
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from udccp import _native
+from udccp.aio._connection import Connection, address_of
+from udccp.aio._watch import Watch
+from udccp.options import Options
+from udccp.socket._address import Address, Service, service_number
+from udccp.socket._options import Below
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Server", "start_server"]
+
+
+class Server:
+    """Serves clients, each in a task of its own; from :func:`start_server`."""
+
+    def __init__(
+        self,
+        handler: Callable[[Connection], Awaitable[object]],
+        listeners: list[_native.Listener],
+    ) -> None:
+        self._handler, self._listeners = handler, listeners
+        self._watches = [Watch.to_read(listener.fileno()) for listener in listeners]
+        self._accepting: list[asyncio.Task[None]] = []
+        self._serving: set[asyncio.Task[None]] = set()
+        self._connections: set[Connection] = set()
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+        await self.wait_closed()
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where it listens."""
+        return tuple(address_of(listener.local_addr()) for listener in self._listeners)
+
+    @property
+    def connections(self) -> frozenset[Connection]:
+        """The clients that are served now."""
+        return frozenset(self._connections)
+
+    def is_serving(self) -> bool:
+        """Whether it accepts clients."""
+        return bool(self._accepting) and not self._is_closed
+
+    async def start_serving(self) -> None:
+        """Accept clients, unless it does so already."""
+        if self._is_closed:
+            raise RuntimeError("the server is closed")
+        if not self._accepting:
+            both = zip(self._listeners, self._watches, strict=True)
+            self._accepting = [asyncio.create_task(self._accept(*one)) for one in both]
+
+    async def serve_forever(self) -> None:
+        """Accept clients until it is cancelled, which closes the server."""
+        await self.start_serving()
+        try:
+            await asyncio.gather(*self._accepting)
+        finally:
+            self.close()
+
+    async def _accept(self, listener: _native.Listener, watch: Watch) -> None:
+        while True:
+            try:
+                native = listener.accept(0)
+            except BlockingIOError:
+                await watch.ready()
+                continue
+            connection = Connection(native)
+            self._connections.add(connection)
+            task = asyncio.create_task(self._serve(connection))
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            async with connection:
+                await self._handler(connection)
+        except (ConnectionError, TimeoutError):
+            pass  # The client is gone; there is nobody to tell.
+        except Exception as e:
+            context = {"message": f"Unhandled exception in {self._handler!r}", "exception": e}
+            asyncio.get_running_loop().call_exception_handler(context)
+        finally:
+            self._connections.discard(connection)
+
+    def close(self) -> None:
+        """Accept no more clients. Those that are served go on."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for task in self._accepting:
+            task.cancel()
+        for watch in self._watches:
+            watch.stop()
+        for listener in self._listeners:
+            listener.close()
+        self._listeners = []
+
+    async def wait_closed(self) -> None:
+        """Wait until the server is closed and every client was served."""
+        if self._accepting:
+            await asyncio.wait(self._accepting)
+        while self._serving:
+            await asyncio.wait(self._serving)
+
+    def abort_clients(self) -> None:
+        """End all connections at once with a Reset."""
+        for connection in self._connections:
+            connection.abort()
+
+
+async def start_server(
+    handler: Callable[[Connection], Awaitable[object]],
+    host: str | None = None,
+    port: int = 0,
+    *,
+    service: Service | Iterable[Service] = 0,
+    family: int = 0,
+    backlog: int = 1024,
+    options: Options | None = None,
+    reuse_port: bool = False,
+    udp_port: int | None = None,
+    start_serving: bool = True,
+) -> Server:
+    """Serve clients: each gets a task that calls `handler` with its connection.
+
+    The connection is closed when the handler returns.
+
+    Parameters
+    ----------
+    handler
+        A coroutine function of one argument, the :class:`Connection`.
+    host, port
+        Where to listen; no host: every address; port 0: any free one.
+    service
+        The service code to serve, ``"SC:echo"`` or a number, or several.
+    family
+        ``AF_INET``, ``AF_INET6`` or 0 for both.
+    backlog
+        Connections that may wait to be accepted.
+    options
+        Settings of the connections.
+    reuse_port
+        Share the UDP port with other servers that do the same.
+    udp_port
+        The UDP port to bind; None: the number of the DCCP port; 0: raw IP, without UDP.
+    start_serving
+        Accept clients at once, not only with ``start_serving`` or ``serve_forever``.
+
+    Raises
+    ------
+    OSError
+        ``EADDRINUSE``, ``EADDRNOTAVAIL``, ``EACCES``, ...
+    """
+    several = [service] if isinstance(service, (str, int)) else list(service)
+    codes, settings = [service_number(one) for one in several], options or Options()
+    below = Below(raw_ip=udp_port == 0, reuse_port=reuse_port)
+    loop = asyncio.get_running_loop()
+    flags = std.AI_PASSIVE
+    # "::" serves IPv4, too.
+    everywhere = "::" if family != std.AF_INET and std.has_ipv6 else "0.0.0.0"
+    found = await loop.getaddrinfo(
+        host or everywhere, port, family=family, type=std.SOCK_DGRAM, flags=flags
+    )
+    listeners: list[_native.Listener] = []
+    for at in dict.fromkeys(one[4] for one in found):
+        ip = str(at[0]).partition("%")[0]
+        scope = int(at[3]) if len(at) == 4 else 0
+        endpoint = _native.Endpoint(ip, port if udp_port is None else udp_port, scope, below)
+        own = port or endpoint.local_addr()[2]
+        listeners.append(endpoint.listen(own, codes, settings, backlog))
+    server = Server(handler, listeners)
+    if start_serving:
+        await server.start_serving()
+    return server

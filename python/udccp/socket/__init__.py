@@ -1,0 +1,228 @@
+"""DCCP sockets with the manners of the standard module ``socket``, on any kernel.
+
+Programs that were written for a kernel with DCCP run with ``import udccp.socket as socket``. DCCP
+runs in this process, over UDP (RFC 6773) unless ``udp_port=0`` asks for raw IP. Errors are
+``OSError`` and its subclasses with Linux's ``errno``.
+
+Examples
+--------
+>>> server = create_server(("127.0.0.1", 0), service="SC:echo")
+>>> client = create_connection(server.getsockname(), service="SC:echo")
+>>> peer, _ = server.accept()
+>>> peer.send_many([b"one", b"two"])
+2
+>>> client.recv(100), client.recv(100)
+(b'one', b'two')
+>>> for one in client, peer, server:
+...     one.close()
+"""
+
+from __future__ import annotations
+
+import socket as _std
+from socket import (
+    AF_INET,
+    AF_INET6,
+    IP_TOS,
+    IP_TTL,
+    IPPROTO_IP,
+    IPPROTO_IPV6,
+    IPV6_TCLASS,
+    IPV6_UNICAST_HOPS,
+    MSG_DONTWAIT,
+    MSG_EOR,
+    MSG_NOSIGNAL,
+    MSG_PEEK,
+    MSG_TRUNC,
+    SHUT_RD,
+    SHUT_RDWR,
+    SHUT_WR,
+    SO_ERROR,
+    SO_KEEPALIVE,
+    SO_LINGER,
+    SO_RCVBUF,
+    SO_REUSEADDR,
+    SO_REUSEPORT,
+    SO_SNDBUF,
+    SO_TYPE,
+    SOL_SOCKET,
+    gaierror,
+    getaddrinfo,
+)
+
+from udccp.options import ConnectionStats, Options
+from udccp.socket._address import Address, Service
+from udccp.socket._base import getdefaulttimeout, setdefaulttimeout
+from udccp.socket._constants import (
+    DCCP_SCM_PRIORITY,
+    DCCP_SOCKOPT_AVAILABLE_CCIDS,
+    DCCP_SOCKOPT_CCID,
+    DCCP_SOCKOPT_CCID_RX_INFO,
+    DCCP_SOCKOPT_CCID_TX_INFO,
+    DCCP_SOCKOPT_CHANGE_L,
+    DCCP_SOCKOPT_CHANGE_R,
+    DCCP_SOCKOPT_GET_CUR_MPS,
+    DCCP_SOCKOPT_PACKET_SIZE,
+    DCCP_SOCKOPT_QPOLICY_ID,
+    DCCP_SOCKOPT_QPOLICY_TXQLEN,
+    DCCP_SOCKOPT_RECV_CSCOV,
+    DCCP_SOCKOPT_RX_CCID,
+    DCCP_SOCKOPT_SEND_CSCOV,
+    DCCP_SOCKOPT_SERVER_TIMEWAIT,
+    DCCP_SOCKOPT_SERVICE,
+    DCCP_SOCKOPT_TX_CCID,
+    DCCPQ_POLICY_PRIO,
+    DCCPQ_POLICY_SIMPLE,
+    IPPROTO_DCCP,
+    SOCK_DCCP,
+    SOL_DCCP,
+)
+from udccp.socket._socket import socket
+
+__all__ = [
+    "AF_INET",
+    "AF_INET6",
+    "DCCPQ_POLICY_PRIO",
+    "DCCPQ_POLICY_SIMPLE",
+    "DCCP_SCM_PRIORITY",
+    "DCCP_SOCKOPT_AVAILABLE_CCIDS",
+    "DCCP_SOCKOPT_CCID",
+    "DCCP_SOCKOPT_CCID_RX_INFO",
+    "DCCP_SOCKOPT_CCID_TX_INFO",
+    "DCCP_SOCKOPT_CHANGE_L",
+    "DCCP_SOCKOPT_CHANGE_R",
+    "DCCP_SOCKOPT_GET_CUR_MPS",
+    "DCCP_SOCKOPT_PACKET_SIZE",
+    "DCCP_SOCKOPT_QPOLICY_ID",
+    "DCCP_SOCKOPT_QPOLICY_TXQLEN",
+    "DCCP_SOCKOPT_RECV_CSCOV",
+    "DCCP_SOCKOPT_RX_CCID",
+    "DCCP_SOCKOPT_SEND_CSCOV",
+    "DCCP_SOCKOPT_SERVER_TIMEWAIT",
+    "DCCP_SOCKOPT_SERVICE",
+    "DCCP_SOCKOPT_TX_CCID",
+    "IPPROTO_DCCP",
+    "IPPROTO_IP",
+    "IPPROTO_IPV6",
+    "IPV6_TCLASS",
+    "IPV6_UNICAST_HOPS",
+    "IP_TOS",
+    "IP_TTL",
+    "MSG_DONTWAIT",
+    "MSG_EOR",
+    "MSG_NOSIGNAL",
+    "MSG_PEEK",
+    "MSG_TRUNC",
+    "SHUT_RD",
+    "SHUT_RDWR",
+    "SHUT_WR",
+    "SOCK_DCCP",
+    "SOL_DCCP",
+    "SOL_SOCKET",
+    "SO_ERROR",
+    "SO_KEEPALIVE",
+    "SO_LINGER",
+    "SO_RCVBUF",
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_SNDBUF",
+    "SO_TYPE",
+    "Address",
+    "ConnectionStats",
+    "Options",
+    "Service",
+    "create_connection",
+    "create_server",
+    "error",
+    "gaierror",
+    "getaddrinfo",
+    "getdefaulttimeout",
+    "setdefaulttimeout",
+    "socket",
+    "timeout",
+]
+
+error = OSError
+timeout = TimeoutError
+
+
+def create_connection(
+    address: tuple[str, int],
+    timeout: float | None = None,
+    source_address: Address | None = None,
+    *,
+    service: Service = 0,
+    options: Options | None = None,
+    udp_port: int | None = None,
+) -> socket:
+    """Connect to a host by name, trying its addresses in turn.
+
+    Parameters
+    ----------
+    address
+        Host and DCCP port.
+    timeout
+        How long each address and each later call may take, in s; None waits for ever.
+    source_address
+        Where to connect from; None: anywhere.
+    service, options, udp_port
+        See :class:`socket`.
+
+    Raises
+    ------
+    OSError
+        The error of the last address.
+    """
+    host, port = address
+    failure: OSError | None = None
+    for family, _, _, _, at in _std.getaddrinfo(host, port, 0, _std.SOCK_DGRAM):
+        one = socket(family, service=service, options=options, udp_port=udp_port)
+        try:
+            if timeout is not None:
+                one.settimeout(timeout)
+            if source_address:
+                one.bind(source_address)
+            one.connect((str(at[0]), port) if len(at) == 2 else (str(at[0]), port, 0, int(at[3])))
+        except OSError as e:
+            one.close()
+            failure = e
+        else:
+            return one
+    raise failure or OSError("getaddrinfo returns an empty list")
+
+
+def create_server(
+    address: Address,
+    *,
+    family: int = AF_INET,
+    backlog: int = 128,
+    reuse_port: bool = False,
+    service: Service = 0,
+    options: Options | None = None,
+    udp_port: int | None = None,
+) -> socket:
+    """A socket that listens.
+
+    Parameters
+    ----------
+    address
+        Host and DCCP port; ``""`` is every address, port 0 any free one.
+    family
+        ``AF_INET``, or ``AF_INET6``, which serves both where the host is ``""``.
+    backlog
+        Connections that may wait for ``accept``.
+    reuse_port
+        Share the UDP port with other sockets that do the same.
+    service, options, udp_port
+        See :class:`socket`.
+    """
+    server = socket(family, service=service, options=options, udp_port=udp_port)
+    try:
+        if reuse_port:
+            server.setsockopt(SOL_SOCKET, SO_REUSEPORT, 1)
+        server.bind(address)
+        server.listen(backlog)
+    except BaseException:
+        server.close()
+        raise
+    return server

@@ -1,0 +1,495 @@
+"""The life of a socket: made, named, set, bound, connected, accepted, closed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import os
+import socket as std
+import sys
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from udccp import _native
+from udccp.options import Options
+from udccp.socket import _constants as c
+from udccp.socket._address import Address, Parts, Service, from_parts, service_number, to_parts
+from udccp.socket._clients import any_address, client_endpoint
+from udccp.socket._options import Around, Below, SocketOptions, fail, to_bytes
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+    from typing_extensions import Self
+
+__all__ = ["Base", "getdefaulttimeout", "setdefaulttimeout"]
+
+_default_timeout: float | None = None
+
+
+def getdefaulttimeout() -> float | None:
+    """The timeout of new sockets in s; None waits for ever."""
+    return _default_timeout
+
+
+def setdefaulttimeout(timeout: float | None) -> None:
+    """Set the timeout of new sockets in s; None waits for ever."""
+    global _default_timeout
+    _default_timeout = _checked_timeout(timeout)
+
+
+def _checked_timeout(timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    seconds = float(timeout)
+    if math.isnan(seconds):
+        raise ValueError("Invalid value NaN (not a number)")
+    if seconds < 0.0 or math.isinf(seconds):
+        raise ValueError("Timeout value out of range")
+    return seconds
+
+
+class Base:
+    """What a socket is but for its messages; see :class:`udccp.socket.socket`."""
+
+    __slots__ = (
+        "__weakref__",
+        "_connection",
+        "_endpoint",
+        "_fd",
+        "_fd_end",
+        "_handshake",
+        "_has_failed",
+        "_is_closed",
+        "_is_server",
+        "_is_write_shut",
+        "_listener",
+        "_local",
+        "_options",
+        "_timeout",
+        "_told_error",
+        "_udp_port",
+        "family",
+        "proto",
+        "type",
+    )
+
+    def __init__(
+        self,
+        family: int = -1,
+        type: int = -1,
+        proto: int = -1,
+        fileno: int | None = None,
+        *,
+        service: Service = 0,
+        options: Options | None = None,
+        udp_port: int | None = None,
+    ) -> None:
+        self._is_closed = True
+        if fileno is not None:
+            raise fail(errno.EOPNOTSUPP, "a DCCP socket lives in its process, not in a descriptor")
+        family = std.AF_INET if family == -1 else family
+        if family not in (std.AF_INET, std.AF_INET6):
+            raise fail(errno.EAFNOSUPPORT)
+        if type not in (-1, c.SOCK_DCCP):
+            raise fail(errno.ESOCKTNOSUPPORT)
+        if proto not in (-1, 0, c.IPPROTO_DCCP):
+            raise fail(errno.EPROTONOSUPPORT)
+        if udp_port is not None and not 0 <= udp_port <= 0xFFFF:
+            raise OverflowError("the UDP port must be 0-65535.")
+        self.family = std.AddressFamily(family)
+        self.type = c.SOCK_DCCP
+        self.proto = c.IPPROTO_DCCP
+        below = Below(raw_ip=udp_port == 0)
+        services = [service_number(service)]
+        self._options = SocketOptions(family, services, options or Options(), below)
+        self._udp_port = udp_port
+        self._timeout = _default_timeout
+        self._start()
+
+    def _start(self) -> None:
+        self._is_closed = False
+        self._is_server = False
+        self._is_write_shut = False
+        self._has_failed = False
+        self._told_error = False
+        self._endpoint: _native.Endpoint | None = None
+        self._local: Parts | None = None
+        self._listener: _native.Listener | None = None
+        self._handshake: _native.Handshake | None = None
+        self._connection: _native.Connection | None = None
+        # A descriptor that was given out before there was one to wait on, and what keeps it silent.
+        self._fd = -1
+        self._fd_end = -1
+
+    @classmethod
+    def _accepted(cls, listening: Base, connection: _native.Connection) -> Self:
+        child = cls.__new__(cls)
+        child.family, child.type, child.proto = listening.family, listening.type, listening.proto
+        child._options = listening._options.accepted()
+        child._udp_port = listening._udp_port
+        # As the standard module: a listener's timeout is not that of what it accepts.
+        child._timeout = _default_timeout
+        child._start()
+        child._is_server = True
+        child._connection = connection
+        return child
+
+    # What it is.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._is_closed:
+            return "<udccp.socket.socket [closed]>"
+        text = f"<udccp.socket.socket family={int(self.family)}, laddr={self.getsockname()}"
+        if self._connection:
+            text += f", raddr={self.getpeername()}"
+        return text + ">"
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("cannot pickle a DCCP socket: it lives in the process that opened it")
+
+    def __del__(self) -> None:
+        if not getattr(self, "_is_closed", True):
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+            self.close()
+
+    def _around(self) -> Around:
+        is_closed = not (self._connection or self._handshake or self._listener)
+        return Around(
+            is_closed=is_closed or self._has_failed,
+            is_bound=self._endpoint is not None,
+            is_server=self._is_server,
+            is_listening=self._listener is not None,
+            connection=self._connection,
+        )
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise fail(errno.EBADF)
+
+    def fileno(self) -> int:
+        """A descriptor to wait on: readable and writable when calls would not wait; -1 if closed.
+
+        It stays the same. Before ``connect`` and ``listen`` it is silent. Register it with
+        ``select``, ``selectors`` or an event loop, and do nothing else with it.
+        """
+        if self._is_closed:
+            return -1
+        if self._fd == -1:
+            native = self._listener or self._connection or self._handshake
+            if native:
+                return native.fileno()
+            self._fd, self._fd_end = os.pipe()
+        return self._fd
+
+    def _show(self, native: _native.Listener | _native.Handshake) -> None:
+        """Give the descriptor that is out already the readiness of `native`."""
+        if self._fd != -1:
+            os.dup2(native.fileno(), self._fd, inheritable=False)
+            if self._fd_end != -1:
+                os.close(self._fd_end)
+                self._fd_end = -1
+
+    # Timeouts.
+
+    def settimeout(self, timeout: float | None) -> None:
+        """Set how long calls wait, in s: None for ever, 0 not at all (``BlockingIOError``)."""
+        self._timeout = _checked_timeout(timeout)
+
+    def gettimeout(self) -> float | None:
+        """How long calls wait, in s; None for ever."""
+        return self._timeout
+
+    @property
+    def timeout(self) -> float | None:
+        """How long calls wait, in s; None for ever."""
+        return self._timeout
+
+    def setblocking(self, flag: bool) -> None:
+        """Let calls wait for ever, or not at all."""
+        self._timeout = None if flag else 0.0
+
+    def getblocking(self) -> bool:
+        """Whether calls wait."""
+        return self._timeout != 0
+
+    # Addresses.
+
+    def getsockname(self) -> Address:
+        """Our address and DCCP port."""
+        self._check_open()
+        if self._connection:
+            return from_parts(self.family, self._connection.local_addr())
+        if self._listener:
+            return from_parts(self.family, self._listener.local_addr())
+        local = self._handshake.local_addr() if self._handshake else None
+        nothing = (any_address(self.family), 0, 0, 0)
+        return from_parts(self.family, local or self._local or nothing)
+
+    def getpeername(self) -> Address:
+        """The peer's address and DCCP port.
+
+        Raises
+        ------
+        OSError
+            ``ENOTCONN``.
+        """
+        self._check_open()
+        if not self._connection:
+            raise fail(errno.ENOTCONN)
+        return from_parts(self.family, self._connection.peer_addr())
+
+    # Options.
+
+    def setsockopt(
+        self,
+        level: int,
+        optname: int,
+        value: int | ReadableBuffer | None,
+        optlen: int | None = None,
+    ) -> None:
+        """Set an option of ``SOL_DCCP`` or of a level below, with Linux's names and errors.
+
+        Raises
+        ------
+        OSError
+            As Linux: ``ENOPROTOOPT`` for one that does not exist, ``EINVAL``, ``EISCONN``, ...
+        """
+        self._check_open()
+        self._options.set(level, optname, to_bytes(value, optlen), self._around())
+        if self._listener and (level, optname) == (c.SOL_DCCP, c.DCCP_SOCKOPT_SERVICE):
+            self._listener.set_services(self._options.services)
+
+    def getsockopt(self, level: int, optname: int, buflen: int = 0) -> Any:  # noqa: ANN401
+        """An option: a number, or its bytes if there is a `buflen`.
+
+        Raises
+        ------
+        OSError
+            As Linux: ``ENOPROTOOPT`` for one that does not exist, ``EINVAL`` for a short buffer.
+        """
+        self._check_open()
+        if not 0 <= buflen <= 1024:
+            raise fail(errno.EINVAL, "getsockopt buflen out of range")
+        if (level, optname) == (std.SOL_SOCKET, std.SO_ERROR):
+            raw = self._take_error().to_bytes(4, sys.byteorder)
+        else:
+            raw = self._options.get(level, optname, buflen or 4, self._around())
+        return raw if buflen else int.from_bytes(raw[:4], sys.byteorder, signed=True)
+
+    def _take_error(self) -> int:
+        """The pending error, as ``SO_ERROR`` has it: once."""
+        if self._handshake and not self._has_failed:
+            try:
+                self._finish(0)
+            except BlockingIOError:
+                return 0
+            except OSError as e:
+                return e.errno or errno.EPROTO
+        if not self._connection or self._told_error:
+            return 0
+        number = self._connection.end_errno()
+        self._told_error = number is not None
+        return number or 0
+
+    # Servers.
+
+    def bind(self, address: Address) -> None:
+        """Take a port; 0 is any free one.
+
+        Raises
+        ------
+        OSError
+            ``EADDRINUSE``, ``EADDRNOTAVAIL``, ``EACCES``; ``EINVAL``: it has one already.
+        """
+        self._check_open()
+        ip, port, udp_port, scope = to_parts(self.family, address, self._udp_port, "bind")
+        if self._endpoint:
+            raise fail(errno.EINVAL)
+        self._endpoint = _native.Endpoint(ip, udp_port, scope, self._options.below)
+        bound = self._endpoint.local_addr()
+        # Over raw IP the DCCP port is claimed by `listen` or `connect`.
+        self._local = (bound[0], port or bound[2], bound[2], bound[3])
+
+    def listen(self, backlog: int = 128) -> None:
+        """Accept connections to the service codes of ``DCCP_SOCKOPT_SERVICE``.
+
+        Raises
+        ------
+        OSError
+            ``EINVAL``: it is connected; ``EADDRINUSE``: another socket serves port and code.
+        """
+        self._check_open()
+        if self._listener:
+            return
+        if self._connection or self._handshake:
+            raise fail(errno.EINVAL)
+        if not self._endpoint:
+            self.bind((any_address(self.family), 0))
+        assert self._endpoint
+        assert self._local
+        services, options = self._options.services, self._options.options
+        room = min(max(backlog, 1), 4096)
+        listener = self._endpoint.listen(self._local[1], services, options, room)
+        self._show(listener)
+        self._listener = listener
+
+    def accept(self) -> tuple[Self, Address]:
+        """The next connection and its peer's address.
+
+        Raises
+        ------
+        BlockingIOError, TimeoutError
+            There was none in time.
+        OSError
+            ``EINVAL``: it does not listen.
+        """
+        self._check_open()
+        if not self._listener:
+            raise fail(errno.EINVAL)
+        child = self._accepted(self, self._listener.accept(self._timeout))
+        return child, child.getpeername()
+
+    # Clients.
+
+    def connect(self, address: Address) -> None:
+        """Connect to a server.
+
+        Raises
+        ------
+        BlockingIOError
+            ``EINPROGRESS``: the socket does not wait; it is writable once this is over, and
+            ``SO_ERROR`` says how. ``EALREADY``: it is still under way.
+        TimeoutError
+            It takes longer than the timeout, and goes on; or the peer does not answer.
+        OSError
+            ``ECONNREFUSED``, ``EBADRQC`` (the port serves other service codes), ``EHOSTUNREACH``,
+            ``EUSERS`` (too busy), ``EISCONN``, ...
+        """
+        self._check_open()
+        if self._connection or self._listener:
+            raise fail(errno.EISCONN)
+        if self._handshake and not self._has_failed:
+            self._connect_again()
+            return
+        peer = to_parts(self.family, address, self._udp_port, "connect")
+        if peer[0] in ("0.0.0.0", "::"):
+            # As Linux: this host.
+            peer = ("127.0.0.1" if peer[0] == "0.0.0.0" else "::1", *peer[1:])
+        if peer[1] == 0:
+            raise fail(errno.ECONNREFUSED)
+        if not self._endpoint:
+            self._endpoint = client_endpoint(self.family, self._options.below)
+        local_port = self._local[1] if self._local and self._local[1] else None
+        services, options = self._options.services, self._options.options
+        handshake = self._endpoint.start_connect(peer, services[0], options, local_port)
+        self._show(handshake)
+        self._handshake, self._has_failed = handshake, False
+        try:
+            self._finish(self._timeout)
+        except BlockingIOError:
+            raise fail(errno.EINPROGRESS) from None
+
+    def _connect_again(self) -> None:
+        try:
+            self._finish(0)
+        except BlockingIOError:
+            raise fail(errno.EALREADY) from None
+
+    def _finish(self, timeout_s: float | None) -> _native.Connection:
+        """Wait for the end of the handshake."""
+        handshake = self._handshake
+        if not handshake:
+            raise fail(errno.ENOTCONN)
+        try:
+            connection = handshake.finish(timeout_s)
+        except OSError as e:
+            over = not isinstance(e, (BlockingIOError, TimeoutError)) or e.errno == errno.ETIMEDOUT
+            self._has_failed = over
+            raise
+        self._connection, self._handshake = connection, None
+        return connection
+
+    def connect_ex(self, address: Address) -> int:
+        """Connect, and return the number of the error, or 0."""
+        try:
+            self.connect(address)
+        except std.gaierror:
+            raise
+        except OSError as e:
+            return e.errno or errno.EAGAIN
+        return 0
+
+    # The end.
+
+    def shutdown(self, how: int) -> None:
+        """Stop reading, sending or both.
+
+        DCCP has no half-closed connections: after ``SHUT_RD`` the peer learns that nobody reads
+        when it sends on; of ``SHUT_WR`` it learns nothing.
+
+        Raises
+        ------
+        OSError
+            ``ENOTCONN``, ``EINVAL``.
+        """
+        self._check_open()
+        if how not in (std.SHUT_RD, std.SHUT_WR, std.SHUT_RDWR):
+            raise fail(errno.EINVAL)
+        if not self._connection:
+            raise fail(errno.ENOTCONN)
+        if how != std.SHUT_WR:
+            self._connection.shutdown_read()
+        if how != std.SHUT_RD:
+            self._is_write_shut = True
+
+    def abort(self) -> None:
+        """End the connection at once with a Reset, and close. What was queued is dropped."""
+        if self._connection:
+            self._connection.abort()
+        self.close()
+
+    def close(self) -> None:
+        """Close. What was sent is still delivered, in the background, for ``Options.linger_s``.
+
+        With ``SO_LINGER`` on, waits for that, for at most its time; with a time of 0, resets.
+        Calls of other threads on this socket end with ``EBADF``.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        connection, listener, handshake = self._connection, self._listener, self._handshake
+        self._connection = self._listener = self._handshake = self._endpoint = None
+        for fd in (self._fd, self._fd_end):
+            if fd != -1:
+                os.close(fd)
+        self._fd = self._fd_end = -1
+        if listener:
+            listener.close()
+        if handshake:
+            handshake.close()
+        if connection:
+            self._see_off(connection)
+
+    def _see_off(self, connection: _native.Connection) -> None:
+        linger = self._options.linger
+        if linger is not None:
+            connection.set_linger(linger)
+        waits = connection.waiter("ended") if linger else None
+        connection.close()
+        if waits:
+            # As the kernel's: how it went stays unsaid.
+            with contextlib.suppress(OSError):
+                waits.wait(linger)

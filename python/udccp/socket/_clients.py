@@ -1,0 +1,46 @@
+"""The UDP ports of clients that bind none: one for each address family of a process.
+
+A connection of its own UDP port would cost a thread and five descriptors; DCCP ports tell the
+connections of one UDP port apart (RFC 6773). A forked child opens its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket as std
+import threading
+
+from udccp import _native
+from udccp.socket._options import Below
+
+__all__ = ["any_address", "client_endpoint"]
+
+_lock = threading.Lock()
+_endpoints: dict[int, _native.Endpoint] = {}
+
+
+def _in_child() -> None:
+    # Another thread of the parent may have held the lock.
+    global _lock
+    _lock = threading.Lock()
+    _endpoints.clear()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+def any_address(family: int) -> str:
+    """The wildcard address of a family."""
+    return "0.0.0.0" if family == std.AF_INET else "::"
+
+
+def client_endpoint(family: int, below: Below) -> _native.Endpoint:
+    """An endpoint to connect from; its own one for who asks for more than the defaults."""
+    if below != Below():
+        return _native.Endpoint(any_address(family), 0, 0, below)
+    with _lock:
+        endpoint = _endpoints.get(family)
+        if endpoint is None:
+            endpoint = _native.Endpoint(any_address(family), 0, 0, below)
+            _endpoints[family] = endpoint
+        return endpoint

@@ -1,0 +1,378 @@
+"""The socket: what the standard module's is to the kernel, over the native half."""
+
+from __future__ import annotations
+
+import errno
+import io
+import socket as std
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from udccp import _native
+from udccp.options import ConnectionStats
+from udccp.socket import _constants as c
+from udccp.socket._address import Address
+from udccp.socket._base import Base
+from udccp.socket._options import fail
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+__all__ = ["socket"]
+
+#: Flags that ask for nothing which is not so anyway.
+_HARMLESS = std.MSG_NOSIGNAL | std.MSG_EOR | std.MSG_WAITALL | getattr(std, "MSG_CMSG_CLOEXEC", 0)
+_FOR_SEND = std.MSG_DONTWAIT | _HARMLESS
+_FOR_RECV = std.MSG_DONTWAIT | std.MSG_PEEK | std.MSG_TRUNC | _HARMLESS
+
+
+class socket(Base):
+    """A DCCP socket with the manners of :class:`socket.socket`.
+
+    One ``send`` is one message, and one ``recv`` gives one message, whole. ``recv`` gives ``b""``
+    at the end; where empty messages are sent, :meth:`recvmsg` tells them apart. Unlike the
+    kernel's, ``send`` waits while the send queue is full, ``close`` still delivers what was sent,
+    and ``recv`` raises if the connection was lost.
+
+    Parameters
+    ----------
+    family
+        ``AF_INET`` or ``AF_INET6``.
+    type, proto
+        ``SOCK_DCCP`` and ``IPPROTO_DCCP``, or nothing.
+    fileno
+        Refused: a DCCP socket lives in its process, not in a descriptor.
+    service
+        The service code to connect to or to serve, ``"SC:echo"`` or a number
+        (``DCCP_SOCKOPT_SERVICE``).
+    options
+        Settings of the connection.
+    udp_port
+        The UDP port to call, or to bind; None: the number of the DCCP port; 0: raw IP, without UDP.
+
+    Examples
+    --------
+    >>> with socket() as server, socket() as client:
+    ...     server.bind(("127.0.0.1", 0))
+    ...     server.listen()
+    ...     client.connect(server.getsockname())
+    ...     size = client.send(b"hello")
+    ...     peer, address = server.accept()
+    ...     with peer:
+    ...         peer.recv(100)
+    b'hello'
+    """
+
+    __slots__ = ()
+
+    def _wait_s(self, flags: int) -> float | None:
+        return 0.0 if flags & std.MSG_DONTWAIT else self._timeout
+
+    def _to_send(self, flags: int) -> _native.Connection:
+        """The connection, or why nothing can be sent."""
+        self._check_open()
+        if flags & ~_FOR_SEND:
+            raise fail(errno.EOPNOTSUPP)
+        if self._is_write_shut or not (self._connection or self._handshake) or self._has_failed:
+            raise fail(errno.EPIPE)
+        return self._connection or self._finish(self._wait_s(flags))
+
+    def _to_receive(self, flags: int) -> _native.Connection:
+        """The connection, or why nothing can be received."""
+        self._check_open()
+        if flags & ~_FOR_RECV:
+            raise fail(errno.EOPNOTSUPP)
+        if not (self._connection or self._handshake) or self._has_failed:
+            raise fail(errno.ENOTCONN)
+        return self._connection or self._finish(self._wait_s(flags))
+
+    def send(
+        self,
+        data: ReadableBuffer,
+        flags: int = 0,
+        *,
+        priority: int = 0,
+        lifetime_s: float | None = None,
+    ) -> int:
+        """Send one message, and wait while the send queue is full.
+
+        Parameters
+        ----------
+        data
+            The message, at most ``max_message_size`` bytes.
+        flags
+            ``MSG_DONTWAIT`` or 0.
+        priority
+            Larger leaves first, 0 to 2**32 - 1.
+        lifetime_s
+            It is dropped if it has not left by then, in s; None never.
+
+        Returns
+        -------
+        int
+            Its length in bytes.
+
+        Raises
+        ------
+        BlockingIOError, TimeoutError
+            There was no room in time; it was not sent.
+        OSError
+            ``EMSGSIZE``: it does not fit one packet; ``EPIPE``: not connected or closed;
+            ``ECONNRESET`` and its like: the connection was lost.
+        """
+        connection = self._connection
+        if connection is None or flags or self._is_write_shut:
+            connection = self._to_send(flags)
+        if flags:
+            return connection.send(data, self._wait_s(flags), priority, lifetime_s)
+        if priority or lifetime_s is not None:
+            return connection.send(data, self._timeout, priority, lifetime_s)
+        return connection.send(data, self._timeout)
+
+    def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:
+        """Send one message; a message is sent whole or not at all."""
+        self.send(data, flags)
+
+    def sendto(self, data: ReadableBuffer, *flags_and_address: int | Address) -> int:
+        """Send one message to the peer; as Linux, another address is ignored."""
+        if not 1 <= len(flags_and_address) <= 2:
+            count = 1 + len(flags_and_address)
+            raise TypeError(f"sendto() takes 2 or 3 arguments ({count} given)")
+        flags = flags_and_address[0] if len(flags_and_address) == 2 else 0
+        if not isinstance(flags, int):
+            raise TypeError(f"the flags must be int, not {type(flags).__name__}")
+        return self.send(data, flags)
+
+    def sendmsg(
+        self,
+        buffers: Iterable[ReadableBuffer],
+        ancdata: Iterable[tuple[int, int, ReadableBuffer]] = (),
+        flags: int = 0,
+        address: Address | None = None,
+    ) -> int:
+        """Send one message made of several pieces.
+
+        `ancdata` may hold a priority: ``(SOL_DCCP, DCCP_SCM_PRIORITY, four bytes)``, for a socket
+        with ``DCCPQ_POLICY_PRIO``.
+
+        Raises
+        ------
+        OSError
+            ``EINVAL`` for other control messages of ``SOL_DCCP``; see :meth:`send`.
+        """
+        priority = 0
+        for level, kind, value in ancdata:
+            if level != c.SOL_DCCP:
+                continue
+            raw = bytes(memoryview(value))
+            known = kind == c.DCCP_SCM_PRIORITY and len(raw) == 4
+            if not known or not self._options.options.drop_lowest:
+                raise fail(errno.EINVAL)
+            priority = int.from_bytes(raw, sys.byteorder)
+        data = b"".join(bytes(memoryview(piece)) for piece in buffers)
+        return self.send(data, flags, priority=priority)
+
+    def send_many(self, messages: Sequence[ReadableBuffer], flags: int = 0) -> int:
+        """Send messages in order, with few system calls.
+
+        Returns
+        -------
+        int
+            How many were queued: all of them if the socket waits for ever; those that found room in
+            time, if there are any; those before the first that cannot be sent. Offer the others
+            again to learn why.
+
+        Raises
+        ------
+        BlockingIOError, TimeoutError, OSError
+            As :meth:`send`, for the first message.
+        """
+        connection = self._to_send(flags)
+        return connection.send_many(list(messages), self._wait_s(flags))
+
+    def recv(self, bufsize: int, flags: int = 0) -> bytes:
+        """The next message, cut to `bufsize` bytes; empty at the end.
+
+        Raises
+        ------
+        BlockingIOError, TimeoutError
+            There was none in time.
+        OSError
+            ``ENOTCONN``: never connected; ``ECONNRESET`` and its like: the connection was lost, and
+            everything that arrived before was read.
+        """
+        connection = self._connection
+        if bufsize < 0:
+            raise ValueError("negative buffersize in recv")
+        if connection is None or flags:
+            connection = self._to_receive(flags)
+            peek = bool(flags & std.MSG_PEEK)
+            received = connection.recv(bufsize, self._wait_s(flags), peek)
+            return received[0] if received else b""
+        return connection.recv_data(bufsize, self._timeout)
+
+    def recvfrom(self, bufsize: int, flags: int = 0) -> tuple[bytes, Address]:
+        """As :meth:`recv`, with the peer's address."""
+        data = self.recv(bufsize, flags)
+        return data, self.getpeername()
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
+        """The next message, copied into `buffer`, at most `nbytes` of it unless that is 0.
+
+        Returns
+        -------
+        int
+            Bytes copied; with ``MSG_TRUNC`` the whole length of the message. 0 at the end.
+        """
+        copied, whole, _ = self._recv_into(buffer, nbytes, flags)
+        return whole if flags & std.MSG_TRUNC else copied
+
+    def _recv_into(self, buffer: WriteableBuffer, nbytes: int, flags: int) -> tuple[int, int, bool]:
+        """Bytes copied, length of the message, and whether there was one."""
+        if nbytes < 0:
+            raise ValueError("negative buffersize in recv_into")
+        connection = self._to_receive(flags)
+        peek = bool(flags & std.MSG_PEEK)
+        received = connection.recv_into(buffer, nbytes, self._wait_s(flags), peek)
+        return (received[0], received[1], True) if received else (0, 0, False)
+
+    def recvfrom_into(
+        self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0
+    ) -> tuple[int, Address]:
+        """As :meth:`recv_into`, with the peer's address."""
+        return self.recv_into(buffer, nbytes, flags), self.getpeername()
+
+    def recvmsg(
+        self, bufsize: int, ancbufsize: int = 0, flags: int = 0
+    ) -> tuple[bytes, list[tuple[int, int, bytes]], int, Address]:
+        """The next message, control messages (none), flags and the peer's address.
+
+        The flags have ``MSG_EOR`` with a message, an empty one, too, and not at the end;
+        ``MSG_TRUNC`` says that the message was cut.
+        """
+        if bufsize < 0:
+            raise ValueError("negative buffer size in recvmsg()")
+        if ancbufsize < 0:
+            raise ValueError("invalid ancillary data buffer length")
+        connection = self._to_receive(flags)
+        peek = bool(flags & std.MSG_PEEK)
+        received = connection.recv(bufsize, self._wait_s(flags), peek)
+        peer = self.getpeername()
+        if not received:
+            return b"", [], 0, peer
+        data, whole, _ = received
+        cut = std.MSG_TRUNC if whole > len(data) else 0
+        return data, [], std.MSG_EOR | cut, peer
+
+    def recvmsg_into(
+        self, buffers: Iterable[WriteableBuffer], ancbufsize: int = 0, flags: int = 0
+    ) -> tuple[int, list[tuple[int, int, bytes]], int, Address]:
+        """As :meth:`recvmsg`, copied into several buffers in turn."""
+        if ancbufsize < 0:
+            raise ValueError("invalid ancillary data buffer length")
+        views = [memoryview(buffer).cast("B") for buffer in buffers]
+        if any(view.readonly for view in views):
+            raise TypeError("recvmsg_into() needs writable buffers")
+        whole = bytearray(sum(len(view) for view in views))
+        copied, length, is_message = self._recv_into(whole, 0, flags)
+        at = 0
+        for view in views:
+            part = whole[at : min(at + len(view), copied)]
+            view[: len(part)] = part
+            at += len(part)
+        cut = std.MSG_TRUNC if length > copied else 0
+        return copied, [], (std.MSG_EOR if is_message else 0) | cut, self.getpeername()
+
+    def recv_many(self, count: int, flags: int = 0) -> list[bytes]:
+        """Up to `count` messages, waiting for the first; none at the end.
+
+        Raises
+        ------
+        BlockingIOError, TimeoutError, OSError
+            As :meth:`recv`.
+        """
+        if count < 1:
+            raise ValueError("recv_many() takes a count of 1 or more")
+        return self._to_receive(flags).recv_many(count, self._wait_s(flags))
+
+    def recv_many_into(self, buffers: Sequence[WriteableBuffer], flags: int = 0) -> list[int]:
+        """A message into each of the buffers, waiting for the first.
+
+        Returns
+        -------
+        list of int
+            The lengths in bytes of the messages that came; one that is larger than its buffer was
+            cut to it. Empty at the end.
+        """
+        return self._to_receive(flags).recv_many_into(list(buffers), self._wait_s(flags))
+
+    # What DCCP has in addition.
+
+    @property
+    def max_message_size(self) -> int:
+        """The largest message that fits one packet of this path now, in bytes."""
+        return int(self.getsockopt(c.SOL_DCCP, c.DCCP_SOCKOPT_GET_CUR_MPS))
+
+    def stats(self) -> ConnectionStats:
+        """What is known of the connection in numbers.
+
+        Raises
+        ------
+        OSError
+            ``ENOTCONN``.
+        """
+        self._check_open()
+        if not self._connection:
+            raise fail(errno.ENOTCONN)
+        return ConnectionStats(**self._connection.stats())
+
+    def flush(self) -> None:
+        """Wait until everything sent so far has left.
+
+        Raises
+        ------
+        TimeoutError, OSError
+            It took longer than the timeout; the connection ended before.
+        """
+        self._to_send(0).waiter("flushed").wait(self._timeout)
+
+    def wait_acknowledged(self) -> None:
+        """Wait until everything sent so far was reported received by the peer, or judged lost.
+
+        Raises
+        ------
+        TimeoutError, OSError
+            It took longer than the timeout; the connection ended before.
+        """
+        self._to_send(0).waiter("acknowledged").wait(self._timeout)
+
+    # What does not go.
+
+    def makefile(self, *_: object, **__: object) -> NoReturn:
+        """Refused: messages are not a stream."""
+        raise io.UnsupportedOperation(
+            "a DCCP socket carries messages with boundaries, which a file has not: "
+            "use recv() and send()"
+        )
+
+    def sendfile(self, *_: object, **__: object) -> NoReturn:
+        """Refused: messages are not a stream."""
+        raise ValueError("only SOCK_STREAM type sockets are supported")
+
+    def detach(self) -> NoReturn:
+        """Refused: the socket lives in this process, not in a descriptor."""
+        raise fail(errno.EOPNOTSUPP, "a DCCP socket cannot leave its process")
+
+    def dup(self) -> NoReturn:
+        """Refused: see :meth:`detach`."""
+        raise fail(errno.EOPNOTSUPP, "a DCCP socket has no descriptor to duplicate")
+
+    def get_inheritable(self) -> bool:
+        """False: programs that are started do not get it."""
+        return False
+
+    def set_inheritable(self, inheritable: bool) -> None:
+        """Accept False alone."""
+        if inheritable:
+            raise fail(errno.EOPNOTSUPP, "a DCCP socket cannot leave its process")
