@@ -12,7 +12,7 @@ use crate::hybla::{Hybla, HyblaConfig};
 use crate::illinois::{Illinois, IllinoisConfig};
 use crate::lp::{Lp, LpConfig};
 use crate::newreno::NewReno;
-use crate::parts::Cut;
+use crate::parts::{Cut, GrowthAfterCut};
 use crate::policy::PolicyWindow;
 use crate::scalable::{Scalable, ScalableConfig};
 use crate::vegas::{Vegas, VegasConfig};
@@ -28,6 +28,8 @@ pub enum Algorithm {
     NewReno {
         /// What is kept of the window after a congestion event.
         cut: Cut,
+        /// What counts as growth after a congestion event.
+        after_cut: GrowthAfterCut,
     },
     /// CUBIC.
     Cubic(CubicConfig),
@@ -62,14 +64,16 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The standard: additive increase, halving.
-    pub const NEW_RENO: Self = Self::NewReno { cut: Cut::HALF };
+    /// The standard of TCP: additive increase, halving, no growth in recovery (RFC 5681).
+    pub const NEW_RENO: Self = Self::NewReno { cut: Cut::HALF, after_cut: GrowthAfterCut::Pauses };
 
     /// A fresh instance with a first window of `initial_cwnd` packets (at least 1).
     pub fn build(&self, initial_cwnd: u32) -> Box<dyn CongestionControl> {
         let first = initial_cwnd;
         match self {
-            Self::NewReno { cut } => Box::new(NewReno::new(initial_cwnd, *cut)),
+            Self::NewReno { cut, after_cut } => {
+                Box::new(NewReno::new(initial_cwnd, *cut, *after_cut))
+            }
             Self::Cubic(config) => Box::new(Cubic::new(initial_cwnd, config.clone())),
             Self::Bic(config) => Box::new(PolicyWindow::new(first, Bic::new(config.clone()))),
             Self::HighSpeed(config) => {

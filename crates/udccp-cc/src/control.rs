@@ -77,6 +77,12 @@ pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
     /// Only called where [`CongestionControl::needs`] asks for it.
     fn on_delivery(&mut self, _delivery: &Delivery) {}
 
+    /// Whether packets sent before the last cut count as growth when they are acknowledged after
+    /// it. Constant.
+    fn grows_in_recovery(&self) -> bool {
+        false
+    }
+
     /// A congestion event: losses or marks of one window of data. The caller makes sure that
     /// it is told once per window.
     fn on_congestion_event(&mut self, now: Instant, in_flight: u32);

@@ -58,7 +58,7 @@ pub use initial::InitialWindow;
 pub use lp::LpConfig;
 pub use newreno::NewReno;
 pub use pacer::Pacer;
-pub use parts::{AdditiveIncrease, Cut, SlowStart};
+pub use parts::{AdditiveIncrease, Cut, GrowthAfterCut, SlowStart};
 pub use pipe_ack::{Delivered, PipeAck};
 pub use rate::{RateDraft, RateSampler, RateStamp};
 pub use rtt::{RtoConfig, RttEstimator};

@@ -3,7 +3,7 @@
 use udccp_base::Instant;
 
 use crate::control::{AckSample, CongestionControl};
-use crate::parts::{AdditiveIncrease, Cut, SlowStart};
+use crate::parts::{AdditiveIncrease, Cut, GrowthAfterCut, SlowStart};
 
 /// The standard window algorithm, with the cut as a parameter.
 #[derive(Clone, Debug)]
@@ -12,17 +12,19 @@ pub struct NewReno {
     ssthresh: u32,
     max_cwnd: u32,
     cut: Cut,
+    after_cut: GrowthAfterCut,
     increase: AdditiveIncrease,
 }
 
 impl NewReno {
     /// Starts in slow start with `initial_cwnd` packets (at least 1).
-    pub fn new(initial_cwnd: u32, cut: Cut) -> Self {
+    pub fn new(initial_cwnd: u32, cut: Cut, after_cut: GrowthAfterCut) -> Self {
         Self {
             cwnd: initial_cwnd.max(1),
             ssthresh: u32::MAX,
             max_cwnd: u32::MAX,
             cut,
+            after_cut,
             increase: AdditiveIncrease::default(),
         }
     }
@@ -41,6 +43,10 @@ impl CongestionControl for NewReno {
         self.ssthresh
     }
 
+    fn grows_in_recovery(&self) -> bool {
+        self.after_cut == GrowthAfterCut::Continues
+    }
+
     fn on_ack(&mut self, ack: &AckSample) {
         if !ack.cwnd_limited {
             return;
@@ -56,7 +62,9 @@ impl CongestionControl for NewReno {
     fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
         self.cwnd = self.cut.apply(self.cwnd).max(1);
         self.ssthresh = self.cwnd.max(2);
-        self.increase.reset();
+        if self.after_cut == GrowthAfterCut::Pauses {
+            self.increase.reset();
+        }
     }
 
     fn on_rto(&mut self, _now: Instant, _in_flight: u32) {

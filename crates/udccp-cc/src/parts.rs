@@ -37,6 +37,21 @@ impl AdditiveIncrease {
     }
 }
 
+/// What additive increase counts after a cut.
+///
+/// RFC 4341 section 5 lets the window grow "for every window of data acknowledged without lost or
+/// marked packets", and leaves open whether packets count that were sent before the cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GrowthAfterCut {
+    /// Only packets sent after the cut count, and the count starts from zero: no growth for a
+    /// round trip, as in the recovery of TCP (RFC 5681 section 3.2).
+    #[default]
+    Pauses,
+    /// Every packet that is acknowledged unmarked counts, and the count goes on: the CCID 2 of
+    /// Linux (2.6.14 to 6.15) and of ns-2.
+    Continues,
+}
+
 /// The share of an unused window that the threshold remembers (RFC 2861, RFC 7661).
 pub(crate) const THREE_QUARTERS: Cut = Cut { keep_permille: 750 };
 

@@ -3,8 +3,8 @@
 use udccp_base::{Duration, Instant};
 
 use crate::{
-    AckSample, AdditiveIncrease, Algorithm, CongestionControl, Cut, Delivered, IdlePolicy,
-    InitialWindow, NewReno, RtoConfig, RttEstimator, SlowStart, WindowValidation,
+    AckSample, AdditiveIncrease, Algorithm, CongestionControl, Cut, Delivered, GrowthAfterCut,
+    IdlePolicy, InitialWindow, NewReno, RtoConfig, RttEstimator, SlowStart, WindowValidation,
 };
 
 const RTT: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ fn round_trip(cc: &mut dyn CongestionControl) -> u32 {
 
 #[test]
 fn slow_start_doubles_and_avoidance_adds_one_per_round_trip() {
-    let mut cc = NewReno::new(4, Cut::HALF);
+    let mut cc = NewReno::new(4, Cut::HALF, GrowthAfterCut::Pauses);
     let trace: Vec<u32> = (0..4).map(|_| round_trip(&mut cc)).collect();
     assert_eq!(trace, [8, 16, 32, 64]);
     cc.on_congestion_event(Instant::ZERO, 64);
@@ -43,7 +43,7 @@ fn slow_start_ends_exactly_at_the_threshold() {
     assert_eq!(SlowStart::grow(6, 10, 3), (9, 0));
     assert_eq!(SlowStart::grow(6, 10, 9), (10, 5));
     assert_eq!(SlowStart::grow(12, 10, 9), (12, 9));
-    let mut cc = NewReno::new(6, Cut::HALF);
+    let mut cc = NewReno::new(6, Cut::HALF, GrowthAfterCut::Pauses);
     cc.set_window(Instant::ZERO, 6, 8);
     // Two packets reach the threshold; the other seven count towards the next window of eight.
     cc.on_ack(&AckSample::full_window(Instant::ZERO, 9));
@@ -73,7 +73,7 @@ fn cuts_round_down_and_the_window_stays_above_its_floors() {
     let points: Vec<[u32; 4]> = cuts.map(|c| [100, 7, 2, 1].map(|w| c.apply(w))).to_vec();
     assert_eq!(points, [[50, 3, 1, 0], [75, 5, 1, 0], [95, 6, 1, 0]]);
     for cut in cuts {
-        let mut cc = NewReno::new(3, cut);
+        let mut cc = NewReno::new(3, cut, GrowthAfterCut::Pauses);
         for _ in 0..5 {
             cc.on_congestion_event(Instant::ZERO, 3);
         }
@@ -83,7 +83,9 @@ fn cuts_round_down_and_the_window_stays_above_its_floors() {
 
 #[test]
 fn a_timeout_leaves_one_packet_and_half_the_window_as_threshold() {
-    let mut cc = Algorithm::NewReno { cut: Cut::drop_percent(5) }.build(21);
+    let mut cc =
+        Algorithm::NewReno { cut: Cut::drop_percent(5), after_cut: GrowthAfterCut::Pauses }
+            .build(21);
     cc.on_rto(Instant::ZERO, 21);
     assert_eq!((cc.cwnd(), cc.ssthresh()), (1, 10));
     let trace: Vec<u32> = (0..6).map(|_| round_trip(cc.as_mut())).collect();
@@ -95,7 +97,7 @@ fn a_timeout_leaves_one_packet_and_half_the_window_as_threshold() {
 
 #[test]
 fn a_window_that_is_not_filled_does_not_grow() {
-    let mut cc = NewReno::new(4, Cut::HALF);
+    let mut cc = NewReno::new(4, Cut::HALF, GrowthAfterCut::Pauses);
     cc.on_ack(&AckSample { newly_acked: 4, ..AckSample::default() });
     assert_eq!(cc.cwnd(), 4);
     cc.clamp(5);
@@ -105,7 +107,7 @@ fn a_window_that_is_not_filled_does_not_grow() {
 
 #[test]
 fn slow_start_can_be_left_from_outside() {
-    let mut cc = NewReno::new(10, Cut::HALF);
+    let mut cc = NewReno::new(10, Cut::HALF, GrowthAfterCut::Pauses);
     cc.exit_slow_start(Instant::ZERO);
     assert_eq!((cc.cwnd(), cc.ssthresh(), cc.in_slow_start()), (10, 10, false));
     cc.on_idle_restart(Instant::ZERO, 4);
@@ -165,7 +167,7 @@ fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
 
 /// A window of 40 in avoidance, used by `per_rtt` packets in each of `rounds` round-trip times.
 fn rate_limited(policy: IdlePolicy, per_rtt: u32, rounds: u64) -> (NewReno, WindowValidation, u64) {
-    let mut cc = NewReno::new(40, Cut::HALF);
+    let mut cc = NewReno::new(40, Cut::HALF, GrowthAfterCut::Pauses);
     cc.exit_slow_start(Instant::ZERO);
     let mut state = WindowValidation::new(policy, 4);
     for k in 1..=rounds {

@@ -7,7 +7,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use udccp_base::{Duration, Ecn, Instant};
-use udccp_cc::{Algorithm, Cut, InitialWindow};
+use udccp_cc::{Algorithm, Cut, GrowthAfterCut, InitialWindow};
 use udccp_proto::ccid::ccid2::{Ccid2Config, Ccid2Receiver, Ccid2Sender};
 use udccp_proto::ccid::{
     AckInfo, CcidReceiver, CcidSender, Feedback, ReceivedInfo, SendVerdict, SentInfo,
@@ -37,7 +37,10 @@ impl Flow {
     fn new(window: u32, lossy: bool) -> Self {
         let config = Ccid2Config {
             // Losses cost what they cost, but the window stays.
-            algorithm: Algorithm::NewReno { cut: Cut::drop_percent(0) },
+            algorithm: Algorithm::NewReno {
+                cut: Cut::drop_percent(0),
+                after_cut: GrowthAfterCut::Pauses,
+            },
             initial_window: InitialWindow::Packets(window),
             max_window: window,
             ..Ccid2Config::default()

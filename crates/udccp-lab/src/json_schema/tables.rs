@@ -5,7 +5,9 @@ use udccp_scenario::PROTOCOLS;
 use super::{
     Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, may, need, table, words,
 };
-use crate::schema::{AckCounting, Direction, NatPlace, Reduction, SCHEMA, TcpProfile};
+use crate::schema::{
+    AckCounting, Direction, GrowthAfterCut, NatPlace, Reduction, SCHEMA, TcpProfile,
+};
 
 pub(super) fn all() -> Vec<Table> {
     vec![scenario(), time(), measure(), flow(), dccp(), tcp()]
@@ -103,6 +105,11 @@ fn dccp() -> Table {
             ),
             may("initial_window", START_WINDOW, "First congestion window"),
             may("window_cut", PERCENT, "Part of the window that a congestion event cuts away"),
+            may(
+                "growth_after_cut",
+                words(GrowthAfterCut::WORDS),
+                "Whether packets sent before a cut let the window grow after it",
+            ),
             may("sequence_window", Kind::Whole(0, None), "First Sequence Window in packets"),
             may("max_window", PACKETS, "Upper bound of the congestion window"),
             may("min_rto", TIME, "Lower bound of the retransmission timeout"),

@@ -77,6 +77,9 @@ pub struct DccpOptions {
     pub initial_window: Option<StartWindow>,
     /// Part of the window that a congestion event cuts away (50 % in RFC 4341).
     pub window_cut: Option<Percent>,
+    /// Whether packets sent before a cut let the window grow when they are acknowledged after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth_after_cut: Option<GrowthAfterCut>,
     /// First Sequence Window in packets.
     pub sequence_window: Option<u64>,
     /// Upper bound of the congestion window.
@@ -105,6 +108,24 @@ pub struct DccpOptions {
     /// The receiver invites the sender (RFC 5596) instead of waiting for anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invite: Option<bool>,
+}
+
+words! {
+    /// What lets the window of CCID 2 grow after a cut.
+    GrowthAfterCut, "growth after a cut":
+    /// Only packets sent after the cut, as in TCP.
+    Pauses = "pauses",
+    /// Every packet acknowledged, as in Linux's CCID 2.
+    Continues = "continues",
+}
+
+impl From<GrowthAfterCut> for udccp_cc::GrowthAfterCut {
+    fn from(word: GrowthAfterCut) -> Self {
+        match word {
+            GrowthAfterCut::Pauses => Self::Pauses,
+            GrowthAfterCut::Continues => Self::Continues,
+        }
+    }
 }
 
 words! {
@@ -330,6 +351,7 @@ impl FromNode for DccpOptions {
             ack_ratio: reader.want("ack_ratio"),
             initial_window: reader.want("initial_window"),
             window_cut: reader.want("window_cut"),
+            growth_after_cut: reader.want("growth_after_cut"),
             sequence_window: reader.want("sequence_window"),
             max_window: reader.want("max_window"),
             min_rto: reader.want("min_rto"),

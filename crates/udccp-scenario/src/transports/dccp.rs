@@ -4,7 +4,7 @@ use udccp_base::{
     AppPort, DataRate, DataSize, Datagram, Duration, Instant, Machine, Message, Payload, Probe,
     QuickStart, Seed, SendOutcome, Transport,
 };
-use udccp_cc::{Algorithm, Cut};
+use udccp_cc::{Algorithm, Cut, GrowthAfterCut};
 use udccp_proto::ccid::ccid2::{self, AckRatioConfig};
 use udccp_proto::ccid::{Ccid3Config, CcidRegistry};
 use udccp_proto::{
@@ -154,8 +154,9 @@ fn ccid2_options(config: &mut ConnectionConfig, options: &DccpOptions) {
     if let Some(window) = options.initial_window {
         ccid2.initial_window = window.0;
     }
-    if let Some(cut) = options.window_cut {
-        ccid2.algorithm = Algorithm::NewReno { cut: keep(cut) };
+    if let Algorithm::NewReno { cut, after_cut } = &mut ccid2.algorithm {
+        *cut = options.window_cut.map_or(*cut, keep);
+        *after_cut = options.growth_after_cut.map_or(*after_cut, GrowthAfterCut::from);
     }
     // Simulated peers do no harm, and simulated paths may be long and fast.
     ccid2.max_window = options.max_window.map_or(LARGEST_WINDOW, |window| window.0);

@@ -4,9 +4,9 @@ use core::net::SocketAddr;
 
 use udccp_base::Seed;
 use udccp_cc::{
-    Algorithm, BbrConfig, BicConfig, CompoundConfig, CubicConfig, HighSpeedConfig, HtcpConfig,
-    HyStart, HyblaConfig, IllinoisConfig, LpConfig, ScalableConfig, VegasConfig, VenoConfig,
-    WestwoodConfig, YeahConfig,
+    Algorithm, BbrConfig, BicConfig, CompoundConfig, CubicConfig, GrowthAfterCut, HighSpeedConfig,
+    HtcpConfig, HyStart, HyblaConfig, IllinoisConfig, LpConfig, ScalableConfig, VegasConfig,
+    VenoConfig, WestwoodConfig, YeahConfig,
 };
 use udccp_sim::PairAddresses;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction};
@@ -97,7 +97,9 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
 fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
     if let Some(cut) = options.window_cut {
         return match name {
-            "tcp/newreno" => Ok(Algorithm::NewReno { cut: keep(cut) }),
+            "tcp/newreno" => {
+                Ok(Algorithm::NewReno { cut: keep(cut), after_cut: GrowthAfterCut::Pauses })
+            }
             _ => Err(format!("window_cut is for tcp/newreno; {name} has a cut of its own")),
         };
     }

@@ -192,6 +192,8 @@ class DccpOptions(Table):
         First congestion window.
     window_cut
         Part of the window that a congestion event cuts away.
+    growth_after_cut
+        Whether packets sent before a cut let the window grow after it.
     sequence_window
         First Sequence Window in packets.
     max_window
@@ -221,6 +223,7 @@ class DccpOptions(Table):
     ack_ratio: int | None = None
     initial_window: StartWindow | None = None
     window_cut: Percent | None = None
+    growth_after_cut: Literal["pauses", "continues"] | None = None
     sequence_window: int | None = None
     max_window: Packets | None = None
     min_rto: Time | None = None

@@ -163,7 +163,7 @@ impl Ccid2Sender {
             match change {
                 Change::Received => {
                     out.newly_acked += 1;
-                    tally.counted += u32::from(after_cut);
+                    tally.counted += u32::from(window.counts(seq, leaves));
                 }
                 Change::Marked => {
                     (out.newly_acked, out.newly_marked) =

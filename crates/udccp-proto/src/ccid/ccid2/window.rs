@@ -16,7 +16,7 @@ pub(super) struct Tally {
     pub(super) left_pipe: u32,
     /// Packets received.
     pub(super) received: u32,
-    /// Packets received unmarked and sent after the last cut: what the window grows by.
+    /// Packets received unmarked that count as growth ([`Window::counts`]).
     pub(super) counted: u32,
     /// Packets inferred lost.
     pub(super) lost: u32,
@@ -52,6 +52,8 @@ pub(super) struct Window {
     max_window: u32,
     validation: WindowValidation,
     slow_start: SlowStartGrowth,
+    /// Packets sent before a cut count as growth too.
+    grows_in_recovery: bool,
     /// For algorithms that look at more than growth.
     observer: Option<Box<Observer>>,
     /// Packets from here on were sent after the last cut was decided: their loss is a new event.
@@ -75,12 +77,14 @@ impl Window {
         let part = if needs.rates { 4 } else { 1 };
         let max_window = (config.max_window / part).max(1);
         cc.clamp(max_window);
+        let grows_in_recovery = cc.grows_in_recovery();
         let observer = Observer::new(needs, packet_size_bytes, max_window);
         Self {
             cc,
             max_window,
             validation: WindowValidation::new(config.idle, initial),
             slow_start: config.slow_start,
+            grows_in_recovery,
             observer,
             recover: None,
             in_recovery: false,
@@ -121,6 +125,11 @@ impl Window {
     /// Whether `seq` was sent after the last cut.
     pub(super) fn is_after_cut(&self, seq: Seqno) -> bool {
         self.recover.is_none_or(|recover| seq.at_least(recover))
+    }
+
+    /// Whether an unmarked packet counts as growth; `in_pipe` unless a timeout settled it before.
+    pub(super) fn counts(&self, seq: Seqno, in_pipe: bool) -> bool {
+        if self.grows_in_recovery { in_pipe } else { self.is_after_cut(seq) }
     }
 
     //= 4341-5.1-1
@@ -180,11 +189,15 @@ impl Window {
             };
             self.validation.on_ack(&delivered, self.cc.cwnd());
         }
+        let grows = tally.counted > 0 && !tally.data_dropped;
+        if grows && self.grows_in_recovery {
+            self.grow(tally.counted, at);
+        }
         if tally.congested {
             self.cut(at);
         }
         self.observe(tally, at);
-        if !tally.congested && tally.counted > 0 && !tally.data_dropped {
+        if grows && !self.grows_in_recovery && !tally.congested {
             self.grow(tally.counted, at);
         }
         self.validation.on_lost(tally.lost);

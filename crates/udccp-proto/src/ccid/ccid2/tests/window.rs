@@ -1,6 +1,6 @@
 //! pipe, losses and the window.
 
-use udccp_cc::{Algorithm, Cut, InitialWindow};
+use udccp_cc::{Algorithm, Cut, GrowthAfterCut, InitialWindow};
 use udccp_wire::FeatureNumber;
 
 use super::line::Line;
@@ -193,7 +193,10 @@ fn a_copy_that_was_marked_counts_while_the_packet_is_remembered() {
 fn the_cut_is_a_parameter() {
     for (percent, cwnd) in [(50, 50), (25, 75), (5, 95)] {
         let config = Ccid2Config {
-            algorithm: Algorithm::NewReno { cut: Cut::drop_percent(percent) },
+            algorithm: Algorithm::NewReno {
+                cut: Cut::drop_percent(percent),
+                after_cut: GrowthAfterCut::Pauses,
+            },
             initial_window: InitialWindow::Packets(100),
             ..Ccid2Config::default()
         };
