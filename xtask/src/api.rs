@@ -38,10 +38,20 @@ pub(crate) fn write(root: &Path) -> Result<Vec<Finding>> {
     Ok(Vec::new())
 }
 
-/// What differs from the text.
+/// What differs from the text, and what a program that has this crate alone could not name.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let committed = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
     let found = interface(root)?;
+    let unnamed = unnamed(&found);
+    let says = |ty| format!("{ty} is part of the interface, and {SOCKETS} does not export it");
+    let unnamed: Vec<Finding> =
+        unnamed.into_iter().map(|ty| Finding::new(FILE, says(ty))).collect();
+    let mut findings = differences(&committed, &found);
+    findings.extend(unnamed);
+    Ok(findings)
+}
+
+fn differences(committed: &str, found: &str) -> Vec<Finding> {
     let (before, now): (BTreeSet<&str>, BTreeSet<&str>) =
         (committed.lines().collect(), found.lines().collect());
     let gone = before.difference(&now).map(|line| format!("- {line}"));
@@ -57,14 +67,13 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
                     commit the text, and say so in CHANGELOG.md";
         findings.push(Finding::new(FILE, says));
     }
-    Ok(findings)
+    findings
 }
 
 /// The interface of the sockets, and of what they export of the crates below.
 fn interface(root: &Path) -> Result<String> {
     let own = lines(root, SOCKETS, &["--all-features"])?;
-    let exported: BTreeSet<String> =
-        own.iter().filter_map(|line| Some(line.strip_prefix("pub use udccp::")?.into())).collect();
+    let exported = exported(own.iter().map(String::as_str));
     let mut text = format!("# The public interface of {SOCKETS}; `cargo xtask api` compares it.\n");
     own.iter().for_each(|line| text += &format!("{line}\n"));
     for origin in ORIGINS {
@@ -79,13 +88,33 @@ fn interface(root: &Path) -> Result<String> {
     Ok(text)
 }
 
+/// Every word of the lines that export something of another crate.
+fn exported<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let exports = |line: &&str| line.starts_with("pub use") || line.starts_with("pub type");
+    lines.filter(exports).flat_map(words).collect()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// Types of the crates below that the interface has, and that have no name in the crate itself.
+fn unnamed(interface: &str) -> BTreeSet<&str> {
+    let exported = exported(interface.lines());
+    let paths = interface.lines().filter(|line| !line.starts_with('#') || line.starts_with("#["));
+    let paths =
+        paths.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c)));
+    let below = paths.filter(|path| path.starts_with("udccp_") && path.contains("::"));
+    below.filter(|path| !words(path).skip(1).any(|word| exported.contains(word))).collect()
+}
+
 /// The item of a crate's root that a line is about.
 fn subject<'a>(line: &'a str, module: &str) -> Option<&'a str> {
     // Of `impl Trait for Type`, the type; of a function, what stands before its arguments.
     let about = line.split_once(" for ").map_or(line, |(_, ty)| ty);
     let about = about.split(['(', '=']).next()?;
     let path = about.split(module).nth(1)?.strip_prefix("::")?;
-    path.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+    words(path).next()
 }
 
 /// One line for each public item of a crate, in order.
@@ -119,6 +148,13 @@ fn document(root: &Path, name: &str, flags: &[&str]) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_type_of_a_crate_below_has_to_be_exported() {
+        let text = "pub use udccp::State\n\
+                    pub fn udccp::f(udccp_proto::state::State) -> udccp_wire::Seqno\n";
+        assert_eq!(unnamed(text), BTreeSet::from(["udccp_wire::Seqno"]));
+    }
 
     #[test]
     fn a_line_is_about_the_item_that_it_names_first_or_implements_for() {

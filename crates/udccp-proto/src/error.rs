@@ -32,6 +32,7 @@ pub enum ListenError {
 
 /// Why an endpoint cannot start a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// Local and remote address are of different families.
     #[error("local and remote address are of different IP versions")]
@@ -67,6 +68,7 @@ pub enum ConnectError {
 
 /// Which connection setting cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A list of CCIDs is empty or too long for an option.
     #[error("the list of CCIDs must have 1 to 250 entries")]

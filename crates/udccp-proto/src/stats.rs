@@ -6,8 +6,10 @@ use crate::ccid::PeerDrops;
 use crate::state::State;
 
 /// Everything that can be said about one connection in numbers. Counters count from the start.
+/// `D` is the type of its times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConnectionStats {
+#[non_exhaustive]
+pub struct ConnectionStats<D = Duration> {
     /// State of RFC 4340 section 4.3.
     pub state: State,
     /// CCID of the data we send, once agreed.
@@ -25,24 +27,24 @@ pub struct ConnectionStats {
     /// Loss event rate, 0..=1 (rate-based CCIDs).
     pub loss_event_rate: Option<f64>,
     /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
+    pub srtt: Option<D>,
     /// Variation of the round-trip time.
-    pub rttvar: Option<Duration>,
+    pub rttvar: Option<D>,
     /// Retransmission (or no-feedback) timeout.
-    pub rto: Option<Duration>,
+    pub rto: Option<D>,
     /// Congestion events that cut the window or rate.
     pub congestion_events: u64,
     /// Retransmission (or no-feedback) timeouts.
     pub timeouts: u64,
-    /// Largest payload in bytes that fits in one packet now.
-    pub max_message_bytes: usize,
+    /// The largest message in bytes that fits in one packet now.
+    pub max_message_size: usize,
     /// Messages waiting to be sent.
     pub send_queue_packets: usize,
-    /// Payload bytes waiting to be sent.
+    /// Bytes of messages waiting to be sent (`SIOCOUTQ`).
     pub send_queue_bytes: usize,
     /// Messages waiting to be read.
     pub recv_queue_packets: usize,
-    /// Payload bytes waiting to be read.
+    /// Bytes of messages waiting to be read.
     pub recv_queue_bytes: usize,
     /// What was counted.
     pub counters: ConnectionCounters,
@@ -62,6 +64,32 @@ impl ConnectionStats {
             congestion_events: self.congestion_events,
             timeouts: self.timeouts,
             retransmits: 0,
+        }
+    }
+
+    /// The same with times of another type.
+    pub fn with_times<D>(self, convert: impl Fn(Duration) -> D) -> ConnectionStats<D> {
+        let Self { srtt, rttvar, rto, .. } = self;
+        ConnectionStats {
+            srtt: srtt.map(&convert),
+            rttvar: rttvar.map(&convert),
+            rto: rto.map(&convert),
+            state: self.state,
+            tx_ccid: self.tx_ccid,
+            rx_ccid: self.rx_ccid,
+            cwnd_packets: self.cwnd_packets,
+            ssthresh_packets: self.ssthresh_packets,
+            pipe_packets: self.pipe_packets,
+            x_bytes_per_sec: self.x_bytes_per_sec,
+            loss_event_rate: self.loss_event_rate,
+            congestion_events: self.congestion_events,
+            timeouts: self.timeouts,
+            max_message_size: self.max_message_size,
+            send_queue_packets: self.send_queue_packets,
+            send_queue_bytes: self.send_queue_bytes,
+            recv_queue_packets: self.recv_queue_packets,
+            recv_queue_bytes: self.recv_queue_bytes,
+            counters: self.counters,
         }
     }
 }

@@ -219,7 +219,7 @@ fn data_of_the_request_is_refused_and_reported_so() {
 #[test]
 fn a_message_that_leaves_the_cookie_no_room_waits_until_the_server_has_it() {
     let mut pair = starting(8, server(InitCookies::Always));
-    let mps = pair.stats(CLIENT).max_message_bytes;
+    let mps = pair.stats(CLIENT).max_message_size;
     pair.send(CLIENT, &vec![7; mps]);
     pair.pass(ms(500));
     assert_eq!(pair.received(SERVER), [vec![7; mps]]);

@@ -69,12 +69,12 @@ fn the_path_mtu_is_found_again_when_asked_but_not_at_any_rate() {
         let (now, report) = (pair.now, PathReport::PathMtu(1000));
         let header = quoted.header.to_vec();
         pair.ends[CLIENT].handle_path_report(now, quoted.src, quoted.dst, &header, report);
-        assert_eq!(pair.stats(CLIENT).max_message_bytes, 940);
+        assert_eq!(pair.stats(CLIENT).max_message_size, 940);
     };
     let ask = |pair: &mut Pair| {
         let (now, id) = (pair.now, pair.id(CLIENT));
         let done = pair.ends[CLIENT].rediscover_path_mtu(now, id);
-        assert_eq!(pair.stats(CLIENT).max_message_bytes, if done { 1440 } else { 940 });
+        assert_eq!(pair.stats(CLIENT).max_message_size, if done { 1440 } else { 940 });
         done
     };
     shrink(&mut pair);

@@ -38,7 +38,7 @@ fn a_wide_path_is_confirmed_by_one_probe_and_the_size_stays() {
     pair.pass(Duration::from_secs(100));
     for end in [CLIENT, SERVER] {
         assert_eq!(pair.stats(end).counters.pmtu_probes_sent, 1);
-        assert_eq!(pair.stats(end).max_message_bytes, mps(1500));
+        assert_eq!(pair.stats(end).max_message_size, mps(1500));
         assert_eq!(sizes(&pair, end), []);
     }
 }
@@ -59,7 +59,7 @@ fn a_black_hole_costs_the_messages_in_it_and_the_application_is_told_the_new_siz
     let found = *told.last().unwrap();
     assert!(found <= mps(1400) && found > mps(1400) - 16, "{told:?}");
     assert!(told[1..].is_sorted());
-    assert_eq!(pair.stats(CLIENT).max_message_bytes, found);
+    assert_eq!(pair.stats(CLIENT).max_message_size, found);
     let too_large =
         EventKind::MessageDropped { reason: DropReason::TooLarge, bytes: mps(1500) as u32 };
     assert!(pair.events[CLIENT].contains(&too_large));
@@ -98,11 +98,11 @@ fn a_path_that_grows_narrow_later_is_noticed_by_its_losses() {
     pair.pass(Duration::from_secs(20));
     narrow(&mut pair, 1000);
     for _ in 0..200 {
-        let size = pair.stats(CLIENT).max_message_bytes;
+        let size = pair.stats(CLIENT).max_message_size;
         pair.try_send(CLIENT, &vec![1; size]);
         pair.pass(ms(500));
     }
-    let now = pair.stats(CLIENT).max_message_bytes;
+    let now = pair.stats(CLIENT).max_message_size;
     assert!(now <= mps(1000) && now > mps(1000) - 16, "{now}");
 }
 
@@ -116,7 +116,7 @@ fn a_silence_of_the_whole_path_changes_no_size() {
     pair.filter = None;
     pair.pass(Duration::from_secs(70));
     assert_eq!(sizes(&pair, CLIENT), []);
-    assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1500));
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1500));
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn a_search_begins_anew_after_the_raise_time() {
     let mut pair = Pair::starting(Net::new(19), probing(), probing());
     narrow(&mut pair, 1300);
     pair.pass(Duration::from_secs(60));
-    assert!(pair.stats(CLIENT).max_message_bytes <= mps(1300));
+    assert!(pair.stats(CLIENT).max_message_size <= mps(1300));
     pair.filter = None;
     pair.pass(Duration::from_secs(600));
-    assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1500));
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1500));
 }
 
 fn report(pair: &mut Pair, quoted: &Datagram, cut: usize, mtu: u16) {
@@ -149,13 +149,13 @@ fn a_router_that_names_the_size_is_believed_at_once_and_tested() {
     report(&mut pair, &quoted, 16, 1400);
     assert_eq!(sizes(&pair, CLIENT), [mps(1400)]);
     pair.pass(Duration::from_secs(30));
-    assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1400));
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1400));
     // A router that names none: the next usual size.
     pair.send(CLIENT, &[1; 1000]);
     pair.drain();
     let quoted = pair.last[CLIENT].clone().unwrap();
     report(&mut pair, &quoted, 16, 0);
-    assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1006));
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1006));
 }
 
 //= 4340-14.1-7 test
@@ -178,7 +178,7 @@ fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
             // Eight bytes are all that old routers quote: no sequence number is among them.
             report(&mut pair, &quoted, 8, 1000);
             if round < 3 {
-                assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1500));
+                assert_eq!(pair.stats(CLIENT).max_message_size, mps(1500));
             }
             pair.try_send(CLIENT, &[1; 1000]);
             (0..4).for_each(|_| _ = pair.try_send(CLIENT, b"data"));
@@ -187,7 +187,7 @@ fn a_confused_router_is_obeyed_when_larger_packets_are_lost_and_not_before() {
         let lost = pair.stats(CLIENT).counters.data_packets_lost;
         assert_eq!(lost > 3, losing);
         let expected = if by_size { mps(1000) } else { mps(1500) };
-        assert_eq!(pair.stats(CLIENT).max_message_bytes, expected, "losing: {losing}");
+        assert_eq!(pair.stats(CLIENT).max_message_size, expected, "losing: {losing}");
     }
 }
 
@@ -204,7 +204,7 @@ fn no_message_takes_the_size_below_the_floor() {
                 pair.drain();
                 let quoted = pair.last[CLIENT].clone().unwrap();
                 report(&mut pair, &quoted, 16, named);
-                assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(least));
+                assert_eq!(pair.stats(CLIENT).max_message_size, mps(least));
                 pair.pass(ms(100));
             }
         }

@@ -176,7 +176,7 @@ fn an_acknowledgement_that_does_not_fit_leaves_alone() {
         hand.give(Data, &[], b"data");
     }
     hand.give(Data, &[], b"data");
-    let message = vec![0; hand.stats().max_message_bytes];
+    let message = vec![0; hand.stats().max_message_size];
     let said = hand.send(&message);
     assert_eq!(types(&said), [Data, Ack]);
     assert_eq!(said[0].payload.len(), message.len());

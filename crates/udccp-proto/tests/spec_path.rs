@@ -216,7 +216,7 @@ fn timestamps_are_echoed_with_the_time_that_passed() {
 fn the_maximum_packet_size_is_known_and_leaves_room_for_headers() {
     for (path_mtu, mps) in [(1500, 1440), (1280, 1220), (9000, 8940)] {
         let mut hand = Hand::open_with(CLIENT, ConnectionConfig { path_mtu, ..plain() });
-        assert_eq!(hand.stats().max_message_bytes, mps);
+        assert_eq!(hand.stats().max_message_size, mps);
         let id = hand.pair.id(CLIENT);
         assert_eq!(hand.pair.ends[CLIENT].max_message_size(id), Some(mps));
         hand.pair.send(CLIENT, &vec![7; mps]);

@@ -109,7 +109,7 @@ fn ecn_marks_of_the_outer_header_reach_dccp_and_its_own_go_there() {
 #[test]
 fn icmp_reaches_the_connection_and_encapsulation_costs_8_bytes() {
     let native = ConnectOptions { local_port: Some(50_000), ..connect_options(plain()) };
-    let mps = |pair: &Pair| pair.stats(CLIENT).max_message_bytes;
+    let mps = |pair: &Pair| pair.stats(CLIENT).max_message_size;
     let inside = connected(over("10.0.0.1:40000", 50_000));
     assert_eq!(mps(&connected(native)) - mps(&inside), 8);
     let mut pair = inside;

@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
-use udccp::ccid::Ccid2Config;
-use udccp::{Connection, Endpoint, EndpointOptions, Listener, Options, ServiceCode, blocking};
+use udccp::{
+    Ccid2Options, Connection, Endpoint, EndpointOptions, Listener, Options, ServiceCode, blocking,
+};
 use udccp_cc::{Algorithm, BbrConfig, CubicConfig};
 use udccp_testkit::CountingAllocator;
 
@@ -176,7 +177,7 @@ fn bulk_options(choice: &str) -> Options {
 }
 
 fn with_algorithm(options: Options, algorithm: Algorithm) -> Options {
-    options.ccid2(Ccid2Config { algorithm, ..Ccid2Config::default() })
+    options.ccid2(Ccid2Options::default().algorithm(algorithm))
 }
 
 fn bulk(count: usize, choice: &str) {

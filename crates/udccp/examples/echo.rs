@@ -11,8 +11,8 @@ use std::net::Ipv4Addr;
 
 use udccp::{Connection, Listener, ServiceCode};
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+/// Sends words to a server that sends them back; returns what came back.
+pub async fn echo(words: &[&'static str]) -> Result<Vec<String>, Box<dyn Error>> {
     let service: ServiceCode = "SC:echo".parse()?;
     // Port 0: the system chooses a free one.
     let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), service)?;
@@ -26,13 +26,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let connection = Connection::connect(address, service).await?;
-    for word in ["congestion", "controlled", "datagrams"] {
-        connection.send(word).await?;
+    let mut answers = Vec::new();
+    for word in words {
+        connection.send(*word).await?;
         let answer = connection.recv().await?.ok_or("the server closed the connection")?;
-        println!("{}", String::from_utf8_lossy(&answer));
+        answers.push(String::from_utf8_lossy(&answer).into_owned());
     }
     // Closing waits until the peer has what was sent, or until it is known that it has not.
     connection.close().await?;
     server.await??;
+    Ok(answers)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    for answer in echo(&["congestion", "controlled", "datagrams"]).await? {
+        println!("{answer}");
+    }
     Ok(())
 }

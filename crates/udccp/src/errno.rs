@@ -171,12 +171,13 @@ fn of_connect_error(e: ConnectError) -> i32 {
     match e {
         ConnectError::FamilyMismatch => libc::EAFNOSUPPORT,
         ConnectError::BadAddress => libc::ENETUNREACH,
-        ConnectError::InvalidService => libc::EINVAL,
         ConnectError::InUse => libc::EADDRINUSE,
         ConnectError::NoFreePort => libc::EADDRNOTAVAIL,
         ConnectError::TooManyConnections => libc::ENOBUFS,
         ConnectError::DataTooLong { .. } => libc::EMSGSIZE,
         ConnectError::Config(e) => of_config_error(e),
+        // `InvalidService`
+        _ => libc::EINVAL,
     }
 }
 

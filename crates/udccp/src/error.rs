@@ -260,8 +260,8 @@ fn named(ccid: u8) -> String {
     }
 }
 
-impl From<ListenError> for Error {
-    fn from(e: ListenError) -> Self {
+impl Error {
+    pub(crate) fn listen(e: ListenError) -> Self {
         match e {
             ListenError::InUse { port, service } => Self::ServiceInUse { port, service },
             ListenError::NoService | ListenError::InvalidService => Self::NoService,

@@ -45,6 +45,7 @@
 
 mod address;
 pub mod blocking;
+mod congestion;
 mod connecting;
 #[cfg(feature = "tokio")]
 mod connection;
@@ -73,6 +74,7 @@ mod streams;
 mod stun;
 
 pub use address::{Address, AddressError, DCCP_UDP_PORT};
+pub use congestion::{Ccid2Options, Ccid3Options, Ccid4Options};
 #[cfg(feature = "tokio")]
 pub use connecting::Connecting;
 #[cfg(feature = "tokio")]
@@ -93,13 +95,27 @@ pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
 #[cfg(feature = "futures")]
 pub use streams::MessageSink;
 pub use stun::is_stun;
-/// Congestion control plug-ins: registries, settings, and what an own CCID implements.
-pub use udccp_proto::ccid;
 pub use udccp_proto::{
-    CloseReason, ConnectionCounters, DropCode, DropCounters, DropReason, EndpointStats,
-    InitCookies, MessageFate, QueuePolicy, State,
+    CloseReason, ConfigError, ConnectError, ConnectionCounters, DropCode, DropCounters, DropReason,
+    EndpointStats, InitCookies, MessageFate, QueuePolicy, State,
 };
-pub use udccp_wire::{ResetCode, ServiceCode};
+pub use udccp_wire::{ResetCode, ServiceCode, ServiceCodeError};
+
+/// Congestion control: what settings of the CCIDs consist of, and the interface of plug-ins. These
+/// are the types of the protocol core, exported on purpose: an own CCID runs in it. Its times are
+/// [`ccid::Duration`] and [`ccid::Instant`], which have no clock.
+pub mod ccid {
+    pub use udccp_base::{DataRate, Duration, Ecn, Instant};
+    pub use udccp_cc::{
+        Algorithm, BbrConfig, BicConfig, CompoundConfig, CubicConfig, CustomAlgorithm, Cut,
+        HighSpeedConfig, HtcpConfig, HyblaConfig, IdlePolicy, IllinoisConfig, InitialWindow,
+        LpConfig, RtoConfig, ScalableConfig, VegasConfig, VenoConfig, WestwoodConfig, YeahConfig,
+    };
+    pub use udccp_proto::DropCode;
+    pub use udccp_proto::ccid::*;
+    pub use udccp_proto::features::Location;
+    pub use udccp_wire::{FeatureNumber, OptionRef, Seqno};
+}
 
 /// Compiles the code of the guides, so that the pages stay true.
 #[cfg(doctest)]

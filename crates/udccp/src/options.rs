@@ -4,15 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use bytes::Bytes;
-use udccp_proto::ccid::ccid2::AckRatioConfig;
-use udccp_proto::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
+use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::{ConnectionConfig, InitCookies, QueuePolicy};
 
-use crate::Address;
 use crate::io::RECV_BUFFER_BYTES;
-
-/// The nofeedback timer of CCIDs 3 and 4 is not shorter, unless set otherwise.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+use crate::{Address, Ccid2Options, Ccid3Options, Ccid4Options};
 
 /// Silence before a peer is probed, unless set otherwise. Many NATs and firewalls forget a UDP flow
 /// after 30 s (RFC 4787 asks for two minutes), and the connection with it.
@@ -262,18 +258,17 @@ impl PmtuProbing {
     pub fn new() -> Self {
         Self::default()
     }
+
+    fn to_proto(self) -> udccp_proto::PmtuProbing {
+        let Self { base, raise, doubt } = self;
+        udccp_proto::PmtuProbing { base, raise: raise.into(), doubt: doubt.into() }
+    }
 }
 
 impl Default for PmtuProbing {
     fn default() -> Self {
         let proto = udccp_proto::PmtuProbing::default();
         Self { base: proto.base, raise: proto.raise.to_std(), doubt: proto.doubt.to_std() }
-    }
-}
-
-impl From<PmtuProbing> for udccp_proto::PmtuProbing {
-    fn from(p: PmtuProbing) -> Self {
-        Self { base: p.base, raise: p.raise.into(), doubt: p.doubt.into() }
     }
 }
 
@@ -299,8 +294,6 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        // As in Linux: a process may have to wait that long for its turn.
-        let tfrc = Ccid3Config { least_timeout: LEAST_TIMEOUT.into(), ..Ccid3Config::default() };
         let config = ConnectionConfig {
             // Room for a few full batches, so that a writer finds the next one filled.
             send_queue_packets: 512,
@@ -309,15 +302,10 @@ impl Default for Options {
             // way.
             tx_ccids: vec![2, 3, 4],
             rx_ccids: vec![2, 3, 4],
-            // Linux has no timer for acknowledgements, only a count: with a ratio of two and a
-            // window of one, it would answer every second transmit timeout.
-            ccid2: Ccid2Config {
-                ack_ratio: AckRatioConfig::Adaptive { min: 1 },
-                ..Ccid2Config::default()
-            },
-            ccid3: tfrc.clone(),
-            ccid4: Ccid4Config { tfrc, ..Ccid4Config::default() },
-            pmtu_probing: Some(PmtuProbing::default().into()),
+            ccid2: Ccid2Options::default().0,
+            ccid3: Ccid3Options::default().0,
+            ccid4: Ccid4Options::default().0,
+            pmtu_probing: Some(PmtuProbing::default().to_proto()),
             keep_alive: Some(KEEP_ALIVE.into()),
             idle_limit: Some(IDLE_LIMIT.into()),
             ..ConnectionConfig::default()
@@ -385,7 +373,7 @@ setters! {
     path_mtu: u16 = path_mtu;
     /// Find out by padded packets what the path takes, up to `path_mtu` (default: on, where the
     /// system can send packets that no router cuts). Routers that say so are believed either way.
-    pmtu_probing: Option<PmtuProbing> = pmtu_probing.map(Into::into);
+    pmtu_probing: Option<PmtuProbing> = pmtu_probing.map(PmtuProbing::to_proto);
     /// Silence of the peer after which it is probed, which a living peer answers (default 25 s).
     /// Has to be shorter than `idle_limit`.
     keep_alive: Option<Duration> = keep_alive.map(Into::into);
@@ -400,11 +388,11 @@ setters! {
     /// on IPv4).
     pmtu_floor: Option<u16> = pmtu_floor;
     /// Settings of CCID 2: window algorithm, initial window, timeouts.
-    ccid2: Ccid2Config = ccid2;
+    ccid2: Ccid2Options = ccid2.0;
     /// Settings of CCID 3: oscillation reduction, history discounting, pacing.
-    ccid3: Ccid3Config = ccid3;
+    ccid3: Ccid3Options = ccid3.0;
     /// Settings of CCID 4: those of CCID 3, and the size of headers.
-    ccid4: Ccid4Config = ccid4;
+    ccid4: Ccid4Options = ccid4.0;
     /// Time without any packet of the peer while data is sent, before giving up (default 5 min).
     silence_timeout: Duration = silence_timeout.into();
     /// How long a close may take to deliver what is queued (default 5 s), and how long the end of

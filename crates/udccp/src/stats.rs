@@ -6,78 +6,9 @@ use udccp_proto as proto;
 use udccp_proto::ccid::{CcidMetrics, ReceiverMetrics};
 
 use crate::shared::Shared;
-use crate::{ConnectionCounters, State};
 
 /// Everything that can be said about one connection in numbers. Counters count from the start.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ConnectionStats {
-    /// State of RFC 4340 section 4.3.
-    pub state: State,
-    /// CCID of the data we send, once agreed.
-    pub tx_ccid: Option<u8>,
-    /// CCID of the data we receive, once agreed.
-    pub rx_ccid: Option<u8>,
-    /// Congestion window in packets (window-based CCIDs).
-    pub cwnd_packets: Option<u32>,
-    /// Slow start threshold in packets (window-based CCIDs).
-    pub ssthresh_packets: Option<u32>,
-    /// Packets believed to be in the network.
-    pub pipe_packets: Option<u32>,
-    /// Allowed sending rate in bytes per second (rate-based CCIDs).
-    pub x_bytes_per_sec: Option<f64>,
-    /// Loss event rate, 0..=1 (rate-based CCIDs).
-    pub loss_event_rate: Option<f64>,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// Variation of the round-trip time.
-    pub rttvar: Option<Duration>,
-    /// Retransmission (or no-feedback) timeout.
-    pub rto: Option<Duration>,
-    /// Congestion events that cut the window or rate.
-    pub congestion_events: u64,
-    /// Retransmission (or no-feedback) timeouts.
-    pub timeouts: u64,
-    /// The largest message in bytes that fits in one packet now.
-    pub max_message_size: usize,
-    /// Messages waiting to be sent.
-    pub send_queue_packets: usize,
-    /// Bytes of messages waiting to be sent (`SIOCOUTQ`).
-    pub send_queue_bytes: usize,
-    /// Messages waiting to be read.
-    pub recv_queue_packets: usize,
-    /// Bytes of messages waiting to be read.
-    pub recv_queue_bytes: usize,
-    /// What was counted.
-    pub counters: ConnectionCounters,
-}
-
-impl From<proto::ConnectionStats> for ConnectionStats {
-    fn from(s: proto::ConnectionStats) -> Self {
-        let std = |d: Option<udccp_base::Duration>| d.map(|d| d.to_std());
-        Self {
-            state: s.state,
-            tx_ccid: s.tx_ccid,
-            rx_ccid: s.rx_ccid,
-            cwnd_packets: s.cwnd_packets,
-            ssthresh_packets: s.ssthresh_packets,
-            pipe_packets: s.pipe_packets,
-            x_bytes_per_sec: s.x_bytes_per_sec,
-            loss_event_rate: s.loss_event_rate,
-            srtt: std(s.srtt),
-            rttvar: std(s.rttvar),
-            rto: std(s.rto),
-            congestion_events: s.congestion_events,
-            timeouts: s.timeouts,
-            max_message_size: s.max_message_bytes,
-            send_queue_packets: s.send_queue_packets,
-            send_queue_bytes: s.send_queue_bytes,
-            recv_queue_packets: s.recv_queue_packets,
-            recv_queue_bytes: s.recv_queue_bytes,
-            counters: s.counters,
-        }
-    }
-}
+pub type ConnectionStats = proto::ConnectionStats<Duration>;
 
 /// What congestion control knows of the data that we send: `DCCP_SOCKOPT_CCID_TX_INFO`, for every
 /// CCID. What a CCID does not have is `None`.
@@ -113,8 +44,8 @@ pub struct SenderState {
     pub mean_packet_bytes: Option<u32>,
 }
 
-impl From<CcidMetrics> for SenderState {
-    fn from(m: CcidMetrics) -> Self {
+impl SenderState {
+    pub(crate) fn of(m: CcidMetrics) -> Self {
         let std = |d: Option<udccp_base::Duration>| d.map(|d| d.to_std());
         Self {
             cwnd_packets: m.cwnd,
@@ -146,8 +77,8 @@ pub struct ReceiverState {
     pub loss_event_rate: f64,
 }
 
-impl From<ReceiverMetrics> for ReceiverState {
-    fn from(m: ReceiverMetrics) -> Self {
+impl ReceiverState {
+    pub(crate) fn of(m: ReceiverMetrics) -> Self {
         Self {
             x_recv_bytes_per_sec: m.x_recv_bytes_per_sec,
             rtt: m.rtt.map(|rtt| rtt.to_std()),

@@ -9,6 +9,8 @@ use udccp::blocking::{Connection, Listener};
 
 #[path = "../examples/chat.rs"]
 mod chat;
+#[path = "../examples/echo.rs"]
+mod echo;
 #[path = "../examples/file.rs"]
 mod file;
 #[path = "../examples/many_clients.rs"]
@@ -33,6 +35,11 @@ fn a_chat_passes_lines_both_ways() {
     assert_eq!(server.recv().unwrap().unwrap(), "hello");
     assert_eq!(server.recv().unwrap().unwrap(), "there");
     assert_eq!(server.recv().unwrap(), None);
+}
+
+#[test]
+fn words_come_back() {
+    assert_eq!(run(echo::echo(&["one", "", "three"])).unwrap(), ["one", "", "three"]);
 }
 
 #[test]

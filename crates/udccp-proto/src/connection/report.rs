@@ -27,7 +27,7 @@ impl Connection {
             rto: m.rto,
             congestion_events: m.congestion_events,
             timeouts: m.timeouts,
-            max_message_bytes: self.max_message_size(),
+            max_message_size: self.max_message_size(),
             send_queue_packets: self.send.queue().packets(),
             send_queue_bytes: self.send.queue().bytes(),
             recv_queue_packets,

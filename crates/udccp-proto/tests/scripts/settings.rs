@@ -215,7 +215,7 @@ pub(crate) fn statistic(
         "rate" => s.x_bytes_per_sec.map(|x| x as i128),
         "tx_ccid" => s.tx_ccid.map(i128::from),
         "rx_ccid" => s.rx_ccid.map(i128::from),
-        "mps" => Some(s.max_message_bytes as i128),
+        "mps" => Some(s.max_message_size as i128),
         "srtt_us" => us(s.srtt),
         "rto_us" => us(s.rto),
         "queued" => Some(s.send_queue_packets as i128),

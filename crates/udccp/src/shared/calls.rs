@@ -77,7 +77,7 @@ impl Handle {
         };
         let (id, port) = self.shared().with(|core, io, _| {
             let port = core.claim_to_listen(io, port)?;
-            let id = core.endpoint.listen(None, port, config)?;
+            let id = core.endpoint.listen(None, port, config).map_err(Error::listen)?;
             core.listeners.insert(id, Listening::default());
             Ok::<_, Error>((id, port))
         })??;
@@ -119,7 +119,7 @@ impl ListenHandle {
         let shared = self.handle.shared();
         shared
             .with(|core, _, _| core.endpoint.set_services(self.id, services))?
-            .map_err(Error::from)
+            .map_err(Error::listen)
     }
 
     /// The next connection whose handshake is done.

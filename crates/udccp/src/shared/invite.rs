@@ -37,7 +37,7 @@ impl Handle {
         };
         let id = shared.with(|core, io, now| {
             core.claim_to_listen(io, port)?;
-            let id = core.endpoint.invite(now, invite)?;
+            let id = core.endpoint.invite(now, invite).map_err(Error::listen)?;
             core.listeners.insert(id, Listening::default());
             core.flush(io, now);
             Ok::<_, Error>(id)

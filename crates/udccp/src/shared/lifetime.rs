@@ -152,13 +152,13 @@ impl ConnHandle {
     /// What congestion control knows of what we send.
     pub(crate) fn sender_state(&self) -> Option<SenderState> {
         let metrics = self.with(|core, _, _| core.endpoint.sender_metrics(self.id));
-        metrics.ok().flatten().map(SenderState::from)
+        metrics.ok().flatten().map(SenderState::of)
     }
 
     /// What it measures of what we receive.
     pub(crate) fn receiver_state(&self) -> Option<ReceiverState> {
         let metrics = self.with(|core, _, now| core.endpoint.receiver_metrics(now, self.id));
-        metrics.ok().flatten().map(ReceiverState::from)
+        metrics.ok().flatten().map(ReceiverState::of)
     }
 
     /// Sets what may wait to be sent.
@@ -202,7 +202,7 @@ impl ConnHandle {
 
     pub(crate) fn stats(&self) -> Option<ConnectionStats> {
         let stats = self.with(|core, _, _| core.endpoint.stats(self.id)).ok().flatten();
-        stats.map(ConnectionStats::from)
+        stats.map(|stats| stats.with_times(|time| time.to_std()))
     }
 
     pub(crate) fn max_message_size(&self) -> usize {

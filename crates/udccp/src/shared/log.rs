@@ -38,7 +38,7 @@ fn opened(endpoint: &Endpoint, id: ConnectionId, role: &str) {
         service = endpoint.service(id).map(|service| service.to_string()),
         sender_ccid = stats.tx_ccid,
         receiver_ccid = stats.rx_ccid,
-        max_message_bytes = stats.max_message_bytes,
+        max_message_bytes = stats.max_message_size,
         "connection open"
     );
 }

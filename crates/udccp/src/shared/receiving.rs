@@ -36,7 +36,7 @@ impl ConnHandle {
             Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
                 core.flush(io, now);
-                Poll::Ready(Ok(Some(message.into())))
+                Poll::Ready(Ok(Some(Received::of(message))))
             }
             Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
             Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
@@ -82,7 +82,7 @@ impl ConnHandle {
             self.with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
                 Ok(Some(message)) => {
                     core.flush(io, now);
-                    Ok(Received::from(message))
+                    Ok(Received::of(message))
                 }
                 Ok(None) => Err(TryRecvError::Empty),
                 Err(e) => Err(self.end_at_once(core, e)),
@@ -156,8 +156,8 @@ fn into_bytes(payload: Payload) -> Bytes {
     }
 }
 
-impl From<proto::Delivery> for Received {
-    fn from(delivery: proto::Delivery) -> Self {
+impl Received {
+    fn of(delivery: proto::Delivery) -> Self {
         Self { data: into_bytes(delivery.payload), is_corrupt: delivery.is_corrupt }
     }
 }
