@@ -101,7 +101,8 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 /// Types of the crates below that the interface has, and that have no name in the crate itself.
 fn unnamed(interface: &str) -> BTreeSet<&str> {
     let exported = exported(interface.lines());
-    let paths = interface.lines().filter(|line| !line.starts_with('#') || line.starts_with("#["));
+    let own = interface.split("\n# What").next().unwrap_or_default();
+    let paths = own.lines().filter(|line| !line.starts_with("# "));
     let paths =
         paths.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c)));
     let below = paths.filter(|path| path.starts_with("udccp_") && path.contains("::"));

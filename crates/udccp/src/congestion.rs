@@ -13,7 +13,9 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Writes setters of one type of settings.
 macro_rules! setters {
-    ($of:ident: $($(#[$doc:meta])* $name:ident: $type:ty = $field:ident $(. $inner:ident)*, $value:expr;)*) => {
+    ($of:ident: $(
+        $(#[$doc:meta])* $name:ident: $type:ty = $field:ident $(. $inner:ident)*, $value:expr;
+    )*) => {
         impl $of {
             /// The default settings.
             pub fn new() -> Self {

@@ -29,9 +29,10 @@ use crate::{
 /// [`Options::close_linger`].
 ///
 /// # Cancel safety
-/// A future that is dropped before it is ready has sent nothing, taken nothing and lost nothing;
-/// where there is more to say, the method says it. The `poll_` methods are for hand-written futures
-/// and work on any runtime; several tasks may wait for the same thing.
+/// Every method says what becomes of its future when that is dropped before it is ready. In short:
+/// it has sent nothing, taken nothing and lost nothing, and the same call later goes on. The
+/// `poll_` methods are for hand-written futures and work on any runtime; several tasks may wait for
+/// the same thing.
 #[derive(Clone, Debug)]
 pub struct Connection {
     inner: Arc<ConnHandle>,
@@ -42,6 +43,8 @@ impl Connection {
     /// connection), or over a raw socket of its own to an [`Address::raw`]. `peer` is a
     /// [`SocketAddr`](std::net::SocketAddr) or an [`Address`].
     ///
+    /// Dropping the future cancels the handshake, and the server learns it by a Reset.
+    ///
     /// # Errors
     /// As [`Endpoint::connect`].
     pub async fn connect(peer: impl Into<Address>, service: ServiceCode) -> Result<Self, Error> {
@@ -50,7 +53,9 @@ impl Connection {
 
     //= 6773-3.8-1
     //= 6773-3.8-3
-    /// Connects with settings. Dropping the future cancels the handshake.
+    /// Connects with settings.
+    ///
+    /// Dropping the future cancels the handshake, and the server learns it by a Reset.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -64,8 +69,9 @@ impl Connection {
 
     /// Connects to a host by name: `example.org:5004`, as [`Address::resolve`] reads it. Where it
     /// has several addresses, they are tried in turn, both families, a quarter of a second apart;
-    /// the first that answers wins, and the others are cancelled (RFC 8305). Dropping the future
-    /// cancels all.
+    /// the first that answers wins, and the others are cancelled (RFC 8305).
+    ///
+    /// Dropping the future cancels all handshakes; a look-up that has begun ends by itself.
     ///
     /// # Errors
     /// [`Error::Io`] where the name has no address; else as [`Endpoint::connect`] for the address
@@ -83,6 +89,8 @@ impl Connection {
 
     /// Connects to the first of several addresses of one host that answers, as
     /// [`Self::connect_host`] does.
+    ///
+    /// Dropping the future cancels all handshakes.
     ///
     /// # Errors
     /// As [`Endpoint::connect`] for the address that failed last.
@@ -143,6 +151,8 @@ impl Connection {
 
     /// Sends one message gathered from several pieces.
     ///
+    /// Cancel safe as [`Self::send`] is.
+    ///
     /// # Errors
     /// As [`Self::send`].
     pub async fn send_vectored(&self, pieces: &[IoSlice<'_>]) -> Result<(), Error> {
@@ -170,6 +180,8 @@ impl Connection {
 
     /// Waits until the send queue has room for a message.
     ///
+    /// Cancel safe: it only waits.
+    ///
     /// # Errors
     /// The connection ended.
     pub async fn writable(&self) -> Result<(), Error> {
@@ -179,7 +191,7 @@ impl Connection {
     /// The next message; `None` once the connection was closed in order and all was read. A message
     /// may be empty: `Some` of no bytes.
     ///
-    /// Cancel safe.
+    /// Cancel safe: a message is taken only where it is returned.
     ///
     /// # Errors
     /// [`Error::Lost`] once all was read and the connection ended out of order.
@@ -190,6 +202,8 @@ impl Connection {
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
     /// damaged on the way. `None` as for [`Self::recv`].
     ///
+    /// Cancel safe as [`Self::recv`] is.
+    ///
     /// # Errors
     /// As [`Self::recv`].
     pub async fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
@@ -198,6 +212,8 @@ impl Connection {
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
     /// the connection was closed in order and all was read.
+    ///
+    /// Cancel safe: messages are appended only where their number is returned.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -208,7 +224,7 @@ impl Connection {
     /// The next message, copied into `buffer`; `None` as for [`Self::recv`]. What does not fit is
     /// lost, and [`ReceivedInto::is_truncated`] says so.
     ///
-    /// Cancel safe.
+    /// Cancel safe: as [`Self::recv`], and the buffer is not touched before.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -218,6 +234,8 @@ impl Connection {
 
     /// The next message, which stays; `None` as for [`Self::recv`]. Nothing is copied.
     ///
+    /// Cancel safe: it takes nothing.
+    ///
     /// # Errors
     /// As [`Self::recv`].
     pub async fn peek(&self) -> Result<Option<Bytes>, Error> {
@@ -225,6 +243,8 @@ impl Connection {
     }
 
     /// Waits until there is a message to read, or the end.
+    ///
+    /// Cancel safe: it only waits.
     ///
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
@@ -235,6 +255,8 @@ impl Connection {
     /// Waits until the send queue is empty: everything sent so far has gone to the network (which
     /// may lose it), or was dropped.
     ///
+    /// Cancel safe: it only waits.
+    ///
     /// # Errors
     /// The connection ended before.
     pub async fn flushed(&self) -> Result<(), Error> {
@@ -243,6 +265,8 @@ impl Connection {
 
     /// Waits until everything sent so far has left and is accounted for: reported received by
     /// the peer, or judged lost. `stats` then tells how much of which.
+    ///
+    /// Cancel safe: it only waits.
     ///
     /// # Errors
     /// The connection ended before.
@@ -254,7 +278,8 @@ impl Connection {
     /// is told. Ready when the peer has confirmed. What the peer sent before can still be read.
     /// With no time to linger, the connection ends at once with a Reset.
     ///
-    /// A future that is dropped does not take the close back.
+    /// Cancel safe: the close has begun with the first poll and goes on without the future; wait
+    /// for it with this call again or with [`Self::closed`].
     ///
     /// # Errors
     /// [`Error::Unsent`]: the time was over before everything queued had left. [`Error::Lost`]: the
@@ -266,6 +291,8 @@ impl Connection {
 
     /// Waits for the end of the connection, whoever causes it.
     ///
+    /// Cancel safe: it only waits.
+    ///
     /// # Errors
     /// [`Error::Lost`] where it did not end in order.
     pub async fn closed(&self) -> Result<(), Error> {
@@ -275,6 +302,8 @@ impl Connection {
     /// The next event in addition to messages, waiting for it; `None` once the connection has
     /// ended and all were read. The latest 64 are kept for who asks late, and the fates of messages
     /// ([`Outgoing::token`]) until they are read.
+    ///
+    /// Cancel safe: an event is taken only where it is returned.
     pub async fn event(&self) -> Option<ConnectionEvent> {
         poll_fn(|cx| self.inner.poll_event(cx)).await
     }

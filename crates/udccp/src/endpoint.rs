@@ -119,7 +119,8 @@ impl Endpoint {
     /// client asks for. Packets of type Listen leave up to three times and open the way for the
     /// client's Request; a client that asked before is made to ask again at once.
     ///
-    /// Waits until the client comes; dropping the future takes the invitation back.
+    /// Waits until the client comes. Dropping the future takes the invitation back, and resets a
+    /// client that is in handshake.
     ///
     /// # Errors
     /// [`Error::ServiceInUse`] where this client is invited already, or a setting that cannot be
@@ -138,6 +139,8 @@ impl Endpoint {
     /// The next STUN message that arrived on this UDP port, and where it came from: hosts behind
     /// NATs learn their own addresses that way, and keep their mappings alive. Such messages never
     /// reach DCCP. Of those that nobody reads, the newest 64 are kept.
+    ///
+    /// Cancel safe: a message is taken only where it is returned.
     ///
     /// # Errors
     /// Only if the driver of the socket has ended, or cannot start.
@@ -166,6 +169,8 @@ impl Endpoint {
 
     /// Waits until every connection is over: those that were dropped or closed have delivered what
     /// they accepted, and the peer has confirmed the close. Call it before the runtime ends.
+    ///
+    /// Cancel safe: it only waits.
     pub async fn wait_idle(&self) {
         std::future::poll_fn(|cx| self.handle.poll_idle(cx)).await;
     }

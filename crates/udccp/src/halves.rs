@@ -20,7 +20,7 @@ pub struct RecvHalf(Connection);
 /// Writes methods that do what those of the connection do.
 macro_rules! forward {
     ($(async $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
-        #[doc = concat!("See [`Connection::", stringify!($name), "`].")]
+        #[doc = concat!("See [`Connection::", stringify!($name), "`] (cancel safety too).")]
         ///
         /// # Errors
         /// As there.

@@ -45,7 +45,7 @@ impl Listener {
 
     /// The next connection whose handshake is done.
     ///
-    /// Cancel safe.
+    /// Cancel safe: a connection is taken only where it is returned.
     ///
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
