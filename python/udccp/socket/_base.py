@@ -42,7 +42,7 @@ def setdefaulttimeout(timeout: float | None) -> None:
 def _checked_timeout(timeout: float | None) -> float | None:
     if timeout is None:
         return None
-    seconds = float(timeout)
+    seconds = timeout + 0.0  # Text is not a number, which `float` would take for one.
     if math.isnan(seconds):
         raise ValueError("Invalid value NaN (not a number)")
     if seconds < 0.0 or math.isinf(seconds):

@@ -138,15 +138,21 @@ impl Connection {
         let total = all.len();
         let mut rest = all.into_iter().map(Outgoing::new);
         let mut slot = None;
+        let mut is_lost = false;
         let mut cx = Context::from_waker(Waker::noop());
         let outcome = self.until(py, PollFlags::OUT, timeout_s, || {
             match self.connection.poll_send_batch(&mut cx, &mut slot, &mut rest) {
                 Poll::Ready(Ok(())) => Ok(Some(())),
                 Poll::Pending => Ok(None),
-                Poll::Ready(Err(e)) => Err(raise(&e)),
+                Poll::Ready(Err(e)) => {
+                    // These are said of a message, which was taken.
+                    is_lost =
+                        matches!(e, Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_));
+                    Err(raise(&e))
+                }
             }
         });
-        let queued = total - rest.len() - usize::from(slot.is_some());
+        let queued = total - rest.len() - usize::from(slot.is_some()) - usize::from(is_lost);
         match outcome {
             Err(e) if queued == 0 || !e.is_instance_of::<pyo3::exceptions::PyOSError>(py) => Err(e),
             _ => Ok(queued),

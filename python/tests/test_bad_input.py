@@ -1,0 +1,270 @@
+"""Bad input to every call of a socket: the documented exception, never a hang, never a panic."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from sockets import OPTIONS, PATIENCE_S, connected, listening
+
+from udccp import InternalError, Options, connect, socket, start_server
+
+#: What a call may raise, by what it is given.
+DOCUMENTED = (OSError, TypeError, ValueError, OverflowError, BufferError)
+
+#: Arguments that hardly any call wants.
+STRANGE: list[object] = [
+    None, True, -1, 0, 1, 3, 2**31, 2**40, 2**70, -(2**70), 1.5, float("nan"), float("inf"), -0.1,
+    "", "text", "SC:echo", b"", b"bytes", bytearray(b"room"), bytes(70_000), object(), {}, (), [],
+    memoryview(b"abcd")[::2], memoryview(bytearray(8)).cast("I"), [b""], [b"a", "b"], [1, 2],
+    [bytearray(3)], ("127.0.0.1",), ("127.0.0.1", 0), ("127.0.0.1", 70_000), ("127.0.0.1", "9"),
+    ("::1", 9, 0, 0), ("no such host.invalid", 1), (b"127.0.0.1", 1), ("127.0.0.1", 9, 9, 9, 9),
+    ("", 1), 269,
+]  # fmt: skip
+
+#: All that a socket can be asked to do, but for what ends or waits by design.
+METHODS = sorted(
+    name
+    for name, member in inspect.getmembers(socket.socket)
+    if callable(member) and not name.startswith("_") and name not in {"close", "abort"}
+)
+
+
+def ends() -> list[Callable[[], socket.socket]]:
+    """Sockets in every state."""
+
+    def closed() -> socket.socket:
+        one = socket.socket()
+        one.close()
+        return one
+
+    return [lambda: socket.socket(options=OPTIONS), closed]
+
+
+def attempt(call: Callable[..., object], *arguments: object) -> None:
+    """Call, and take every exception that is documented."""
+    try:
+        call(*arguments)
+    except InternalError as e:
+        pytest.fail(f"{call} {arguments}: {e}")
+    except DOCUMENTED:
+        pass
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_call_refuses_what_it_does_not_understand(name: str) -> None:
+    """Each strange argument, alone, in pairs and none at all, in every state of a socket."""
+    chance = random.Random(name)
+    with connected() as (client, _server), listening() as door:
+        for end in [client, door, *(make() for make in ends())]:
+            method = getattr(end, name)
+            end.settimeout(0.0)
+            attempt(method)
+            for one in STRANGE:
+                for arguments in ((one,), (one, chance.choice(STRANGE)), (1, one, one)):
+                    if name in {"settimeout", "setblocking"}:
+                        attempt(method, *arguments)
+                        end.settimeout(0.0)
+                        continue
+                    attempt(method, *arguments)
+            end.close()
+
+
+def test_wrong_types_are_type_errors() -> None:
+    """By name: what each argument must be."""
+    with connected() as (client, _):
+        calls: list[tuple[type[BaseException], Callable[..., Any], tuple[object, ...]]] = [
+            (TypeError, client.send, ("text",)),
+            (TypeError, client.send, (None,)),
+            (TypeError, client.send_many, ([b"a", 1],)),
+            (TypeError, client.send_many, (5,)),
+            (TypeError, client.sendmsg, (["x"],)),
+            (TypeError, client.recv, ("1",)),
+            (ValueError, client.recv, (-1,)),
+            (OverflowError, client.recv, (2**70,)),
+            (ValueError, client.recv_many, (0,)),
+            (TypeError, client.recv_into, (b"read only",)),
+            (ValueError, client.recv_into, (bytearray(3), 4)),
+            (ValueError, client.recv_into, (bytearray(3), -4)),
+            (TypeError, client.recv_many_into, ([],)),
+            (TypeError, client.bind, ("127.0.0.1:9",)),
+            (OverflowError, client.bind, (("127.0.0.1", 65_536),)),
+            (TypeError, client.settimeout, ("1",)),
+            (ValueError, client.settimeout, (-1,)),
+            (ValueError, client.settimeout, (float("nan"),)),
+            (ValueError, lambda: socket.socket(service="echo"), ()),
+            (ValueError, lambda: socket.socket(service=2**32 - 1), ()),
+            (OverflowError, lambda: socket.socket(udp_port=65_536), ()),
+        ]
+        for error, call, arguments in calls:
+            with pytest.raises(error):
+                call(*arguments)
+
+
+def test_settings_that_cannot_be_used_are_refused() -> None:
+    """When the connection or the listener is made, with the reason."""
+    wrong: list[dict[str, Any]] = [
+        {"tx_ccids": (9,)},
+        {"tx_ccids": ()},
+        {"tx_ccids": (300,)},
+        {"linger_s": -1.0},
+        {"linger_s": float("nan")},
+        {"keep_alive_s": 200.0},
+        {"send_coverage": 16},
+        {"path_mtu": -1},
+        {"recv_queue_messages": "many"},
+    ]
+    with listening() as door:
+        for fields in wrong:
+            options = Options(**fields)
+            with pytest.raises((OSError, TypeError, ValueError, OverflowError)):
+                socket.create_server(("127.0.0.1", 0), options=options)
+            with socket.socket(options=options) as client, pytest.raises(DOCUMENTED):
+                client.connect(door.getsockname())
+
+
+def calls_of(end: socket.socket) -> list[Callable[[], object]]:
+    """Everything that needs a socket that is open."""
+    return [
+        lambda: end.send(b""),
+        lambda: end.send_many([b""]),
+        lambda: end.recv(1),
+        lambda: end.recv_many(1),
+        lambda: end.recv_into(bytearray(1)),
+        lambda: end.recvmsg(1),
+        lambda: end.connect(("127.0.0.1", 9)),
+        lambda: end.bind(("127.0.0.1", 0)),
+        end.listen,
+        end.accept,
+        end.getsockname,
+        end.getpeername,
+        end.stats,
+        end.flush,
+        lambda: end.shutdown(socket.SHUT_RD),
+        lambda: end.getsockopt(socket.SOL_DCCP, 2),
+        lambda: end.setsockopt(socket.SOL_DCCP, 2, 1),
+    ]
+
+
+def test_everything_is_refused_after_close() -> None:
+    """EBADF of each call that needs the socket, for a client and for a listener."""
+    with connected() as (client, _), listening() as door:
+        for end in (client, door):
+            end.close()
+            for call in calls_of(end):
+                with pytest.raises(OSError, match="Bad file descriptor"):
+                    call()
+            assert end.fileno() == -1
+
+
+def test_a_message_that_is_too_large_is_refused_and_the_next_one_goes() -> None:
+    """EMSGSIZE with both sizes, alone and in a batch, for asyncio too."""
+    with connected() as (client, server):
+        largest = client.max_message_size
+        with pytest.raises(OSError, match=f"{largest + 1} bytes exceeds the maximum of {largest}"):
+            client.send(bytes(largest + 1))
+        assert client.send_many([b"a", bytes(100_000), b"b"]) == 1
+        client.send(b"c")
+        assert server.recv_many(1) + server.recv_many(1) == [b"a", b"c"]
+
+
+def test_several_threads_call_everything_at_once() -> None:
+    """Without order, while the peer resets and the socket is closed: no hang, no panic."""
+    with connected() as (client, server):
+        client.settimeout(0.01)
+        failed: list[BaseException] = []
+        until = time.monotonic() + 0.4
+
+        def work(seed: int) -> None:
+            chance = random.Random(seed)
+            names = [name for name in METHODS if name not in {"settimeout", "setblocking"}]
+            try:
+                while time.monotonic() < until:
+                    method = getattr(client, chance.choice(names))
+                    count = chance.randrange(3)
+                    attempt(method, *(chance.choice(STRANGE) for _ in range(count)))
+                    attempt(client.send, b"x" * chance.randrange(1000))
+                    attempt(client.recv, 10)
+            except BaseException as e:
+                failed.append(e)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.15)
+        server.abort()
+        time.sleep(0.1)
+        client.close()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        assert not any(thread.is_alive() for thread in threads)
+        assert failed == []
+
+
+def test_a_peer_that_resets_ends_what_waits() -> None:
+    """A reader that waits hears of it at once; so does a writer with a full queue."""
+    few = Options(send_queue_messages=2, recv_queue_messages=4, linger_s=2.0)
+    with connected(client=few, server=few) as (client, server):
+        outcomes: list[type[BaseException] | None] = []
+
+        def keep(call: Callable[[], object]) -> None:
+            try:
+                while True:
+                    call()
+            except OSError as e:
+                outcomes.append(type(e))
+
+        threads = [
+            threading.Thread(target=keep, args=(call,))
+            for call in (lambda: client.recv(10), lambda: client.send(bytes(1000)))
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        server.abort()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        assert outcomes == [ConnectionResetError, ConnectionResetError]
+
+
+def test_asyncio_refuses_the_same() -> None:
+    """Wrong types, closed connections, huge messages."""
+
+    async def main() -> None:
+        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+            port = server.addresses[0][1]
+            connection = await connect("127.0.0.1", port, options=OPTIONS)
+            strange: Any = "text"
+            calls: list[Callable[[], Awaitable[object]]] = [
+                lambda: connection.send(strange),
+                lambda: connection.send_many([b"", strange]),
+                lambda: connect(strange, strange),
+                lambda: connect("127.0.0.1", 70_000),
+                lambda: connect("127.0.0.1", port, service="no code"),
+                lambda: connection.recv_many(0),
+                lambda: connection.send(b"", priority=-1),
+                lambda: connection.send(b"", lifetime_s=-1.0),
+                lambda: connection.send(bytes(70_000)),
+            ]
+            for call in calls:
+                with pytest.raises(DOCUMENTED):
+                    await call()
+            await connection.close()
+            await connection.close()
+            calls = [
+                lambda: connection.send(b""),
+                connection.recv,
+                lambda: connection.send_many([b""]),
+                connection.recv_many,
+            ]
+            for call in calls:
+                with pytest.raises(OSError, match="Bad file descriptor"):
+                    await call()
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))

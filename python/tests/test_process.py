@@ -1,0 +1,159 @@
+"""Sockets when their process forks, is interrupted and ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+
+import pytest
+from sockets import OPTIONS, PATIENCE_S, connected, listening
+
+from udccp import Options, socket
+
+#: What each program begins with: it is connected to the port that it is given.
+CONNECTED = """
+import asyncio, os, signal, sys, threading, time
+import udccp
+from udccp import socket
+port = int(sys.argv[1])
+connection = socket.create_connection(("127.0.0.1", port))
+"""
+
+
+def start(program: str, door: socket.socket) -> tuple[subprocess.Popen[str], socket.socket]:
+    """Start a program that is connected, and accept its connection."""
+    text = CONNECTED + textwrap.dedent(program)
+    arguments = [sys.executable, "-W", "ignore", "-c", text, str(door.getsockname()[1])]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    answerer, _ = door.accept()
+    answerer.settimeout(PATIENCE_S)
+    return process, answerer
+
+
+def everything(end: socket.socket) -> list[bytes]:
+    """All messages until the orderly end."""
+    return list(iter(lambda: end.recv(2000), b""))
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("pass", 0),
+        ("sys.exit(3)", 3),
+        ("raise ValueError('mine')", 1),
+        ("threading.Thread(target=connection.recv, args=(1,), daemon=True).start()", 0),
+        ("asyncio.new_event_loop().run_until_complete(udccp.connect('127.0.0.1', port))", 0),
+        ("os.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT),
+    ],
+)
+def test_what_was_sent_arrives_although_the_process_ends(end: str, code: int) -> None:
+    """At once, without a close, with threads and loops left behind."""
+    with listening() as door:
+        process, peer = start(
+            f"for n in range(300): connection.send(n.to_bytes(2, 'big') * 300)\n{end}", door
+        )
+        with peer:
+            got = [int.from_bytes(message[:2], "big") for message in everything(peer)]
+        assert got == list(range(300))
+        _, said = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == code, said
+
+
+def test_ctrl_c_ends_what_waits() -> None:
+    """KeyboardInterrupt in recv, and the peer sees an orderly end."""
+    with listening() as door:
+        process, peer = start("connection.send(b'ready')\nconnection.recv(1)", door)
+        with peer:
+            assert peer.recv(10) == b"ready"
+            time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert peer.recv(10) == b""
+        _, said = process.communicate(timeout=PATIENCE_S)
+        assert "KeyboardInterrupt" in said
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_process_that_is_cut_off_is_found_out(end: str) -> None:
+    """Nothing says goodbye then: the peer learns it by `idle_limit_s`, or from the host."""
+    soon = Options(keep_alive_s=0.1, idle_limit_s=0.4)
+    with listening(options=soon) as door:
+        process, peer = start(f"connection.send(b'bye')\ntime.sleep(0.1)\n{end}", door)
+        with peer:
+            assert peer.recv(10) == b"bye"
+            with pytest.raises((TimeoutError, ConnectionError)) as failure:
+                peer.recv(10)
+            assert failure.value.errno
+        process.communicate(timeout=PATIENCE_S)
+
+
+def in_fork(work: str, door: socket.socket, client: socket.socket) -> None:
+    """What the forked child does; its exit code is 0 if all went as it should."""
+    code = 1
+    try:
+        for call in (lambda: client.send(b"mine"), lambda: client.recv(1), door.accept):
+            with pytest.raises(OSError, match=r"forked|Bad file"):
+                call()
+        if work == "close":
+            client.close()
+            door.close()
+        fresh = socket.create_connection(door_address, PATIENCE_S, options=OPTIONS)
+        fresh.send(b"from the child")
+        fresh.wait_acknowledged()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+door_address: tuple[str, int] = ("", 0)
+
+
+@pytest.mark.parametrize("work", ["keep", "close"])
+def test_a_fork_has_no_part_in_the_sockets_of_its_parent(work: str) -> None:
+    """EBADF there, whatever it closes; the parent goes on; the child opens its own."""
+    global door_address
+    with connected() as (client, server), listening() as door:
+        door_address = ("127.0.0.1", door.getsockname()[1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Of a fork with threads.
+            child = os.fork()
+        if child == 0:
+            in_fork(work, door, client)
+        accepted, _ = door.accept()
+        accepted.settimeout(PATIENCE_S)
+        with accepted:
+            assert accepted.recv(100) == b"from the child"
+        assert os.waitpid(child, 0)[1] == 0
+        client.send(b"still here")
+        assert server.recv(100) == b"still here"
+
+
+def call_back(port: int) -> bytes:
+    """What a process of multiprocessing does."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S, options=OPTIONS) as client:
+        client.send(b"hello")
+        return client.recv(100)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_multiprocessing(method: str) -> None:
+    """Each process has its own sockets, however it was started, and none can be passed on."""
+    with (
+        listening() as door,
+        connected() as (client, _),
+        multiprocessing.get_context(method).Pool(1) as pool,
+    ):
+        calling = pool.apply_async(call_back, (door.getsockname()[1],))
+        accepted, _ = door.accept()
+        accepted.settimeout(PATIENCE_S)
+        with accepted:
+            accepted.send(accepted.recv(100).upper())
+            assert calling.get(PATIENCE_S) == b"HELLO"
+        with pytest.raises(TypeError, match="lives in the process"):
+            pool.apply(client.recv, (1,))
