@@ -152,11 +152,20 @@ pub struct PmtuProbing {
     pub raise: Duration,
     /// After losses the size in use is tested, but not more often than this (default 15 s).
     pub doubt: Duration,
+    /// Begin when the first message is queued whose packet might be larger than the path's least
+    /// MTU (`pmtu_floor`), and not when the connection opens (default false). Most connections of
+    /// small messages then never send a probe.
+    pub when_needed: bool,
 }
 
 impl Default for PmtuProbing {
     fn default() -> Self {
-        Self { base: 1280, raise: Duration::from_secs(600), doubt: Duration::from_secs(15) }
+        Self {
+            base: 1280,
+            raise: Duration::from_secs(600),
+            doubt: Duration::from_secs(15),
+            when_needed: false,
+        }
     }
 }
 

@@ -43,6 +43,22 @@ fn a_wide_path_is_confirmed_by_one_probe_and_the_size_stays() {
     }
 }
 
+#[test]
+fn a_search_can_wait_for_a_message_that_needs_it() {
+    let probing = PmtuProbing { when_needed: true, ..PmtuProbing::default() };
+    let config = ConnectionConfig { pmtu_probing: Some(probing), ..Default::default() };
+    let mut pair = Pair::connected_with(Net::new(14), config);
+    let probes = |pair: &Pair| [CLIENT, SERVER].map(|e| pair.stats(e).counters.pmtu_probes_sent);
+    // 20 bytes of IP, 16 of DCCP-Data, 24 for options: 576 in all.
+    pair.send(CLIENT, &[7; 576 - 60]);
+    pair.pass(Duration::from_secs(100));
+    assert_eq!(probes(&pair), [0, 0]);
+    pair.send(CLIENT, &[7; 577 - 60]);
+    pair.pass(Duration::from_secs(100));
+    assert_eq!(probes(&pair), [1, 0]);
+    assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1500));
+}
+
 //= 4340-14-5 test
 //= 4340-14.2-8 test
 #[test]

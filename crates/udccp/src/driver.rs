@@ -81,6 +81,12 @@ async fn drive(shared: Arc<Shared>, watched: Watched, bell: Arc<Bell>) {
             errors = false;
             continue;
         }
+        if turn.holds_acks {
+            // An answer of theirs can carry an acknowledgement.
+            tokio::task::yield_now().await;
+            errors = false;
+            continue;
+        }
         if let Some(at) = turn.deadline {
             sleep.as_mut().reset(shared.clock.to_std(at).into());
         }

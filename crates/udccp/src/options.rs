@@ -251,6 +251,9 @@ pub struct PmtuProbing {
     pub raise: Duration,
     /// After losses the size in use is tested, but not more often than this (default 15 s).
     pub doubt: Duration,
+    /// Begin when the first message is queued whose packet might be larger than the path's least
+    /// MTU (`pmtu_floor`), and not when the connection opens (default true).
+    pub when_needed: bool,
 }
 
 impl PmtuProbing {
@@ -260,15 +263,17 @@ impl PmtuProbing {
     }
 
     fn to_proto(self) -> udccp_proto::PmtuProbing {
-        let Self { base, raise, doubt } = self;
-        udccp_proto::PmtuProbing { base, raise: raise.into(), doubt: doubt.into() }
+        let Self { base, when_needed, .. } = self;
+        let (raise, doubt) = (self.raise.into(), self.doubt.into());
+        udccp_proto::PmtuProbing { base, raise, doubt, when_needed }
     }
 }
 
 impl Default for PmtuProbing {
     fn default() -> Self {
         let proto = udccp_proto::PmtuProbing::default();
-        Self { base: proto.base, raise: proto.raise.to_std(), doubt: proto.doubt.to_std() }
+        let (raise, doubt) = (proto.raise.to_std(), proto.doubt.to_std());
+        Self { base: proto.base, raise, doubt, when_needed: true }
     }
 }
 

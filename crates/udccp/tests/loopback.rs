@@ -492,15 +492,40 @@ fn data_of_the_request_is_there_when_the_server_accepts() {
 }
 
 #[test]
-fn the_path_mtu_is_confirmed_by_a_probe() {
+fn the_path_mtu_is_confirmed_by_a_probe_once_a_message_needs_it() {
     run(async {
         let options = Options::default();
         let (client, server) = pair(&options, &options).await;
-        client.send("one").await.unwrap();
+        client.send("small").await.unwrap();
+        server.recv().await.unwrap();
+        client.acknowledged().await.unwrap();
+        assert_eq!(client.stats().unwrap().counters.pmtu_probes_sent, 0, "nothing needs it");
+        client.send(vec![1; 1000]).await.unwrap();
         server.recv().await.unwrap();
         while client.stats().unwrap().counters.sync_acks_received == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert!(client.stats().unwrap().counters.pmtu_probes_sent > 0);
+    });
+}
+
+#[test]
+fn a_question_and_its_answer_are_two_packets() {
+    run(async {
+        let (client, server) = pair(&Options::default(), &Options::default()).await;
+        let answering = tokio::spawn(async move {
+            while let Some(question) = server.recv().await.unwrap() {
+                server.send(question).await.unwrap();
+            }
+        });
+        for _ in 0..200 {
+            client.send("question").await.unwrap();
+            client.recv().await.unwrap().unwrap();
+        }
+        let counters = client.stats().unwrap().counters;
+        assert_eq!(counters.data_packets_sent, 200);
+        assert!(counters.packets_sent < 230, "{counters:?}");
+        client.close().await.unwrap();
+        answering.await.unwrap();
     });
 }

@@ -26,6 +26,9 @@ impl Connection {
         if message.payload.len() > max {
             return Err(SendError::TooLarge { max, message });
         }
+        if self.path.on_message(message.payload.len(), self.state == State::Open) {
+            self.start_probing(ctx);
+        }
         let mut discarded = Vec::new();
         let taken = self.send.queue_mut().push(ctx.now, message, &mut |d| discarded.push(d));
         for d in discarded {

@@ -105,6 +105,8 @@ pub(crate) struct Connection {
     send: SendSide,
     recv: RecvSide,
     outbox: Outbox,
+    /// What acknowledgement is owed waits for data to carry it.
+    is_ack_held: bool,
     timers: Timers,
     timing: Timing,
     path: PathMtu,
@@ -138,7 +140,7 @@ impl Connection {
         seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
         Self {
             pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
-            path: PathMtu::new(tuple, c.path_mtu, c.pmtu_floor),
+            path: PathMtu::new(tuple, c),
             state,
             seq,
             negotiation: Negotiation::new(features, c.sequence_window),
@@ -147,6 +149,7 @@ impl Connection {
             send: SendSide::new(c),
             recv: RecvSide::new(c),
             outbox: Outbox::default(),
+            is_ack_held: false,
             credit,
             timers: Timers::new(),
             timing: Timing::new(now),

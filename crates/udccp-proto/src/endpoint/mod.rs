@@ -3,6 +3,7 @@
 mod commands;
 mod cookie;
 mod ends;
+mod held_acks;
 mod invite;
 mod listeners;
 mod live;
@@ -60,6 +61,8 @@ pub struct Endpoint {
     timers: TimerHeap,
     /// Connections that may have something to send, in turn.
     ready: VecDeque<u32>,
+    /// Connections whose acknowledgements wait for the application.
+    held_acks: Vec<u32>,
     /// Packets that the first of them has sent in its turn.
     turn: u32,
     events: VecDeque<Event>,
@@ -89,6 +92,7 @@ impl Endpoint {
             listeners: Listeners::default(),
             timers: TimerHeap::default(),
             ready: VecDeque::new(),
+            held_acks: Vec::new(),
             turn: 0,
             events: VecDeque::new(),
             answers: Answers::default(),

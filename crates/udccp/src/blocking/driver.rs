@@ -8,6 +8,8 @@ use std::task::{Wake, Waker};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use udccp_base::Duration;
+
 use crate::Error;
 use crate::io::Receiver;
 use crate::shared::{Running, Shared, Turn};
@@ -32,6 +34,9 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
 const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::empty();
+
+/// How long an acknowledgement waits for a thread that was woken to answer or to read on.
+const HELD_FOR: Duration = Duration::from_millis(1);
 
 /// Rung by calls that leave work to the driver.
 struct Bell(UnixStream);
@@ -72,8 +77,11 @@ fn wait(shared: &Shared, mut ear: &UnixStream, turn: &Turn) -> bool {
         PollFd::new(shared.io.socket().as_fd(), PollFlags::POLLIN | room),
         PollFd::new(ear.as_fd(), PollFlags::POLLIN),
     ];
-    let timeout = turn.deadline.map_or(PollTimeout::NONE, |at| {
-        let left = at.saturating_since(shared.clock.now());
+    let now = shared.clock.now();
+    let held = turn.holds_acks.then(|| now + HELD_FOR);
+    let deadline = turn.deadline.into_iter().chain(held).min();
+    let timeout = deadline.map_or(PollTimeout::NONE, |at| {
+        let left = at.saturating_since(now);
         // Rounded up: a driver that wakes early has nothing to do and would come back at once.
         let millis = left.as_nanos().div_ceil(1_000_000);
         PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::task::Waker;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
-use udccp_proto::{ConnectionId, Endpoint, EventKind, ListenerId, PathReport};
+use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
 
 use super::fragments::may_be_fragmented;
 use super::log;
@@ -33,6 +33,8 @@ pub(crate) struct Core {
     spare: Option<Datagram>,
     /// The socket took no more; only the driver, who waits for room, tries again.
     pub(crate) blocked: bool,
+    /// Acknowledgements wait for tasks that were woken.
+    holds_acks: bool,
     /// How often that came about.
     times_blocked: u64,
     /// Messages queued since the last flush.
@@ -85,6 +87,7 @@ impl Core {
             tx: Transmitter::new(may_be_fragmented, claims.is_some()),
             spare: None,
             blocked: false,
+            holds_acks: false,
             times_blocked: 0,
             burst: 0,
             last_flush: Instant::ZERO,
@@ -100,43 +103,58 @@ impl Core {
         }
     }
 
+    /// Before the driver flushes: passes on what arrived. Where a task was waiting for it, an
+    /// acknowledgement that is owed waits for the task's turn, since an answer can carry it.
+    pub(super) fn dispatch_arrived(&mut self, now: Instant) {
+        self.dispatch(Some(now));
+    }
+
     /// Passes the endpoint's events on to the tasks that wait for them.
-    fn dispatch(&mut self) {
+    fn dispatch(&mut self, arrived: Option<Instant>) {
         while let Some(event) = self.endpoint.poll_event() {
             log::event(&self.endpoint, &event);
-            if let EventKind::Incoming(listener) = event.kind {
-                let conn = Conn { connected: true, queued_at: Some(listener), ..Conn::default() };
-                self.conns.insert(event.id, conn);
-                if let Some(listening) = self.listeners.get_mut(&listener) {
-                    listening.waiters.move_to(&mut self.wake);
-                }
-                self.signals.touch_listener(listener);
-                continue;
+            let woken = self.wake.len();
+            self.pass_on(event);
+            let may_answer = matches!(event.kind, EventKind::Readable | EventKind::Incoming(_));
+            if let Some(now) = arrived.filter(|_| may_answer && self.wake.len() > woken) {
+                self.holds_acks |= self.endpoint.hold_ack(now, event.id);
             }
-            self.signals.touch(event.id);
-            let Some(conn) = self.conns.get_mut(&event.id) else { continue };
-            match event.kind {
-                EventKind::Readable => conn.readers.move_to(&mut self.wake),
-                EventKind::Writable => conn.writers.move_to(&mut self.wake),
-                EventKind::Connected => {
-                    conn.connected = true;
-                    conn.wake_all(&mut self.wake);
+        }
+    }
+
+    fn pass_on(&mut self, event: Event) {
+        if let EventKind::Incoming(listener) = event.kind {
+            let conn = Conn { connected: true, queued_at: Some(listener), ..Conn::default() };
+            self.conns.insert(event.id, conn);
+            if let Some(listening) = self.listeners.get_mut(&listener) {
+                listening.waiters.move_to(&mut self.wake);
+            }
+            self.signals.touch_listener(listener);
+            return;
+        }
+        self.signals.touch(event.id);
+        let Some(conn) = self.conns.get_mut(&event.id) else { return };
+        match event.kind {
+            EventKind::Readable => conn.readers.move_to(&mut self.wake),
+            EventKind::Writable => conn.writers.move_to(&mut self.wake),
+            EventKind::Connected => {
+                conn.connected = true;
+                conn.wake_all(&mut self.wake);
+            }
+            EventKind::Closed(reason) => {
+                if !self.driver.stopped {
+                    conn.ended = Some(reason);
                 }
-                EventKind::Closed(reason) => {
-                    if !self.driver.stopped {
-                        conn.ended = Some(reason);
-                    }
-                    conn.wake_all(&mut self.wake);
+                conn.wake_all(&mut self.wake);
+            }
+            other => {
+                if other == EventKind::PeerShutdownRead {
+                    // Those who wait for room wait in vain.
+                    conn.writers.move_to(&mut self.wake);
                 }
-                other => {
-                    if other == EventKind::PeerShutdownRead {
-                        // Those who wait for room wait in vain.
-                        conn.writers.move_to(&mut self.wake);
-                    }
-                    if let Some(event) = ConnectionEvent::of(other) {
-                        conn.events.push(event);
-                        conn.others.move_to(&mut self.wake);
-                    }
+                if let Some(event) = ConnectionEvent::of(other) {
+                    conn.events.push(event);
+                    conn.others.move_to(&mut self.wake);
                 }
             }
         }
@@ -144,7 +162,7 @@ impl Core {
 
     /// Ends a change: what happened is passed on. Returns the tasks to wake.
     pub(crate) fn settle(&mut self) -> Vec<Waker> {
-        self.dispatch();
+        self.dispatch(None);
         self.show_changes();
         let sooner = match (self.endpoint.poll_timeout(), self.driver.armed) {
             (Some(due), Some(armed)) => due < armed,
@@ -308,6 +326,9 @@ impl Core {
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.driver.notified = false;
         self.driver.armed = None;
+        if core::mem::take(&mut self.holds_acks) {
+            self.endpoint.release_acks();
+        }
         if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now);
         }
@@ -315,7 +336,7 @@ impl Core {
 
     /// The driver ends a turn. Returns the tasks to wake and when to come back.
     pub(crate) fn end_turn(&mut self) -> (Vec<Waker>, Option<Instant>) {
-        self.dispatch();
+        self.dispatch(None);
         self.show_changes();
         let due = self.endpoint.poll_timeout();
         self.driver.armed = due;
@@ -328,6 +349,20 @@ impl Core {
         }
         self.wake_idlers();
         (std::mem::take(&mut self.wake), due)
+    }
+
+    /// A reader has come back and answers nothing: its acknowledgement leaves.
+    pub(crate) fn reader_waits(&mut self, io: &Io, now: Instant, id: ConnectionId) {
+        if self.holds_acks {
+            self.endpoint.release_ack(id);
+            self.flush(io, now);
+        }
+    }
+
+    /// Whether acknowledgements wait for tasks that this turn woke: another turn has to follow
+    /// theirs.
+    pub(crate) fn holds_acks(&self) -> bool {
+        self.holds_acks
     }
 
     /// Whether no connection is open or closing.

@@ -70,12 +70,20 @@ impl fmt::Debug for Shared {
 pub(crate) struct Turn {
     /// The socket may hold more.
     pub(crate) more: bool,
+    /// Come back when the tasks that were woken have had their turn.
+    pub(crate) holds_acks: bool,
     /// Wait for room to send, too.
     pub(crate) blocked: bool,
     /// Come back then at the latest.
     pub(crate) deadline: Option<Instant>,
     /// Nobody needs the driver any more.
     pub(crate) finished: bool,
+}
+
+impl Turn {
+    /// Nothing more is to be done, by this process.
+    const LAST: Self =
+        Self { more: false, holds_acks: false, blocked: false, deadline: None, finished: true };
 }
 
 impl Shared {
@@ -206,7 +214,7 @@ impl Shared {
         check_errors: bool,
     ) -> Turn {
         if !self.is_at_home() {
-            return Turn { more: false, blocked: false, deadline: None, finished: true };
+            return Turn::LAST;
         }
         let mut arrived = read(rx, &self.io);
         let mut core = self.lock();
@@ -236,10 +244,12 @@ impl Shared {
             core.take_reports(&self.io, now);
         }
         core.begin_turn(now);
+        core.dispatch_arrived(now);
         core.blocked = false;
         core.flush(&self.io, now);
         let (wake, deadline) = core.end_turn();
-        let turn = Turn { more, blocked: core.blocked, deadline, finished: core.is_finished() };
+        let (blocked, holds_acks) = (core.blocked, core.holds_acks());
+        let turn = Turn { more, holds_acks, blocked, deadline, finished: core.is_finished() };
         drop(core);
         wake.into_iter().for_each(Waker::wake);
         turn

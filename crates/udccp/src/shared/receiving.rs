@@ -3,22 +3,23 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use udccp_base::Payload;
+use udccp_base::{Instant, Payload};
 use udccp_proto as proto;
 
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
+use crate::io::Io;
 use crate::{Error, Received, TryRecvError};
 
 impl ConnHandle {
     /// Waits until there is something to read, or the end.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, _, _| {
+        self.poll_with(|core, io, now| {
             if core.endpoint.is_readable(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            self.wait_to_read(core, cx)
+            self.wait_to_read(core, io, now, cx)
         })
     }
 
@@ -38,7 +39,7 @@ impl ConnHandle {
                 core.flush(io, now);
                 Poll::Ready(Ok(Some(Received::of(message))))
             }
-            Ok(None) => self.wait_to_read(core, cx).map_ok(|()| None),
+            Ok(None) => self.wait_to_read(core, io, now, cx).map_ok(|()| None),
             Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
         })
     }
@@ -71,7 +72,7 @@ impl ConnHandle {
             }
             match ended {
                 Some(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| 0)),
-                None => self.wait_to_read(core, cx).map_ok(|()| 0),
+                None => self.wait_to_read(core, io, now, cx).map_ok(|()| 0),
             }
         })
     }
@@ -106,13 +107,13 @@ impl ConnHandle {
 
     /// The message that `recv` would give, which stays; `None` at the orderly end.
     pub(crate) fn poll_peek(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
-        self.poll_with(|core, _, now| {
+        self.poll_with(|core, io, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
                 return Poll::Ready(Ok(Some(into_bytes(payload.clone()))));
             }
             match core.endpoint.recv(now, self.id) {
                 Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
-                Ok(_) => self.wait_to_read(core, cx).map_ok(|()| None),
+                Ok(_) => self.wait_to_read(core, io, now, cx).map_ok(|()| None),
             }
         })
     }
@@ -126,7 +127,13 @@ impl ConnHandle {
         TryRecvError::Ended(self.end_of_reading(core, e).err().unwrap_or(Error::Closed))
     }
 
-    fn wait_to_read(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+    fn wait_to_read(
+        &self,
+        core: &mut Core,
+        io: &Io,
+        now: Instant,
+        cx: &Context<'_>,
+    ) -> Poll<Result<(), Error>> {
         if core.driver.stopped {
             return Poll::Ready(Err(stopped()));
         }
@@ -134,6 +141,7 @@ impl ConnHandle {
             Some(conn) => conn.readers.add(cx.waker()),
             None => return Poll::Ready(Err(Error::Closed)),
         }
+        core.reader_waits(io, now, self.id);
         Poll::Pending
     }
 

@@ -8,7 +8,7 @@ mod sizes;
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
 
-use crate::config::PmtuProbing;
+use crate::config::{ConnectionConfig, PmtuProbing};
 use crate::tuple::FourTuple;
 use odd_reports::OddReports;
 use search::Search;
@@ -36,6 +36,8 @@ pub(super) struct PathMtu {
     sizes: Sizes,
     /// Probing, where the settings ask for it.
     search: Option<Box<Search>>,
+    /// The search waits for a message that needs it.
+    awaits_message: bool,
     /// ICMP messages that nothing of ours explains.
     odd_reports: Option<Box<OddReports>>,
     /// When the application last asked for a new search.
@@ -77,9 +79,20 @@ pub(super) struct NextProbe {
 impl PathMtu {
     /// A path that begins with this MTU, which the network cannot lower beyond `floor`, or the
     /// usual least value; both in bytes, IP header included.
-    pub(super) fn new(tuple: &FourTuple, mtu: u16, floor: Option<u16>) -> Self {
-        let sizes = Sizes::new(tuple, mtu, floor);
-        Self { sizes, search: None, odd_reports: None, rediscovered: None }
+    pub(super) fn new(tuple: &FourTuple, c: &ConnectionConfig) -> Self {
+        let sizes = Sizes::new(tuple, c.path_mtu, c.pmtu_floor);
+        let awaits_message = c.pmtu_probing.is_some_and(|probing| probing.when_needed);
+        Self { sizes, search: None, awaits_message, odd_reports: None, rediscovered: None }
+    }
+
+    /// A message of this many bytes was queued; whether the search has to begin for it.
+    #[inline]
+    pub(super) fn on_message(&mut self, size: usize, is_open: bool) -> bool {
+        if !self.awaits_message || !self.sizes.may_exceed_floor(size) {
+            return false;
+        }
+        self.awaits_message = false;
+        is_open
     }
 
     /// Largest payload in bytes that a message may have.
@@ -116,6 +129,7 @@ impl PathMtu {
 
     /// The connection is open: a search begins where the settings ask for one.
     pub(super) fn start_search(&mut self, now: Instant, probing: Option<PmtuProbing>) -> MtuChange {
+        let probing = probing.filter(|_| !self.awaits_message);
         let Some(config) = probing else { return MtuChange::default() };
         let search = Search::new(config, self.sizes.mtu(), self.sizes.floor(), now);
         self.search = Some(Box::new(search));

@@ -74,6 +74,11 @@ impl Sizes {
         self.envelope + DATA_HEADER + payload
     }
 
+    /// Whether the packet around this many bytes of data may be larger than the least MTU.
+    pub(super) fn may_exceed_floor(&self, payload: usize) -> bool {
+        self.ip_len_of(payload) + RESERVE > usize::from(self.floor)
+    }
+
     /// Length of the DCCP packet in an IP packet of `size` bytes.
     pub(super) fn transport_len_of(&self, size: u16) -> usize {
         usize::from(size).saturating_sub(self.envelope)

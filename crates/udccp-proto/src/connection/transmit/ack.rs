@@ -18,7 +18,7 @@ impl Connection {
 
     /// Sends an Ack if one is owed now and no data carried it.
     pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
-        if !self.ack_is_due(ctx.now) {
+        if self.is_ack_held || !self.ack_is_due(ctx.now) {
             return false;
         }
         let ack = self.ackno();
@@ -32,6 +32,18 @@ impl Connection {
             self.outbox.sync_with_vector = true;
         }
         true
+    }
+
+    /// Has an acknowledgement that is owed now wait; whether one is.
+    pub(crate) fn hold_ack(&mut self, now: Instant) -> bool {
+        let is_owed = self.outbox.ack || self.cc.feedback(now) == Feedback::Due;
+        self.is_ack_held = is_owed && self.state.transfers();
+        self.is_ack_held
+    }
+
+    /// It waits no longer; whether it did.
+    pub(crate) fn release_ack(&mut self) -> bool {
+        core::mem::take(&mut self.is_ack_held)
     }
 
     fn ack_is_due(&mut self, now: Instant) -> bool {

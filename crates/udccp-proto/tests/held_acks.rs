@@ -1,0 +1,63 @@
+//! Acknowledgements that wait for data to carry them.
+
+mod common;
+
+use common::{CLIENT, Pair, SERVER};
+use udccp_base::Machine;
+use udccp_wire::PacketType;
+
+/// Two messages of the client have arrived, so that the server owes an acknowledgement (the Ack
+/// Ratio is two) and nothing has left yet.
+fn owing() -> Pair {
+    let mut pair = Pair::connected(1);
+    for _ in 0..2 {
+        pair.send(CLIENT, b"question");
+        let now = pair.now;
+        let datagram = pair.net.ends[CLIENT].poll_transmit(now).expect("data may leave");
+        pair.net.ends[SERVER].handle_datagram(now, datagram);
+    }
+    pair
+}
+
+/// Types of what the server sends now.
+fn leaves(pair: &mut Pair) -> Vec<PacketType> {
+    let now = pair.now;
+    let next = || pair.net.ends[SERVER].poll_transmit(now);
+    std::iter::from_fn(next).filter_map(|d| PacketType::peek(&d.header)).collect()
+}
+
+#[test]
+fn an_answer_carries_an_acknowledgement_that_was_held() {
+    let mut pair = owing();
+    let (now, id) = (pair.now, pair.id(SERVER));
+    assert!(pair.net.ends[SERVER].hold_ack(now, id));
+    assert_eq!(leaves(&mut pair), []);
+    pair.send(SERVER, b"answer");
+    assert_eq!(leaves(&mut pair), [PacketType::DataAck]);
+    pair.net.ends[SERVER].release_acks();
+    assert_eq!(leaves(&mut pair), [], "it has left");
+}
+
+#[test]
+fn an_acknowledgement_that_was_held_leaves_when_it_is_released() {
+    let mut pair = owing();
+    let (now, id) = (pair.now, pair.id(SERVER));
+    assert!(pair.net.ends[SERVER].hold_ack(now, id));
+    assert_eq!(leaves(&mut pair), []);
+    pair.net.ends[SERVER].release_acks();
+    assert_eq!(leaves(&mut pair), [PacketType::Ack]);
+    let mut pair = owing();
+    let (now, id) = (pair.now, pair.id(SERVER));
+    assert!(pair.net.ends[SERVER].hold_ack(now, id));
+    pair.net.ends[SERVER].release_ack(id);
+    assert_eq!(leaves(&mut pair), [PacketType::Ack]);
+}
+
+#[test]
+fn who_owes_nothing_holds_nothing() {
+    let mut pair = Pair::connected(1);
+    let (now, id) = (pair.now, pair.id(SERVER));
+    assert!(!pair.net.ends[SERVER].hold_ack(now, id));
+    let mut pair2 = owing();
+    assert_eq!(leaves(&mut pair2), [PacketType::Ack], "at once, where nobody holds it");
+}
