@@ -56,7 +56,7 @@ fn a_search_can_wait_for_a_message_that_needs_it() {
     pair.send(CLIENT, &[7; 577 - 60]);
     pair.pass(Duration::from_secs(100));
     assert_eq!(probes(&pair), [1, 0]);
-    assert_eq!(pair.stats(CLIENT).max_message_bytes, mps(1500));
+    assert_eq!(pair.stats(CLIENT).max_message_size, mps(1500));
 }
 
 //= 4340-14-5 test
