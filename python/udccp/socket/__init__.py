@@ -20,6 +20,7 @@ Examples
 from __future__ import annotations
 
 import socket as _std
+import sys
 from socket import (
     AF_INET,
     AF_INET6,
@@ -145,12 +146,16 @@ __all__ = [
 error = OSError
 timeout = TimeoutError
 
+#: No number: the default timeout.
+_DEFAULT_TIMEOUT = float("nan")
+
 
 def create_connection(
     address: tuple[str, int],
-    timeout: float | None = None,
+    timeout: float | None = _DEFAULT_TIMEOUT,
     source_address: Address | None = None,
     *,
+    all_errors: bool = False,
     service: Service = 0,
     options: Options | None = None,
     udp_port: int | None = None,
@@ -162,9 +167,12 @@ def create_connection(
     address
         Host and DCCP port.
     timeout
-        How long each address and each later call may take, in s; None waits for ever.
+        How long each address and each later call may take, in s; None waits for ever; the default
+        is that of :func:`getdefaulttimeout`.
     source_address
         Where to connect from; None: anywhere.
+    all_errors
+        Raise all errors as an ``ExceptionGroup`` (Python 3.11).
     service, options, udp_port
         See :class:`socket`.
 
@@ -174,21 +182,27 @@ def create_connection(
         The error of the last address.
     """
     host, port = address
-    failure: OSError | None = None
+    failures: list[OSError] = []
     for family, _, _, _, at in _std.getaddrinfo(host, port, 0, _std.SOCK_DGRAM):
         one = socket(family, service=service, options=options, udp_port=udp_port)
         try:
-            if timeout is not None:
+            if timeout is not _DEFAULT_TIMEOUT:
                 one.settimeout(timeout)
             if source_address:
                 one.bind(source_address)
             one.connect((str(at[0]), port) if len(at) == 2 else (str(at[0]), port, 0, int(at[3])))
         except OSError as e:
             one.close()
-            failure = e
+            failures.append(e)
         else:
             return one
-    raise failure or OSError("getaddrinfo returns an empty list")
+    if not failures:
+        raise OSError("getaddrinfo returns an empty list")
+    if all_errors:
+        if sys.version_info < (3, 11):
+            raise TypeError("all_errors needs Python 3.11")
+        raise ExceptionGroup("create_connection failed", failures)  # noqa: F821  # pyright: ignore
+    raise failures[-1]
 
 
 def create_server(

@@ -60,6 +60,11 @@ def _checked(family: int, address: object, call: str) -> tuple[str, int, int]:
         raise TypeError(f"{call}(): the port must be int, not {type(port).__name__}")
     if not 0 <= port <= 0xFFFF:
         raise OverflowError(f"{call}(): port must be 0-65535.")
+    flow = given[2] if len(given) > 2 else 0
+    if not isinstance(flow, int):
+        raise TypeError(f"{call}(): the flowinfo must be int, not {type(flow).__name__}")
+    if not 0 <= flow <= 0xFFFFF:
+        raise OverflowError(f"{call}(): flowinfo must be 0-1048575.")
     scope = given[3] if len(given) == 4 else 0
     if not isinstance(scope, int):
         raise TypeError(f"{call}(): the scope must be int, not {type(scope).__name__}")

@@ -27,6 +27,9 @@ __all__ = ["Base", "getdefaulttimeout", "setdefaulttimeout"]
 
 _default_timeout: float | None = None
 
+#: What may be set in the type of a socket in addition to it.
+_TYPE_FLAGS = getattr(std, "SOCK_NONBLOCK", 0) | getattr(std, "SOCK_CLOEXEC", 0)
+
 
 def getdefaulttimeout() -> float | None:
     """The timeout of new sockets in s; None waits for ever."""
@@ -92,7 +95,8 @@ class Base:
         family = std.AF_INET if family == -1 else family
         if family not in (std.AF_INET, std.AF_INET6):
             raise fail(errno.EAFNOSUPPORT)
-        if type not in (-1, c.SOCK_DCCP):
+        is_waiting = type == -1 or not type & getattr(std, "SOCK_NONBLOCK", 0)
+        if type != -1 and type & ~_TYPE_FLAGS != c.SOCK_DCCP:
             raise fail(errno.ESOCKTNOSUPPORT)
         if proto not in (-1, 0, c.IPPROTO_DCCP):
             raise fail(errno.EPROTONOSUPPORT)
@@ -105,7 +109,7 @@ class Base:
         services = [service_number(service)]
         self._options = SocketOptions(family, services, options or Options(), below)
         self._udp_port = udp_port
-        self._timeout = _default_timeout
+        self._timeout = _default_timeout if is_waiting else 0.0
         self._start()
 
     def _start(self) -> None:
@@ -152,7 +156,8 @@ class Base:
     def __repr__(self) -> str:
         if self._is_closed:
             return "<udccp.socket.socket [closed]>"
-        text = f"<udccp.socket.socket family={int(self.family)}, laddr={self.getsockname()}"
+        text = f"<udccp.socket.socket fd={self.fileno()}, family={int(self.family)}"
+        text += f", type={self.type}, proto={self.proto}, laddr={self.getsockname()}"
         if self._connection:
             text += f", raddr={self.getpeername()}"
         return text + ">"
@@ -332,6 +337,8 @@ class Base:
             ``EINVAL``: it is connected; ``EADDRINUSE``: another socket serves port and code.
         """
         self._check_open()
+        if not -(2**31) <= backlog < 2**31:
+            raise OverflowError("Python int too large to convert to C int")
         if self._listener:
             return
         if self._connection or self._handshake:

@@ -7,7 +7,7 @@ import io
 import socket as std
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from udccp import _native
 from udccp.options import ConnectionStats
@@ -25,6 +25,17 @@ __all__ = ["socket"]
 _HARMLESS = std.MSG_NOSIGNAL | std.MSG_EOR | std.MSG_WAITALL | getattr(std, "MSG_CMSG_CLOEXEC", 0)
 _FOR_SEND = std.MSG_DONTWAIT | _HARMLESS
 _FOR_RECV = std.MSG_DONTWAIT | std.MSG_PEEK | std.MSG_TRUNC | _HARMLESS
+
+
+def _control(message: object) -> tuple[int, int, bytes]:
+    """A control message: level, type and data."""
+    parts = cast(tuple[object, ...], message) if isinstance(message, tuple) else ()
+    if len(parts) != 3:
+        raise TypeError("sendmsg() argument 2 must be an iterable of (level, type, data)")
+    level, kind, data = parts
+    if not isinstance(level, int) or not isinstance(kind, int):
+        raise TypeError("level and type of a control message must be int")
+    return level, kind, bytes(memoryview(cast("ReadableBuffer", data)))
 
 
 class socket(Base):
@@ -161,11 +172,13 @@ class socket(Base):
         OSError
             ``EINVAL`` for other control messages of ``SOL_DCCP``; see :meth:`send`.
         """
+        if address is not None and not isinstance(cast(object, address), tuple):
+            raise TypeError(f"the address must be tuple, not {type(address).__name__}")
         priority = 0
-        for level, kind, value in ancdata:
+        for control in ancdata:
+            level, kind, raw = _control(control)
             if level != c.SOL_DCCP:
                 continue
-            raw = bytes(memoryview(value))
             known = kind == c.DCCP_SCM_PRIORITY and len(raw) == 4
             if not known or not self._options.options.drop_lowest:
                 raise fail(errno.EINVAL)
@@ -248,8 +261,8 @@ class socket(Base):
     ) -> tuple[bytes, list[tuple[int, int, bytes]], int, Address]:
         """The next message, control messages (none), flags and the peer's address.
 
-        The flags have ``MSG_EOR`` with a message, an empty one, too, and not at the end;
-        ``MSG_TRUNC`` says that the message was cut.
+        The flags are ``MSG_EOR`` with a message, an empty one, too, ``MSG_TRUNC`` if it was cut,
+        and 0 at the end.
         """
         if bufsize < 0:
             raise ValueError("negative buffer size in recvmsg()")
@@ -262,8 +275,7 @@ class socket(Base):
         if not received:
             return b"", [], 0, peer
         data, whole, _ = received
-        cut = std.MSG_TRUNC if whole > len(data) else 0
-        return data, [], std.MSG_EOR | cut, peer
+        return data, [], std.MSG_TRUNC if whole > len(data) else std.MSG_EOR, peer
 
     def recvmsg_into(
         self, buffers: Iterable[WriteableBuffer], ancbufsize: int = 0, flags: int = 0
@@ -281,8 +293,9 @@ class socket(Base):
             part = whole[at : min(at + len(view), copied)]
             view[: len(part)] = part
             at += len(part)
-        cut = std.MSG_TRUNC if length > copied else 0
-        return copied, [], (std.MSG_EOR if is_message else 0) | cut, self.getpeername()
+        whole_message = std.MSG_EOR if is_message else 0
+        flags = std.MSG_TRUNC if length > copied else whole_message
+        return copied, [], flags, self.getpeername()
 
     def recv_many(self, count: int, flags: int = 0) -> list[bytes]:
         """Up to `count` messages, waiting for the first; none at the end.
