@@ -7,13 +7,12 @@ use bytes::Bytes;
 use udccp::{Connection, Error, Outgoing, TrySendError};
 use udccp_preload::protocol::{Frame, SLOT_MPS_AT, read_frame};
 
+use crate::options::LINGER;
 use crate::pair::{PACKET_BYTES, Packet, Pair};
 use crate::socket::Socket;
 
 /// Messages taken from a connection at once.
 const BATCH: usize = 32;
-/// How long what a program left in its queue may take to go, where it set no SO_LINGER.
-const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Who ended a connection.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair)
         ending = to_program(socket, connection, pair, &is_unread) => ending,
     };
     match ending {
-        Ending::Program if is_unread.load(Ordering::Relaxed) || connection.try_recv().is_ok() => {
+        Ending::Program if is_unread.load(Ordering::Relaxed) || connection.try_peek().is_ok() => {
             Ending::ProgramLeftUnread
         }
         other => other,
@@ -87,7 +86,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Endin
 
 /// The program has closed while its last messages wait: there is not for ever time for them.
 async fn drain(socket: &Socket, connection: &Connection, message: Outgoing) -> Result<(), Error> {
-    let limit = socket.linger().map_or(DRAIN_LIMIT, Duration::from_secs);
+    let limit = socket.linger().map_or(LINGER, Duration::from_secs);
     let sent = tokio::time::timeout(limit, connection.send(message)).await;
     sent.unwrap_or(Err(Error::TimedOut))
 }

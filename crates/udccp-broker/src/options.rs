@@ -1,9 +1,10 @@
 //! Every socket option: its value, and what is wrong with a call of it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rustix::io::Errno;
-use udccp::ConnectionStats;
+use udccp::{Connection, ConnectionStats};
 use udccp_preload::protocol::{STATE_CLOSED, STATE_CONNECTING, STATE_ENDED, STATE_LISTENING};
 
 const SOL_IP: i32 = 0;
@@ -37,6 +38,10 @@ const QPOLICY_TXQLEN: i32 = 17;
 const CCID_RX_INFO: i32 = 128;
 const CCID_TX_INFO: i32 = 192;
 
+/// The time that a close may take, where the program set no SO_LINGER.
+pub(crate) const LINGER: Duration = Duration::from_secs(5);
+/// What may wait in a connection's send queue.
+const QUEUE_BYTES: usize = 1 << 20;
 /// Services that a socket can have.
 const MAX_SERVICES: usize = 32;
 const NO_SERVICE: u32 = u32::MAX;
@@ -85,7 +90,7 @@ pub(crate) struct Around<'a> {
     /// Whether it was bound.
     pub(crate) is_bound: bool,
     /// Its connection.
-    pub(crate) stats: Option<&'a ConnectionStats>,
+    pub(crate) connection: Option<&'a Connection>,
 }
 
 /// The value of an option and its true length.
@@ -283,7 +288,8 @@ impl SocketOptions {
     }
 
     fn get_dccp(&self, name: i32, room: usize, around: &Around<'_>) -> Result<Value, Errno> {
-        let ccid = |of: fn(&ConnectionStats) -> Option<u8>| around.stats.and_then(of);
+        let stats = || around.connection.and_then(Connection::stats);
+        let ccid = |of: fn(ConnectionStats) -> Option<u8>| stats().and_then(of);
         let agreed = |ccid: Option<u8>| ccid.map(|c| number(c.into())).ok_or(Errno::NOPROTOOPT);
         Ok(match name {
             // Linux returns 0 and writes nothing.
@@ -296,7 +302,7 @@ impl SocketOptions {
                 let len = bytes.len();
                 (bytes, len)
             }
-            GET_CUR_MPS => number(around.stats.map_or(536, |s| s.max_message_size as i32)),
+            GET_CUR_MPS => number(around.connection.map_or(536, |c| c.max_message_size() as i32)),
             SERVER_TIMEWAIT => number(self.server_timewait.into()),
             SEND_CSCOV => number(self.send_cscov.into()),
             RECV_CSCOV => number(self.recv_cscov.into()),
@@ -305,8 +311,8 @@ impl SocketOptions {
             RX_CCID => return agreed(ccid(|s| s.rx_ccid)),
             QPOLICY_ID => number(self.has_priorities.into()),
             QPOLICY_TXQLEN => number(self.tx_qlen as i32),
-            CCID_RX_INFO => return rx_info(around.stats, room),
-            CCID_TX_INFO => return tx_info(around.stats, room),
+            CCID_RX_INFO => return rx_info(around.connection, room),
+            CCID_TX_INFO => return tx_info(around.connection, room),
             _ => return Err(Errno::NOPROTOOPT),
         })
     }
@@ -373,52 +379,81 @@ impl SocketOptions {
         } else {
             udccp::QueuePolicy::Refuse
         };
-        let mut options = udccp::Options::new()
+        let options = udccp::Options::new()
             .tx_ccids(self.tx_ccids.clone())
             .rx_ccids(self.rx_ccids.clone())
             .send_cscov(self.send_cscov)
             .min_cscov(self.recv_cscov)
             .server_timewait(self.server_timewait)
             .queue_policy(policy)
-            .send_queue(1 << 20, self.queues().1);
-        if let Some(seconds) = self.linger() {
-            options = options.close_linger(std::time::Duration::from_secs(seconds.min(3600)));
+            .send_queue(QUEUE_BYTES, self.queues().1);
+        options.close_linger(self.close_linger())
+    }
+
+    /// The time that a close may take.
+    fn close_linger(&self) -> Duration {
+        self.linger().map_or(LINGER, |seconds| Duration::from_secs(seconds.min(3600)))
+    }
+
+    /// Passes on what may have been set since the connection began.
+    pub(crate) fn apply_all(&self, connection: &Connection) {
+        let live = [(SOL_SOCKET, SO_LINGER), (SOL_DCCP, QPOLICY_TXQLEN)];
+        live.into_iter().for_each(|(level, name)| self.apply(level, name, connection));
+    }
+
+    /// Passes an option that was set on to the connection that lives already.
+    pub(crate) fn apply(&self, level: i32, name: i32, connection: &Connection) {
+        match (level, name) {
+            (SOL_SOCKET, SO_LINGER) => connection.set_linger(self.close_linger()),
+            (SOL_DCCP, QPOLICY_TXQLEN) => connection.set_send_queue(QUEUE_BYTES, self.queues().1),
+            (SOL_DCCP, SERVER_TIMEWAIT) => connection.set_server_timewait(self.server_timewait),
+            _ => {}
         }
-        options
     }
 }
 
 /// `struct tfrc_tx_info`.
-fn tx_info(stats: Option<&ConnectionStats>, room: usize) -> Result<Value, Errno> {
+fn tx_info(connection: Option<&Connection>, room: usize) -> Result<Value, Errno> {
     const BYTES: usize = 40;
-    let stats = stats.filter(|s| s.tx_ccid.is_some_and(|c| c != 2)).ok_or(Errno::NOPROTOOPT)?;
+    let is_tfrc = |c: &&Connection| c.stats().is_some_and(|s| s.tx_ccid.is_some_and(|c| c != 2));
+    let state = connection.filter(is_tfrc).and_then(Connection::sender_state);
+    let state = state.ok_or(Errno::NOPROTOOPT)?;
     if room < BYTES {
         return Err(Errno::INVAL);
     }
-    let micros = |d: Option<std::time::Duration>| d.map_or(0, |d| d.as_micros() as u32);
-    let rate = stats.x_bytes_per_sec.unwrap_or(0.0);
-    let mut bytes = ((rate * 64.0) as u64).to_ne_bytes().to_vec();
-    bytes.extend(0u64.to_ne_bytes());
-    bytes.extend((rate as u32).to_ne_bytes());
-    bytes.extend(micros(stats.srtt).to_ne_bytes());
-    bytes.extend(((stats.loss_event_rate.unwrap_or(0.0) * 1e6) as u32).to_ne_bytes());
-    bytes.extend(micros(stats.rto).to_ne_bytes());
+    let rate = |bytes_per_sec: Option<f64>| (bytes_per_sec.unwrap_or(0.0) * 64.0) as u64;
+    let mut bytes = rate(state.x_bytes_per_sec).to_ne_bytes().to_vec();
+    bytes.extend(rate(state.x_recv_bytes_per_sec).to_ne_bytes());
+    bytes.extend((state.x_calc_bytes_per_sec.unwrap_or(0.0) as u32).to_ne_bytes());
+    bytes.extend(micros(state.rtt).to_ne_bytes());
+    bytes.extend(millionths(state.loss_event_rate.unwrap_or(0.0)).to_ne_bytes());
+    bytes.extend(micros(state.rto).to_ne_bytes());
+    bytes.extend(micros(state.packet_interval).to_ne_bytes());
     bytes.resize(BYTES, 0);
     Ok((bytes, BYTES))
 }
 
 /// `struct tfrc_rx_info`.
-fn rx_info(stats: Option<&ConnectionStats>, room: usize) -> Result<Value, Errno> {
+fn rx_info(connection: Option<&Connection>, room: usize) -> Result<Value, Errno> {
     const BYTES: usize = 12;
-    let stats = stats.filter(|s| s.rx_ccid.is_some_and(|c| c != 2)).ok_or(Errno::NOPROTOOPT)?;
+    let is_tfrc = |c: &&Connection| c.stats().is_some_and(|s| s.rx_ccid.is_some_and(|c| c != 2));
+    let state = connection.filter(is_tfrc).and_then(Connection::receiver_state);
+    let state = state.ok_or(Errno::NOPROTOOPT)?;
     if room < BYTES {
         return Err(Errno::INVAL);
     }
-    let rtt = stats.srtt.map_or(0, |d| d.as_micros() as u32);
-    let mut bytes = 0u32.to_ne_bytes().to_vec();
-    bytes.extend(rtt.to_ne_bytes());
-    bytes.resize(BYTES, 0);
+    let mut bytes = (state.x_recv_bytes_per_sec as u32).to_ne_bytes().to_vec();
+    bytes.extend(micros(state.rtt).to_ne_bytes());
+    bytes.extend(millionths(state.loss_event_rate).to_ne_bytes());
     Ok((bytes, BYTES))
+}
+
+fn micros(time: Option<Duration>) -> u32 {
+    time.map_or(0, |time| u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
+}
+
+fn millionths(share: f64) -> u32 {
+    (share * 1e6) as u32
 }
 
 /// Whether `listen` may be called in a state.

@@ -299,12 +299,12 @@ impl Socket {
 
     fn with_around<T>(&self, run: impl FnOnce(&mut SocketOptions, &Around<'_>) -> T) -> T {
         let mut inner = self.inner();
-        let stats = inner.connection.as_ref().and_then(|c| c.stats());
+        let connection = inner.connection.clone();
         let around = Around {
             state: inner.state,
             is_server: inner.is_server,
             is_bound: inner.bound.is_some(),
-            stats: stats.as_ref(),
+            connection: connection.as_deref(),
         };
         run(&mut inner.options, &around)
     }
@@ -324,6 +324,9 @@ impl Socket {
         let (before, after, has_priorities) = self.with_around(|options, around| {
             let before = options.queues();
             options.set(level, name, bytes, around)?;
+            if let Some(connection) = around.connection {
+                options.apply(level, name, connection);
+            }
             Ok::<_, Errno>((before, options.queues(), options.has_priorities()))
         })?;
         self.publish(SLOT_PRIO_AT, has_priorities.into());
@@ -479,7 +482,11 @@ impl Socket {
     async fn carry(self: Arc<Self>, connection: Connection, pair: Pair) {
         self.show(&connection);
         let connection = Arc::new(connection);
-        self.inner().connection = Some(Arc::clone(&connection));
+        {
+            let mut inner = self.inner();
+            inner.options.apply_all(&connection);
+            inner.connection = Some(Arc::clone(&connection));
+        }
         let ending = flow::carry(&self, &connection, &pair).await;
         self.broker.count_closing(true);
         let error = match &ending {
@@ -499,7 +506,6 @@ impl Socket {
         let drops = self.settings.faults & FAULT_CLOSE_DROPS != 0 && self.linger().is_none();
         match ending {
             flow::Ending::ProgramLeftUnread => connection.abort(),
-            flow::Ending::Program if self.linger() == Some(0) => connection.abort(),
             flow::Ending::Program if drops => connection.abort(),
             _ => {
                 let _ = tokio::time::timeout(LIMIT, connection.close()).await;

@@ -276,45 +276,46 @@ name!(/// `recvmmsg`.
     s, fd => Some(receive_many(s, all, count, flags)));
 
 unsafe fn send_many(s: &Socket, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> Raw {
-    let mut sent = 0;
-    while sent < count.min(1024) as Raw {
-        // SAFETY: the program's array has `count` elements.
-        let result = unsafe {
-            let one = &mut *all.offset(sent);
-            let result = send_message(s, &raw const one.header, flags);
-            one.len = result.max(0) as u32;
-            result
-        };
-        if result < 0 {
-            return if sent > 0 { sent } else { result };
-        }
-        sent += 1;
-    }
-    sent
+    // SAFETY: the program's array has `count` elements.
+    unsafe { for_each_message(all, count, |one, _| Some(send_message(s, &raw const *one, flags))) }
 }
 
 /// Linux looks at the timeout of `recvmmsg` only after a message has come; here nobody does.
 unsafe fn receive_many(s: &Socket, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> Raw {
-    let mut received = 0;
-    while received < count.min(1024) as Raw {
+    let mut has_ended = false;
+    let receive = |one: &mut MsgHdr, received| {
+        // The end is said once.
+        if has_ended {
+            return None;
+        }
         let is_rest = received > 0 && flags & MSG_WAITFORONE != 0;
         let rest = if is_rest { MSG_DONTWAIT } else { 0 };
         let flags = (flags & !MSG_WAITFORONE) | rest;
-        // SAFETY: the program's array has `count` elements.
-        let result = unsafe {
-            let one = &mut *all.offset(received);
-            let result = receive_message(s, &raw mut one.header, flags);
-            one.len = result.max(0) as u32;
-            result
-        };
+        // SAFETY: the header is the program's.
+        let result = unsafe { receive_message(s, &raw mut *one, flags) };
+        has_ended = result == 0 && s.state() == crate::protocol::STATE_ENDED;
+        Some(result)
+    };
+    // SAFETY: the program's array has `count` elements.
+    unsafe { for_each_message(all, count, receive) }
+}
+
+/// Runs a call for each of `count` messages, until one fails or the call gives none; how many went.
+unsafe fn for_each_message(
+    all: *mut MMsgHdr,
+    count: c_uint,
+    mut run: impl FnMut(&mut MsgHdr, Raw) -> Option<Raw>,
+) -> Raw {
+    let mut done = 0;
+    while done < count.min(1024) as Raw {
+        // SAFETY: the caller's array has `count` elements.
+        let one = unsafe { &mut *all.offset(done) };
+        let Some(result) = run(&mut one.header, done) else { break };
+        one.len = result.max(0) as u32;
         if result < 0 {
-            return if received > 0 { received } else { result };
+            return if done > 0 { done } else { result };
         }
-        received += 1;
-        // The end is said once.
-        if result == 0 && s.state() == crate::protocol::STATE_ENDED {
-            break;
-        }
+        done += 1;
     }
-    received
+    done
 }

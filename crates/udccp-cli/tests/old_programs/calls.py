@@ -247,10 +247,14 @@ def test_unread_messages_or_linger_zero_reset():
     a.close()
     fails("ECONNRESET", b.recv, 10)
     assert b.recv(10) == b""
-    a, b = pair(client_options=[(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))])
-    a.close()
-    assert polled(b, select.POLLIN, 5000) & select.POLLHUP
-    assert b.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
+    abort = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    for is_live in (False, True):
+        a, b = pair(client_options=[] if is_live else [abort])
+        if is_live:
+            a.setsockopt(*abort)
+        a.close()
+        assert polled(b, select.POLLIN, 5000) & select.POLLHUP
+        assert b.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
 
 
 def test_shutdown():
@@ -370,8 +374,14 @@ def test_ccids():
             a.send(bytes([i]))
             assert b.recv(10) == bytes([i])
         if ccid == 3:
-            assert len(a.getsockopt(SOL_DCCP, 192, 40)) == 40
-            assert len(b.getsockopt(SOL_DCCP, 128, 12)) == 12
+            # x, x_recv, x_calc, rtt, p, rto, ipi: no loss, so no x_calc and no p.
+            x, x_recv, x_calc, rtt, p, rto, ipi, _ = struct.unpack(
+                "QQIIIIII", a.getsockopt(SOL_DCCP, 192, 40)
+            )
+            assert min(x, x_recv, rtt, rto, ipi) > 0 == x_calc == p, (x, x_recv, rtt, rto, ipi)
+            # x_recv counts from the last report, which may just have left.
+            _, rtt, p = struct.unpack("III", b.getsockopt(SOL_DCCP, 128, 12))
+            assert rtt > 0 == p, (rtt, p)
             fails("EINVAL", a.getsockopt, SOL_DCCP, 192, 39)
         else:
             fails("ENOPROTOOPT", a.getsockopt, SOL_DCCP, 192, 40)
