@@ -46,6 +46,6 @@ pub use queue::{
     Adaptive, CoDel, CoDelConfig, DropHead, DropTail, FqCoDel, FqCoDelConfig, Pie, PieConfig,
     Queue, Red, RedConfig, RedUnit, Waiting,
 };
-pub use rate_delay::{RateDelay, RateDelayConfig};
+pub use rate_delay::{RateDelay, RateDelayConfig, Times};
 pub use stats::{DropReason, LinkStats, Tally};
 pub use transmitter::Transmitter;

@@ -22,7 +22,11 @@ pub(crate) struct Serializer {
     bits_per_sec: u64,
     free_ns: u64,
     free_remainder: u64,
-    busy_ns: u64,
+    /// The first whole nanosecond at which all is transmitted.
+    free_at: u64,
+    /// When the busy period that ends at `free_ns` began, and how long all before it were.
+    busy_since_ns: u64,
+    busy_before_ns: u64,
     cost: Cost,
 }
 
@@ -37,52 +41,58 @@ struct Cost {
 impl Serializer {
     /// A transmitter of `rate`; `None` takes no time at all. A rate of zero is raised to 1 bit/s.
     pub(crate) fn new(rate: Option<DataRate>) -> Self {
-        let bits_per_sec = rate.map_or(0, |r| r.bits_per_sec().max(1));
-        Self { bits_per_sec, free_ns: 0, free_remainder: 0, busy_ns: 0, cost: Cost::default() }
+        Self {
+            bits_per_sec: rate.map_or(0, |r| r.bits_per_sec().max(1)),
+            free_ns: 0,
+            free_remainder: 0,
+            free_at: 0,
+            busy_since_ns: 0,
+            busy_before_ns: 0,
+            cost: Cost::default(),
+        }
     }
 
     /// Puts a packet behind what is being and waits to be transmitted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Instant, len: u32) -> Transmission {
         if self.bits_per_sec == 0 {
             return Transmission { begin: now, end: now };
         }
-        if !self.is_busy(now) {
-            self.free_ns = now.as_nanos();
-            self.free_remainder = 0;
-        }
-        let begin = self.free_at();
         if self.cost.len != len {
             self.cost = self.cost_of(len);
         }
-        self.busy_ns = self.busy_ns.saturating_add(self.cost.whole_ns);
-        self.free_ns = self.free_ns.saturating_add(self.cost.whole_ns);
-        self.free_remainder += self.cost.remainder;
-        if self.free_remainder >= self.bits_per_sec {
-            self.free_remainder -= self.bits_per_sec;
-            self.free_ns = self.free_ns.saturating_add(1);
-            self.busy_ns = self.busy_ns.saturating_add(1);
+        let mut begin = self.free_at;
+        if !self.is_busy(now) {
+            begin = now.as_nanos();
+            self.busy_before_ns += self.free_ns - self.busy_since_ns;
+            self.busy_since_ns = begin;
+            self.free_ns = begin;
+            self.free_remainder = 0;
         }
-        Transmission { begin, end: self.free_at() }
+        let mut free_ns = self.free_ns.saturating_add(self.cost.whole_ns);
+        let mut remainder = self.free_remainder + self.cost.remainder;
+        if remainder >= self.bits_per_sec {
+            remainder -= self.bits_per_sec;
+            free_ns = free_ns.saturating_add(1);
+        }
+        self.free_ns = free_ns;
+        self.free_remainder = remainder;
+        self.free_at = free_ns.saturating_add(u64::from(remainder > 0));
+        let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
+        Transmission { begin, end }
     }
 
     /// Whether a packet that arrives at `now` would have to wait.
     #[inline]
     pub(crate) const fn is_busy(&self, now: Instant) -> bool {
-        let now_ns = now.as_nanos();
-        self.free_ns > now_ns || (self.free_ns == now_ns && self.free_remainder > 0)
+        self.free_at > now.as_nanos()
     }
 
     /// Time that the transmitter has been busy up to `now`.
     pub(crate) fn busy(&self, now: Instant) -> Duration {
         let ahead = self.free_ns.saturating_sub(now.as_nanos());
-        Duration::from_nanos(self.busy_ns.saturating_sub(ahead))
-    }
-
-    /// The first whole nanosecond at which all is transmitted.
-    #[inline]
-    fn free_at(&self) -> Instant {
-        Instant::from_nanos(self.free_ns.saturating_add(u64::from(self.free_remainder > 0)))
+        let begun = self.busy_before_ns + (self.free_ns - self.busy_since_ns);
+        Duration::from_nanos(begun.saturating_sub(ahead))
     }
 
     #[cold]

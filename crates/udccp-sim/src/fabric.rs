@@ -1,12 +1,12 @@
 //! Everything between the hosts: links, routers, packets on their way, and who watches them.
 
-use udccp_base::{Datagram, Instant};
-use udccp_link::{DropReason, Drops, Link};
+use udccp_base::{Datagram, Ecn, Instant};
+use udccp_link::{DropReason, Drops, Link, RateDelay};
 
 use crate::element::Element;
 use crate::events::EventQueue;
 use crate::hash::{EventHash, Kind};
-use crate::network::{Network, Node};
+use crate::network::{Network, Node, Routes};
 use crate::observe::Observer;
 use crate::packet::{Meta, PacketStore, Parcel};
 use crate::quick_start::QuickStartLink;
@@ -16,8 +16,7 @@ use crate::result::Cost;
 /// The network as it runs.
 pub(crate) struct Fabric {
     pub(crate) links: Vec<RunningLink>,
-    /// For every router the link to take to each host.
-    pub(crate) routes: Vec<Vec<u32>>,
+    pub(crate) routes: Routes,
     pub(crate) packets: PacketStore,
     pub(crate) paths: Vec<PathRecorder>,
     pub(crate) crossings: Crossings,
@@ -34,6 +33,8 @@ pub(crate) struct Fabric {
 pub(crate) struct RunningLink {
     pub(crate) element: Element,
     pub(crate) to: Node,
+    /// The element is plain, no observer looks, and nothing else has a part in what enters.
+    pub(crate) is_simple: bool,
     /// Between two routers.
     pub(crate) is_bottleneck: bool,
     /// The copies that it has made so far, where it makes any.
@@ -42,24 +43,52 @@ pub(crate) struct RunningLink {
     pub(crate) quick_start: Option<Box<QuickStartLink>>,
 }
 
+impl RunningLink {
+    /// The element, where nothing but the element has a part in what enters and leaves.
+    #[inline(always)]
+    fn simple(&mut self) -> Option<&mut RateDelay<Parcel>> {
+        match &mut self.element {
+            Element::Plain(plain) if self.is_simple => Some(plain),
+            _ => None,
+        }
+    }
+}
+
 impl Fabric {
-    /// A host puts the packet that is in the vacant slot of the store on its link. `to` is the
-    /// number of the destination host; no route leads to a number that no host has.
-    #[inline]
-    pub(crate) fn send(&mut self, now: Instant, from: Sending, to: u32) {
-        let Some(datagram) = self.packets.vacant() else { return };
-        let len = datagram.ip_len() as u32;
-        let ecn = datagram.ecn;
+    /// A host puts the packet that is in the vacant slot of the store on its link.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) {
+        let Outgoing { len, to, ecn, has_data } = packet;
         let path = from.path;
-        let has_data = !datagram.payload.is_empty();
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, has_data);
         let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
         let slot = self.packets.keep(meta);
         let parcel = Parcel { slot, len, to, ecn, ttl: Datagram::TTL };
+        let index = from.uplink as usize;
+        if let Some(link) = self.links.get_mut(index)
+            && let Some(plain) = link.simple()
+        {
+            let was_idle = plain.next() == Instant::MAX;
+            match plain.accept(now, len) {
+                None => self.discard(now, self.first_link + index, parcel, DropReason::QueueFull),
+                Some(times) => {
+                    plain.hold(times, parcel);
+                    if was_idle {
+                        self.events.set(self.first_link + index, times.deliver);
+                    }
+                }
+            }
+            return;
+        }
+        self.send_observed(now, from, parcel);
+    }
+
+    /// The general case of [`Self::send`].
+    fn send_observed(&mut self, now: Instant, from: Sending, parcel: Parcel) {
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(slot)
+            && let Some(packet) = self.packets.get(parcel.slot)
         {
             observer.sent(now, from.host, parcel, packet);
         }
@@ -69,7 +98,6 @@ impl Fabric {
     }
 
     /// A packet arrives at the near end of a link.
-    #[inline(always)]
     fn enter(&mut self, now: Instant, index: usize, parcel: Parcel) {
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
@@ -99,17 +127,64 @@ impl Fabric {
         }
     }
 
-    /// A packet reached a router. Returns the link that it took from there.
+    /// A packet reached a router, and goes on to the next link. What happens on that link before
+    /// `horizon`, and before all other events, happens at once: it never enters the queue.
+    /// `is_behind_first` says whether the link that the packet came from is the first in the queue.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, now: Instant, router: u32, mut parcel: Parcel) -> usize {
+    pub(crate) fn forward(
+        &mut self,
+        now: Instant,
+        router: u32,
+        parcel: &mut Parcel,
+        horizon: Instant,
+        is_behind_first: bool,
+    ) -> Hop {
         parcel.ttl = parcel.ttl.saturating_sub(1);
-        let table = &self.routes[router as usize];
-        let link = table.get(parcel.to as usize).copied().unwrap_or(u32::MAX);
-        if !self.packets.options.is_empty() {
-            self.consider_option(now, link as usize, parcel.slot);
+        let index = self.routes.link(router, parcel.to) as usize;
+        let Some(link) = self.links.get_mut(index) else {
+            let component = self.first_link + self.links.len();
+            self.discard(now, component, *parcel, DropReason::NoRoute);
+            return Hop::Stays;
+        };
+        let to = link.to;
+        let Some(plain) = link.simple() else {
+            return self.forward_observed(now, index, *parcel, horizon, is_behind_first);
+        };
+        let was_idle = plain.next() == Instant::MAX;
+        let Some(times) = plain.accept(now, parcel.len) else {
+            self.discard(now, self.first_link + index, *parcel, DropReason::QueueFull);
+            return Hop::Stays;
+        };
+        if !was_idle {
+            plain.hold(times, *parcel);
+            return Hop::Stays;
         }
-        self.enter(now, link as usize, parcel);
-        link as usize
+        let at = times.deliver;
+        if at < horizon && at > now && at < self.events.next(is_behind_first) {
+            return Hop::Crosses { index, at, to };
+        }
+        plain.hold(times, *parcel);
+        self.events.set(self.first_link + index, at);
+        Hop::Stays
+    }
+
+    /// The general case of [`Self::forward`].
+    fn forward_observed(
+        &mut self,
+        now: Instant,
+        index: usize,
+        parcel: Parcel,
+        horizon: Instant,
+        is_behind_first: bool,
+    ) -> Hop {
+        if !self.packets.options.is_empty() {
+            self.consider_option(now, index, parcel.slot);
+        }
+        self.enter(now, index, parcel);
+        match self.schedule(index, now, horizon, is_behind_first) {
+            Instant::MAX => Hop::Stays,
+            at => Hop::Due { index, at },
+        }
     }
 
     /// A router that takes part in Quick-Start looks at the option of a packet, if it has one.
@@ -139,11 +214,7 @@ impl Fabric {
             self.discard_all(now, index);
         }
         let Some(parcel) = parcel else { return (None, due) };
-        self.cost.hops += 1;
-        self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len);
-        if is_bottleneck {
-            self.crossings.count(index, self.packets.meta(parcel.slot).path, parcel.len);
-        }
+        self.count_departure(now, index, parcel, is_bottleneck);
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(parcel.slot)
         {
@@ -152,17 +223,33 @@ impl Fabric {
         (Some((to, parcel)), due)
     }
 
+    /// As [`Self::depart`], for a packet that crossed a simple link without a place in it.
+    #[inline(always)]
+    pub(crate) fn cross(&mut self, now: Instant, index: usize, parcel: Parcel) {
+        let is_bottleneck = self.links[index].is_bottleneck;
+        self.count_departure(now, index, parcel, is_bottleneck);
+    }
+
+    #[inline(always)]
+    fn count_departure(&mut self, now: Instant, index: usize, parcel: Parcel, crosses: bool) {
+        self.cost.hops += 1;
+        self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len);
+        if crosses {
+            self.crossings.count(index, self.packets.meta(parcel.slot).path, parcel.len);
+        }
+    }
+
     /// All routers take part in Quick-Start from here on.
     pub(crate) fn start_quick_start(&mut self, network: &Network) {
         for (link, spec) in self.links.iter_mut().zip(&network.links) {
             if matches!(spec.from, Node::Router(_)) {
                 link.quick_start = Some(Box::new(QuickStartLink::new(spec.config.rate)));
+                link.is_simple = false;
             }
         }
     }
 
     /// When a link has its next event; [`Instant::MAX`] for never, and where there is no such link.
-    #[inline(always)]
     pub(crate) fn poll_timeout(&self, index: usize) -> Instant {
         let link = self.links.get(index);
         link.and_then(|link| link.element.poll_timeout()).unwrap_or(Instant::MAX)
@@ -192,8 +279,7 @@ impl Fabric {
     /// `horizon`, its time is returned, and the event does not enter the queue; else it does, and
     /// [`Instant::MAX`] is returned. Whether the link that the packet came from is the first in the
     /// queue, says `is_behind_first`.
-    #[inline(always)]
-    pub(crate) fn schedule(
+    fn schedule(
         &mut self,
         index: usize,
         now: Instant,
@@ -247,6 +333,41 @@ impl Fabric {
         drop(self.packets.take(parcel.slot));
         self.paths[path as usize].dropped(reason);
     }
+}
+
+/// What became of a packet that a router forwarded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hop {
+    /// It waits for an event in the queue, or was dropped.
+    Stays,
+    /// The next event of all is that the packet reaches the far end of this link, a simple one. It
+    /// is not in the link.
+    Crosses {
+        /// The link.
+        index: usize,
+        /// When.
+        at: Instant,
+        /// The far end.
+        to: Node,
+    },
+    /// The next event of all is one of this link.
+    Due {
+        /// The link.
+        index: usize,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// A packet that a host sends, without its content.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    /// IP length in bytes.
+    pub(crate) len: u32,
+    /// Number of the destination host; no route leads to a number that no host has.
+    pub(crate) to: u32,
+    pub(crate) ecn: Ecn,
+    pub(crate) has_data: bool,
 }
 
 /// Who sends.

@@ -32,6 +32,22 @@ pub(crate) struct Network {
     pub(crate) links: Vec<LinkSpec>,
 }
 
+/// For every router the link to take to each host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routes {
+    hosts: usize,
+    links: Vec<u32>,
+}
+
+impl Routes {
+    /// The link to take from a router to a host; [`u32::MAX`] where none leads there.
+    #[inline(always)]
+    pub(crate) fn link(&self, router: u32, host: u32) -> u32 {
+        let at = router as usize * self.hosts + host as usize;
+        self.links.get(at).copied().unwrap_or(u32::MAX)
+    }
+}
+
 /// The name of a hop: the only one is the bottleneck, others are numbered from 1.
 pub(crate) fn hop_name(index: usize, hops: usize) -> String {
     if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
@@ -91,17 +107,17 @@ impl Network {
     }
 
     /// For every router the link to take to each host, by the fewest hops.
-    pub(crate) fn routes(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn routes(&self) -> Routes {
         let between = self.between_routers();
-        let mut routes = vec![vec![u32::MAX; self.hosts]; self.routers];
+        let mut links = vec![u32::MAX; self.hosts * self.routers];
         for (i, link) in self.links.iter().enumerate() {
             let (Node::Router(last), Node::Host(host)) = (link.from, link.to) else { continue };
-            for (router, table) in routes.iter_mut().enumerate() {
+            for (router, table) in links.chunks_exact_mut(self.hosts).enumerate() {
                 table[host as usize] =
                     if router == last as usize { i as u32 } else { between[last as usize][router] };
             }
         }
-        routes
+        Routes { hosts: self.hosts, links }
     }
 
     /// `[last][router]`: the link to take from `router` towards the router `last`.
@@ -167,7 +183,9 @@ mod tests {
             net.links.push(link(pair[0], pair[1]));
             net.links.push(link(pair[1], pair[0]));
         }
-        assert_eq!(net.routes(), [[1, 2], [3, 4], [5, 6]]);
+        assert_eq!(net.routes().links, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(net.routes().link(1, 0), 3);
+        assert_eq!(net.routes().link(0, u32::MAX), u32::MAX, "no such host");
         assert_eq!(net.uplinks(), [0, 7]);
     }
 }

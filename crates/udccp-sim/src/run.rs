@@ -7,6 +7,7 @@ use crate::address::{IpVersion, PairAddresses};
 use crate::application::Application;
 use crate::chain::{Chain, FlowOf};
 use crate::config::{PairConfig, RunConfig};
+use crate::element::Element;
 use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
 use crate::error::SimError;
@@ -127,12 +128,18 @@ fn fabric(
     seed: Seed,
     observer: Option<Box<Observer>>,
 ) -> Fabric {
-    let running = |spec: &LinkSpec| RunningLink {
-        element: spec.build(seed),
-        to: spec.to,
-        is_bottleneck: spec.is_bottleneck,
-        copies: spec.duplicates().then_some(0),
-        quick_start: None,
+    let running = |spec: &LinkSpec| {
+        let (element, copies) = (spec.build(seed), spec.duplicates().then_some(0));
+        let is_simple =
+            matches!(element, Element::Plain(_)) && copies.is_none() && observer.is_none();
+        RunningLink {
+            element,
+            to: spec.to,
+            is_simple,
+            is_bottleneck: spec.is_bottleneck,
+            copies,
+            quick_start: None,
+        }
     };
     let path = |path: usize| match path % 2 {
         0 => PathRecorder::with_times(),

@@ -31,16 +31,13 @@ pub struct RateDelayConfig {
 pub struct RateDelay<P> {
     config: RateDelayConfig,
     serializer: Serializer,
-    /// The first in line. Most links hold one packet at a time, which then never enters a queue.
-    head: Option<Held<P>>,
-    /// Those behind it.
+    /// In the order of their delivery.
     line: VecDeque<Held<P>>,
     /// When the first in line is delivered; [`Instant::MAX`] while there is none.
     next: Instant,
-    /// Where there is a limit: how many from the front of `line` had begun serialisation when last
-    /// looked at (the first in line always has)...
+    /// How many from the front of `line` had begun serialisation when last looked at...
     begun: usize,
-    /// ... and the bytes of the rest, which wait.
+    /// ... and the bytes of the rest. They wait, or have begun since.
     waiting_bytes: u64,
     /// Few links have it, and it is long.
     jitter: Option<Box<Jitter>>,
@@ -69,9 +66,16 @@ impl Jitter {
 
 #[derive(Debug)]
 struct Held<P> {
-    begin: Instant,
-    deliver: Instant,
+    times: Times,
     packet: P,
+}
+
+/// When a packet that a link has accepted goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    begin: Instant,
+    /// When it reaches the far end.
+    pub deliver: Instant,
 }
 
 impl<P: Packet> RateDelay<P> {
@@ -80,7 +84,6 @@ impl<P: Packet> RateDelay<P> {
         Self {
             config,
             serializer: Serializer::new(config.rate),
-            head: None,
             line: VecDeque::new(),
             next: Instant::MAX,
             begun: 0,
@@ -119,54 +122,38 @@ impl<P: Packet> RateDelay<P> {
     }
 
     /// Takes those out of the backlog whose serialisation has begun by `now`.
-    #[inline]
     fn begin_until(&mut self, now: Instant) {
-        while let Some(held) = self.line.get(self.begun).filter(|held| held.begin <= now) {
+        while let Some(held) = self.line.get(self.begun).filter(|held| held.times.begin <= now) {
             self.waiting_bytes -= u64::from(held.packet.wire_len());
             self.begun += 1;
         }
     }
 
+    /// What waits; some may have begun since the last look.
+    #[inline]
     fn waiting(&self) -> Backlog {
         let packets = (self.line.len() - self.begun) as u64;
         Backlog { packets, bytes: self.waiting_bytes }
     }
 
-    /// What waits, where that is not followed: without a limit nobody asks but now and then.
-    #[cold]
-    fn count_waiting(&self, now: Instant) -> Backlog {
-        let mut backlog = Backlog::default();
-        for held in self.line.iter().rev().take_while(|held| held.begin > now) {
-            backlog.packets += 1;
-            backlog.bytes += u64::from(held.packet.wire_len());
-        }
-        backlog
-    }
-
-    #[inline]
-    fn is_limited(&self) -> bool {
-        !matches!(self.config.limit, QueueLimit::Unlimited)
-    }
-
-    /// Whether a packet that arrives at `now` has to be dropped.
+    /// Whether a packet that arrives at `now` has to be dropped, though it seems that there is no
+    /// room.
     #[inline(never)]
     fn is_full(&mut self, now: Instant, len: u32) -> bool {
         self.begin_until(now);
         self.serializer.is_busy(now) && !self.config.limit.admits(self.waiting(), len)
     }
-}
 
-impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
+    /// Accepts a packet of `len` bytes that arrives at `now`; `None` where it is dropped for want
+    /// of room. The caller either calls [`Self::hold`], or takes it as delivered at that time: this
+    /// spares a packet that nothing can overtake the way through the line.
     #[inline(always)]
-    fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
-        let len = packet.wire_len();
+    pub fn accept(&mut self, now: Instant, len: u32) -> Option<Times> {
         self.arrived.count(len);
-        // Without a limit nobody asks what waits, so that is not followed then.
-        let is_limited = self.is_limited();
-        if is_limited && self.is_full(now, len) {
+        // A look at how many have begun is needed only when the line seems full.
+        if !self.config.limit.admits(self.waiting(), len) && self.is_full(now, len) {
             self.dropped.count(len);
-            drops.push((packet, DropReason::QueueFull));
-            return;
+            return None;
         }
         let Transmission { begin, end } = self.serializer.transmit(now, len);
         if let Some(delays) = &mut self.queue_delay {
@@ -176,16 +163,33 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         if let Some(jitter) = &mut self.jitter {
             deliver = jitter.apply(deliver);
         }
-        let held = Held { begin, deliver, packet };
-        if self.head.is_none() {
-            self.next = deliver;
-            self.head = Some(held);
-            return;
+        Some(Times { begin, deliver })
+    }
+
+    /// Puts a packet that was accepted in the line.
+    #[inline(always)]
+    pub fn hold(&mut self, times: Times, packet: P) {
+        if self.line.is_empty() {
+            self.next = times.deliver;
         }
-        if is_limited {
-            self.waiting_bytes += u64::from(len);
+        self.waiting_bytes += u64::from(packet.wire_len());
+        self.line.push_back(Held { times, packet });
+    }
+
+    /// When the first in line reaches the far end; [`Instant::MAX`] while there is none.
+    #[inline(always)]
+    pub const fn next(&self) -> Instant {
+        self.next
+    }
+}
+
+impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
+    #[inline(always)]
+    fn handle_packet(&mut self, now: Instant, packet: P, drops: &mut Drops<P>) {
+        match self.accept(now, packet.wire_len()) {
+            Some(times) => self.hold(times, packet),
+            None => drops.push((packet, DropReason::QueueFull)),
         }
-        self.line.push_back(held);
     }
 
     #[inline(always)]
@@ -193,20 +197,15 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         if self.next > now {
             return None;
         }
-        let gone = self.head.take()?;
-        self.head = self.line.pop_front();
-        let Some(held) = &self.head else {
-            self.next = Instant::MAX;
-            return Some(gone.packet);
-        };
-        self.next = held.deliver;
+        let gone = self.line.pop_front()?.packet;
+        self.next = self.line.front().map_or(Instant::MAX, |held| held.times.deliver);
         if self.begun > 0 {
             self.begun -= 1;
-        } else if self.is_limited() {
+        } else {
             // Nobody asked for the backlog since this one began.
-            self.waiting_bytes -= u64::from(held.packet.wire_len());
+            self.waiting_bytes -= u64::from(gone.wire_len());
         }
-        Some(gone.packet)
+        Some(gone)
     }
 
     #[inline]
@@ -215,13 +214,10 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
     }
 
     fn packets_inside(&self) -> usize {
-        usize::from(self.head.is_some()) + self.line.len()
+        self.line.len()
     }
 
     fn backlog(&mut self, now: Instant) -> Backlog {
-        if !self.is_limited() {
-            return self.count_waiting(now);
-        }
         self.begin_until(now);
         self.waiting()
     }
@@ -237,8 +233,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
 
     fn counters(&self, now: Instant) -> LinkStats {
         // What has arrived, was not dropped and is not inside has departed.
-        let inside = self.head.iter().chain(&self.line);
-        let bytes = inside.map(|held| u64::from(held.packet.wire_len())).sum();
+        let bytes = self.line.iter().map(|held| u64::from(held.packet.wire_len())).sum();
         let inside = Tally { packets: self.packets_inside() as u64, bytes };
         let mut stats = LinkStats { arrived: self.arrived, ..LinkStats::default() };
         stats.busy = self.serializer.busy(now);

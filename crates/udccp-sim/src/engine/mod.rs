@@ -11,7 +11,7 @@ use udccp_base::{Duration, Instant, Probe, QuickStart};
 
 use crate::config::RunConfig;
 use crate::error::SimError;
-use crate::fabric::{Fabric, Sending};
+use crate::fabric::{Fabric, Hop, Outgoing, Sending};
 use crate::hash::Kind;
 use crate::host::{Host, sender_beside};
 use crate::network::Node;
@@ -183,33 +183,41 @@ impl Engine {
         let mut is_queued = true;
         loop {
             self.fabric.cost.events += 1;
-            let now = self.now;
-            let (arrival, due) = self.fabric.depart(now, index);
-            let Some((to, parcel)) = arrival else {
+            let (arrival, mut due) = self.fabric.depart(self.now, index);
+            let Some((mut to, mut parcel)) = arrival else {
                 self.fabric.rearm_first(index, due, is_queued);
                 return Ok(());
             };
-            if due <= now {
+            if due <= self.now {
                 return self.cross_several(index, to, parcel);
             }
-            let router = match to {
-                Node::Router(router) => router,
-                Node::Host(host) => {
-                    let is_mine = self.arrive(host, parcel);
-                    self.fabric.rearm_first(index, due, is_queued);
-                    return if is_mine { self.drain(host as usize) } else { Ok(()) };
+            let next = loop {
+                let router = match to {
+                    Node::Router(router) => router,
+                    Node::Host(host) => {
+                        let is_mine = self.arrive(host, parcel);
+                        self.fabric.rearm_first(index, due, is_queued);
+                        return if is_mine { self.drain(host as usize) } else { Ok(()) };
+                    }
+                };
+                let horizon = self.next_stop.min(due);
+                let hop = self.fabric.forward(self.now, router, &mut parcel, horizon, is_queued);
+                self.fabric.rearm_first(index, due, is_queued);
+                match hop {
+                    Hop::Stays => return Ok(()),
+                    Hop::Due { index, at } => break (index, at),
+                    Hop::Crosses { index: link, at, to: far } => {
+                        (index, to, due, is_queued) = (link, far, Instant::MAX, false);
+                        (self.now, self.at_once) = (at, 0);
+                        self.fabric.cost.events += 1;
+                        self.fabric.cross(at, link, parcel);
+                    }
                 }
             };
-            let link = self.fabric.forward(now, router, parcel);
-            let horizon = self.next_stop.min(due);
-            let next = self.fabric.schedule(link, now, horizon, is_queued);
-            self.fabric.rearm_first(index, due, is_queued);
-            if next == Instant::MAX {
-                return Ok(());
-            }
             self.look_out()?;
-            (index, is_queued) = (link, false);
-            (self.now, self.at_once) = (next, 0);
+            is_queued = false;
+            (index, self.now) = next;
+            self.at_once = 0;
         }
     }
 
@@ -227,8 +235,8 @@ impl Engine {
         loop {
             match to {
                 Node::Router(router) => {
-                    let link = self.fabric.forward(now, router, parcel);
-                    self.fabric.rearm(link, self.fabric.poll_timeout(link));
+                    // No later than now: each packet takes its place on the next link.
+                    self.fabric.forward(now, router, &mut parcel, now, false);
                 }
                 Node::Host(host) if self.arrive(host, parcel) => reached = Some(host as usize),
                 Node::Host(_) => {}
@@ -373,6 +381,8 @@ impl Engine {
             }
             let Some(datagram) = said else { break };
             let ip = datagram.dst.ip();
+            let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
+            let has_data = !datagram.payload.is_empty();
             if host.last_to.0 != ip {
                 let to = self.addresses.get(&ip).copied();
                 host.last_to = (ip, to.unwrap_or(u32::MAX));
@@ -380,7 +390,7 @@ impl Engine {
             if host.uses_quick_start {
                 self.fabric.packets.next_option = host.transport.poll_quick_start();
             }
-            self.fabric.send(now, from, host.last_to.1);
+            self.fabric.send(now, from, Outgoing { len, to: host.last_to.1, ecn, has_data });
             self.at_once += 1;
         }
         self.at_once > before
