@@ -13,6 +13,14 @@ pub trait Machine {
     /// A datagram arrived.
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram);
 
+    /// As [`Self::handle_datagram`], of the datagram in `place`, which holds nothing afterwards. A
+    /// datagram is long: a driver that keeps many hands over the one where it lies.
+    fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        if let Some(datagram) = place.take() {
+            self.handle_datagram(now, datagram);
+        }
+    }
+
     /// The time that `poll_timeout` named has come.
     fn handle_timeout(&mut self, now: Instant);
 

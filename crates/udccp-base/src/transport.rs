@@ -50,6 +50,20 @@ pub trait AppPort {
     /// Whether a message offered now would be taken.
     fn is_writable(&self) -> bool;
 
+    /// Offers messages of `bytes` bytes of zeros ([`Self::max_payload`] where `None`) for as long as
+    /// there is room, at most `most` of them. Returns how many were taken, and the bytes of one.
+    fn fill(&mut self, now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
+        let bytes = bytes.unwrap_or(self.max_payload() as u32);
+        let mut taken = 0;
+        while taken < most && bytes > 0 && self.is_writable() {
+            match self.send(now, Message::new(Payload::Zeros(bytes))) {
+                SendOutcome::Accepted => taken += 1,
+                SendOutcome::Full(_) | SendOutcome::Closed(_) => break,
+            }
+        }
+        (taken, bytes)
+    }
+
     /// Ends the flow; what was accepted is still sent, within the protocol's bound.
     fn close(&mut self, now: Instant);
 
@@ -70,6 +84,15 @@ pub trait Transport: Machine + AppPort {
 
     /// Data delivered to the application: a message, or a stretch of a byte stream.
     fn poll_delivered(&mut self, now: Instant) -> Option<Payload>;
+
+    /// Takes all data that [`Self::poll_delivered`] has; returns how many bytes it is.
+    fn take_delivered(&mut self, now: Instant) -> u64 {
+        let mut bytes = 0;
+        while let Some(payload) = self.poll_delivered(now) {
+            bytes += payload.len() as u64;
+        }
+        bytes
+    }
 
     /// Whether the flow is over; at most TIMEWAIT is left of it.
     fn is_closed(&self) -> bool;

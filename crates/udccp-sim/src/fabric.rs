@@ -55,16 +55,16 @@ impl RunningLink {
 }
 
 impl Fabric {
-    /// A host puts the packet that is in the vacant slot of the store on its link.
+    /// A host puts the packet that is in a vacant slot of the store on its link.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) {
-        let Outgoing { len, to, ecn, has_data } = packet;
+        let Outgoing { slot, len, to, ecn, has_data } = packet;
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, has_data);
         let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
-        let slot = self.packets.keep(meta);
+        self.packets.keep(slot, meta);
         let parcel = Parcel { slot, len, to, ecn, ttl: Datagram::TTL };
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)
@@ -309,7 +309,7 @@ impl Fabric {
         {
             observer.delivered(now, host as usize, parcel, packet);
         }
-        let Meta { sent, path, has_data, .. } = self.packets.meta(parcel.slot);
+        let Meta { sent, path, has_data, .. } = *self.packets.meta(parcel.slot);
         self.paths[path as usize].delivered(sent, now, parcel.len, has_data);
         true
     }
@@ -362,6 +362,8 @@ pub(crate) enum Hop {
 /// A packet that a host sends, without its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
+    /// Where its content lies in the store.
+    pub(crate) slot: u32,
     /// IP length in bytes.
     pub(crate) len: u32,
     /// Number of the destination host; no route leads to a number that no host has.

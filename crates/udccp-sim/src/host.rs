@@ -11,6 +11,8 @@ pub(crate) struct Host {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) app: Option<Application>,
     pub(crate) address: IpAddr,
+    /// Its number among all hosts.
+    pub(crate) number: u32,
     /// The link towards the network.
     pub(crate) uplink: u32,
     /// Number of the path on which its packets travel.
@@ -75,10 +77,7 @@ impl Host {
     /// Application bytes that arrived since the last call.
     #[inline]
     pub(crate) fn take_delivered(&mut self, now: Instant) -> u64 {
-        let mut bytes = 0;
-        while let Some(payload) = self.transport.poll_delivered(now) {
-            bytes += payload.len() as u64;
-        }
+        let bytes = self.transport.take_delivered(now);
         self.count_delivered(now, bytes);
         bytes
     }

@@ -58,8 +58,7 @@ pub(crate) struct Meta {
 /// of the most packets ever in flight.
 #[derive(Debug, Default)]
 pub(crate) struct PacketStore {
-    datagrams: Vec<Option<Datagram>>,
-    meta: Vec<Meta>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     /// Slots whose packet is in the network more than once, and how many times more. A slot is free
     /// when the last copy has left.
@@ -70,54 +69,85 @@ pub(crate) struct PacketStore {
     pub(crate) next_option: Option<QuickStart>,
 }
 
+#[derive(Debug, Default)]
+struct Slot {
+    datagram: Option<Datagram>,
+    meta: Meta,
+}
+
 impl PacketStore {
-    /// The place where the next datagram will stay, for [`Self::keep`]. A datagram is long, so it
-    /// is written there and not handed over.
-    #[inline]
-    pub(crate) fn vacant(&mut self) -> &mut Option<Datagram> {
-        if self.free.is_empty() {
-            self.free.push(self.meta.len() as u32);
-            self.datagrams.push(None);
-            self.meta.push(Meta::default());
+    /// The slot of the next packet, for [`Self::place`] and [`Self::keep`].
+    #[inline(always)]
+    pub(crate) fn vacant(&mut self) -> u32 {
+        match self.free.last() {
+            Some(&slot) => slot,
+            None => self.grow(),
         }
-        let slot = self.free.last().copied().unwrap_or(0);
-        &mut self.datagrams[slot as usize]
     }
 
-    /// Keeps the datagram that was written to [`Self::vacant`]; returns its slot.
-    #[inline]
-    pub(crate) fn keep(&mut self, meta: Meta) -> u32 {
-        let slot = self.free.pop().unwrap_or(0);
-        self.meta[slot as usize] = meta;
-        if let Some(option) = self.next_option.take() {
-            self.options.insert(slot, option);
-        }
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot::default());
+        self.free.push(slot);
         slot
+    }
+
+    /// Where the datagram of a slot lies. It is long, so it is written and read there.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, slot: u32) -> &mut Option<Datagram> {
+        &mut self.slots[slot as usize].datagram
+    }
+
+    /// Keeps the datagram that was written to the place of the [vacant](Self::vacant) slot.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, slot: u32, meta: Meta) {
+        self.free.pop();
+        self.slots[slot as usize].meta = meta;
+        if self.next_option.is_some() {
+            self.keep_option(slot);
+        }
+    }
+
+    #[cold]
+    fn keep_option(&mut self, slot: u32) {
+        self.options.extend(self.next_option.take().map(|option| (slot, option)));
+    }
+
+    /// Whether each packet is in the network once, and none has an option.
+    #[inline(always)]
+    pub(crate) fn is_simple(&self) -> bool {
+        self.shared.is_empty() && self.options.is_empty()
+    }
+
+    /// The packet of a slot was taken from its place, where [`Self::is_simple`].
+    #[inline(always)]
+    pub(crate) fn release(&mut self, slot: u32) {
+        self.free.push(slot);
     }
 
     /// The packet in a slot. A slot that holds none is a defect of the simulator.
     pub(crate) fn get(&self, slot: u32) -> Option<(&Datagram, Meta)> {
-        let datagram = self.datagrams.get(slot as usize)?.as_ref()?;
-        Some((datagram, self.meta[slot as usize]))
+        let slot = self.slots.get(slot as usize)?;
+        Some((slot.datagram.as_ref()?, slot.meta))
     }
 
     /// What is known of the packet in a slot.
-    #[inline]
-    pub(crate) fn meta(&self, slot: u32) -> Meta {
-        self.meta[slot as usize]
+    #[inline(always)]
+    pub(crate) fn meta(&self, slot: u32) -> &Meta {
+        &self.slots[slot as usize].meta
     }
 
     /// Takes a packet out.
-    #[inline]
     pub(crate) fn take(&mut self, slot: u32) -> Option<Datagram> {
         if !self.shared.is_empty() && self.take_copy(slot) {
-            return self.datagrams[slot as usize].clone();
+            return self.slots[slot as usize].datagram.clone();
         }
         if !self.options.is_empty() {
             self.options.remove(&slot);
         }
         self.free.push(slot);
-        self.datagrams[slot as usize].take()
+        self.slots[slot as usize].datagram.take()
     }
 
     /// The packet in a slot is in the network `copies` times more than before.
@@ -139,11 +169,11 @@ impl PacketStore {
 
     /// All packets in the network, each as often as it is there.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Meta> {
-        let there = |(slot, datagram): (usize, &Option<Datagram>)| {
-            let copies = self.shared.get(&(slot as u32)).copied().unwrap_or(0);
-            let times = if datagram.is_some() { 1 + copies as usize } else { 0 };
-            core::iter::repeat_n(self.meta[slot], times)
+        let there = |(number, slot): (usize, &Slot)| {
+            let copies = self.shared.get(&(number as u32)).copied().unwrap_or(0);
+            let times = if slot.datagram.is_some() { 1 + copies as usize } else { 0 };
+            core::iter::repeat_n(slot.meta, times)
         };
-        self.datagrams.iter().enumerate().flat_map(there)
+        self.slots.iter().enumerate().flat_map(there)
     }
 }

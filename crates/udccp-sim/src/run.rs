@@ -109,6 +109,7 @@ fn hosts(
                 transport,
                 app,
                 address,
+                number: number as u32,
                 uplink: uplinks[number] as u32,
                 path: (2 * flow + side) as u32,
                 last_to: (address, number as u32),

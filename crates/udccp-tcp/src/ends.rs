@@ -63,6 +63,10 @@ macro_rules! an_end {
             fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
                 self.0.handle_datagram(now, datagram);
             }
+            #[inline]
+            fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+                self.0.handle_datagram_in(now, place);
+            }
             fn handle_timeout(&mut self, now: Instant) {
                 self.0.handle_timeout(now);
             }
@@ -84,6 +88,10 @@ macro_rules! an_end {
             #[inline]
             fn send(&mut self, now: Instant, message: Message) -> SendOutcome {
                 self.0.send(now, message)
+            }
+            #[inline]
+            fn fill(&mut self, now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
+                self.0.fill(now, bytes, most)
             }
             #[inline]
             fn is_writable(&self) -> bool {
@@ -108,6 +116,10 @@ macro_rules! an_end {
             #[inline]
             fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
                 self.0.poll_delivered(now)
+            }
+            #[inline]
+            fn take_delivered(&mut self, now: Instant) -> u64 {
+                self.0.take_delivered(now)
             }
             fn is_closed(&self) -> bool {
                 self.0.is_closed()

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use udccp_base::{Duration, Instant, Probe, QuickStart};
+use udccp_base::{Duration, Instant, Probe};
 
 use crate::config::RunConfig;
 use crate::error::SimError;
@@ -262,27 +262,31 @@ impl Engine {
         if !self.fabric.arrive(self.now, host, parcel) {
             return false;
         }
-        let transport = self.hosts[host as usize].transport.as_mut();
-        let packets = &mut self.fabric.packets;
-        if !packets.options.is_empty()
-            && let Some(option) = packets.options.remove(&parcel.slot)
-        {
-            self.arrive_with_option(host, parcel, option);
-        } else if let Some(mut datagram) = packets.take(parcel.slot) {
-            datagram.ecn = parcel.ecn;
-            transport.handle_datagram(self.now, datagram);
+        if !self.fabric.packets.is_simple() {
+            self.arrive_any(host, parcel);
+            return true;
         }
+        let place = self.fabric.packets.place(parcel.slot);
+        if let Some(datagram) = place {
+            datagram.ecn = parcel.ecn;
+        }
+        self.hosts[host as usize].transport.handle_datagram_in(self.now, place);
+        self.fabric.packets.release(parcel.slot);
         true
     }
 
-    /// A packet with the Quick-Start option of IP reached its host. Apart, so that the usual
-    /// datagram is handed over without a copy.
+    /// A packet reached its host, which may have an option, or be one of several copies.
     #[cold]
-    fn arrive_with_option(&mut self, host: u32, parcel: Parcel, option: QuickStart) {
+    fn arrive_any(&mut self, host: u32, parcel: Parcel) {
+        let option = self.fabric.packets.options.remove(&parcel.slot);
         let transport = self.hosts[host as usize].transport.as_mut();
-        if let Some(mut datagram) = self.fabric.packets.take(parcel.slot) {
-            datagram.ecn = parcel.ecn;
-            transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl);
+        let Some(mut datagram) = self.fabric.packets.take(parcel.slot) else { return };
+        datagram.ecn = parcel.ecn;
+        match option {
+            Some(option) => {
+                transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl);
+            }
+            None => transport.handle_datagram(self.now, datagram),
         }
     }
 
@@ -303,17 +307,21 @@ impl Engine {
     /// Lets a host say all it has to say, then asks when to wake it.
     fn drain(&mut self, index: usize) -> Result<(), Stop> {
         let now = self.now;
-        let host = &mut self.hosts[index];
-        let arriving = host.path as usize ^ 1;
-        let bytes = if host.is_heard { self.tell(index) } else { host.take_delivered(now) };
-        if bytes > 0 {
-            self.fabric.paths[arriving].goodput(bytes);
-        }
-        self.feed(index);
-        while self.transmit(index) && self.at_once < LIVELOCK {
-            // Room in the transport: the application may have more.
-            if !self.feed(index) {
-                break;
+        if self.hosts[index].is_heard {
+            self.drain_heard(index);
+        } else {
+            let Self { hosts, fabric, addresses, at_once, .. } = self;
+            let host = &mut hosts[index];
+            let bytes = host.take_delivered(now);
+            if bytes > 0 {
+                fabric.paths[host.path as usize ^ 1].goodput(bytes);
+            }
+            host.feed(now);
+            while transmit(now, host, fabric, addresses, at_once) {
+                // Room in the transport: the application may have more.
+                if *at_once >= LIVELOCK || !host.feed(now) {
+                    break;
+                }
             }
         }
         let due = self.hosts[index].poll_timeout();
@@ -324,6 +332,23 @@ impl Engine {
             self.fabric.events.set(index, due.max(now));
         }
         self.stuck(index)
+    }
+
+    /// As [`Self::drain`], for a pair whose source wants to know what is delivered.
+    fn drain_heard(&mut self, index: usize) {
+        let arriving = self.hosts[index].path as usize ^ 1;
+        let bytes = self.tell(index);
+        if bytes > 0 {
+            self.fabric.paths[arriving].goodput(bytes);
+        }
+        self.feed(index);
+        loop {
+            let Self { hosts, fabric, addresses, at_once, .. } = self;
+            let sent = transmit(self.now, &mut hosts[index], fabric, addresses, at_once);
+            if !sent || self.at_once >= LIVELOCK || !self.feed(index) {
+                break;
+            }
+        }
     }
 
     /// Lets the application at this host offer what it has.
@@ -365,35 +390,6 @@ impl Engine {
         let taken = app.source_mut().answer(self.now, transport);
         self.hosts[speaker].app = Some(app);
         taken
-    }
-
-    /// Puts what a transport has to send on its host's link. Returns whether there was anything.
-    #[inline]
-    fn transmit(&mut self, index: usize) -> bool {
-        let now = self.now;
-        let before = self.at_once;
-        let host = &mut self.hosts[index];
-        let from = Sending { host: index, uplink: host.uplink, path: host.path };
-        while self.at_once < LIVELOCK {
-            let said = self.fabric.packets.vacant();
-            if !host.transport.poll_transmit_into(now, said) {
-                break;
-            }
-            let Some(datagram) = said else { break };
-            let ip = datagram.dst.ip();
-            let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
-            let has_data = !datagram.payload.is_empty();
-            if host.last_to.0 != ip {
-                let to = self.addresses.get(&ip).copied();
-                host.last_to = (ip, to.unwrap_or(u32::MAX));
-            }
-            if host.uses_quick_start {
-                self.fabric.packets.next_option = host.transport.poll_quick_start();
-            }
-            self.fabric.send(now, from, Outgoing { len, to: host.last_to.1, ecn, has_data });
-            self.at_once += 1;
-        }
-        self.at_once > before
     }
 
     /// Recorders look at what is so far; everything before `until` has happened.
@@ -439,4 +435,38 @@ impl Engine {
             }
         }
     }
+}
+
+/// Puts what a transport has to send on its host's link. Returns whether there was anything.
+#[inline(always)]
+fn transmit(
+    now: Instant,
+    host: &mut Host,
+    fabric: &mut Fabric,
+    addresses: &BTreeMap<IpAddr, u32>,
+    at_once: &mut u64,
+) -> bool {
+    let before = *at_once;
+    let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
+    while *at_once < LIVELOCK {
+        let slot = fabric.packets.vacant();
+        let place = fabric.packets.place(slot);
+        if !host.transport.poll_transmit_into(now, place) {
+            break;
+        }
+        let Some(datagram) = place else { break };
+        let ip = datagram.dst.ip();
+        let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
+        let has_data = !datagram.payload.is_empty();
+        if host.last_to.0 != ip {
+            let to = addresses.get(&ip).copied();
+            host.last_to = (ip, to.unwrap_or(u32::MAX));
+        }
+        if host.uses_quick_start {
+            fabric.packets.next_option = host.transport.poll_quick_start();
+        }
+        fabric.send(now, from, Outgoing { slot, len, to: host.last_to.1, ecn, has_data });
+        *at_once += 1;
+    }
+    *at_once > before
 }

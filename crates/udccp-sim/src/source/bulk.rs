@@ -5,7 +5,7 @@ use udccp_base::{AppPort, Instant, Message, Payload, SendOutcome};
 use super::{Source, SourceStats};
 
 /// Messages offered in one go, so that a transport which is always writable still gets to send.
-const BATCH: usize = 64;
+const BATCH: u32 = 64;
 
 /// Offers messages as long as the transport takes them: of the largest size that leaves in one
 /// packet, or of a given size; without end, or up to a number of bytes.
@@ -46,6 +46,27 @@ impl Source for Bulk {
     fn start(&mut self, _now: Instant) {}
 
     fn feed(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
+        if self.bytes_left.is_some() {
+            return self.feed_rest(now, port);
+        }
+        let (taken, bytes) = port.fill(now, self.message_bytes, BATCH);
+        self.stats.accepted += u64::from(taken);
+        self.stats.accepted_bytes += u64::from(taken) * u64::from(bytes);
+        taken > 0
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn stats(&self) -> SourceStats {
+        self.stats
+    }
+}
+
+impl Bulk {
+    /// Offers what is left of a number of bytes.
+    fn feed_rest(&mut self, now: Instant, port: &mut dyn AppPort) -> bool {
         let mut taken = false;
         for _ in 0..BATCH {
             if !port.is_writable() {
@@ -68,13 +89,5 @@ impl Source for Bulk {
             }
         }
         taken
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    fn stats(&self) -> SourceStats {
-        self.stats
     }
 }

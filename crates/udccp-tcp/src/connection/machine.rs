@@ -12,10 +12,9 @@ impl Connection {
     pub(super) fn end_stream(&mut self) {
         self.send.close();
     }
-}
 
-impl Machine for Connection {
-    fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+    #[inline(always)]
+    fn on_datagram(&mut self, now: Instant, datagram: &Datagram) {
         let mut header = TcpHeader::default();
         let check = (!self.config.receive_checksum_offload).then_some(self.pseudo_in);
         match header.read(&datagram.header, &datagram.payload, check) {
@@ -25,7 +24,19 @@ impl Machine for Connection {
             _ => self.bad_segments += 1,
         }
     }
+}
 
+impl Machine for Connection {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.on_datagram(now, &datagram);
+    }
+
+    fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        if let Some(datagram) = place {
+            self.on_datagram(now, datagram);
+        }
+        *place = None;
+    }
     fn handle_timeout(&mut self, now: Instant) {
         if now >= self.state_deadline {
             match self.state {
@@ -76,6 +87,17 @@ impl AppPort for Connection {
         }
     }
 
+    fn fill(&mut self, _now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
+        let bytes = bytes.unwrap_or(self.max_payload() as u32);
+        let mut taken = 0;
+        if self.close_reason.is_none() && bytes > 0 {
+            while taken < most && self.send.write(bytes.into()) {
+                taken += 1;
+            }
+        }
+        (taken, bytes)
+    }
+
     fn is_writable(&self) -> bool {
         self.close_reason.is_none() && !self.send.is_closing() && self.send.is_writable()
     }
@@ -108,6 +130,14 @@ impl Transport for Connection {
 
     fn poll_delivered(&mut self, _now: Instant) -> Option<Payload> {
         self.recv.read().map(Payload::Zeros)
+    }
+
+    fn take_delivered(&mut self, _now: Instant) -> u64 {
+        let mut bytes = 0;
+        while let Some(more) = self.recv.read() {
+            bytes += u64::from(more);
+        }
+        bytes
     }
 
     fn is_closed(&self) -> bool {
