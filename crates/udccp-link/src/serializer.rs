@@ -71,6 +71,12 @@ impl Serializer {
         }
         let mut free_ns = self.free_ns.saturating_add(self.cost.whole_ns);
         let mut remainder = self.free_remainder + self.cost.remainder;
+        if remainder == 0 {
+            // Packets of whole nanoseconds: nearly all.
+            (self.free_ns, self.free_at) = (free_ns, free_ns);
+            let [begin, end] = [begin, free_ns].map(Instant::from_nanos);
+            return Transmission { begin, end };
+        }
         if remainder >= self.bits_per_sec {
             remainder -= self.bits_per_sec;
             free_ns = free_ns.saturating_add(1);

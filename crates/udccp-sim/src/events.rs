@@ -96,22 +96,24 @@ impl EventQueue {
     }
 
     /// As [`Self::set`] for the component whose event is the first of all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_first(&mut self, component: usize, due: Instant) {
         debug_assert_eq!(self.earliest(), (self.keys[component].due, component));
         if self.keys[component].due == due {
             return;
         }
-        self.keys[component] = NEVER;
         self.len -= 1;
         if self.len == 1 {
             self.refill();
         }
-        if due != Instant::MAX {
+        if due == Instant::MAX {
+            self.keys[component] = NEVER;
+        } else {
             self.insert(component, due);
         }
     }
 
+    #[inline(never)]
     fn replace(&mut self, component: usize, due: Instant) {
         let old = self.keys[component];
         if old.due != Instant::MAX {
@@ -124,9 +126,10 @@ impl EventQueue {
             if self.len == 1 {
                 self.refill();
             }
-            self.keys[component] = NEVER;
         }
-        if due != Instant::MAX {
+        if due == Instant::MAX {
+            self.keys[component] = NEVER;
+        } else {
             self.insert(component, due);
         }
     }

@@ -1,6 +1,6 @@
 //! Everything between the hosts: links, routers, packets on their way, and who watches them.
 
-use udccp_base::{Datagram, Ecn, Instant};
+use udccp_base::{Ecn, Instant};
 use udccp_link::{DropReason, Drops, Link, RateDelay};
 
 use crate::element::Element;
@@ -65,7 +65,7 @@ impl Fabric {
         let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
         self.packets.keep(slot, meta);
-        let parcel = Parcel { slot, len, to, ecn, ttl: Datagram::TTL };
+        let parcel = Parcel::new(slot, to, len, ecn);
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)
             && let Some(plain) = link.simple()
@@ -88,7 +88,7 @@ impl Fabric {
     /// The general case of [`Self::send`].
     fn send_observed(&mut self, now: Instant, from: Sending, parcel: Parcel) {
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(parcel.slot)
+            && let Some(packet) = self.packets.get(parcel.slot())
         {
             observer.sent(now, from.host, parcel, packet);
         }
@@ -106,20 +106,20 @@ impl Fabric {
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
         if let Some(quick_start) = &mut link.quick_start {
-            quick_start.on_packet(now, parcel.len);
+            quick_start.on_packet(now, parcel.len());
         }
         let mut times = 1;
         if let Some(before) = &mut link.copies {
             let copies = element.duplicated() - core::mem::replace(before, element.duplicated());
             if copies > 0 {
                 times += copies;
-                self.packets.share(parcel.slot, copies as u32);
-                let path = self.packets.meta(parcel.slot).path;
+                self.packets.share(parcel.slot(), copies as u32);
+                let path = self.packets.meta(parcel.slot()).path;
                 self.paths[path as usize].duplicated(copies);
             }
         }
         if let Some(observer) = &mut self.observer {
-            let uid = self.packets.meta(parcel.slot).uid;
+            let uid = self.packets.meta(parcel.slot()).uid;
             observer.entered(now, index, element, uid, times);
         }
         if !self.drops.is_empty() {
@@ -139,8 +139,8 @@ impl Fabric {
         horizon: Instant,
         is_behind_first: bool,
     ) -> Hop {
-        parcel.ttl = parcel.ttl.saturating_sub(1);
-        let index = self.routes.link(router, parcel.to) as usize;
+        parcel.lower_ttl();
+        let index = self.routes.link(router, parcel.to()) as usize;
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
             self.discard(now, component, *parcel, DropReason::NoRoute);
@@ -151,7 +151,7 @@ impl Fabric {
             return self.forward_observed(now, index, *parcel, horizon, is_behind_first);
         };
         let was_idle = plain.next() == Instant::MAX;
-        let Some(times) = plain.accept(now, parcel.len) else {
+        let Some(times) = plain.accept(now, parcel.len()) else {
             self.discard(now, self.first_link + index, *parcel, DropReason::QueueFull);
             return Hop::Stays;
         };
@@ -178,7 +178,7 @@ impl Fabric {
         is_behind_first: bool,
     ) -> Hop {
         if !self.packets.options.is_empty() {
-            self.consider_option(now, index, parcel.slot);
+            self.consider_option(now, index, parcel.slot());
         }
         self.enter(now, index, parcel);
         match self.schedule(index, now, horizon, is_behind_first) {
@@ -206,6 +206,18 @@ impl Fabric {
         index: usize,
     ) -> (Option<(Node, Parcel)>, Instant) {
         let link = &mut self.links[index];
+        let (to, is_bottleneck) = (link.to, link.is_bottleneck);
+        let Some(plain) = link.simple() else { return self.depart_any(now, index) };
+        let Some(parcel) = plain.depart(now) else { return (None, plain.next()) };
+        let due = plain.next();
+        self.count_departure(now, index, parcel, is_bottleneck);
+        (Some((to, parcel)), due)
+    }
+
+    /// The general case of [`Self::depart`].
+    #[inline(never)]
+    fn depart_any(&mut self, now: Instant, index: usize) -> (Option<(Node, Parcel)>, Instant) {
+        let link = &mut self.links[index];
         let to = link.to;
         let parcel = link.element.poll_departure(now, &mut self.drops);
         let due = link.element.poll_timeout().unwrap_or(Instant::MAX);
@@ -216,7 +228,7 @@ impl Fabric {
         let Some(parcel) = parcel else { return (None, due) };
         self.count_departure(now, index, parcel, is_bottleneck);
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(parcel.slot)
+            && let Some(packet) = self.packets.get(parcel.slot())
         {
             observer.departed(now, index, parcel, packet);
         }
@@ -233,9 +245,9 @@ impl Fabric {
     #[inline(always)]
     fn count_departure(&mut self, now: Instant, index: usize, parcel: Parcel, crosses: bool) {
         self.cost.hops += 1;
-        self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len);
+        self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len());
         if crosses {
-            self.crossings.count(index, self.packets.meta(parcel.slot).path, parcel.len);
+            self.crossings.count(index, self.packets.meta(parcel.slot()).path, parcel.len());
         }
     }
 
@@ -300,17 +312,17 @@ impl Fabric {
     /// A packet reached a host. If it is for that host, it can now be taken out of the store.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Instant, host: u32, parcel: Parcel) -> bool {
-        if parcel.to != host {
+        if parcel.to() != host {
             self.discard(now, host as usize, parcel, DropReason::NoRoute);
             return false;
         }
         if let Some(observer) = &mut self.observer
-            && let Some(packet) = self.packets.get(parcel.slot)
+            && let Some(packet) = self.packets.get(parcel.slot())
         {
             observer.delivered(now, host as usize, parcel, packet);
         }
-        let Meta { sent, path, has_data, .. } = *self.packets.meta(parcel.slot);
-        self.paths[path as usize].delivered(sent, now, parcel.len, has_data);
+        let Meta { sent, path, has_data, .. } = *self.packets.meta(parcel.slot());
+        self.paths[path as usize].delivered(sent, now, parcel.len(), has_data);
         true
     }
 
@@ -319,7 +331,7 @@ impl Fabric {
         let mut drops = core::mem::take(&mut self.drops);
         for (parcel, reason) in drops.drain(..) {
             if let Some(observer) = &mut self.observer {
-                observer.dropped(index, self.packets.meta(parcel.slot).uid);
+                observer.dropped(index, self.packets.meta(parcel.slot()).uid);
             }
             self.discard(now, self.first_link + index, parcel, reason);
         }
@@ -328,9 +340,9 @@ impl Fabric {
 
     #[cold]
     fn discard(&mut self, now: Instant, component: usize, parcel: Parcel, reason: DropReason) {
-        self.hash.log(now, component, Kind::Dropped, parcel.len);
-        let path = self.packets.meta(parcel.slot).path;
-        drop(self.packets.take(parcel.slot));
+        self.hash.log(now, component, Kind::Dropped, parcel.len());
+        let path = self.packets.meta(parcel.slot()).path;
+        drop(self.packets.take(parcel.slot()));
         self.paths[path as usize].dropped(reason);
     }
 }

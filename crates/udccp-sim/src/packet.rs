@@ -5,39 +5,89 @@ use std::collections::BTreeMap;
 use udccp_base::{Datagram, Ecn, Instant, QuickStart};
 use udccp_link::Packet;
 
-/// What links carry: a handle, and what a link or router needs to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What links carry: a handle, and what a link or router needs to know. Two words, so that a hop
+/// moves it in two registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parcel {
+    /// Slot in the high half, destination in the low one.
+    place: u64,
+    /// Length in the low half; above it an octet each for ECN and time to live.
+    what: u64,
+}
+
+const ECN_SHIFT: u32 = 32;
+const TTL_SHIFT: u32 = 40;
+
+impl Parcel {
+    /// `slot` is where the datagram lies in the [`PacketStore`], `to` the number of the destination
+    /// host, `len` the IP length in bytes.
+    #[inline(always)]
+    pub(crate) const fn new(slot: u32, to: u32, len: u32, ecn: Ecn) -> Self {
+        let what = len as u64 | (ecn as u64) << ECN_SHIFT | (Datagram::TTL as u64) << TTL_SHIFT;
+        Self { place: (slot as u64) << 32 | to as u64, what }
+    }
+
     /// Where the datagram lies in the [`PacketStore`].
-    pub(crate) slot: u32,
-    /// IP length in bytes.
-    pub(crate) len: u32,
+    #[inline(always)]
+    pub(crate) const fn slot(self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
     /// Number of the destination host.
-    pub(crate) to: u32,
-    /// ECN codepoint as it is now.
-    pub(crate) ecn: Ecn,
+    #[inline(always)]
+    pub(crate) const fn to(self) -> u32 {
+        self.place as u32
+    }
+
+    /// IP length in bytes.
+    #[inline(always)]
+    pub(crate) const fn len(self) -> u32 {
+        self.what as u32
+    }
+
     /// Time to live as it is now.
-    pub(crate) ttl: u8,
+    pub(crate) const fn ttl(self) -> u8 {
+        (self.what >> TTL_SHIFT) as u8
+    }
+
+    /// A router passes it on.
+    #[inline(always)]
+    pub(crate) const fn lower_ttl(&mut self) {
+        self.what -= ((self.what >> TTL_SHIFT != 0) as u64) << TTL_SHIFT;
+    }
+}
+
+impl core::fmt::Debug for Parcel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Parcel")
+            .field("slot", &self.slot())
+            .field("to", &self.to())
+            .field("len", &self.len())
+            .field("ecn", &self.ecn())
+            .field("ttl", &self.ttl())
+            .finish()
+    }
 }
 
 impl Packet for Parcel {
-    #[inline]
+    #[inline(always)]
     fn wire_len(&self) -> u32 {
-        self.len
+        self.len()
     }
 
-    #[inline]
+    /// As it is now.
+    #[inline(always)]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        Ecn::from_bits((self.what >> ECN_SHIFT) as u8)
     }
 
     fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
+        self.what |= (Ecn::Ce as u64) << ECN_SHIFT;
     }
 
     /// Every pair has hosts of its own, so the destination tells flows and directions apart.
     fn flow_hash(&self) -> u64 {
-        u64::from(self.to)
+        u64::from(self.to())
     }
 }
 

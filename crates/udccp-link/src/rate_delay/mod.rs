@@ -176,6 +176,23 @@ impl<P: Packet> RateDelay<P> {
         self.line.push_back(Held { times, packet });
     }
 
+    /// The next packet that reaches the far end at `now` or before.
+    #[inline(always)]
+    pub fn depart(&mut self, now: Instant) -> Option<P> {
+        if self.next > now {
+            return None;
+        }
+        let gone = self.line.pop_front()?.packet;
+        self.next = self.line.front().map_or(Instant::MAX, |held| held.times.deliver);
+        if self.begun > 0 {
+            self.begun -= 1;
+        } else {
+            // Nobody asked for the backlog since this one began.
+            self.waiting_bytes -= u64::from(gone.wire_len());
+        }
+        Some(gone)
+    }
+
     /// When the first in line reaches the far end; [`Instant::MAX`] while there is none.
     #[inline(always)]
     pub const fn next(&self) -> Instant {
@@ -194,18 +211,7 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
 
     #[inline(always)]
     fn poll_departure(&mut self, now: Instant, _drops: &mut Drops<P>) -> Option<P> {
-        if self.next > now {
-            return None;
-        }
-        let gone = self.line.pop_front()?.packet;
-        self.next = self.line.front().map_or(Instant::MAX, |held| held.times.deliver);
-        if self.begun > 0 {
-            self.begun -= 1;
-        } else {
-            // Nobody asked for the backlog since this one began.
-            self.waiting_bytes -= u64::from(gone.wire_len());
-        }
-        Some(gone)
+        self.depart(now)
     }
 
     #[inline]

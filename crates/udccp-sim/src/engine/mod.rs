@@ -8,6 +8,7 @@ use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use udccp_base::{Duration, Instant, Probe};
+use udccp_link::Packet;
 
 use crate::config::RunConfig;
 use crate::error::SimError;
@@ -177,7 +178,7 @@ impl Engine {
 
     /// A packet (or several) reaches the far end of a link, and goes on from there for as long as
     /// nothing else happens anywhere: such events never enter the queue.
-    #[inline]
+    #[inline(always)]
     fn link_event(&mut self, mut index: usize) -> Result<(), Stop> {
         // The first event is the first in the queue; those that follow are in none.
         let mut is_queued = true;
@@ -257,7 +258,6 @@ impl Engine {
     }
 
     /// A packet reached a host. Returns whether it was for it.
-    #[inline]
     fn arrive(&mut self, host: u32, parcel: Parcel) -> bool {
         if !self.fabric.arrive(self.now, host, parcel) {
             return false;
@@ -266,25 +266,25 @@ impl Engine {
             self.arrive_any(host, parcel);
             return true;
         }
-        let place = self.fabric.packets.place(parcel.slot);
+        let place = self.fabric.packets.place(parcel.slot());
         if let Some(datagram) = place {
-            datagram.ecn = parcel.ecn;
+            datagram.ecn = parcel.ecn();
         }
         self.hosts[host as usize].transport.handle_datagram_in(self.now, place);
-        self.fabric.packets.release(parcel.slot);
+        self.fabric.packets.release(parcel.slot());
         true
     }
 
     /// A packet reached its host, which may have an option, or be one of several copies.
     #[cold]
     fn arrive_any(&mut self, host: u32, parcel: Parcel) {
-        let option = self.fabric.packets.options.remove(&parcel.slot);
+        let option = self.fabric.packets.options.remove(&parcel.slot());
         let transport = self.hosts[host as usize].transport.as_mut();
-        let Some(mut datagram) = self.fabric.packets.take(parcel.slot) else { return };
-        datagram.ecn = parcel.ecn;
+        let Some(mut datagram) = self.fabric.packets.take(parcel.slot()) else { return };
+        datagram.ecn = parcel.ecn();
         match option {
             Some(option) => {
-                transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl);
+                transport.handle_with_quick_start(self.now, datagram, option, parcel.ttl());
             }
             None => transport.handle_datagram(self.now, datagram),
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use udccp_base::{Datagram, Instant, Payload};
-use udccp_link::Link;
+use udccp_link::{Link, Packet};
 
 use crate::capture::{Capture, Envelope, PcapWriter};
 use crate::error::SimError;
@@ -110,7 +110,7 @@ impl Observer {
             captures.write(point, now, parcel, packet, &mut self.failure);
         }
         let Some(checker) = &mut self.checker else { return };
-        if checker.prints[parcel.slot as usize] != fingerprint(packet.0) {
+        if checker.prints[parcel.slot() as usize] != fingerprint(packet.0) {
             let what = format!("packet {} is not what was sent", packet.1.uid);
             self.fail(now, what);
         }
@@ -179,7 +179,7 @@ impl Captures {
         failure: &mut Option<SimError>,
     ) {
         let Some((name, writer)) = point.and_then(|p| self.points.get_mut(p)) else { return };
-        let envelope = Envelope { ttl: parcel.ttl, id: packet.1.uid as u16, ecn: parcel.ecn };
+        let envelope = Envelope { ttl: parcel.ttl(), id: packet.1.uid as u16, ecn: parcel.ecn() };
         if let Err(error) = writer.packet(now, packet.0, envelope) {
             failure.get_or_insert(SimError::Capture { point: name.clone(), error });
         }
@@ -240,7 +240,7 @@ impl Checker {
     }
 
     fn sent(&mut self, parcel: Parcel, packet: Seen<'_>) {
-        let slot = parcel.slot as usize;
+        let slot = parcel.slot() as usize;
         if self.prints.len() <= slot {
             self.prints.resize(slot + 1, 0);
         }

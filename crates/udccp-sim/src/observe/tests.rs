@@ -24,7 +24,7 @@ fn observer() -> Box<Observer> {
 }
 
 fn parcel(slot: u32) -> Parcel {
-    Parcel { slot, len: 28, to: 0, ecn: Ecn::NotEct, ttl: 64 }
+    Parcel::new(slot, 0, 28, Ecn::NotEct)
 }
 
 fn meta(uid: u64) -> Meta {

@@ -28,7 +28,7 @@ impl Connection {
 
 impl Machine for Connection {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
-        self.on_datagram(now, &datagram);
+        self.handle_datagram_in(now, &mut Some(datagram));
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
