@@ -12,26 +12,35 @@ const ARENA_BYTES: usize = 16 << 10;
 
 impl Connection {
     /// The next segment, if one may leave.
+    #[inline]
     pub(super) fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        if let Some(control) = self.control.take() {
-            self.control_segment(now, control, out);
-            return true;
+        if self.control.is_some() || !self.state.is_synchronized() {
+            return self.next_control(now, out);
         }
-        if !self.state.is_synchronized() {
+        let (mut offset, mut flags, mut data, mut ecn) =
+            (self.send.nxt(), Flags::ACK, 0, Ecn::NotEct);
+        if let Some(segment) = self.send.next_segment(now) {
+            (offset, data) = (segment.range.start, segment.data);
+            (flags, ecn) = self.marks(now, &segment);
+        } else if self.recv.ack_due(now) {
+            self.recv.stats.pure_acks += 1;
+        } else {
             return false;
         }
-        if let Some(segment) = self.send.next_segment(now) {
-            self.data_segment(now, segment, out);
-            return true;
-        }
-        let is_due = self.recv.ack_due(now);
-        if is_due {
-            self.recv.stats.pure_acks += 1;
-            self.pure_ack(now, self.send.nxt(), out);
-        }
-        is_due
+        self.acknowledge(now, offset, flags, (data, ecn), out);
+        true
     }
 
+    #[cold]
+    fn next_control(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        let control = self.control.take();
+        if let Some(control) = control {
+            self.control_segment(now, control, out);
+        }
+        control.is_some()
+    }
+
+    #[inline(never)]
     fn pure_ack(&mut self, now: Instant, offset: u64, out: &mut Option<Datagram>) {
         self.acknowledge(now, offset, Flags::ACK, (0, Ecn::NotEct), out);
     }
@@ -62,7 +71,9 @@ impl Connection {
         self.emit(&header, 0, Ecn::NotEct, out);
     }
 
-    fn data_segment(&mut self, now: Instant, segment: Segment, out: &mut Option<Datagram>) {
+    /// The flags of a segment with data, and the ECN codepoint of its packet.
+    #[inline]
+    fn marks(&mut self, now: Instant, segment: &Segment) -> (Flags, Ecn) {
         let mut flags = Flags::ACK;
         if segment.push {
             flags = flags.with(Flags::PSH);
@@ -79,11 +90,11 @@ impl Connection {
             flags = flags.with(Flags::FIN);
             self.step(now, Event::FinSent);
         }
-        self.acknowledge(now, segment.range.start, flags, (segment.data, ecn), out);
+        (flags, ecn)
     }
 
     /// Any segment of a synchronised connection: all of them acknowledge.
-    #[inline]
+    #[inline(always)]
     fn acknowledge(
         &mut self,
         now: Instant,

@@ -31,7 +31,7 @@ enum Blocked {
 
 impl SendSide {
     /// Takes the next segment out, or `None` when nothing may leave now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         self.paced = now < self.pace_until;
         if self.paced || self.blocked {
@@ -39,12 +39,24 @@ impl SendSide {
         }
         match self.phase {
             Phase::Open | Phase::Reduced { .. } => self.next_new(now),
-            Phase::Loss { .. } => match self.board.next_lost() {
-                Some(hole) => self.retransmit_within_window(now, hole),
-                None => self.next_new(now),
-            },
-            Phase::Recovery { .. } => self.next_in_recovery(now),
+            Phase::Loss { .. } | Phase::Recovery { .. } => self.next_after_loss(now),
         }
+    }
+
+    #[inline(never)]
+    fn next_after_loss(&mut self, now: Instant) -> Option<Segment> {
+        if matches!(self.phase, Phase::Recovery { .. }) {
+            return self.next_in_recovery(now);
+        }
+        match self.board.next_lost() {
+            Some(hole) => self.retransmit_within_window(now, hole),
+            None => self.next_new_after_loss(now),
+        }
+    }
+
+    #[inline(never)]
+    fn next_new_after_loss(&mut self, now: Instant) -> Option<Segment> {
+        self.next_new(now)
     }
 
     /// `NextSeg` of RFC 6675, rules 1 to 4.
@@ -53,7 +65,7 @@ impl SendSide {
             return self.retransmit_within_window(now, hole);
         }
         self.fast_retransmit = false;
-        if let Some(segment) = self.next_new(now) {
+        if let Some(segment) = self.next_new_after_loss(now) {
             return Some(segment);
         }
         if self.board.nxt() < self.end() && self.new_data_fits_peer_window() {
@@ -93,7 +105,7 @@ impl SendSide {
         self.segment(now, range, true)
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_new(&mut self, now: Instant) -> Option<Segment> {
         if self.board.nxt() >= self.end() {
             if self.observer.is_some() {
@@ -130,6 +142,7 @@ impl SendSide {
     }
 
     /// The stretch of new data that may leave now.
+    #[inline(always)]
     fn new_range(&self) -> Result<Range, Blocked> {
         let start = self.board.nxt();
         let waiting = self.written.saturating_sub(start);
@@ -155,6 +168,7 @@ impl SendSide {
     }
 
     /// Whether the congestion window has room for `len` bytes; a FIN on a full segment is free.
+    #[inline]
     fn allows(&self, len: u64) -> bool {
         let len = len.min(self.mss.into());
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
@@ -169,6 +183,7 @@ impl SendSide {
     }
 
     /// Makes the segment and keeps the books that all segments share.
+    #[inline(always)]
     fn segment(&mut self, now: Instant, range: Range, retransmission: bool) -> Segment {
         if let Phase::Recovery { reduction, .. } = &mut self.phase {
             reduction.on_sent(range.len());
