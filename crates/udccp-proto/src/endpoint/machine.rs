@@ -13,6 +13,13 @@ impl Machine for Endpoint {
         self.take_datagram(now, &datagram, None);
     }
 
+    fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        if let Some(datagram) = place {
+            self.take_datagram(now, datagram, None);
+        }
+        *place = None;
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.table.expire(now);
         self.send_listens(now);

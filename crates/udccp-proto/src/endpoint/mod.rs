@@ -1,5 +1,6 @@
 //! Holds all connections and listeners of one host.
 
+mod bulk;
 mod commands;
 mod cookie;
 mod ends;

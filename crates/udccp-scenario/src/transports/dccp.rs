@@ -219,6 +219,11 @@ impl Machine for DccpEnd {
         self.drain_events();
     }
 
+    fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        self.endpoint.handle_datagram_in(now, place);
+        self.drain_events();
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.invite(now);
         self.endpoint.handle_timeout(now);
@@ -235,7 +240,10 @@ impl Machine for DccpEnd {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let tick = self.tick.as_nanos();
-        let next = |at: Instant| at.as_nanos().div_ceil(tick).saturating_mul(tick);
+        let next = |at: Instant| match tick {
+            0 | 1 => at.as_nanos(),
+            _ => at.as_nanos().div_ceil(tick).saturating_mul(tick),
+        };
         let due = match (&self.role, self.endpoint.poll_timeout()) {
             (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
             (_, due) => due,
@@ -252,6 +260,13 @@ impl AppPort for DccpEnd {
             Err(SendError::Full(message)) => SendOutcome::Full(message),
             Err(other) => SendOutcome::Closed(other.into_message()),
         }
+    }
+
+    fn fill(&mut self, now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
+        let Some(id) = self.id else { return (0, 0) };
+        let bytes = bytes.unwrap_or(self.max_payload() as u32);
+        let most = if bytes > 0 { most } else { 0 };
+        (self.endpoint.fill(now, id, bytes, most), bytes)
     }
 
     fn is_writable(&self) -> bool {
@@ -284,6 +299,10 @@ impl Transport for DccpEnd {
     fn poll_delivered(&mut self, now: Instant) -> Option<Payload> {
         let id = self.id.filter(|&id| self.endpoint.is_readable(id))?;
         self.endpoint.recv(now, id).ok().flatten()
+    }
+
+    fn take_delivered(&mut self, _now: Instant) -> u64 {
+        self.id.map_or(0, |id| self.endpoint.take_received(id))
     }
 
     fn is_closed(&self) -> bool {

@@ -108,6 +108,13 @@ impl Connection {
         if ack < una {
             return true;
         }
+        let window_end = ack + (u64::from(header.window) << self.agreed.peer_shift);
+        if una == nxt && header.options.sack.is_empty() && self.send.is_idle(window_end) {
+            // Data for an end that only receives: nearly all that its peer sends.
+            self.send.on_idle_ack();
+            self.note_fin_acked(now);
+            return true;
+        }
         let mut blocks = [Range::new(0, 0); 4];
         let mut count = 0;
         if self.agreed.sack {
@@ -123,22 +130,26 @@ impl Connection {
                 }
             }
         }
-        let window = u64::from(header.window) << self.agreed.peer_shift;
         self.send.on_ack(
             now,
             &AckInfo {
                 ack,
-                window_end: ack + window,
+                window_end,
                 blocks: &blocks[..count],
                 timestamp_rtt: self.timestamp_rtt(now, header),
                 peer_timestamp: header.options.timestamps.map(|(val, _)| val),
                 congestion_echo: self.agreed.ecn && header.flags.has(Flags::ECE),
             },
         );
+        self.note_fin_acked(now);
+        true
+    }
+
+    #[inline]
+    fn note_fin_acked(&mut self, now: Instant) {
         if self.send.is_closing() && self.send.fin_acked() {
             self.step(now, Event::FinAcked);
         }
-        true
     }
 
     /// The time since the segment left whose timestamp comes back, at least one tick.

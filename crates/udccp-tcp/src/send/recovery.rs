@@ -18,10 +18,6 @@ impl SendSide {
     pub(crate) fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>) {
         let before = self.board.una();
         self.blocked = false;
-        if self.has_no_news(info) {
-            self.unanswered = 0;
-            return;
-        }
         let in_flight = self.times.count();
         let pipe = if self.observer.is_some() { self.board.pipe() } else { 0 };
         if info.window_end > self.window_end {
@@ -66,15 +62,22 @@ impl SendSide {
         }
     }
 
-    /// Whether nothing is in flight that `info` could speak of, as at an end that only receives.
+    /// Whether nothing is in flight that an acknowledgement without blocks could speak of, as at an
+    /// end that only receives.
     #[inline]
-    fn has_no_news(&self, info: &AckInfo<'_>) -> bool {
-        let is_idle = self.board.flight() == 0 && info.window_end <= self.window_end;
-        is_idle
-            && info.blocks.is_empty()
+    pub(crate) fn is_idle(&self, window_end: u64) -> bool {
+        self.board.flight() == 0
+            && window_end <= self.window_end
             && self.dup_acks == 0
             && self.observer.is_none()
             && matches!(self.phase, Phase::Open)
+    }
+
+    /// Takes in an acknowledgement where [`Self::is_idle`].
+    #[inline]
+    pub(crate) fn on_idle_ack(&mut self) {
+        self.blocked = false;
+        self.unanswered = 0;
     }
 
     /// RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or
