@@ -50,8 +50,9 @@ pub trait AppPort {
     /// Whether a message offered now would be taken.
     fn is_writable(&self) -> bool;
 
-    /// Offers messages of `bytes` bytes of zeros ([`Self::max_payload`] where `None`) for as long as
-    /// there is room, at most `most` of them. Returns how many were taken, and the bytes of one.
+    /// Offers messages of `bytes` bytes of zeros (`None`: as many as leave in one packet) for as
+    /// long as there is room, at most `most` of them. Returns how many were taken, and the bytes of
+    /// one.
     fn fill(&mut self, now: Instant, bytes: Option<u32>, most: u32) -> (u32, u32) {
         let bytes = bytes.unwrap_or(self.max_payload() as u32);
         let mut taken = 0;

@@ -8,7 +8,6 @@ use crate::packet::Parcel;
 /// A link element. Nearly all links of nearly all networks are plain; for those the compiler sees
 /// through every call, which makes a hop a third cheaper.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the common one")]
 pub(crate) enum Element {
     /// Rate, delay and a drop-tail queue.
     Plain(RateDelay<Parcel>),
