@@ -97,6 +97,12 @@ pub trait CongestionControl: CloneAlgorithm + Send + fmt::Debug {
     /// Growth starts afresh from here.
     fn set_window(&mut self, now: Instant, cwnd: u32, ssthresh: u32);
 
+    /// Packets leave in trains of up to `max_packets`: a window that holds little more than the
+    /// path has to leave room for them.
+    fn set_trains(&mut self, max_packets: u32) {
+        let _ = max_packets;
+    }
+
     /// Never exceed `max_cwnd` packets, from now on.
     fn clamp(&mut self, max_cwnd: u32);
 

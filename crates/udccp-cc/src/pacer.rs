@@ -22,9 +22,19 @@ impl Pacer {
         self.due - interval * u64::from(self.burst - 1)
     }
 
+    /// When the next packet is due: where bursts are allowed, it may leave before.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+
     /// A packet left.
     pub fn on_sent(&mut self, now: Instant, interval: Duration) {
-        self.due = self.due.max(now) + interval;
+        self.on_sent_late(now, interval, Duration::ZERO);
+    }
+
+    /// A packet left, and those that follow may make up for `credit` at most that it was late.
+    pub fn on_sent_late(&mut self, now: Instant, interval: Duration, credit: Duration) {
+        self.due = self.due.max(now - credit) + interval;
     }
 }
 

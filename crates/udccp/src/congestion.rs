@@ -34,6 +34,9 @@ macro_rules! setters {
     };
 }
 
+/// Full packets that one write of the system carries (64 KiB).
+const TRAIN_PACKETS: u32 = 43;
+
 /// Settings of CCID 2 (RFC 4341), for [`Options::ccid2`](crate::Options::ccid2).
 ///
 /// ```
@@ -52,7 +55,7 @@ impl Default for Ccid2Options {
         // Linux has no timer for acknowledgements, only a count: with a ratio of two and a window
         // of one, it would answer every second transmit timeout.
         let ack_ratio = AckRatioConfig::Adaptive { min: 1 };
-        Self(Ccid2Config { ack_ratio, ..Ccid2Config::default() })
+        Self(Ccid2Config { ack_ratio, max_train: TRAIN_PACKETS, ..Ccid2Config::default() })
     }
 }
 
@@ -70,6 +73,9 @@ setters! { Ccid2Options:
     idle: IdlePolicy = idle, idle;
     /// When packets are paced (default: while the window is not validated).
     pacing: Pacing = pacing, pacing;
+    /// Packets that leave in one train at most, so that one call writes them (default 43, or 64 KiB
+    /// of full packets; 1: each leaves as soon as it may).
+    max_train: u32 = max_train, max_train;
     /// Congestion control on acknowledgements (default adaptive, at least 1).
     ack_ratio: AckRatioConfig = ack_ratio, ack_ratio;
     /// Longest time that an acknowledgement is delayed (default 200 ms, RFC 4340 section 11.3).

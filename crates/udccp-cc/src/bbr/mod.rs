@@ -17,9 +17,10 @@
 //!
 //! Losses do not cut: in the first round of a recovery packets are conserved, then the window
 //! returns to its target, and what it was before is restored at the end. Left out of the kernels'
-//! form: the detection of policers (long-term sampling), the allowance for aggregated
-//! acknowledgements that came in 2019, and bursts of segmentation offload. The first phase of
-//! PROBE_BW is drawn from the time at which it begins, so that flows differ and runs repeat.
+//! form: the detection of policers (long-term sampling) and the allowance for aggregated
+//! acknowledgements that came in 2019. Room for bursts of segmentation offload is a setting
+//! (`set_trains`). The first phase of PROBE_BW is drawn from the time at which it begins, so that
+//! flows differ and runs repeat.
 
 mod config;
 mod filter;
@@ -83,6 +84,8 @@ pub(crate) struct Bbr {
     rate: Option<f64>,
     /// Packets in flight before the last acknowledgement.
     in_flight: u32,
+    /// Packets that leave at once at most.
+    max_train: u32,
 }
 
 impl Bbr {
@@ -114,6 +117,7 @@ impl Bbr {
             idle_restart: false,
             rate: None,
             in_flight: 0,
+            max_train: 1,
         }
     }
 
@@ -134,11 +138,17 @@ impl Bbr {
         }
     }
 
+    /// Packets that leave at once: what the rate is in a millisecond (bbr_tso_segs_goal of Linux).
+    fn train(&self) -> f64 {
+        let in_a_millisecond = self.rate.unwrap_or(0.0) / self.packet_bytes.max(1.0) / 1000.0;
+        in_a_millisecond.clamp(1.0, f64::from(self.max_train))
+    }
+
     /// `gain` times the path in packets, with what waits at the ends; none before a first sample.
     fn target(&self, gain: f64) -> Option<u32> {
         let min_rtt = self.min_rtt?.as_secs_f64();
         let path = libm::ceil(self.bandwidth.get() * min_rtt * gain / self.packet_bytes);
-        let mut target = (path + self.config.quantum) as u32;
+        let mut target = (path + self.config.quantum * self.train()) as u32;
         target += target % 2;
         // The probing phase must exceed the path where that is only a few packets.
         let probing = self.mode == Mode::ProbeBw && self.phase == 0;
@@ -382,6 +392,10 @@ impl CongestionControl for Bbr {
 
     fn set_window(&mut self, _now: Instant, cwnd: u32, _ssthresh: u32) {
         self.cwnd = cwnd.clamp(1, self.max_cwnd);
+    }
+
+    fn set_trains(&mut self, max_packets: u32) {
+        self.max_train = max_packets.max(1);
     }
 
     fn clamp(&mut self, max_cwnd: u32) {

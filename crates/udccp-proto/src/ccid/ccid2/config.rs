@@ -61,6 +61,11 @@ pub struct Ccid2Config {
     pub idle: IdlePolicy,
     /// When packets are paced (default: while the window is not validated).
     pub pacing: Pacing,
+    /// Packets that leave in one train at most, as drivers write them in one call (default 1: none;
+    /// simulation has no calls to spare). More than 1 has a full window wait until an eighth of it
+    /// is free, or a quarter of a round-trip time is over, and paces by what leaves in 1 ms, as
+    /// Linux does.
+    pub max_train: u32,
     /// Congestion control on acknowledgements (default adaptive, at least 2).
     pub ack_ratio: AckRatioConfig,
     /// Longest time that an acknowledgement is delayed (default 200 ms, RFC 4340 section 11.3). The
@@ -80,6 +85,7 @@ impl Default for Ccid2Config {
             rto: RtoConfig::default(),
             idle: IdlePolicy::Rfc7661,
             pacing: Pacing::NonValidated,
+            max_train: 1,
             ack_ratio: AckRatioConfig::Adaptive { min: 2 },
             delayed_ack: Duration::from_millis(200),
         }

@@ -17,6 +17,7 @@ mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod trains;
 mod window;
 
 use udccp_wire::FeatureNumber;

@@ -10,6 +10,7 @@ use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid2::ack_of_ack::AckOfAck;
 use crate::ccid::ccid2::ack_ratio::AckRatio;
 use crate::ccid::ccid2::history::{Change, History};
+use crate::ccid::ccid2::trains::Trains;
 use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
@@ -36,6 +37,7 @@ pub struct Ccid2Sender {
     ack_of_ack: AckOfAck,
     pacer: Pacer,
     pacing: Pacing,
+    trains: Trains,
     /// Size of a whole packet of data, without headers.
     pub(super) packet_size_bytes: u32,
     /// In Quick-Start: time between packets, and the window before.
@@ -77,6 +79,7 @@ impl Ccid2Sender {
             ack_of_ack: AckOfAck::default(),
             pacer: Pacer::new(cwnd),
             pacing: config.pacing,
+            trains: Trains::new(config.max_train),
             packet_size_bytes,
             quick_start: None,
             peer_ack_delay: config.delayed_ack,
@@ -229,6 +232,18 @@ impl Ccid2Sender {
         Some(srtt / u64::from(self.window.cwnd()))
     }
 
+    /// Until when what the window has room for waits for more.
+    #[inline]
+    fn wait_for_train(&mut self, now: Instant) -> Option<Instant> {
+        // With nothing in the network, no acknowledgement will make more room.
+        if !self.trains.are_on() || self.pipe == 0 {
+            return None;
+        }
+        let cwnd = self.window.cwnd();
+        let room = u64::from(cwnd).min(self.in_flight_limit).saturating_sub(self.pipe.into());
+        self.trains.wait_for_room(now, room, cwnd, self.rtt.srtt())
+    }
+
     fn on_timeout(&mut self, now: Instant) {
         let next = self.next_seq();
         self.window.on_timeout(now, self.pipe, next);
@@ -254,11 +269,16 @@ impl CcidSender for Ccid2Sender {
             if let Some(last) = self.last_sent {
                 self.window.on_blocked(last, self.pipe);
             }
+            self.trains.on_full();
             return SendVerdict::Blocked;
+        }
+        if let Some(at) = self.wait_for_train(now) {
+            self.pacing_wake = Some(at);
+            return SendVerdict::At(at);
         }
         //= 4341-5-6
         if let Some(interval) = self.pacing_interval(size_bytes) {
-            let at = self.pacer.next(interval);
+            let at = self.trains.next_paced(now, interval, &self.pacer);
             if at > now {
                 self.pacing_wake = Some(at);
                 return SendVerdict::At(at);
@@ -275,7 +295,7 @@ impl CcidSender for Ccid2Sender {
             return;
         }
         if let Some(interval) = self.pacing_interval(packet.size_bytes) {
-            self.pacer.on_sent(now, interval);
+            self.trains.on_sent(now, interval, &mut self.pacer);
         }
         self.history.push(packet.seq, now);
         if packet.ecn == Ecn::Ce {

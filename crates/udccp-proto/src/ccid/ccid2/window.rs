@@ -77,6 +77,7 @@ impl Window {
         let part = if needs.rates { 4 } else { 1 };
         let max_window = (config.max_window / part).max(1);
         cc.clamp(max_window);
+        cc.set_trains(config.max_train);
         let grows_in_recovery = cc.grows_in_recovery();
         let observer = Observer::new(needs, packet_size_bytes, max_window);
         Self {

@@ -10,4 +10,5 @@ mod line;
 mod quick_start;
 mod receiver;
 mod timing;
+mod trains;
 mod window;

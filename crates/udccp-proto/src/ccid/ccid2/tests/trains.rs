@@ -1,0 +1,106 @@
+//! Packets that leave in trains.
+
+use udccp_base::Duration;
+use udccp_cc::{Algorithm, BbrConfig, CubicConfig, InitialWindow};
+
+use super::line::Line;
+use crate::ccid::SendVerdict;
+use crate::ccid::ccid2::{Ccid2Config, Pacing};
+
+/// A sender with this window, of which everything is in the network.
+fn full(max_train: u32, window: u32) -> Line {
+    let algorithm = Algorithm::Cubic(CubicConfig::default());
+    let initial_window = InitialWindow::Packets(window);
+    let config = Ccid2Config { algorithm, initial_window, max_train, ..Ccid2Config::default() };
+    let mut line = Line::new(&config);
+    assert_eq!(line.fill(), window);
+    line
+}
+
+/// Packets of each train from when one acknowledgement reports three packets, and those that it
+/// releases are reported together in turn, as over a path of no length.
+fn batches(max_train: u32) -> Vec<u32> {
+    let mut line = full(max_train, 300);
+    let mut in_flight: std::collections::VecDeque<u32> = vec![3; 100].into();
+    let mut acked = 0;
+    let mut batches = Vec::new();
+    for _ in 0..600 {
+        let Some(batch) = in_flight.pop_front() else { break };
+        acked += u64::from(batch);
+        line.ack_each(acked + 1 - u64::from(batch), acked, batch as usize);
+        line.now += Duration::from_nanos(300);
+        let left = line.fill();
+        if left > 0 {
+            in_flight.push_back(left);
+            batches.push(left);
+        }
+    }
+    batches
+}
+
+#[test]
+fn a_mode_of_small_batches_cannot_last() {
+    let endless = batches(1);
+    assert!(endless.iter().all(|n| *n <= 16), "without trains it does: {endless:?}");
+    let trains = batches(43);
+    let later = &trains[trains.len() / 2..];
+    assert!(later.iter().all(|n| *n >= 30), "{trains:?}");
+}
+
+#[test]
+fn a_window_with_little_room_is_used_after_a_quarter_of_a_round_trip() {
+    let mut line = full(43, 80);
+    line.wait(100);
+    line.ack_each(1, 80, 80);
+    let window = line.fill();
+    line.wait(100);
+    // The round-trip time is known now: 100 ms.
+    line.ack_each(81, 83, 3);
+    assert_eq!(line.verdict(), SendVerdict::At(line.now + Duration::from_millis(25)), "{window}");
+    line.wait(24);
+    assert!(matches!(line.verdict(), SendVerdict::At(_)));
+    line.wait(1);
+    assert!(line.fill() >= 3);
+}
+
+#[test]
+fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
+    let (initial_window, pacing) = (InitialWindow::Packets(1000), Pacing::Always);
+    let base = Ccid2Config::default();
+    let mut line = Line::new(&Ccid2Config { initial_window, pacing, max_train: 43, ..base });
+    line.send(1);
+    line.wait(100);
+    line.ack_each(1, 1, 1);
+    line.fill();
+    // 1,000 packets in 100 ms are ten in each millisecond. The clock is not exact.
+    let (mut trains, mut sent) = (Vec::new(), 0_u32);
+    for n in 0..500 {
+        line.now += Duration::from_micros(90 + n % 20);
+        let left = line.fill();
+        sent += left;
+        trains.extend((left > 0).then_some(left));
+    }
+    assert!(trains.iter().all(|n| (9..=20).contains(n)), "{trains:?}");
+    assert!(sent.abs_diff(500) <= 10, "{sent}");
+}
+
+#[test]
+fn bbr_leaves_room_for_trains() {
+    let window = |max_train| {
+        let algorithm = Algorithm::Bbr(BbrConfig::default());
+        let mut line = Line::new(&Ccid2Config { algorithm, max_train, ..Ccid2Config::default() });
+        let mut acked = 0;
+        // A path of 50 microseconds that takes a million packets a second.
+        for _ in 0..2000 {
+            let left = line.fill();
+            line.now += Duration::from_micros(50.max(u64::from(left)));
+            if left > 0 {
+                line.ack_each(acked + 1, acked + u64::from(left), left as usize);
+                acked += u64::from(left);
+            }
+        }
+        line.cwnd()
+    };
+    assert!(window(43) >= 3 * 43, "{}", window(43));
+    assert!(window(1) < 3 * 43, "{}", window(1));
+}

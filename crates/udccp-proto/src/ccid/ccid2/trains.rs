@@ -1,0 +1,91 @@
+//! Has packets leave in trains, which a driver writes with one call, as segmentation offload and
+//! the pacing of Linux do. Without, each acknowledgement of a few packets could release as few, and
+//! these cause the next such acknowledgement: a mode of small batches that nothing ends.
+
+use udccp_base::{Duration, Instant};
+use udccp_cc::Pacer;
+
+/// A full window is used again when this part of it is free.
+const WINDOW_PARTS: u32 = 8;
+/// It is used for less when this part of a round-trip time is over.
+const ROUND_PARTS: u64 = 4;
+/// A paced train is what leaves in this time.
+const QUANTUM: Duration = Duration::from_millis(1);
+
+/// Gathers packets that may leave until they are worth a train.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trains {
+    /// Packets of a train at most; 1 for no trains.
+    most: u32,
+    /// What the window has room for leaves, until it is full.
+    fills: bool,
+    /// The window is used then at the latest, whatever its room.
+    until: Option<Instant>,
+    /// A paced train leaves.
+    paces: bool,
+}
+
+impl Trains {
+    pub(super) fn new(most: u32) -> Self {
+        Self { most, fills: false, until: None, paces: false }
+    }
+
+    #[inline]
+    pub(super) fn are_on(&self) -> bool {
+        self.most > 1
+    }
+
+    /// The window is full.
+    pub(super) fn on_full(&mut self) {
+        (self.fills, self.until) = (false, None);
+    }
+
+    /// The window of `cwnd` packets has room for `room`; when to use it, if not now.
+    pub(super) fn wait_for_room(
+        &mut self,
+        now: Instant,
+        room: u64,
+        cwnd: u32,
+        srtt: Option<Duration>,
+    ) -> Option<Instant> {
+        if !self.are_on() || self.fills {
+            return None;
+        }
+        let train = (cwnd / WINDOW_PARTS).min(self.most);
+        let wait = srtt.unwrap_or(Duration::ZERO) / ROUND_PARTS;
+        let until = *self.until.get_or_insert(now + wait);
+        if room < u64::from(train) && now < until {
+            return Some(until);
+        }
+        (self.fills, self.until) = (true, None);
+        None
+    }
+
+    /// When a packet may leave, at one packet per `interval` in the mean.
+    pub(super) fn next_paced(
+        &mut self,
+        now: Instant,
+        interval: Duration,
+        pacer: &Pacer,
+    ) -> Instant {
+        if !self.are_on() {
+            return pacer.next(interval);
+        }
+        let last = pacer.due() - interval * (self.paced(interval) - 1);
+        self.paces = if self.paces { last <= now } else { pacer.due() <= now };
+        if self.paces { now } else { pacer.due() }
+    }
+
+    /// A packet left.
+    pub(super) fn on_sent(&self, now: Instant, interval: Duration, pacer: &mut Pacer) {
+        // Timers are coarse: what one was late for may be made up for.
+        let credit = if self.are_on() { interval * self.paced(interval) } else { Duration::ZERO };
+        pacer.on_sent_late(now, interval, credit);
+    }
+
+    /// Packets of a paced train.
+    fn paced(&self, interval: Duration) -> u64 {
+        let packets = QUANTUM.as_nanos() / interval.as_nanos().max(1);
+        packets.clamp(2, u64::from(self.most))
+    }
+}
