@@ -1,51 +1,41 @@
-//! Names the code that results on real networks depend on, beside the laboratory's: a hash over the
-//! sources of agents, sockets and backends. A stored result of a backend is used again only by the
-//! same code.
+//! Names the code that results on real networks depend on: a hash over the sources of this crate, of
+//! the backends (the libraries that use this crate), and of every crate below them. A stored result
+//! of a backend is used again only by the same code.
+
+#[path = "../udccp-scenario/build/code.rs"]
+mod code;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-/// Sources whose change changes such results.
-const CRATES: [&str; 6] = [
-    "udccp/src",
-    "udccp-netns/src",
-    "udccp-agent/src",
-    "udccp-testbed/src",
-    "udccp-emu/src",
-    "udccp-linux/src",
-];
+use code::Code;
 
 fn main() {
     let own = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let beside = own.parent().map(Path::to_owned).unwrap_or_default();
-    let mut files = Vec::new();
-    for path in CRATES.map(|c| beside.join(c)) {
+    let mut code = Code::of(&own);
+    for backend in backends(&own) {
+        let Code { crates, others, files, watched } = Code::of(&backend);
+        code.crates.extend(crates);
+        code.others.extend(others);
+        code.files.extend(files);
+        code.watched.extend(watched);
+    }
+    for path in &code.watched {
         println!("cargo:rerun-if-changed={}", path.display());
-        collect(&path, &mut files);
     }
-    files.sort();
-    let mut hash = Sha256::new();
-    for file in files {
-        hash.update(file.strip_prefix(&beside).unwrap_or(&file).to_string_lossy().as_bytes());
-        hash.update(fs::read(&file).unwrap_or_default());
-    }
-    let digest: String = hash.finalize().iter().take(4).map(|b| format!("{b:02x}")).collect();
-    println!("cargo:rustc-env=UDCCP_BACKENDS_HASH={digest}");
+    println!("cargo:rustc-env=UDCCP_BACKENDS_HASH={}", code.digest());
 }
 
-/// All files at or below `path`, tests left out (none where a crate was unpacked without its
-/// neighbours: then its version alone names it).
-fn collect(path: &Path, files: &mut Vec<PathBuf>) {
-    if path.file_stem().is_some_and(|name| name == "tests") {
-        return;
-    }
-    if path.is_file() {
-        files.push(path.to_owned());
-    }
-    let Ok(entries) = fs::read_dir(path) else { return };
-    for entry in entries.flatten() {
-        collect(&entry.path(), files);
-    }
+/// The folders of the libraries beside this crate that depend on it (none where it was unpacked
+/// without its neighbours: then its version alone names the code).
+fn backends(own: &Path) -> Vec<PathBuf> {
+    let name = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
+    let folders = own.parent().and_then(|beside| fs::read_dir(beside).ok());
+    let folders = folders.into_iter().flatten().flatten().map(|entry| entry.path());
+    let uses_this = |folder: &PathBuf| {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        println!("cargo:rerun-if-changed={}", folder.join("Cargo.toml").display());
+        code::dependencies(&manifest).iter().any(|below| below.name == name)
+    };
+    folders.filter(|folder| folder.join("src/lib.rs").is_file()).filter(uses_this).collect()
 }
