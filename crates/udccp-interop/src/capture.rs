@@ -9,10 +9,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::{Domain, Protocol, Socket, Type};
+use udccp_netns::Namespace;
 use udccp_packet::ip::LinkType;
 use udccp_packet::pcap::Writer;
-
-use crate::hosts::Host;
 
 /// ETH_P_ALL, in network order, as packet sockets want it.
 const EVERYTHING: i32 = 0x0003_u16.to_be() as i32;
@@ -27,12 +26,12 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Begins, and keeps at most `snaplen` bytes of each packet.
-    pub(crate) fn start(host: &Host, file: &Path, snaplen: usize) -> io::Result<Self> {
+    pub(crate) fn start(host: &Namespace, file: &Path, snaplen: usize) -> io::Result<Self> {
         let file = BufWriter::new(File::create(file)?);
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let (tell, hear) = std::sync::mpsc::channel();
-        let thread = host.start(move || {
+        let thread = host.spawn(move || {
             let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(EVERYTHING)))?;
             socket.set_read_timeout(Some(Duration::from_millis(20)))?;
             let _ = socket.set_recv_buffer_size(BUFFER_BYTES);

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use udccp_netns::RoutedPair;
 use udccp_wire::{PacketType, ResetCode};
 
-use crate::hosts::{addresses, gateway};
 use crate::plan::{Condition, Stack, TestCase, Trial};
 use crate::run::{Played, capture_file, report_file};
 
@@ -236,8 +236,8 @@ impl Bench<'_> {
     /// The router answers, then the server: traceroute's own service code is not served.
     fn traceroute(&mut self) {
         let Played { entry, client, .. } = self.played;
-        let [_, server] = addresses(entry.v6);
-        let way = format!("{} {server}", gateway(entry.v6));
+        let [_, server] = RoutedPair::addresses(entry.v6);
+        let way = format!("{} {server}", RoutedPair::gateway(entry.v6));
         let found = client.refusal.clone().unwrap_or_else(|| client.end.clone());
         self.expect(found == way, format!("traceroute finds {found}, not {way}"));
         self.resets(false, &[ResetCode::BadServiceCode]);

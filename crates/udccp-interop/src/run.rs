@@ -4,9 +4,10 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use udccp_netns::RoutedPair;
 
 use crate::capture::Capture;
-use crate::hosts::{Network, addresses};
+use crate::hosts::network_of;
 use crate::peer::{self, PeerReport, Side};
 use crate::plan::{MatrixEntry, TestCase, Trial};
 
@@ -63,14 +64,14 @@ pub fn play(trial: &Trial, folder: &Path) -> io::Result<Played> {
 
 /// What client and server did and saw.
 fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(PeerReport, PeerReport)> {
-    let network = Network::of(entry)?;
-    let [client, server] = Side::of(entry, addresses(entry.v6));
+    let network = network_of(entry)?;
+    let [client, server] = Side::of(entry, RoutedPair::addresses(entry.v6));
     let (case, entry) = (entry.case, *entry);
     // A long transfer is looked at for its packets' types only.
     let snaplen = if case == TestCase::Bulk { 128 } else { 65_535 };
     let capture = Capture::start(&network.client, file, snaplen)?;
     let (tell, hear) = std::sync::mpsc::channel();
-    let serving = network.server.start(move || {
+    let serving = network.server.spawn(move || {
         let listener = server.listen(entry.server);
         let listening = tell.send(listener.as_ref().map(drop).map_err(Clone::clone));
         let never_accepts =
@@ -85,7 +86,7 @@ fn one(entry: &MatrixEntry, file: &Path) -> io::Result<(PeerReport, PeerReport)>
     })?;
     let ready = hear.recv().map_err(|_| io::Error::other("the server is gone"))?;
     ready.map_err(|why| io::Error::other(format!("the server cannot listen: {why}")))?;
-    let calling = network.client.start(move || peer::client(case, entry.client, &client))?;
+    let calling = network.client.spawn(move || peer::client(case, entry.client, &client))?;
     let client = calling.join().map_err(|_| io::Error::other("the client panicked"))?;
     // The listener stays until the client has its answer.
     let (server, listener) = serving.join().map_err(|_| io::Error::other("the server panicked"))?;

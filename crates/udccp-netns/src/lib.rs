@@ -1,5 +1,5 @@
 //! Makes hosts out of Linux network namespaces, without names and without programs: namespaces,
-//! their addresses and routes, and the counters of their queues, by netlink.
+//! their cables, addresses and routes, and the counters of their queues, by netlink.
 //!
 //! Nothing of a namespace outlives this program: it ends with the last thread, process, device or
 //! open file of it.
@@ -10,9 +10,11 @@
 mod host;
 mod namespace;
 mod queues;
+mod routed;
 mod tables;
 
 pub use host::Host;
 pub use namespace::Namespace;
 pub use queues::{Discipline, QueueReader};
-pub use tables::{LOOPBACK, Tables};
+pub use routed::RoutedPair;
+pub use tables::{CableEnd, LOOPBACK, Tables, interface};

@@ -65,6 +65,18 @@ impl Namespace {
         }))
     }
 
+    /// Does a job in the namespace, and waits for it.
+    ///
+    /// # Errors
+    /// Those of the job, and a job that panicked.
+    pub fn run<R: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> io::Result<R> + Send + 'static,
+    ) -> io::Result<R> {
+        let done = self.spawn(job)?.join();
+        done.map_err(|_| io::Error::other("a thread in a namespace panicked"))?
+    }
+
     /// Another file of it, which programs inherit: they find the namespace at `/proc/self/fd/N`.
     ///
     /// # Errors

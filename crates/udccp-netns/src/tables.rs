@@ -2,12 +2,15 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
     RouteScope, RouteType,
@@ -23,6 +26,40 @@ pub struct Tables {
 
 /// The loopback interface of a namespace.
 pub const LOOPBACK: u32 = 1;
+
+/// One end of a cable between two namespaces, as an interface that has yet to be made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CableEnd<'a> {
+    /// Name of the interface.
+    pub name: &'a str,
+    /// Where it belongs; `None` is the namespace of the [`Tables`].
+    pub namespace: Option<BorrowedFd<'a>>,
+    /// Its hardware address; `None` lets the kernel draw one.
+    pub hardware: Option<[u8; 6]>,
+    /// Largest IP packet in bytes; `None` is 1500.
+    pub mtu: Option<u32>,
+    /// Segments that one packet of the stack may stand for; `None` is the kernel's choice.
+    pub gso_max_segments: Option<u32>,
+}
+
+impl CableEnd<'_> {
+    fn attributes(&self) -> Vec<LinkAttribute> {
+        let mut all = vec![LinkAttribute::IfName(self.name.to_owned())];
+        all.extend(self.namespace.map(|space| LinkAttribute::NetNsFd(space.as_raw_fd())));
+        all.extend(self.hardware.map(|address| LinkAttribute::Address(address.to_vec())));
+        all.extend(self.mtu.map(LinkAttribute::Mtu));
+        all.extend(self.gso_max_segments.map(LinkAttribute::GsoMaxSegs));
+        all
+    }
+}
+
+/// The number of an interface in the namespace of the calling thread.
+///
+/// # Errors
+/// No interface has that name.
+pub fn interface(name: &str) -> io::Result<u32> {
+    Ok(nix::net::if_::if_nametoindex(name)?)
+}
 
 impl Tables {
     /// Of the calling thread's namespace.
@@ -49,17 +86,71 @@ impl Tables {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
+    /// Sets the largest IP packet of an interface, in bytes.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn set_mtu(&self, index: u32, bytes: u32) -> io::Result<()> {
+        self.link_up(index, vec![LinkAttribute::Mtu(bytes)])
+    }
+
+    /// Makes a cable (a veth pair) with these ends.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add_cable(&self, one: &CableEnd<'_>, other: &CableEnd<'_>) -> io::Result<()> {
+        let mut far = LinkMessage::default();
+        far.attributes = other.attributes();
+        let info =
+            [LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far)))];
+        self.add_link(one, info.to_vec())
+    }
+
+    /// Makes an intermediate functional block: a device whose queue shapes what arrives.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add_ifb(&self, device: &CableEnd<'_>) -> io::Result<()> {
+        self.add_link(device, vec![LinkInfo::Kind(InfoKind::Ifb)])
+    }
+
+    fn add_link(&self, device: &CableEnd<'_>, info: Vec<LinkInfo>) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.attributes = device.attributes();
+        message.attributes.push(LinkAttribute::LinkInfo(info));
+        self.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Switches an interface on that asks nobody for hardware addresses.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn link_up_without_arp(&self, index: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.header.flags = LinkFlags::Up | LinkFlags::Noarp;
+        message.header.change_mask = message.header.flags;
+        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
     /// Gives an interface an address that is alone in its network. Nobody is asked whether it is
     /// taken: an IPv6 address could not be used for a second otherwise (RFC 4862 section 5.4).
     ///
     /// # Errors
     /// What the kernel refuses.
     pub fn add_address(&self, index: u32, address: IpAddr) -> io::Result<()> {
+        self.add_address_in(index, address, if address.is_ipv4() { 32 } else { 128 })
+    }
+
+    /// Gives an interface an address in a network with a prefix of so many bits, to which it is the
+    /// way; as [`Self::add_address`] otherwise.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add_address_in(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
-        (message.header.family, message.header.prefix_len) = match address {
-            IpAddr::V4(_) => (AddressFamily::Inet, 32),
-            IpAddr::V6(_) => (AddressFamily::Inet6, 128),
-        };
+        message.header.family = family_of(address);
+        message.header.prefix_len = prefix;
         message.header.flags = AddressHeaderFlags::Nodad;
         message.header.index = index;
         message.attributes =
@@ -77,25 +168,40 @@ impl Tables {
         index: u32,
         metrics: Vec<RouteMetric>,
     ) -> io::Result<()> {
-        let (family, destination) = match network {
-            IpAddr::V4(network) => (AddressFamily::Inet, RouteAddress::Inet(network)),
-            IpAddr::V6(network) => (AddressFamily::Inet6, RouteAddress::Inet6(network)),
-        };
+        let mut attributes =
+            vec![RouteAttribute::Destination(route_address(network)), RouteAttribute::Oif(index)];
+        if !metrics.is_empty() {
+            attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        self.new_route((family_of(network), prefix), RouteScope::Link, attributes)
+    }
+
+    /// Sends all that has no other way to a router.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add_gateway(&self, router: IpAddr) -> io::Result<()> {
+        let attributes = vec![RouteAttribute::Gateway(route_address(router))];
+        self.new_route((family_of(router), 0), RouteScope::Universe, attributes)
+    }
+
+    fn new_route(
+        &self,
+        (address_family, destination_prefix_length): (AddressFamily, u8),
+        scope: RouteScope,
+        attributes: Vec<RouteAttribute>,
+    ) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
-            address_family: family,
-            destination_prefix_length: prefix,
+            address_family,
+            destination_prefix_length,
             table: RouteHeader::RT_TABLE_MAIN,
             protocol: RouteProtocol::Static,
-            scope: RouteScope::Link,
+            scope,
             kind: RouteType::Unicast,
             ..RouteHeader::default()
         };
-        message.attributes =
-            vec![RouteAttribute::Destination(destination), RouteAttribute::Oif(index)];
-        if !metrics.is_empty() {
-            message.attributes.push(RouteAttribute::Metrics(metrics));
-        }
+        message.attributes = attributes;
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
@@ -113,5 +219,19 @@ impl Tables {
             NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
             _ => Ok(()),
         }
+    }
+}
+
+const fn family_of(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+const fn route_address(address: IpAddr) -> RouteAddress {
+    match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
     }
 }

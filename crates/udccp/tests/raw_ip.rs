@@ -190,8 +190,8 @@ fn a_narrow_link_makes_messages_smaller() {
         return;
     }
     let net = Network::new();
-    net.router.ip("link set right mtu 1300");
-    net.server.ip("link set eth0 mtu 1300");
+    net.router.set_mtu("right", 1300);
+    net.server.set_mtu("eth0", 1300);
     for (v6, server) in [(false, "10.2.0.1"), (true, "fd02::1")] {
         let (tell, listening) = mpsc::channel();
         let served = net.server.start(move || {

@@ -6,31 +6,26 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
-#![expect(clippy::disallowed_methods, reason = "a host is a thread")]
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
 
-use nix::sched::{CloneFlags, unshare};
+use udccp_netns::{LOOPBACK, Namespace, RoutedPair, Tables};
 
 const MARK: &str = "UDCCP_TEST_NAMESPACE";
 
 /// Whether this process is the one in which test `name` is to run.
 pub fn inside(name: &str) -> bool {
     if std::env::var_os(MARK).is_some() {
-        run("ip", &["link", "set", "lo", "up"]);
+        let up = Tables::open().and_then(|tables| tables.link_up(LOOPBACK, Vec::new()));
+        up.expect("a namespace of our own");
         return true;
     }
     let Some(wrapper) = wrapper() else {
         eprintln!("skipped: {name}: this system lets us make no network namespace");
         return false;
     };
-    if !has("ip") {
-        eprintln!("skipped: {name}: no program `ip` (Debian package iproute2)");
-        return false;
-    }
     let exe = std::env::current_exe().expect("this program has a path");
     let output = Command::new(wrapper[0])
         .args(&wrapper[1..])
@@ -77,46 +72,22 @@ pub fn output(program: &str, args: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a program, which has to succeed.
-fn run(program: &str, args: &[&str]) {
-    let output = Command::new(program).args(args).output().expect("the program is there");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {}: {stderr}", args.join(" "));
-}
-
-type Job = Box<dyn FnOnce() + Send>;
-
-/// A host: a thread with a network namespace of its own.
-pub struct Host {
-    jobs: mpsc::Sender<Job>,
-    netns: String,
-}
+/// A host: a namespace of its own.
+pub struct Host(Namespace);
 
 impl Host {
     /// A host with nothing but a loopback interface.
     pub fn new() -> Self {
-        let (jobs, todo) = mpsc::channel::<Job>();
-        let (tell, hear) = mpsc::channel();
-        thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET).expect("we are root in our user namespace");
-            run("ip", &["link", "set", "lo", "up"]);
-            // IPv6 addresses are good at once, and not after a second of asking around.
-            for conf in ["all", "default"] {
-                let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{conf}/accept_dad"), "0");
-            }
-            let thread = fs::read_link("/proc/thread-self").expect("/proc is there");
-            tell.send(format!("/proc/{}/ns/net", thread.display())).expect("it waits");
-            todo.into_iter().for_each(|job| job());
-        });
-        Self { jobs, netns: hear.recv().expect("the thread lives") }
+        Self(Namespace::host().expect("we are root in our user namespace"))
     }
 
     /// Runs something on the host and waits for its end. Threads that it starts stay on the host.
     pub fn on<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> R {
-        self.start(job).recv().expect("what ran on the host has panicked")
+        let job = self.0.spawn(job).expect("a thread");
+        job.join().expect("what ran on the host has panicked")
     }
 
-    /// Starts something on the host; nothing else runs on its thread meanwhile.
+    /// Starts something on the host.
     pub fn start<R: Send + 'static>(
         &self,
         job: impl FnOnce() -> R + Send + 'static,
@@ -125,34 +96,24 @@ impl Host {
         let job = move || {
             let _ = tell.send(job());
         };
-        self.jobs.send(Box::new(job)).expect("the host lives");
+        self.0.spawn(job).expect("a thread");
         hear
     }
 
-    /// Runs `ip` on the host, with words separated by blanks.
-    pub fn ip(&self, args: &str) {
-        let args = args.to_owned();
-        self.on(move || run("ip", &args.split(' ').collect::<Vec<_>>()));
+    /// Sets the MTU of an interface.
+    pub fn set_mtu(&self, interface: &'static str, mtu: u32) {
+        let set = move || Tables::open()?.set_mtu(udccp_netns::interface(interface)?, mtu);
+        self.0.run(set).expect("an interface");
     }
 
     /// Sets a value under /proc/sys/net.
-    pub fn sysctl(&self, name: &str, value: &'static str) {
+    fn sysctl(&self, name: &str, value: &'static str) {
         let file = format!("/proc/sys/net/{name}");
         self.on(move || fs::write(&file, value).unwrap_or_else(|e| panic!("{file}: {e}")));
     }
-
-    /// Joins two hosts by a cable with these interfaces at its ends.
-    pub fn join(&self, own: &str, other: &Self, others: &str) {
-        self.ip(&format!("link add {own} type veth peer name {others} netns {}", other.netns));
-        self.ip(&format!("link set {own} up"));
-        other.ip(&format!("link set {others} up"));
-    }
 }
 
-/// A client and a server with a router between them, over IPv4 and IPv6.
-///
-/// Client 10.1.0.1, fd01::1; router 10.1.0.9, fd01::9 and 10.2.0.9, fd02::9; server 10.2.0.1,
-/// fd02::1.
+/// A client and a server with a router between them: [`RoutedPair`].
 pub struct Network {
     pub client: Host,
     pub router: Host,
@@ -161,22 +122,8 @@ pub struct Network {
 
 impl Network {
     pub fn new() -> Self {
-        let (client, router, server) = (Host::new(), Host::new(), Host::new());
-        for (host, net, device) in [(&client, 1, "left"), (&server, 2, "right")] {
-            host.join("eth0", &router, device);
-            for (at, own, gateway) in [
-                (host, format!("10.{net}.0.1/24"), format!("10.{net}.0.9")),
-                (host, format!("fd0{net}::1/64"), format!("fd0{net}::9")),
-            ] {
-                // Even where nobody asks around, an IPv6 address is a little while not good yet.
-                let (mask, good) = if own.contains(':') { (64, " nodad") } else { (24, "") };
-                at.ip(&format!("addr add {own} dev eth0{good}"));
-                router.ip(&format!("addr add {gateway}/{mask} dev {device}{good}"));
-                at.ip(&format!("route add default via {gateway}"));
-            }
-        }
-        router.sysctl("ipv4/ip_forward", "1");
-        router.sysctl("ipv6/conf/all/forwarding", "1");
+        let pair = RoutedPair::new().expect("we are root in our user namespace");
+        let [client, router, server] = [pair.client, pair.router, pair.server].map(Host);
         // Answers to all, not to some in a second.
         router.sysctl("ipv4/icmp_ratelimit", "0");
         router.sysctl("ipv6/icmp/ratelimit", "0");
