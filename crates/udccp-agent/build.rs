@@ -1,6 +1,6 @@
-//! Names the code that results on real networks depend on: a hash over the sources of this crate, of
-//! the backends (the libraries that use this crate), and of every crate below them. A stored result
-//! of a backend is used again only by the same code.
+//! Names the code that results on real networks depend on: a hash over the sources of this crate,
+//! of the backends (the libraries that use this crate), and of every crate below them. A stored
+//! result of a backend is used again only by the same code.
 
 #[path = "../udccp-scenario/build/code.rs"]
 mod code;
