@@ -20,48 +20,16 @@ OUT = ROOT / "python/udccp/lab/scenario"
 SOURCE = "docs/reference/scenario.schema.json"
 MADE = f"Made from {SOURCE} by python/tools/scenario_types.py; do not edit."
 
-BASE = f'''"""Quantities, which are texts with their units as in files, and what all tables share.
+TABLE = "from udccp.lab.scenario.table import Table"
+
+BASE = f'''"""Quantities, which are texts with their units as in files.
 
 {MADE}
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, ClassVar, TypeAlias, cast
-'''
-
-TABLE = '''
-
-class Table:
-    """A table of a scenario file."""
-
-    _names: ClassVar[Mapping[str, str]] = {}
-    _fixed: ClassVar[Mapping[str, Any]] = {}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The table as a mapping by the keys of a file, without what is absent."""
-        table: dict[str, Any] = dict(self._fixed)
-        for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            value = getattr(self, field.name)
-            if value is not None:
-                table[self._names.get(field.name, field.name)] = to_plain(value)
-        return table
-
-
-def to_plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value)
-    """Tables, mappings and sequences as dicts and lists; entries that are None are left out."""
-    if isinstance(value, Table):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        table = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
-        return {str(key): to_plain(item) for key, item in table.items() if item is not None}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        items = cast("Sequence[Any]", value)  # type: ignore[redundant-cast]
-        return [to_plain(item) for item in items]
-    return value
-
+from typing import TypeAlias
 '''
 
 
@@ -143,27 +111,47 @@ def modules() -> dict[str, str]:
         + f"\n{name}: TypeAlias = str"
         for name, of in quantities.items()
     ]
-    network = {name: of for name, of in tables.items() if name in reached(tables, "Topology")}
-    flows = {name: of for name, of in tables.items() if name not in network}
-    base = f"from udccp.lab.scenario.base import {', '.join(['Table', *quantities])}"
-    links = f"from udccp.lab.scenario.network import {', '.join(network)}"
-    body = {
-        "network": [words(base, "The network: links, queues, losses, changes.")],
-        "flows": [words(f"{base}\n{links}", "Times, flows and what applications send.")],
-    }
-    for module, part in (("network", network), ("flows", flows)):
-        body[module] += [class_of(name, of) for name, of in part.items()]
+    base = f"from udccp.lab.scenario.base import {', '.join(quantities)}\n{TABLE}"
+    body: dict[str, list[str]] = {}
+    imports = [base]
+    for module, (about, part) in parted(tables).items():
+        heading = words("\n".join(imports), about)
+        body[module] = [heading, *(class_of(name, of) for name, of in part.items())]
+        imports.append(f"from udccp.lab.scenario.{module} import {', '.join(part)}")
     init = [
         f'"""Typed scenarios: one class for each table of a scenario file.\n\n{MADE}\n"""\n',
-        f"from udccp.lab.scenario.base import {', '.join(['Table', *quantities, 'to_plain'])}",
-        f"from udccp.lab.scenario.flows import {', '.join(flows)}",
-        links,
+        f"from udccp.lab.scenario.base import {', '.join(quantities)}",
+        f"{TABLE}, to_plain",
+        *imports[1:],
         f"__all__ = {json.dumps(sorted(['Table', *quantities, 'to_plain', *tables]))}\n",
     ]
     return {
         "__init__": "\n".join(init),
-        "base": "\n".join([BASE, *aliases, TABLE]),
+        "base": "\n".join([BASE, *aliases]) + "\n",
         **{name: "\n".join(parts) for name, parts in body.items()},
+    }
+
+
+Tables = dict[str, dict[str, Any]]
+
+
+def parted(tables: Tables) -> dict[str, tuple[str, Tables]]:
+    """The tables of each module, and what it is about; a module needs those before it."""
+
+    def of(names: set[str], but: set[str]) -> Tables:
+        return {name: table for name, table in tables.items() if name in names - but}
+
+    network = reached(tables, "Topology")
+    # What a link is made of has no tables of its own.
+    elements = {name for name in network if reached(tables, name) == {name}}
+    sent = {"traffic": tables["Flow"]["properties"]["traffic"]}
+    traffic = {name for name in tables if f'/{name}"' in json.dumps(sent)}
+    traffic |= {inner for name in traffic for inner in reached(tables, name)}
+    return {
+        "elements": ("What links are made of: queues, losses, delays.", of(elements, set())),
+        "network": ("The network: links and changes.", of(network, elements)),
+        "traffic": ("What applications send.", of(traffic, network)),
+        "flows": ("Times and flows.", of(set(tables), network | traffic)),
     }
 
 

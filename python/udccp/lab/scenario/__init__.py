@@ -3,66 +3,46 @@
 Made from docs/reference/scenario.schema.json by python/tools/scenario_types.py; do not edit.
 """
 
-from udccp.lab.scenario.base import (
-    Limit,
-    Packets,
-    Percent,
-    Rate,
-    Service,
-    Size,
-    StartWindow,
-    Table,
-    Time,
-    to_plain,
-)
-from udccp.lab.scenario.flows import (
-    Bulk,
-    ConstantRate,
-    ConstantSize,
-    ConstantTime,
-    DccpOptions,
-    ExponentialSize,
-    ExponentialTime,
-    Flow,
-    LognormalSize,
-    LognormalTime,
-    Measure,
-    OnOff,
-    ParetoOnOff,
-    ParetoSize,
-    ParetoTime,
-    Poisson,
-    RequestResponse,
-    Scenario,
-    Silence,
-    TcpOptions,
-    Times,
-    Transfer,
-    Video,
-    VideoTrace,
-    Voip,
-)
-from udccp.lab.scenario.network import (
-    AccessLink,
-    Change,
+from udccp.lab.scenario.base import Limit, Packets, Percent, Rate, Service, Size, StartWindow, Time
+from udccp.lab.scenario.elements import (
     CoDel,
     DropHead,
     DropTail,
     FqCoDel,
     GilbertElliott,
-    Hop,
-    Link,
     NormalDelay,
     PeriodicLoss,
     Pie,
     RandomLoss,
     Red,
     Reorder,
-    ReverseLink,
-    Topology,
     TraceDelay,
     TraceLoss,
     UniformDelay,
+)
+from udccp.lab.scenario.flows import DccpOptions, Flow, Measure, Scenario, TcpOptions, Times
+from udccp.lab.scenario.network import AccessLink, Change, Hop, Link, ReverseLink, Topology
+from udccp.lab.scenario.table import Table, to_plain
+from udccp.lab.scenario.traffic import (
+    Bulk,
+    ConstantRate,
+    ConstantSize,
+    ConstantTime,
+    ExponentialSize,
+    ExponentialTime,
+    LognormalSize,
+    LognormalTime,
+    OnOff,
+    ParetoOnOff,
+    ParetoSize,
+    ParetoTime,
+    Poisson,
+    RequestResponse,
+    Silence,
+    Transfer,
+    Video,
+    VideoTrace,
+    Voip,
 )
 
 __all__ = [

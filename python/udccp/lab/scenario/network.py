@@ -1,23 +1,32 @@
-"""The network: links, queues, losses, changes.
+"""The network: links and changes.
 
 Made from docs/reference/scenario.schema.json by python/tools/scenario_types.py; do not edit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
-from udccp.lab.scenario.base import (
-    Limit,
-    Packets,
-    Percent,
-    Rate,
-    Size,
-    Table,
-    Time,
+from udccp.lab.scenario.base import Limit, Percent, Rate, Size, Time
+from udccp.lab.scenario.elements import (
+    CoDel,
+    DropHead,
+    DropTail,
+    FqCoDel,
+    GilbertElliott,
+    NormalDelay,
+    PeriodicLoss,
+    Pie,
+    RandomLoss,
+    Red,
+    Reorder,
+    TraceDelay,
+    TraceLoss,
+    UniformDelay,
 )
+from udccp.lab.scenario.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,292 +315,3 @@ class Change(Table):
     delay: Time | None = None
     loss: Percent | RandomLoss | GilbertElliott | PeriodicLoss | TraceLoss | None = None
     down: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reorder(Table):
-    """Packets that overtake others.
-
-    Parameters
-    ----------
-    share
-        Share of packets that overtake.
-    gap
-        Only each n-th packet may.
-    by
-        By how much; past the whole queue of the delay where absent.
-    """
-
-    share: Percent
-    gap: int | None = None
-    by: Time | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class UniformDelay(Table):
-    """A uniform time is added.
-
-    Parameters
-    ----------
-    below
-        Its upper bound.
-    in_order
-        Whether packets keep their order; true.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "uniform"}
-    below: Time
-    in_order: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class NormalDelay(Table):
-    """A normally distributed time is added.
-
-    Parameters
-    ----------
-    deviation
-        Its standard deviation.
-    in_order
-        Whether packets keep their order; true.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "normal"}
-    deviation: Time
-    in_order: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraceDelay(Table):
-    """The delay follows a file.
-
-    Parameters
-    ----------
-    file
-        Lines of time and delay in ms.
-    in_order
-        Whether packets keep their order; true.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "trace"}
-    file: str
-    in_order: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomLoss(Table):
-    """Each packet is lost by itself.
-
-    Parameters
-    ----------
-    share
-        Share that is lost.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "random"}
-    share: Percent
-
-
-@dataclass(frozen=True, kw_only=True)
-class GilbertElliott(Table):
-    """Losses in bursts: `share` and `burst`, or the four probabilities.
-
-    Parameters
-    ----------
-    share
-        Share that is lost.
-    burst
-        Mean length of a burst.
-    p
-        From good to bad, for each packet.
-    r
-        From bad to good.
-    h
-        Share that arrives in the bad state; 0 %.
-    k
-        Share that arrives in the good state; 100 %.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "gilbert-elliott"}
-    share: Percent | None = None
-    burst: Packets | None = None
-    p: Percent | None = None
-    r: Percent | None = None
-    h: Percent | None = None
-    k: Percent | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeriodicLoss(Table):
-    """Losses at regular or given times: `every` or `at`.
-
-    Parameters
-    ----------
-    every
-        Each n-th packet, or a period.
-    at
-        The times.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "periodic"}
-    every: Packets | Time | None = None
-    at: Sequence[Time] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraceLoss(Table):
-    """Losses from a file.
-
-    Parameters
-    ----------
-    file
-        The file.
-    lists
-        What it lists; flags.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "trace"}
-    file: str
-    lists: Literal["flags", "numbers"] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DropTail(Table):
-    """Drops what does not fit."""
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "drop-tail"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DropHead(Table):
-    """Drops the oldest for what does not fit."""
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "drop-head"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Red(Table):
-    """Random early detection (Floyd and Jacobson 1993).
-
-    Parameters
-    ----------
-    min
-        Mean queue where early drops begin.
-    max
-        Mean queue where all are dropped, or gentle RED begins.
-    target
-        Mean delay from which `min` and `max` follow.
-    max_probability
-        Drop probability at `max`; 10 %.
-    weight
-        Weight of a sample in the mean, above 0, at most 1.
-    gentle
-        Rise to 100 % between `max` and its double; true.
-    unit
-        In what it counts.
-    mean_packet
-        Mean packet.
-    ecn
-        Mark packets that can be marked instead of dropping.
-    adaptive
-        Adaptive RED (Floyd, Gummadi and Shenker 2001).
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "red"}
-    min: Packets | None = None
-    max: Packets | None = None
-    target: Time | None = None
-    max_probability: Percent | None = None
-    weight: float | None = None
-    gentle: bool | None = None
-    unit: Literal["packets", "bytes"] | None = None
-    mean_packet: Size | None = None
-    ecn: bool | None = None
-    adaptive: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CoDel(Table):
-    """CoDel (RFC 8289).
-
-    Parameters
-    ----------
-    target
-        Acceptable standing delay.
-    interval
-        Time in which the delay has to fall below it once.
-    max_packet
-        Largest packet.
-    ecn
-        Mark packets that can be marked instead of dropping.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "codel"}
-    target: Time | None = None
-    interval: Time | None = None
-    max_packet: Size | None = None
-    ecn: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FqCoDel(Table):
-    """FQ-CoDel (RFC 8290).
-
-    Parameters
-    ----------
-    target
-        Acceptable standing delay.
-    interval
-        Time in which the delay has to fall below it once.
-    max_packet
-        Largest packet.
-    ecn
-        Mark packets that can be marked instead of dropping.
-    flows
-        Number of flow queues.
-    quantum
-        Bytes of a turn.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "fq-codel"}
-    target: Time | None = None
-    interval: Time | None = None
-    max_packet: Size | None = None
-    ecn: bool | None = None
-    flows: int | None = None
-    quantum: Size | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pie(Table):
-    """PIE (RFC 8033).
-
-    Parameters
-    ----------
-    target
-        Target delay.
-    update
-        Time between two computations of the probability.
-    alpha
-        Weight of the distance from the target.
-    beta
-        Weight of the change of the delay.
-    max_burst
-        Burst that passes at the start.
-    mean_packet
-        Mean packet.
-    ecn
-        Mark packets that can be marked instead of dropping.
-    mark_below
-        Above this probability packets are dropped all the same.
-    """
-
-    _fixed: ClassVar[Mapping[str, Any]] = {"kind": "pie"}
-    target: Time | None = None
-    update: Time | None = None
-    alpha: float | None = None
-    beta: float | None = None
-    max_burst: Time | None = None
-    mean_packet: Size | None = None
-    ecn: bool | None = None
-    mark_below: Percent | None = None
