@@ -37,6 +37,7 @@ doc: ## the API documentation
 
 bench: ## speed and memory, each as a ratio to a named peer
 	$(CARGO) bench --workspace
+	@scripts/python.sh bench
 
 instructions: ## instructions a simulated packet takes, by layer; fails where they grew by more than 3 %
 	@CARGO="$(CARGO)" scripts/instructions.sh check

@@ -2,7 +2,9 @@
 # Tests or checks the Python package udccp, in a virtual environment beside the build, or builds its
 # wheel. Tests use the native half of the dev profile, built with the features that `make test`
 # builds all crates with.
-# Usage: scripts/python.sh test|lint|wheel
+# `bench` compares the sockets with UDP's, `udccp.lab.run` with `udccp sim`; both of the release
+# profile.
+# Usage: scripts/python.sh test|lint|wheel|bench
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -45,7 +47,7 @@ lint)
     "$venv/bin/ruff" check --no-cache python
     "$venv/bin/ruff" format --no-cache --check python
     "$venv/bin/python" python/tools/scenario_types.py --check
-    "$venv/bin/mypy" --cache-dir="$target/mypy" python/udccp python/tests python/tools
+    "$venv/bin/mypy" --cache-dir="$target/mypy" python/udccp python/tests python/tools python/bench
     "$venv/bin/pyright" --pythonpath "$venv/bin/python"
     ;;
 wheel)
@@ -55,8 +57,14 @@ wheel)
     }
     "$target/wheel-venv/bin/maturin" build --release --out "$target/wheels" "${@:2}"
     ;;
+bench)
+    install test
+    cargo build --quiet --release --locked --package udccp-cli --package udccp-python
+    cp "$target/release/lib_native.so" python/udccp/_native.abi3.so
+    UDCCP=$target/release/udccp "$venv/bin/python" python/bench/sockets.py "${@:2}"
+    ;;
 *)
-    echo "usage: scripts/python.sh test|lint|wheel" >&2
+    echo "usage: scripts/python.sh test|lint|wheel|bench" >&2
     exit 2
     ;;
 esac

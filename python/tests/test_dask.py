@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 
 from udccp import _native, lab
 from udccp.dask import run
-from udccp.dask.__main__ import main
+from udccp.dask.__main__ import arguments, load, main
 from udccp.dask.worker import run_task
 from udccp.errors import TaskError
 
@@ -125,3 +125,14 @@ def test_what_fails_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]
     (folder.parent / "text.sqlite").write_text("this is no store, but a text of some length\n" * 99)
     with pytest.raises(lab.StoreError):
         small(folder, "text.sqlite").run()
+
+
+def test_all_are_one_s_own_and_those_that_come_with_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder experiments/ of this directory counts, as for ``udccp lab run --all``."""
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/small.toml").write_text(SMALL)
+    monkeypatch.chdir(tmp_path)
+    found = {campaign.id for campaign in load(arguments(["--all"]))}
+    assert found >= {"small", "nor-2012", *lab.experiments()}

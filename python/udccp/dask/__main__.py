@@ -51,7 +51,9 @@ def load(args: argparse.Namespace) -> list[Experiment]:
     """Read the experiments that were asked for."""
     folder: Path | None = args.experiments
     if folder is None:
-        names = args.names or experiments()
+        # One's own first, as `experiment` finds them.
+        own = (path.stem for path in Path("experiments").glob("*.toml"))
+        names = args.names or sorted({*own, *experiments()})
     else:
         known = sorted(path.stem for path in folder.glob("*.toml"))
         names = [

@@ -1,0 +1,36 @@
+"""Opens a TCP, UDP or DCCP socket. What follows is the same for all three."""
+
+import socket as kernel
+
+from udccp import socket as dccp
+
+#: The port of each protocol: one number more than the last.
+PORTS = {"tcp": 5001, "udp": 5002, "dccp": 5003}
+
+#: The service code that a DCCP client asks for, so that it does not reach the wrong program.
+SERVICE = "SC:rate"
+
+#: A socket of the kernel or one of ours: they are used alike.
+Socket = kernel.socket | dccp.socket
+
+
+def listen(protocol: str, host: str, port: int) -> Socket:
+    """Open the socket of a server."""
+    if protocol == "dccp":
+        return dccp.create_server((host, port), service=SERVICE)
+    if protocol == "tcp":
+        return kernel.create_server((host, port))
+    server = kernel.socket(type=kernel.SOCK_DGRAM)
+    server.bind((host, port))
+    return server
+
+
+def connect(protocol: str, host: str, port: int) -> Socket:
+    """Open the socket of a client."""
+    if protocol == "dccp":
+        return dccp.create_connection((host, port), 30, service=SERVICE)
+    if protocol == "tcp":
+        return kernel.create_connection((host, port), 30)
+    client = kernel.socket(type=kernel.SOCK_DGRAM)
+    client.connect((host, port))
+    return client
