@@ -4,8 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use netlink_packet_route::route::RouteMetric;
-use udccp_netns::Host;
+use udccp_netns::{Host, TcpMetrics};
 use udccp_scenario::schema::{Flow, TcpOptions, TcpProfile};
 
 use crate::tun::{Card, NAME, Tun};
@@ -47,23 +46,14 @@ fn card(flow: &Flow, address: IpAddr) -> io::Result<Card> {
 }
 
 /// What a scenario says of a TCP that a route can say too.
-fn metrics(tcp: &TcpOptions, segment: u32) -> Vec<RouteMetric> {
-    let mut metrics = Vec::new();
-    if let Some(window) = tcp.initial_window {
-        metrics.push(RouteMetric::InitCwnd(window.0.packets(segment)));
+fn metrics(tcp: &TcpOptions, segment: u32) -> TcpMetrics {
+    let millis = tcp.min_rto.map(|least| u32::try_from(least.as_millis()).unwrap_or(u32::MAX));
+    TcpMetrics {
+        initial_window: tcp.initial_window.map(|window| window.0.packets(segment)),
+        quick_ack: tcp.delayed_ack == Some(false),
+        least_rto_ms: millis,
+        max_window: tcp.max_window.map(|most| most.0),
     }
-    if tcp.delayed_ack == Some(false) {
-        metrics.push(RouteMetric::QuickAck(1));
-    }
-    if let Some(least) = tcp.min_rto {
-        metrics.push(RouteMetric::RtoMin(u32::try_from(least.as_millis()).unwrap_or(u32::MAX)));
-    }
-    if let Some(most) = tcp.max_window {
-        // Only a locked window is a limit.
-        metrics.push(RouteMetric::Lock(1 << 7));
-        metrics.push(RouteMetric::Cwnd(most.0));
-    }
-    metrics
 }
 
 /// Settings of a host. Its namespace is new, so that nothing else is changed by them, and nothing

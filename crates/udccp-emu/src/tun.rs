@@ -7,10 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use netlink_packet_route::link::LinkAttribute;
-use netlink_packet_route::route::RouteMetric;
 
 use crate::sys;
-use udccp_netns::{LOOPBACK, Tables};
+use udccp_netns::{LOOPBACK, Tables, TcpMetrics};
 
 /// Where TUN devices come from.
 pub(crate) const DEVICE: &str = "/dev/net/tun";
@@ -34,7 +33,7 @@ pub(crate) struct Card {
     /// Largest IP packet.
     pub(crate) mtu: u32,
     /// What TCP is told about the way to all others.
-    pub(crate) metrics: Vec<RouteMetric>,
+    pub(crate) metrics: TcpMetrics,
     /// Settings of the namespace, by their path below `/proc/sys/net`.
     pub(crate) settings: Vec<(String, String)>,
 }
@@ -68,7 +67,7 @@ impl Tun {
         tables.add_address(index, card.address)?;
         let of_host = |(network, _): &&(IpAddr, u8)| network.is_ipv4() == card.address.is_ipv4();
         let network = NETWORKS.iter().find(of_host).copied().ok_or(io::ErrorKind::Unsupported)?;
-        tables.add_route(network, index, card.metrics.clone())?;
+        tables.add_route(network, index, card.metrics)?;
         Ok(Self { file })
     }
 

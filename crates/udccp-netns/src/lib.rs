@@ -17,4 +17,4 @@ pub use host::Host;
 pub use namespace::Namespace;
 pub use queues::{Discipline, QueueReader};
 pub use routed::RoutedPair;
-pub use tables::{CableEnd, LOOPBACK, Tables, interface};
+pub use tables::{CableEnd, LOOPBACK, Tables, TcpMetrics, interface};

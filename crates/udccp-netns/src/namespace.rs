@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::thread::JoinHandle;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -75,14 +75,6 @@ impl Namespace {
     ) -> io::Result<R> {
         let done = self.spawn(job)?.join();
         done.map_err(|_| io::Error::other("a thread in a namespace panicked"))?
-    }
-
-    /// Another file of it, which programs inherit: they find the namespace at `/proc/self/fd/N`.
-    ///
-    /// # Errors
-    /// No more open files.
-    pub fn inheritable(&self) -> io::Result<OwnedFd> {
-        Ok(nix::unistd::dup(&self.0)?)
     }
 }
 

@@ -53,6 +53,36 @@ impl CableEnd<'_> {
     }
 }
 
+/// What the kernel's TCP is told with a route; `None` leaves it to the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpMetrics {
+    /// First congestion window in packets.
+    pub initial_window: Option<u32>,
+    /// Largest congestion window in packets.
+    pub max_window: Option<u32>,
+    /// Least retransmission timeout in milliseconds.
+    pub least_rto_ms: Option<u32>,
+    /// Acknowledge each segment at once.
+    pub quick_ack: bool,
+}
+
+impl TcpMetrics {
+    fn attributes(self) -> Vec<RouteMetric> {
+        /// RTAX_CWND and RTAX_RTO_MIN: TCP obeys these only where they are locked.
+        const LOCKS: [u32; 2] = [1 << 7, 1 << 13];
+        let locks = [self.max_window, self.least_rto_ms];
+        let locks = locks.iter().zip(LOCKS).filter(|(value, _)| value.is_some());
+        let lock = locks.fold(0, |all, (_, lock)| all | lock);
+        let mut all: Vec<RouteMetric> = Vec::new();
+        all.extend((lock != 0).then_some(RouteMetric::Lock(lock)));
+        all.extend(self.max_window.map(RouteMetric::Cwnd));
+        all.extend(self.initial_window.map(RouteMetric::InitCwnd));
+        all.extend(self.least_rto_ms.map(RouteMetric::RtoMin));
+        all.extend(self.quick_ack.then_some(RouteMetric::QuickAck(1)));
+        all
+    }
+}
+
 /// The number of an interface in the namespace of the calling thread.
 ///
 /// # Errors
@@ -166,12 +196,12 @@ impl Tables {
         &self,
         (network, prefix): (IpAddr, u8),
         index: u32,
-        metrics: Vec<RouteMetric>,
+        metrics: TcpMetrics,
     ) -> io::Result<()> {
         let mut attributes =
             vec![RouteAttribute::Destination(route_address(network)), RouteAttribute::Oif(index)];
-        if !metrics.is_empty() {
-            attributes.push(RouteAttribute::Metrics(metrics));
+        if metrics != TcpMetrics::default() {
+            attributes.push(RouteAttribute::Metrics(metrics.attributes()));
         }
         self.new_route((family_of(network), prefix), RouteScope::Link, attributes)
     }

@@ -15,7 +15,7 @@ pub enum Error {
     /// So many packets were not recorded.
     #[error("{0} packets were not recorded")]
     Holes(u64),
-    /// The kernel, `ip` or `tc` did not do what the plan says.
+    /// The kernel or `tc` did not do what the plan says.
     #[error("{0}")]
     Kernel(String),
 }

@@ -1,5 +1,7 @@
 //! Checks that this kernel has what a plan needs.
 
+use udccp_netns::{CableEnd, Tables};
+
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::runner::{batch, in_own_space};
@@ -7,31 +9,39 @@ use crate::runner::{batch, in_own_space};
 /// Something of the kernel: by what word lines name it, how it is tried, and what is made of it.
 struct Part {
     word: &'static str,
-    ip: &'static [&'static str],
+    link: Link,
     tc: &'static [&'static str],
     serves: &'static str,
 }
 
-const VETH: &str = "link add name v type veth peer name w";
+/// A device to try with.
+#[derive(Clone, Copy)]
+enum Link {
+    /// A cable between `v` and `w`.
+    Cable,
+    /// An intermediate functional block.
+    Ifb,
+}
+
 const AT_FAR_END: &str = "delays that vary, reordering";
 const QUEUE: &str = "that queue";
 
 const fn queue(word: &'static str, tc: &'static [&'static str]) -> Part {
-    Part { word, ip: &[VETH], tc, serves: QUEUE }
+    Part { word, link: Link::Cable, tc, serves: QUEUE }
 }
 
 const PARTS: [Part; 14] = [
-    Part { word: "veth", ip: &[VETH], tc: &[], serves: "links" },
-    Part { word: "ifb", ip: &["link add name i type ifb"], tc: &[], serves: AT_FAR_END },
+    Part { word: "veth", link: Link::Cable, tc: &[], serves: "links" },
+    Part { word: "ifb", link: Link::Ifb, tc: &[], serves: AT_FAR_END },
     Part {
         word: "netem",
-        ip: &[VETH],
+        link: Link::Cable,
         tc: &["qdisc add dev v root netem delay 1ms"],
         serves: "delay, loss, copies, links that are down",
     },
     Part {
         word: "tbf",
-        ip: &[VETH],
+        link: Link::Cable,
         tc: &["qdisc add dev v root tbf rate 1mbit burst 2000 limit 9000"],
         serves: "rates",
     },
@@ -48,13 +58,13 @@ const PARTS: [Part; 14] = [
     queue("pie", &["qdisc add dev v root pie limit 9"]),
     Part {
         word: "ingress",
-        ip: &[VETH],
+        link: Link::Cable,
         tc: &["qdisc add dev v handle ffff: ingress"],
         serves: AT_FAR_END,
     },
     Part {
         word: "matchall",
-        ip: &[VETH],
+        link: Link::Cable,
         tc: &[
             "qdisc add dev v handle ffff: ingress",
             "filter add dev v parent ffff: protocol all matchall action pass",
@@ -63,7 +73,7 @@ const PARTS: [Part; 14] = [
     },
     Part {
         word: "mirred",
-        ip: &[VETH],
+        link: Link::Cable,
         tc: &[
             "qdisc add dev v handle ffff: ingress",
             "filter add dev v parent ffff: protocol all matchall action mirred egress redirect \
@@ -77,13 +87,13 @@ const PARTS: [Part; 14] = [
 /// All is tried in namespaces that are gone then.
 ///
 /// # Errors
-/// No namespaces, no `ip` or `tc`.
+/// No namespaces, no `tc`.
 pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let mut lacking = Vec::new();
     for part in needed(plan) {
         let tried = in_own_space(|| {
             let lines = |all: &[&str]| all.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
-            let tried = batch("ip", &lines(part.ip)).and_then(|()| batch("tc", &lines(part.tc)));
+            let tried = make(part.link).and_then(|()| batch(&lines(part.tc)));
             match tried {
                 Ok(()) => Ok(true),
                 Err(Error::Kernel(_)) => Ok(false),
@@ -97,13 +107,23 @@ pub fn lacks(plan: &Plan) -> Result<Vec<(&'static str, &'static str)>, Error> {
     Ok(lacking)
 }
 
+fn make(link: Link) -> Result<(), Error> {
+    let end = |name| CableEnd { name, ..CableEnd::default() };
+    let tables = Tables::open()?;
+    Ok(match link {
+        Link::Cable => tables.add_cable(&end("v"), &end("w")),
+        Link::Ifb => tables.add_ifb(&end("i")),
+    }?)
+}
+
 /// The parts whose words are in the lines of a plan.
 fn needed(plan: &Plan) -> impl Iterator<Item = &'static Part> {
-    let spaces = plan.namespaces.iter().flat_map(|space| space.ip.iter().chain(&space.tc));
+    let spaces = plan.namespaces.iter().flat_map(|space| &space.tc);
     let steps = plan.steps.iter().flat_map(|step| &step.tc);
-    let lines = plan.wires.iter().chain(spaces).chain(steps);
-    let words: Vec<&str> = lines.flat_map(|line| line.split(' ')).collect();
-    PARTS.iter().filter(move |part| words.contains(&part.word))
+    let wires: Vec<String> = plan.wires.iter().map(ToString::to_string).collect();
+    let lines = wires.iter().chain(spaces).chain(steps);
+    let words: Vec<String> = lines.flat_map(|line| line.split(' ')).map(str::to_owned).collect();
+    PARTS.iter().filter(move |part| words.iter().any(|word| word == part.word))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A plan for a kernel: namespaces, wires, traffic control, changes over time, agents, and what to
 //! watch.
 
+mod network;
 mod scenario;
 mod shaper;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use udccp_agent::AgentSpec;
 
+pub(crate) use network::{IpStep, RouteMetrics, Wire, WireEnd};
 pub use scenario::{Built, DccpStack, PlanOptions, plan};
 
 /// Version of plans and of what is seen of them.
@@ -28,8 +30,8 @@ pub struct Plan {
     /// Settings of the kernel.
     pub(crate) files: Vec<Setting>,
     pub(crate) namespaces: Vec<Namespace>,
-    /// Lines for `ip -batch` that join the namespaces.
-    pub(crate) wires: Vec<String>,
+    /// What joins the namespaces.
+    pub(crate) wires: Vec<Wire>,
     pub(crate) steps: Vec<Step>,
     /// Devices whose packets are recorded.
     pub(crate) taps: Vec<Tap>,
@@ -50,8 +52,8 @@ pub(crate) struct Setting {
 pub(crate) struct Namespace {
     pub(crate) name: String,
     pub(crate) files: Vec<Setting>,
-    /// Lines for `ip -batch`.
-    pub(crate) ip: Vec<String>,
+    /// Its devices, addresses and routes.
+    pub(crate) ip: Vec<IpStep>,
     /// Lines for `tc -batch`.
     pub(crate) tc: Vec<String>,
 }
@@ -99,7 +101,7 @@ impl Plan {
     pub fn trial() -> Self {
         let space = |name: &str, kind: &str| Namespace {
             name: name.into(),
-            ip: vec!["link set dev lo up".into(), "link set dev v arp off up".into()],
+            ip: vec![IpStep::up("lo", true), IpStep::up("v", false)],
             tc: vec![
                 "qdisc add dev v root handle 1: stab overhead -14 linklayer ethernet netem limit \
                  1000 delay 5ms loss random 1%"
@@ -118,8 +120,14 @@ impl Plan {
             space("e", "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 bandwidth 10mbit"),
             space("f", "pfifo_head_drop limit 10"),
         ];
-        let wire = |[a, b]: [&str; 2]| {
-            format!("link add name v netns {a} gso_max_segs 1 type veth peer name v netns {b}")
+        let wire = |ends: [&str; 2]| {
+            let [a, b] = ends.map(|space| WireEnd {
+                name: "v".into(),
+                namespace: space.into(),
+                hardware: None,
+                mtu: None,
+            });
+            Wire::Cable(a, b)
         };
         Self {
             schema: SCHEMA,

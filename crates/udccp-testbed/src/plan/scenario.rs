@@ -11,7 +11,9 @@ use udccp_scenario::{Family, access_links, hop_configs, routers_of};
 use udccp_sim::{IpVersion, PairAddresses};
 
 use super::shaper::{self, Shaper, Side};
-use super::{Agent, Device, Namespace, Plan, SCHEMA, Setting, Step, Tap};
+use super::{
+    Agent, Device, IpStep, Namespace, Plan, RouteMetrics, SCHEMA, Setting, Step, Tap, Wire, WireEnd,
+};
 
 /// The port that receivers serve.
 const PORT: u16 = 5001;
@@ -169,7 +171,7 @@ impl Build {
         if forwards {
             files.push(Setting::new("net/ipv4/ip_forward", 1));
         }
-        let ip = vec!["link set dev lo up".to_owned()];
+        let ip = vec![IpStep::up("lo", true)];
         self.plan.namespaces.push(Namespace { name, files, ip, ..Namespace::default() });
         self.plan.namespaces.len() - 1
     }
@@ -179,17 +181,18 @@ impl Build {
     fn wire(&mut self, a: &End<'_>, b: &End<'_>, mtu: u64) {
         self.wires += 1;
         let [.., high, low] = self.wires.to_be_bytes();
-        let address = format!("02:00:00:00:{high:02x}:{low:02x}");
-        let end = |end: &End<'_>| {
-            let space = &self.plan.namespaces[end.namespace].name;
-            // Without segmentation offload, so that what the wire carries are packets.
-            format!("{} netns {space} address {address} mtu {mtu} gso_max_segs 1", end.device)
+        // Without segmentation offload, so that what the wire carries are packets.
+        let end = |end: &End<'_>| WireEnd {
+            name: end.device.to_owned(),
+            namespace: self.plan.namespaces[end.namespace].name.clone(),
+            hardware: Some([2, 0, 0, 0, high, low]),
+            mtu: Some(u32::try_from(mtu).unwrap_or(u32::MAX)),
         };
-        let line = format!("link add name {} type veth peer name {}", end(a), end(b));
-        self.plan.wires.push(line);
+        let wire = Wire::Cable(end(a), end(b));
+        self.plan.wires.push(wire);
         for (end, other) in [(a, b), (b, a)] {
             self.shape(end, other);
-            let up = format!("link set dev {} arp off up", end.device);
+            let up = IpStep::up(end.device, false);
             self.plan.namespaces[end.namespace].ip.push(up);
         }
     }
@@ -211,9 +214,10 @@ impl Build {
             self.gaps.push("reordering on an access link".into());
         } else if shaper.has_far() {
             let space = &mut self.plan.namespaces[far.namespace];
-            self.plan.wires.push(format!("link add name {ifb} netns {} type ifb", space.name));
+            let (name, namespace) = (ifb.clone(), space.name.clone());
+            self.plan.wires.push(Wire::Ifb { name, namespace });
             space.tc.extend(shaper.far_lines(far.device, &ifb));
-            space.ip.push(format!("link set dev {ifb} up"));
+            space.ip.push(IpStep::up(&ifb, true));
         }
         self.waiting_bytes += waiting(end.link, self.largest);
         let mut changes = end.link.changes.clone();
@@ -272,21 +276,17 @@ impl Build {
     }
 
     fn address(&mut self, host: usize, address: IpAddr, flow: &Flow) {
-        let mut route = "route add default dev eth0".to_owned();
+        let mut metrics = RouteMetrics::default();
         if flow.protocol.family == Family::Tcp {
-            if let Some(rto) = flow.tcp.min_rto {
-                route.push_str(&format!(" rto_min {}ms", rto.as_millis().max(1)));
-            }
-            if let Some(window) = initial_window(flow) {
-                route.push_str(&format!(" initcwnd {window}"));
-            }
-            if let Some(window) = flow.tcp.max_window {
-                route.push_str(&format!(" cwnd lock {}", window.0));
-            }
+            let millis = flow.tcp.min_rto.map(|rto| rto.as_millis().max(1));
+            metrics.least_rto_ms = millis.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
+            metrics.initial_window = initial_window(flow);
+            metrics.max_window = flow.tcp.max_window.map(|window| window.0);
         }
+        let device = || "eth0".to_owned();
         let ip = &mut self.plan.namespaces[host].ip;
-        ip.push(format!("address add {address}/32 dev eth0"));
-        ip.push(route);
+        ip.push(IpStep::Address { device: device(), address });
+        ip.push(IpStep::Route { to: None, device: device(), metrics });
     }
 
     /// The way from every router to a host.
@@ -297,8 +297,9 @@ impl Build {
                 core::cmp::Ordering::Equal => device,
                 core::cmp::Ordering::Greater => "left",
             };
-            let line = format!("route add {address}/32 dev {device}");
-            self.plan.namespaces[router].ip.push(line);
+            let (to, device) = (Some(address), device.to_owned());
+            let route = IpStep::Route { to, device, metrics: RouteMetrics::default() };
+            self.plan.namespaces[router].ip.push(route);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Playing a plan in the kernel at hand.
 
+mod links;
 mod queues;
 mod setup;
 mod tap;
@@ -272,7 +273,7 @@ impl Recorder<'_> {
     fn change(&self, step: &Step) -> Result<(), Error> {
         let home = current()?;
         enter(&self.spaces[step.namespace])?;
-        let outcome = batch("tc", &step.tc);
+        let outcome = batch(&step.tc);
         enter(&home)?;
         outcome
     }

@@ -1,7 +1,6 @@
 //! Builds the network of a plan.
 
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
@@ -10,6 +9,7 @@ use udccp_netns::Namespace;
 
 use crate::error::Error;
 use crate::plan::{Plan, Setting};
+use crate::runner::links;
 
 /// The namespace of this thread.
 pub(crate) fn current() -> Result<Namespace, Error> {
@@ -64,51 +64,29 @@ pub(super) fn network(plan: &Plan) -> Result<Vec<Namespace>, Error> {
         settings(&namespace.files)?;
     }
     // Wires are made from one of the plan's own: in others there may be no right to.
-    wires(plan, &spaces)?;
+    links::join(plan, &spaces)?;
     for (namespace, space) in plan.namespaces.iter().zip(&spaces) {
         enter(space)?;
-        batch("tc", &namespace.tc)?;
-        batch("ip", &namespace.ip)?;
+        batch(&namespace.tc)?;
+        links::steps(&namespace.ip)?;
     }
     enter(&home)?;
     Ok(spaces)
 }
 
-/// Joins the namespaces. `ip` finds them by files that it inherits, as they have no names.
-fn wires(plan: &Plan, spaces: &[Namespace]) -> Result<(), Error> {
-    let inherited: Vec<OwnedFd> =
-        spaces.iter().map(Namespace::inheritable).collect::<io::Result<_>>().map_err(|e| {
-            Error::new(format!("cannot open {} namespaces at once: {e}", spaces.len()))
-        })?;
-    let of = |name: &str| {
-        let at = plan.namespaces.iter().position(|space| space.name == name)?;
-        Some(format!("/proc/self/fd/{}", inherited.get(at)?.as_raw_fd()))
-    };
-    let line = |line: &String| {
-        let mut last = "";
-        let words = line.split(' ').map(|word| {
-            let path = (last == "netns").then(|| of(word)).flatten();
-            last = word;
-            path.unwrap_or_else(|| word.to_owned())
-        });
-        words.collect::<Vec<_>>().join(" ")
-    };
-    batch("ip", &plan.wires.iter().map(line).collect::<Vec<_>>())
-}
-
-/// Feeds lines to `ip` or `tc`.
-pub(crate) fn batch(program: &str, lines: &[String]) -> Result<(), Error> {
+/// Feeds lines to `tc`.
+pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());
     }
     let text = lines.join("\n") + "\n";
-    feed(Command::new(program).args(["-batch", "-"]), &text).map_err(|error| {
+    feed(Command::new("tc").args(["-batch", "-"]), &text).map_err(|error| {
         // "Command failed -:3" names the line.
         let message = error.to_string();
         let number = message.rsplit("-:").next().and_then(|rest| rest.trim().parse().ok());
         let line = number.and_then(|n: usize| lines.get(n.checked_sub(1)?));
         match line {
-            Some(line) => Error::new(format!("{message} ({program} {line})")),
+            Some(line) => Error::new(format!("{message} (tc {line})")),
             None => error,
         }
     })
