@@ -70,9 +70,9 @@ def test_messages_go_both_ways_until_the_end() -> None:
             await client.send(b"")
             await client.send_many([b"three", bytearray(b"four")])
             assert client.peer == server.local
-            assert (client.service, client.stats().state) == ("SC:test", "Open")
             await server.send(b"back")
             assert await client.recv() == b"back"
+            assert (client.service, client.stats().state) == ("SC:test", "Open")
             await client.close()
             assert [message async for message in server] == [b"one", b"", b"three", b"four"]
             assert await server.recv_many() == []

@@ -334,7 +334,8 @@ def test_a_connection_runs_with_its_options() -> None:
             server.setsockopt(level, socket.DCCP_SOCKOPT_SERVER_TIMEWAIT, 1)
             assert server.getsockopt(level, socket.DCCP_SOCKOPT_SERVER_TIMEWAIT) == 1
             stats = client.stats()
-            assert (stats.tx_ccid, stats.state, stats.messages_sent) == (3, "Open", 1)
+            assert (stats.tx_ccid, stats.messages_sent) == (3, 1)
+            assert stats.state in {"PartOpen", "Open"}
             for name in (socket.DCCP_SOCKOPT_CCID, socket.DCCP_SOCKOPT_QPOLICY_ID):
                 with pytest.raises(OSError, match=r".") as failure:
                     client.setsockopt(level, name, 2 if name == socket.DCCP_SOCKOPT_CCID else 1)
