@@ -53,7 +53,9 @@ fn messages_go_both_ways_and_close_delivers_the_queue() {
 #[test]
 fn a_slow_reader_loses_nothing() {
     within(|| {
-        let (client, server) = pair(&Options::default().recv_queue(128 << 10, 256));
+        let options = Options::default().recv_queue(128 << 10, 256);
+        // The queue is to be delivered however busy the machine is.
+        let (client, server) = pair(&options.close_linger(Duration::from_secs(60)));
         let sending = thread::Builder::new()
             .spawn(move || {
                 (0..2_000).for_each(|n| client.send(numbered(n, 1000)).unwrap());
@@ -155,5 +157,79 @@ fn an_end_that_reads_no_more_says_so() {
         let limit = Some(Duration::from_secs(10));
         let next = || client.event(limit).unwrap();
         assert!((0..2).any(|_| next() == Some(udccp::ConnectionEvent::PeerShutdownRead)));
+    });
+}
+
+fn in_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    thread::Builder::new().spawn(work).unwrap()
+}
+
+/// A client and a server that have asked and answered until both drive their sockets themselves.
+fn talking() -> (Connection, Connection) {
+    // Nothing is to wake anybody by and by.
+    let (client, server) = pair(&Options::default().keep_alive(None).idle_limit(None));
+    let answering = server.clone();
+    let answers = in_thread(move || {
+        for _ in 0..200 {
+            let question = answering.recv().unwrap().unwrap();
+            answering.send(question).unwrap();
+        }
+    });
+    for _ in 0..200 {
+        client.send("question").unwrap();
+        assert_eq!(client.recv().unwrap().unwrap(), "question");
+    }
+    answers.join().unwrap();
+    (client, server)
+}
+
+#[test]
+fn a_reader_that_drives_the_socket_hears_of_what_other_threads_do() {
+    within(|| {
+        let (client, server) = talking();
+        let other = client.clone();
+        // Mostly it waits in the seat by then.
+        let closing = in_thread(move || {
+            thread::park_timeout(Duration::from_millis(50));
+            // The peer has no answer to that which could wake anybody.
+            other.abort();
+        });
+        client.send("one more").unwrap();
+        assert_eq!(server.recv().unwrap().unwrap(), "one more");
+        server.send("and its answer").unwrap();
+        assert_eq!(client.recv().unwrap().unwrap(), "and its answer");
+        let _ = client.recv();
+        assert!(client.close_reason().is_some());
+        closing.join().unwrap();
+        assert!(server.recv().is_err());
+    });
+}
+
+#[test]
+fn a_reader_that_drove_and_stays_away_leaves_the_socket_to_its_thread() {
+    within(|| {
+        let (client, server) = talking();
+        for _ in 0..20 {
+            server.send("unread").unwrap();
+        }
+        server.acknowledged(Some(Duration::from_secs(20))).unwrap();
+        client.set_read_timeout(Some(Duration::from_millis(20)));
+        for _ in 0..20 {
+            assert_eq!(client.recv().unwrap().unwrap(), "unread");
+        }
+        assert!(matches!(client.recv(), Err(Error::TimedOut)));
+        let reading = client.clone();
+        reading.set_read_timeout(None);
+        let reader = in_thread(move || while reading.recv().unwrap().is_some() {});
+        // Several wait now: for messages, and for all to be accounted for.
+        for _ in 0..50 {
+            client.send("one way").unwrap();
+            client.acknowledged(Some(Duration::from_secs(20))).unwrap();
+            assert_eq!(server.recv().unwrap().unwrap(), "one way");
+        }
+        server.close().unwrap();
+        reader.join().unwrap();
     });
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use udccp_wire::ServiceCode;
 
 use super::park::Timeout;
+use super::seat::wait_to_read;
 use super::{Connecting, Endpoint, wait};
 use crate::address::any_port;
 use crate::message::gather;
@@ -180,7 +181,7 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`]; [`Error::TimedOut`].
     pub fn recv(&self) -> Result<Option<Bytes>, Error> {
-        wait(self.read_timeout.get(), |cx| self.inner.poll_recv(cx))
+        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| self.inner.poll_recv(cx))
     }
 
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
@@ -189,7 +190,9 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
-        wait(self.read_timeout.get(), |cx| self.inner.poll_recv_with_meta(cx))
+        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
+            self.inner.poll_recv_with_meta(cx)
+        })
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -198,7 +201,9 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
-        wait(self.read_timeout.get(), |cx| self.inner.poll_recv_batch(cx, into, max))
+        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| {
+            self.inner.poll_recv_batch(cx, into, max)
+        })
     }
 
     /// The next message, copied into `buffer`; see [`crate::Connection::recv_into`].
@@ -214,7 +219,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub fn peek(&self) -> Result<Option<Bytes>, Error> {
-        wait(self.read_timeout.get(), |cx| self.inner.poll_peek(cx))
+        wait_to_read(self.inner.shared(), self.read_timeout.get(), |cx| self.inner.poll_peek(cx))
     }
 
     /// Waits until there is a message to read, or the end.
@@ -222,7 +227,7 @@ impl Connection {
     /// # Errors
     /// Only if the socket's thread has ended; [`Error::TimedOut`].
     pub fn readable(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        wait(timeout, |cx| self.inner.poll_readable(cx))
+        wait_to_read(self.inner.shared(), timeout, |cx| self.inner.poll_readable(cx))
     }
 
     /// Waits until the send queue has room for a message.

@@ -8,10 +8,10 @@ use std::task::{Wake, Waker};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Instant};
 
+use super::seat::Seat;
 use crate::Error;
-use crate::io::Receiver;
 use crate::shared::{Running, Shared, Turn};
 
 /// Prepares the driver.
@@ -20,11 +20,18 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     let (bell, ear) = UnixStream::pair().map_err(io_error)?;
     bell.set_nonblocking(true).map_err(io_error)?;
     ear.set_nonblocking(true).map_err(io_error)?;
-    shared.set_driver(Waker::from(Arc::new(Bell(bell))));
+    let bell = Arc::new(Bell(bell));
+    shared.set_driver(Waker::from(Arc::clone(&bell)));
+    let seat = Arc::new(Seat::new(shared, bell, ear));
+    shared.set_seat(Arc::clone(&seat));
     shared.set_starter(move |shared| {
         let theirs = Arc::clone(shared);
         let thread = std::thread::Builder::new().name("udccp".into());
-        thread.spawn(move || drive(theirs, &ear)).map_err(io_error)?;
+        let drive = move || {
+            let running = Running(theirs);
+            seat.drive(&running.0);
+        };
+        thread.spawn(drive).map_err(io_error)?;
         Ok(())
     });
     Ok(())
@@ -39,7 +46,7 @@ const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::empty();
 const HELD_FOR: Duration = Duration::from_millis(1);
 
 /// Rung by calls that leave work to the driver.
-struct Bell(UnixStream);
+pub(super) struct Bell(UnixStream);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
@@ -53,25 +60,13 @@ impl Wake for Bell {
     }
 }
 
-fn drive(shared: Arc<Shared>, ear: &UnixStream) {
-    let running = Running(shared);
-    let shared = &running.0;
-    let mut rx = Receiver::new(&shared.io);
-    let mut errors = false;
-    loop {
-        let turn = shared.turn(&mut rx, Receiver::read, errors);
-        errors = false;
-        if turn.finished {
-            return;
-        }
-        if !turn.more {
-            errors = wait(shared, ear, &turn);
-        }
-    }
-}
-
-/// Waits for a reason to take a turn; whether the socket reports errors.
-fn wait(shared: &Shared, mut ear: &UnixStream, turn: &Turn) -> bool {
+/// Waits for a reason to take a turn, or until then; whether the socket reports errors.
+pub(super) fn wait_for_socket(
+    shared: &Shared,
+    mut ear: &UnixStream,
+    turn: &Turn,
+    until: Option<Instant>,
+) -> bool {
     let room = if turn.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
     let mut fds = [
         PollFd::new(shared.io.socket().as_fd(), PollFlags::POLLIN | room),
@@ -79,7 +74,7 @@ fn wait(shared: &Shared, mut ear: &UnixStream, turn: &Turn) -> bool {
     ];
     let now = shared.clock.now();
     let held = turn.holds_acks.then(|| now + HELD_FOR);
-    let deadline = turn.deadline.into_iter().chain(held).min();
+    let deadline = turn.deadline.into_iter().chain(held).chain(until).min();
     let timeout = deadline.map_or(PollTimeout::NONE, |at| {
         let left = at.saturating_since(now);
         // Rounded up: a driver that wakes early has nothing to do and would come back at once.

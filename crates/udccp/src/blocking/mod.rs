@@ -1,7 +1,8 @@
 //! The same sockets without async: calls block the thread that makes them.
 //!
 //! No runtime is needed. One thread, started with the first socket, drives all connections of a
-//! UDP socket, however many; the threads that call only move messages in and out of queues.
+//! UDP socket, however many; the threads that call only move messages in and out of queues. A
+//! thread that waits for a message while no other waits for anything drives the socket itself.
 //!
 //! ```no_run
 //! use udccp::ServiceCode;
@@ -22,8 +23,10 @@ mod connection;
 mod driver;
 mod endpoint;
 mod park;
+mod seat;
 
 pub use connecting::Connecting;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Listener};
 pub(crate) use park::wait;
+pub(crate) use seat::Seat;

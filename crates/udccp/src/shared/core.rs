@@ -21,6 +21,9 @@ const BURST_GAP: Duration = Duration::from_micros(50);
 /// Messages of a burst that wait at most.
 const BURST_MESSAGES: u32 = 64;
 
+/// Connections that are looked at one by one.
+const FEW: usize = 4;
+
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
@@ -35,6 +38,8 @@ pub(crate) struct Core {
     pub(crate) blocked: bool,
     /// Acknowledgements wait for tasks that were woken.
     holds_acks: bool,
+    /// Tasks woken in this turn because of a message.
+    readers_woken: usize,
     /// How often that came about.
     times_blocked: u64,
     /// Messages queued since the last flush.
@@ -88,6 +93,7 @@ impl Core {
             spare: None,
             blocked: false,
             holds_acks: false,
+            readers_woken: 0,
             times_blocked: 0,
             burst: 0,
             last_flush: Instant::ZERO,
@@ -115,8 +121,10 @@ impl Core {
             log::event(&self.endpoint, &event);
             let woken = self.wake.len();
             self.pass_on(event);
+            let woke = self.wake.len() - woken;
+            self.readers_woken += if event.kind == EventKind::Readable { woke } else { 0 };
             let may_answer = matches!(event.kind, EventKind::Readable | EventKind::Incoming(_));
-            if let Some(now) = arrived.filter(|_| may_answer && self.wake.len() > woken) {
+            if let Some(now) = arrived.filter(|_| may_answer && woke > 0) {
                 self.holds_acks |= self.endpoint.hold_ack(now, event.id);
             }
         }
@@ -326,6 +334,7 @@ impl Core {
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.driver.notified = false;
         self.driver.armed = None;
+        self.readers_woken = 0;
         if core::mem::take(&mut self.holds_acks) {
             self.endpoint.release_acks();
         }
@@ -363,6 +372,22 @@ impl Core {
     /// theirs.
     pub(crate) fn holds_acks(&self) -> bool {
         self.holds_acks
+    }
+
+    /// Whether of the tasks only one was woken, for a message, and none waits.
+    pub(crate) fn woke_lone_reader(&self) -> bool {
+        self.readers_woken == 1 && !self.has_waiters()
+    }
+
+    /// Whether anybody waits for what a driver does, or may. Of many connections one is believed to
+    /// have somebody who does.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.conns.len() > FEW
+            || self.signals.are_watched()
+            || !self.idlers.is_empty()
+            || !self.stun.readers.is_empty()
+            || self.listeners.values().any(|listening| !listening.waiters.is_empty())
+            || self.conns.values().any(Conn::has_waiters)
     }
 
     /// Whether no connection is open or closing.

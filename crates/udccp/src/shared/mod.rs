@@ -23,7 +23,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 
 use udccp_base::Instant;
@@ -33,6 +33,7 @@ pub(crate) use self::clock::Clock;
 use self::core::Core;
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::Waiters;
+use crate::blocking::Seat;
 use crate::io::{Claims, Io, Receiver};
 use crate::process::{self, Process};
 use crate::{EndpointOptions, Error};
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     core: Mutex<Core>,
     starter: Mutex<Option<Starter>>,
+    /// Of a socket with a thread: where one drives from.
+    seat: OnceLock<Arc<Seat>>,
     /// Who opened it. A forked child has a copy of all this, and must not use it.
     process: Process,
     /// The longest that any of its connections may take for its close.
@@ -72,6 +75,8 @@ pub(crate) struct Turn {
     pub(crate) more: bool,
     /// Come back when the tasks that were woken have had their turn.
     pub(crate) holds_acks: bool,
+    /// It woke one reader, and nobody else waits for anything.
+    pub(crate) woke_lone_reader: bool,
     /// Wait for room to send, too.
     pub(crate) blocked: bool,
     /// Come back then at the latest.
@@ -82,8 +87,17 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Nothing more is to be done, by this process.
-    const LAST: Self =
-        Self { more: false, holds_acks: false, blocked: false, deadline: None, finished: true };
+    const LAST: Self = Self { finished: true, ..Self::FIRST };
+
+    /// Before the first, the next has to follow at once.
+    pub(crate) const FIRST: Self = Self {
+        more: true,
+        holds_acks: false,
+        woke_lone_reader: false,
+        blocked: false,
+        deadline: None,
+        finished: false,
+    };
 }
 
 impl Shared {
@@ -138,6 +152,7 @@ impl Shared {
             clock: Clock::start(),
             core,
             starter: Mutex::new(None),
+            seat: OnceLock::new(),
             process: Process::this(),
             linger_nanos: AtomicU64::new(0),
             ccids,
@@ -154,6 +169,21 @@ impl Shared {
         starter: impl FnOnce(&Arc<Self>) -> Result<(), Error> + Send + 'static,
     ) {
         *self.starter.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(starter));
+    }
+
+    /// Readers may drive from this seat.
+    pub(crate) fn set_seat(&self, seat: Arc<Seat>) {
+        let _ = self.seat.set(seat);
+    }
+
+    /// Where readers may drive from.
+    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+        self.seat.get()
+    }
+
+    /// Whether anybody waits for what a driver does.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.lock().has_waiters()
     }
 
     /// Starts the driver if that has not been done yet.
@@ -248,8 +278,16 @@ impl Shared {
         core.blocked = false;
         core.flush(&self.io, now);
         let (wake, deadline) = core.end_turn();
+        let woke_lone_reader = wake.len() == 1 && core.woke_lone_reader();
         let (blocked, holds_acks) = (core.blocked, core.holds_acks());
-        let turn = Turn { more, holds_acks, blocked, deadline, finished: core.is_finished() };
+        let turn = Turn {
+            more,
+            holds_acks,
+            woke_lone_reader,
+            blocked,
+            deadline,
+            finished: core.is_finished(),
+        };
         drop(core);
         wake.into_iter().for_each(Waker::wake);
         turn

@@ -21,6 +21,11 @@ pub(super) struct Signals {
 }
 
 impl Signals {
+    /// Whether there are descriptors that somebody may wait on.
+    pub(super) fn are_watched(&self) -> bool {
+        self.count > 0
+    }
+
     /// A call of this connection may now find something else.
     #[inline]
     pub(super) fn touch(&mut self, id: ConnectionId) {

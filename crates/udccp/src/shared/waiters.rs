@@ -72,6 +72,13 @@ pub(crate) struct Listening {
 }
 
 impl Conn {
+    /// Whether anybody waits.
+    pub(crate) fn has_waiters(&self) -> bool {
+        [&self.readers, &self.writers, &self.flushers, &self.acknowledged, &self.others]
+            .iter()
+            .any(|waiters| !waiters.is_empty())
+    }
+
     /// Everybody has a reason to look again.
     pub(crate) fn wake_all(&mut self, list: &mut Vec<Waker>) {
         self.readers.move_to(list);
