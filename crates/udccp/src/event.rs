@@ -64,28 +64,33 @@ impl ConnectionEvent {
 /// Events that wait at most; of more, the oldest are forgotten, but no fate of a message.
 const MAX_EVENTS: usize = 64;
 
-/// Events that nobody has read yet.
+/// Events that nobody has read yet. Most connections have none.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct Events(Option<Box<Unread>>);
+
+#[derive(Debug, Default)]
+struct Unread {
     fates: VecDeque<(u64, MessageFate)>,
     others: VecDeque<ConnectionEvent>,
 }
 
 impl Events {
     pub(crate) fn push(&mut self, event: ConnectionEvent) {
+        let unread = self.0.get_or_insert_default();
         if let ConnectionEvent::MessageFate { token, fate } = event {
-            self.fates.push_back((token, fate));
+            unread.fates.push_back((token, fate));
             return;
         }
-        if self.others.len() == MAX_EVENTS {
-            self.others.pop_front();
+        if unread.others.len() == MAX_EVENTS {
+            unread.others.pop_front();
         }
-        self.others.push_back(event);
+        unread.others.push_back(event);
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<ConnectionEvent> {
-        self.others.pop_front().or_else(|| {
-            let (token, fate) = self.fates.pop_front()?;
+        let unread = self.0.as_mut()?;
+        unread.others.pop_front().or_else(|| {
+            let (token, fate) = unread.fates.pop_front()?;
             Some(ConnectionEvent::MessageFate { token, fate })
         })
     }

@@ -9,31 +9,38 @@ use crate::readiness::Signal;
 
 /// Tasks waiting for one thing. Mostly none or one.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters {
-    first: Option<Waker>,
-    more: Vec<Waker>,
+pub(crate) enum Waiters {
+    #[default]
+    None,
+    One(Waker),
+    /// At least two.
+    Several(Vec<Waker>),
 }
 
 impl Waiters {
     /// Adds a task, once.
     pub(crate) fn add(&mut self, waker: &Waker) {
-        match &self.first {
-            None => self.first = Some(waker.clone()),
-            Some(w) if w.will_wake(waker) => {}
-            Some(_) if self.more.iter().any(|w| w.will_wake(waker)) => {}
-            Some(_) => self.more.push(waker.clone()),
+        match self {
+            Self::None => *self = Self::One(waker.clone()),
+            Self::One(one) if one.will_wake(waker) => {}
+            Self::One(one) => *self = Self::Several(vec![one.clone(), waker.clone()]),
+            Self::Several(all) if all.iter().any(|w| w.will_wake(waker)) => {}
+            Self::Several(all) => all.push(waker.clone()),
         }
     }
 
     /// Whether no task waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none() && self.more.is_empty()
+        matches!(self, Self::None)
     }
 
     /// Moves all tasks to the list of those to be woken.
     pub(crate) fn move_to(&mut self, list: &mut Vec<Waker>) {
-        list.extend(self.first.take());
-        list.append(&mut self.more);
+        match std::mem::take(self) {
+            Self::None => {}
+            Self::One(one) => list.push(one),
+            Self::Several(all) => list.extend(all),
+        }
     }
 }
 
@@ -86,5 +93,40 @@ impl Conn {
         self.flushers.move_to(list);
         self.acknowledged.move_to(list);
         self.others.move_to(list);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn each_task_is_woken_once_in_the_order_in_which_they_came() {
+        let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
+        let (mut waiters, mut woken) = (Waiters::default(), Vec::new());
+        for n in [0, 0, 1, 0, 1, 2, 2] {
+            waiters.add(&tasks[n]);
+        }
+        assert!(!waiters.is_empty());
+        waiters.move_to(&mut woken);
+        assert!(waiters.is_empty());
+        assert_eq!(woken.len(), 3);
+        assert!(woken.iter().zip(&tasks).all(|(one, other)| one.will_wake(other)));
+    }
+
+    /// What nobody waits for takes little room in each of many connections.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_connection_is_small_here_too() {
+        assert_eq!((size_of::<Waiters>(), size_of::<Conn>()), (24, 152));
     }
 }
