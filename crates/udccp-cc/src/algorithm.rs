@@ -67,6 +67,10 @@ impl Algorithm {
     /// The standard of TCP: additive increase, halving, no growth in recovery (RFC 5681).
     pub const NEW_RENO: Self = Self::NewReno { cut: Cut::HALF, after_cut: GrowthAfterCut::Pauses };
 
+    /// The standard of CCID 2: additive increase, halving, growth goes on after a cut (RFC 4341
+    /// section 5, as other implementations read it).
+    pub const CCID2: Self = Self::NewReno { cut: Cut::HALF, after_cut: GrowthAfterCut::Continues };
+
     /// A fresh instance with a first window of `initial_cwnd` packets (at least 1).
     pub fn build(&self, initial_cwnd: u32) -> Box<dyn CongestionControl> {
         let first = initial_cwnd;

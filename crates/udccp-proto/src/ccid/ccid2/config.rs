@@ -43,7 +43,7 @@ pub enum SlowStartGrowth {
 /// Settings of CCID 2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ccid2Config {
-    /// The window algorithm (default NewReno, halving).
+    /// The window algorithm (default [`Algorithm::CCID2`]).
     pub algorithm: Algorithm,
     /// Growth in slow start (default RFC 4341's).
     pub slow_start: SlowStartGrowth,
@@ -78,7 +78,7 @@ impl Default for Ccid2Config {
     /// What CCID 2's own documents specify; what TCP learned since is there for the asking.
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::NEW_RENO,
+            algorithm: Algorithm::CCID2,
             slow_start: SlowStartGrowth::HalfOfPackets,
             initial_window: InitialWindow::Rfc3390,
             max_window: 6144,

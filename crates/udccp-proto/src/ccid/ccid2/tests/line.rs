@@ -1,7 +1,7 @@
 //! A sender half with a pen-and-paper peer.
 
 use udccp_base::{Duration, Ecn, Instant};
-use udccp_cc::InitialWindow;
+use udccp_cc::{Algorithm, InitialWindow};
 use udccp_wire::Seqno;
 
 use crate::ccid::ccid2::{Ccid2Config, Ccid2Sender};
@@ -51,7 +51,14 @@ impl Line {
 
     /// As `with_window`, out of slow start.
     pub(super) fn in_avoidance(packets: u32) -> Self {
-        let mut line = Self::with_window(packets);
+        Self::in_avoidance_by(packets, Algorithm::CCID2)
+    }
+
+    /// As `in_avoidance`, with a window that this algorithm moves.
+    pub(super) fn in_avoidance_by(packets: u32, algorithm: Algorithm) -> Self {
+        let initial_window = InitialWindow::Packets(packets);
+        let mut line =
+            Self::new(&Ccid2Config { algorithm, initial_window, ..Ccid2Config::default() });
         line.acked(AckInfo { slow_receiver: true, ..AckInfo::default() });
         line.wait(2000);
         line

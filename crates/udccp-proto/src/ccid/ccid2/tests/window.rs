@@ -143,8 +143,9 @@ fn one_cut_for_all_losses_of_a_window() {
     line.ack(4, "rrrx");
     assert_eq!((line.cwnd(), line.metrics().congestion_events), (8, 1));
     line.fill();
+    // Nine packets have arrived, three before the cut: the window grows by one.
     line.ack(12, "rrrxrrxrrrrx");
-    assert_eq!((line.cwnd(), line.metrics().congestion_events), (8, 1));
+    assert_eq!((line.cwnd(), line.metrics().congestion_events), (9, 1));
     assert_eq!(line.metrics().packets_lost, 3);
     line.ack(16, "rrrrrrrxrrxrrrrx");
     // What was sent after the cut is another window: its loss is another event.
@@ -155,8 +156,37 @@ fn one_cut_for_all_losses_of_a_window() {
 }
 
 #[test]
-fn the_window_does_not_grow_by_packets_sent_before_the_cut() {
+fn the_window_goes_on_growing_after_a_cut() {
     let mut line = Line::in_avoidance(16);
+    line.fill();
+    line.ack(4, "rrrx");
+    assert_eq!(line.cwnd(), 8);
+    line.fill();
+    // Three packets counted before the cut; with five more they are a window of eight. Seven of
+    // the last twelve are left over.
+    line.ack(9, "rrrrrrrrx");
+    assert_eq!(line.cwnd(), 9);
+    line.ack(16, &format!("{}x", "r".repeat(15)));
+    assert_eq!(line.cwnd(), 9);
+    let first = line.next() - u64::from(line.pipe());
+    line.fill();
+    line.ack_each(first, first + 1, 2);
+    assert_eq!(line.cwnd(), 10);
+}
+
+#[test]
+fn nothing_sent_before_a_timeout_lets_the_window_grow() {
+    let mut line = Line::in_avoidance(16);
+    line.fill();
+    line.expire();
+    assert_eq!(line.cwnd(), 1);
+    line.ack(16, &"r".repeat(16));
+    assert_eq!(line.cwnd(), 1);
+}
+
+#[test]
+fn growth_can_pause_after_a_cut() {
+    let mut line = Line::in_avoidance_by(16, Algorithm::NEW_RENO);
     line.fill();
     line.ack(4, "rrrx");
     line.fill();
