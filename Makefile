@@ -35,7 +35,8 @@ lint: ## formatting, clippy, docs, licences and the house rules, warnings denied
 doc: ## the API documentation
 	$(CARGO) doc --workspace --no-deps
 
-bench: ## speed and memory, each as a ratio to a named peer
+bench: ## speed and memory, each as a ratio to a named peer; rewrites docs/reference/performance.md
+	@CARGO="$(CARGO)" scripts/bench.sh
 	$(CARGO) bench --workspace
 	@scripts/python.sh bench
 

@@ -1,7 +1,8 @@
 //! What the machinery alone costs: links, events and recorders under toy transports.
 //!
 //! `cargo bench -p udccp-sim --bench hops` prints hops (links crossed by packets) per second of
-//! one core, events per delivered data packet, and nanoseconds per delivered data packet.
+//! one core, events per delivered data packet, and nanoseconds per delivered data packet. `-- --only
+//! "2 flows, RTT 100 ms" --runs 1` chooses a case and how often it runs.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark owns a clock")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
@@ -60,10 +61,18 @@ fn run(case: &Case) -> RunResult {
     net.run(config).expect("a benchmark runs")
 }
 
+fn option(key: &str) -> Option<String> {
+    std::env::args().skip_while(|a| a != key).nth(1)
+}
+
 fn report(case: &Case) {
+    if option("--only").is_some_and(|only| only != case.name) {
+        return;
+    }
+    let runs = option("--runs").map_or(5, |runs| runs.parse().expect("a whole number"));
     let mut best = f64::INFINITY;
     let mut result = None;
-    for _ in 0..5 {
+    for _ in 0..runs {
         let begin = ProcessTime::now();
         let this = run(case);
         best = best.min(begin.elapsed().as_secs_f64());

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Measures sections of docs/reference/performance.md, prints them and puts them in their places.
+# A section is a function of this file that prints its text.
+# Usage: scripts/bench.sh [SECTION...]     simulator, instructions, release; without, the first two
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+
+# The program of a benchmark: package, name.
+program() {
+    "$cargo" build --quiet --locked --profile bench -p "$1" --bench "$2" --message-format=json |
+        sed -n 's/.*"name":"'"$2"'".*"executable":"\([^"]*\)".*/\1/p'
+}
+
+simulator() {
+    python3 scripts/bench/simulator.py "$(program udccp-scenario mixes)" \
+        "$(program udccp-sim hops)" "${ROUNDS:-5}"
+}
+
+instructions() {
+    scripts/instructions.sh table
+}
+
+release() {
+    scripts/profiles.sh
+}
+
+[ $# -gt 0 ] || set -- simulator instructions
+for section in "$@"; do
+    echo "== $section"
+    "$section" | python3 scripts/bench/page.py "$section"
+done
