@@ -6,10 +6,15 @@ use udccp_base::Duration;
 const BITS: u32 = 7;
 const PER_OCTAVE: u64 = 1 << BITS;
 
-/// Counts of delays in log-linear buckets. Memory grows with the longest delay seen (at most
-/// 58 kB); recording is a shift and an increment.
+/// Buckets are kept in blocks of so many, a power of two.
+const BLOCK: usize = 64;
+
+/// Counts of delays in log-linear buckets. Memory grows with the range of the delays seen: 1 kB an
+/// octave, at most 58 kB; recording is a shift and an increment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
+    /// The bucket of the first count.
+    first: usize,
     counts: Vec<u64>,
     total: u64,
     sum_ns: u64,
@@ -21,10 +26,10 @@ impl DelayHistogram {
     #[inline]
     pub fn record(&mut self, delay: Duration) {
         let ns = delay.as_nanos();
-        let index = bucket_of(ns);
-        match self.counts.get_mut(index) {
+        let bucket = bucket_of(ns);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
-            None => self.record_beyond(index),
+            None => self.record_beyond(bucket),
         }
         self.total += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -32,9 +37,27 @@ impl DelayHistogram {
     }
 
     #[cold]
-    fn record_beyond(&mut self, index: usize) {
-        self.counts.resize(index + 1, 0);
-        self.counts[index] = 1;
+    fn record_beyond(&mut self, bucket: usize) {
+        self.reach(bucket, bucket + 1);
+        self.counts[bucket - self.first] += 1;
+    }
+
+    /// Makes room for the counts of these buckets.
+    fn reach(&mut self, from: usize, to: usize) {
+        let (from, to) = (from / BLOCK * BLOCK, to.next_multiple_of(BLOCK));
+        if self.counts.is_empty() {
+            self.first = from;
+        }
+        if from < self.first {
+            let before = self.first - from;
+            self.counts.splice(..0, core::iter::repeat_n(0, before));
+            self.first = from;
+        }
+        if to > self.first + self.counts.len() {
+            let len = to - self.first;
+            self.counts.reserve_exact(len - self.counts.len());
+            self.counts.resize(len, 0);
+        }
     }
 
     /// Number of delays recorded.
@@ -64,7 +87,7 @@ impl DelayHistogram {
         for (index, &count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
-                let (low, width) = bounds_of(index);
+                let (low, width) = bounds_of(self.first + index);
                 return Some(Duration::from_nanos((low + width / 2).min(self.max_ns)));
             }
         }
@@ -73,11 +96,12 @@ impl DelayHistogram {
 
     /// Adds the delays of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        if !other.counts.is_empty() {
+            self.reach(other.first, other.first + other.counts.len());
+            let mine = &mut self.counts[other.first - self.first..];
+            for (mine, theirs) in mine.iter_mut().zip(&other.counts) {
+                *mine += theirs;
+            }
         }
         self.total += other.total;
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
@@ -87,12 +111,15 @@ impl DelayHistogram {
     /// What was recorded since the earlier copy of the same histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut counts = self.counts.clone();
-        for (now, before) in counts.iter_mut().zip(&earlier.counts) {
+        // The earlier copy reaches no further down.
+        let mine = counts.iter_mut().skip(earlier.first.saturating_sub(self.first));
+        for (now, before) in mine.zip(&earlier.counts) {
             *now -= (*before).min(*now);
         }
-        let highest = counts.iter().rposition(|&c| c > 0);
-        let edge = highest.map_or(0, |i| bounds_of(i).0 + bounds_of(i).1 - 1);
+        let highest = counts.iter().rposition(|&c| c > 0).map(|i| bounds_of(self.first + i));
+        let edge = highest.map_or(0, |(low, width)| low + width - 1);
         Self {
+            first: self.first,
             counts,
             total: self.total.saturating_sub(earlier.total),
             sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns),
@@ -154,6 +181,19 @@ mod tests {
         }
         assert_eq!(h.mean(), Some(Duration::from_nanos(50_000_500)));
         assert_eq!(h.max(), Some(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn memory_is_that_of_the_range_whatever_the_order() {
+        let up = of(&[40_000_000, 60_000_000, 90_000_000]);
+        let down = of(&[90_000_000, 60_000_000, 40_000_000]);
+        assert_eq!(up, down);
+        assert!(up.counts.len() <= 3 * BLOCK && up.counts.capacity() <= 4 * BLOCK);
+        assert_eq!(up.quantile(0.0), down.quantile(0.1));
+        let mut all = of(&[5]);
+        all.merge(&up);
+        assert_eq!(all, of(&[5, 40_000_000, 60_000_000, 90_000_000]));
+        assert_eq!(all.quantile(0.25), Some(Duration::from_nanos(5)));
     }
 
     #[test]

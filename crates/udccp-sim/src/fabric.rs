@@ -62,9 +62,8 @@ impl Fabric {
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, has_data);
-        let meta = Meta { sent: now, path, has_data, uid: self.cost.packets };
         self.cost.packets += 1;
-        self.packets.keep(slot, meta);
+        self.packets.keep(slot);
         let parcel = Parcel::new(slot, to, len, ecn);
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)

@@ -119,20 +119,23 @@ pub(crate) struct PacketStore {
     pub(crate) next_option: Option<QuickStart>,
 }
 
+/// The place of a packet.
 #[derive(Debug, Default)]
-struct Slot {
-    datagram: Option<Datagram>,
-    meta: Meta,
+pub(crate) struct Slot {
+    /// Its content: long, so it is written and read where it lies.
+    pub(crate) datagram: Option<Datagram>,
+    pub(crate) meta: Meta,
 }
 
 impl PacketStore {
-    /// The slot of the next packet, for [`Self::place`] and [`Self::keep`].
+    /// Where the next packet is to be written, for [`Self::keep`].
     #[inline(always)]
-    pub(crate) fn vacant(&mut self) -> u32 {
-        match self.free.last() {
+    pub(crate) fn vacant(&mut self) -> (u32, &mut Slot) {
+        let slot = match self.free.last() {
             Some(&slot) => slot,
             None => self.grow(),
-        }
+        };
+        (slot, &mut self.slots[slot as usize])
     }
 
     #[cold]
@@ -143,17 +146,16 @@ impl PacketStore {
         slot
     }
 
-    /// Where the datagram of a slot lies. It is long, so it is written and read there.
+    /// Where the datagram of a slot lies.
     #[inline(always)]
     pub(crate) fn place(&mut self, slot: u32) -> &mut Option<Datagram> {
         &mut self.slots[slot as usize].datagram
     }
 
-    /// Keeps the datagram that was written to the place of the [vacant](Self::vacant) slot.
+    /// Keeps the packet that was written to the [vacant](Self::vacant) slot.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, slot: u32, meta: Meta) {
+    pub(crate) fn keep(&mut self, slot: u32) {
         self.free.pop();
-        self.slots[slot as usize].meta = meta;
         if self.next_option.is_some() {
             self.keep_option(slot);
         }

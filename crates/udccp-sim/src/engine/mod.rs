@@ -16,7 +16,7 @@ use crate::fabric::{Fabric, Hop, Outgoing, Sending};
 use crate::hash::Kind;
 use crate::host::{Host, sender_beside};
 use crate::network::Node;
-use crate::packet::Parcel;
+use crate::packet::{Meta, Parcel, Slot};
 use crate::record::{self, LinkRecorder, Mark, Schedule};
 use crate::result::FlowSample;
 use crate::source::End;
@@ -309,9 +309,10 @@ impl Engine {
         let now = self.now;
         if self.hosts[index].is_heard {
             self.drain_heard(index);
-        } else {
-            let Self { hosts, fabric, addresses, at_once, .. } = self;
-            let host = &mut hosts[index];
+        }
+        let Self { hosts, fabric, addresses, at_once, .. } = self;
+        let host = &mut hosts[index];
+        if !host.is_heard {
             let bytes = host.take_delivered(now);
             if bytes > 0 {
                 fabric.paths[host.path as usize ^ 1].goodput(bytes);
@@ -324,12 +325,12 @@ impl Engine {
                 }
             }
         }
-        let due = self.hosts[index].poll_timeout();
+        let due = host.poll_timeout();
         // A timer that moves to later, as most do at every packet, is left where it is: the host
         // then wakes once for nothing, which is cheaper than moving it every time.
-        let armed = self.fabric.events.due(index);
+        let armed = fabric.events.due(index);
         if due < armed || armed <= now {
-            self.fabric.events.set(index, due.max(now));
+            fabric.events.set(index, due.max(now));
         }
         self.stuck(index)
     }
@@ -449,8 +450,7 @@ fn transmit(
     let before = *at_once;
     let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
     while *at_once < LIVELOCK {
-        let slot = fabric.packets.vacant();
-        let place = fabric.packets.place(slot);
+        let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant();
         if !host.transport.poll_transmit_into(now, place) {
             break;
         }
@@ -458,6 +458,7 @@ fn transmit(
         let ip = datagram.dst.ip();
         let (len, ecn) = (datagram.ip_len() as u32, datagram.ecn);
         let has_data = !datagram.payload.is_empty();
+        *meta = Meta { sent: now, path: host.path, has_data, uid: fabric.cost.packets };
         if host.last_to.0 != ip {
             let to = addresses.get(&ip).copied();
             host.last_to = (ip, to.unwrap_or(u32::MAX));

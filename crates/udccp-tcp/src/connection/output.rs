@@ -7,8 +7,11 @@ use crate::send::Segment;
 use crate::seq;
 use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
 
-/// Headers are cut from blocks of this many bytes: one allocation for some 500 segments.
-const ARENA_BYTES: usize = 16 << 10;
+/// Long headers are cut from blocks of this many bytes: one allocation for some 30 segments with
+/// SACK blocks. A flow holds a block for as long as it lives.
+const ARENA_BYTES: usize = 2 << 10;
+/// The blocks of the handshake: a SYN is a long header, and most flows never write another.
+const HANDSHAKE_BYTES: usize = FIXED_HEADER + MAX_OPTIONS;
 
 impl Connection {
     /// The next segment, if one may leave.
@@ -164,7 +167,8 @@ impl Connection {
     #[inline(never)]
     fn emit_any(&mut self, header: &TcpHeader<'_>, data: u32) -> HeaderBytes {
         if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
-            self.arena.reserve(ARENA_BYTES);
+            let is_open = self.state.is_synchronized();
+            self.arena.reserve(if is_open { ARENA_BYTES } else { HANDSHAKE_BYTES });
         }
         header.emit(&mut self.arena, self.pseudo_out, data as usize);
         HeaderBytes::take_from(&mut self.arena)
