@@ -14,6 +14,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import textwrap
 
 NS2 = "crates/udccp-lab/benches/sim_speed/ns2.tcl"
 
@@ -94,17 +95,19 @@ def main():
         for title, kinds, _ in NS2_MIXES if has_ns2 else []:
             speed = ns2(kinds)
             found.setdefault(title, []).extend([] if speed is None else [speed])
-    print(
+    text = (
         f"Millions of data packets delivered in a second of processor time: {rounds} interleaved "
-        f"rounds on {platform.machine()} with {os.cpu_count()} processors, two flows over 100 Mbit/s "
-        "and 100 ms where the row says nothing else."
+        f"rounds on {platform.machine()} with {os.cpu_count()} processors, two flows over 100 "
+        "Mbit/s and 100 ms where the row says nothing else."
     )
+    print(textwrap.fill(text, 118))
     print()
     print("| mix | median | best | goal | times ns-2 |")
     print("|---|---:|---:|---:|---:|")
     peers = {ours: theirs for theirs, _, ours in NS2_MIXES}
     for title, _, goal in MIXES:
-        print(row(title, found[title], f"{goal:.1f}", ratio(found[title], found.get(peers.get(title)))))
+        times = ratio(found[title], found.get(peers.get(title)))
+        print(row(title, found[title], f"{goal:.1f}", times))
     for title, _, _ in NS2_MIXES if has_ns2 else []:
         print(row(title, found[title], ""))
     print(row("hops of the simulator without a protocol", found["hops"], "17"))
