@@ -123,7 +123,7 @@ def table(result):
     for layer in order:
         row = [result[mix].get(layer, 0) for mix in MIXES]
         if any(v >= 0.5 for v in row):
-            lines.append(f"| {layer} | " + " | ".join(f"{v:,.0f}" for v in row) + " |")
+            lines.append(f"| {layer} | " + " | ".join(f"{max(v, 0):,.0f}" for v in row) + " |")
     return "\n".join(lines)
 
 
