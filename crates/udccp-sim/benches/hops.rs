@@ -1,8 +1,8 @@
 //! What the machinery alone costs: links, events and recorders under toy transports.
 //!
 //! `cargo bench -p udccp-sim --bench hops` prints hops (links crossed by packets) per second of
-//! one core, events per delivered data packet, and nanoseconds per delivered data packet. `-- --only
-//! "2 flows, RTT 100 ms" --runs 1` chooses a case and how often it runs.
+//! one core, events per delivered data packet, and nanoseconds per delivered data packet.
+//! `-- --only "2 flows, RTT 100 ms" --runs 1` chooses a case and how often it runs.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark owns a clock")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
