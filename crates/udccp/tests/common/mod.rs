@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use udccp::{Connection, Endpoint, Listener, Options, ServiceCode};
+use udccp_testkit::Fate;
 
 /// The service that the tests serve.
 pub const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
@@ -47,44 +48,30 @@ pub async fn pair_at(
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// A path to a server that can be cut: passes datagrams between the first that speaks to it and the
-/// server.
+/// A path to a server that can be cut.
 pub struct Relay {
-    addr: SocketAddr,
-    open: Arc<AtomicBool>,
+    relay: udccp_testkit::Relay,
+    is_open: Arc<AtomicBool>,
 }
 
 impl Relay {
     pub async fn to(server: SocketAddr) -> Self {
-        let socket = tokio::net::UdpSocket::bind(localhost(false)).await.unwrap();
-        let relay =
-            Self { addr: socket.local_addr().unwrap(), open: Arc::new(AtomicBool::new(true)) };
-        tokio::spawn(pass(socket, server, Arc::clone(&relay.open)));
-        relay
+        let is_open = Arc::new(AtomicBool::new(true));
+        let passes = Arc::clone(&is_open);
+        let rule = move |_, _: &mut Vec<u8>| match passes.load(Ordering::Relaxed) {
+            true => Fate::Pass,
+            false => Fate::Drop,
+        };
+        Self { relay: udccp_testkit::Relay::start(server, rule).await, is_open }
     }
 
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        SocketAddr::new(localhost(false).ip(), self.relay.port)
     }
 
     /// Nothing passes from here on.
     pub fn cut(&self) {
-        self.open.store(false, Ordering::Relaxed);
-    }
-}
-
-async fn pass(socket: tokio::net::UdpSocket, server: SocketAddr, open: Arc<AtomicBool>) {
-    let mut client = None;
-    let mut datagram = vec![0; 65_536];
-    loop {
-        let Ok((len, from)) = socket.recv_from(&mut datagram).await else { return };
-        let to = if from == server { client } else { Some(server) };
-        if from != server {
-            client = Some(from);
-        }
-        if let (Some(to), true) = (to, open.load(Ordering::Relaxed)) {
-            let _ = socket.send_to(&datagram[..len], to).await;
-        }
+        self.is_open.store(false, Ordering::Relaxed);
     }
 }
 
