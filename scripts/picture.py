@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-WIDTH_PX, HEIGHT_PX, SCALE = 860, 500, 2
+WIDTH_PX, HEIGHT_PX, SCALE = 860, 375, 2
 
 TIGHT = "<style>body{padding:0.6rem;max-width:none} figure,h3{margin:0 !important}</style>"
 
