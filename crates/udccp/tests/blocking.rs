@@ -186,11 +186,11 @@ fn talking() -> (Connection, Connection) {
 }
 
 #[test]
-fn a_reader_that_drives_the_socket_hears_of_what_other_threads_do() {
+fn a_reader_that_drives_the_socket_notices_what_other_threads_do() {
     within(|| {
         let (client, server) = talking();
         let other = client.clone();
-        // Mostly it waits in the seat by then.
+        // Mostly it drives by then.
         let closing = in_thread(move || {
             thread::park_timeout(Duration::from_millis(50));
             // The peer has no answer to that which could wake anybody.

@@ -184,6 +184,13 @@ class Base:
         if self._is_closed:
             raise fail(errno.EBADF)
 
+    def _connected(self) -> _native.Connection:
+        """The connection, once there is one; else ``ENOTCONN``."""
+        self._check_open()
+        if not self._connection:
+            raise fail(errno.ENOTCONN)
+        return self._connection
+
     def fileno(self) -> int:
         """A descriptor to wait on: readable and writable when calls would not wait; -1 if closed.
 
@@ -251,10 +258,7 @@ class Base:
         OSError
             ``ENOTCONN``.
         """
-        self._check_open()
-        if not self._connection:
-            raise fail(errno.ENOTCONN)
-        return from_parts(self.family, self._connection.peer_addr())
+        return from_parts(self.family, self._connected().peer_addr())
 
     # Options.
 

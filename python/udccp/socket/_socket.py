@@ -335,10 +335,7 @@ class socket(Base):
         OSError
             ``ENOTCONN``.
         """
-        self._check_open()
-        if not self._connection:
-            raise fail(errno.ENOTCONN)
-        return ConnectionStats(**self._connection.stats())
+        return ConnectionStats(**self._connected().stats())
 
     def flush(self) -> None:
         """Wait until everything sent so far has left.

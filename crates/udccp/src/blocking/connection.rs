@@ -8,7 +8,7 @@ use bytes::Bytes;
 use udccp_wire::ServiceCode;
 
 use super::park::Timeout;
-use super::seat::wait_to_read;
+use super::shared_driver::wait_to_read;
 use super::{Connecting, Endpoint, wait};
 use crate::address::any_port;
 use crate::message::gather;

@@ -10,26 +10,26 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use udccp_base::{Duration, Instant};
 
-use super::seat::Seat;
+use super::shared_driver::SharedDriver;
 use crate::Error;
 use crate::shared::{Running, Shared, Turn};
 
 /// Prepares the driver.
 pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     let io_error = |source| Error::Io { what: "cannot start the socket's thread", source };
-    let (bell, ear) = UnixStream::pair().map_err(io_error)?;
+    let (bell, wakeups) = UnixStream::pair().map_err(io_error)?;
     bell.set_nonblocking(true).map_err(io_error)?;
-    ear.set_nonblocking(true).map_err(io_error)?;
+    wakeups.set_nonblocking(true).map_err(io_error)?;
     let bell = Arc::new(Bell(bell));
     shared.set_driver(Waker::from(Arc::clone(&bell)));
-    let seat = Arc::new(Seat::new(shared, bell, ear));
-    shared.set_seat(Arc::clone(&seat));
+    let shared_driver = Arc::new(SharedDriver::new(shared, bell, wakeups));
+    shared.set_shared_driver(Arc::clone(&shared_driver));
     shared.set_starter(move |shared| {
         let theirs = Arc::clone(shared);
         let thread = std::thread::Builder::new().name("udccp".into());
         let drive = move || {
             let running = Running(theirs);
-            seat.drive(&running.0);
+            shared_driver.drive(&running.0);
         };
         thread.spawn(drive).map_err(io_error)?;
         Ok(())
@@ -38,9 +38,9 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
 }
 
 #[cfg(not(target_vendor = "apple"))]
-const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
+const NO_SIGPIPE: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
-const QUIETLY: rustix::net::SendFlags = rustix::net::SendFlags::empty();
+const NO_SIGPIPE: rustix::net::SendFlags = rustix::net::SendFlags::empty();
 
 /// How long an acknowledgement waits for a thread that was woken to answer or to read on.
 const HELD_FOR: Duration = Duration::from_millis(1);
@@ -56,21 +56,21 @@ impl Wake for Bell {
     fn wake_by_ref(self: &Arc<Self>) {
         // Full means that it rings already. Where the driver is gone, `write` would raise SIGPIPE
         // in programs that are not Rust's.
-        let _ = rustix::net::send(&self.0, &[1], QUIETLY);
+        let _ = rustix::net::send(&self.0, &[1], NO_SIGPIPE);
     }
 }
 
 /// Waits for a reason to take a turn, or until then; whether the socket reports errors.
 pub(super) fn wait_for_socket(
     shared: &Shared,
-    mut ear: &UnixStream,
+    mut wakeups: &UnixStream,
     turn: &Turn,
     until: Option<Instant>,
 ) -> bool {
     let room = if turn.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
     let mut fds = [
         PollFd::new(shared.io.socket().as_fd(), PollFlags::POLLIN | room),
-        PollFd::new(ear.as_fd(), PollFlags::POLLIN),
+        PollFd::new(wakeups.as_fd(), PollFlags::POLLIN),
     ];
     let now = shared.clock.now();
     let held = turn.holds_acks.then(|| now + HELD_FOR);
@@ -87,7 +87,7 @@ pub(super) fn wait_for_socket(
     let socket = fds[0].revents().unwrap_or(PollFlags::empty());
     if fds[1].any().unwrap_or(true) {
         let mut rings = [0; 64];
-        while ear.read(&mut rings).is_ok_and(|n| n == rings.len()) {}
+        while wakeups.read(&mut rings).is_ok_and(|n| n == rings.len()) {}
     }
     socket.contains(PollFlags::POLLERR)
 }

@@ -23,10 +23,10 @@ mod connection;
 mod driver;
 mod endpoint;
 mod park;
-mod seat;
+mod shared_driver;
 
 pub use connecting::Connecting;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Listener};
 pub(crate) use park::wait;
-pub(crate) use seat::Seat;
+pub(crate) use shared_driver::SharedDriver;

@@ -33,7 +33,7 @@ pub(crate) use self::clock::Clock;
 use self::core::Core;
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::Waiters;
-use crate::blocking::Seat;
+use crate::blocking::SharedDriver;
 use crate::io::{Claims, Io, Receiver};
 use crate::process::{self, Process};
 use crate::{EndpointOptions, Error};
@@ -47,8 +47,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     core: Mutex<Core>,
     starter: Mutex<Option<Starter>>,
-    /// Of a socket with a thread: where one drives from.
-    seat: OnceLock<Arc<Seat>>,
+    /// Of a socket with a thread: lets readers drive instead of it.
+    shared_driver: OnceLock<Arc<SharedDriver>>,
     /// Who opened it. A forked child has a copy of all this, and must not use it.
     process: Process,
     /// The longest that any of its connections may take for its close.
@@ -152,7 +152,7 @@ impl Shared {
             clock: Clock::start(),
             core,
             starter: Mutex::new(None),
-            seat: OnceLock::new(),
+            shared_driver: OnceLock::new(),
             process: Process::this(),
             linger_nanos: AtomicU64::new(0),
             ccids,
@@ -171,14 +171,14 @@ impl Shared {
         *self.starter.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(starter));
     }
 
-    /// Readers may drive from this seat.
-    pub(crate) fn set_seat(&self, seat: Arc<Seat>) {
-        let _ = self.seat.set(seat);
+    /// Lets readers drive too.
+    pub(crate) fn set_shared_driver(&self, shared_driver: Arc<SharedDriver>) {
+        let _ = self.shared_driver.set(shared_driver);
     }
 
-    /// Where readers may drive from.
-    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
-        self.seat.get()
+    /// What readers drive with, if they may.
+    pub(crate) fn shared_driver(&self) -> Option<&Arc<SharedDriver>> {
+        self.shared_driver.get()
     }
 
     /// Whether anybody waits for what a driver does.

@@ -18,22 +18,22 @@ use crate::Error;
 use crate::io::Receiver;
 use crate::shared::{Shared, Turn};
 
-/// So long after a reader has left, the socket's thread goes on.
+/// After a reader has stayed away for this long, the socket's thread drives.
 const AWAY: Duration = Duration::from_millis(1);
 
-/// The place of whoever drives a socket.
-pub(crate) struct Seat {
-    chair: Mutex<Chair>,
+/// What threads share of which one at a time drives a socket.
+pub(crate) struct SharedDriver {
+    parts: Mutex<DriverParts>,
     state: Mutex<State>,
     changed: Condvar,
     bell: Arc<Bell>,
-    ear: UnixStream,
+    wakeups: UnixStream,
     /// The thread that drives as a reader, 0 for none.
     reader: AtomicU64,
 }
 
-/// What one needs to drive.
-struct Chair {
+/// What a thread needs to drive.
+struct DriverParts {
     rx: Receiver,
     /// What the last turn left to be done.
     turn: Turn,
@@ -52,37 +52,37 @@ struct State {
     left: Instant,
 }
 
-impl Seat {
-    pub(super) fn new(shared: &Shared, bell: Arc<Bell>, ear: UnixStream) -> Self {
-        let chair = Chair { rx: Receiver::new(&shared.io), turn: Turn::FIRST, errors: false };
+impl SharedDriver {
+    pub(super) fn new(shared: &Shared, bell: Arc<Bell>, wakeups: UnixStream) -> Self {
+        let parts = DriverParts { rx: Receiver::new(&shared.io), turn: Turn::FIRST, errors: false };
         let (state, changed, reader) = (Mutex::default(), Condvar::new(), AtomicU64::new(0));
-        Self { chair: Mutex::new(chair), state, changed, bell, ear, reader }
+        Self { parts: Mutex::new(parts), state, changed, bell, wakeups, reader }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn chair(&self) -> MutexGuard<'_, Chair> {
-        self.chair.lock().unwrap_or_else(PoisonError::into_inner)
+    fn parts(&self) -> MutexGuard<'_, DriverParts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drives until nobody needs it any more: the work of the socket's thread.
     pub(super) fn drive(&self, shared: &Shared) {
         loop {
-            let mut chair = self.chair();
-            while !chair.take_turn(shared) {
-                if chair.turn.finished {
+            let mut parts = self.parts();
+            while !parts.take_turn(shared) {
+                if parts.turn.finished {
                     return;
                 }
-                chair.wait(shared, &self.ear, None);
+                parts.wait(shared, &self.wakeups, None);
             }
-            drop(chair);
+            drop(parts);
             self.stand_by(shared);
         }
     }
 
-    /// Leaves the seat to readers for as long as they come.
+    /// Leaves the driving to readers for as long as they come.
     fn stand_by(&self, shared: &Shared) {
         let mut state = self.lock();
         (state.is_free, state.left) = (true, shared.clock.now());
@@ -104,8 +104,8 @@ impl Seat {
         (state.is_free, state.is_handed_back) = (false, false);
     }
 
-    /// Takes the seat as a reader, if it is free.
-    fn enter<'a>(&'a self, shared: &'a Shared) -> Option<Seated<'a>> {
+    /// Starts to drive as a reader, if nobody else does.
+    fn enter<'a>(&'a self, shared: &'a Shared) -> Option<Driving<'a>> {
         let mut state = self.lock();
         if !state.is_free || state.has_reader {
             return None;
@@ -113,31 +113,31 @@ impl Seat {
         state.has_reader = true;
         drop(state);
         self.reader.store(this_thread(), Ordering::Relaxed);
-        Some(Seated { seat: self, shared })
+        Some(Driving { shared_driver: self, shared })
     }
 }
 
-/// A reader in the seat.
-struct Seated<'a> {
-    seat: &'a Seat,
+/// A reader that drives.
+struct Driving<'a> {
+    shared_driver: &'a SharedDriver,
     shared: &'a Shared,
 }
 
-impl Drop for Seated<'_> {
+impl Drop for Driving<'_> {
     fn drop(&mut self) {
-        self.seat.reader.store(0, Ordering::Relaxed);
+        self.shared_driver.reader.store(0, Ordering::Relaxed);
         let others_wait = self.shared.has_waiters();
-        let mut state = self.seat.lock();
+        let mut state = self.shared_driver.lock();
         state.has_reader = false;
         state.left = self.shared.clock.now();
         state.is_handed_back = others_wait;
         if others_wait || state.is_awaited {
-            self.seat.changed.notify_one();
+            self.shared_driver.changed.notify_one();
         }
     }
 }
 
-impl Chair {
+impl DriverParts {
     /// Takes one turn; whether it woke a reader and nobody else waits.
     fn take_turn(&mut self, shared: &Shared) -> bool {
         let errors = std::mem::take(&mut self.errors);
@@ -145,14 +145,14 @@ impl Chair {
         self.turn.woke_lone_reader && !self.turn.finished
     }
 
-    fn wait(&mut self, shared: &Shared, ear: &UnixStream, until: Option<Instant>) {
+    fn wait(&mut self, shared: &Shared, wakeups: &UnixStream, until: Option<Instant>) {
         if !self.turn.more {
-            self.errors = wait_for_socket(shared, ear, &self.turn, until);
+            self.errors = wait_for_socket(shared, wakeups, &self.turn, until);
         }
     }
 }
 
-impl Wake for Seat {
+impl Wake for SharedDriver {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -180,13 +180,13 @@ pub(super) fn wait_to_read<T>(
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {
     // A forked child must touch no lock of its parent's.
-    let Some(seat) = shared.seat().filter(|_| shared.is_at_home()) else {
+    let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_at_home()) else {
         return park::wait(timeout, poll);
     };
-    let Some(_seated) = seat.enter(shared) else { return park::wait(timeout, poll) };
-    let waker = Waker::from(Arc::clone(seat));
+    let Some(_driving) = shared_driver.enter(shared) else { return park::wait(timeout, poll) };
+    let waker = Waker::from(Arc::clone(shared_driver));
     let mut cx = Context::from_waker(&waker);
-    let mut chair = seat.chair();
+    let mut parts = shared_driver.parts();
     let until = timeout.map(|timeout| shared.clock.now() + timeout.into());
     loop {
         if let Poll::Ready(result) = poll(&mut cx) {
@@ -195,7 +195,7 @@ pub(super) fn wait_to_read<T>(
         if until.is_some_and(|until| until <= shared.clock.now()) {
             return Err(Error::TimedOut);
         }
-        chair.wait(shared, &seat.ear, until);
-        chair.take_turn(shared);
+        parts.wait(shared, &shared_driver.wakeups, until);
+        parts.take_turn(shared);
     }
 }
