@@ -7,7 +7,7 @@ use tokio::runtime;
 
 use crate::exit::Exit;
 
-/// Calls `last_words` on the first Ctrl-C (or SIGTERM) and ends the process with
+/// Calls `last_words` on the first Ctrl-C (or SIGTERM) from now on, and ends the process with
 /// [`Exit::Interrupted`]. Async commands wait for [`Signals`] instead.
 ///
 /// # Errors
@@ -15,12 +15,15 @@ use crate::exit::Exit;
 #[expect(clippy::disallowed_methods, reason = "a signal comes while the main thread works")]
 pub(crate) fn on_interrupt(last_words: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let waiting = runtime::Builder::new_current_thread().enable_all().build()?;
+    // Here and not in the thread: a signal that comes before the thread runs must not be missed.
+    let mut signals = {
+        let _context = waiting.enter();
+        Signals::new()?
+    };
     std::thread::spawn(move || {
-        let asked = waiting.block_on(async { Ok::<_, io::Error>(Signals::new()?.next().await) });
-        if asked.is_ok() {
-            last_words();
-            std::process::exit(i32::from(Exit::Interrupted.code()));
-        }
+        waiting.block_on(signals.next());
+        last_words();
+        std::process::exit(i32::from(Exit::Interrupted.code()));
     });
     Ok(())
 }
