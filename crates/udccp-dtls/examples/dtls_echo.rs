@@ -1,7 +1,7 @@
 //! An echo over DTLS, server and client in one process: the client pins the server's certificate.
 //!
 //! ```sh
-//! cargo run -p udccp-dtls --example echo
+//! cargo run -p udccp-dtls --example dtls_echo
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
