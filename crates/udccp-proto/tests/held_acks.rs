@@ -61,3 +61,14 @@ fn who_owes_nothing_holds_nothing() {
     let mut pair2 = owing();
     assert_eq!(leaves(&mut pair2), [PacketType::Ack], "at once, where nobody holds it");
 }
+
+#[test]
+fn an_acknowledgement_of_a_stream_is_not_held() {
+    let mut pair = owing();
+    pair.send(CLIENT, b"and more");
+    let (now, id) = (pair.now, pair.id(SERVER));
+    let datagram = pair.net.ends[CLIENT].poll_transmit(now).expect("data may leave");
+    pair.net.ends[SERVER].handle_datagram(now, datagram);
+    assert!(!pair.net.ends[SERVER].hold_ack(now, id));
+    assert_eq!(leaves(&mut pair), [PacketType::Ack]);
+}

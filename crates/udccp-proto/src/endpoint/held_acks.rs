@@ -8,7 +8,8 @@ use crate::ids::ConnectionId;
 
 impl Endpoint {
     /// Has the acknowledgement that this connection owes now wait for [`Self::release_acks`], or
-    /// for data that carries it. Returns whether it owes one.
+    /// for data that carries it. Returns whether it owes one that may wait: where more than two
+    /// messages have arrived, it may not.
     ///
     /// A driver that has woken the reader of what just arrived calls this before it drains the
     /// endpoint: where the reader has an answer, one packet leaves instead of two. The wait has to

@@ -9,6 +9,9 @@ use crate::ccid::Feedback;
 
 const ACK_HEADER: usize = 24;
 
+/// More messages than this at once are a stream, and no question that waits for an answer.
+const MESSAGES_OF_A_QUESTION: usize = 2;
+
 impl Connection {
     /// The acknowledgement number: the newest acknowledgeable packet.
     pub(super) fn ackno(&self) -> Seqno {
@@ -34,10 +37,12 @@ impl Connection {
         true
     }
 
-    /// Has an acknowledgement that is owed now wait; whether one is.
+    /// Has an acknowledgement that is owed now wait; whether one is, and may. Where many messages
+    /// arrive at once it may not: their sender needs it to spread what it sends.
     pub(crate) fn hold_ack(&mut self, now: Instant) -> bool {
+        let may_wait = self.state.transfers() && self.recv.waiting().0 <= MESSAGES_OF_A_QUESTION;
         let is_owed = self.outbox.ack || self.cc.feedback(now) == Feedback::Due;
-        self.is_ack_held = is_owed && self.state.transfers();
+        self.is_ack_held = is_owed && may_wait;
         self.is_ack_held
     }
 
