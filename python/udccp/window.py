@@ -16,7 +16,7 @@ class Ack(NamedTuple):
     now_s
         When it arrived, in s since the start of the run.
     newly_acked
-        Packets newly acknowledged that count for growth.
+        Packets newly acknowledged that count for growth: those sent after the last cut.
     rtt_s
         The round-trip time that it measured, in s; None where it measured none.
     srtt_s, min_rtt_s
