@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -44,3 +45,12 @@ def repeated(times: int, call: Callable[[], object]) -> None:
     """Call again and again."""
     for _ in range(times):
         call()
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Ask again until it holds, or until patience ends."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        if holds():
+            return True
+    return False
