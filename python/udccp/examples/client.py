@@ -18,12 +18,12 @@ sent = 0
 lock = threading.Lock()
 
 
-def send(protocol: str, host: str, size: int, rate_mbps: float, until: float) -> None:
+def send(protocol: str, host: str, port: int, size: int, rate_mbps: float, until: float) -> None:
     """Send messages of one size until the time is over.
 
     Parameters
     ----------
-    protocol, host
+    protocol, host, port
         Over what and where to.
     size
         Bytes in a message.
@@ -36,7 +36,7 @@ def send(protocol: str, host: str, size: int, rate_mbps: float, until: float) ->
     message = bytes(size)
     gap_s = size * 8 / (rate_mbps * 1e6)
     try:
-        with protocols.connect(protocol, host, protocols.PORTS[protocol]) as client:
+        with protocols.connect(protocol, host, port) as client:
             due = time.monotonic()
             while (now := time.monotonic()) < until:
                 if now < due:
@@ -54,8 +54,9 @@ def main() -> None:
     """Read the arguments, start the clients, take a sample each second."""
     global sent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("protocol", choices=list(protocols.PORTS))
+    parser.add_argument("protocol", choices=protocols.PROTOCOLS)
     parser.add_argument("host", help="where the server runs")
+    parser.add_argument("--port", type=int, default=protocols.FIRST_PORT, help="of TCP (5001)")
     parser.add_argument("--clients", type=int, default=1, help="how many at once (default: 1)")
     parser.add_argument("--size", type=int, default=1400, help="bytes in a message (1400)")
     parser.add_argument("--rate", type=float, default=1e6, help="the most of a client, in Mbit/s")
@@ -66,7 +67,8 @@ def main() -> None:
     if options.protocol == "udp" and options.rate >= 1e6:
         parser.error("UDP sends without end: give it a --rate, for example --rate 10")
     until = time.monotonic() + options.seconds
-    arguments = (options.protocol, options.host, options.size, options.rate, until)
+    port = protocols.port_of(options.protocol, options.port)
+    arguments = (options.protocol, options.host, port, options.size, options.rate, until)
     clients = [
         threading.Thread(target=send, args=arguments, daemon=True) for _ in range(options.clients)
     ]

@@ -11,18 +11,18 @@ import socket
 import time
 from contextlib import suppress
 
-from udccp.examples.protocols import PORTS
+from udccp.examples.protocols import FIRST_PORT, port_of
 
 #: Datagrams between two looks at the clock.
 BURST = 16
 
 
-def flood(host: str, rate_mbps: float, seconds: float, size: int) -> tuple[int, float]:
+def flood(host: str, port: int, rate_mbps: float, seconds: float, size: int) -> tuple[int, float]:
     """Send UDP datagrams.
 
     Parameters
     ----------
-    host
+    host, port
         Where to.
     rate_mbps
         How fast, in Mbit/s of data.
@@ -40,7 +40,7 @@ def flood(host: str, rate_mbps: float, seconds: float, size: int) -> tuple[int, 
     burst_s = BURST * size * 8 / (rate_mbps * 1e6)
     count, begun = 0, time.monotonic()
     with socket.socket(type=socket.SOCK_DGRAM) as out:
-        out.connect((host, PORTS["udp"]))
+        out.connect((host, port))
         while time.monotonic() - begun < seconds:
             for _ in range(BURST):
                 # Nobody listens, or the queue of this machine is full: a flood does not care.
@@ -56,13 +56,15 @@ def main() -> None:
     """Read the arguments, flood, say how much it was."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("host", help="where the server runs")
+    parser.add_argument("--port", type=int, default=FIRST_PORT, help="of the server's TCP (5001)")
     parser.add_argument("--rate", type=float, default=120, help="Mbit/s of data (default: 120)")
     parser.add_argument("--seconds", type=float, default=15, help="how long (default: 15)")
     parser.add_argument("--size", type=int, default=1400, help="bytes in a datagram (1400)")
     parser.add_argument("--after", type=float, default=0, help="seconds to wait first (0)")
     options = parser.parse_args()
     time.sleep(options.after)
-    count, elapsed_s = flood(options.host, options.rate, options.seconds, options.size)
+    port = port_of("udp", options.port)
+    count, elapsed_s = flood(options.host, port, options.rate, options.seconds, options.size)
     rate = count * options.size * 8 / elapsed_s / 1e6
     print(f"sent {count} datagrams in {elapsed_s:.1f} s: {rate:.1f} Mbit/s")
 

@@ -4,14 +4,22 @@ import socket as kernel
 
 from udccp import socket as dccp
 
-#: The port of each protocol: one number more than the last.
-PORTS = {"tcp": 5001, "udp": 5002, "dccp": 5003}
+#: In the order of their ports.
+PROTOCOLS = ("tcp", "udp", "dccp")
+
+#: The port of the first protocol, unless ``--port`` says otherwise. The others have the next two.
+FIRST_PORT = 5001
 
 #: The service code that a DCCP client asks for, so that it does not reach the wrong program.
 SERVICE = "SC:rate"
 
 #: A socket of the kernel or one of ours: they are used alike.
 Socket = kernel.socket | dccp.socket
+
+
+def port_of(protocol: str, first: int) -> int:
+    """The port of a protocol, if the first one has this."""
+    return first + PROTOCOLS.index(protocol)
 
 
 def listen(protocol: str, host: str, port: int) -> Socket:

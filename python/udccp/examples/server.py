@@ -7,6 +7,7 @@ At the end it says how each protocol came through a flood of UDP (``udccp.exampl
 """
 
 import argparse
+import sys
 import threading
 import time
 
@@ -31,9 +32,8 @@ def read(protocol: str, client: protocols.Socket) -> None:
         print(f"{protocol}: {e}")
 
 
-def serve(protocol: str, host: str) -> None:
+def serve(protocol: str, server: protocols.Socket) -> None:
     """Give every client of a protocol a thread that reads."""
-    server = protocols.listen(protocol, host, protocols.PORTS[protocol])
     if protocol == "udp":
         read(protocol, server)
     while True:
@@ -48,16 +48,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("protocol", nargs="*", default=[], help="tcp, udp, dccp; default: all")
     parser.add_argument("--host", default="0.0.0.0", help="where to listen (default: everywhere)")
+    parser.add_argument("--port", type=int, default=protocols.FIRST_PORT, help="of TCP (5001)")
     parser.add_argument("--seconds", type=float, default=1e9, help="how long (default: for ever)")
     parser.add_argument("--save", metavar="FILE.png", help="write the graph at the end")
     parser.add_argument("--log", metavar="FILE.csv", help="write all samples")
     parser.add_argument("--text", action="store_true", help="no window, even with a display")
     options = parser.parse_args()
-    names = options.protocol or list(protocols.PORTS)
+    names: list[str] = options.protocol or [*protocols.PROTOCOLS]
+    if unknown := set(names) - set(protocols.PROTOCOLS):
+        parser.error(f"{unknown.pop()!r} is not tcp, udp or dccp")
     received.update(dict.fromkeys(names, 0))
     graph = Graph(names, options.save, options.text)
     for name in names:
-        threading.Thread(target=serve, args=(name, options.host), daemon=True).start()
+        port = protocols.port_of(name, options.port)
+        try:
+            server = protocols.listen(name, options.host, port)
+        except OSError as e:
+            sys.exit(f"{name}: port {port}: {e}; choose others by --port")
+        threading.Thread(target=serve, args=(name, server), daemon=True).start()
     every: list[dict[str, float]] = []
     begun = time.monotonic()
     try:
