@@ -3,70 +3,41 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use bytes::BytesMut;
 use udccp_base::{
     AppPort, Datagram, Instant, Machine, Message, Payload, Probe, SendOutcome, Transport,
 };
 use udccp_sim::{Source, SourceStats};
 
 use crate::clock::Clock;
+use crate::input::TunInput;
 use crate::packet;
 use crate::timing::Meter;
-use crate::tun::Tun;
-
-/// Most packets that one turn reads, so that a host which never stops does not stop the others.
-const BATCH: u32 = 256;
-/// Room for packets, taken at once.
-const ARENA: usize = 256 << 10;
-/// The longest IP packet.
-const LONGEST: usize = 65_535;
 
 /// The door between the network and a TUN device.
 #[derive(Debug)]
 pub(crate) struct TunHost {
-    tun: Arc<Tun>,
+    input: Rc<RefCell<TunInput>>,
     /// Its number.
     number: usize,
     clock: Clock,
     meter: Rc<RefCell<Meter>>,
-    dccp_udp_port: Option<u16>,
     /// Time to live of what arrives.
     ttl: u8,
     identification: u16,
-    buffer: Box<[u8]>,
-    arena: BytesMut,
-    /// Packets read at this instant.
-    turn: (Instant, u32),
-}
-
-/// What a door knows.
-pub(crate) struct TunAttachment {
-    pub(crate) tun: Arc<Tun>,
-    pub(crate) number: usize,
-    pub(crate) clock: Clock,
-    /// UDP port around DCCP, if the flow has one: only to know data from acknowledgements.
-    pub(crate) dccp_udp_port: Option<u16>,
-    /// Routers on the way of its flow.
-    pub(crate) routers: u8,
 }
 
 impl TunHost {
-    pub(crate) fn new(place: TunAttachment, meter: Rc<RefCell<Meter>>) -> Self {
-        let TunAttachment { tun, number, clock, dccp_udp_port, routers } = place;
-        Self {
-            tun,
-            number,
-            clock,
-            meter,
-            dccp_udp_port,
-            ttl: Datagram::TTL.saturating_sub(routers),
-            identification: 0,
-            buffer: vec![0; LONGEST].into(),
-            arena: BytesMut::new(),
-            turn: (Instant::ZERO, 0),
-        }
+    /// For the host of this number, with so many routers on the way of its flow.
+    pub(crate) fn new(
+        number: usize,
+        routers: u8,
+        clock: Clock,
+        input: Rc<RefCell<TunInput>>,
+        meter: Rc<RefCell<Meter>>,
+    ) -> Self {
+        let ttl = Datagram::TTL.saturating_sub(routers);
+        Self { input, number, clock, meter, ttl, identification: 0 }
     }
 }
 
@@ -81,7 +52,7 @@ impl Machine for TunHost {
             Payload::Bytes(bytes) => &bytes[..],
             Payload::Zeros(_) => &[],
         };
-        let written = self.tun.write([&header, &datagram.header, data]);
+        let written = self.input.borrow().tun().write([&header, &datagram.header, data]);
         let mut meter = self.meter.borrow_mut();
         meter.delivered(self.number, now, at);
         if written.is_err() {
@@ -92,23 +63,7 @@ impl Machine for TunHost {
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        if self.turn.0 != now {
-            self.turn = (now, 0);
-        }
-        while self.turn.1 < BATCH {
-            let len = self.tun.read(&mut self.buffer).ok()??;
-            self.turn.1 += 1;
-            if self.arena.capacity() < len {
-                self.arena.reserve(ARENA);
-            }
-            self.arena.extend_from_slice(&self.buffer[..len]);
-            let packet = self.arena.split().freeze();
-            match packet::datagram(packet, self.dccp_udp_port) {
-                Some(datagram) => return Some(datagram),
-                None => self.meter.borrow_mut().refused(),
-            }
-        }
-        None
+        self.input.borrow_mut().next(now)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -22,6 +22,7 @@ mod emulate;
 mod error;
 mod host;
 mod host_namespace;
+mod input;
 mod kernel;
 mod pacer;
 mod packet;

@@ -1,15 +1,16 @@
 //! Keeps the network in step with the clock, and brings in what hosts send.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use rustix::event::{Timespec, epoll};
 use udccp_base::{Duration, Instant};
 use udccp_sim::{Pace, Turn};
 
 use crate::clock::Clock;
-use crate::tun::Tun;
+use crate::input::TunInput;
 
 /// The last part of a wait is spent looking at clock and devices, as a sleep may end late by this.
 /// Not longer: a processor that is never free is taken from the emulator now and then, by the
@@ -25,6 +26,7 @@ const EVENTS: usize = 64;
 /// Waits for the clock and for TUN devices.
 pub(crate) struct Pacer<'a> {
     clock: Clock,
+    inputs: Vec<Rc<RefCell<TunInput>>>,
     epoll: OwnedFd,
     events: [epoll::Event; EVENTS],
     /// Hosts with packets that wait, as of the last look.
@@ -34,22 +36,23 @@ pub(crate) struct Pacer<'a> {
 }
 
 impl<'a> Pacer<'a> {
-    /// For the hosts with these devices, in the order of their numbers. It ends a run when
+    /// For the hosts with these inputs, in the order of their numbers. It ends a run when
     /// `goes_on` says so.
     pub(crate) fn new(
         clock: Clock,
-        hosts: &[Arc<Tun>],
+        inputs: Vec<Rc<RefCell<TunInput>>>,
         goes_on: &'a mut dyn FnMut() -> bool,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (number, tun) in hosts.iter().enumerate() {
+        for (number, input) in inputs.iter().enumerate() {
             let data = epoll::EventData::new_u64(number as u64);
-            epoll::add(&epoll, tun, data, epoll::EventFlags::IN)?;
+            epoll::add(&epoll, input.borrow().tun(), data, epoll::EventFlags::IN)?;
         }
         let none =
             epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         Ok(Self {
             clock,
+            inputs,
             epoll,
             events: [none; EVENTS],
             ready: Vec::new(),
@@ -78,7 +81,13 @@ impl Pace for Pacer<'_> {
                 return Turn::Due;
             }
             if let Some(host) = self.ready.pop() {
-                return Turn::Input { host, at: now };
+                let Some(at) = self.inputs[host].borrow_mut().read(self.clock) else { continue };
+                if at < due {
+                    return Turn::Input { host, at };
+                }
+                // An event came due meanwhile: it is first, and the packets wait for it.
+                self.ready.push(host);
+                return Turn::Due;
             }
             if now >= self.ask_at {
                 self.ask_at = now + ASK;

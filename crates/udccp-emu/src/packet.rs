@@ -66,10 +66,11 @@ fn dccp_header_len(dccp: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn packet(protocol: u8, transport: &[u8]) -> Vec<u8> {
+    /// An IPv4 packet of 10.1.0.1 to 10.2.0.1.
+    pub(crate) fn packet(protocol: u8, transport: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x45, 2, 0, 20 + transport.len() as u8, 0, 1, 0x40, 0, 64, protocol];
         packet.extend([0, 0, 10, 1, 0, 1, 10, 2, 0, 1]);
         packet.extend(transport);

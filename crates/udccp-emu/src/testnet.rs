@@ -14,12 +14,12 @@ use udccp_sim::{End, IpVersion, PairAddresses, RunResult, SimError};
 use crate::capacity;
 use crate::clock::Clock;
 use crate::error::EmuError;
-use crate::host::{Elsewhere, TunAttachment, TunHost};
+use crate::host::{Elsewhere, TunHost};
 use crate::host_namespace::HostNamespace;
+use crate::input::TunInput;
 use crate::pacer::Pacer;
 use crate::sys;
 use crate::timing::{Meter, Timing};
-use crate::tun::Tun;
 
 /// Most hosts of a scenario: each is a network namespace and a thread.
 pub const MAX_HOSTS: usize = 256;
@@ -132,15 +132,14 @@ impl Testnet {
         clock: Clock,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(RunResult, Timing), EmuError> {
-        let tuns: Vec<Arc<Tun>> =
-            self.namespaces.iter().flatten().map(|namespace| Arc::clone(&namespace.tun)).collect();
-        let meter = Rc::new(RefCell::new(Meter::new(tuns.len())));
-        let mut doors = Doors { testnet: self, clock, meter: Rc::clone(&meter), next: 0 };
+        let meter = Rc::new(RefCell::new(Meter::new(2 * self.namespaces.len())));
+        let mut doors =
+            Doors { testnet: self, clock, meter: Rc::clone(&meter), inputs: Vec::new() };
         let chain = network(&self.scenario, Seed(seed), &mut doors)?;
         let config = run_config(&self.scenario, seed, options)?;
         let system = |what| move |error| EmuError::System { what, error };
-        let mut pacer =
-            Pacer::new(clock, &tuns, goes_on).map_err(system("cannot wait for the TUN devices"))?;
+        let mut pacer = Pacer::new(clock, doors.inputs, goes_on)
+            .map_err(system("cannot wait for the TUN devices"))?;
         let before = self.unread().map_err(system("cannot count lost packets"))?;
         // Where that is not allowed, the result's timing shows whether it was needed.
         let is_first = sys::run_first(2).is_ok();
@@ -186,25 +185,24 @@ struct Doors<'a> {
     testnet: &'a Testnet,
     clock: Clock,
     meter: Rc<RefCell<Meter>>,
-    next: usize,
+    /// What each host sends, by its number.
+    inputs: Vec<Rc<RefCell<TunInput>>>,
 }
 
 impl Hosts for Doors<'_> {
     fn pair(&mut self, flow: &Flow, _: PairAddresses, _: Seed) -> Result<HostPair, String> {
-        let number = self.next;
-        self.next += 1;
-        let namespaces = self.testnet.namespaces.get(number).ok_or("it has no hosts")?;
+        let namespaces =
+            self.testnet.namespaces.get(self.inputs.len() / 2).ok_or("it has no hosts")?;
         let last = self.testnet.scenario.topology.routers() as u64;
         let routers = flow.leaves.unwrap_or(last) - flow.enters.unwrap_or(1) + 1;
-        let door = |end: usize| {
-            let place = TunAttachment {
-                tun: Arc::clone(&namespaces[end].tun),
-                number: 2 * number + end,
-                clock: self.clock,
-                dccp_udp_port: (flow.protocol.family == Family::Dccp).then_some(PORT),
-                routers: u8::try_from(routers).unwrap_or(u8::MAX),
-            };
-            Box::new(TunHost::new(place, Rc::clone(&self.meter)))
+        let routers = u8::try_from(routers).unwrap_or(u8::MAX);
+        let dccp_udp_port = (flow.protocol.family == Family::Dccp).then_some(PORT);
+        let mut door = |end: usize| {
+            let (tun, meter) = (Arc::clone(&namespaces[end].tun), Rc::clone(&self.meter));
+            let input = TunInput::new(tun, dccp_udp_port, Rc::clone(&meter));
+            let (input, number) = (Rc::new(RefCell::new(input)), self.inputs.len());
+            self.inputs.push(Rc::clone(&input));
+            Box::new(TunHost::new(number, routers, self.clock, input, meter))
         };
         Ok(HostPair { sender: door(0), receiver: door(1), source: Some(Box::new(Elsewhere)) })
     }

@@ -71,6 +71,12 @@ impl Tun {
         Ok(Self { file })
     }
 
+    /// What stands for a device in a test.
+    #[cfg(test)]
+    pub(crate) fn of_file(file: fs::File) -> Self {
+        Self { file }
+    }
+
     /// Reads one packet; `None` where none waits.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
