@@ -318,6 +318,37 @@ fn a_connection_closed_before_accept_can_still_be_accepted_and_read() {
     assert_eq!(&message.to_bytes()[..], b"short");
 }
 
+/// Events of a connection, from its accept on.
+fn events_after_accept(pair: &mut Pair) -> Vec<EventKind> {
+    while pair.ends[SERVER].poll_event().is_some() {}
+    let id = pair.net.ends[SERVER].accept(pair.listener).expect("it is still there");
+    let events = core::iter::from_fn(|| pair.net.ends[SERVER].poll_event());
+    events.inspect(|event| assert_eq!(event.id, id)).map(|event| event.kind).collect()
+}
+
+#[test]
+fn accept_reports_what_happened_before() {
+    let starting = |seed| Pair::starting(Net::new(seed), Default::default(), Default::default());
+    let mut pair = starting(17);
+    pair.net.run(ms(100));
+    pair.close(CLIENT);
+    pair.net.run(Duration::from_secs(1));
+    assert_eq!(events_after_accept(&mut pair), [EventKind::Closed(CloseReason::PeerClose)]);
+
+    let mut pair = starting(18);
+    pair.net.run(ms(100));
+    let (now, id) = (pair.now, pair.ids[CLIENT].unwrap());
+    pair.ends[CLIENT].abort(now, id);
+    pair.net.run(ms(100));
+    let (code, data) = (ResetCode::Aborted, [0; 3]);
+    let reset = CloseReason::PeerReset { code, data };
+    assert_eq!(events_after_accept(&mut pair), [EventKind::Closed(reset)]);
+
+    let mut pair = starting(19);
+    pair.net.run(ms(100));
+    assert_eq!(events_after_accept(&mut pair), []);
+}
+
 #[test]
 fn unlisten_resets_what_was_never_accepted() {
     let net = Net::new(16);

@@ -7,7 +7,7 @@ mod common;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use common::{SERVICE, localhost, pair, run};
+use common::{SERVICE, listener, localhost, pair, run};
 use udccp::blocking::{self, Listener};
 use udccp::{CloseReason, Connection, Error, Options, Outgoing, ResetCode, State, TryRecvError};
 
@@ -39,6 +39,26 @@ fn no_time_to_linger_is_a_reset_by_close_and_by_drop() {
                 }
             };
             assert!(is_abort(&end), "{end:?}");
+        }
+    });
+}
+
+#[test]
+fn the_end_of_a_connection_before_its_accept_is_seen_after_it() {
+    run(async {
+        let listener = listener(&Options::default());
+        for linger in [Duration::from_secs(5), Duration::ZERO] {
+            let client = Connection::connect(listener.local_addr(), SERVICE).await.unwrap();
+            client.set_linger(linger);
+            let end = client.close().await;
+            assert_eq!(end.is_ok(), !linger.is_zero(), "{end:?}");
+            // The server may hear of it only now.
+            let server = listener.accept().await.unwrap();
+            let end = server.closed().await;
+            assert_eq!(end.is_ok(), !linger.is_zero(), "{end:?}");
+            assert_eq!(server.event().await, None);
+            let end = server.recv().await;
+            assert!(is_abort(&end) || matches!(end, Ok(None)), "{end:?}");
         }
     });
 }

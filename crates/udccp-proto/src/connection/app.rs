@@ -11,7 +11,6 @@ use super::{Connection, Credit, Ctx};
 use crate::config::QueuePolicy;
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{DropReason, EventKind, MessageFate};
-use crate::ids::ListenerId;
 use crate::state::State;
 
 impl Connection {
@@ -227,9 +226,11 @@ impl Connection {
         self.handshake.was_open()
     }
 
-    /// The application accepts: the connection is no longer the listener's.
-    pub(crate) fn accept(&mut self) -> Option<ListenerId> {
-        self.who.listener.take()
+    /// The application accepts: the connection is no longer the listener's. Returns why it ended,
+    /// if it has: no event reported that yet.
+    pub(crate) fn accept(&mut self) -> Option<CloseReason> {
+        self.who.listener = None;
+        self.ending.reason()
     }
 
     /// The number of a packet that we sent lately, so that an ICMP message that quotes it may be

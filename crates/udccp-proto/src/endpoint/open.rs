@@ -9,6 +9,7 @@ use super::Endpoint;
 use crate::config::{ConnectOptions, ConnectionConfig, ListenConfig};
 use crate::connection::{Connection, preferences};
 use crate::error::{ConfigError, ConnectError, ListenError};
+use crate::event::{Event, EventKind};
 use crate::features::{FeaturePreferences, Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
@@ -47,7 +48,7 @@ impl Endpoint {
     }
 
     /// The next connection whose handshake a client finished. Events of it come from here on; what
-    /// arrived before is there to be read, and it may even be over already.
+    /// arrived before is there to be read. Where it is over already, the first event is `Closed`.
     pub fn accept(&mut self, listener: ListenerId) -> Option<ConnectionId> {
         let entry = self.listeners.get_mut(listener)?;
         let id = entry.ready.pop_front()?;
@@ -56,7 +57,9 @@ impl Endpoint {
             // It was for one connection.
             self.listeners.remove(listener);
         }
-        self.slots.get_mut(id)?.accept();
+        if let Some(reason) = self.slots.get_mut(id)?.accept() {
+            self.events.push_back(Event { id, kind: EventKind::Closed(reason) });
+        }
         Some(id)
     }
 
