@@ -17,7 +17,7 @@ pub(super) fn number(label: &str) -> Option<(&'static str, f64)> {
         return Some(("percent", percent));
     }
     match label.parse() {
-        Ok(Limit::Bdp(factor)) => return Some(("bdp", factor)),
+        Ok(Limit::Bdp(factor) | Limit::BdpBytes(factor)) => return Some(("bdp", factor)),
         Ok(Limit::Packets(packets)) => return Some(("packets", f64::from(packets))),
         Ok(Limit::Bytes(size)) => return Some(("bytes", bytes(size))),
         Ok(Limit::Unlimited) | Err(_) => {}
@@ -47,6 +47,7 @@ mod tests {
             ("64 kB", ("bytes", 64_000.0)),
             ("12.5 %", ("percent", 12.5)),
             ("0.5 bdp", ("bdp", 0.5)),
+            ("0.5 bdp bytes", ("bdp", 0.5)),
             ("20 packets", ("packets", 20.0)),
             ("32", ("number", 32.0)),
             ("-0.5", ("number", -0.5)),

@@ -8,11 +8,14 @@ use udccp_base::{DataRate, DataSize, Duration};
 
 use crate::document::from_text;
 
-/// The limit of a queue: `"1.0 bdp"`, `"100 packets"`, `"64 kB"` or `"unlimited"`.
+/// The limit of a queue: `"1.0 bdp"`, `"1.0 bdp bytes"`, `"100 packets"`, `"64 kB"` or
+/// `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// A multiple of the bandwidth-delay product of the path, in whole packets of 1500 bytes.
     Bdp(f64),
+    /// The same in bytes: a queue that counts bytes.
+    BdpBytes(f64),
     /// A number of packets.
     Packets(u32),
     /// A number of bytes.
@@ -28,11 +31,12 @@ impl Limit {
     /// The limit of a path of this rate and round-trip time: packets, bytes, or none.
     pub fn resolve(self, rate: DataRate, rtt: Duration) -> udccp_link::QueueLimit {
         use udccp_link::QueueLimit;
+        let bytes = |factor: f64| rate.bytes_in(rtt).bytes() as f64 * factor;
         match self {
             Self::Bdp(factor) => {
-                let bytes = rate.bytes_in(rtt).bytes() as f64 * factor;
-                QueueLimit::Packets((bytes / BDP_PACKET_BYTES as f64) as u32)
+                QueueLimit::Packets((bytes(factor) / BDP_PACKET_BYTES as f64) as u32)
             }
+            Self::BdpBytes(factor) => QueueLimit::Bytes(bytes(factor) as u64),
             Self::Packets(n) => QueueLimit::Packets(n),
             Self::Bytes(size) => QueueLimit::Bytes(size.bytes()),
             Self::Unlimited => QueueLimit::Unlimited,
@@ -76,13 +80,14 @@ impl FromStr for Limit {
         let packets = |n| whole(n).map(Self::Packets);
         let limit = match number_and_unit(s) {
             Some((n, "bdp")) => Some(Self::Bdp(n)),
+            Some((n, "bdp bytes")) => Some(Self::BdpBytes(n)),
             Some((n, "packet" | "packets")) => packets(n),
             _ => s.parse().ok().map(Self::Bytes),
         };
         limit.ok_or_else(|| {
             format!(
-                "\"{s}\" is not a queue limit; write for example \"1.0 bdp\", \"100 packets\", \
-                 \"64 kB\" or \"unlimited\""
+                "\"{s}\" is not a queue limit; write for example \"1.0 bdp\", \"1.0 bdp bytes\", \
+                 \"100 packets\", \"64 kB\" or \"unlimited\""
             )
         })
     }
@@ -145,6 +150,7 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bdp(x) => write!(f, "{x} bdp"),
+            Self::BdpBytes(x) => write!(f, "{x} bdp bytes"),
             Self::Packets(n) => write!(f, "{n} packets"),
             Self::Bytes(size) => size.fmt(f),
             Self::Unlimited => f.write_str("unlimited"),
@@ -207,11 +213,13 @@ mod tests {
         let limit: Limit = "1.0 bdp".parse().unwrap();
         let path = (DataRate::from_mbps(100), Duration::from_millis(25));
         assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Packets(208));
+        let limit: Limit = "0.25 bdp bytes".parse().unwrap();
+        assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Bytes(78_125));
     }
 
     #[test]
     fn quantities_print_as_they_are_written() {
-        for text in ["0.5 bdp", "100 packets", "64 kB", "unlimited"] {
+        for text in ["0.5 bdp", "0.5 bdp bytes", "100 packets", "64 kB", "unlimited"] {
             assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
         }
         for text in ["rfc3390", "rfc6928", "3 packets"] {
