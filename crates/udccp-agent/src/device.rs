@@ -1,6 +1,7 @@
-//! Reads a host's device and TCP counters from `/proc/self/net`, which belongs to the network
+//! Reads counters of a host's device, TCP and socket buffers from `/proc/self/net`, which belongs to the network
 //! namespace.
 
+use std::fs;
 use std::net::IpAddr;
 
 use nix::ifaddrs::getifaddrs;
@@ -36,6 +37,48 @@ pub(crate) struct TcpCounters {
     pub(crate) recoveries: u64,
     /// Times at which memory for TCP ran short.
     pub(crate) memory_pressures: u64,
+}
+
+/// Counters of packets that a kernel dropped because a socket had no room for them, and no
+/// protocol of the scenario had asked it to.
+const TCP_DROPS: [&str; 5] =
+    ["RcvPruned", "OfoPruned", "TCPRcvQDrop", "TCPBacklogDrop", "TCPOFODrop"];
+/// The same of UDP. Errors in sending are not among them: they are drops by a host's own queue.
+const UDP_DROPS: [&str; 4] = ["RcvbufErrors", "MemErrors", "Udp6RcvbufErrors", "Udp6MemErrors"];
+
+/// Packets that this namespace's sockets have had no room for, as the kernel counts them; zero
+/// where it does not.
+pub(crate) fn buffer_drops() -> u64 {
+    let read =
+        |name: &str| fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default();
+    let pairs = named_pairs(&read("netstat"), "TcpExt:", &TCP_DROPS)
+        + named_pairs(&read("snmp"), "Udp:", &UDP_DROPS);
+    let sockets = ["raw", "raw6"].map(|name| last_column(&read(name)));
+    pairs + named_lines(&read("snmp6"), &UDP_DROPS) + sockets.iter().sum::<u64>()
+}
+
+/// The sum of some counters of a file whose lines come in pairs: names, and below them values.
+fn named_pairs(text: &str, prefix: &str, wanted: &[&str]) -> u64 {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
+    let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    let pairs = names.split_whitespace().zip(values.split_whitespace());
+    let wanted = pairs.filter(|(name, _)| wanted.contains(name));
+    wanted.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+}
+
+/// The same of a file with a name and a value in each line.
+fn named_lines(text: &str, wanted: &[&str]) -> u64 {
+    let value = |line: &str| {
+        let (name, value) = line.split_once(char::is_whitespace)?;
+        wanted.contains(&name).then(|| value.trim().parse::<u64>().ok())?
+    };
+    text.lines().filter_map(value).sum()
+}
+
+/// The sum of the last column of a table of sockets: their drops.
+fn last_column(text: &str) -> u64 {
+    let last = |line: &str| line.split_whitespace().last()?.parse::<u64>().ok();
+    text.lines().skip(1).filter_map(last).sum()
 }
 
 impl Device {
@@ -144,6 +187,19 @@ mod tests {
                     TcpExt: 1 2 3 5 4\n";
         let found = TcpCounters { timeouts: 2, recoveries: 7, memory_pressures: 5 };
         assert_eq!(TcpCounters::parse(text), found);
+    }
+
+    #[test]
+    fn drops_for_want_of_room_are_found_by_their_names() {
+        let netstat = "TcpExt: PruneCalled RcvPruned OfoPruned TCPOFODrop\nTcpExt: 9 1 2 4\n\
+                       IpExt: RcvPruned\nIpExt: 7\n";
+        assert_eq!(named_pairs(netstat, "TcpExt:", &TCP_DROPS), 7);
+        let snmp = "Udp: InDatagrams RcvbufErrors SndbufErrors MemErrors\nUdp: 100 8 50 16\n";
+        assert_eq!(named_pairs(snmp, "Udp:", &UDP_DROPS), 24);
+        assert_eq!(named_lines("Udp6InErrors 3\nUdp6RcvbufErrors \t32\n", &UDP_DROPS), 32);
+        let raw = "  sl  local_address drops\n  33: 00000000:0021 64\n";
+        assert_eq!(last_column(raw), 64);
+        assert_eq!((named_pairs("", "Udp:", &UDP_DROPS), last_column("")), (0, 0));
     }
 
     #[test]

@@ -64,6 +64,10 @@ pub struct AgentReport {
     /// connections, whatever their paths: the rates are then not those of the network.
     #[serde(default)]
     pub memory_pressures: u64,
+    /// Packets that this host's kernel dropped because a socket had no room for them: losses that
+    /// are not those of the network.
+    #[serde(default)]
+    pub buffer_drops: u64,
     /// Values of the samples that this protocol does not tell, by their names.
     #[serde(default)]
     pub unknown: Vec<String>,

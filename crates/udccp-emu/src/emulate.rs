@@ -11,7 +11,7 @@ use udccp_agent::{
 use udccp_base::{Duration, Seed};
 use udccp_scenario::schema::{Flow, Scenario};
 use udccp_scenario::{Family, Record, RunOptions, TimingRecord, record_of};
-use udccp_sim::{End, IpVersion, RunResult};
+use udccp_sim::{End, IpVersion};
 
 use crate::clock::Clock;
 use crate::error::EmuError;
@@ -118,20 +118,17 @@ fn on_own_links(
     }
     notes.dedup();
     let cpu_s = begun.elapsed().as_secs_f64();
-    let record = record(name, scenario, seed, &result, &timing, cpu_s);
-    Ok(Emulation { record, invalid: timing.invalid_reason(), notes })
+    let invalid = timing
+        .invalid_reason()
+        .or_else(|| udccp_testbed::short_of_buffers(reports.iter().flatten()));
+    let timing = timing_record(&timing, invalid.clone());
+    let record = record_of(name, scenario, seed, &result, cpu_s);
+    let record = Record { timing: Some(timing), backend: crate::ID.to_owned(), ..record };
+    Ok(Emulation { record, invalid, notes })
 }
 
-fn record(
-    name: &str,
-    scenario: &Scenario,
-    seed: u64,
-    result: &RunResult,
-    timing: &Timing,
-    cpu_s: f64,
-) -> Record {
-    let invalid = timing.invalid_reason();
-    let timing = TimingRecord {
+fn timing_record(timing: &Timing, invalid: Option<String>) -> TimingRecord {
+    TimingRecord {
         delay_p50_ms: Some(timing.delay_p50.as_millis_f64()),
         delay_p99_ms: Some(timing.delay_p99.as_millis_f64()),
         delay_max_ms: Some(timing.delay_max.as_millis_f64()),
@@ -141,9 +138,7 @@ fn record(
         late: Some(timing.late),
         valid: invalid.is_none(),
         why: invalid,
-    };
-    let backend = crate::ID.to_owned();
-    Record { timing: Some(timing), backend, ..record_of(name, scenario, seed, result, cpu_s) }
+    }
 }
 
 /// Before anything is set up: what no agent could have.

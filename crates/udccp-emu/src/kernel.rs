@@ -86,12 +86,9 @@ fn timing(played: &Observations, built: &Built, packets: u64) -> TimingRecord {
     let too_slow = error.filter(|error| *error > RATE_ERROR_PERCENT).map(|error| {
         format!("the rate error is {error:.2} % (at most {RATE_ERROR_PERCENT} % may be)")
     });
-    let lost = played.backlog_drops;
-    let lost = (lost > 0).then(|| format!("the kernel lost {lost} packets between its devices"));
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let why = too_slow
-        .or(lost)
-        .or_else(|| played.short_of_memory())
+        .or_else(|| played.invalid_reason())
         .or_else(|| too_busy(&played.busy_percent, processors));
     TimingRecord {
         rate_error_percent: error,

@@ -76,8 +76,8 @@ pub struct CampaignSummary {
     pub found: usize,
     /// Runs whose scenario the backend cannot play.
     pub unplayable: Vec<FailedRun>,
-    /// Runs that did not keep time, and so are no measurements.
-    pub invalid: usize,
+    /// Of each run that is no measurement: why not.
+    pub invalid: Vec<String>,
 }
 
 /// Runs every task of which the store has no result of this backend, on `jobs` worker threads (at
@@ -126,7 +126,7 @@ pub fn campaign(
         progress,
         ran: AtomicUsize::new(0),
         found: AtomicUsize::new(0),
-        invalid: AtomicUsize::new(0),
+        invalid: Mutex::new(Vec::new()),
         failed: Mutex::new(Vec::new()),
         forecast: Mutex::new(Forecast::new(open.iter().map(|(_, ahead)| ahead))),
     };
@@ -141,7 +141,8 @@ pub fn campaign(
         return Err(CampaignError::Runs(failed));
     }
     let (ran, found) = (work.ran.into_inner(), work.found.into_inner());
-    Ok(CampaignSummary { ran, stored, found, unplayable, invalid: work.invalid.into_inner() })
+    let invalid = work.invalid.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(CampaignSummary { ran, stored, found, unplayable, invalid })
 }
 
 /// What the workers share.
@@ -151,7 +152,7 @@ struct Work<'a> {
     progress: &'a dyn Progress,
     ran: AtomicUsize,
     found: AtomicUsize,
-    invalid: AtomicUsize,
+    invalid: Mutex<Vec<String>>,
     failed: Mutex<Vec<FailedRun>>,
     forecast: Mutex<Forecast>,
 }
@@ -193,7 +194,9 @@ impl Work<'_> {
         };
         let record = Record { backend: self.backend.id().to_owned(), ..record };
         if !record.is_valid() {
-            self.invalid.fetch_add(1, Ordering::Relaxed);
+            let mut invalid = self.invalid.lock().unwrap_or_else(PoisonError::into_inner);
+            invalid.push(record.invalid_reason().to_owned());
+            drop(invalid);
             key = key_of_invalid(&key);
         }
         let packed = Packed::of(task, &record).map_err(|e| store().damaged(&task.key, e))?;

@@ -232,9 +232,16 @@ impl Record {
         value.map_err(|why| self.undefined.insert(path, why.to_string())).ok()
     }
 
-    /// Whether it is a measurement: a run in real time may not have kept time.
+    /// Whether it is a measurement: a run in real time may not have kept time, and a kernel may have
+    /// been short of memory or room.
     pub fn is_valid(&self) -> bool {
         self.timing.as_ref().is_none_or(|timing| timing.valid)
+    }
+
+    /// Why it is no measurement; empty where it is one.
+    pub fn invalid_reason(&self) -> &str {
+        let why = self.timing.as_ref().filter(|timing| !timing.valid).map(|t| t.why.as_deref());
+        why.map_or("", |why| why.unwrap_or("it did not keep time"))
     }
 
     /// The flow of this name.

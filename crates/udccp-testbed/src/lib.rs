@@ -22,7 +22,7 @@ mod runner;
 
 pub use error::Error;
 pub use needs::lacks;
-pub use observations::Observations;
+pub use observations::{Observations, short_of_buffers};
 pub use plan::{Built, DccpStack, Plan, PlanOptions, SCHEMA, plan};
 pub use replay::result;
 pub use runner::{RunContext, leave, play};

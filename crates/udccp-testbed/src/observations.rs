@@ -65,15 +65,32 @@ pub(crate) struct QueueSample {
 /// Service is compared over stretches of at least this length.
 const STRETCH: Duration = Duration::from_secs(1);
 
+/// Why the rates of some agents are not those of the network: the kernel of their hosts ran out of
+/// memory for TCP, which then holds back connections of any path, or their sockets had no room for
+/// packets that had arrived.
+pub fn short_of_buffers<'a>(
+    agents: impl Iterator<Item = &'a AgentReport> + Clone,
+) -> Option<String> {
+    let times: u64 = agents.clone().map(|agent| agent.memory_pressures).sum();
+    if times > 0 {
+        let times = if times == 1 { "once".into() } else { format!("{times} times") };
+        return Some(format!("memory for TCP ran short {times} (net.ipv4.tcp_mem)"));
+    }
+    let drops: u64 = agents.map(|agent| agent.buffer_drops).sum();
+    (drops > 0).then(|| {
+        let packets = if drops == 1 { "1 packet".into() } else { format!("{drops} packets") };
+        format!("sockets of hosts had no room for {packets} that had arrived")
+    })
+}
+
 impl Observations {
-    /// Why the result is not that of the network where the kernel ran out of memory for TCP, which
-    /// then holds back connections of any path.
-    pub fn short_of_memory(&self) -> Option<String> {
-        let times: u64 = self.agents.iter().map(|agent| agent.memory_pressures).sum();
-        (times > 0).then(|| {
-            let times = if times == 1 { "once".into() } else { format!("{times} times") };
-            format!("memory for TCP ran short {times} (net.ipv4.tcp_mem)")
-        })
+    /// Why the result is not that of the network, as far as the kernel counts it: it lost packets
+    /// between its devices, or was short of memory or of room in its sockets.
+    pub fn invalid_reason(&self) -> Option<String> {
+        let lost = self.backlog_drops;
+        let lost =
+            (lost > 0).then(|| format!("the kernel lost {lost} packets between its devices"));
+        lost.or_else(|| short_of_buffers(self.agents.iter()))
     }
 
     /// How far the service of the links was from their rates, in percent: over stretches of a
@@ -113,17 +130,21 @@ mod tests {
     use udccp_base::DataRate;
 
     #[test]
-    fn a_kernel_that_was_short_of_memory_for_tcp_gives_no_result() {
+    fn a_kernel_that_was_short_of_memory_or_room_gives_no_result() {
         let agent = |more: &str| -> AgentReport {
             let usual = r#""flow":"a","role":"sender","samples":[]"#;
             let text = format!(r#"{{{usual},"app_bytes_out":0,"app_bytes_in":0{more}}}"#);
             serde_json::from_str(&text).unwrap()
         };
         let observations = |agents| Observations { agents, ..Observations::default() };
-        assert_eq!(observations(vec![agent("")]).short_of_memory(), None);
-        let short =
-            observations(vec![agent(""), agent(r#","memory_pressures":2"#)]).short_of_memory();
-        assert_eq!(short.unwrap(), "memory for TCP ran short 2 times (net.ipv4.tcp_mem)");
+        let reason = |more| observations(vec![agent(""), agent(more)]).invalid_reason();
+        assert_eq!(reason(""), None);
+        let short = "memory for TCP ran short 2 times (net.ipv4.tcp_mem)";
+        assert_eq!(reason(r#","memory_pressures":2"#).unwrap(), short);
+        let dropped = reason(r#","buffer_drops":1"#).unwrap();
+        assert_eq!(dropped, "sockets of hosts had no room for 1 packet that had arrived");
+        let lost = Observations { backlog_drops: 3, ..observations(vec![agent("")]) };
+        assert_eq!(lost.invalid_reason().unwrap(), "the kernel lost 3 packets between its devices");
     }
 
     #[test]

@@ -105,6 +105,7 @@ impl Play {
             responses: None,
             connections: Vec::new(),
             memory_pressures: 0,
+            buffer_drops: 0,
             unknown: unknown(&self.spec.protocol),
             warnings: Vec::new(),
         };

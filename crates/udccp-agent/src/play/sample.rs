@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Instant, Probe};
 
 use super::driver::FlowDriver;
-use crate::device::{Device, TcpCounters, Traffic};
+use crate::device::{Device, TcpCounters, Traffic, buffer_drops};
 use crate::report::{AgentReport, AgentSample};
 use crate::spec::{AgentProtocol, AgentSpec};
 
@@ -16,6 +16,8 @@ pub(super) struct Sampler {
     seen: Traffic,
     /// Counters of the host's TCP at the start, where it plays.
     tcp: Option<TcpCounters>,
+    /// Packets that its sockets had no room for before.
+    drops_before: u64,
     samples: Vec<AgentSample>,
 }
 
@@ -32,6 +34,7 @@ impl Sampler {
             seen: device.as_ref().map(Device::traffic).unwrap_or_default(),
             device,
             tcp: is_tcp.then(TcpCounters::read),
+            drops_before: buffer_drops(),
             samples: Vec::new(),
         }
     }
@@ -79,6 +82,7 @@ impl Sampler {
             let now = TcpCounters::read().memory_pressures;
             report.memory_pressures = now.saturating_sub(begun.memory_pressures);
         }
+        report.buffer_drops = buffer_drops().saturating_sub(self.drops_before);
         if self.device.is_none() {
             report.warnings.push("no network device has this host's address".to_owned());
         }

@@ -115,13 +115,15 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
     }
     if args.json {
         output::json(&outcome.record)?;
-        return Ok(Exit::Success);
+    } else {
+        output::line(scenario::summary(&chosen, &outcome.record).trim_end())?;
+        let wall = outcome.wall.as_secs_f64();
+        let release = &outcome.release;
+        output::line(&format!("Linux {release} in virtual time; {wall:.1} s of the wall clock"))?;
     }
-    output::line(scenario::summary(&chosen, &outcome.record).trim_end())?;
-    let wall = outcome.wall.as_secs_f64();
-    let release = &outcome.release;
-    output::line(&format!("Linux {release} in virtual time; {wall:.1} s of the wall clock"))?;
-    Ok(Exit::Success)
+    let Some(why) = &outcome.invalid else { return Ok(Exit::Success) };
+    Err(Failure::new(Exit::CheckFailed, format!("the run is not valid: {why}"))
+        .hint("use smaller buffers, fewer flows, or a lower rate"))
 }
 
 /// The backend of this name for campaigns.

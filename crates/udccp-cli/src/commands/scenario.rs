@@ -226,8 +226,11 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |v| format!("{v:.digits$}"))
 }
 
-/// How well a run in real time kept time.
+/// How well a run in real time kept time; of one in virtual time, why it is not valid.
 fn kept_time(timing: &TimingRecord) -> String {
+    if let (None, None, Some(why)) = (timing.delay_p50_ms, timing.rate_error_percent, &timing.why) {
+        return format!("INVALID: {why}");
+    }
     let verdict = match &timing.why {
         None => "valid".to_owned(),
         Some(why) => format!("INVALID: {why}"),

@@ -19,8 +19,8 @@ pub struct Results {
     pub planned: usize,
     /// The backend that made them; empty is the simulator.
     pub backend: String,
-    /// Runs that are not among them, since they did not keep time.
-    pub invalid: usize,
+    /// Of each run that is not among them, since it is no measurement: why not.
+    pub invalid: Vec<String>,
     /// The runs of other backends, where there are any (each without others of its own).
     pub others: Vec<Results>,
 }
@@ -75,7 +75,10 @@ fn of_others<'a>(
                     let scenario = task.experiment.clone();
                     other.runs.push((task.clone(), Record { scenario, ..record.clone() }));
                 }
-                None => other.invalid += 1,
+                None => {
+                    let why = own().next().map(Record::invalid_reason).unwrap_or_default();
+                    other.invalid.push(why.to_owned());
+                }
             }
         }
     }
@@ -113,7 +116,7 @@ impl Results {
             for (backend, found) in here {
                 let all: &mut Self = others.entry(backend).or_default();
                 all.runs.extend(found.runs);
-                all.invalid += found.invalid;
+                all.invalid.extend(found.invalid);
             }
         }
         let planned = results.planned;

@@ -123,13 +123,15 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
             escape(backend_title(id))
         ));
     }
-    for other in analysis.others.iter().filter(|o| o.results.invalid > 0) {
+    for other in analysis.others.iter().filter(|o| !o.results.invalid.is_empty()) {
+        let invalid = &other.results.invalid;
         warn(format!(
-            "{} of {} did not keep time and {} left out of every number: \
+            "{} of {} {} not valid, and left out of every number: {}. \
              <code>{command} --backend {}</code> tries again.",
-            counted(other.results.invalid, "run"),
+            counted(invalid.len(), "run"),
             escape(&other.title),
-            if other.results.invalid == 1 { "is" } else { "are" },
+            if invalid.len() == 1 { "is" } else { "are" },
+            escape(&reasons(invalid)),
             escape(&other.results.backend)
         ));
     }
@@ -141,6 +143,24 @@ fn warnings(analysis: &Analysis<'_>, tally: &Tally) -> String {
         ));
     }
     out
+}
+
+/// Reasons, each once, with how often it was given where there are several.
+fn reasons(all: &[String]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for why in all {
+        match counts.iter_mut().find(|(known, _)| known == why) {
+            Some((_, n)) => *n += 1,
+            None => counts.push((why, 1)),
+        }
+    }
+    match counts.as_slice() {
+        [(why, _)] => (*why).to_owned(),
+        several => {
+            let words = several.iter().map(|(why, n)| format!("{why} ({})", counted(*n, "run")));
+            words.collect::<Vec<_>>().join("; ")
+        }
+    }
 }
 
 /// The backends that the experiment is made for and that have no run.

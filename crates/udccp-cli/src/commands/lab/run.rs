@@ -88,13 +88,12 @@ fn left_out(outcome: &CampaignSummary, backend: &str) {
         let runs = if n == 1 { "run" } else { "runs" };
         output::note(&format!("{backend} skips {n} {runs}: {reason}"));
     }
-    if outcome.invalid > 0 {
-        let n = outcome.invalid;
-        let runs = if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
-        output::note(&format!(
-            "{runs} did not keep time and are invalid; the same command repeats them"
-        ));
-    }
+    let Some(why) = outcome.invalid.first() else { return };
+    let (runs, why) = match outcome.invalid.len() {
+        1 => ("1 run is invalid".to_owned(), why.clone()),
+        n => (format!("{n} runs are invalid"), format!("{why} (the first of them)")),
+    };
+    output::note(&format!("{runs}: {why}; the same command repeats what is invalid"));
 }
 
 fn tables(
