@@ -162,7 +162,8 @@ fn a_published_dash_agrees_with_no_value_and_with_nothing_else() {
     // No flow has its fair share at 125 ms, in the study and in these made-up runs.
     let fair = at_125("nru-fair");
     assert_eq!(fair.published.map(|p| p.value), Some(None));
-    assert_eq!(fair.agreement, Agreement::Close);
+    assert_eq!(fair.agreement, Agreement::Neither);
+    assert!(!fair.is_compared() && fair.is_unscored(), "two dashes do not count as agreement");
     assert!(at_125("nru-unfair").published.is_some_and(|p| p.value == Some(-0.27)));
 }
 

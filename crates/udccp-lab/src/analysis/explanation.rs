@@ -1,12 +1,13 @@
 //! Why ours and the published values differ: a sentence counts as far as the runs of a variant
-//! support it.
+//! support it, on whole points, and with one set-up for a whole table.
 
 use udccp_metrics::Summary;
 
+use super::basis::Basis;
 use super::results::Results;
 use super::spread::Spread;
-use super::table::{TableResult, is_close, tabulate};
-use crate::schema::{Experiment, MetricSpec};
+use super::table::{Cell, TableResult, is_close, tabulate};
+use crate::schema::{Experiment, Explanation, Variant};
 
 /// A reason given for the difference of one cell.
 #[derive(Clone, Debug)]
@@ -21,63 +22,166 @@ pub struct Reason {
     pub spread: Spread,
     /// How far they support the sentence; `None` where there are too few such runs.
     pub support: Option<Support>,
+    /// Points of the table that agree as they stand and no longer do with this set-up.
+    pub broken: usize,
 }
 
 /// How far a variant's runs support a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// The variant is as close to the published value as counts as agreement.
+    /// With the table's one set-up, every value of the point is as close to the published one as
+    /// counts as agreement.
     Full,
-    /// The variant closes at least half of the difference.
-    Part,
-    /// The variant does neither.
+    /// This value alone is that close: another value of the point is not, or the set-up is not the
+    /// table's.
+    Here,
+    /// The value is not that close.
     No,
 }
 
 impl Support {
     /// Whether the reason may be given as one.
     pub fn counts(self) -> bool {
-        self != Self::No
+        self == Self::Full
     }
 }
 
+/// What a variant's runs found in a cell.
+struct Found {
+    summary: Summary,
+    spread: Spread,
+    basis: Basis,
+    is_near: bool,
+}
+
+/// One explanation with what its variant's runs found, in the order of the table's cells.
+struct Trial<'e> {
+    given: &'e Explanation,
+    /// What the variant changes: explanations that change the same are one set-up.
+    set_up: String,
+    found: Vec<Option<Found>>,
+    /// Points of which every value is near with the variant, and one is off without it.
+    mended: Vec<usize>,
+    /// Points of which every value agrees without the variant, and one does not with it.
+    broken: usize,
+}
+
 /// Adds to every cell that needs one the reasons that the file gives, each judged by its runs.
+///
+/// One set-up is credited for a table: that which mends the most points, of those that break none.
+/// It explains a point if it brings all of its values near.
 pub fn explain(experiment: &Experiment, table: &mut TableResult<'_>, results: &Results) {
-    for given in experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id)) {
-        let variant = tabulate(experiment, table.table, results, Some(&given.variant));
-        let found: Vec<_> = variant
-            .cells()
-            .map(|c| (c.labels.clone(), c.basis, c.ours.clone(), c.spread))
-            .collect();
-        for cell in table.rows.iter_mut().flat_map(|r| &mut r.cells).flatten() {
-            if !cell.needs_reason() || !given.filter.matches(&cell.labels) {
+    let points = points(table);
+    let given = experiment.explanations.iter().filter(|e| e.tables.contains(&table.table.id));
+    let trials: Vec<Trial<'_>> =
+        given.map(|given| trial(experiment, table, results, given, &points)).collect();
+    let credited = credited(&trials);
+    for trial in &trials {
+        let is_credited = credited == Some(trial.set_up.as_str());
+        let broken = of_set_up(&trials, &trial.set_up).map(|t| t.broken).sum();
+        let cells = table.rows.iter_mut().flat_map(|r| &mut r.cells).flatten();
+        for ((cell, found), point) in cells.zip(&trial.found).zip(&points) {
+            let Some(found) = found else { continue };
+            if !cell.needs_reason() || !trial.given.filter.matches(&cell.labels) {
                 continue;
             }
-            let here = found.iter().find(|(labels, ..)| *labels == cell.labels);
-            let Some((_, basis, summary, spread)) = here else { continue };
-            let published = cell.published.and_then(|p| p.value);
+            let support = match found.is_near {
+                true if is_credited && trial.mended.contains(point) => Support::Full,
+                true => Support::Here,
+                false => Support::No,
+            };
             cell.reasons.push(Reason {
-                says: given.says.clone(),
-                variant: given.variant.clone(),
-                found: summary.clone(),
-                spread: *spread,
-                support: support(cell.difference(), summary, published, &cell.shown)
-                    .filter(|_| basis.is_enough()),
+                says: trial.given.says.clone(),
+                variant: trial.given.variant.clone(),
+                found: found.summary.clone(),
+                spread: found.spread,
+                support: Some(support).filter(|_| found.basis.is_enough()),
+                broken,
             });
         }
     }
 }
 
-fn support(
-    difference: Option<f64>,
-    found: &Summary,
-    published: Option<f64>,
-    shown: &MetricSpec,
-) -> Option<Support> {
-    let (mean, published) = (found.mean.ok()?, published?);
-    let (left, difference) = ((mean - published).abs(), difference?.abs());
-    if is_close(mean, published, shown) {
-        return Some(Support::Full);
+/// The number of the point of each cell: all flows and metrics of one grid point of one case.
+fn points(table: &TableResult<'_>) -> Vec<usize> {
+    let mut known = Vec::new();
+    let number = |cell: &Cell| {
+        let found = known.iter().position(|place| *place == cell.place);
+        found.unwrap_or_else(|| {
+            known.push(cell.place.clone());
+            known.len() - 1
+        })
+    };
+    table.cells().map(number).collect()
+}
+
+fn trial<'e>(
+    experiment: &'e Experiment,
+    table: &TableResult<'_>,
+    results: &Results,
+    given: &'e Explanation,
+    points: &[usize],
+) -> Trial<'e> {
+    let variant = tabulate(experiment, table.table, results, Some(&given.variant));
+    let found = |cell: &Cell| {
+        let there = variant.cells().find(|c| c.labels == cell.labels).filter(|c| c.runs() > 0)?;
+        let is_near = match (there.ours.mean.ok(), cell.published.map(|p| p.value)) {
+            (_, None) | (None, Some(None)) => true,
+            (Some(mean), Some(Some(value))) => is_close(mean, value, &cell.shown),
+            _ => false,
+        };
+        let (summary, spread, basis) = (there.ours.clone(), there.spread, there.basis);
+        Some(Found { summary, spread, basis, is_near })
+    };
+    let found: Vec<Option<Found>> = table.cells().map(found).collect();
+    let number = points.iter().max().map_or(0, |last| last + 1);
+    let (mut mended, mut broken) = (Vec::new(), 0);
+    for point in 0..number {
+        let of_point = table.cells().zip(&found).zip(points).filter(|(_, p)| **p == point);
+        let compared: Vec<_> =
+            of_point.map(|(pair, _)| pair).filter(|(cell, _)| cell.has_verdict()).collect();
+        let is_judged = |f: &Found| f.basis.is_enough();
+        if compared.is_empty() || !compared.iter().all(|(_, f)| f.as_ref().is_some_and(is_judged)) {
+            continue;
+        }
+        let is_near = compared.iter().all(|(_, f)| f.as_ref().is_some_and(|f| f.is_near));
+        let is_off = compared.iter().any(|(cell, _)| cell.needs_reason());
+        match (is_off, is_near) {
+            (true, true) => mended.push(point),
+            (false, false) => broken += 1,
+            _ => {}
+        }
     }
-    Some(if left <= difference / 2.0 { Support::Part } else { Support::No })
+    let set_up = experiment.variants.iter().find(|v| v.id == given.variant).map(changes);
+    Trial { given, set_up: set_up.unwrap_or_default(), found, mended, broken }
+}
+
+/// What a variant changes, as one text.
+fn changes(variant: &Variant) -> String {
+    let words = variant.changes.iter().map(|c| format!("{}={}", c.path, c.node.label()));
+    words.collect::<Vec<_>>().join("\n")
+}
+
+fn of_set_up<'t, 'e>(
+    trials: &'t [Trial<'e>],
+    set_up: &'t str,
+) -> impl Iterator<Item = &'t Trial<'e>> {
+    trials.iter().filter(move |trial| trial.set_up == set_up)
+}
+
+/// The set-up that mends the most points, of those that break none; the first of equals.
+fn credited<'t>(trials: &'t [Trial<'_>]) -> Option<&'t str> {
+    let mut best: Option<(&str, usize)> = None;
+    for trial in trials {
+        let set_up = trial.set_up.as_str();
+        let broken: usize = of_set_up(trials, set_up).map(|t| t.broken).sum();
+        let mut mended: Vec<usize> =
+            of_set_up(trials, set_up).flat_map(|t| t.mended.iter().copied()).collect();
+        mended.sort_unstable();
+        mended.dedup();
+        if broken == 0 && mended.len() > best.map_or(0, |(_, most)| most) {
+            best = Some((set_up, mended.len()));
+        }
+    }
+    best.map(|(set_up, _)| set_up)
 }

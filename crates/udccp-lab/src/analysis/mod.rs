@@ -5,6 +5,7 @@ mod claim;
 mod expected;
 mod explanation;
 mod results;
+mod score;
 mod spread;
 mod table;
 mod value;
@@ -15,6 +16,7 @@ pub use claim::{Check, ClaimCount, JudgedClaim, Judgement, count_by_origin, judg
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;
+pub use score::{STEADY_POINTS, Score, Scored, scores};
 pub use spread::{Bounds, Spread};
 pub use table::{Agreement, Cell, Row, TableResult, tabulate};
 pub(crate) use table::{fixed, in_words, own_name};

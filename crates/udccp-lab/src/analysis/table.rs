@@ -1,6 +1,7 @@
 //! Tables: our mean and interval beside the published value.
 
 use udccp_metrics::Summary;
+use udccp_scenario::Record;
 use udccp_scenario::protocol::{self, Protocol};
 
 use super::basis::Basis;
@@ -13,6 +14,9 @@ use crate::schema::{
     CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published,
     Scenario, Table,
 };
+
+/// A link that transmits so much of the time is full, in percent.
+const FULL_PERCENT: f64 = 98.0;
 
 /// A table filled in.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub struct Row {
 pub struct Cell {
     /// Its grid point, and `flow`, `metric` and `case` where the table tells them apart.
     pub labels: Point,
+    /// The case (`None`: the file as it stands) and the grid point whose runs it shows.
+    pub place: (Option<String>, Point),
     /// Its metric.
     pub shown: MetricSpec,
     /// The protocol that it is about: its flow's, or the one that a label names.
@@ -61,6 +67,8 @@ pub struct Cell {
     pub undefined: Option<String>,
     /// The published value.
     pub published: Option<Published>,
+    /// Whether the one flow of its runs fills the link, and the metric says no more than that.
+    pub fills_link: bool,
     /// How the two compare.
     pub agreement: Agreement,
     /// Why they differ, as far as runs support it.
@@ -78,12 +86,24 @@ pub enum Agreement {
     Alone,
     /// Too few runs to be judged, or shortened ones.
     Unjudged,
-    /// Within the distance that counts as agreement; or neither has a value.
+    /// Within the distance that counts as agreement.
     Close,
+    /// The same, where the one flow of the run fills its link: any sender would agree, so the cell
+    /// does not count.
+    LinkLimited,
+    /// Neither has a value, which does not count either.
+    Neither,
     /// Further away, but the published value lies in our 95 % interval.
     InInterval,
     /// Further away; or one has a value and the other says that there is none.
     Differs,
+}
+
+impl Agreement {
+    /// The same of a cell whose flow fills its link, or not.
+    fn on_link(self, is_full: bool) -> Self {
+        if self == Self::Close && is_full { Self::LinkLimited } else { self }
+    }
 }
 
 impl Row {
@@ -138,14 +158,25 @@ impl Cell {
         Some(self.ours.mean.ok()? - self.published?.value?)
     }
 
-    /// Whether there is a published value, or a published "–", and runs to compare it with.
+    /// Whether it counts: there is something to compare its runs with, and the comparison says
+    /// something.
     pub fn is_compared(&self) -> bool {
         matches!(self.agreement, Agreement::Close | Agreement::InInterval | Agreement::Differs)
     }
 
+    /// Whether it agrees in a way that does not count.
+    pub fn is_unscored(&self) -> bool {
+        matches!(self.agreement, Agreement::LinkLimited | Agreement::Neither)
+    }
+
+    /// Whether it is judged, be it counted or not.
+    pub fn has_verdict(&self) -> bool {
+        self.is_compared() || self.is_unscored()
+    }
+
     /// Whether it has a value of ours and a published one, be it judged or not.
     pub fn has_both(&self) -> bool {
-        self.is_compared() || self.agreement == Agreement::Unjudged
+        self.has_verdict() || self.agreement == Agreement::Unjudged
     }
 
     /// Whether it has runs, but not as many, or not as long, as the file asks for.
@@ -241,7 +272,8 @@ impl TableResult<'_> {
             cell.published = found.and_then(|(.., published)| *published);
             let weaker = found.map_or(cell.basis, |(_, basis, _)| cell.basis.weaker(*basis));
             let held = (&cell.ours, &cell.spread);
-            cell.agreement = agreement(held, cell.without, weaker, cell.published, &cell.shown);
+            let found = agreement(held, cell.without, weaker, cell.published, &cell.shown);
+            cell.agreement = found.on_link(cell.fills_link);
         }
     }
 }
@@ -354,11 +386,15 @@ impl Filler<'_, '_> {
         let ours = Summary::of(&values);
         let published = self.table.reference.as_ref().and_then(|r| r.lookup(&labels));
         let spread = Spread::of(&ours, shown.bounds(flows));
+        let runs = || self.results.at(part.id.as_deref(), self.variant, point);
+        let fills_link = shown.metric.is_of_one_link() && runs().all(fills_link);
         let agreement = agreement((&ours, &spread), without, basis, published, shown);
+        let agreement = agreement.on_link(fills_link);
         let scenario = part.scenario(point, &[]).ok();
         let is_zero = ours.mean.is_ok_and(|mean| mean.abs() < f64::MIN_POSITIVE);
         Cell {
             labels,
+            place: (part.id.clone(), point.clone()),
             protocol: protocol(scenario.as_ref(), point, flow),
             idle: is_zero && scenario.is_some_and(|s| !runs_in(&s, shown, flow)),
             shown: shown.clone(),
@@ -368,6 +404,7 @@ impl Filler<'_, '_> {
             without,
             undefined,
             published,
+            fills_link,
             agreement,
             reasons: Vec::new(),
             names: self.table.view.names.clone(),
@@ -432,6 +469,12 @@ fn row_protocol(row: &Row) -> Option<&'static Protocol> {
     row.labels.iter().find_map(|(_, label)| protocol::find(label))
 }
 
+/// Whether the only flow of a run has all of the link.
+fn fills_link(record: &Record) -> bool {
+    let utilisation = record.system.utilisation_percent;
+    record.flows.len() == 1 && utilisation.is_some_and(|percent| percent >= FULL_PERCENT)
+}
+
 fn agreement(
     (ours, spread): (&Summary, &Spread),
     without: usize,
@@ -447,7 +490,7 @@ fn agreement(
     }
     match (ours.mean.ok(), published.map(|p| p.value)) {
         (_, None) => Agreement::Alone,
-        (None, Some(None)) => Agreement::Close,
+        (None, Some(None)) => Agreement::Neither,
         (None, Some(Some(_))) | (Some(_), Some(None)) => Agreement::Differs,
         (Some(mean), Some(Some(value))) if is_close(mean, value, shown) => Agreement::Close,
         (Some(_), Some(Some(value))) => {
@@ -466,5 +509,5 @@ pub(super) fn is_close(mean: f64, published: f64, shown: &MetricSpec) -> bool {
     let unit = (0..shown.digits).fold(1.0, |unit, _| unit / 10.0);
     let round = |x: f64| (x / unit).round() * unit;
     let distance = (round(mean) - round(published)).abs();
-    distance <= shown.close.distance(published) + unit * 1e-6
+    distance <= shown.distance(published) + unit * 1e-6
 }

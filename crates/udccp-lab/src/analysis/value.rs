@@ -29,15 +29,31 @@ pub(super) fn value(
     if let Some(group) = shown.group.as_deref().filter(|_| shown.metric.needs_group()) {
         return of_group(record, shown, group);
     }
+    if let (Metric::Share, Some(flow)) = (shown.metric, flow) {
+        return share(record, shown.rates, flow);
+    }
     whole(record, shown.metric, shown.rates, flow)
+}
+
+/// The rate of a flow of the rates of all, in percent.
+fn share(record: &Record, rates: Rates, flow: &str) -> Result<f64, String> {
+    let own = record.flow(flow).ok_or_else(|| format!("there is no flow {flow}"))?;
+    let all: Option<Vec<f64>> = record.flows.iter().map(|flow| rate(flow, rates)).collect();
+    let all = all.ok_or("a flow has no rate")?;
+    let own = rate(own, rates).ok_or("the flow has no rate")?;
+    window::share_of(own, all.iter().sum())
+}
+
+fn rate(flow: &FlowRecord, rates: Rates) -> Option<f64> {
+    match rates {
+        Rates::Throughput => flow.throughput_mbps,
+        Rates::Goodput => flow.goodput_mbps,
+    }
 }
 
 /// The rate of a group's flows over an equal share of all.
 fn of_group(record: &Record, shown: &MetricSpec, group: &str) -> Result<f64, String> {
-    let rate = |flow: &FlowRecord| match shown.rates {
-        Rates::Throughput => flow.throughput_mbps,
-        Rates::Goodput => flow.goodput_mbps,
-    };
+    let rate = |flow| rate(flow, shown.rates);
     let all: Option<Vec<(&str, f64)>> =
         record.flows.iter().map(|f| Some((group_of(&f.name), rate(f)?))).collect();
     let all = all.ok_or("a flow has no rate")?;

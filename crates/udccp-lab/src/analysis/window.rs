@@ -20,6 +20,7 @@ pub(super) fn value(
     let window = shown.window?;
     Some(match (shown.metric, flow) {
         (Metric::Jain, _) => jain(record, shown.rates, window),
+        (Metric::Share, Some(name)) => share(record, shown.rates, name, window),
         (metric, Some(name)) => match record.flow(name) {
             None => Err(format!("there is no flow {name}")),
             Some(flow) => mean(&within(flow, metric, window)).map_err(|why| why.to_string()),
@@ -39,11 +40,34 @@ fn within(flow: &FlowRecord, metric: Metric, window: Window) -> Vec<f64> {
     flow.series.t_s.iter().zip(series).filter(|(t, _)| inside(**t)).map(|(_, v)| *v).collect()
 }
 
-fn jain(record: &Record, rates: Rates, window: Window) -> Result<f64, String> {
-    let metric = match rates {
+/// The metric whose series has these rates.
+fn metric_of(rates: Rates) -> Metric {
+    match rates {
         Rates::Throughput => Metric::Throughput,
         Rates::Goodput => Metric::Goodput,
-    };
+    }
+}
+
+/// The rate of a flow of the rates of all in a stretch of the run, in percent.
+pub(super) fn share(
+    record: &Record,
+    rates: Rates,
+    flow: &str,
+    window: Window,
+) -> Result<f64, String> {
+    let metric = metric_of(rates);
+    let sum = |flow: &FlowRecord| within(flow, metric, window).iter().sum::<f64>();
+    let own = record.flow(flow).ok_or_else(|| format!("there is no flow {flow}"))?;
+    share_of(sum(own), record.flows.iter().map(sum).sum())
+}
+
+/// A part of a whole, in percent.
+pub(super) fn share_of(own: f64, all: f64) -> Result<f64, String> {
+    if all > 0.0 { Ok(100.0 * own / all) } else { Err("all flows are silent".to_owned()) }
+}
+
+fn jain(record: &Record, rates: Rates, window: Window) -> Result<f64, String> {
+    let metric = metric_of(rates);
     let series: Vec<Vec<f64>> = record.flows.iter().map(|f| within(f, metric, window)).collect();
     let slices: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
     jain_over_time(&slices).mean().map_err(|why| why.to_string())

@@ -61,6 +61,8 @@ fn cell(cell: &Cell) -> Value {
 pub(super) fn verdict(agreement: Agreement) -> &'static str {
     match agreement {
         Agreement::Close => "agrees",
+        Agreement::LinkLimited => "agrees, link-limited",
+        Agreement::Neither => "neither has a value",
         Agreement::InInterval => "in interval",
         Agreement::Differs => "differs",
         Agreement::Unjudged => "not judged yet",

@@ -20,7 +20,7 @@ type Source<'t, 'a> = (&'t str, &'t TableResult<'a>);
 
 /// Every table that is printed.
 pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
-    let mut out = String::new();
+    let mut out = super::score::markdown(analysis);
     for (i, table) in analysis.tables.iter().enumerate().filter(|(_, t)| t.table.is_printed) {
         let others = analysis.others.iter().filter_map(|other| {
             let table = other.tables.get(i)?;

@@ -10,6 +10,7 @@ mod index;
 mod markdown;
 mod page;
 mod reasons;
+mod score;
 mod sources;
 mod style;
 mod summary;

@@ -18,6 +18,7 @@ use crate::analysis::Analysis;
 pub(super) fn page(analysis: &Analysis<'_>) -> String {
     let experiment = analysis.experiment;
     let mut main = summary::numbers(analysis);
+    main.push_str(&super::score::html(analysis));
     let tables = analysis.tables.iter().enumerate().filter(|(_, t)| t.table.is_printed);
     let tables: Vec<_> = tables.collect();
     if !tables.is_empty() {
@@ -54,7 +55,8 @@ fn contents(analysis: &Analysis<'_>, main: &str) -> String {
     let printed = experiment.tables.iter().filter(|t| t.is_printed);
     let tables: Vec<_> = printed.map(|t| (t.id.as_str(), t.title.as_str())).collect();
     let figures = experiment.figures.iter().map(|f| (f.id.as_str(), f.title.as_str())).collect();
-    let parts: [(&str, &str, Vec<Entry<'_>>); 8] = [
+    let parts: [(&str, &str, Vec<Entry<'_>>); 9] = [
+        ("score", "Score", Vec::new()),
         ("tables", "Tables", tables),
         ("figures", "Figures", figures),
         ("claims", "Claims", Vec::new()),

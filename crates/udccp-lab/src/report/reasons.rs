@@ -65,22 +65,29 @@ fn group(
         id = escape(&reason.variant)
     );
     for (i, reason) in all.iter().filter(|(_, r)| counts(r)) {
-        let part = if reason.support == Some(Support::Part) { ", in part" } else { "" };
-        let found = format!(", with the variant {}{part}", value(reason, notes[*i]));
+        let found = format!(", with the variant {}", value(reason, notes[*i]));
         out.push_str(&item(result, number, notes, *i, &found, placed));
     }
     out.push_str("</ol>\n");
-    let others: Vec<String> = all
-        .iter()
-        .filter(|(_, r)| !counts(r))
-        .map(|(i, r)| format!("{} ({})", escape(&notes[*i].title()), value(r, notes[*i])))
-        .collect();
-    if !others.is_empty() {
+    let listed = |support: Support| {
+        let chosen = all.iter().filter(|(_, r)| r.support.unwrap_or(Support::No) == support);
+        let words = chosen
+            .map(|(i, r)| format!("{} ({})", escape(&notes[*i].title()), value(r, notes[*i])));
+        words.collect::<Vec<_>>().join("; ")
+    };
+    let (here, no) = (listed(Support::Here), listed(Support::No));
+    if !here.is_empty() {
+        let why = match reason.broken {
+            0 => "for other values of the point, or another set-up explains more of the table",
+            _ => "because points that agree no longer do with it",
+        };
         let _ = writeln!(
             out,
-            "<p class=\"runs\">Tested, but not the reason for: {}.</p>",
-            others.join("; ")
+            "<p class=\"runs\">Near the value, but not an explanation, {why}: {here}.</p>"
         );
+    }
+    if !no.is_empty() {
+        let _ = writeln!(out, "<p class=\"runs\">Tested, but not the reason for: {no}.</p>");
     }
     out
 }

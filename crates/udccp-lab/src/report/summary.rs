@@ -58,6 +58,11 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
         let says = format!("cells{of} agree with {}", tally.measure);
         tile(format!("{close} of {compared}"), says);
     }
+    if tally.unscored > 0 {
+        let says = "cells more agree and do not count: one flow fills its link, or neither has a \
+                    value";
+        tile(tally.unscored.to_string(), says.to_owned());
+    }
     for other in &analysis.others {
         let compared = other.cells().filter(|c| c.is_compared()).count();
         let close = other.cells().filter(|c| c.agreement == Agreement::Close).count();
@@ -67,7 +72,8 @@ pub(super) fn numbers(analysis: &Analysis<'_>) -> String {
         }
     }
     if off > 0 {
-        let says = "cells that differ are explained by a run; the others are unexplained";
+        let says = "cells that differ are explained by a run, with one set-up for each table; the \
+                    others are unexplained";
         tile(format!("{explained} of {off}"), says.to_owned());
     }
     let on = if several { "in the simulation" } else { "on our numbers" };

@@ -201,7 +201,7 @@ pub(super) fn as_published(value: f64, shown: &MetricSpec) -> String {
 fn difference(cell: &Cell) -> String {
     match (cell.difference(), cell.agreement) {
         (Some(d), _) => signed(d, cell.digits()),
-        (None, Agreement::Close) => "neither".to_owned(),
+        (None, Agreement::Neither) => "neither".to_owned(),
         (None, Agreement::Differs) if cell.ours.mean.is_ok() => "ours has a value".to_owned(),
         (None, Agreement::Differs) => "ours has none".to_owned(),
         _ => String::new(),
@@ -211,7 +211,7 @@ fn difference(cell: &Cell) -> String {
 pub(super) fn severity(agreement: Agreement) -> u8 {
     match agreement {
         Agreement::Alone => 0,
-        Agreement::Close => 1,
+        Agreement::Close | Agreement::LinkLimited | Agreement::Neither => 1,
         Agreement::Missing | Agreement::Unjudged => 2,
         Agreement::InInterval => 3,
         Agreement::Differs => 4,
@@ -223,6 +223,7 @@ pub(super) fn look(agreement: Agreement) -> (&'static str, &'static str) {
         Agreement::Close => ("close", "✓"),
         Agreement::InInterval => ("inside", "≈"),
         Agreement::Differs => ("differs", "✗"),
+        Agreement::LinkLimited | Agreement::Neither => ("alone", "="),
         Agreement::Alone => ("alone", ""),
         Agreement::Missing => ("missing", ""),
         Agreement::Unjudged => ("early", ""),
@@ -257,6 +258,11 @@ fn key(result: &TableResult<'_>) -> String {
         (Agreement::Close, format!("near {measure}: within {distances}")),
         (Agreement::InInterval, format!("further away, with {measure} inside our 95 % interval")),
         (Agreement::Differs, further.to_owned()),
+        (
+            Agreement::LinkLimited,
+            format!("near {measure}, where one flow fills its link: does not count"),
+        ),
+        (Agreement::Neither, "neither has a value: does not count".to_owned()),
         (Agreement::Unjudged, early_words(result)),
         (Agreement::Missing, "not run yet".to_owned()),
     ];

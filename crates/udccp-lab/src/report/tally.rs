@@ -12,6 +12,8 @@ pub(super) struct Tally {
     pub compared: usize,
     /// Those of them that agree.
     pub close: usize,
+    /// Cells that agree and are not compared: one flow fills its link, or neither has a value.
+    pub unscored: usize,
     /// Those that differ, with the published value inside our interval.
     pub inside: usize,
     /// Those that differ and ask for a reason.
@@ -75,6 +77,7 @@ impl Tally {
             measure: measure.unwrap_or("the published value").to_owned(),
             compared: cells().filter(|c| c.is_compared()).count(),
             close: count(cells(), Agreement::Close),
+            unscored: cells().filter(|c| c.is_unscored()).count(),
             inside: count(cells(), Agreement::InInterval),
             off: off().count(),
             explained: off().filter(|c| c.is_explained()).count(),
@@ -107,6 +110,9 @@ impl Tally {
             let measure = &self.measure;
             parts.push(format!("{close} of {compared} cells agree with {measure}"));
         }
+        if self.unscored > 0 {
+            parts.push(format!("{} more agree and do not count", self.unscored));
+        }
         let claims = [(self.study, self.claims), (self.own, "claims of our own")];
         for (claims, what) in claims.into_iter().filter(|(claims, _)| claims.judged > 0) {
             parts.push(format!("{} of {} {what} hold", claims.hold, claims.judged));
@@ -121,6 +127,7 @@ impl Tally {
             ("close", self.close, "agree"),
             ("inside", self.inside, "differ, with the published inside our interval"),
             ("differs", self.off.saturating_sub(self.inside), "differ"),
+            ("alone", self.unscored, "agree and do not count"),
             ("early", self.early, "not judged yet"),
             ("missing", self.missing, "not run yet"),
         ];

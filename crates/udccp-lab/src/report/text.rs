@@ -36,6 +36,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
             let _ = writeln!(out, "  paper's own numbers {}", verdict(&judged.published));
         }
     }
+    out.push_str(&super::score::text(analysis));
     let tally = Tally::of(analysis);
     if let Some(early) = tally.early_words() {
         let id = &analysis.experiment.id;
@@ -135,6 +136,8 @@ fn published(cell: &Cell) -> String {
 fn difference(cell: &Cell) -> String {
     let mark = match cell.agreement {
         Agreement::Close => "ok",
+        // They agree, and do not count.
+        Agreement::LinkLimited | Agreement::Neither => "= ",
         Agreement::InInterval => "~ ",
         Agreement::Differs => "! ",
         Agreement::Unjudged => "  ",

@@ -26,6 +26,8 @@ words! {
     Throughput = "throughput",
     /// Payload rate delivered to the receiving application.
     Goodput = "goodput",
+    /// Rate of a flow, of the rates of all flows together.
+    Share = "share",
     /// Wire rate of the data direction over the first link between routers.
     RouterThroughput = "router-throughput",
     /// The same with the acknowledgements.
@@ -119,7 +121,11 @@ impl Metric {
             Self::Throughput | Self::Goodput | Self::RouterThroughput | Self::RouterBothWays => {
                 Kind::Rate
             }
-            Self::Loss | Self::LossEvents | Self::Utilisation | Self::GoodputRatio => Kind::Percent,
+            Self::Loss
+            | Self::LossEvents
+            | Self::Utilisation
+            | Self::GoodputRatio
+            | Self::Share => Kind::Percent,
             Self::Delay
             | Self::DelayBothWays
             | Self::DelayP95
@@ -166,6 +172,7 @@ impl Metric {
             Self::NormalisedMost => "Normalised throughput of the fastest flow",
             Self::Throughput => "Throughput",
             Self::Goodput => "Goodput",
+            Self::Share => "Share of all flows' rates",
             Self::RouterThroughput => "Throughput between routers",
             Self::RouterBothWays => "Throughput between routers, data and acknowledgements",
             Self::GoodputRatio => "Goodput ratio",
@@ -206,6 +213,7 @@ impl Metric {
             self,
             Self::Throughput
                 | Self::Goodput
+                | Self::Share
                 | Self::RouterThroughput
                 | Self::RouterBothWays
                 | Self::GoodputRatio
@@ -228,9 +236,21 @@ impl Metric {
         )
     }
 
+    /// Whether it says only how full the link is where one flow fills it.
+    pub const fn is_of_one_link(self) -> bool {
+        matches!(
+            self,
+            Self::Throughput
+                | Self::Goodput
+                | Self::RouterThroughput
+                | Self::RouterBothWays
+                | Self::Utilisation
+        )
+    }
+
     /// Whether it can be of a stretch of a run: `from` and `to`.
     pub const fn has_stretches(self) -> bool {
-        matches!(self, Self::Jain | Self::Throughput | Self::Goodput | Self::Recovery)
+        matches!(self, Self::Jain | Self::Throughput | Self::Goodput | Self::Share | Self::Recovery)
     }
 
     /// Whether it is of one group of flows: `group`.

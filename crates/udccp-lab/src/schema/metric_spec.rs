@@ -192,6 +192,18 @@ impl MetricSpec {
         (low * self.factor, high * self.factor)
     }
 
+    /// How far from this published value still counts as agreement, in the printed unit. A part of
+    /// a share is one of the smaller side, so that it holds for the flow and for the others.
+    pub fn distance(&self, published: f64) -> f64 {
+        match self.metric {
+            Metric::Share => {
+                let (_, whole) = self.bounds(0);
+                self.close.distance(published.min(whole - published))
+            }
+            _ => self.close.distance(published),
+        }
+    }
+
     /// A value as it prints, with a true minus.
     pub fn print(&self, value: f64) -> String {
         let text = format!("{value:.*}", self.digits).replace('-', "\u{2212}");
@@ -420,7 +432,7 @@ impl Settings {
         if window.is_some() && !metric.has_stretches() {
             let at = node.get("from").map_or(&node.span, |n| &n.span);
             let error = format!("{word} has no value of a stretch of a run");
-            let hint = "there are: throughput, goodput, jain, recovery-time";
+            let hint = "there are: throughput, goodput, share, jain, recovery-time";
             errors.push(Diagnostic::at(at, error).hint(hint));
             return None;
         }
@@ -495,6 +507,16 @@ mod tests {
         assert_eq!(unit_factor("s", "ms"), Some(1e3));
         assert_eq!(unit_factor("ms", "Mbit/s"), None);
         assert_eq!(unit_factor("", "dB"), None);
+    }
+
+    /// 10 % of 80:20 are two points either way: eight would let the small flow be 40 % off.
+    #[test]
+    fn a_part_of_a_share_is_one_of_the_smaller_side() {
+        let mut shown = MetricSpec { close: Close::Part(0.1), ..MetricSpec::plain(Metric::Share) };
+        assert!((shown.distance(80.0) - 2.0).abs() < 1e-12);
+        assert!((shown.distance(20.0) - 2.0).abs() < 1e-12);
+        shown.close = Close::Within(5.0);
+        assert!((shown.distance(80.0) - 5.0).abs() < 1e-12);
     }
 
     #[test]

@@ -1,0 +1,251 @@
+//! What counts in a score: shares that are steady and near, whole points, links that are shared.
+
+mod common;
+
+use udccp_lab::analysis::{Agreement, Analysis, Results, Score, Scored, Support, scores};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, plan, report};
+
+/// A flow whose rate goes from one value to another halfway through the measured 3 to 7 s.
+fn flow(name: &str, from: f64, to: f64) -> FlowRecord {
+    let rates = vec![from, from, to, to];
+    let mean = (from + to) / 2.0;
+    FlowRecord {
+        name: name.to_owned(),
+        protocol: "dccp/ccid2".to_owned(),
+        throughput_mbps: Some(mean),
+        goodput_mbps: Some(mean),
+        series: SeriesRecord {
+            t_s: vec![4.0, 5.0, 6.0, 7.0],
+            throughput_mbps: rates.clone(),
+            goodput_mbps: rates,
+            cwnd_packets: vec![None; 4],
+        },
+        ..FlowRecord::default()
+    }
+}
+
+fn record(flows: Vec<FlowRecord>) -> Record {
+    let system = SystemRecord { utilisation_percent: Some(99.5), ..SystemRecord::default() };
+    Record { measured_s: [3.0, 7.0], flows, system, ..Record::default() }
+}
+
+fn results(experiment: &Experiment, backend: &str, of: impl Fn(&Task) -> Record) -> Results {
+    let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
+    let planned = tasks.len();
+    let runs = tasks.into_iter().map(|task| {
+        let record = of(&task);
+        (task, record)
+    });
+    let backend = backend.to_owned();
+    Results { runs: runs.collect(), planned, backend, ..Results::default() }
+}
+
+fn label<'t>(task: &'t Task, axis: &str) -> &'t str {
+    task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str()).expect("an axis")
+}
+
+/// The small experiment with a table of shares, held against Linux, and three runs.
+fn sharing() -> Experiment {
+    let (head, _) = common::SMALL.split_once("[[table]]").expect("tables");
+    let head = head.replace("runs = 2", "runs = 3");
+    common::read(&format!(
+        "{head}[[table]]\nid = \"shares\"\nmetric = \"share\"\nclose = \"10 %\"\n\
+         where = {{ flow = \"first\" }}\nrows = \"second\"\ncolumns = \"rtt\"\n\
+         against = \"linux\"\n"
+    ))
+}
+
+/// Scores of simulated shares beside those of Linux: of each point the first flow's, in percent.
+fn score_of(simulated: impl Fn(&Task) -> (f64, f64), linux: impl Fn(&Task) -> f64) -> Vec<Scored> {
+    let experiment = sharing();
+    let pair = |from: f64, to: f64| {
+        record(vec![flow("first", from, to), flow("second", 100.0 - from, 100.0 - to)])
+    };
+    let mut all = results(&experiment, "", |task| {
+        let (from, to) = simulated(task);
+        pair(from, to)
+    });
+    all.others = vec![results(&experiment, "linux", |task| pair(linux(task), linux(task)))];
+    let analysis = Analysis::of(&experiment, all);
+    let found = scores(&analysis);
+    let [score] = found.as_slice() else { panic!("one table beside one backend") };
+    assert!(score.is_main && score.planned == 4);
+    let page = report::page(&analysis);
+    assert!(page.contains("<h2 id=\"score\">Score</h2>"), "{page}");
+    let (agree, scored) = (Score::agree(score), Score::scored(score));
+    assert!(page.contains(&format!("{agree} of {scored} (")), "{page}");
+    assert!(report::text(&analysis).contains("score: "));
+    assert!(report::markdown(&analysis).contains("### Score"));
+    score.cells.clone()
+}
+
+/// 10 % of a share is 10 % of the smaller flow's: 80:20 is two points from 78:22, five from 75:25.
+#[test]
+fn a_share_is_near_if_the_smaller_flow_has_what_it_has_in_linux() {
+    let of = |task: &Task| match (label(task, "second"), label(task, "rtt")) {
+        ("tcp/newreno", "25 ms") => 82.0,
+        ("tcp/newreno", _) => 75.0,
+        (_, "25 ms") => 78.5,
+        _ => 80.0,
+    };
+    let found = score_of(|task| (of(task), of(task)), |_| 80.0);
+    assert_eq!(found, [Scored::Near, Scored::Off, Scored::Near, Scored::Near]);
+}
+
+/// Runs of 70, 80 and 90 have an interval of 55 to 100; those of 79, 80 and 81 one of 77.5 to 82.5.
+#[test]
+fn a_share_inside_the_interval_of_linux_agrees() {
+    let wide = |task: &Task| 60.0 + 10.0 * task.run as f64;
+    let found = score_of(|_| (70.0, 70.0), wide);
+    assert_eq!(found, [Scored::Inside; 4]);
+    let narrow = |task: &Task| 78.0 + task.run as f64;
+    assert_eq!(score_of(|_| (70.0, 70.0), narrow), [Scored::Off; 4]);
+}
+
+/// From 83:17 in the first half to 77:23 in the second is six points.
+#[test]
+fn a_share_that_still_changes_is_not_scored() {
+    assert_eq!(score_of(|_| (83.0, 77.0), |_| 80.0), [Scored::Unsteady; 4]);
+    assert_eq!(score_of(|_| (82.0, 78.0), |_| 80.0), [Scored::Near; 4]);
+}
+
+/// Two flows of one protocol with published rates: 45 and 49 at 25 ms, 42 and 51 at 50 ms.
+fn rates(explanations: &str) -> Experiment {
+    let (head, _) = common::SMALL.split_once("[[flow]]").expect("flows");
+    common::read(&format!(
+        r#"{head}[[flow]]
+name = "first"
+protocol = "$protocol"
+traffic = "bulk"
+
+[[flow]]
+name = "second"
+protocol = "$protocol"
+traffic = "bulk"
+
+[grid]
+protocol = ["tcp/newreno"]
+rtt = ["25 ms", "50 ms"]
+runs = 1
+
+[[variant]]
+id = "cuts"
+says = "one thing"
+set = {{ "flow.first.tcp.delayed_ack" = false }}
+
+[[variant]]
+id = "grows"
+says = "another thing"
+set = {{ "flow.second.tcp.delayed_ack" = false }}
+
+[[table]]
+id = "rates"
+metric = "goodput"
+close = 1
+rows = "protocol"
+columns = "rtt"
+
+[table.reference]
+file = "reference/000_table2_self_throughput.csv"
+match = {{ protocol = "protocol", rtt = "rtt_ms" }}
+names = {{ "tcp/newreno" = "newreno" }}
+value = {{ first = "flow1_mbps", second = "flow2_mbps" }}
+{explanations}"#
+    ))
+}
+
+const BOTH: &str = r#"
+[[explanation]]
+tables = ["rates"]
+variant = "cuts"
+says = "It cuts."
+
+[[explanation]]
+tables = ["rates"]
+variant = "grows"
+says = "It grows."
+"#;
+
+/// What the reasons of each cell are worth, by variant: the file's rates as they stand are `plain`.
+fn support(of: impl Fn(Option<&str>, &str) -> [f64; 2]) -> Vec<Vec<Option<Support>>> {
+    let experiment = rates(BOTH);
+    let all = results(&experiment, "", |task| {
+        let [first, second] = of(task.variant.as_deref(), label(task, "rtt"));
+        record(vec![flow("first", first, first), flow("second", second, second)])
+    });
+    let analysis = Analysis::of(&experiment, all);
+    let cells = analysis.tables[0].cells();
+    cells.map(|cell| cell.reasons.iter().map(|r| r.support).collect()).collect()
+}
+
+/// The variant brings the first flow of 25 ms near and the second far: that is no explanation.
+#[test]
+fn a_variant_that_mends_one_flow_of_a_point_explains_nothing() {
+    let found = support(|variant, rtt| match (variant, rtt) {
+        (None, "25 ms") => [60.0, 40.0],
+        (Some("cuts"), "25 ms") => [45.0, 20.0],
+        (_, "25 ms") => [60.0, 40.0],
+        _ => [42.0, 51.0],
+    });
+    let [here, no] = [Some(Support::Here), Some(Support::No)];
+    assert_eq!(found, [vec![here, no], vec![], vec![no, no], vec![]]);
+}
+
+/// Each variant mends one point: only one of them is the table's set-up.
+#[test]
+fn one_set_up_is_credited_for_a_table() {
+    let found = support(|variant, rtt| match (variant, rtt) {
+        (Some("cuts"), "25 ms") => [45.0, 49.0],
+        (Some("grows"), "50 ms") => [42.0, 51.0],
+        _ => [60.0, 30.0],
+    });
+    let [full, here, no] = [Support::Full, Support::Here, Support::No].map(Some);
+    let (at_25, at_50) = (vec![full, no], vec![no, here]);
+    assert_eq!(found, [at_25.clone(), at_50.clone(), at_25, at_50]);
+}
+
+/// The variant mends 25 ms and breaks 50 ms.
+#[test]
+fn a_variant_that_breaks_a_point_explains_none() {
+    let found = support(|variant, rtt| match (variant, rtt) {
+        (Some("cuts"), "25 ms") | (None, "50 ms") => {
+            if rtt == "25 ms" {
+                [45.0, 49.0]
+            } else {
+                [42.0, 51.0]
+            }
+        }
+        _ => [60.0, 30.0],
+    });
+    let [here, no] = [Some(Support::Here), Some(Support::No)];
+    assert_eq!(found, [vec![here, no], vec![], vec![here, no], vec![]]);
+}
+
+/// One flow alone has the rate of the link, in the model and in the study alike.
+#[test]
+fn one_flow_that_fills_its_link_does_not_count() {
+    let text = common::SMALL.replace("every = { above = 0.9 }", "every = { above = 0.5 }");
+    let (head, _) = text.split_once("[[flow]]\nname = \"second\"").expect("a second flow");
+    let text = format!(
+        "{}[grid]\nrtt = [\"25 ms\"]\nruns = 1\n\n[[table]]\nid = \"rates\"\n\
+         metric = \"goodput\"\nclose = \"10 %\"\nrows = \"rtt\"\nagainst = \"linux\"\n",
+        head.replace("dccp/ccid2", "tcp/newreno")
+    );
+    let experiment = common::read(&text);
+    let agreement = |ours: f64, utilisation: f64| {
+        let one = |mbps: f64| {
+            let mut record = record(vec![flow("first", mbps, mbps)]);
+            record.system.utilisation_percent = Some(utilisation);
+            record
+        };
+        let mut all = results(&experiment, "", |_| one(ours));
+        all.others = vec![results(&experiment, "linux", |_| one(5.0))];
+        let analysis = Analysis::of(&experiment, all);
+        let cell = analysis.cells().next().expect("a cell");
+        (cell.agreement, report::text(&analysis))
+    };
+    assert_eq!(agreement(4.9, 99.0).0, Agreement::LinkLimited);
+    assert_eq!(agreement(4.9, 90.0).0, Agreement::Close, "the link has room");
+    assert_eq!(agreement(2.0, 99.0).0, Agreement::Differs, "a difference counts");
+}
