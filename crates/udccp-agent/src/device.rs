@@ -1,5 +1,5 @@
-//! Reads counters of a host's device, TCP and socket buffers from `/proc/self/net`, which belongs to the network
-//! namespace.
+//! Reads counters of a host's device, TCP and socket buffers from `/proc/self/net`, which belongs
+//! to the network namespace.
 
 use std::fs;
 use std::net::IpAddr;

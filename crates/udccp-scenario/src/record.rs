@@ -232,8 +232,8 @@ impl Record {
         value.map_err(|why| self.undefined.insert(path, why.to_string())).ok()
     }
 
-    /// Whether it is a measurement: a run in real time may not have kept time, and a kernel may have
-    /// been short of memory or room.
+    /// Whether it is a measurement: a run in real time may not have kept time, and a kernel may
+    /// have been short of memory or room.
     pub fn is_valid(&self) -> bool {
         self.timing.as_ref().is_none_or(|timing| timing.valid)
     }

@@ -41,7 +41,8 @@ class Cell:
     difference
         Ours less the published value.
     verdict
-        ``agrees``, ``in interval``, ``differs``, ``not judged yet``, or empty.
+        ``agrees``, ``in interval``, ``differs``, ``not judged yet``, or empty. ``agrees,
+        link-limited`` and ``neither has a value`` do not count as agreement.
     undefined
         Why a run has no value, where one has none.
     """
