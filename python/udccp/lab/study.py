@@ -131,6 +131,11 @@ class Experiment:
         self.quick = quick
         self.runs_of_point = runs
 
+    @property
+    def _place(self) -> tuple[str, bool, int | None]:
+        """Where the results are, and how much is meant, as the native half takes it."""
+        return self.store, self.quick, self.runs_of_point
+
     def __repr__(self) -> str:
         return f"<Experiment {self.id}: {self.title}>"
 
@@ -203,12 +208,12 @@ class Experiment:
             Runs failed (all others are stored), or the store did.
         """
         workers = workers or os.cpu_count() or 1
-        ran, _ = self._study.run(self.store, self.quick, self.runs_of_point, workers)
+        ran, _ = self._study.run(self._place, workers)
         return ran
 
     def missing(self) -> list[str]:
         """The tasks that the store lacks, as lines of ``udccp lab plan --missing --json``."""
-        return self._study.missing(self.store, self.quick, self.runs_of_point)
+        return self._study.missing(self._place)
 
     def table(self, id: str) -> Table:
         """A table with our values, their intervals, and the published values.
@@ -218,7 +223,7 @@ class Experiment:
         KeyError
             The experiment has no table of this id.
         """
-        text = self._study.table(self.store, self.quick, self.runs_of_point, id)
+        text = self._study.table(self._place, id)
         if text is None:
             raise KeyError(f"no table {id!r}; there are: {', '.join(self.tables)}")
         return Table(id, self.tables[id], [Cell(**cell) for cell in json.loads(text)])
@@ -235,7 +240,7 @@ class Experiment:
         """
         if id not in self.figures:
             raise KeyError(f"no figure {id!r}; there are: {', '.join(self.figures)}")
-        text = self._study.figure(self.store, self.quick, self.runs_of_point, id)
+        text = self._study.figure(self._place, id)
         if text is None:
             raise ValueError(f"no runs of {self.id} in {self.store}: call run() first")
         charts: list[dict[str, Any]] = json.loads(text)
@@ -243,11 +248,11 @@ class Experiment:
 
     def text(self) -> str:
         """All tables and verdicts, as ``udccp lab run`` prints them."""
-        return self._study.text(self.store, self.quick, self.runs_of_point)
+        return self._study.text(self._place)
 
     def records(self) -> list[dict[str, Any]]:
         """The records with their grid points, as ``udccp lab export --json`` has them."""
-        text = self._study.records(self.store, self.quick, self.runs_of_point)
+        text = self._study.records(self._place)
         records: list[dict[str, Any]] = json.loads(text)
         return records
 
@@ -266,8 +271,7 @@ class Experiment:
         return self._frame(True, library)
 
     def _frame(self, series: bool, library: Library | None) -> Frame:
-        place = (self.store, self.quick, self.runs_of_point)
-        return make_frame(dict(self._study.columns(*place, series)), library)
+        return make_frame(dict(self._study.columns(self._place, series)), library)
 
 
 def experiments() -> list[str]:

@@ -22,11 +22,20 @@ pub(crate) struct Study {
     experiment: Experiment,
 }
 
-/// Where results are, and how much of the experiment is meant.
-#[derive(Clone)]
+/// Where results are, and how much of the experiment is meant: a tuple of the store, whether runs
+/// are quick, and how many there are of each point.
 struct Place {
     store: PathBuf,
     options: PlanOptions,
+}
+
+impl FromPyObject<'_, '_> for Place {
+    type Error = PyErr;
+
+    fn extract(place: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let (store, quick, runs) = place.extract()?;
+        Ok(Self { store, options: PlanOptions { quick, runs } })
+    }
 }
 
 /// Why something about a campaign failed.
@@ -139,19 +148,11 @@ impl Study {
     }
 
     /// Runs what the store lacks; returns how many runs were done and how many it had.
-    fn run(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-        workers: usize,
-    ) -> PyResult<(usize, usize)> {
-        let options = PlanOptions { quick, runs };
+    fn run(&self, py: Python<'_>, place: Place, workers: usize) -> PyResult<(usize, usize)> {
         border::guard(py, || {
             let outcome = border::interruptible(py, |stop| -> Result<_, Failure> {
-                let tasks = plan(&self.experiment, options)?;
-                let store = Store::open(&store)?;
+                let tasks = plan(&self.experiment, place.options)?;
+                let store = Store::open(&place.store)?;
                 let outcome = campaign(&tasks, store, &Stoppable(stop), workers, &Silent);
                 let outcome = outcome.map_err(|e| match e {
                     CampaignError::Store(error) => error.into(),
@@ -164,27 +165,12 @@ impl Study {
     }
 
     /// The tasks that the store lacks as JSON, those that take longest first.
-    fn missing(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-    ) -> PyResult<Vec<String>> {
-        let place = Place { store, options: PlanOptions { quick, runs } };
+    fn missing(&self, py: Python<'_>, place: Place) -> PyResult<Vec<String>> {
         self.with(py, move |study| study.missing_in(&place))
     }
 
     /// The cells of a table as JSON.
-    fn table(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-        id: &str,
-    ) -> PyResult<Option<String>> {
-        let place = Place { store, options: PlanOptions { quick, runs } };
+    fn table(&self, py: Python<'_>, place: Place, id: &str) -> PyResult<Option<String>> {
         self.with(py, move |study| {
             let analysis = Analysis::of(&study.experiment, study.results(&place)?);
             let table = analysis.tables.iter().find(|t| t.table.id == id);
@@ -193,15 +179,7 @@ impl Study {
     }
 
     /// The charts of a figure as JSON.
-    fn figure(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-        id: &str,
-    ) -> PyResult<Option<String>> {
-        let place = Place { store, options: PlanOptions { quick, runs } };
+    fn figure(&self, py: Python<'_>, place: Place, id: &str) -> PyResult<Option<String>> {
         self.with(py, move |study| {
             let analysis = Analysis::of(&study.experiment, study.results(&place)?);
             let figure = study.experiment.figures.iter().find(|f| f.id == id);
@@ -211,43 +189,21 @@ impl Study {
     }
 
     /// The tables as `udccp lab run` prints them.
-    fn text(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-    ) -> PyResult<String> {
-        let place = Place { store, options: PlanOptions { quick, runs } };
+    fn text(&self, py: Python<'_>, place: Place) -> PyResult<String> {
         self.with(py, move |study| {
             Ok(report::text(&Analysis::of(&study.experiment, study.results(&place)?)))
         })
     }
 
     /// The whole records as JSON.
-    fn records(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-    ) -> PyResult<String> {
-        let place = Place { store, options: PlanOptions { quick, runs } };
+    fn records(&self, py: Python<'_>, place: Place) -> PyResult<String> {
         self.with(py, move |study| {
             export::json(&study.results(&place)?).map_err(|e| Failure::Store(e.to_string()))
         })
     }
 
     /// A row for each flow of each run, or for each sample, as columns.
-    fn columns(
-        &self,
-        py: Python<'_>,
-        store: PathBuf,
-        quick: bool,
-        runs: Option<u64>,
-        series: bool,
-    ) -> PyResult<Vec<Column>> {
-        let place = Place { store, options: PlanOptions { quick, runs } };
+    fn columns(&self, py: Python<'_>, place: Place, series: bool) -> PyResult<Vec<Column>> {
         let frame = self.with(py, move |study| {
             let results = study.results(&place)?;
             Ok(if series { export::series(&results) } else { export::runs(&results) })
