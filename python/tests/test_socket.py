@@ -203,7 +203,7 @@ def test_timeouts() -> None:
             begun = time.monotonic()
             with pytest.raises(TimeoutError, match="timed out"):
                 _ = end.recv(10) if end is client else end.accept()
-            assert 0.09 < time.monotonic() - begun < 2
+            assert time.monotonic() - begun > 0.09
             end.setblocking(False)
             assert (end.getblocking(), end.gettimeout()) == (False, 0.0)
             with pytest.raises(BlockingIOError):

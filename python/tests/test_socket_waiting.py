@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import os
 import select
 import selectors
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sockets import OPTIONS, PATIENCE_S, connected, eventually, listening, repeated
+from sockets import OPTIONS, PATIENCE_S, connected, eventually, fastest, listening, repeated
 
 from udccp import Options, socket
 
@@ -189,26 +190,61 @@ def test_other_threads_run_while_one_waits() -> None:
         assert waiting.result(PATIENCE_S) == b"now"
 
 
+def test_what_is_waited_for_ends_a_long_wait_at_once() -> None:
+    """A message, room and a client, each long after the wait began."""
+    few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
+    with connected(client=few, server=few) as (client, server), ThreadPoolExecutor(1) as pool:
+        with listening() as door, socket.socket() as caller:
+
+            def later(wait: Callable[[], object], cause: Callable[[], object]) -> None:
+                waiting = pool.submit(wait)
+                time.sleep(0.1)
+                cause()
+                waiting.result(PATIENCE_S)
+
+            def fill() -> None:
+                client.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    repeated(1000, lambda: client.send(b"full"))
+                client.settimeout(PATIENCE_S)
+
+            def room() -> None:
+                fill()
+                later(lambda: client.send(b"room"), lambda: server.recv_many(1000))
+
+            def message() -> None:
+                later(lambda: client.recv(10), lambda: server.send(b"late"))
+
+            assert fastest(message, 0.3) < 0.3
+            assert fastest(room, 0.3) < 0.3
+            later(door.accept, lambda: caller.connect(door.getsockname()))
+
+
 def call_while_closed(end: socket.socket, call: Callable[[], object]) -> OSError:
     """The error of a call that waits in another thread while the socket is closed."""
     with ThreadPoolExecutor(1) as pool:
         end.settimeout(None)
         waiting = pool.submit(call)
         time.sleep(0.05)
-        begun = time.monotonic()
         end.close()
         error = waiting.exception(PATIENCE_S)
-        assert time.monotonic() - begun < 2.0
     assert isinstance(error, OSError)
     return error
 
 
 def test_a_close_ends_the_calls_of_other_threads() -> None:
     """EBADF within a second, for a reader and for a listener."""
-    with connected() as (client, _server):
-        assert call_while_closed(client, lambda: client.recv(10)).errno == errno.EBADF
-    with listening() as door:
-        assert call_while_closed(door, door.accept).errno == errno.EBADF
+
+    def reader() -> None:
+        with connected() as (client, _server):
+            assert call_while_closed(client, lambda: client.recv(10)).errno == errno.EBADF
+
+    def listener() -> None:
+        with listening() as door:
+            assert call_while_closed(door, door.accept).errno == errno.EBADF
+
+    for attempt in (reader, listener):
+        assert fastest(attempt, 1.1) < 1.1
 
 
 class Interrupt(Exception):
@@ -224,13 +260,15 @@ def test_signals_interrupt_what_waits() -> None:
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with connected() as (client, _server), listening() as door:
-            client.settimeout(5.0)
-            for call in (lambda: client.recv(10), door.accept, lambda: client.recv_many(3)):
+            client.settimeout(PATIENCE_S)
+
+            def interrupted(call: Callable[[], object]) -> None:
                 signal.setitimer(signal.ITIMER_REAL, 0.05)
-                begun = time.monotonic()
                 with pytest.raises(Interrupt):
                     call()
-                assert time.monotonic() - begun < 0.4
+
+            for call in (lambda: client.recv(10), door.accept, lambda: client.recv_many(3)):
+                assert fastest(functools.partial(interrupted, call), 0.4) < 0.4
     finally:
         signal.signal(signal.SIGALRM, before)
 
