@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs deb wheel clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs capi capi-check deb wheel clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,15 @@ interop: linux ## our DCCP against that of the Linux kernel, in every combinatio
 
 old-programs: ## programs of Debian that open SOCK_DCCP, many times: docs/reference/old-programs.md
 	@scripts/old-programs.sh
+
+capi: ## the C library libudccp, with header and pkg-config file, to $(DESTDIR)$(PREFIX) (/usr/local)
+	@scripts/setup.sh capi
+	@CARGO="$(CARGO)" scripts/capi.sh install
+
+capi-check: ## the C library as installed, and its tests under AddressSanitizer and valgrind
+	@scripts/setup.sh capi-check
+	@CARGO="$(CARGO)" scripts/capi.sh check
+	@CARGO="$(CARGO)" scripts/capi.sh sanitize
 
 deb: ## a Debian package of the program with manual pages and completions
 	@scripts/deb.sh

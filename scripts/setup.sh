@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|deb
+# Usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|capi|capi-check|deb
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -77,6 +77,17 @@ interop)
         }
     done
     ;;
+capi)
+    need_cargo
+    need_compiler
+    ;;
+capi-check)
+    need_cargo
+    need_compiler
+    need_tool c++ "g++" "one example is in C++"
+    need_tool pkg-config pkg-config "programs find the library with it"
+    need_tool valgrind valgrind "it looks for errors of memory"
+    ;;
 deb)
     need_cargo
     need_compiler
@@ -95,7 +106,7 @@ lint)
     need_venv
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|deb" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|capi|capi-check|deb" >&2
     exit 2
     ;;
 esac

@@ -23,7 +23,7 @@ pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("agents", &["udccp-agent", "udccp-interop"]),
     ("testbeds", &["udccp-testbed"]),
     ("backends", &["udccp-emu", "udccp-linux"]),
-    ("faces", &["udccp-cli", "udccp-python"]),
+    ("faces", &["udccp-cli", "udccp-python", "udccp-capi"]),
 ];
 
 /// Arrows that point down and are wrong all the same, with the reason.

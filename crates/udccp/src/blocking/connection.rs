@@ -91,10 +91,30 @@ impl Connection {
         options: &Options,
         timeout: Option<Duration>,
     ) -> Result<Self, Error> {
+        Self::connect_any_with(addresses, service, options, &EndpointOptions::new(), timeout)
+    }
+
+    /// As [`Self::connect_any`], with settings of the socket below. Each address says itself
+    /// whether it is one of raw IP.
+    ///
+    /// # Errors
+    /// As [`Self::connect_host`].
+    pub fn connect_any_with(
+        addresses: &[Address],
+        service: ServiceCode,
+        options: &Options,
+        below: &EndpointOptions,
+        timeout: Option<Duration>,
+    ) -> Result<Self, Error> {
+        let start = |peer: Address| {
+            let below = below.clone().raw_ip(peer.is_raw());
+            let endpoint = Endpoint::bind_with(any_port(peer.udp), &below)?;
+            endpoint.start_connect(peer, service, options)
+        };
         let mut race = Race::new(addresses);
         let mut left = timeout;
         loop {
-            race.start_next(|address| Self::start_connect(address, service, options));
+            race.start_next(start);
             let is_last = !race.has_more();
             let turn = match left {
                 Some(left) if is_last || left <= ATTEMPT_DELAY => Some(left),

@@ -28,5 +28,5 @@ mod shared_driver;
 pub use connecting::Connecting;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Listener};
-pub(crate) use park::wait;
+pub use park::wait;
 pub(crate) use shared_driver::SharedDriver;

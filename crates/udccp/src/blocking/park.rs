@@ -57,8 +57,22 @@ thread_local! {
     static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
 }
 
-/// Calls `poll` until it is ready, sleeping in between; [`Error::TimedOut`] after `timeout`.
-pub(crate) fn wait<T>(
+/// Calls a `poll_` function until it is ready, and has this thread sleep in between, for at most
+/// `timeout` if given. A time of zero asks once.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use udccp::blocking::{Connection, wait};
+///
+/// # fn example(connection: &Connection) -> Result<(), udccp::Error> {
+/// wait(Some(Duration::from_secs(1)), |cx| connection.poll_flushed(cx))?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::TimedOut`], and what `poll` gives.
+pub fn wait<T>(
     timeout: Option<Duration>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Error>>,
 ) -> Result<T, Error> {

@@ -1,0 +1,104 @@
+//! Connects to services.
+
+use std::ffi::{c_char, c_int};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use udccp::blocking::{Connection, Endpoint};
+use udccp::{Address, ServiceCode};
+
+use crate::error::{Failure, status};
+use crate::options::Options;
+use crate::pointer::{self, Place};
+use crate::socket::Socket;
+
+/// How to write an address.
+const FORMS: &str = "write host:port, host:port/udp-port, or host:port/raw for DCCP without UDP";
+
+/// Every address of a host, asking the system's resolver.
+pub(crate) fn resolve(text: &str) -> Result<Vec<Address>, Failure> {
+    Address::resolve(text).map_err(|e| match e.kind() {
+        io::ErrorKind::InvalidInput => Failure::invalid(&e.to_string(), FORMS),
+        _ => Failure::unknown_host(text, &e.to_string()),
+    })
+}
+
+/// An address in numbers, for calls that do not wait.
+pub(crate) fn numeric(text: &str) -> Result<Address, Failure> {
+    text.parse::<Address>().map_err(|e| Failure::invalid(&e.to_string(), "look names up before"))
+}
+
+/// Any port of the family of an address.
+fn any(peer: &Address) -> SocketAddr {
+    match peer.udp {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// Connects to a service and waits for the handshake. Frees nothing and gives NULL in `socket` on
+/// failure.
+///
+/// `address` is `host:port`, the host a name or a number (`[2001:db8::1]:5004`). One number stands
+/// for the UDP port and the DCCP port inside it; `host:port/udp-port` tells them apart, and
+/// `host:port/raw` goes without UDP (needs CAP_NET_RAW). The addresses of a name are tried in turn.
+/// `options` may be NULL.
+///
+/// Errors: `-EAGAIN`: not within the time, and the attempt is given up. `-ECONNREFUSED`,
+/// `-EBADRQC` (another service), `-EHOSTUNREACH`, `-ETIMEDOUT`, `-EOPNOTSUPP` (CCID), `-ENOENT`
+/// (unknown host), `-EINVAL` (address or service code).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_connect(
+    socket: *mut *mut Socket,
+    address: *const c_char,
+    service: u32,
+    options: *const Options,
+    timeout_ms: c_int,
+) -> c_int {
+    status(|| {
+        let place = Place::for_handle(socket)?;
+        let peers = resolve(pointer::text(address)?)?;
+        let Options { connection, endpoint } = Options::of(options);
+        let (service, timeout) = (ServiceCode(service), pointer::timeout(timeout_ms));
+        let made = Connection::connect_any_with(&peers, service, &connection, &endpoint, timeout)?;
+        place.give(Socket::connected(made));
+        Ok(())
+    })
+}
+
+/// Starts to connect and does not wait. The host has to be a number. The descriptor of the socket
+/// (`udccp_socket_fd`) is writable once data can flow, and hangs up where the handshake fails;
+/// `udccp_connect_finish` says which. Freeing the socket cancels the handshake.
+///
+/// Errors: `-EINVAL`, `-EHOSTUNREACH` (no route), `-EOPNOTSUPP`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_connect_start(
+    socket: *mut *mut Socket,
+    address: *const c_char,
+    service: u32,
+    options: *const Options,
+) -> c_int {
+    status(|| {
+        let place = Place::for_handle(socket)?;
+        let peer = numeric(pointer::text(address)?)?;
+        let Options { connection, endpoint } = Options::of(options);
+        let below = endpoint.raw_ip(peer.is_raw());
+        let endpoint = Endpoint::bind_with(any(&peer), &below)?;
+        let service = ServiceCode(service);
+        let connecting = endpoint.start_connect(peer, service, &connection)?;
+        place.give(Socket::connecting(connecting, peer, service));
+        Ok(())
+    })
+}
+
+/// The result of a handshake, waiting for it: 0 once data can flow. Other calls do this by
+/// themselves; `udccp_send` of a socket whose handshake is under way waits for it first.
+///
+/// Errors: `-EAGAIN`: not within the time; it goes on. Otherwise as `udccp_connect`, each time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_connect_finish(socket: *mut Socket, timeout_ms: c_int) -> c_int {
+    status(|| {
+        let socket = pointer::handle(socket)?;
+        socket.connection(pointer::timeout(timeout_ms)).map(|_| ())
+    })
+}

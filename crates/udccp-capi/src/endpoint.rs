@@ -1,0 +1,162 @@
+//! Endpoints: one UDP or raw socket with any number of connections.
+
+use std::ffi::{c_char, c_int};
+use std::net::UdpSocket;
+use std::os::fd::{BorrowedFd, RawFd};
+
+use libc::ssize_t;
+use udccp::{Address, ServiceCode, blocking};
+
+use crate::connect::numeric;
+use crate::error::{Failure, count, otherwise, status};
+use crate::listener::{Listener, services};
+use crate::options::Options;
+use crate::pointer::{self, Place};
+use crate::socket::Socket;
+use crate::text;
+
+/// A UDP or raw socket that carries any number of connections: clients that share one port, or a
+/// server that connects to others, too. Most programs need none: `udccp_connect` and `udccp_listen`
+/// make their own.
+pub struct Endpoint(blocking::Endpoint);
+
+impl Endpoint {
+    /// Binds the address of a text; also the DCCP port that it names.
+    pub(crate) fn bind(
+        text: &str,
+        options: &Options,
+    ) -> Result<(blocking::Endpoint, u16), Failure> {
+        let at = numeric(text)?;
+        let is_raw = text.ends_with("/raw");
+        let below = options.endpoint.clone().raw_ip(is_raw);
+        let endpoint = blocking::Endpoint::bind_with(at.udp, &below)?;
+        let port = match at.port {
+            0 if !is_raw => endpoint.local_addr().port(),
+            port => port,
+        };
+        Ok((endpoint, port))
+    }
+}
+
+/// Binds an address in numbers, for example "0.0.0.0:5004" or "[::]:0" (IPv4 too; port 0 picks a
+/// free one), or with "/raw" behind it. `options` may be NULL.
+///
+/// Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_bind(
+    endpoint: *mut *mut Endpoint,
+    address: *const c_char,
+    options: *const Options,
+) -> c_int {
+    status(|| {
+        let place = Place::for_handle(endpoint)?;
+        let (bound, _) = Endpoint::bind(pointer::text(address)?, &Options::of(options))?;
+        place.give(Endpoint(bound));
+        Ok(())
+    })
+}
+
+/// Takes a UDP socket that a service manager handed over, or with options of your own: bound and
+/// not connected. The descriptor is duplicated; close yours when you like. The library reads
+/// everything that arrives there.
+///
+/// Errors: `-EBADF`: not a descriptor. `-EINVAL`: not a bound UDP socket.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_from_fd(
+    endpoint: *mut *mut Endpoint,
+    fd: c_int,
+    options: *const Options,
+) -> c_int {
+    status(|| {
+        let place = Place::for_handle(endpoint)?;
+        let socket = UdpSocket::from(duplicate(fd)?);
+        let below = Options::of(options).endpoint;
+        place.give(Endpoint(blocking::Endpoint::from_socket(socket, &below)?));
+        Ok(())
+    })
+}
+
+fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd, Failure> {
+    if fd < 0 {
+        return Err(Failure::bad_descriptor());
+    }
+    // SAFETY: not negative, and the system says below whether it is one of this process.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().map_err(|_| Failure::bad_descriptor())
+}
+
+/// As `udccp_connect_start`, from this endpoint.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_connect_start(
+    endpoint: *mut Endpoint,
+    socket: *mut *mut Socket,
+    address: *const c_char,
+    service: u32,
+    options: *const Options,
+) -> c_int {
+    status(|| {
+        let endpoint = pointer::handle(endpoint)?;
+        let place = Place::for_handle(socket)?;
+        let peer = numeric(pointer::text(address)?)?;
+        let (service, options) = (ServiceCode(service), Options::of(options).connection);
+        let connecting = endpoint.0.start_connect(peer, service, &options)?;
+        place.give(Socket::connecting(connecting, peer, service));
+        Ok(())
+    })
+}
+
+/// Serves `n` service codes on DCCP port `port` of this endpoint. `options` may be NULL.
+///
+/// Errors: `-EADDRINUSE`: the port already serves one of them. `-EINVAL`: there is none, or one is
+/// 0xFFFFFFFF.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_listen(
+    endpoint: *mut Endpoint,
+    listener: *mut *mut Listener,
+    port: u16,
+    first_service: *const u32,
+    n: usize,
+    options: *const Options,
+) -> c_int {
+    status(|| {
+        let endpoint = pointer::handle(endpoint)?;
+        let place = Place::for_handle(listener)?;
+        let options = Options::of(options).connection;
+        let listener = endpoint.0.listen(port, services(first_service, n)?, &options)?;
+        place.give(Listener::new(listener));
+        Ok(())
+    })
+}
+
+/// Writes the address bound, with the UDP port, as `udccp_socket_peer` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_local(
+    endpoint: *const Endpoint,
+    buffer: *mut c_char,
+    size: usize,
+) -> ssize_t {
+    count(|| {
+        let at = Address::from(pointer::handle(endpoint)?.0.local_addr());
+        text::write(&at.to_string(), buffer, size)
+    })
+}
+
+/// Waits until every connection of this endpoint is over.
+///
+/// Errors: `-EAGAIN`: not within the time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_wait_idle(
+    endpoint: *mut Endpoint,
+    timeout_ms: c_int,
+) -> c_int {
+    status(|| Ok(pointer::handle(endpoint)?.0.wait_idle(pointer::timeout(timeout_ms))?))
+}
+
+/// Frees an endpoint. Its listeners and sockets live on. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_endpoint_free(endpoint: *mut Endpoint) {
+    otherwise((), || {
+        drop(pointer::take_back(endpoint));
+        Ok(())
+    });
+}

@@ -1,0 +1,247 @@
+//! Errors as numbers and as text.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use libc::ssize_t;
+use udccp::Error;
+
+/// The connection was closed in order and everything was read. No error, but not a length either:
+/// an empty message has the length 0.
+pub const UDCCP_EOF: c_int = -4095;
+
+/// What a call of the library gives instead of a result.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// Negative.
+    code: c_int,
+    text: Cow<'static, CStr>,
+    advice: Cow<'static, CStr>,
+}
+
+impl Failure {
+    /// Nothing to read, no room, or not yet.
+    pub(crate) const AGAIN: Self =
+        Self::fixed(libc::EAGAIN, c"not within the time given", c"try again, or allow more time");
+    /// The end of the messages.
+    pub(crate) const EOF: Self = Self {
+        code: UDCCP_EOF,
+        text: Cow::Borrowed(c"the connection was closed in order"),
+        advice: Cow::Borrowed(c"free the socket"),
+    };
+    pub(crate) const NO_HANDLE: Self = Self::fixed(
+        libc::EBADF,
+        c"the handle is NULL",
+        c"check what the call that makes it returned",
+    );
+    pub(crate) const NO_POINTER: Self =
+        Self::fixed(libc::EFAULT, c"a pointer is NULL", c"give the address of an object");
+
+    const fn fixed(errno: c_int, text: &'static CStr, advice: &'static CStr) -> Self {
+        Self { code: -errno, text: Cow::Borrowed(text), advice: Cow::Borrowed(advice) }
+    }
+
+    /// A value that cannot be used.
+    pub(crate) fn invalid(text: &str, advice: &str) -> Self {
+        Self { code: -libc::EINVAL, text: c_text(text), advice: c_text(advice) }
+    }
+
+    pub(crate) fn bad_descriptor() -> Self {
+        Self::fixed(
+            libc::EBADF,
+            c"this is no descriptor of the process",
+            c"give one of a UDP socket",
+        )
+    }
+
+    /// No address has this name.
+    pub(crate) fn unknown_host(host: &str, why: &str) -> Self {
+        let text = c_text(&format!("cannot find the address of {host}: {why}"));
+        Self { code: -libc::ENOENT, text, advice: c_text("check the name of the host") }
+    }
+
+    pub(crate) fn is_again(&self) -> bool {
+        self.code == -libc::EAGAIN
+    }
+
+    fn of_panic(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "no message".to_owned());
+        Self {
+            code: -libc::ENOTRECOVERABLE,
+            text: c_text(&format!("a defect of libudccp, not of your program: {text}")),
+            advice: Cow::Borrowed(c"please report it, with the call and its arguments"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::TimedOut => Self::AGAIN,
+            e => {
+                Self { code: -e.errno(), text: c_text(&e.to_string()), advice: c_text(e.advice()) }
+            }
+        }
+    }
+}
+
+/// Without what C takes for the end of a text.
+fn c_text(text: &str) -> Cow<'static, CStr> {
+    Cow::Owned(CString::new(text.replace('\0', "?")).unwrap_or_default())
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
+}
+
+fn remember(failure: Failure) -> c_int {
+    let code = failure.code;
+    // A thread that ends has no place for it any more.
+    let _ = LAST.try_with(|last| last.replace(Some(failure)));
+    code
+}
+
+/// Calls `work`. What fails is remembered for this thread, and a panic is one of these failures:
+/// none passes into C.
+fn border<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(remember),
+        Err(panic) => Err(remember(Failure::of_panic(panic.as_ref()))),
+    }
+}
+
+/// For calls that give 0 or an error.
+pub(crate) fn status(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    number(|| work().map(|()| 0))
+}
+
+/// For calls that give a small number or an error.
+pub(crate) fn number(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+    border(work).unwrap_or_else(|code| code)
+}
+
+/// For calls that give a length, a count or an error.
+pub(crate) fn count(work: impl FnOnce() -> Result<usize, Failure>) -> ssize_t {
+    let counted = border(work).map(|n| ssize_t::try_from(n).unwrap_or(ssize_t::MAX));
+    counted.unwrap_or_else(|code| code as ssize_t)
+}
+
+/// For calls that have no way to fail: another value where they cannot do their work.
+pub(crate) fn otherwise<T>(other: T, work: impl FnOnce() -> Result<T, Failure>) -> T {
+    border(work).unwrap_or(other)
+}
+
+fn last(part: impl FnOnce(&Failure) -> *const c_char) -> *const c_char {
+    let none = c"".as_ptr();
+    LAST.try_with(|last| last.try_borrow().map_or(none, |last| last.as_ref().map_or(none, part)))
+        .unwrap_or(none)
+}
+
+/// What the last call of this thread that failed has to say, in words: names and numbers included.
+/// Valid until another call of this thread fails. An empty text if none has failed; never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn udccp_last_error() -> *const c_char {
+    last(|failure| failure.text.as_ptr())
+}
+
+/// What to do about it, as one sentence for a person. Valid as long as `udccp_last_error`.
+#[unsafe(no_mangle)]
+pub extern "C" fn udccp_last_advice() -> *const c_char {
+    last(|failure| failure.advice.as_ptr())
+}
+
+/// What an error number of this library means, in general. Takes it as the calls give it,
+/// negative, or positive as in `errno`. Never NULL, and valid for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn udccp_strerror(error: c_int) -> *const c_char {
+    meaning(error.saturating_abs()).as_ptr()
+}
+
+/// The numbers that calls give. Others come from the system, for what it refused.
+const MEANINGS: [(c_int, &CStr); 31] = [
+    (0, c"no error"),
+    (-UDCCP_EOF, c"the connection was closed in order"),
+    (libc::EAGAIN, c"not within the time given"),
+    (libc::EPIPE, c"the connection has ended; nothing more can be sent"),
+    (libc::EBADF, c"the handle is NULL, or belongs to the parent of this process"),
+    (libc::EFAULT, c"a pointer is NULL"),
+    (libc::EINVAL, c"a value cannot be used"),
+    (libc::ENOTRECOVERABLE, c"a defect of the library"),
+    (libc::EMSGSIZE, c"the message is larger than one packet of this path"),
+    (libc::ECONNREFUSED, c"nothing serves this port"),
+    (libc::EBADRQC, c"the service code is not served there"),
+    (libc::EUSERS, c"the server takes no more connections now"),
+    (libc::ECONNRESET, c"the connection was aborted"),
+    (libc::ETIMEDOUT, c"the peer does not answer, or the time to close was over"),
+    (libc::EHOSTUNREACH, c"the peer cannot be reached"),
+    (libc::ENETUNREACH, c"the address or its network cannot be reached"),
+    (libc::EOPNOTSUPP, c"the CCID is unknown here or not offered there"),
+    (libc::EADDRINUSE, c"the port is taken"),
+    (libc::EADDRNOTAVAIL, c"not an address of this machine, or no free port"),
+    (libc::EACCES, c"no permission to bind there"),
+    (libc::EPERM, c"no permission to open raw sockets"),
+    (libc::EAFNOSUPPORT, c"the address is of another family"),
+    (libc::ENOBUFS, c"too many connections"),
+    (libc::EPROTO, c"the peer broke a rule of the protocol"),
+    (libc::ENOMSG, c"the peer reported a wrong packet"),
+    (libc::EILSEQ, c"the peer reported a wrong option"),
+    (libc::EBADR, c"the peer refused our Init Cookie"),
+    (libc::EDQUOT, c"the peer punishes what it takes for an attack"),
+    (libc::ENOENT, c"there is no such thing"),
+    (libc::EMFILE, c"this process has no more descriptors"),
+    (libc::EIO, c"the system refused something that a socket needs"),
+];
+
+fn meaning(errno: c_int) -> &'static CStr {
+    let known = MEANINGS.iter().find(|(number, _)| *number == errno);
+    known.map_or(c"an error of the system; udccp_last_error() has its text", |(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(of: *const c_char) -> &'static str {
+        // SAFETY: the functions here give texts of C that outlive the test's use of them.
+        unsafe { CStr::from_ptr(of) }.to_str().expect("UTF-8")
+    }
+
+    #[test]
+    fn a_panic_is_an_error_with_its_words() {
+        let code = status(|| panic!("number {}", 7));
+        assert_eq!(code, -libc::ENOTRECOVERABLE);
+        assert!(text(udccp_last_error()).ends_with("number 7"));
+        assert!(text(udccp_last_advice()).contains("report"));
+        assert_eq!(count(|| panic!("here")), -(libc::ENOTRECOVERABLE as ssize_t));
+        assert_eq!(otherwise(5, || panic!("there")), 5);
+    }
+
+    #[test]
+    fn each_thread_has_its_own_last_error() {
+        assert_eq!(status(|| Err(Failure::NO_HANDLE)), -libc::EBADF);
+        let other = std::thread::scope(|s| s.spawn(|| text(udccp_last_error())).join());
+        assert_eq!(other.expect("no panic"), "");
+        assert_eq!(text(udccp_last_error()), "the handle is NULL");
+    }
+
+    #[test]
+    fn numbers_have_one_meaning_whatever_their_sign() {
+        assert_eq!(text(udccp_strerror(-libc::EAGAIN)), text(udccp_strerror(libc::EAGAIN)));
+        assert_eq!(text(udccp_strerror(c_int::MIN)), text(udccp_strerror(123_456)));
+        let mut numbers: Vec<_> = MEANINGS.iter().map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), MEANINGS.len(), "one line each");
+    }
+
+    #[test]
+    fn texts_with_a_zero_byte_stay_whole() {
+        status(|| Err(Failure::invalid("a\0b", "c")));
+        assert_eq!(text(udccp_last_error()), "a?b");
+    }
+}

@@ -1,0 +1,27 @@
+//! `libudccp`: DCCP sockets for C and C++.
+//!
+//! This crate is the border between C and the sockets of the crate `udccp`: it checks pointers,
+//! translates errors to numbers, and lets no panic through. It has no logic of its own. The header
+//! `include/udccp.h` is made from its public items and their comments, which speak to a reader of
+//! C; its introduction has the rules that hold for every call (`cbindgen.toml`).
+
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the introduction of the header has it for all calls"
+)]
+
+pub mod connect;
+pub mod endpoint;
+pub mod error;
+pub mod event;
+pub mod listener;
+pub mod options;
+pub mod receive;
+pub mod send;
+pub mod settings;
+pub mod socket;
+pub mod socket_options;
+pub mod stats;
+pub mod text;
+
+mod pointer;

@@ -1,0 +1,101 @@
+//! Listeners.
+
+use std::ffi::{c_char, c_int};
+use std::os::fd::AsRawFd;
+
+use udccp::{ServiceCode, blocking};
+
+use crate::endpoint::Endpoint;
+use crate::error::{Failure, number, otherwise, status};
+use crate::options::Options;
+use crate::pointer::{self, Place};
+use crate::socket::Socket;
+
+/// Serves one or more service codes on a port. Threads may share it, as they may a socket.
+pub struct Listener(blocking::Listener);
+
+impl Listener {
+    pub(crate) fn new(listener: blocking::Listener) -> Self {
+        Self(listener)
+    }
+}
+
+/// A list of service codes. Whether they may be served, the sockets say.
+pub(crate) fn services(first: *const u32, n: usize) -> Result<Vec<ServiceCode>, Failure> {
+    Ok(pointer::slice(first, n)?.iter().copied().map(ServiceCode).collect())
+}
+
+/// Listens for clients of `n` service codes (at least one). `address` is in numbers, for example
+/// "[::]:5004", which serves IPv4 too, or "127.0.0.1:0" for a free port; "/udp-port" or "/raw" may
+/// follow. `options` are those of the connections accepted, too; NULL stands for the defaults.
+///
+/// Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_listen(
+    listener: *mut *mut Listener,
+    address: *const c_char,
+    first_service: *const u32,
+    n: usize,
+    options: *const Options,
+) -> c_int {
+    status(|| {
+        let place = Place::for_handle(listener)?;
+        let services = services(first_service, n)?;
+        let options = Options::of(options);
+        let (endpoint, port) = Endpoint::bind(pointer::text(address)?, &options)?;
+        place.give(Listener(endpoint.listen(port, services, &options.connection)?));
+        Ok(())
+    })
+}
+
+/// The next connection whose handshake is done, waiting for it.
+///
+/// Errors: `-EAGAIN`: none within the time; `socket` is NULL then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_accept(
+    listener: *mut Listener,
+    socket: *mut *mut Socket,
+    timeout_ms: c_int,
+) -> c_int {
+    status(|| {
+        let listener = pointer::handle(listener)?;
+        let place = Place::for_handle(socket)?;
+        let accepted = listener.0.accept_within(pointer::timeout(timeout_ms))?;
+        place.give(Socket::connected(accepted));
+        Ok(())
+    })
+}
+
+/// A descriptor that is readable whenever `udccp_accept` would not wait; see `udccp_socket_fd`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_listener_fd(listener: *mut Listener) -> c_int {
+    number(|| Ok(pointer::handle(listener)?.0.readiness()?.as_raw_fd()))
+}
+
+/// The DCCP port; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_listener_port(listener: *const Listener) -> u16 {
+    otherwise(0, || Ok(pointer::handle(listener)?.0.port()))
+}
+
+/// Serves other service codes from here on; connections that exist stay.
+///
+/// Errors: `-EINVAL`, `-EADDRINUSE`; nothing has changed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_listener_set_services(
+    listener: *mut Listener,
+    first_service: *const u32,
+    n: usize,
+) -> c_int {
+    status(|| Ok(pointer::handle(listener)?.0.set_services(services(first_service, n)?)?))
+}
+
+/// Listens no more. Connections that were accepted live on; those that wait to be are reset. NULL
+/// is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_listener_free(listener: *mut Listener) {
+    otherwise((), || {
+        drop(pointer::take_back(listener));
+        Ok(())
+    });
+}

@@ -1,0 +1,121 @@
+//! Checks what comes from C. All `unsafe` dereferences of the crate are here.
+//!
+//! C promises that a pointer is NULL or points to an object of its type that lives during the call,
+//! and that a length does not go beyond it. What can be checked is checked.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::time::Duration;
+
+use crate::error::Failure;
+
+/// What a handle stands for.
+pub(crate) fn handle<'a, T>(handle: *const T) -> Result<&'a T, Failure> {
+    // SAFETY: the promise of C above.
+    unsafe { handle.as_ref() }.ok_or(Failure::NO_HANDLE)
+}
+
+/// The same to change, by one thread at a time.
+pub(crate) fn handle_mut<'a, T>(handle: *mut T) -> Result<&'a mut T, Failure> {
+    // SAFETY: the promise of C above.
+    unsafe { handle.as_mut() }.ok_or(Failure::NO_HANDLE)
+}
+
+/// An object that C describes.
+pub(crate) fn object<'a, T>(object: *const T) -> Result<&'a T, Failure> {
+    // SAFETY: the promise of C above.
+    unsafe { object.as_ref() }.ok_or(Failure::NO_POINTER)
+}
+
+/// Objects in a row. None need no pointer.
+pub(crate) fn slice<'a, T>(first: *const T, n: usize) -> Result<&'a [T], Failure> {
+    check_row(first, n)?;
+    // SAFETY: the promise of C above; the length was checked.
+    Ok(if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(first, n) } })
+}
+
+/// The same to change.
+pub(crate) fn slice_mut<'a, T>(first: *mut T, n: usize) -> Result<&'a mut [T], Failure> {
+    check_row(first, n)?;
+    // SAFETY: as above.
+    Ok(if n == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(first, n) } })
+}
+
+/// Whether so many objects can be there.
+pub(crate) fn check_row<T>(first: *const T, n: usize) -> Result<(), Failure> {
+    if n == 0 {
+        return Ok(());
+    }
+    if first.is_null() {
+        return Err(Failure::NO_POINTER);
+    }
+    if n > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Failure::invalid("a length is beyond the memory", "give the true length"));
+    }
+    Ok(())
+}
+
+/// Copies bytes to memory of C, which may not have been written before, as much of them as fits.
+/// Returns how many.
+pub(crate) fn copy(from: &[u8], to: *mut u8, room: usize) -> Result<usize, Failure> {
+    check_row(to, room)?;
+    let n = from.len().min(room);
+    if n > 0 {
+        // SAFETY: `to` has room for `room` bytes by the promise of C; no buffer of C lies in ours.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, n) };
+    }
+    Ok(n)
+}
+
+/// A text of C.
+pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(Failure::NO_POINTER);
+    }
+    // SAFETY: the promise of C above; a text ends with a zero byte.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Failure::invalid("a text is not UTF-8", "write it in UTF-8"))
+}
+
+/// Where a result goes, checked before the work that makes it.
+pub(crate) struct Place<T>(*mut T);
+
+impl<T> Place<T> {
+    pub(crate) fn new(place: *mut T) -> Result<Self, Failure> {
+        if place.is_null() { Err(Failure::NO_POINTER) } else { Ok(Self(place)) }
+    }
+
+    pub(crate) fn put(self, value: T) {
+        // SAFETY: not NULL, and the promise of C above.
+        unsafe { self.0.write(value) };
+    }
+}
+
+impl<T> Place<*mut T> {
+    /// Hands over a handle. Until then, or if it never comes, there is NULL.
+    pub(crate) fn for_handle(place: *mut *mut T) -> Result<Self, Failure> {
+        let place = Self::new(place)?;
+        Self(place.0).put(std::ptr::null_mut());
+        Ok(place)
+    }
+
+    pub(crate) fn give(self, value: T) {
+        self.put(Box::into_raw(Box::new(value)));
+    }
+}
+
+/// Takes a handle back, to drop what it stands for.
+pub(crate) fn take_back<T>(handle: *mut T) -> Option<Box<T>> {
+    // SAFETY: the promise of C: NULL, or from `give` and not taken back yet.
+    (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
+}
+
+/// A time of C: negative is for ever, 0 not at all.
+pub(crate) fn timeout(ms: c_int) -> Option<Duration> {
+    u64::try_from(ms).ok().map(Duration::from_millis)
+}
+
+/// The bytes of the statistics, which have no padding.
+pub(crate) fn bytes_of(stats: &crate::stats::Stats) -> &[u8] {
+    // SAFETY: a plain structure of 8-byte members without padding, as it says there.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(stats).cast(), size_of_val(stats)) }
+}

@@ -1,0 +1,183 @@
+//! Receives messages.
+
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+use bytes::Bytes;
+use libc::ssize_t;
+use udccp::blocking::Connection;
+use udccp::{Error, Received, TryRecvError};
+
+use crate::error::{Failure, count, status};
+use crate::pointer;
+use crate::socket::Socket;
+
+/// Bytes that every message fits in.
+pub const UDCCP_MAX_MESSAGE: usize = 65535;
+
+/// Room for a message, and what was put there.
+#[repr(C)]
+pub struct Buffer {
+    /// Where the data goes. Set by the caller.
+    pub data: *mut c_void,
+    /// Bytes that have room there. Set by the caller.
+    pub capacity: usize,
+    /// Bytes that were written.
+    pub len: usize,
+    /// Bytes that the message had. Where that is more than `len`, the rest is lost.
+    pub message_len: usize,
+    /// Its checksum says that it was damaged on the way (`udccp_options_set_data_checksum`).
+    pub is_corrupt: bool,
+}
+
+impl Buffer {
+    fn fill(&mut self, data: &[u8], is_corrupt: bool) -> Result<(), Failure> {
+        self.len = pointer::copy(data, self.data.cast(), self.capacity)?;
+        (self.message_len, self.is_corrupt) = (data.len(), is_corrupt);
+        Ok(())
+    }
+}
+
+fn next(socket: *mut Socket, timeout_ms: c_int) -> Result<Received, Failure> {
+    let timeout = pointer::timeout(timeout_ms);
+    let connection = pointer::handle(socket)?.connection(timeout)?;
+    if timeout_ms == 0 {
+        return tried(connection.try_recv_with_meta());
+    }
+    within(connection, timeout).recv_with_meta()?.ok_or(Failure::EOF)
+}
+
+/// A handle with a time of its own, whatever other threads wait for.
+fn within(connection: &Connection, timeout: Option<Duration>) -> Connection {
+    let connection = connection.clone();
+    connection.set_read_timeout(timeout);
+    connection
+}
+
+fn tried<T>(result: Result<T, TryRecvError>) -> Result<T, Failure> {
+    result.map_err(|e| match e {
+        TryRecvError::Empty => Failure::AGAIN,
+        TryRecvError::Ended(Error::Closed) => Failure::EOF,
+        TryRecvError::Ended(e) => e.into(),
+    })
+}
+
+/// Receives one message, waiting for it, and copies it into `buffer`. Returns the bytes written,
+/// never more than `capacity`; 0 is an empty message. What does not fit is lost, as with `recv`:
+/// `UDCCP_MAX_MESSAGE` is room for every message, `udccp_next_len` asks before, and
+/// `udccp_recv_message` says it after.
+///
+/// Errors: `UDCCP_EOF`: the connection was closed in order, and all was read. `-EAGAIN`: nothing
+/// within the time. `-ECONNRESET`, `-ETIMEDOUT` and others: the connection has failed; what had
+/// arrived before is read first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_recv(
+    socket: *mut Socket,
+    buffer: *mut c_void,
+    capacity: usize,
+    timeout_ms: c_int,
+) -> ssize_t {
+    count(|| {
+        pointer::handle(socket)?;
+        // Before a message is taken that would find no room.
+        pointer::check_row(buffer.cast::<u8>(), capacity)?;
+        pointer::copy(&next(socket, timeout_ms)?.data, buffer.cast(), capacity)
+    })
+}
+
+/// As `udccp_recv`, and says what is known of the message.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_recv_message(
+    socket: *mut Socket,
+    buffer: *mut Buffer,
+    timeout_ms: c_int,
+) -> c_int {
+    status(|| {
+        pointer::handle(socket)?;
+        let [buffer] = rooms(buffer, 1)? else { return Err(Failure::NO_POINTER) };
+        let received = next(socket, timeout_ms)?;
+        buffer.fill(&received.data, received.is_corrupt)
+    })
+}
+
+/// Receives up to `n` messages, waiting for the first. Returns how many.
+///
+/// Errors: as `udccp_recv`; `-EINVAL`: `n` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_recv_batch(
+    socket: *mut Socket,
+    first: *mut Buffer,
+    n: usize,
+    timeout_ms: c_int,
+) -> ssize_t {
+    count(|| {
+        let socket = pointer::handle(socket)?;
+        let buffers = rooms(first, n)?;
+        if buffers.is_empty() {
+            return Err(Failure::invalid("no buffers are given", "give one or more"));
+        }
+        let timeout = pointer::timeout(timeout_ms);
+        let connection = within(socket.connection(timeout)?, timeout);
+        let first = connection.recv_with_meta()?.ok_or(Failure::EOF)?;
+        let mut received = Some(first);
+        let mut filled = 0;
+        for buffer in buffers {
+            let next = received.take().or_else(|| connection.try_recv_with_meta().ok());
+            let Some(Received { data, is_corrupt, .. }) = next else { break };
+            buffer.fill(&data, is_corrupt)?;
+            filled += 1;
+        }
+        Ok(filled)
+    })
+}
+
+/// Buffers that can be written to.
+fn rooms<'a>(first: *mut Buffer, n: usize) -> Result<&'a mut [Buffer], Failure> {
+    let buffers = pointer::slice_mut(first, n)?;
+    for buffer in buffers.iter() {
+        pointer::check_row(buffer.data.cast::<u8>(), buffer.capacity)?;
+    }
+    Ok(buffers)
+}
+
+/// As `udccp_recv`, and the message stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_peek(
+    socket: *mut Socket,
+    buffer: *mut c_void,
+    capacity: usize,
+    timeout_ms: c_int,
+) -> ssize_t {
+    count(|| {
+        let socket = pointer::handle(socket)?;
+        pointer::check_row(buffer.cast::<u8>(), capacity)?;
+        let timeout = pointer::timeout(timeout_ms);
+        let connection = socket.connection(timeout)?;
+        let data: Bytes = match timeout_ms {
+            0 => tried(connection.try_peek())?,
+            _ => within(connection, timeout).peek()?.ok_or(Failure::EOF)?,
+        };
+        pointer::copy(&data, buffer.cast(), capacity)
+    })
+}
+
+/// Length in bytes of the next message. 0 is an empty one.
+///
+/// Errors: `-EAGAIN`: none waits. `-EBADF`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_next_len(socket: *const Socket) -> ssize_t {
+    count(|| {
+        let connection = pointer::handle(socket)?.connection(Some(Duration::ZERO))?;
+        connection.next_len().ok_or(Failure::AGAIN)
+    })
+}
+
+/// Reads no more: what waits is thrown away, `udccp_recv` gives `UDCCP_EOF`, and the peer is told
+/// when it sends on. Sending goes on. This is all that DCCP has of a half-closed connection.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_shutdown_read(socket: *mut Socket) -> c_int {
+    status(|| {
+        pointer::handle(socket)?.connection(Some(Duration::ZERO))?.shutdown_read();
+        Ok(())
+    })
+}

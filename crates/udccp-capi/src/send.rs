@@ -1,0 +1,209 @@
+//! Sends messages.
+
+use std::ffi::{c_int, c_void};
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use libc::ssize_t;
+use udccp::blocking::{Connection, wait};
+use udccp::{Error, Outgoing, TrySendError};
+
+use crate::error::{Failure, count, status};
+use crate::pointer;
+use crate::socket::Socket;
+
+/// A message to send, and how much it matters. A member that is 0 asks for nothing, so that
+/// `{ .data = d, .len = n }` is a plain message.
+#[repr(C)]
+pub struct Message {
+    /// The data, which is copied.
+    pub data: *const c_void,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Dropped, and counted, if it has not left after this time in microseconds; 0: never.
+    pub lifetime_us: u64,
+    /// Other than 0: a `udccp_event` with this number says what became of the message.
+    pub token: u64,
+    /// Larger leaves first; equal priorities keep their order.
+    pub priority: u32,
+    /// 0; for later versions.
+    pub reserved: u32,
+}
+
+impl Message {
+    fn outgoing(&self) -> Result<Outgoing, Failure> {
+        if self.reserved != 0 {
+            return Err(Failure::invalid(
+                "the member reserved of a message is not 0",
+                "set the whole message to 0 before you fill it in",
+            ));
+        }
+        let mut outgoing = Outgoing::new(copied(self.data, self.len)?).priority(self.priority);
+        if self.lifetime_us > 0 {
+            outgoing = outgoing.lifetime(Duration::from_micros(self.lifetime_us));
+        }
+        Ok(if self.token == 0 { outgoing } else { outgoing.token(self.token) })
+    }
+}
+
+fn copied(data: *const c_void, len: usize) -> Result<Bytes, Failure> {
+    Ok(Bytes::copy_from_slice(pointer::slice(data.cast::<u8>(), len)?))
+}
+
+fn send(socket: *mut Socket, message: Outgoing, timeout_ms: c_int) -> Result<(), Failure> {
+    let timeout = pointer::timeout(timeout_ms);
+    let connection = pointer::handle(socket)?.connection(timeout)?;
+    match connection.try_send(message) {
+        Ok(()) => Ok(()),
+        Err(TrySendError::Full(_)) if timeout_ms == 0 => Err(Failure::AGAIN),
+        Err(TrySendError::Full(message)) => {
+            let mut slot = Some(message);
+            Ok(wait(timeout, |cx| connection.poll_send(cx, &mut slot))?)
+        }
+        Err(TrySendError::Failed(e)) => Err(e.into()),
+    }
+}
+
+/// Sends one message of `len` bytes, waiting while the send queue is full. It arrives whole or not
+/// at all. A message of no bytes is one, too.
+///
+/// Errors: `-EAGAIN`: not sent within the time. `-EMSGSIZE`: larger than
+/// `udccp_socket_max_message_size`. `-EPIPE`: closed. `-ECONNRESET`, `-ETIMEDOUT` and others: the
+/// connection has failed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_send(
+    socket: *mut Socket,
+    data: *const c_void,
+    len: usize,
+    timeout_ms: c_int,
+) -> c_int {
+    status(|| {
+        pointer::handle(socket)?;
+        send(socket, Outgoing::new(copied(data, len)?), timeout_ms)
+    })
+}
+
+/// As `udccp_send`, with a lifetime, a priority and a token.
+///
+/// Errors: as `udccp_send`; `-EINVAL`: `reserved` is not 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_send_message(
+    socket: *mut Socket,
+    message: *const Message,
+    timeout_ms: c_int,
+) -> c_int {
+    status(|| {
+        pointer::handle(socket)?;
+        send(socket, pointer::object(message)?.outgoing()?, timeout_ms)
+    })
+}
+
+/// Sends `n` messages in order, with as few system calls as possible, waiting while the send queue
+/// is full. Returns how many were queued: `n`, or those before the time was over or one failed, if
+/// there are any.
+///
+/// Errors: where none was queued, as `udccp_send_message`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_send_batch(
+    socket: *mut Socket,
+    first: *const Message,
+    n: usize,
+    timeout_ms: c_int,
+) -> ssize_t {
+    count(|| {
+        let socket = pointer::handle(socket)?;
+        let messages = pointer::slice(first, n)?;
+        let messages = messages.iter().map(Message::outgoing).collect::<Result<Vec<_>, _>>()?;
+        let timeout = pointer::timeout(timeout_ms);
+        send_batch(socket.connection(timeout)?, messages, timeout)
+    })
+}
+
+fn send_batch(
+    connection: &Connection,
+    messages: Vec<Outgoing>,
+    timeout: Option<Duration>,
+) -> Result<usize, Failure> {
+    let total = messages.len();
+    let mut rest = messages.into_iter();
+    let mut slot = None;
+    let sent = wait(timeout, |cx| connection.poll_send_batch(cx, &mut slot, &mut rest));
+    // These are said of a message that was taken out.
+    let is_refused =
+        matches!(sent, Err(Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_)));
+    let queued = total - rest.len() - usize::from(slot.is_some()) - usize::from(is_refused);
+    match sent {
+        Err(e) if queued == 0 => Err(e.into()),
+        _ => Ok(queued),
+    }
+}
+
+/// Waits until everything sent so far has left.
+///
+/// Errors: `-EAGAIN`: not within the time. Else: the connection ended before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_flush(socket: *mut Socket, timeout_ms: c_int) -> c_int {
+    until(socket, timeout_ms, Connection::poll_flushed)
+}
+
+/// Waits until everything sent so far has left and is accounted for: reported by the peer, or
+/// judged lost. The statistics have the counts.
+///
+/// Errors: as `udccp_flush`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_acknowledged(socket: *mut Socket, timeout_ms: c_int) -> c_int {
+    until(socket, timeout_ms, Connection::poll_acknowledged)
+}
+
+/// Closes: what is queued is still sent, within the time to linger, and then the peer is told.
+/// Waits until the peer has confirmed it. Sending ends with this call; what has arrived can still
+/// be read. With a time of 0 it starts the close and does not wait.
+///
+/// Errors: `-EAGAIN`: the close goes on; ask again, or free the socket. `-ETIMEDOUT`: not all that
+/// was queued had left in time, or the peer never confirmed. `-ECONNRESET` and others: the
+/// connection had failed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_close(socket: *mut Socket, timeout_ms: c_int) -> c_int {
+    status(|| {
+        let socket = pointer::handle(socket)?;
+        if socket.cancel() {
+            return Ok(());
+        }
+        let connection = socket.connection(Some(Duration::ZERO))?;
+        Ok(wait(pointer::timeout(timeout_ms), |cx| connection.poll_close(cx))?)
+    })
+}
+
+/// Waits for the end of the connection, whoever causes it: 0 where it was closed in order.
+///
+/// Errors: `-EAGAIN`: it lives on. `-ECONNRESET` and others: it failed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_wait_closed(socket: *mut Socket, timeout_ms: c_int) -> c_int {
+    until(socket, timeout_ms, Connection::poll_closed)
+}
+
+/// Ends the connection at once with Reset, Aborted. What is queued is dropped. During a handshake,
+/// cancels it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_abort(socket: *mut Socket) -> c_int {
+    status(|| {
+        let socket = pointer::handle(socket)?;
+        if !socket.cancel() {
+            socket.connection(Some(Duration::ZERO))?.abort();
+        }
+        Ok(())
+    })
+}
+
+fn until(
+    socket: *mut Socket,
+    timeout_ms: c_int,
+    poll: impl Fn(&Connection, &mut std::task::Context<'_>) -> Poll<Result<(), Error>>,
+) -> c_int {
+    status(|| {
+        let timeout = pointer::timeout(timeout_ms);
+        let connection = pointer::handle(socket)?.connection(timeout)?;
+        Ok(wait(timeout, |cx| poll(connection, cx))?)
+    })
+}

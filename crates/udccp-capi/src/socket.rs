@@ -1,0 +1,251 @@
+//! Sockets: one connection each.
+
+use std::ffi::{c_char, c_int};
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use libc::ssize_t;
+use udccp::blocking::{Connecting, Connection, wait};
+use udccp::{Address, ServiceCode, State, errno};
+
+use crate::error::{Failure, count, number, otherwise};
+use crate::{pointer, text};
+
+/// Where a connection stands (RFC 4340 section 4.3).
+pub const UDCCP_CLOSED: c_int = 0;
+/// Client: Request sent.
+pub const UDCCP_REQUEST: c_int = 1;
+/// Server: Response sent.
+pub const UDCCP_RESPOND: c_int = 2;
+/// Client: data can flow, though the server may not know it yet.
+pub const UDCCP_PARTOPEN: c_int = 3;
+/// Data flows.
+pub const UDCCP_OPEN: c_int = 4;
+/// Server: waiting for the client's Close.
+pub const UDCCP_CLOSEREQ: c_int = 5;
+/// Close sent.
+pub const UDCCP_CLOSING: c_int = 6;
+/// Over.
+pub const UDCCP_TIMEWAIT: c_int = 7;
+
+/// One connection. Threads may share it: calls of several at once are safe, but for
+/// `udccp_socket_free`, which has to be the last one.
+pub struct Socket {
+    peer: Address,
+    service: ServiceCode,
+    connection: OnceLock<Connection>,
+    handshake: Mutex<Handshake>,
+}
+
+enum Handshake {
+    Underway(Connecting),
+    Done,
+    Failed(Failure),
+}
+
+impl Socket {
+    pub(crate) fn connected(connection: Connection) -> Self {
+        Self {
+            peer: connection.peer_addr(),
+            service: connection.service_code(),
+            connection: OnceLock::from(connection),
+            handshake: Mutex::new(Handshake::Done),
+        }
+    }
+
+    pub(crate) fn connecting(connecting: Connecting, peer: Address, service: ServiceCode) -> Self {
+        let handshake = Mutex::new(Handshake::Underway(connecting));
+        Self { peer, service, connection: OnceLock::new(), handshake }
+    }
+
+    fn handshake(&self) -> MutexGuard<'_, Handshake> {
+        self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection, once its handshake is done.
+    pub(crate) fn connection(&self, timeout: Option<Duration>) -> Result<&Connection, Failure> {
+        if let Some(connection) = self.connection.get() {
+            return Ok(connection);
+        }
+        let done = wait(timeout, |cx| {
+            let mut handshake = self.handshake();
+            let Handshake::Underway(connecting) = &mut *handshake else {
+                return std::task::Poll::Ready(Ok(()));
+            };
+            let connected = std::task::ready!(connecting.poll_connect(cx));
+            *handshake = match connected {
+                Ok(connection) => {
+                    // Nobody else sets it: the lock is held.
+                    let _ = self.connection.set(connection);
+                    Handshake::Done
+                }
+                Err(e) => Handshake::Failed(e.into()),
+            };
+            std::task::Poll::Ready(Ok(()))
+        });
+        done?;
+        self.connection.get().ok_or_else(|| match &*self.handshake() {
+            Handshake::Failed(failure) => failure.clone(),
+            _ => Failure::AGAIN,
+        })
+    }
+
+    /// Ends the handshake, if it is under way. Returns whether it was.
+    pub(crate) fn cancel(&self) -> bool {
+        let mut handshake = self.handshake();
+        let is_underway = matches!(*handshake, Handshake::Underway(_));
+        if is_underway {
+            *handshake = Handshake::Failed(udccp::Error::Closed.into());
+        }
+        is_underway
+    }
+
+    fn fd(&self) -> Result<c_int, Failure> {
+        if let Some(connection) = self.connection.get() {
+            return Ok(connection.readiness()?.as_raw_fd());
+        }
+        match &*self.handshake() {
+            Handshake::Underway(connecting) => return Ok(connecting.readiness()?.as_raw_fd()),
+            Handshake::Failed(failure) => return Err(failure.clone()),
+            Handshake::Done => {}
+        }
+        self.fd()
+    }
+
+    fn state(&self) -> State {
+        if let Some(connection) = self.connection.get() {
+            return connection.state();
+        }
+        match &*self.handshake() {
+            Handshake::Underway(connecting) => connecting.state(),
+            _ => self.connection.get().map_or(State::Closed, Connection::state),
+        }
+    }
+
+    fn local(&self) -> Result<Address, Failure> {
+        if let Some(connection) = self.connection.get() {
+            return Ok(connection.local_addr());
+        }
+        match &*self.handshake() {
+            Handshake::Underway(connecting) => connecting.local_addr().ok_or(Failure::AGAIN),
+            Handshake::Failed(failure) => Err(failure.clone()),
+            Handshake::Done => self.connection(None).map(Connection::local_addr),
+        }
+    }
+}
+
+const fn state_number(state: State) -> c_int {
+    match state {
+        State::Closed | State::Listen => UDCCP_CLOSED,
+        State::Request => UDCCP_REQUEST,
+        State::Respond => UDCCP_RESPOND,
+        State::PartOpen => UDCCP_PARTOPEN,
+        State::Open => UDCCP_OPEN,
+        State::CloseReq => UDCCP_CLOSEREQ,
+        State::Closing => UDCCP_CLOSING,
+        State::TimeWait => UDCCP_TIMEWAIT,
+    }
+}
+
+/// A descriptor for `poll`, `epoll`, `select` and event loops, ready whenever a call would not
+/// wait. Level-triggered, and the same for the whole life of the socket. Wait on it, and do nothing
+/// else with it: it is not to be read, written or closed, and `udccp_socket_free` ends it.
+///
+/// | `poll` says | means |
+/// |---|---|
+/// | `POLLIN` | `udccp_recv` would give a message, the end or an error |
+/// | `POLLOUT` | the handshake is done, and `udccp_send` would take a message |
+/// | `POLLRDHUP` | nothing more will arrive |
+/// | `POLLHUP` | the connection has ended, or the handshake failed |
+/// | `POLLERR` | it ended with an error |
+///
+/// Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
+/// handshake, where it failed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_fd(socket: *mut Socket) -> c_int {
+    number(|| pointer::handle(socket)?.fd())
+}
+
+/// Where the connection stands: one of `UDCCP_CLOSED` to `UDCCP_TIMEWAIT`, or `-EBADF`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_state(socket: *const Socket) -> c_int {
+    number(|| Ok(state_number(pointer::handle(socket)?.state())))
+}
+
+/// What the connection ended with, as `SO_ERROR` gives it: 0 while it lives or after an orderly
+/// end, else a negative error: `-ECONNRESET` (aborted), `-ETIMEDOUT` (the peer fell silent) and so
+/// on, or that of the handshake. Asking does not change it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_error(socket: *const Socket) -> c_int {
+    number(|| {
+        let socket = pointer::handle(socket)?;
+        match socket.connection(Some(Duration::ZERO)) {
+            Ok(connection) => Ok(-connection.close_reason().map_or(0, errno::of_end)),
+            Err(failure) if failure.is_again() => Ok(0),
+            Err(failure) => Err(failure),
+        }
+    })
+}
+
+/// Writes what the peer said in words when it reset the connection (RFC 4340 section 5.6). Returns
+/// the length as `udccp_service_text` does; 0 where it said nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_reset_text(
+    socket: *const Socket,
+    buffer: *mut c_char,
+    size: usize,
+) -> ssize_t {
+    count(|| {
+        let connection = pointer::handle(socket)?.connection(Some(Duration::ZERO))?;
+        text::write(&connection.reset_text().unwrap_or_default(), buffer, size)
+    })
+}
+
+/// Writes the peer's address and ports as `udccp_connect` takes them. Returns the length as
+/// `udccp_service_text` does; 80 bytes are enough.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_peer(
+    socket: *const Socket,
+    buffer: *mut c_char,
+    size: usize,
+) -> ssize_t {
+    count(|| text::write(&pointer::handle(socket)?.peer.to_string(), buffer, size))
+}
+
+/// Writes our address and ports, as `udccp_socket_peer` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_local(
+    socket: *const Socket,
+    buffer: *mut c_char,
+    size: usize,
+) -> ssize_t {
+    count(|| text::write(&pointer::handle(socket)?.local()?.to_string(), buffer, size))
+}
+
+/// The service code that client and server agreed on; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_service(socket: *const Socket) -> u32 {
+    otherwise(0, || Ok(pointer::handle(socket)?.service.0))
+}
+
+/// The largest message in bytes that fits in one packet of this path now; 0 before the handshake is
+/// done and after the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_max_message_size(socket: *const Socket) -> usize {
+    otherwise(0, || {
+        let socket = pointer::handle(socket)?;
+        Ok(socket.connection(Some(Duration::ZERO)).map_or(0, Connection::max_message_size))
+    })
+}
+
+/// Frees a socket. A connection that is open closes in order in the background: what is queued is
+/// still sent, within the time to linger, and so at the end of the process. A handshake is
+/// cancelled. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn udccp_socket_free(socket: *mut Socket) {
+    otherwise((), || {
+        drop(pointer::take_back(socket));
+        Ok(())
+    });
+}

@@ -1,0 +1,287 @@
+/* Calls in every state: in the handshake, open, half closed, closed, aborted, refused; messages as
+ * they come and go; descriptors. */
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/* What a descriptor shows within a time. */
+static int shown(int fd, int events, int timeout_ms)
+{
+    struct pollfd fds = {.fd = fd, .events = (short)events};
+    return poll(&fds, 1, timeout_ms) < 0 ? -1 : fds.revents;
+}
+
+static void messages(void)
+{
+    udccp_socket *client, *server;
+    char room[16];
+    udccp_buffer buffers[3] = {{.data = room, .capacity = 4},
+                               {.data = room + 4, .capacity = 8},
+                               {.data = NULL, .capacity = 0}};
+    a_pair(&client, &server, NULL);
+    GIVES(-EAGAIN, udccp_recv(server, room, sizeof room, 0));
+    GIVES(-EAGAIN, udccp_recv(server, room, sizeof room, 10));
+    GIVES(-EAGAIN, udccp_next_len(server));
+    GIVES(0, shown(udccp_socket_fd(server), POLLIN, 0));
+    GIVES(POLLOUT, shown(udccp_socket_fd(client), POLLOUT, LONG_MS));
+
+    GIVES(0, udccp_send(client, "", 0, LONG_MS));
+    GIVES(POLLIN, shown(udccp_socket_fd(server), POLLIN, LONG_MS));
+    GIVES(0, udccp_next_len(server));
+    GIVES(0, udccp_recv(server, room, sizeof room, LONG_MS));
+
+    GIVES(0, udccp_send(client, "0123456789", 10, LONG_MS));
+    GIVES(4, udccp_peek(server, room, 4, LONG_MS));
+    GIVES(10, udccp_next_len(server));
+    GIVES(0, udccp_recv_message(server, buffers, LONG_MS));
+    GIVES(4, buffers[0].len);
+    GIVES(10, buffers[0].message_len);
+    GIVES(0, buffers[0].is_corrupt);
+    GIVES(0, memcmp(room, "0123", 4));
+
+    udccp_message batch[3] = {{.data = "one", .len = 3, .token = 1},
+                              {.data = "two", .len = 3, .priority = 9},
+                              {.data = "three", .len = 5, .lifetime_us = 60000000}};
+    GIVES(3, udccp_send_batch(client, batch, 3, LONG_MS));
+    ssize_t n = 0;
+    size_t bytes = 0;
+    while (n < 3) {
+        ssize_t more = udccp_recv_batch(server, buffers, 3, LONG_MS);
+        if (more <= 0)
+            break;
+        for (ssize_t i = 0; i < more; i++)
+            bytes += buffers[i].message_len;
+        n += more;
+    }
+    GIVES(3, n);
+    GIVES(11, bytes);
+    GIVES(0, udccp_acknowledged(client, LONG_MS));
+    GIVES(0, udccp_flush(client, LONG_MS));
+    udccp_event event;
+    do
+        GIVES(0, udccp_socket_event(client, &event, LONG_MS));
+    while (wrong == 0 && event.kind != UDCCP_EVENT_MESSAGE_FATE);
+    GIVES(1, event.token);
+    GIVES(UDCCP_FATE_ACKNOWLEDGED, event.reason);
+    udccp_stats stats;
+    GIVES(0, udccp_socket_stats(client, &stats, sizeof stats));
+    GIVES(5, stats.messages_sent);
+    GIVES(21, stats.bytes_sent);
+    GIVES(1, stats.srtt_ns > 0 && stats.srtt_ns != UDCCP_UNKNOWN);
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+}
+
+static void settings(void)
+{
+    udccp_options *o = udccp_options_new();
+    uint8_t send = 0, least = 0;
+    const uint8_t ccids[] = {3, 2};
+    GIVES(0, udccp_options_set_coverage(o, 5, 5));
+    GIVES(0, udccp_options_set_ccid(o, 3));
+    GIVES(0, udccp_options_set_tx_ccids(o, ccids, 2));
+    GIVES(0, udccp_options_set_rx_ccids(o, ccids, 2));
+    GIVES(0, udccp_options_set_keep_alive_ms(o, 0));
+    GIVES(0, udccp_options_set_data_checksum(o, true, true));
+    GIVES(0, udccp_options_set_request_data(o, "early", 5));
+    GIVES(0, udccp_options_set_ttl(o, 9));
+    GIVES(0, udccp_options_set_dscp(o, 46));
+    udccp_socket *client, *server;
+    a_pair(&client, &server, o);
+    udccp_options_free(o);
+    char room[8];
+    GIVES(5, udccp_recv(server, room, sizeof room, LONG_MS));
+    udccp_stats stats;
+    GIVES(0, udccp_socket_stats(client, &stats, sizeof stats));
+    GIVES(3, stats.tx_ccid);
+    GIVES(0, udccp_socket_coverage(server, &send, &least));
+    GIVES(5, least);
+    GIVES(0, udccp_socket_set_linger_ms(client, 100));
+    GIVES(0, udccp_socket_set_send_queue(client, 2000, 2));
+    GIVES(0, udccp_socket_set_queue_policy(client, UDCCP_QUEUE_DROP_LOWEST));
+    GIVES(0, udccp_socket_set_server_timewait(server, true));
+    GIVES(0, udccp_socket_set_slow_receiver(server, true));
+    /* More important than all before: it never waits. */
+    for (uint32_t i = 0; i < 1000; i++) {
+        udccp_message message = {.data = "x", .len = 1, .priority = i};
+        GIVES(0, udccp_send_message(client, &message, 0));
+    }
+    GIVES(0, udccp_abort(client));
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+}
+
+static void handshake(void)
+{
+    char address[64], text[80];
+    udccp_listener *listener = a_listener(address, NULL);
+    udccp_socket *client, *server;
+    GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
+    int fd = udccp_socket_fd(client);
+    GIVES(0, udccp_connect_finish(client, LONG_MS));
+    GIVES(0, udccp_connect_finish(client, 0));
+    GIVES(fd, udccp_socket_fd(client));
+    GIVES(POLLOUT, shown(fd, POLLOUT, LONG_MS));
+    GIVES(strlen(address), udccp_socket_peer(client, text, sizeof text));
+    GIVES(0, strcmp(text, address));
+    GIVES(1, udccp_socket_local(client, text, sizeof text) > 0);
+    GIVES(SERVICE, udccp_socket_service(client));
+    GIVES(POLLIN, shown(udccp_listener_fd(listener), POLLIN, LONG_MS));
+    GIVES(0, udccp_accept(listener, &server, 0));
+    udccp_socket_free(server);
+    udccp_socket_free(client);
+
+    /* Another service, and nobody at all. */
+    GIVES(-EBADRQC, udccp_connect(&client, address, SERVICE + 1, NULL, LONG_MS));
+    GIVES(0, udccp_connect_start(&client, address, SERVICE + 1, NULL));
+    GIVES(-EBADRQC, udccp_connect_finish(client, LONG_MS));
+    GIVES(-EBADRQC, udccp_connect_finish(client, 0));
+    GIVES(-EBADRQC, udccp_send(client, "x", 1, 0));
+    GIVES(-EBADRQC, udccp_socket_error(client));
+    GIVES(-EBADRQC, udccp_socket_fd(client));
+    GIVES(UDCCP_CLOSED, udccp_socket_state(client));
+    udccp_socket_free(client);
+    udccp_listener_free(listener);
+    GIVES(-ECONNREFUSED, udccp_connect(&client, address, SERVICE, NULL, LONG_MS));
+
+    /* A peer that never answers: a UDP socket that nobody reads. */
+    int mute = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    GIVES(0, bind(mute, (struct sockaddr *)&at, sizeof at));
+    GIVES(0, getsockname(mute, (struct sockaddr *)&at, &len));
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(at.sin_port));
+    GIVES(-EAGAIN, udccp_connect(&client, address, SERVICE, NULL, 10));
+    GIVES(1, client == NULL);
+    GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
+    GIVES(UDCCP_REQUEST, udccp_socket_state(client));
+    GIVES(0, shown(udccp_socket_fd(client), POLLIN | POLLOUT, 0));
+    GIVES(-EAGAIN, udccp_connect_finish(client, 0));
+    GIVES(-EAGAIN, udccp_connect_finish(client, 10));
+    GIVES(-EAGAIN, udccp_send(client, "x", 1, 0));
+    GIVES(-EAGAIN, udccp_recv(client, text, sizeof text, 0));
+    GIVES(-EAGAIN, udccp_next_len(client));
+    GIVES(-EAGAIN, udccp_socket_set_linger_ms(client, 0));
+    udccp_stats stats;
+    GIVES(-EAGAIN, udccp_socket_stats(client, &stats, sizeof stats));
+    GIVES(0, udccp_socket_max_message_size(client));
+    GIVES(0, udccp_socket_error(client));
+    GIVES(0, udccp_close(client, 0));
+    GIVES(-EPIPE, udccp_connect_finish(client, 0));
+    GIVES(-EPIPE, udccp_send(client, "x", 1, 0));
+    udccp_socket_free(client);
+    close(mute);
+}
+
+static void endpoint(void)
+{
+    udccp_endpoint *endpoint;
+    udccp_listener *listener;
+    udccp_socket *client, *server;
+    const uint32_t services[] = {SERVICE, SERVICE + 1}, last = SERVICE + 2;
+    char address[80];
+    GIVES(0, udccp_endpoint_bind(&endpoint, "127.0.0.1:0", NULL));
+    GIVES(1, udccp_endpoint_local(endpoint, address, sizeof address) > 0);
+    unsigned port = (unsigned)atoi(strrchr(address, ':') + 1);
+    GIVES(0, udccp_endpoint_listen(endpoint, &listener, (uint16_t)port, services, 2, NULL));
+    GIVES(0, udccp_connect(&client, address, SERVICE + 1, NULL, LONG_MS));
+    GIVES(0, udccp_accept(listener, &server, LONG_MS));
+    GIVES(0, udccp_listener_set_services(listener, &last, 1));
+    udccp_socket *other;
+    GIVES(-EBADRQC, udccp_connect(&other, address, SERVICE, NULL, LONG_MS));
+    GIVES(0, udccp_endpoint_connect_start(endpoint, &other, address, last, NULL));
+    udccp_socket_free(other);
+    GIVES(-EAGAIN, udccp_endpoint_wait_idle(endpoint, 0));
+    GIVES(0, udccp_close(client, LONG_MS));
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+    udccp_listener_free(listener);
+    GIVES(0, udccp_endpoint_wait_idle(endpoint, LONG_MS));
+    udccp_endpoint_free(endpoint);
+}
+
+static void ends(void)
+{
+    udccp_socket *client, *server;
+    udccp_event event;
+    char room[8];
+    a_pair(&client, &server, NULL);
+    GIVES(0, udccp_send(client, "last", 4, LONG_MS));
+    GIVES(0, udccp_close(client, LONG_MS));
+    GIVES(0, udccp_close(client, 0));
+    GIVES(-EPIPE, udccp_send(client, "x", 1, LONG_MS));
+    udccp_message one = {.data = "x", .len = 1};
+    GIVES(-EPIPE, udccp_send_message(client, &one, LONG_MS));
+    GIVES(-EPIPE, udccp_send_batch(client, &one, 1, LONG_MS));
+    GIVES(UDCCP_EOF, udccp_recv(client, room, sizeof room, LONG_MS));
+    GIVES(0, udccp_wait_closed(server, LONG_MS));
+    GIVES(4, udccp_recv(server, room, sizeof room, LONG_MS));
+    GIVES(UDCCP_EOF, udccp_recv(server, room, sizeof room, LONG_MS));
+    GIVES(UDCCP_EOF, udccp_recv(server, room, sizeof room, 0));
+    GIVES(UDCCP_EOF, udccp_peek(server, room, sizeof room, 0));
+    udccp_buffer buffer = {.data = room, .capacity = sizeof room};
+    GIVES(UDCCP_EOF, udccp_recv_batch(server, &buffer, 1, LONG_MS));
+    while (udccp_socket_event(server, &event, LONG_MS) == 0)
+        ;
+    GIVES(UDCCP_EOF, udccp_socket_event(server, &event, LONG_MS));
+    GIVES(0, udccp_socket_error(server));
+    GIVES(POLLIN | POLLHUP, shown(udccp_socket_fd(server), POLLIN, LONG_MS));
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+
+    a_pair(&client, &server, NULL);
+    GIVES(0, udccp_abort(client));
+    GIVES(-ECONNRESET, udccp_recv(server, room, sizeof room, LONG_MS));
+    SAYS("connection lost");
+    GIVES(-ECONNRESET, udccp_send(server, "x", 1, LONG_MS));
+    GIVES(-ECONNRESET, udccp_wait_closed(server, LONG_MS));
+    GIVES(-ECONNRESET, udccp_close(server, LONG_MS));
+    GIVES(-ECONNRESET, udccp_socket_error(server));
+    GIVES(1, udccp_socket_reset_text(server, room, sizeof room) >= 0);
+    GIVES(POLLERR | POLLHUP, shown(udccp_socket_fd(server), 0, LONG_MS));
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+
+    a_pair(&client, &server, NULL);
+    GIVES(0, udccp_shutdown_read(client));
+    GIVES(UDCCP_EOF, udccp_recv(client, room, sizeof room, LONG_MS));
+    GIVES(0, udccp_send(client, "still", 5, LONG_MS));
+    GIVES(5, udccp_recv(server, room, sizeof room, LONG_MS));
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+}
+
+static void *close_it(void *socket)
+{
+    GIVES(0, udccp_close(socket, LONG_MS));
+    return NULL;
+}
+
+/* A thread that waits for a message learns that another one closed the socket. */
+static void threads(void)
+{
+    udccp_socket *client, *server;
+    pthread_t closer;
+    char room[8];
+    a_pair(&client, &server, NULL);
+    GIVES(0, pthread_create(&closer, NULL, close_it, client));
+    GIVES(UDCCP_EOF, udccp_recv(client, room, sizeof room, LONG_MS));
+    pthread_join(closer, NULL);
+    udccp_socket_free(client);
+    udccp_socket_free(server);
+}
+
+int main(void)
+{
+    messages();
+    settings();
+    handshake();
+    endpoint();
+    ends();
+    threads();
+    return wrong != 0;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Builds libudccp, the C library, installs it, and checks what was installed.
+# Usage: scripts/capi.sh build|install|check|sanitize
+#   build      target/capi: shared library with soname and symbol versions, static library, pkg-config
+#   install    build, and install to $DESTDIR$PREFIX (/usr/local) with $LIBDIR ($PREFIX/lib)
+#   check      install to a folder, and compile and run the examples with what pkg-config says
+#   sanitize   the tests under AddressSanitizer and under valgrind
+# PROFILE=release (the default) or dev. Linux; the linker has to know version scripts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+profile=${PROFILE:-release}
+target=${CARGO_TARGET_DIR:-target}
+crate=crates/udccp-capi
+out=$target/capi
+prefix=${PREFIX:-/usr/local}
+libdir=${LIBDIR:-$prefix/lib}
+includedir=${INCLUDEDIR:-$prefix/include}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+# Raised with the node of the version script, when programs have to be compiled anew.
+soname=libudccp.so.$(sed -n "s/^UDCCP_\([0-9]*\) {/\1/p" "$crate/udccp.map")
+
+built() { # file of the profile's folder
+    case $profile in dev) echo "$target/debug/$1" ;; *) echo "$target/$profile/$1" ;; esac
+}
+
+# Rust's own shared library has neither a soname nor symbol versions, and rustc leaves no room for a
+# version script. So the static library is linked to a shared one here.
+build() {
+    local private
+    private=$("$cargo" rustc --quiet --locked --package udccp-capi --profile "$profile" \
+        --crate-type staticlib -- --print native-static-libs 2>&1 |
+        sed -n 's/^note: native-static-libs: //p')
+    # Cargo says it only when it compiles.
+    mkdir -p "$out"
+    if [ -n "$private" ]; then echo "$private" >"$out/private"; else private=$(cat "$out/private"); fi
+    cp "$(built libudccp_capi.a)" "$out/libudccp.a"
+    [ "$profile" = dev ] || strip --strip-debug "$out/libudccp.a"
+    # Its threads and its guard at exit live as long as the process: it is never unloaded.
+    # shellcheck disable=SC2086 # a list of flags
+    cc -shared -o "$out/libudccp.so.$version" -Wl,-soname,"$soname" \
+        -Wl,--version-script="$crate/udccp.map" -Wl,--whole-archive "$out/libudccp.a" \
+        -Wl,--no-whole-archive -Wl,--gc-sections -Wl,-z,nodelete,-z,relro,-z,now,-z,defs $private
+    [ "$profile" = dev ] || strip "$out/libudccp.so.$version"
+    ln -sf "libudccp.so.$version" "$out/$soname"
+    ln -sf "$soname" "$out/libudccp.so"
+    sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
+        -e "s|@VERSION@|$version|" -e "s|@PRIVATE@|$private|" "$crate/udccp.pc.in" >"$out/udccp.pc"
+}
+
+install_all() {
+    local to=${DESTDIR:-}
+    install -d "$to$libdir/pkgconfig" "$to$includedir"
+    install -m 644 "$crate/include/udccp.h" "$to$includedir/"
+    install -m 644 "$out/libudccp.a" "$to$libdir/"
+    install -m 755 "$out/libudccp.so.$version" "$to$libdir/"
+    cp -P "$out/$soname" "$out/libudccp.so" "$to$libdir/"
+    install -m 644 "$out/udccp.pc" "$to$libdir/pkgconfig/"
+}
+
+# What a user sees: soname, versions of every symbol, nothing else exported, and programs that were
+# compiled by pkg-config run with the shared library and with the static one.
+check() {
+    local work library flags
+    work=$(mktemp -d)
+    # shellcheck disable=SC2064 # the name is that of now
+    trap "rm -rf '$work'" EXIT
+    prefix=$work libdir=$work/lib includedir=$work/include
+    build
+    DESTDIR="" install_all
+    library=$work/lib/libudccp.so
+    readelf --dynamic "$library" | grep -q "soname: \[$soname\]"
+    readelf --dynamic "$library" | grep -q NODELETE
+    diff <(sed -n 's/^ *\(udccp_[a-z_]*\);/\1@@UDCCP_0/p' "$crate/udccp.map") \
+        <(nm --dynamic --defined-only "$library" | awk '$2 == "T" {print $3}' | LC_ALL=C sort)
+    export PKG_CONFIG_PATH=$work/lib/pkgconfig
+    [ "$(pkg-config --modversion udccp)" = "$version" ]
+    for source in "$crate"/examples/*.c "$crate"/tests/c/*.c; do
+        read -ra flags <<<"$(pkg-config --cflags --libs udccp)"
+        cc -pthread -o "$work/shared" "$source" "${flags[@]}"
+        read -ra flags <<<"$(pkg-config --cflags --libs --static udccp)"
+        cc -pthread -o "$work/static" "$source" "${flags[@]/-ludccp/-l:libudccp.a}"
+        case $source in
+        */tests/c/exit.c) run return ;;
+        */tests/c/*) run ;;
+        esac
+    done
+    echo "capi: $soname ($(stat -Lc %s "$library") bytes) and libudccp.a work as installed"
+}
+
+run() { # arguments; in $work
+    ldd "$work/shared" | grep -q "$soname"
+    if ldd "$work/static" | grep -q "$soname"; then return 1; fi
+    LD_LIBRARY_PATH=$work/lib "$work/shared" "$@"
+    "$work/static" "$@"
+}
+
+tests() { "$cargo" test --quiet --locked --package udccp-capi --test programs; }
+
+sanitize() {
+    echo "== AddressSanitizer, with its leak check"
+    LSAN_OPTIONS=suppressions=$PWD/$crate/tests/c/asan.supp:print_suppressions=0 \
+        UDCCP_CAPI_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" tests
+    echo "== valgrind"
+    UDCCP_CAPI_UNDER="valgrind --quiet --error-exitcode=9 --leak-check=full \
+        --errors-for-leak-kinds=definite --show-leak-kinds=definite --fair-sched=yes \
+        --suppressions=$PWD/$crate/tests/c/valgrind.supp" tests
+}
+
+case "${1:-}" in
+build) build ;;
+install) build && install_all ;;
+check) check ;;
+sanitize) sanitize ;;
+*)
+    sed -n '2,9s/^# //p' "$0" >&2
+    exit 2
+    ;;
+esac
