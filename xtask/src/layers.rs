@@ -22,7 +22,7 @@ pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("mappings", &["udccp-dtls", "udccp-rtp", "udccp-broker"]),
     ("agents", &["udccp-agent", "udccp-interop"]),
     ("testbeds", &["udccp-testbed"]),
-    ("backends", &["udccp-emu", "udccp-linux"]),
+    ("backends", &["udccp-emu", "udccp-linux", "udccp-ns2"]),
     ("faces", &["udccp-cli", "udccp-python", "udccp-capi"]),
 ];
 

@@ -4,7 +4,7 @@ use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{agent, cat, completions, decode, doctor, lab, man, perf, sim};
 #[cfg(target_os = "linux")]
-use crate::commands::{emu, interop, linux, old_program};
+use crate::commands::{emu, interop, linux, ns2, old_program};
 use crate::{about, exit};
 
 /// DCCP in userspace, and the laboratory that measures it against TCP and UDP.
@@ -49,6 +49,9 @@ pub(crate) enum Command {
     /// Run one scenario file in a real Linux kernel with DCCP, in virtual time
     #[cfg(target_os = "linux")]
     Linux(linux::Args),
+    /// Run one scenario file in the network simulator ns-2
+    #[cfg(target_os = "linux")]
+    Ns2(ns2::Args),
     /// Measure throughput, loss, jitter and round-trip time between two machines
     Perf(perf::Args),
     /// Send standard input to a peer, and write the peer's data to standard output

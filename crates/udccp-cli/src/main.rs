@@ -39,6 +39,8 @@ fn dispatch(command: Command) -> CliResult<Exit> {
         Command::Emu(args) => commands::emu::run(args),
         #[cfg(target_os = "linux")]
         Command::Linux(args) => commands::linux::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Ns2(args) => commands::ns2::run(&args),
         Command::Perf(args) => commands::perf::run(args),
         Command::Cat(args) => commands::cat::run(args),
         #[cfg(target_os = "linux")]

@@ -7,12 +7,13 @@ use crate::schema::Scenario;
 
 /// Backends that are known by name, with what a report calls their numbers. A store may hold
 /// others; they are called by their ids.
-pub const BACKENDS: [(&str, &str); 5] = [
+pub const BACKENDS: [(&str, &str); 6] = [
     (SIM, "simulated"),
     ("emu", "emulated"),
     ("emu-netem", "real time, netem"),
     ("linux", "Linux"),
     ("linux-udccp", "ours in Linux"),
+    ("ns2", "ns-2"),
 ];
 
 /// What runs a scenario.

@@ -18,6 +18,8 @@ pub(crate) mod linux;
 pub(crate) mod man;
 pub(crate) mod net;
 #[cfg(target_os = "linux")]
+pub(crate) mod ns2;
+#[cfg(target_os = "linux")]
 pub(crate) mod old_program;
 pub(crate) mod perf;
 pub(crate) mod scenario;

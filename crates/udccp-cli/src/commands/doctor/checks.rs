@@ -31,6 +31,7 @@ pub(super) fn all() -> Vec<Check> {
         netem(),
         guest_tools(),
         guest_kernel(),
+        ns2(),
         tcp_congestion_controls(),
         tool("tshark", "checking packets with a second decoder", "tshark"),
         tool("tcpdump", "capturing packets", "tcpdump"),
@@ -279,6 +280,15 @@ fn guest_tools() -> Check {
 #[cfg(not(target_os = "linux"))]
 fn guest_kernel() -> Check {
     Check::new("guest's kernel", "scenarios in a Linux kernel").missing("no", "this needs Linux")
+}
+
+/// A simulator of others, as a second opinion.
+fn ns2() -> Check {
+    let check = Check::new("ns-2", "scenarios in another simulator (udccp ns2)");
+    match find_in_path("ns") {
+        Some(path) => check.ok(path.display().to_string()),
+        None => check.missing("no program `ns`", "apt-get install ns2"),
+    }
 }
 
 fn tcp_congestion_controls() -> Check {

@@ -2,7 +2,7 @@
 
 use udccp_lab::{BACKENDS, Backend, SIM, Simulator, suggest};
 
-use crate::commands::{emu, linux};
+use crate::commands::{emu, linux, ns2};
 use crate::exit::{CliResult, Exit, Failure};
 
 /// The backend of this name, ready to run.
@@ -12,6 +12,7 @@ pub(super) fn ready(id: &str) -> CliResult<Box<dyn Backend>> {
         udccp_emu::ID => Ok(Box::new(emu::backend(udccp_emu::Path::Own)?)),
         udccp_emu::NETEM_ID => Ok(Box::new(emu::backend(udccp_emu::Path::Netem)?)),
         id if udccp_linux::IDS.contains(&id) => Ok(Box::new(linux::backend(id)?)),
+        udccp_ns2::ID => Ok(Box::new(ns2::backend()?)),
         _ => {
             let ids = BACKENDS.map(|(id, _)| id);
             let known = ids.contains(&id);

@@ -24,7 +24,8 @@ pub(super) struct Args {
     #[command(flatten)]
     part: Part,
     /// Backend: sim, emu (this machine's kernel, in real time), emu-netem (also with its queues as
-    /// the path), linux (a Linux with DCCP, in virtual time) or linux-udccp (our DCCP in it)
+    /// the path), linux (a Linux with DCCP, in virtual time), linux-udccp (our DCCP in it) or ns2
+    /// (the simulator ns-2)
     #[arg(long, value_name = "ID", default_value = SIM)]
     backend: String,
     /// Worker threads [default: all cores]

@@ -1,0 +1,96 @@
+//! `udccp ns2` and campaigns on ns-2: what is said where it cannot be, and a run where it can.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs;
+
+use common::{fails, udccp};
+
+/// A path of 10 Mbit/s and 20 ms, two flows, two seconds.
+const SMALL: &str = r#"schema = 1
+id = "small"
+asks = "Does it run?"
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s", delay = "1 ms" }
+bottleneck = { rate = "10 Mbit/s", rtt = "20 ms", limit = "50 packets" }
+[time]
+duration = "2 s"
+phase = "100 ms"
+measure = { from = "1 s", to = "2 s", every = "500 ms" }
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+[[flow]]
+name = "second"
+protocol = "tcp/newreno"
+traffic = "bulk"
+"#;
+
+fn small(folder: &tempfile::TempDir) -> String {
+    let file = folder.path().join("small.toml");
+    fs::write(&file, SMALL).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn what_ns_2_has_not_is_told_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = small(&folder);
+    let with = |set: &str, says: &[&str]| {
+        fails(&["ns2", &scenario, "--set", set], 4, says);
+    };
+    with("flow.second.protocol=tcp/bbr", &["flow \"second\"", "tcp/bbr", "ns2.md"]);
+    with("topology.bottleneck.loss=1 %", &["topology.bottleneck.loss"]);
+    with("flow.first.dccp.ack_ratio=2", &["flow \"first\"", "dccp.ack_ratio"]);
+}
+
+#[test]
+fn a_machine_without_ns_2_is_told_which_package_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = small(&folder);
+    let store = folder.path().join("store").display().to_string();
+    for args in [
+        vec!["ns2", scenario.as_str()],
+        vec!["lab", "run", scenario.as_str(), "--backend", "ns2", "--store", store.as_str()],
+    ] {
+        let output = udccp(&args).env("PATH", folder.path()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(10), "{said}");
+        assert!(said.contains("apt-get install ns2"), "{said}");
+    }
+}
+
+#[test]
+fn the_script_is_printed_without_ns_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["ns2", &small(&folder), "--script"];
+    let output = udccp(&args).env("PATH", folder.path()).output().unwrap();
+    let script = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    assert!(script.contains("Agent/DCCP/TCPlike") && script.ends_with("$ns run\n"), "{script}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
+fn a_campaign_on_ns_2_stands_beside_the_simulated_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = small(&folder);
+    let output = udccp(&["ns2", &scenario, "--json"]).output().unwrap();
+    if output.status.code() == Some(10) {
+        eprintln!("no program `ns` (apt-get install ns2): this test skips");
+        return;
+    }
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record["backend"], "ns2");
+    assert!(record["flows"][0]["throughput_mbps"].as_f64().unwrap() > 0.5, "{record}");
+    let store = folder.path().join("store").display().to_string();
+    let run = ["lab", "run", &scenario, "--store", &store, "--backend", "ns2"];
+    let output = udccp(&run).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("1 runs done"), "{said}");
+}

@@ -1,0 +1,60 @@
+//! Errors of this backend, each with a way out.
+
+use std::io;
+
+/// Why a scenario did not run in ns-2.
+#[derive(Debug, thiserror::Error)]
+pub enum Ns2Error {
+    /// There is no `ns` on this machine.
+    #[error("there is no program `ns` (ns-2) on this machine")]
+    Missing,
+    /// The scenario asks for what ns-2 does not have; each a clause that names the key.
+    #[error("this scenario cannot run in ns-2: {}", .0.join("; "))]
+    Scenario(Vec<String>),
+    /// ns-2 ended before the end of the scenario.
+    #[error("ns-2 ended early ({status}): {said}")]
+    Ended {
+        /// How, as the system says it.
+        status: String,
+        /// Its last words.
+        said: String,
+    },
+    /// A line of the trace that cannot be.
+    #[error("line {number} of the trace of ns-2: {why}")]
+    Trace {
+        /// Its number, counted from 1.
+        number: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file, a pipe or a process of this machine.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+}
+
+impl Ns2Error {
+    /// What the reader can do.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing => Some("apt-get install ns2"),
+            Self::Scenario(_) => {
+                Some("docs/guides/ns2.md lists what ns-2 has; `udccp sim` runs the scenario")
+            }
+            Self::Ended { said, .. } if said.contains("ack vector") => Some(
+                "an Ack Vector above 253 bytes aborts ns-2: take a smaller queue or \
+                 dccp.initial_window",
+            ),
+            Self::Ended { .. } | Self::Trace { .. } | Self::Io { .. } => None,
+        }
+    }
+
+    pub(crate) const fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { what, error }
+    }
+}

@@ -1,0 +1,41 @@
+//! Scenarios in ns-2 2.35 (Debian package `ns2`), the simulator of two of the studies.
+//!
+//! A run writes the scenario as a Tcl script, starts `ns`, and reads its trace through a pipe, line
+//! by line: nothing of it is kept. Packets are followed from host to host, and queues between
+//! routers are looked at 20 times a second. All chance comes from the run's seed, and flows
+//! start in the same phases as on every backend. Same seed, same record.
+//!
+//! ```text
+//! scenario -> refusals -> script -> ns -> trace -> udccp_sim::RunResult -> Record
+//! ```
+//!
+//! Three defects of ns-2 are worked around:
+//!
+//! - Its CCID 2 aborts when an Ack Vector needs more than 253 bytes, which one option holds. On
+//!   paths where the first slow start could lose that many packets, it ends below the path's
+//!   capacity (`initial_ssthresh_`).
+//! - BIC and CUBIC of TCP-Linux retransmit the same packets hundreds of thousands of times after a
+//!   slow start that overshoots by much. Their window is limited a quarter above what the path and
+//!   its queue hold (`window_`).
+//! - TCP-Linux and TCP-LP print to standard output. The trace therefore goes to a descriptor of its
+//!   own.
+
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod backend;
+mod error;
+mod flow;
+mod links;
+mod process;
+mod refuse;
+mod replay;
+mod run;
+mod script;
+mod trace;
+
+pub use backend::ID;
+pub use error::Ns2Error;
+pub use refuse::fits;
+pub use run::{Ns2, Ns2Run};
+pub use script::script;

@@ -1,0 +1,110 @@
+//! Starts `ns`.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::Ns2Error;
+
+/// The program.
+const NAME: &str = "ns";
+/// Gives the pipe to `ns` as descriptor 3, and drops what it prints to standard output.
+const SHELL: &str = "exec 3>&1 1>/dev/null; exec \"$0\" \"$1\"";
+/// Bytes of its last words that are kept.
+const LAST_WORDS: usize = 400;
+
+/// The program, where it is in the path.
+pub(crate) fn find() -> Result<PathBuf, Ns2Error> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places = env::split_paths(&path).map(|folder| folder.join(NAME));
+    places.find(|place| place.is_file()).ok_or(Ns2Error::Missing)
+}
+
+/// Its version, as it says it.
+pub(crate) fn version(ns: &Path) -> Result<String, Ns2Error> {
+    let mut version = String::new();
+    run(ns, "puts [open /dev/fd/3 w] [ns-version]; exit 0\n", |line| {
+        version = String::from_utf8_lossy(line).into_owned();
+        Ok(())
+    })?;
+    Ok(version)
+}
+
+/// Runs a script, and gives each line of its trace to `each`, without the line's end.
+pub(crate) fn run(
+    ns: &Path,
+    script: &str,
+    mut each: impl FnMut(&[u8]) -> Result<(), Ns2Error>,
+) -> Result<(), Ns2Error> {
+    let folder = tempfile::tempdir().map_err(Ns2Error::io("a folder for the script"))?;
+    let (file, words) = (folder.path().join("scenario.tcl"), folder.path().join("said"));
+    fs::write(&file, script).map_err(Ns2Error::io("writing the script"))?;
+    let said = File::create(&words).map_err(Ns2Error::io("a file for the words of ns-2"))?;
+    let mut child = Command::new("sh")
+        .args(["-c", SHELL])
+        .args([ns, file.as_path()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(said)
+        .spawn()
+        .map_err(Ns2Error::io("starting ns"))?;
+    let mut done = Ok(());
+    if let Some(trace) = child.stdout.take() {
+        done = read(BufReader::with_capacity(1 << 20, trace), &mut each);
+    }
+    if done.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(Ns2Error::io("waiting for ns"))?;
+    done?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Ns2Error::Ended { status: status.to_string(), said: last_words(&words) })
+}
+
+fn read(
+    mut trace: impl BufRead,
+    each: &mut impl FnMut(&[u8]) -> Result<(), Ns2Error>,
+) -> Result<(), Ns2Error> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let bytes =
+            trace.read_until(b'\n', &mut line).map_err(Ns2Error::io("reading the trace"))?;
+        // A line without an end was cut off by a crash, of which the status tells.
+        match line.split_last() {
+            Some((b'\n', whole)) => each(whole)?,
+            _ if bytes == 0 => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+fn last_words(words: &Path) -> String {
+    let said = fs::read(words).unwrap_or_default();
+    let last = &said[said.len().saturating_sub(LAST_WORDS)..];
+    let last = String::from_utf8_lossy(last);
+    match last.trim() {
+        "" => "it said nothing".to_owned(),
+        words => words.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_is_no_line() {
+        let mut lines = Vec::new();
+        let mut each = |line: &[u8]| {
+            lines.push(line.to_vec());
+            Ok(())
+        };
+        read(&b"first\nsecond\nthi"[..], &mut each).unwrap();
+        assert_eq!(lines, [b"first".to_vec(), b"second".to_vec()]);
+    }
+}

@@ -1,0 +1,163 @@
+//! What of a scenario ns-2 does not have, and where it differs.
+
+use udccp_link::{LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation};
+use udccp_scenario::schema::{DccpOptions, Flow, GrowthAfterCut, Scenario, TcpOptions, Traffic};
+use udccp_scenario::{Family, access_links, hop_configs};
+
+use crate::error::Ns2Error;
+use crate::flow::{Player, ccid2_threshold, player};
+
+/// Whether ns-2 has all that a scenario asks for; needs nothing of this machine.
+///
+/// # Errors
+/// [`Ns2Error::Scenario`] with everything that it has not, each with its key.
+pub fn fits(scenario: &Scenario) -> Result<(), Ns2Error> {
+    let mut gaps = Vec::new();
+    if scenario.topology.hops().count() > 1 {
+        gaps.push("topology.shape: this backend plays dumbbells only".to_owned());
+    }
+    if !scenario.changes.is_empty() {
+        gaps.push("topology.change: links of ns-2 do not change".to_owned());
+    }
+    for hop in hop_configs(scenario) {
+        link_gaps("topology.bottleneck", &hop.forward, &mut gaps);
+        link_gaps("topology.reverse", &hop.reverse, &mut gaps);
+    }
+    for flow in &scenario.flows {
+        for link in access_links(scenario, flow) {
+            // The noise of a host is not played: see `notes`.
+            let quiet = LinkConfig { variation: Variation::None, ..link };
+            link_gaps("topology.access", &quiet, &mut gaps);
+        }
+        let own = flow_gaps(flow).into_iter();
+        gaps.extend(own.map(|gap| format!("flow \"{}\": {gap}", flow.name)));
+    }
+    let mut seen: Vec<String> = Vec::new();
+    for gap in gaps {
+        if !seen.contains(&gap) {
+            seen.push(gap);
+        }
+    }
+    if seen.is_empty() { Ok(()) } else { Err(Ns2Error::Scenario(seen)) }
+}
+
+fn link_gaps(what: &str, link: &LinkConfig, gaps: &mut Vec<String>) {
+    let queue_is_known = matches!(link.queue, QueueConfig::DropTail | QueueConfig::Red(_));
+    let red_in_bytes =
+        matches!(link.queue, QueueConfig::Red(_)) && matches!(link.limit, QueueLimit::Bytes(_));
+    let keys = [
+        ("queue: only \"drop-tail\" and \"red\"", !queue_is_known),
+        ("limit: a RED queue is limited in packets", red_in_bytes),
+        ("loss: no random loss", link.loss != LossConfig::None),
+        ("trace: a link has one rate", link.trace.is_some()),
+        ("jitter, delay_distribution: no varying delay", link.variation != Variation::None),
+        ("reorder: packets stay in order", link.reorder.is_some() || link.free_order),
+        ("duplicate: no copies", link.duplicate > 0.0),
+        ("corrupt: no bit errors", link.corrupt > 0.0),
+        ("mtu: packets of any size pass", link.mtu.is_some()),
+    ];
+    gaps.extend(keys.iter().filter(|(_, asked)| *asked).map(|(gap, _)| format!("{what}.{gap}")));
+}
+
+fn flow_gaps(flow: &Flow) -> Vec<String> {
+    let Some(player) = player(flow) else {
+        return vec![format!("protocol: ns-2 has no {}", flow.protocol.name)];
+    };
+    let mut gaps = Vec::new();
+    let is_udp = player == Player::Udp;
+    let traffic_fits = match flow.traffic {
+        Traffic::Bulk => !is_udp,
+        Traffic::ConstantRate { .. } => flow.protocol.family != Family::Tcp,
+        _ => false,
+    };
+    if !traffic_fits {
+        gaps.push(match flow.protocol.family {
+            Family::Tcp => "traffic: TCP has \"bulk\" only",
+            Family::Dccp => "traffic: DCCP has \"bulk\" and \"constant-rate\" only",
+            Family::Udp => "traffic: UDP has \"constant-rate\" only",
+        });
+    }
+    match flow.protocol.family {
+        Family::Tcp => gaps.extend(tcp_gaps(&flow.tcp)),
+        Family::Dccp => gaps.extend(dccp_gaps(&flow.dccp, player)),
+        Family::Udp => {}
+    }
+    gaps.into_iter().map(str::to_owned).collect()
+}
+
+fn tcp_gaps(tcp: &TcpOptions) -> Vec<&'static str> {
+    let keys = [
+        (
+            "tcp.ack_counting: each congestion control counts its own way",
+            tcp.ack_counting.is_some(),
+        ),
+        ("tcp.window_reduction: the window falls at once", tcp.window_reduction.is_some()),
+        ("tcp.window_cut: only the cut of dccp/ccid2 can change", tcp.window_cut.is_some()),
+    ];
+    keys.into_iter().filter(|(_, asked)| *asked).map(|(gap, _)| gap).collect()
+}
+
+fn dccp_gaps(dccp: &DccpOptions, player: Player) -> Vec<&'static str> {
+    let is_tfrc = player == Player::Ccid3;
+    let keys = [
+        ("dccp.ack_ratio: it adapts the Ack Ratio", dccp.ack_ratio.is_some()),
+        (
+            "dccp.initial_window: CCID 3 begins by RFC 3448",
+            is_tfrc && dccp.initial_window.is_some(),
+        ),
+        ("dccp.window_cut: CCID 3 has no window", is_tfrc && dccp.window_cut.is_some()),
+        (
+            "dccp.growth_after_cut: its window goes on growing",
+            dccp.growth_after_cut == Some(GrowthAfterCut::Pauses),
+        ),
+        ("dccp.max_window: nothing bounds its window", dccp.max_window.is_some()),
+        ("dccp.min_rto: CCID 3 has none", is_tfrc && dccp.min_rto.is_some()),
+        (
+            "dccp.ecn: its nonces come from the time of day, so that no two runs are equal",
+            dccp.ecn == Some(true),
+        ),
+        ("dccp.history_discounting: it has no switch for it", dccp.history_discounting.is_some()),
+        ("dccp.timer_tick: its timers have no ticks", dccp.timer_tick.is_some()),
+        ("dccp.nat: no NATs", dccp.nat.is_some()),
+        ("dccp.quick_start: no Quick-Start", dccp.quick_start.is_some()),
+        ("dccp.invite: no DCCP-Listen (RFC 5596)", dccp.invite.is_some()),
+    ];
+    keys.into_iter().filter(|(_, asked)| *asked).map(|(gap, _)| gap).collect()
+}
+
+/// Where ns-2 differs from what the scenario says; each a clause.
+pub(crate) fn notes(scenario: &Scenario) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let mut note = |text: String| {
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
+    };
+    for flow in &scenario.flows {
+        if access_links(scenario, flow).iter().any(|link| link.variation != Variation::None) {
+            note("topology.access.jitter: hosts send without timing noise".to_owned());
+        }
+        match player(flow) {
+            Some(Player::Ccid2) => {
+                note("DCCP packets have 16 bytes of headers and no IP header".to_owned());
+                if let Some(threshold) = ccid2_threshold(scenario, flow) {
+                    note(format!(
+                        "flow \"{}\": the first slow start ends at {threshold} packets, because an \
+                         Ack Vector above 253 bytes aborts ns-2",
+                        flow.name
+                    ));
+                }
+            }
+            Some(Player::Ccid3) => {
+                note("DCCP packets have 16 bytes of headers and no IP header".to_owned());
+            }
+            Some(Player::Linux(name @ ("bic" | "cubic"))) => note(format!(
+                "flow \"{}\": the window is limited a quarter above what path and queue hold, \
+                 because {name} of TCP-Linux storms after a slow start that overshoots",
+                flow.name
+            )),
+            _ => {}
+        }
+    }
+    notes
+}

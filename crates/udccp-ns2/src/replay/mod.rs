@@ -1,0 +1,259 @@
+//! From the lines of a trace to what the simulator tells of a run, so that all metrics are
+//! computed by the same code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+use udccp_agent::start_of;
+use udccp_base::{Duration, Instant, Probe, Seed};
+use udccp_link::{DropReason, QueueConfig, Tally};
+use udccp_scenario::schema::{Flow, Scenario};
+use udccp_scenario::{Family, hop_configs, hop_name};
+use udccp_sim::{
+    Cost, Crossing, FlowResult, FlowSample, Mark, PathRecorder, RunResult, Schedule, SourceStats,
+    SystemResult, sample_flow,
+};
+
+use crate::flow::payload_bytes;
+use crate::links::Watched;
+use crate::script::host;
+use crate::trace::{Happened, Line, Packet, Sender};
+
+/// A run, as far as its trace was read.
+pub(crate) struct Replay<'a> {
+    scenario: &'a Scenario,
+    flows: Vec<FlowReplay>,
+    links: [Watched; 2],
+    schedule: Schedule,
+    hash: Sha256,
+    lines: u64,
+    /// Why a host's packets are dropped on the way.
+    lost: DropReason,
+    pub(crate) is_over: bool,
+}
+
+impl<'a> Replay<'a> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
+        let time = &scenario.time;
+        let measure = &time.measure;
+        let hop = hop_configs(scenario).swap_remove(0);
+        let lost = match hop.forward.queue {
+            QueueConfig::DropTail => DropReason::QueueFull,
+            _ => DropReason::EarlyDrop,
+        };
+        let name = hop_name(0, 1);
+        let watched = |way: &str, config| {
+            Watched::new(format!("{name} {way}"), config, measure, time.duration)
+        };
+        Self {
+            scenario,
+            flows: scenario.flows.iter().enumerate().map(FlowReplay::of).collect(),
+            links: [watched("forward", hop.forward), watched("reverse", hop.reverse)],
+            schedule: Schedule::new(time.duration, measure.every, &(measure.from..measure.to)),
+            hash: Sha256::new(),
+            lines: 0,
+            lost,
+            is_over: false,
+        }
+    }
+
+    /// Takes the next line.
+    pub(crate) fn line(&mut self, line: &Line) -> Result<(), String> {
+        self.lines += 1;
+        match line {
+            Line::Packet(packet) => self.packet(packet),
+            Line::Flow(sender) => self.sender(sender),
+            Line::Queue(counters) => {
+                let link = self.links.get_mut(counters.link);
+                link.ok_or_else(|| format!("no link {}", counters.link))?.look(counters);
+                Ok(())
+            }
+            Line::End => {
+                self.is_over = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet) -> Result<(), String> {
+        self.until(Instant::from_nanos(packet.at_ns));
+        self.hash.update(packet.at_ns.to_le_bytes());
+        let [flow, bytes] = [packet.flow as u64, packet.bytes.into()];
+        let more = [flow, packet.happened as u64, bytes, packet.number];
+        more.iter().for_each(|number| self.hash.update(number.to_le_bytes()));
+        let flow = self.flows.get_mut(packet.flow);
+        flow.ok_or_else(|| format!("no flow {}", packet.flow))?.packet(packet, self.lost)
+    }
+
+    fn sender(&mut self, sender: &Sender) -> Result<(), String> {
+        let time = &self.scenario.time;
+        let end = time.measure.every * (sender.interval as u64 + 1);
+        self.until(Instant::ZERO + end.min(time.duration));
+        let flow = self.flows.get_mut(sender.flow);
+        let sample = flow.and_then(|flow| flow.series.get_mut(sender.interval));
+        let sample = sample.ok_or_else(|| format!("no interval {}", sender.interval))?;
+        sample.probe = Probe {
+            cwnd_packets: sender.cwnd_packets,
+            srtt: sender.srtt_s.map(Duration::from_secs_f64),
+            congestion_events: sender.cuts,
+            timeouts: sender.timeouts,
+            retransmits: sender.retransmits,
+            ..Probe::default()
+        };
+        Ok(())
+    }
+
+    /// Does what recorders do up to a time.
+    fn until(&mut self, at: Instant) {
+        let measure = &self.scenario.time.measure;
+        let span = measure.to - measure.from;
+        while self.schedule.next() <= at && self.schedule.next() < Instant::MAX {
+            let Some(mark) = self.schedule.take() else { return };
+            self.flows.iter_mut().for_each(|flow| flow.mark(mark, span));
+        }
+    }
+
+    /// What the simulator would tell.
+    pub(crate) fn finish(mut self, seed: u64) -> RunResult {
+        self.until(Instant::MAX);
+        let digest = self.hash.finalize();
+        let both = self.scenario.flows.iter().zip(self.flows);
+        let flows: Vec<FlowResult> =
+            both.map(|(flow, replay)| replay.finish(self.scenario, flow, Seed(seed))).collect();
+        let packets = flows.iter().map(|f| f.forward.sent.packets + f.reverse.sent.packets).sum();
+        let [forward, reverse] = self.links.map(Watched::finish);
+        RunResult {
+            flows,
+            system: SystemResult { forward, reverse, further: Vec::new(), access: Vec::new() },
+            cost: Cost { events: self.lines, packets, hops: 0 },
+            hash: digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
+        }
+    }
+}
+
+struct FlowReplay {
+    sender_node: usize,
+    forward: Way,
+    reverse: Way,
+    payload_bytes: u64,
+    /// Segments of a TCP that are delivered in order.
+    in_order: Option<InOrder>,
+    series: Vec<FlowSample>,
+}
+
+/// One direction of a flow.
+#[derive(Default)]
+struct Way {
+    recorder: PathRecorder,
+    /// When packets on their way left, by their numbers.
+    travelling: BTreeMap<u64, Instant>,
+}
+
+/// Counts segments that a receiver can give to its application.
+#[derive(Debug)]
+struct InOrder {
+    /// The first one that has not come; the SYN has number 0.
+    next: u64,
+    /// Those beyond it that have.
+    beyond: BTreeSet<u64>,
+}
+
+impl InOrder {
+    /// A segment arrived: how many can be delivered now.
+    fn arrived(&mut self, segment: u64) -> u64 {
+        if segment < self.next {
+            return 0;
+        }
+        self.beyond.insert(segment);
+        let before = self.next;
+        while self.beyond.remove(&self.next) {
+            self.next += 1;
+        }
+        self.next - before
+    }
+}
+
+impl FlowReplay {
+    fn of((i, flow): (usize, &Flow)) -> Self {
+        let is_tcp = flow.protocol.family == Family::Tcp;
+        Self {
+            sender_node: host(i, false),
+            forward: Way { recorder: PathRecorder::with_times(), ..Way::default() },
+            reverse: Way::default(),
+            payload_bytes: payload_bytes(flow),
+            in_order: is_tcp.then(|| InOrder { next: 1, beyond: BTreeSet::new() }),
+            series: Vec::new(),
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet, lost: DropReason) -> Result<(), String> {
+        let is_forward = packet.source == self.sender_node;
+        let way = if is_forward { &mut self.forward } else { &mut self.reverse };
+        let now = Instant::from_nanos(packet.at_ns);
+        if packet.happened == Happened::Sent {
+            way.travelling.insert(packet.number, now);
+            way.recorder.sent(packet.bytes, packet.has_data);
+            return Ok(());
+        }
+        let unsent = || format!("packet {} never left", packet.number);
+        let sent = way.travelling.remove(&packet.number).ok_or_else(unsent)?;
+        if packet.happened == Happened::Dropped {
+            way.recorder.dropped(lost);
+            return Ok(());
+        }
+        way.recorder.delivered(sent, now, packet.bytes, packet.has_data);
+        if is_forward && packet.has_data {
+            let packets = match &mut self.in_order {
+                Some(order) => order.arrived(packet.segment),
+                None => 1,
+            };
+            way.recorder.goodput(packets * self.payload_bytes);
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, mark: Mark, span: Duration) {
+        let ways = [&mut self.forward.recorder, &mut self.reverse.recorder];
+        match mark {
+            Mark::WindowBegins => ways.into_iter().for_each(PathRecorder::window_begins),
+            Mark::WindowEnds => ways.into_iter().for_each(|way| way.window_ends(span)),
+            Mark::Sample(interval) => {
+                let [forward, reverse] = ways;
+                let crossed = [Tally::default(), reverse.step().counts.delivered];
+                sample_flow(&mut self.series, forward, interval, crossed, Probe::default());
+                if let Some(sample) = self.series.last_mut() {
+                    sample.hop_bytes = sample.wire_bytes;
+                }
+            }
+        }
+    }
+
+    /// What was seen of the flow. On a way of one hop, what crosses it is what arrives.
+    fn finish(self, scenario: &Scenario, flow: &Flow, seed: Seed) -> FlowResult {
+        let travelling = [&self.forward, &self.reverse].map(|way| way.travelling.len() as u64);
+        let (forward, goodput_bytes, measured) = self.forward.recorder.finish(travelling[0]);
+        let (reverse, _, measured_reverse) = self.reverse.recorder.finish(travelling[1]);
+        let last_probe = self.series.last().map(|sample| sample.probe).unwrap_or_default();
+        let (data, acks) = (measured.delivered, measured_reverse.delivered);
+        FlowResult {
+            name: flow.name.clone(),
+            start: start_of(scenario, flow, seed),
+            stop: flow.stop,
+            forward,
+            reverse,
+            measured,
+            measured_reverse,
+            goodput_bytes,
+            source: SourceStats::default(),
+            messages: None,
+            responses: None,
+            transfers: None,
+            crossings: vec![Crossing { hop: 0, data, acks }],
+            series: self.series,
+            last_probe,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
