@@ -193,31 +193,35 @@ def test_other_threads_run_while_one_waits() -> None:
 def test_what_is_waited_for_ends_a_long_wait_at_once() -> None:
     """A message, room and a client, each long after the wait began."""
     few = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
-    with connected(client=few, server=few) as (client, server), ThreadPoolExecutor(1) as pool:
-        with listening() as door, socket.socket() as caller:
+    with (
+        connected(client=few, server=few) as (client, server),
+        ThreadPoolExecutor(1) as pool,
+        listening() as door,
+        socket.socket() as caller,
+    ):
 
-            def later(wait: Callable[[], object], cause: Callable[[], object]) -> None:
-                waiting = pool.submit(wait)
-                time.sleep(0.1)
-                cause()
-                waiting.result(PATIENCE_S)
+        def later(wait: Callable[[], object], cause: Callable[[], object]) -> None:
+            waiting = pool.submit(wait)
+            time.sleep(0.1)
+            cause()
+            waiting.result(PATIENCE_S)
 
-            def fill() -> None:
-                client.setblocking(False)
-                with pytest.raises(BlockingIOError):
-                    repeated(1000, lambda: client.send(b"full"))
-                client.settimeout(PATIENCE_S)
+        def fill() -> None:
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                repeated(1000, lambda: client.send(b"full"))
+            client.settimeout(PATIENCE_S)
 
-            def room() -> None:
-                fill()
-                later(lambda: client.send(b"room"), lambda: server.recv_many(1000))
+        def room() -> None:
+            fill()
+            later(lambda: client.send(b"room"), lambda: server.recv_many(1000))
 
-            def message() -> None:
-                later(lambda: client.recv(10), lambda: server.send(b"late"))
+        def message() -> None:
+            later(lambda: client.recv(10), lambda: server.send(b"late"))
 
-            assert fastest(message, 0.3) < 0.3
-            assert fastest(room, 0.3) < 0.3
-            later(door.accept, lambda: caller.connect(door.getsockname()))
+        assert fastest(message, 0.3) < 0.3
+        assert fastest(room, 0.3) < 0.3
+        later(door.accept, lambda: caller.connect(door.getsockname()))
 
 
 def call_while_closed(end: socket.socket, call: Callable[[], object]) -> OSError:
