@@ -16,7 +16,8 @@ use crate::ccid::ccid2::{
     Ccid2Config, Ccid2Receiver, Ccid2Sender, NEEDED_FEATURES, SlowStartGrowth,
 };
 use crate::ccid::{
-    CcidFactory, CcidReceiver, CcidRegistry, CcidSender, CcidSetup, FeatureNeed, RegistryError,
+    CcidFactory, CcidReceiver, CcidRegistry, CcidSender, CcidSetup, FeatureNeed, ReceiverHalf,
+    RegistryError, SenderHalf,
 };
 
 /// CUBIC (RFC 9438) with HyStart over Ack Vectors.
@@ -71,20 +72,36 @@ impl WindowCcid {
             ..base.clone()
         }
     }
-}
 
-impl CcidFactory for WindowCcid {
-    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+    fn sender_of(&self, setup: &CcidSetup<'_>) -> Box<Ccid2Sender> {
         let config = self.config(setup.ccid2);
         Box::new(Ccid2Sender::numbered(self.number, &config, setup.packet_size_bytes))
     }
 
-    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+    fn receiver_of(&self, setup: &CcidSetup<'_>) -> Box<Ccid2Receiver> {
         Box::new(Ccid2Receiver::numbered(self.number, setup.ccid2))
+    }
+}
+
+impl CcidFactory for WindowCcid {
+    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+        self.sender_of(setup)
+    }
+
+    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+        self.receiver_of(setup)
     }
 
     fn needed_features(&self) -> &'static [FeatureNeed] {
         NEEDED_FEATURES
+    }
+
+    fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
+        SenderHalf::Ccid2(self.sender_of(setup))
+    }
+
+    fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
+        ReceiverHalf::Ccid2(self.receiver_of(setup))
     }
 }
 

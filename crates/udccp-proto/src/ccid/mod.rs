@@ -22,6 +22,7 @@ pub mod ccid2;
 pub mod ccid3;
 pub mod ccid4;
 pub mod experimental;
+mod half;
 mod probes;
 mod receiver;
 mod registry;
@@ -32,6 +33,9 @@ pub use boxed::{CloneReceiver, CloneSender};
 pub use ccid2::Ccid2Config;
 pub use ccid3::Ccid3Config;
 pub use ccid4::Ccid4Config;
+#[doc(hidden)]
+pub use half::{ReceiverHalf, SenderHalf};
+pub(crate) use half::{of_receiver, of_sender};
 pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMetrics};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub(crate) use sender::QUICK_START_HEADER_BYTES;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender};
 use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender};
 use crate::ccid::ccid4::{self, Ccid4Config};
-use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed};
+use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed, ReceiverHalf, SenderHalf};
 
 /// What a half-connection starts with.
 #[derive(Clone, Debug)]
@@ -33,6 +33,18 @@ pub trait CcidFactory: Send + Sync + fmt::Debug {
     /// Features that the sender half needs, seen from its end: they are negotiated along with the
     /// CCID.
     fn needed_features(&self) -> &'static [FeatureNeed];
+
+    /// The sender half as a connection holds it. The CCIDs of this crate name themselves.
+    #[doc(hidden)]
+    fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
+        SenderHalf::Other(Box::new(self.sender(setup)))
+    }
+
+    /// The receiver half, likewise.
+    #[doc(hidden)]
+    fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
+        ReceiverHalf::Other(Box::new(self.receiver(setup)))
+    }
 }
 
 /// Why a CCID cannot be registered.
@@ -87,8 +99,8 @@ impl Default for CcidRegistry {
     /// CCIDs 2, 3 and 4.
     fn default() -> Self {
         let ccid2: Arc<dyn CcidFactory> = Arc::new(Ccid2Factory);
-        let ccid3: Arc<dyn CcidFactory> = Arc::new(Ccid3Factory);
-        let ccid4: Arc<dyn CcidFactory> = Arc::new(Ccid4Factory);
+        let ccid3: Arc<dyn CcidFactory> = Arc::new(TfrcFactory::Ccid3);
+        let ccid4: Arc<dyn CcidFactory> = Arc::new(TfrcFactory::Ccid4);
         let all = [(ccid2::NUMBER, ccid2), (ccid3::NUMBER, ccid3), (ccid4::NUMBER, ccid4)];
         Self { factories: BTreeMap::from(all) }
     }
@@ -97,51 +109,81 @@ impl Default for CcidRegistry {
 #[derive(Debug)]
 struct Ccid2Factory;
 
-impl CcidFactory for Ccid2Factory {
-    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+impl Ccid2Factory {
+    fn sender_of(setup: &CcidSetup<'_>) -> Box<Ccid2Sender> {
         Box::new(Ccid2Sender::new(setup.ccid2, setup.packet_size_bytes))
     }
 
-    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+    fn receiver_of(setup: &CcidSetup<'_>) -> Box<Ccid2Receiver> {
         Box::new(Ccid2Receiver::new(setup.ccid2))
+    }
+}
+
+impl CcidFactory for Ccid2Factory {
+    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
+        Self::sender_of(setup)
+    }
+
+    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
+        Self::receiver_of(setup)
     }
 
     fn needed_features(&self) -> &'static [FeatureNeed] {
         ccid2::NEEDED_FEATURES
     }
+
+    fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
+        SenderHalf::Ccid2(Self::sender_of(setup))
+    }
+
+    fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
+        ReceiverHalf::Ccid2(Self::receiver_of(setup))
+    }
 }
 
+/// CCID 3, or CCID 4: its variant for small packets.
 #[derive(Debug)]
-struct Ccid3Factory;
+enum TfrcFactory {
+    Ccid3,
+    Ccid4,
+}
 
-impl CcidFactory for Ccid3Factory {
+impl TfrcFactory {
+    fn sender_of(&self, setup: &CcidSetup<'_>) -> Box<Ccid3Sender> {
+        let size = setup.packet_size_bytes;
+        Box::new(match self {
+            Self::Ccid3 => Ccid3Sender::new(setup.ccid3, size),
+            Self::Ccid4 => ccid4::sender(setup.ccid4, size),
+        })
+    }
+
+    fn receiver_of(&self, setup: &CcidSetup<'_>) -> Box<Ccid3Receiver> {
+        Box::new(match self {
+            Self::Ccid3 => Ccid3Receiver::new(setup.ccid3),
+            Self::Ccid4 => ccid4::receiver(setup.ccid4, setup.packet_size_bytes),
+        })
+    }
+}
+
+impl CcidFactory for TfrcFactory {
     fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
-        Box::new(Ccid3Sender::new(setup.ccid3, setup.packet_size_bytes))
+        self.sender_of(setup)
     }
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
-        Box::new(Ccid3Receiver::new(setup.ccid3))
+        self.receiver_of(setup)
     }
 
     fn needed_features(&self) -> &'static [FeatureNeed] {
         ccid3::NEEDED_FEATURES
     }
-}
 
-#[derive(Debug)]
-struct Ccid4Factory;
-
-impl CcidFactory for Ccid4Factory {
-    fn sender(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidSender> {
-        Box::new(ccid4::sender(setup.ccid4, setup.packet_size_bytes))
+    fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
+        SenderHalf::Tfrc(self.sender_of(setup))
     }
 
-    fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
-        Box::new(ccid4::receiver(setup.ccid4, setup.packet_size_bytes))
-    }
-
-    fn needed_features(&self) -> &'static [FeatureNeed] {
-        ccid3::NEEDED_FEATURES
+    fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
+        ReceiverHalf::Tfrc(self.receiver_of(setup))
     }
 }
 

@@ -79,6 +79,17 @@ impl Ccid2Receiver {
         seq != newest.next()
     }
 
+    /// Elapsed Time of the newest packet, where there is any: rounded down, so never overstated.
+    #[inline]
+    pub(crate) fn elapsed_units(&self, now: Instant) -> Option<u32> {
+        let (_, arrived) = self.newest?;
+        let waited = now - arrived;
+        if waited < ELAPSED_UNIT {
+            return None;
+        }
+        Some(u32::try_from(waited.as_nanos() / ELAPSED_UNIT.as_nanos()).unwrap_or(u32::MAX))
+    }
+
     /// Whether a mark is worth an acknowledgement at once: the first in a round-trip time is.
     fn note_mark(&mut self, now: Instant) -> bool {
         if self.last_mark.is_some_and(|at| now - at < self.rtt) {
@@ -94,6 +105,7 @@ impl CcidReceiver for Ccid2Receiver {
         self.number
     }
 
+    #[inline]
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
         let out_of_order = self.note_order(now, packet.seq);
         if packet.is_data {
@@ -111,6 +123,7 @@ impl CcidReceiver for Ccid2Receiver {
         }
     }
 
+    #[inline]
     fn feedback(&self, now: Instant) -> Feedback {
         let Some(deadline) = self.deadline else { return Feedback::None };
         //= 4340-11.3-2
@@ -123,16 +136,15 @@ impl CcidReceiver for Ccid2Receiver {
     }
 
     //= 4340-13.2-4
-    /// Elapsed Time, where the newest packet waited: rounded down, so never overstated.
+    /// Elapsed Time, where the newest packet waited.
     fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
-        let Some((_, arrived)) = self.newest else { return };
-        let units = (now - arrived).as_nanos() / ELAPSED_UNIT.as_nanos();
-        if units > 0 {
+        if let Some(units) = self.elapsed_units(now) {
             // Where it does not fit, the sender's sample is a little too large.
-            sink.option(&OptionRef::ElapsedTime(u32::try_from(units).unwrap_or(u32::MAX)));
+            sink.option(&OptionRef::ElapsedTime(units));
         }
     }
 
+    #[inline]
     fn on_feedback_sent(&mut self, _now: Instant, seq: Seqno) {
         self.pending = 0;
         self.urgent = false;
@@ -142,6 +154,7 @@ impl CcidReceiver for Ccid2Receiver {
         }
     }
 
+    #[inline]
     fn on_ack_of_ack(&mut self, seq: Seqno) {
         match self.coverage {
             Coverage::SentIn(first) if seq.at_least(first) => self.coverage = Coverage::Complete,
@@ -153,6 +166,7 @@ impl CcidReceiver for Ccid2Receiver {
         self.ack_ratio = if ack_ratio == 0 { ack_ratio::INITIAL } else { ack_ratio };
     }
 
+    #[inline]
     fn set_rtt(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
@@ -164,6 +178,7 @@ impl CcidReceiver for Ccid2Receiver {
         self.coverage == Coverage::Complete && self.last_data.is_none_or(|at| now - at >= silence)
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }

@@ -344,6 +344,7 @@ impl CcidSender for Ccid2Sender {
         out
     }
 
+    #[inline]
     fn on_peer_packet(&mut self, _now: Instant, packet: &ReceivedInfo) {
         self.ack_ratio.on_peer_packet(packet);
     }
@@ -357,10 +358,12 @@ impl CcidSender for Ccid2Sender {
         self.take_quick_start(now, step)
     }
 
+    #[inline]
     fn wants_ack_of_ack(&self) -> bool {
         self.ack_of_ack.is_wanted(self.window.cwnd())
     }
 
+    #[inline]
     fn wanted_ack_ratio(&self) -> Option<u16> {
         Some(self.ack_ratio.wanted())
     }
@@ -369,6 +372,7 @@ impl CcidSender for Ccid2Sender {
         self.ack_ratio.set_in_force(ack_ratio);
     }
 
+    #[inline]
     fn seq_window_needed(&self) -> u64 {
         let needed = u64::from(self.window.cwnd()) * WINDOWS_IN_SEQUENCE_WINDOW;
         needed.max(LEAST_SEQUENCE_WINDOW)
@@ -378,6 +382,7 @@ impl CcidSender for Ccid2Sender {
         self.in_flight_limit = packets.max(1);
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         match (self.timer, self.pacing_wake) {
             (Some(timer), Some(wake)) => Some(timer.min(wake)),
@@ -396,6 +401,7 @@ impl CcidSender for Ccid2Sender {
         TimeoutOutcome { timed_out, gave_up: timed_out }
     }
 
+    #[inline]
     fn rtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }

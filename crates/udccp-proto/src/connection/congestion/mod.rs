@@ -9,9 +9,9 @@ use udccp_wire::Seqno;
 
 use super::timing::DEFAULT_RTT;
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver, CcidSender, CcidSetup,
-    FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceiverMetrics,
-    SendVerdict, SentInfo, TimeoutOutcome,
+    AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver as _, CcidSender as _, CcidSetup,
+    FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceiverHalf,
+    ReceiverMetrics, SendVerdict, SenderHalf, SentInfo, TimeoutOutcome, of_receiver, of_sender,
 };
 use mark_probe::MarkProbe;
 
@@ -19,8 +19,8 @@ use mark_probe::MarkProbe;
 /// Before the handshake has chosen them, nothing happens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CongestionControl {
-    tx: Option<Box<dyn CcidSender>>,
-    rx: Option<Box<dyn CcidReceiver>>,
+    tx: Option<SenderHalf>,
+    rx: Option<ReceiverHalf>,
     /// When the sender half last kept the first message from leaving, until an acknowledgement or a
     /// timeout.
     blocked_at: Option<Instant>,
@@ -47,7 +47,7 @@ impl CongestionControl {
         factory: &dyn CcidFactory,
         setup: &CcidSetup<'_>,
     ) -> &'static [FeatureNeed] {
-        self.tx = Some(factory.sender(setup));
+        self.tx = Some(factory.sender_half(setup));
         self.tx_needs = factory.needed_features();
         self.blocked_at = None;
         self.tx_needs
@@ -60,19 +60,18 @@ impl CongestionControl {
         setup: &CcidSetup<'_>,
         ack_ratio: u16,
     ) {
-        let mut receiver = factory.receiver(setup);
-        receiver.set_ack_ratio(ack_ratio);
-        self.rx = Some(receiver);
+        self.rx = Some(factory.receiver_half(setup));
+        self.set_ack_ratio(ack_ratio);
     }
 
     /// CCID of the sender half.
     pub(super) fn sender_ccid(&self) -> Option<u8> {
-        self.tx.as_ref().map(|tx| tx.ccid())
+        self.tx.as_ref().map(|tx| of_sender!(tx, tx => tx.ccid()))
     }
 
     /// CCID of the receiver half.
     pub(super) fn receiver_ccid(&self) -> Option<u8> {
-        self.rx.as_ref().map(|rx| rx.ccid())
+        self.rx.as_ref().map(|rx| of_receiver!(rx, rx => rx.ccid()))
     }
 
     /// Features that the sender half needs.
@@ -83,18 +82,18 @@ impl CongestionControl {
 
     /// State of the sender half.
     pub(super) fn sender_metrics(&self) -> Option<CcidMetrics> {
-        self.tx.as_ref().map(|tx| tx.metrics())
+        self.tx.as_ref().map(|tx| of_sender!(tx, tx => tx.metrics()))
     }
 
     /// State of the receiver half.
     pub(super) fn receiver_metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
-        self.rx.as_ref().and_then(|rx| rx.metrics(now))
+        self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.metrics(now)))
     }
 
     /// Smoothed round-trip time, once the sender half has a sample.
     #[inline]
     pub(super) fn rtt(&self) -> Option<Duration> {
-        self.tx.as_ref().and_then(|tx| tx.rtt())
+        self.tx.as_ref().and_then(|tx| of_sender!(tx, tx => tx.rtt()))
     }
 
     /// The handshake measured a round-trip time: by our clock alone, by the peer's echo.
@@ -105,27 +104,27 @@ impl CongestionControl {
         echoed: Option<Duration>,
     ) {
         if let (Some(tx), Some(measured)) = (&mut self.tx, measured) {
-            tx.on_handshake_measured(now, measured);
+            of_sender!(tx, tx => tx.on_handshake_measured(now, measured));
         }
         let Some(rtt) = echoed else { return };
         if let Some(tx) = &mut self.tx {
-            tx.on_handshake_rtt(now, rtt);
+            of_sender!(tx, tx => tx.on_handshake_rtt(now, rtt));
         }
         if let Some(rx) = &mut self.rx {
-            rx.set_rtt(rtt);
+            of_receiver!(rx, rx => rx.set_rtt(rtt));
         }
     }
 
     /// Quick-Start came to this point; whether the sender half makes use of it.
     pub(super) fn quick_start(&mut self, now: Instant, step: QuickStartStep) -> bool {
-        self.tx.as_mut().is_some_and(|tx| tx.quick_start(now, step))
+        self.tx.as_mut().is_some_and(|tx| of_sender!(tx, tx => tx.quick_start(now, step)))
     }
 
     /// Whether a data packet of this many bytes may leave now.
     #[inline]
     pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
         let Some(tx) = &mut self.tx else { return false };
-        let verdict = tx.poll_send(now, size_bytes);
+        let verdict = of_sender!(tx, tx => tx.poll_send(now, size_bytes));
         self.blocked_at = (verdict == SendVerdict::Blocked).then_some(now);
         verdict == SendVerdict::Now
     }
@@ -139,7 +138,7 @@ impl CongestionControl {
     /// CCVal of the data packet that is being written.
     #[inline]
     pub(super) fn ccval(&mut self, now: Instant) -> u8 {
-        self.tx.as_mut().map_or(0, |tx| tx.ccval(now))
+        self.tx.as_mut().map_or(0, |tx| of_sender!(tx, tx => tx.ccval(now)))
     }
 
     /// ECN codepoint of the packet that leaves; `probe` is how often a data packet is to be marked,
@@ -158,10 +157,10 @@ impl CongestionControl {
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, packet: SentInfo) {
         if let Some(tx) = &mut self.tx {
-            tx.on_sent(now, packet);
+            of_sender!(tx, tx => tx.on_sent(now, packet));
         }
         if let Some(rx) = self.rx.as_mut().filter(|_| packet.has_ack) {
-            rx.on_feedback_sent(now, packet.seq);
+            of_receiver!(rx, rx => rx.on_feedback_sent(now, packet.seq));
         }
     }
 
@@ -169,10 +168,10 @@ impl CongestionControl {
     #[inline]
     pub(super) fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
         if let Some(rx) = &mut self.rx {
-            rx.on_packet(now, packet);
+            of_receiver!(rx, rx => rx.on_packet(now, packet));
         }
         if let Some(tx) = &mut self.tx {
-            tx.on_peer_packet(now, packet);
+            of_sender!(tx, tx => tx.on_peer_packet(now, packet));
         }
     }
 
@@ -180,7 +179,7 @@ impl CongestionControl {
     #[inline]
     pub(super) fn on_ack_of_ack(&mut self, ackno: Seqno) {
         if let Some(rx) = &mut self.rx {
-            rx.on_ack_of_ack(ackno);
+            of_receiver!(rx, rx => rx.on_ack_of_ack(ackno));
         }
     }
 
@@ -188,11 +187,12 @@ impl CongestionControl {
     #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, ack: &AckInfo<'_>) -> Option<AckOutcome> {
         let tx = self.tx.as_mut()?;
-        let outcome = tx.on_ack(now, ack);
+        let outcome = of_sender!(tx, tx => tx.on_ack(now, ack));
         self.mark_probe.on_reports(outcome.probes_reported, outcome.probes_hidden);
-        if let (Some(rx), Some(rtt)) = (&mut self.rx, tx.rtt().filter(|_| outcome.newly_acked > 0))
+        if let (Some(rx), Some(rtt)) =
+            (&mut self.rx, of_sender!(tx, tx => tx.rtt()).filter(|_| outcome.newly_acked > 0))
         {
-            rx.set_rtt(rtt);
+            of_receiver!(rx, rx => rx.set_rtt(rtt));
         }
         Some(outcome)
     }
@@ -204,7 +204,7 @@ impl CongestionControl {
         visit: &mut dyn FnMut(PacketReport, Seqno, Seqno),
     ) {
         if let Some(tx) = &self.tx {
-            tx.read_reports(ack, visit);
+            of_sender!(tx, tx => tx.read_reports(ack, visit));
         }
     }
 
@@ -212,7 +212,10 @@ impl CongestionControl {
     #[inline]
     pub(super) fn wants(&self) -> Option<Wants> {
         let tx = self.tx.as_ref()?;
-        let (sequence_window, ack_ratio) = (tx.seq_window_needed(), tx.wanted_ack_ratio());
+        let (sequence_window, ack_ratio) = (
+            of_sender!(tx, tx => tx.seq_window_needed()),
+            of_sender!(tx, tx => tx.wanted_ack_ratio()),
+        );
         Some(Wants { sequence_window, ack_ratio })
     }
 
@@ -226,71 +229,83 @@ impl CongestionControl {
     /// At most this many packets may be in flight.
     pub(super) fn limit_in_flight(&mut self, packets: u64) {
         if let Some(tx) = &mut self.tx {
-            tx.limit_in_flight(packets);
+            of_sender!(tx, tx => tx.limit_in_flight(packets));
         }
     }
 
     /// The peer confirmed the Ack Ratio that we asked for.
     pub(super) fn on_ack_ratio_confirmed(&mut self, ack_ratio: u16) {
         if let Some(tx) = &mut self.tx {
-            tx.on_ack_ratio_confirmed(ack_ratio);
+            of_sender!(tx, tx => tx.on_ack_ratio_confirmed(ack_ratio));
         }
     }
 
     /// The peer asks for this Ack Ratio.
     pub(super) fn set_ack_ratio(&mut self, ack_ratio: u16) {
         if let Some(rx) = &mut self.rx {
-            rx.set_ack_ratio(ack_ratio);
+            of_receiver!(rx, rx => rx.set_ack_ratio(ack_ratio));
         }
     }
 
     /// Whether the next data packet should acknowledge the peer's acknowledgements.
     #[inline]
     pub(super) fn wants_ack_of_ack(&self) -> bool {
-        self.tx.as_ref().is_some_and(|tx| tx.wants_ack_of_ack())
+        self.tx.as_ref().is_some_and(|tx| of_sender!(tx, tx => tx.wants_ack_of_ack()))
     }
 
     /// Whether an acknowledgement is owed.
     #[inline]
     pub(super) fn feedback(&self, now: Instant) -> Feedback {
-        self.rx.as_ref().map_or(Feedback::None, |rx| rx.feedback(now))
+        self.rx.as_ref().map_or(Feedback::None, |rx| of_receiver!(rx, rx => rx.feedback(now)))
     }
 
     /// Bytes of options that an acknowledgement needs for the receiver half.
     #[inline]
     pub(super) fn feedback_len_bytes(&self) -> usize {
-        self.rx.as_ref().map_or(0, |rx| rx.feedback_len_bytes())
+        self.rx.as_ref().map_or(0, |rx| of_receiver!(rx, rx => rx.feedback_len_bytes()))
     }
 
     /// Writes the receiver half's own options of an acknowledgement.
     #[inline]
     pub(super) fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
         if let Some(rx) = &mut self.rx {
-            rx.write_options(now, sink);
+            of_receiver!(rx, rx => rx.write_options(now, sink));
+        }
+    }
+
+    /// The Elapsed Time that the receiver half writes in an acknowledgement, if any; `None` where it
+    /// writes, or may write, something else.
+    #[inline]
+    pub(super) fn usual_feedback(&self, now: Instant) -> Option<Option<u32>> {
+        match self.rx.as_ref()? {
+            ReceiverHalf::Ccid2(rx) => Some(rx.elapsed_units(now)),
+            ReceiverHalf::Tfrc(_) | ReceiverHalf::Other(_) => None,
         }
     }
 
     /// When to call `handle_sender_timeout`.
     #[inline]
     pub(super) fn sender_timer(&self) -> Option<Instant> {
-        self.tx.as_ref().and_then(|tx| tx.poll_timeout())
+        self.tx.as_ref().and_then(|tx| of_sender!(tx, tx => tx.poll_timeout()))
     }
 
     /// When to call `handle_receiver_timeout`.
     #[inline]
     pub(super) fn receiver_timer(&self) -> Option<Instant> {
-        self.rx.as_ref().and_then(|rx| rx.poll_timeout())
+        self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.poll_timeout()))
     }
 
     /// The time of the sender half may have come.
     pub(super) fn handle_sender_timeout(&mut self, now: Instant) -> TimeoutOutcome {
-        self.tx.as_mut().map_or_else(TimeoutOutcome::default, |tx| tx.handle_timeout(now))
+        self.tx
+            .as_mut()
+            .map_or_else(TimeoutOutcome::default, |tx| of_sender!(tx, tx => tx.handle_timeout(now)))
     }
 
     /// The time of the receiver half may have come.
     pub(super) fn handle_receiver_timeout(&mut self, now: Instant) {
         if let Some(rx) = &mut self.rx {
-            rx.handle_timeout(now);
+            of_receiver!(rx, rx => rx.handle_timeout(now));
         }
     }
 }
