@@ -28,6 +28,46 @@ impl Connection {
         if self.path.on_message(message.payload.len(), self.state == State::Open) {
             self.start_probing(ctx);
         }
+        if self.send.queue().fits(message.payload.len()) {
+            self.send.queue_mut().put(message);
+            return Ok(());
+        }
+        self.send_when_full(ctx, message)
+    }
+
+    /// Queues messages of `bytes` zeros for as long as one of the maximum size would be taken, at
+    /// most `most` of them. Returns how many; `None` where they are too large.
+    #[inline]
+    pub(crate) fn fill(&mut self, ctx: &mut Ctx<'_>, bytes: u32, most: u32) -> Option<u32> {
+        let max = self.path.max_message_size();
+        if most == 0 || !self.is_writable() {
+            return Some(0);
+        }
+        if bytes as usize > max {
+            return None;
+        }
+        if self.path.on_message(bytes as usize, self.state == State::Open) {
+            self.start_probing(ctx);
+        }
+        let mut taken = 0;
+        while taken < most && self.send.queue().fits(max) {
+            self.send.queue_mut().put_zeros(bytes);
+            taken += 1;
+        }
+        Some(taken)
+    }
+
+    /// Takes all messages out; their bytes, and whether acknowledgements that were held back may
+    /// leave now.
+    #[inline]
+    pub(crate) fn take_received(&mut self) -> (u64, bool) {
+        let (messages, bytes) = self.recv.take_all();
+        (bytes as u64, messages > 0 && self.acks.held_until().is_some())
+    }
+
+    /// Queues a message for which others have to go.
+    #[cold]
+    fn send_when_full(&mut self, ctx: &mut Ctx<'_>, message: Message) -> Result<(), SendError> {
         let mut discarded = Vec::new();
         let taken = self.send.queue_mut().push(ctx.now, message, &mut |d| discarded.push(d));
         for d in discarded {

@@ -101,6 +101,16 @@ impl RecvSide {
         self.queue.pop()
     }
 
+    /// Takes all messages out; how many there were, and their bytes.
+    #[inline]
+    pub(super) fn take_all(&mut self) -> (usize, usize) {
+        let waiting = self.waiting();
+        if waiting.0 > 0 {
+            self.queue.take_all();
+        }
+        waiting
+    }
+
     /// Whether there is a message, or never will be.
     #[inline]
     pub(super) fn is_readable(&self) -> bool {

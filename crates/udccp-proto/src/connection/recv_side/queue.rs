@@ -120,6 +120,14 @@ impl RecvQueue {
         Some(Delivery { payload, is_corrupt })
     }
 
+    /// Takes everything out.
+    pub(super) fn take_all(&mut self) {
+        self.popped += self.waiting.len() as u64;
+        self.waiting.clear();
+        self.corrupt.clear();
+        self.bytes = 0;
+    }
+
     /// Drops everything and gives the memory back.
     pub(super) fn clear(&mut self) {
         self.popped += self.waiting.len() as u64;

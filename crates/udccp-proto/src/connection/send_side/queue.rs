@@ -23,6 +23,8 @@ pub(in super::super) struct Discarded {
 pub(in super::super) struct SendQueue {
     /// Sorted by falling priority; emptied levels stay for the next message.
     levels: Vec<Level>,
+    /// Behind all of these.
+    run: Run,
     packets: usize,
     bytes: usize,
     with_deadline: usize,
@@ -32,6 +34,14 @@ pub(in super::super) struct SendQueue {
     was_refused: bool,
     /// Whether there was room when somebody last asked to hear of a change.
     watched: Option<bool>,
+}
+
+/// Messages of zeros, all of one size and of the lowest priority: what a source without end fills
+/// the queue with.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    bytes: u32,
+    count: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +72,7 @@ impl SendQueue {
     pub(in super::super) fn new(max_packets: usize, max_bytes: usize, policy: QueuePolicy) -> Self {
         Self {
             levels: Vec::new(),
+            run: Run::default(),
             packets: 0,
             bytes: 0,
             with_deadline: 0,
@@ -163,13 +174,52 @@ impl SendQueue {
                 return Err(message);
             }
         }
+        self.put(message);
+        Ok(())
+    }
+
+    /// Queues a message for which there is room.
+    #[inline]
+    pub(in super::super) fn put(&mut self, message: Message) {
+        if self.run.count > 0 {
+            self.break_run();
+        }
         self.packets += 1;
-        self.bytes += size;
+        self.bytes += message.payload.len();
         self.with_deadline += usize::from(message.deadline.is_some());
         let Message { payload, deadline, priority, token } = message;
-        let waiting = Waiting { payload, deadline, token };
-        self.level(priority).push_back(waiting);
-        Ok(())
+        self.level(priority).push_back(Waiting { payload, deadline, token });
+    }
+
+    /// Queues a message of zeros, of the lowest priority, for which there is room.
+    #[inline]
+    pub(in super::super) fn put_zeros(&mut self, bytes: u32) {
+        if self.run.count > 0 && self.run.bytes != bytes {
+            self.break_run();
+        }
+        self.run = Run { bytes, count: self.run.count + 1 };
+        self.packets += 1;
+        self.bytes += bytes as usize;
+    }
+
+    /// The messages of the run become messages like others.
+    #[cold]
+    fn break_run(&mut self) {
+        let Run { bytes, count } = core::mem::take(&mut self.run);
+        if count == 0 {
+            return;
+        }
+        let level = self.level(0);
+        for _ in 0..count {
+            let payload = Payload::Zeros(bytes);
+            level.push_back(Waiting { payload, deadline: None, token: None });
+        }
+    }
+
+    /// Whether the run is all that waits.
+    #[inline]
+    fn is_run(&self) -> bool {
+        self.run.count > 0 && self.packets == self.run.count as usize
     }
 
     /// Somebody waits for room, as after a refusal.
@@ -196,6 +246,9 @@ impl SendQueue {
     /// Payload length of the message that leaves next, in bytes, where none can grow too old.
     #[inline]
     pub(in super::super) fn next_len(&self) -> Option<usize> {
+        if self.is_run() {
+            return Some(self.run.bytes as usize);
+        }
         let level = self.levels.iter().find(|l| !l.waiting.is_empty())?;
         level.waiting.front().map(|waiting| waiting.payload.len())
     }
@@ -206,6 +259,7 @@ impl SendQueue {
         now: Instant,
         discarded: &mut dyn FnMut(Discarded),
     ) -> Option<usize> {
+        self.break_run();
         while let Some(level) = self.levels.iter_mut().find(|l| !l.waiting.is_empty()) {
             let front = level.waiting.front()?;
             if !front.is_expired(now) {
@@ -231,6 +285,13 @@ impl SendQueue {
 
     #[inline]
     fn take(&mut self) -> Option<Waiting> {
+        if self.is_run() {
+            self.run.count -= 1;
+            let payload = Payload::Zeros(self.run.bytes);
+            let waiting = Waiting { payload, deadline: None, token: None };
+            self.forget(&waiting);
+            return Some(waiting);
+        }
         let level = self.levels.iter_mut().find(|l| !l.waiting.is_empty())?;
         let waiting = level.waiting.pop_front()?;
         self.forget(&waiting);
@@ -274,6 +335,7 @@ impl SendQueue {
         max: usize,
         discarded: &mut dyn FnMut(Discarded),
     ) {
+        self.break_run();
         let mut levels = core::mem::take(&mut self.levels);
         for level in &mut levels {
             level.waiting.retain(|waiting| {
@@ -298,6 +360,7 @@ impl SendQueue {
     /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if
     /// that can be reached.
     fn make_room(&mut self, size: usize, priority: u32, discarded: &mut dyn FnMut(Discarded)) {
+        self.break_run();
         let lower = self.levels.iter().filter(|l| l.priority < priority);
         let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
         if self.bytes - below + size > self.max_bytes && self.bytes != below {
@@ -314,6 +377,9 @@ impl SendQueue {
 
     #[inline]
     fn level(&mut self, priority: u32) -> &mut VecDeque<Waiting> {
+        if self.levels.first().is_some_and(|first| first.priority == priority) {
+            return &mut self.levels[0].waiting;
+        }
         let at = self.levels.partition_point(|l| l.priority > priority);
         if self.levels.get(at).is_none_or(|l| l.priority != priority) {
             self.levels.insert(at, Level { priority, waiting: VecDeque::new() });
@@ -373,6 +439,54 @@ mod tests {
         }
         assert_eq!(out, [discarded(DropReason::Displaced, 2)]);
         assert_eq!(lengths(&mut q), [4, 1]);
+    }
+
+    /// A run is what the same messages one by one are.
+    #[test]
+    fn a_run_of_zeros_is_as_many_messages() {
+        let mut rng = udccp_base::Seed(3).stream("runs");
+        for _ in 0..2_000 {
+            let mut run = SendQueue::new(8, 60, QueuePolicy::DropLowest);
+            let mut model = run.clone();
+            for _ in 0..30 {
+                let bytes = rng.below(3) as u32 + 1;
+                let (what, now) = (rng.below(9), Instant::from_nanos(rng.below(20)));
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                match what {
+                    0..=3 if run.fits(bytes as usize) => {
+                        run.put_zeros(bytes);
+                        model.put(message(bytes, 0, None));
+                    }
+                    4 => {
+                        let deadline = rng.chance(0.5).then(|| rng.below(20));
+                        let m = message(20 + bytes, rng.below(3) as u32, deadline);
+                        let taken = run.push(now, m.clone(), &mut |d| a.push(d));
+                        assert_eq!(taken, model.push(now, m, &mut |d| b.push(d)));
+                    }
+                    5 => assert_eq!(run.pop(), model.pop()),
+                    6 => {
+                        let front = run.front_len(now, &mut |d| a.push(d));
+                        assert_eq!(front, model.front_len(now, &mut |d| b.push(d)));
+                    }
+                    7 => {
+                        run.remove_larger(bytes as usize, &mut |d| a.push(d));
+                        model.remove_larger(bytes as usize, &mut |d| b.push(d));
+                    }
+                    _ => {
+                        run.purge_expired(now, &mut |d| a.push(d));
+                        model.purge_expired(now, &mut |d| b.push(d));
+                    }
+                }
+                assert_eq!(a, b);
+                let seen =
+                    |q: &SendQueue| (q.packets(), q.bytes(), q.next_len(), q.next_deadline());
+                assert_eq!(seen(&run), seen(&model));
+            }
+            while let Some(next) = run.pop() {
+                assert_eq!(Some(next), model.pop());
+            }
+            assert_eq!((run.packets(), model.pop()), (0, None));
+        }
     }
 
     #[test]
