@@ -42,6 +42,15 @@ impl HeaderBytes {
         Self(Store::Short { len: N as u8, bytes })
     }
 
+    /// A copy of a header; more bytes than [`Self::SHORT`] go to `arena`, which is empty.
+    #[inline]
+    pub fn copied(header: &[u8], arena: &mut BytesMut) -> Self {
+        Self::short(header).unwrap_or_else(|| {
+            arena.extend_from_slice(header);
+            Self(Store::Shared(arena.split().freeze()))
+        })
+    }
+
     /// Takes what was written to `arena`, which is empty then: few bytes are copied, so that the
     /// arena is used again; more are split off it.
     #[inline]

@@ -242,6 +242,9 @@ pub struct ConnectionConfig {
     /// Deliver data that its Data Checksum shows to be corrupt, with a note, instead of dropping it
     /// (default false, section 9.3).
     pub deliver_corrupt: bool,
+    /// Every packet goes the long way, which the short one has to agree with. For tests.
+    #[doc(hidden)]
+    pub long_way_only: bool,
     /// Ask the peer for NDP Counts (default false, section 7.7.2).
     pub ndp_count: bool,
     /// Send a Timestamp on the handshake for a first round-trip sample (default true).
@@ -313,6 +316,7 @@ impl Default for ConnectionConfig {
             min_cscov: 0,
             data_checksum: false,
             deliver_corrupt: false,
+            long_way_only: false,
             ndp_count: false,
             handshake_timestamps: true,
             path_mtu: 1500,

@@ -163,6 +163,23 @@ fn our_client_lives_through_each_connection_with_the_kernels_server() {
     }
 }
 
+/// What was sent, and all that the endpoint knows but for the way that packets may go.
+fn deeds(stage: &Stage) -> (&[Datagram], String) {
+    let known = format!("{:?}", stage.end);
+    (&stage.sent, known.replace("long_way_only: true", "long_way_only: false"))
+}
+
+#[test]
+fn the_short_way_and_the_long_one_agree_on_every_capture() {
+    let config = |long_way_only| ConnectionConfig { long_way_only, ..linux_like() };
+    for name in CCID2 {
+        let [short, long] = [false, true].map(|long| play_client(name, config(long)).0);
+        assert_eq!(deeds(&short), deeds(&long), "{name}, client");
+        let [short, long] = [false, true].map(|long| play_server(name, config(long)).0);
+        assert_eq!(deeds(&short), deeds(&long), "{name}, server");
+    }
+}
+
 #[test]
 fn our_client_is_told_of_a_bad_service_code() {
     let (_, outcome) = play_client("ccid2-badservice.pcap", linux_like());

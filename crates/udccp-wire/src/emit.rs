@@ -252,32 +252,6 @@ impl Header {
     }
 }
 
-/// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
-const DATA_LEN: usize = 16;
-
-impl Header {
-    /// The whole header of a Data packet without options whose data is `zeros` zero bytes, which is
-    /// what most packets of a simulation are; `None` where the header is another. It is the same
-    /// as [`Emitter`] writes.
-    #[inline]
-    pub fn plain_data(&self, pseudo: &PseudoHeader, zeros: usize) -> Option<[u8; DATA_LEN]> {
-        if !matches!(self.kind, HeaderKind::Data) || !self.x || self.cscov != 0 {
-            return None;
-        }
-        let ports = u64::from(self.src_port) << 48 | u64::from(self.dst_port) << 32;
-        let offset = (DATA_LEN as u64 / 4) << 24 | u64::from(self.ccval) << 20;
-        let type_x = u64::from(PacketType::Data.number()) << 1 | 1;
-        let number = type_x << 56 | self.seq.value();
-        let mut sum = pseudo.sum(IP_PROTOCOL, DATA_LEN + zeros);
-        sum.add_u64(ports | offset);
-        sum.add_u64(number);
-        let first = ports | offset | u64::from(sum.checksum());
-        let mut bytes = [0; DATA_LEN];
-        bytes.copy_from_slice([first, number].map(u64::to_be_bytes).as_flattened());
-        Some(bytes)
-    }
-}
-
 /// Appends words of eight bytes in network order, and returns their sum.
 #[inline]
 fn put_words<const N: usize>(buf: &mut BytesMut, words: [u64; N]) -> Sum {

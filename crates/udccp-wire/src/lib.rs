@@ -27,6 +27,7 @@ mod service;
 mod text;
 mod types;
 pub mod udp;
+mod usual;
 mod view;
 
 pub use emit::{Emitter, Header, HeaderFull, HeaderKind};
@@ -40,6 +41,7 @@ pub use seq::Seqno;
 pub use service::{ServiceCode, ServiceCodeError};
 pub use types::PacketType;
 pub use udccp_packet::checksum::{self, PseudoHeader};
+pub use usual::{Checksum, UsualAck};
 pub use view::{PacketView, RawSeq};
 
 /// IP protocol number of DCCP (RFC 4340 section 19).

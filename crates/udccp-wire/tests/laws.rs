@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use udccp_wire::ip::{Envelope, LinkType};
 use udccp_wire::udp;
 use udccp_wire::{
-    Emitter, FeatureNumber, Header, HeaderKind, LossInterval, OptionRef, OptionValue, Packet,
-    PacketView, PseudoHeader, RawOption, RawSeq, ResetCode, Seqno, ServiceCode,
+    Checksum, Emitter, FeatureNumber, Header, HeaderKind, LossInterval, OptionRef, OptionValue,
+    Packet, PacketView, PseudoHeader, RawOption, RawSeq, ResetCode, Seqno, ServiceCode, UsualAck,
 };
 
 fn seqno() -> impl Strategy<Value = Seqno> {
@@ -248,37 +248,115 @@ proptest! {
     }
 }
 
+/// Numbers of a header, different for every `n`.
+fn header_of(n: u64, kind: HeaderKind) -> Header {
+    Header {
+        src_port: (n * 7919) as u16,
+        dst_port: 5001,
+        ccval: (n % 16) as u8,
+        cscov: u8::from(n % 11 == 0),
+        x: n % 7 != 0,
+        seq: Seqno::new(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        kind,
+    }
+}
+
+/// Both views say the same of all that a packet of their type has.
+fn assert_alike(usual: &PacketView<'_>, view: &PacketView<'_>) {
+    assert_eq!(usual.header(), view.header());
+    assert_eq!(usual.ack_raw(), view.ack_raw());
+    assert_eq!(usual.option_bytes(), view.option_bytes());
+    assert_eq!(usual.payload_in_header(), view.payload_in_header());
+    assert_eq!((usual.data_len(), usual.total_len()), (view.data_len(), view.total_len()));
+    assert_eq!(usual.checksum(), view.checksum());
+}
+
+/// Where the short way reads a packet, it reads the same as the long one; a flipped bit that the
+/// checksum covers is found by both.
+fn assert_read_alike(long: &[u8], n: u64, pseudo: &PseudoHeader, zeros: usize) {
+    for flipped in [0, n as usize % (long.len() * 8)] {
+        let mut bytes = long.to_vec();
+        bytes[flipped / 8] ^= u8::from(flipped > 0) << (flipped % 8);
+        let view = PacketView::new(&bytes, bytes.len() + zeros);
+        if let Some(usual) = PacketView::of_usual(&bytes, bytes.len() + zeros) {
+            let view = view.unwrap();
+            assert_alike(&usual, &view);
+            let is_right = usual.verify_checksum(pseudo, &[], zeros);
+            assert_eq!(is_right, flipped == 0, "bit {flipped}");
+            let real = vec![0; zeros];
+            assert_eq!(view.verify_checksum(pseudo, &real, 0), is_right);
+        }
+    }
+}
+
 #[test]
 fn the_short_way_of_plain_data_is_the_long_one() {
     let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
     for n in 0..2_000_u64 {
-        let header = Header {
-            src_port: (n * 7919) as u16,
-            dst_port: 5001,
-            ccval: (n % 16) as u8,
-            cscov: u8::from(n % 11 == 0),
-            x: n % 7 != 0,
-            seq: Seqno::new(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            kind: HeaderKind::Data,
-        };
+        let header = header_of(n, HeaderKind::Data);
         let zeros = (n * 37 % 1400) as usize;
         let mut long = BytesMut::new();
         Emitter::new(&mut long, &header).finish(&pseudo, &[], zeros);
-        let short = header.plain_data(&pseudo, zeros);
+        let short = header.plain_data(Checksum::OfZeros(&pseudo, zeros));
         assert_eq!(short.is_some(), header.x && header.cscov == 0);
         assert!(short.is_none_or(|short| long == short[..]));
-        for flipped in [0, n as usize % (long.len() * 8)] {
-            let mut bytes = long.to_vec();
-            bytes[flipped / 8] ^= u8::from(flipped > 0) << (flipped % 8);
-            let view = PacketView::new(&bytes, bytes.len() + zeros);
-            if let Some(plain) = PacketView::of_plain_data(&bytes, bytes.len() + zeros) {
-                let view = view.unwrap();
-                assert_eq!(format!("{plain:?}"), format!("{view:?}"));
-                let is_right = plain.verify_checksum(&pseudo, &[], zeros);
-                assert_eq!(is_right, flipped == 0, "bit {flipped}");
-                let real = vec![0; zeros];
-                assert_eq!(view.verify_checksum(&pseudo, &real, 0), is_right);
+        assert_read_alike(&long, n, &pseudo, zeros);
+        long.clear();
+        Emitter::new(&mut long, &header).finish_encapsulated(zeros);
+        let short = header.plain_data(Checksum::Zero);
+        assert!(short.is_none_or(|short| long == short[..]));
+    }
+}
+
+#[test]
+fn the_short_way_of_acks_is_the_long_one() {
+    let pseudo = PseudoHeader::new([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
+    for n in 0..4_000_u64 {
+        let ack = Seqno::new(n.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+        let header = header_of(n, HeaderKind::Ack { ack });
+        let cells: Vec<u8> = (0..n % 80).map(|i| (n * 5 + i * 77) as u8).collect();
+        let elapsed = (n % 3 == 0).then_some((n * n * 17) as u32 % 0x1_1000);
+        let nonce = n % 5 == 0;
+        let mut long = BytesMut::new();
+        let write = |buf: &mut BytesMut| {
+            let mut emitter = Emitter::new(buf, &header);
+            emitter.option(&OptionRef::AckVector { nonce, cells: &cells }).unwrap();
+            if let Some(elapsed) = elapsed {
+                emitter.option(&OptionRef::ElapsedTime(elapsed)).unwrap();
             }
+            emitter.finish(&pseudo, &[], 0);
+        };
+        write(&mut long);
+        let options = UsualAck { nonce, cells: &cells, elapsed };
+        let short = header.usual_ack(&options, Checksum::OfZeros(&pseudo, 0));
+        let fits = 2 + cells.len() + if elapsed.is_some() { 4 } else { 0 } <= 72;
+        let is_usual = header.x && header.cscov == 0 && elapsed.is_none_or(|e| e <= 0xffff);
+        assert_eq!(short.is_some(), fits && is_usual, "{n}");
+        assert!(short.is_none_or(|(short, len)| long == short[..len]), "{n}");
+        assert_read_alike(&long, n, &pseudo, 0);
+        let inside_udp = header.usual_ack(&options, Checksum::Zero);
+        assert!(inside_udp.is_none_or(|(short, len)| short[..6] == long[..6]
+            && short[6..8] == [0, 0]
+            && short[8..len] == long[8..]));
+    }
+}
+
+proptest! {
+    /// Whatever the bytes are, data behind the header or not.
+    #[test]
+    fn the_short_way_reads_any_bytes_as_the_long_one(
+        mut bytes in vec(any::<u8>(), 0..80),
+        more in 0..100_usize,
+        ty in 0..16_u8,
+        offset in 0..12_u8,
+    ) {
+        if let [_, _, _, _, at, cover, _, _, kind, ..] = &mut bytes[..] {
+            (*at, *kind) = (offset, ty << 1 | *kind & 0xe1);
+            *cover &= if more % 3 == 0 { 0xff } else { 0xf0 };
+        }
+        for total in [bytes.len() + more, bytes.len().saturating_sub(more)] {
+            let Some(usual) = PacketView::of_usual(&bytes, total) else { continue };
+            assert_alike(&usual, &PacketView::new(&bytes, total).unwrap());
         }
     }
 }

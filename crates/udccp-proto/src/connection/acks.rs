@@ -3,7 +3,7 @@
 use udccp_base::Duration;
 use udccp_wire::PacketType;
 
-use super::options::ParsedOptions;
+use super::options::AckOptions;
 use super::send_side::FateLog;
 use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
@@ -30,16 +30,16 @@ impl Connection {
         &mut self,
         ctx: &mut Ctx<'_>,
         packet: &Received<'_>,
-        parsed: &ParsedOptions<'_>,
+        options: &AckOptions<'_>,
     ) {
         // The acknowledgement number of a Sync or SyncAck may be that of any packet.
         let is_sync = matches!(packet.ty, PacketType::Sync | PacketType::SyncAck);
         let acknowledges = packet.ackno.is_some() && !is_sync;
         if acknowledges && self.timing.on_greeting_known(ctx.now) {
-            self.on_handshake_rtt(ctx, parsed.echo_rtt);
+            self.on_handshake_rtt(ctx, options.echo_rtt);
         }
         let Some(ackno) = packet.ackno else { return };
-        let cells = parsed.cells.get();
+        let cells = options.cells;
         // A Sync's acknowledgement number promises nothing (section 5.7); an Ack Vector does.
         //= 4340-5.7-2
         if packet.ty == PacketType::Sync && cells.is_none() {
@@ -55,7 +55,7 @@ impl Connection {
             self.acks.on_ack(ackno, cells);
             self.cc.on_ack_of_ack(ackno);
         }
-        let blocks = parsed.data_dropped.get().unwrap_or_default();
+        let blocks = options.data_dropped;
         let invalid = !blocks.is_empty()
             && is_invalid_drop(ackno, self.seq.iss, cells.unwrap_or_default(), blocks);
         //= 4340-11.7-10
@@ -65,15 +65,15 @@ impl Connection {
         let info = AckInfo {
             ackno,
             seq: packet.seq,
-            ack_vector: cells.map(|c| (c, parsed.nonce_echo)),
+            ack_vector: cells.map(|c| (c, options.nonce_echo)),
             data_dropped: if invalid { &[] } else { blocks },
-            elapsed: parsed.elapsed,
-            timestamp_echo_rtt: parsed.echo_rtt,
-            ccid_options: &parsed.ccid_options,
-            slow_receiver: parsed.slow_receiver,
+            elapsed: options.elapsed,
+            timestamp_echo_rtt: options.echo_rtt,
+            ccid_options: options.ccid_options,
+            slow_receiver: options.slow_receiver,
             is_data_ack: packet.ty == PacketType::DataAck,
         };
-        if parsed.slow_receiver {
+        if options.slow_receiver {
             self.note_slow_receiver(ctx);
         }
         self.tell_sender_half(ctx, &info);

@@ -1,7 +1,9 @@
 //! Reads a packet's options (RFC 4340 section 5.8).
 
 use udccp_base::Duration;
-use udccp_wire::{OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode};
+use udccp_wire::{
+    OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode, option_kind,
+};
 
 use super::timing::span;
 use super::{Connection, Ctx, Received};
@@ -60,6 +62,61 @@ pub(super) struct ParsedOptions<'a> {
     pub(super) data_checksum: Option<u32>,
     /// Options of the peer's receiver half for our sender half.
     pub(super) ccid_options: Vec<u8>,
+}
+
+/// What the options of a packet report of packets of ours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckOptions<'a> {
+    /// Ack Vector cells.
+    pub(super) cells: Option<&'a [u8]>,
+    /// Parity of the Ack Vectors' nonce echoes.
+    pub(super) nonce_echo: bool,
+    /// Data Dropped blocks.
+    pub(super) data_dropped: &'a [u8],
+    /// Elapsed Time.
+    pub(super) elapsed: Option<Duration>,
+    /// Round-trip time measured by a Timestamp Echo.
+    pub(super) echo_rtt: Option<Duration>,
+    /// Slow Receiver.
+    pub(super) slow_receiver: bool,
+    /// Options of the peer's receiver half for our sender half.
+    pub(super) ccid_options: &'a [u8],
+}
+
+impl<'a> AckOptions<'a> {
+    /// Reads options that are an Ack Vector, perhaps an Elapsed Time, and padding, as those of most
+    /// acknowledgements are; `None` where they are others.
+    #[inline]
+    pub(super) fn usual(bytes: &'a [u8]) -> Option<Self> {
+        let (&[kind, len], rest) = bytes.split_first_chunk()?;
+        let nonce_echo = kind == option_kind::ACK_VECTOR_1;
+        if !nonce_echo && kind != option_kind::ACK_VECTOR_0 || len <= 2 {
+            return None;
+        }
+        let (cells, mut rest) = rest.split_at_checked(usize::from(len) - 2)?;
+        let mut elapsed = None;
+        if let &[option_kind::ELAPSED_TIME, 4, high, low, ref after @ ..] = rest {
+            elapsed = Some(span(u32::from_be_bytes([0, 0, high, low])));
+            rest = after;
+        }
+        let is_all = rest.iter().all(|&byte| byte == option_kind::PADDING);
+        is_all.then_some(Self { cells: Some(cells), nonce_echo, elapsed, ..Self::default() })
+    }
+}
+
+impl ParsedOptions<'_> {
+    /// What they report of packets of ours.
+    pub(super) fn of_ack(&self) -> AckOptions<'_> {
+        AckOptions {
+            cells: self.cells.get(),
+            nonce_echo: self.nonce_echo,
+            data_dropped: self.data_dropped.get().unwrap_or_default(),
+            elapsed: self.elapsed,
+            echo_rtt: self.echo_rtt,
+            slow_receiver: self.slow_receiver,
+            ccid_options: &self.ccid_options,
+        }
+    }
 }
 
 /// Whether an option was understood and acted upon.

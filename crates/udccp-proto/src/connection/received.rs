@@ -79,6 +79,16 @@ impl<'a> Received<'a> {
         }
     }
 
+    /// Whether it belongs to the connection with this tuple.
+    #[inline]
+    pub(crate) fn is_of(&self, tuple: &FourTuple) -> bool {
+        let datagram = self.arrival.datagram;
+        self.view.src_port() == tuple.remote_port
+            && self.view.dst_port() == tuple.local_port
+            && datagram.src == tuple.remote
+            && datagram.dst == tuple.local
+    }
+
     /// Whether the packet carries data for the application. On Data and DataAck, no bytes are
     /// an empty message; on Request and Response they are none (RFC 4340 section 5.4).
     pub(crate) fn carries_message(&self) -> bool {

@@ -93,6 +93,22 @@ impl Sequence {
         seq.in_window(swl, self.swh()) && ackno.is_none_or(|a| a.in_window(awl, awh))
     }
 
+    /// Takes `seq` where it is the next number, with an acknowledgement number that is valid;
+    /// whether it did. Then the check of step 6 would have passed.
+    #[inline]
+    pub(crate) fn take_next_in_order(&mut self, seq: Seqno, ackno: Option<Seqno>) -> bool {
+        if seq != self.gsr.next() || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
+            return false;
+        }
+        // The windows have room for it; that they may grow too old to be young is not left out.
+        let _ = (self.swl(), self.awl());
+        self.gsr = seq;
+        if let Some(ackno) = ackno {
+            self.on_valid_ack(ackno);
+        }
+        true
+    }
+
     /// A valid packet `seq` arrived.
     pub(crate) fn on_valid(&mut self, seq: Seqno) {
         self.gsr = self.gsr.max(seq);

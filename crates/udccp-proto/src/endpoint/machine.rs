@@ -74,12 +74,11 @@ impl Endpoint {
     }
 
     fn next_datagram(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        let any = match self.answers.pop() {
-            None => self.poll_connections(now, out),
-            answer => {
-                *out = answer;
-                true
-            }
+        let any = if self.answers.is_empty() {
+            self.poll_connections(now, out)
+        } else {
+            *out = self.answers.pop();
+            out.is_some()
         };
         self.stats.datagrams_sent += u64::from(any);
         any

@@ -69,7 +69,7 @@ impl Endpoint {
             return None;
         }
         let (header, len) = (&datagram.header, datagram.transport_len());
-        let view = match PacketView::of_plain_data(header, len) {
+        let view = match PacketView::of_usual(header, len) {
             Some(view) => view,
             None => match PacketView::new(header, len) {
                 Ok(view) => view,
@@ -95,6 +95,12 @@ impl Endpoint {
 
     /// Step 2: check ports and process TIMEWAIT state.
     fn step_2_find_connection(&mut self, now: Instant, packet: &Received<'_>) -> Route {
+        if let Some(index) = self.table.last(|tuple| packet.is_of(tuple)) {
+            // The normal case: it goes where the packet before went.
+            if self.slots.at(index).is_some_and(|c| c.is_alive()) {
+                return Route::Connection(index);
+            }
+        }
         let tuple = packet.tuple();
         match self.table.find(&tuple) {
             Some(index) if self.slots.at(index).is_some_and(|c| c.is_alive()) => {

@@ -28,12 +28,14 @@ impl Table {
         }
     }
 
+    /// The connection that was found last, if its tuple `fits`.
+    #[inline]
+    pub(super) fn last(&self, fits: impl Fn(&FourTuple) -> bool) -> Option<u32> {
+        self.last.as_ref().filter(|(tuple, _)| fits(tuple)).map(|(_, index)| *index)
+    }
+
     /// The connection with this tuple.
     pub(super) fn find(&mut self, tuple: &FourTuple) -> Option<u32> {
-        match &self.last {
-            Some((last, index)) if last == tuple => return Some(*index),
-            _ => {}
-        }
         let index = *self.connections.get(tuple)?;
         self.last = Some((*tuple, index));
         Some(index)

@@ -30,6 +30,11 @@ impl PeerLog {
             return marked;
         };
         let step = packet.seq.distance_from(newest);
+        if step == 1 && self.received == u64::MAX {
+            // The normal case: no hole is in sight.
+            (self.newest, self.settled) = (Some(packet.seq), self.settled << 1);
+            return marked;
+        }
         if step <= 0 {
             let age = step.unsigned_abs();
             self.received |= if age < DEPTH { 1 << age } else { 0 };

@@ -111,6 +111,14 @@ impl AckState {
         cells + dropped
     }
 
+    /// Nonce echo and cells of the Ack Vector, where nothing else has to be reported with it.
+    #[inline]
+    pub(super) fn lone_vector(&self) -> Option<(bool, &[u8])> {
+        let cells = self.vector.cells();
+        let is_alone = self.drops.is_empty() && !cells.is_empty();
+        is_alone.then(|| (self.vector.ecn_nonce_echo(), cells))
+    }
+
     /// Writes the Ack Vector; whether all of it went out.
     #[inline]
     pub(super) fn write_vector(&self, sink: &mut impl OptionSink) -> bool {

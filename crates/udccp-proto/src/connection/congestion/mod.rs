@@ -273,8 +273,8 @@ impl CongestionControl {
         }
     }
 
-    /// The Elapsed Time that the receiver half writes in an acknowledgement, if any; `None` where it
-    /// writes, or may write, something else.
+    /// The Elapsed Time that the receiver half writes in an acknowledgement, if any; `None` where
+    /// it writes, or may write, something else.
     #[inline]
     pub(super) fn usual_feedback(&self, now: Instant) -> Option<Option<u32>> {
         match self.rx.as_ref()? {

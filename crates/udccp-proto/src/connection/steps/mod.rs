@@ -2,6 +2,7 @@
 //!
 //! Steps 1 to 3 need no connection and are the endpoint's (`endpoint::steps`).
 
+mod in_order;
 mod step04_request_numbers;
 mod step05_sync_numbers;
 mod step06_sequence;
@@ -41,6 +42,9 @@ impl Connection {
     ) -> Handled {
         self.recv.set_outside(packet.arrival.pressure);
         self.credit.on_received(packet.arrival.datagram.transport_len());
+        if self.take_in_order(ctx, packet) {
+            return Handled::Done;
+        }
         match self.run_steps(ctx, packet) {
             ControlFlow::Continue(handled) | ControlFlow::Break(handled) => handled,
         }

@@ -41,11 +41,11 @@ impl Connection {
         if packet.ty == PacketType::Response {
             self.on_request_answered(ctx, &parsed);
         }
-        self.process_acknowledgement(ctx, packet, &parsed);
+        self.process_acknowledgement(ctx, packet, &parsed.of_ack());
         GO_ON
     }
 
-    fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>) {
+    pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>) {
         self.timing.last_valid = ctx.now;
         self.timing.unanswered_since = None;
         let c = &mut self.counters;
@@ -64,7 +64,12 @@ impl Connection {
     }
 
     /// Enters the packet into the Ack Vector and notifies congestion control.
-    fn mark_acknowledgeable(&mut self, ctx: &Ctx<'_>, packet: &mut Received<'_>, ndp: u64) {
+    pub(super) fn mark_acknowledgeable(
+        &mut self,
+        ctx: &Ctx<'_>,
+        packet: &mut Received<'_>,
+        ndp: u64,
+    ) {
         let is_data = packet.carries_message();
         if is_data && packet.ecn != Ecn::Ce && self.recv.is_marking() {
             // Our queue is the path's last, and marks before it has to drop (section 11.6).

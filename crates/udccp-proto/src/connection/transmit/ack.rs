@@ -26,7 +26,7 @@ impl Connection {
         }
         let ack = self.ackno();
         self.counters.acks_sent += 1;
-        self.write_packet(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
+        self.write_usual(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
         let is_told = self.negotiation.agreed().send_ack_vector;
         if is_told && self.acks.is_nearly_full() && self.limits.allow_vector_sync(ctx.now) {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole

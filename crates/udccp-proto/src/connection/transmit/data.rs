@@ -24,7 +24,10 @@ impl Connection {
         }
         let kind = self.data_kind(ctx, size);
         let Some((payload, token)) = self.send.queue_mut().pop() else { return false };
-        self.write_packet(ctx, out, kind, payload);
+        match kind {
+            HeaderKind::Data => self.write_usual(ctx, out, HeaderKind::Data, payload),
+            _ => self.write_packet(ctx, out, kind, payload),
+        }
         if let Some(token) = token {
             self.send.follow(self.seq.gss, token);
         }

@@ -1,7 +1,7 @@
 //! Writes one packet: header, options, checksum; and accounts for it.
 
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
-use udccp_wire::{Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno};
+use udccp_wire::{Checksum, Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno, UsualAck};
 
 use super::super::received::data_checksum;
 use super::super::{Connection, Ctx};
@@ -50,43 +50,64 @@ impl Connection {
         kind: HeaderKind,
         payload: Payload,
     ) {
-        let ty = kind.packet_type();
-        let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
+        let header = self.next_header(ctx.now, kind);
+        self.write_any(ctx, out, &header, payload);
+    }
+
+    /// The same for Data and Ack, mostly by a short way.
+    #[inline(always)]
+    pub(super) fn write_usual(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        kind: HeaderKind,
+        payload: Payload,
+    ) {
+        let header = self.next_header(ctx.now, kind);
+        match self.usual_header(ctx, &header, &payload) {
+            Some((bytes, written)) => self.put(ctx.now, out, &header, bytes, payload, written),
+            None => self.write_any(ctx, out, &header, payload),
+        }
+    }
+
+    /// A header of this kind with the next sequence number.
+    #[inline(always)]
+    fn next_header(&mut self, now: Instant, kind: HeaderKind) -> Header {
+        let is_data = matches!(kind, HeaderKind::Data | HeaderKind::DataAck { .. });
         let agreed = self.negotiation.agreed();
         let cscov = if is_data { self.send.coverage(agreed) } else { 0 };
+        let x = !agreed.may_send_short();
         //= 4340-5.1-4
-        let ccval = if is_data { self.cc.ccval(ctx.now) } else { 0 };
-        let header = Header {
+        let ccval = if is_data { self.cc.ccval(now) } else { 0 };
+        Header {
             src_port: self.who.tuple.local_port,
             dst_port: self.who.tuple.remote_port,
             ccval,
             cscov,
-            x: !agreed.may_send_short(),
+            x,
             //= 4340-7.5.4-3
             //= 5348-3.2.1-1
             seq: self.seq.take_next(),
             kind,
-        };
-        if let Some(bytes) = self.plain_data(&header, &payload) {
-            let ecn = self.ecn_of(ctx.now, ty);
-            self.account(
-                ctx.now,
-                PacketType::Data,
-                header.seq,
-                payload.len(),
-                ecn,
-                WrittenOptions::default(),
-            );
-            *out = Some(self.datagram(ecn, bytes, payload));
-            return;
         }
+    }
+
+    /// Writes the packet with this header, whatever its options are.
+    #[inline(never)]
+    fn write_any(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        out: &mut Option<Datagram>,
+        header: &Header,
+        payload: Payload,
+    ) {
         let len = header.fixed_len() + payload.len();
         // Options are padded to whole words.
         let room = self.path.max_transport_len().saturating_sub(len) & !3;
         let room = self.credit.room(len, room);
-        let mut emitter = Emitter::new(ctx.arena, &header);
+        let mut emitter = Emitter::new(ctx.arena, header);
         let mut sink = Bounded { emitter: &mut emitter, room, kept: 0 };
-        let written = self.write_options(ctx.now, &header, &payload, &mut sink);
+        let written = self.write_options(ctx.now, header, &payload, &mut sink);
         if self.path.is_encapsulated() {
             emitter.finish_encapsulated(payload.len());
         } else {
@@ -102,31 +123,73 @@ impl Connection {
             // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
             let _ = self.take_activated(ctx);
         }
-        let ecn = self.ecn_of(ctx.now, ty);
-        self.account(ctx.now, ty, header.seq, payload.len(), ecn, written);
-        *out = Some(self.datagram(ecn, bytes, payload));
+        self.put(ctx.now, out, header, bytes, payload, written);
     }
 
-    #[inline]
-    fn datagram(&self, ecn: Ecn, header: HeaderBytes, payload: Payload) -> Datagram {
+    /// Accounts for the packet that was written, and puts it into `out`.
+    #[inline(always)]
+    fn put(
+        &mut self,
+        now: Instant,
+        out: &mut Option<Datagram>,
+        header: &Header,
+        bytes: HeaderBytes,
+        payload: Payload,
+        written: WrittenOptions,
+    ) {
+        let ty = header.packet_type();
+        let ecn = self.ecn_of(now, ty);
+        self.account(now, ty, header.seq, payload.len(), ecn, written);
         let (src, dst) = (self.who.tuple.local, self.who.tuple.remote);
-        Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
+        *out = Some(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header: bytes, payload });
     }
 
-    /// The header of a Data packet without options, the normal case, for the price of what it
-    /// needs; `None` where there is more to write.
-    #[inline]
-    fn plain_data(&self, header: &Header, payload: &Payload) -> Option<HeaderBytes> {
-        let &Payload::Zeros(zeros) = payload else { return None };
+    /// The header of Data without options, or of an Ack with the usual ones, for the price of what
+    /// these need; `None` where there is more to write.
+    #[inline(always)]
+    fn usual_header(
+        &self,
+        ctx: &mut Ctx<'_>,
+        header: &Header,
+        payload: &Payload,
+    ) -> Option<(HeaderBytes, WrittenOptions)> {
         let agreed = self.negotiation.agreed();
-        let has_options = self.timing.owes_echo()
-            || self.send.ndp_count(agreed).is_some()
-            || (self.config.data_checksum && agreed.peer_checks_data);
-        if has_options || self.path.is_encapsulated() {
+        let has_options = self.timing.owes_echo() || self.send.ndp_count(agreed).is_some();
+        if has_options || self.config.long_way_only {
             return None;
         }
-        let bytes = header.plain_data(&self.pseudo, zeros as usize)?;
-        Some(HeaderBytes::of(bytes))
+        let checksum = match payload {
+            _ if self.path.is_encapsulated() => Checksum::Zero,
+            &Payload::Zeros(zeros) => Checksum::OfZeros(&self.pseudo, zeros as usize),
+            Payload::Bytes(_) => return None,
+        };
+        match header.kind {
+            HeaderKind::Data if !(self.config.data_checksum && agreed.peer_checks_data) => {
+                let bytes = header.plain_data(checksum)?;
+                Some((HeaderBytes::of(bytes), WrittenOptions::default()))
+            }
+            HeaderKind::Ack { .. } => {
+                let (bytes, len) = header.usual_ack(&self.usual_ack(ctx.now)?, checksum)?;
+                let written = WrittenOptions { vector: true, ..WrittenOptions::default() };
+                Some((HeaderBytes::copied(bytes.get(..len)?, ctx.arena), written))
+            }
+            _ => None,
+        }
+    }
+
+    /// The options of the Ack that is being written, where they are the usual ones.
+    #[inline]
+    fn usual_ack(&self, now: Instant) -> Option<UsualAck<'_>> {
+        let has_others = self.quick_start.is_some()
+            || self.credit.is_limited()
+            || !self.handshake.cookies().is_empty()
+            || !self.negotiation.is_settled()
+            || self.recv.is_slow();
+        if has_others || !self.negotiation.agreed().send_ack_vector {
+            return None;
+        }
+        let (nonce, cells) = self.acks.lone_vector()?;
+        Some(UsualAck { nonce, cells, elapsed: self.cc.usual_feedback(now)? })
     }
 
     /// Data and acknowledgements are congestion controlled, and may be marked.
@@ -258,7 +321,7 @@ impl Connection {
     }
 
     /// Accounts for a packet that left.
-    #[inline]
+    #[inline(always)]
     fn account(
         &mut self,
         now: Instant,

@@ -1,0 +1,159 @@
+//! The short way of usual packets does what the long one does: two pairs of endpoints live through
+//! the same on the same network, one pair with the short way shut. What they send is equal byte for
+//! byte, and so is all that they know.
+
+mod common;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use common::{CLIENT, Impairments, Net, Pair, SERVER, connect_options, listen_config};
+use proptest::prelude::*;
+use udccp_base::{Datagram, Duration, Message, Payload, Seed};
+use udccp_proto::ccid::CcidRegistry;
+use udccp_proto::{ConnectionConfig, State};
+
+/// A network, settings and a source of decisions.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    seed: u64,
+    ccid: u8,
+    ecn: bool,
+    short: bool,
+    ndp: bool,
+    over_udp: bool,
+    zeros: bool,
+    impairments: Impairments,
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let ccid = prop_oneof![4 => Just(2_u8), 1 => Just(3), 1 => Just(4), 1 => Just(249)];
+    let flags = any::<[bool; 5]>();
+    (any::<u64>(), ccid, flags, 0..5_u32).prop_map(|(seed, ccid, flags, rough)| {
+        let [ecn, short, ndp, over_udp, zeros] = flags;
+        let p = f64::from(rough) * 0.01;
+        let impairments = Impairments {
+            loss: 2.0 * p,
+            duplicate: p,
+            reorder: p,
+            overtake: p,
+            corrupt: if over_udp { 0.0 } else { p / 2.0 },
+        };
+        let short = short && seed % 3 == 0;
+        Setting { seed, ccid, ecn, short, ndp: ndp && seed % 5 == 0, over_udp, zeros, impairments }
+    })
+}
+
+/// All that host 0 and 1 sent.
+type Sent = Rc<RefCell<Vec<(usize, Datagram)>>>;
+
+/// One of the two pairs.
+fn pair(s: &Setting, long_way_only: bool) -> (Pair, Sent) {
+    let (tx_ccids, rx_ccids) = (vec![s.ccid], vec![s.ccid]);
+    let mut config = ConnectionConfig { tx_ccids, rx_ccids, ecn: s.ecn, ..Default::default() };
+    config.short_seqnos = s.short;
+    config.ndp_count = s.ndp;
+    config.long_way_only = long_way_only;
+    let mut net = Net::with_ccids(s.seed, CcidRegistry::with_experiments());
+    net.spacing = Duration::from_micros(200);
+    let sent = Sent::default();
+    let log = Rc::clone(&sent);
+    net.filter = Some(Box::new(move |from, d| {
+        log.borrow_mut().push((from, d.clone()));
+        true
+    }));
+    let listener =
+        net.ends[SERVER].listen(None, common::pair::PORT, listen_config(config.clone())).unwrap();
+    let mut options = connect_options(config);
+    if s.over_udp {
+        options.local.set_port(6511);
+        options.remote.set_port(6511);
+    }
+    let id = net.ends[CLIENT].connect(net.now, options).unwrap();
+    let mut pair = Pair { net, listener, ids: [Some(id), None], events: Default::default() };
+    pair.pass(Duration::from_millis(100));
+    pair.net.impairments = s.impairments;
+    (pair, sent)
+}
+
+/// All that the endpoints know, but for which way they may go.
+fn known(pair: &Pair) -> String {
+    format!("{:?}", pair.net.ends).replace("long_way_only: true", "long_way_only: false")
+}
+
+/// One decision, made alike for both pairs.
+fn step(pair: &mut Pair, what: u64, end: usize, size: usize, zeros: bool) {
+    let Some(id) = pair.ids[end] else { return pair.pass(Duration::from_millis(50)) };
+    let now = pair.now;
+    match what {
+        0..=4 => {
+            for _ in 0..=what * what {
+                let payload = match zeros {
+                    true => Payload::Zeros(size as u32),
+                    false => Payload::Bytes(Bytes::from(vec![size as u8; size])),
+                };
+                let _ = pair.net.ends[end].send(now, id, Message::new(payload));
+            }
+        }
+        5 => drop(pair.net.ends[end].fill(now, id, 1000, 20)),
+        6 => drop(pair.net.ends[end].take_received(id)),
+        7 => drop(pair.received(end)),
+        8 => pair.net.ends[end].set_slow_receiver(now, id, size % 2 == 0),
+        9 => drop(pair.net.ends[end].hold_ack(now, id)),
+        10 => pair.net.ends[end].release_acks(),
+        _ => {}
+    }
+    pair.pass(Duration::from_micros(what * what * 300 + 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_short_way_and_the_long_one_are_one(s in setting()) {
+        let (mut short, sent_short) = pair(&s, false);
+        let (mut long, sent_long) = pair(&s, true);
+        let mut rng = Seed(s.seed).stream("decisions");
+        for round in 0..120 {
+            let (what, end) = (rng.below(12), rng.below(2) as usize);
+            let size = rng.below(1200) as usize;
+            step(&mut short, what, end, size, s.zeros);
+            step(&mut long, what, end, size, s.zeros);
+            prop_assert_eq!(&*sent_short.borrow(), &*sent_long.borrow());
+            // The text is long.
+            if round % 8 == 7 {
+                prop_assert_eq!(known(&short), known(&long));
+            }
+            sent_short.borrow_mut().clear();
+            sent_long.borrow_mut().clear();
+        }
+    }
+}
+
+/// A stream in one direction over a clean path is what both ways have to be equal for.
+#[test]
+fn a_long_stream_is_the_same_either_way() {
+    let s = Setting {
+        seed: 7,
+        ccid: 2,
+        ecn: true,
+        short: false,
+        ndp: false,
+        over_udp: false,
+        zeros: true,
+        impairments: Impairments::default(),
+    };
+    let run = |long_way_only| {
+        let (mut pair, sent) = pair(&s, long_way_only);
+        for _ in 0..200 {
+            step(&mut pair, 5, CLIENT, 0, true);
+            step(&mut pair, 6, SERVER, 0, true);
+        }
+        assert_eq!(pair.state(SERVER), Some(State::Open));
+        assert!(pair.stats(SERVER).counters.data_packets_received > 1_000);
+        let all = sent.borrow().clone();
+        (all, known(&pair))
+    };
+    assert!(run(false) == run(true));
+}

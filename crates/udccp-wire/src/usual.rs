@@ -1,0 +1,119 @@
+//! Writes the headers that most packets have, from registers: the same bytes as [`crate::Emitter`]
+//! writes, without a buffer that grows.
+
+use crate::IP_PROTOCOL;
+use crate::checksum::PseudoHeader;
+use crate::emit::{Header, HeaderKind};
+use crate::option::kind;
+
+/// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
+const DATA_LEN: usize = 16;
+
+/// Length of the header of an Ack with a 48-bit number and no options, in bytes.
+const ACK_LEN: usize = 24;
+
+/// Longest header that [`Header::usual_ack`] writes, in bytes: some 60 cells of Ack Vector.
+const USUAL_ACK_LEN: usize = 96;
+
+/// What the Checksum of a packet without data, or with zeros, is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum Checksum<'a> {
+    /// Of the addresses, the header and this many zero bytes of data.
+    OfZeros(&'a PseudoHeader, usize),
+    //= 6773-3.3-1
+    /// None: inside UDP the field is zero (RFC 6773 section 3.3).
+    Zero,
+}
+
+impl Checksum<'_> {
+    /// The field's value for a header of these words and options.
+    #[inline]
+    fn of(self, words: &[u64], options: &[u8]) -> u64 {
+        let Self::OfZeros(pseudo, zeros) = self else { return 0 };
+        let mut sum = pseudo.sum(IP_PROTOCOL, words.len() * 8 + options.len() + zeros);
+        words.iter().for_each(|&word| sum.add_u64(word));
+        sum.add(options);
+        u64::from(sum.checksum())
+    }
+}
+
+/// The options that an Ack of CCID 2 has.
+#[derive(Clone, Copy, Debug)]
+pub struct UsualAck<'a> {
+    /// ECN Nonce Echo.
+    pub nonce: bool,
+    /// Cells of the Ack Vector.
+    pub cells: &'a [u8],
+    /// Elapsed Time, where there is one.
+    pub elapsed: Option<u32>,
+}
+
+impl Header {
+    /// The whole header of a Data packet without options, which is what most packets are; `None`
+    /// where the header is another. It is the same as [`crate::Emitter`] writes.
+    #[inline]
+    pub fn plain_data(&self, checksum: Checksum<'_>) -> Option<[u8; DATA_LEN]> {
+        if !matches!(self.kind, HeaderKind::Data) || !self.is_usual() {
+            return None;
+        }
+        let words = self.first_words(DATA_LEN);
+        let first = words[0] | checksum.of(&words, &[]);
+        let mut bytes = [0; DATA_LEN];
+        bytes.copy_from_slice([first, words[1]].map(u64::to_be_bytes).as_flattened());
+        Some(bytes)
+    }
+
+    /// The whole header of an Ack with an Ack Vector and perhaps a short Elapsed Time, with its
+    /// length in bytes; `None` where the header is another or the options are longer. It is the
+    /// same as [`crate::Emitter`] writes.
+    #[inline]
+    pub fn usual_ack(
+        &self,
+        options: &UsualAck<'_>,
+        checksum: Checksum<'_>,
+    ) -> Option<([u8; USUAL_ACK_LEN], usize)> {
+        let HeaderKind::Ack { ack } = self.kind else { return None };
+        if !self.is_usual() {
+            return None;
+        }
+        let mut bytes = [0; USUAL_ACK_LEN];
+        let (fixed, rest) = bytes.split_first_chunk_mut::<ACK_LEN>()?;
+        let len = (ACK_LEN + options.write(rest)?).next_multiple_of(4);
+        let [mut first, number] = self.first_words(len);
+        first |= checksum.of(&[first, number, ack.value()], rest.get(..len - ACK_LEN)?);
+        fixed.copy_from_slice([first, number, ack.value()].map(u64::to_be_bytes).as_flattened());
+        Some((bytes, len))
+    }
+
+    /// Whether the numbers are long and the Checksum covers all.
+    #[inline]
+    const fn is_usual(&self) -> bool {
+        self.x && self.cscov == 0
+    }
+
+    /// The first 16 bytes of a header of `len` bytes, its Checksum zero.
+    #[inline]
+    const fn first_words(&self, len: usize) -> [u64; 2] {
+        let ports = (self.src_port as u64) << 48 | (self.dst_port as u64) << 32;
+        let offset = (len as u64 / 4) << 24 | (self.ccval as u64) << 20;
+        let type_x = (self.packet_type().number() as u64) << 1 | 1;
+        [ports | offset, type_x << 56 | self.seq.value()]
+    }
+}
+
+impl UsualAck<'_> {
+    /// Writes the options, and returns their length in bytes; `None` where they do not fit.
+    #[inline]
+    fn write(&self, out: &mut [u8]) -> Option<usize> {
+        let kind = if self.nonce { kind::ACK_VECTOR_1 } else { kind::ACK_VECTOR_0 };
+        let vector = 2 + self.cells.len();
+        let (place, rest) = out.split_at_mut_checked(vector)?;
+        let (head, cells) = place.split_first_chunk_mut()?;
+        *head = [kind, vector as u8];
+        cells.copy_from_slice(self.cells);
+        let Some(elapsed) = self.elapsed else { return Some(vector) };
+        let [high, low] = u16::try_from(elapsed).ok()?.to_be_bytes();
+        *rest.first_chunk_mut()? = [kind::ELAPSED_TIME, 4, high, low];
+        Some(vector + 4)
+    }
+}
