@@ -791,7 +791,7 @@ int udccp_connect_finish(struct udccp_socket *socket,
 
 /**
  * Listens for clients of `n` service codes (at least one). `address` is in numbers, for example
- * "[::]:5004", which serves IPv4 too, or "127.0.0.1:0" for a free port; "/udp-port" or "/raw" may
+ * `[::]:5004`, which serves IPv4 too, or `127.0.0.1:0` for a free port; "/udp-port" or "/raw" may
  * follow. `options` are those of the connections accepted, too; NULL stands for the defaults.
  *
  * Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
@@ -837,8 +837,8 @@ int udccp_listener_set_services(struct udccp_listener *listener,
 void udccp_listener_free(struct udccp_listener *listener);
 
 /**
- * Binds an address in numbers, for example "0.0.0.0:5004" or "[::]:0" (IPv4 too; port 0 picks a
- * free one), or with "/raw" behind it. `options` may be NULL.
+ * Binds an address in numbers, for example `0.0.0.0:5004` or `[::]:0` (IPv4 too; port 0 picks a
+ * free one), or with `/raw` behind it. `options` may be NULL.
  *
  * Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
  */

@@ -38,8 +38,8 @@ impl Endpoint {
     }
 }
 
-/// Binds an address in numbers, for example "0.0.0.0:5004" or "[::]:0" (IPv4 too; port 0 picks a
-/// free one), or with "/raw" behind it. `options` may be NULL.
+/// Binds an address in numbers, for example `0.0.0.0:5004` or `[::]:0` (IPv4 too; port 0 picks a
+/// free one), or with `/raw` behind it. `options` may be NULL.
 ///
 /// Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
 #[unsafe(no_mangle)]

@@ -26,7 +26,7 @@ pub(crate) fn services(first: *const u32, n: usize) -> Result<Vec<ServiceCode>, 
 }
 
 /// Listens for clients of `n` service codes (at least one). `address` is in numbers, for example
-/// "[::]:5004", which serves IPv4 too, or "127.0.0.1:0" for a free port; "/udp-port" or "/raw" may
+/// `[::]:5004`, which serves IPv4 too, or `127.0.0.1:0` for a free port; "/udp-port" or "/raw" may
 /// follow. `options` are those of the connections accepted, too; NULL stands for the defaults.
 ///
 /// Errors: `-EADDRINUSE`, `-EADDRNOTAVAIL`, `-EACCES`, `-EPERM` (raw IP), `-EINVAL`.
