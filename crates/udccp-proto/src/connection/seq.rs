@@ -100,7 +100,7 @@ impl Sequence {
         if seq != self.gsr.next() || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
             return false;
         }
-        // The windows have room for it; that they may grow too old to be young is not left out.
+        // Both note when a window no longer reaches back to the first number, as step 6 has them do.
         let _ = (self.swl(), self.awl());
         self.gsr = seq;
         if let Some(ackno) = ackno {

@@ -20,11 +20,11 @@ impl TimerHeap {
 
     /// Sets, moves or (`None`) removes the wake-up of connection `who`.
     pub(super) fn set(&mut self, who: u32, at: Option<Instant>) {
-        if let (Some(at), [only]) = (at, &mut self.heap[..])
-            && only.1 == who
-        {
-            only.0 = at;
-            return;
+        if let (Some(at), [(due, whose)]) = (at, &mut self.heap[..]) {
+            if *whose == who {
+                *due = at;
+                return;
+            }
         }
         let needed = who as usize + 1;
         if self.place.len() < needed {
