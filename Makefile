@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs capi capi-check deb wheel clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs capi capi-check deb wheel wheels clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ deb: ## a Debian package of the program with manual pages and completions
 
 wheel: ## the Python package udccp as a wheel for this machine (target/wheels)
 	@scripts/python.sh wheel
+
+wheels: ## the same for Linux on x86-64 and aarch64, glibc 2.17 and newer
+	@scripts/python.sh wheels
 
 clean: ## remove what was built and measured
 	$(CARGO) clean

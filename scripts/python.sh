@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Tests or checks the Python package udccp, in a virtual environment beside the build, or builds its
-# wheel. Tests use the native half of the dev profile, built with the features that `make test`
+# wheel: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64, whatever this machine is. Tests use the native half of the dev profile, built with the features that `make test`
 # builds all crates with.
 # `bench` compares the sockets with UDP's, `udccp.lab.run` with `udccp sim`; both of the release
 # profile.
-# Usage: scripts/python.sh test|lint|wheel|bench
+# Usage: scripts/python.sh test|lint|wheel|wheels|bench
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -33,6 +33,16 @@ native() {
         cp "$target/debug/lib_native.so" python/udccp/_native.abi3.so
 }
 
+# A wheel of the release profile, with flags of `maturin build`. It looks for zig, which links for
+# other machines and for older systems, in the Python that it finds first.
+wheel() {
+    [ -x "$target/wheel-venv/bin/maturin" ] || {
+        python3 -m venv "$target/wheel-venv"
+        "$target/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'maturin[zig]>=1.9,<2'
+    }
+    PATH=$target/wheel-venv/bin:$PATH maturin build --release --out "$target/wheels" "$@"
+}
+
 export PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
 case "${1:-}" in
 test)
@@ -51,11 +61,13 @@ lint)
     "$venv/bin/pyright" --pythonpath "$venv/bin/python"
     ;;
 wheel)
-    [ -x "$target/wheel-venv/bin/maturin" ] || {
-        python3 -m venv "$target/wheel-venv"
-        "$target/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
-    }
-    "$target/wheel-venv/bin/maturin" build --release --out "$target/wheels" "${@:2}"
+    wheel "${@:2}"
+    ;;
+wheels)
+    for machine in x86_64 aarch64; do
+        rustup --quiet target add "$machine-unknown-linux-gnu"
+        wheel --zig --target "$machine-unknown-linux-gnu" --compatibility manylinux_2_17 "${@:2}"
+    done
     ;;
 bench)
     install test
@@ -64,7 +76,7 @@ bench)
     UDCCP=$target/release/udccp "$venv/bin/python" python/bench/sockets.py "${@:2}"
     ;;
 *)
-    echo "usage: scripts/python.sh test|lint|wheel|bench" >&2
+    echo "usage: scripts/python.sh test|lint|wheel|wheels|bench" >&2
     exit 2
     ;;
 esac
