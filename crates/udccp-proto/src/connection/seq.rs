@@ -100,7 +100,7 @@ impl Sequence {
         if seq != self.gsr.next() || ackno.is_some_and(|ackno| !self.ack_in_window(ackno)) {
             return false;
         }
-        // Both note when a window no longer reaches back to the first number, as step 6 has them do.
+        // Both note when a window no longer reaches back to the first number, as in step 6.
         let _ = (self.swl(), self.awl());
         self.gsr = seq;
         if let Some(ackno) = ackno {
