@@ -103,3 +103,28 @@ fn an_invalid_packet_has_no_effect_but_a_sync() {
         assert_eq!(hand.read(), Vec::<Vec<u8>>::new());
     }
 }
+
+//= 4340-7.5.4-9 test
+/// An acknowledgement with the usual options and the next number needs a valid one of ours, too,
+/// whichever way it takes.
+#[test]
+fn the_next_packet_in_order_is_invalid_with_a_wrong_acknowledgement_number() {
+    let vector = [OptionRef::AckVector { nonce: false, cells: &[0] }];
+    for (long_way_only, ty) in [(false, Ack), (false, DataAck), (true, Ack), (true, DataAck)] {
+        let mut hand = Hand::open_with(SERVER, ConnectionConfig { long_way_only, ..plain() });
+        let before = hand.stats().counters.packets_received;
+        for ack in [hand.gss.add(7), hand.gss.sub(5000)] {
+            let kind = HeaderKind::of(ty, ack, common::service());
+            let header = hand.header_at(hand.seq.next(), kind);
+            let said = hand.give_header(&header, &vector, b"data");
+            hand.seq = header.seq.prev();
+            let what = (long_way_only, ty, ack);
+            assert_eq!(types(&said), [Sync], "{what:?}");
+            assert_eq!(hand.stats().counters.packets_received, before, "{what:?}");
+            hand.wait(Duration::from_secs(1));
+        }
+        hand.give(ty, &vector, b"data");
+        assert_eq!(hand.stats().counters.packets_received, before + 1);
+        assert_eq!(hand.read().len(), usize::from(ty == DataAck));
+    }
+}
