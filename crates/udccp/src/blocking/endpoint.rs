@@ -223,7 +223,11 @@ impl Listener {
     /// # Errors
     /// Only if the socket's thread has ended.
     pub fn try_accept(&self) -> Result<Option<Connection>, Error> {
-        Ok(self.handle.try_accept()?.map(Connection::new))
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        match self.handle.poll_accept(&mut cx) {
+            Poll::Ready(accepted) => accepted.map(|c| Some(Connection::new(c))),
+            Poll::Pending => Ok(None),
+        }
     }
 
     /// [`Self::accept`] for hand-written futures, on any runtime.
