@@ -105,8 +105,6 @@ pub(crate) struct Connection {
     send: SendSide,
     recv: RecvSide,
     outbox: Outbox,
-    /// What acknowledgement is owed waits for data to carry it.
-    is_ack_held: bool,
     timers: Timers,
     timing: Timing,
     path: PathMtu,
@@ -149,7 +147,6 @@ impl Connection {
             send: SendSide::new(c),
             recv: RecvSide::new(c),
             outbox: Outbox::default(),
-            is_ack_held: false,
             credit,
             timers: Timers::new(),
             timing: Timing::new(now),

@@ -1,5 +1,7 @@
 //! Notes packets that must leave whether or not congestion control lets data go.
 
+use core::num::NonZeroU16;
+
 use udccp_wire::{ResetCode, Seqno};
 
 /// A Reset to send.
@@ -25,12 +27,14 @@ pub(crate) struct Outbox {
     pub(crate) close: bool,
     /// An Ack, or data with an acknowledgement.
     pub(crate) ack: bool,
+    /// What acknowledgement is owed waits for data to carry it.
+    pub(crate) is_ack_held: bool,
     /// A Sync with this acknowledgement number.
     pub(crate) sync: Option<Seqno>,
     /// The Sync is to carry the Ack Vector.
     pub(crate) sync_with_vector: bool,
     /// A Sync padded to this many bytes with the IP header.
-    pub(crate) probe: Option<u16>,
+    pub(crate) probe: Option<NonZeroU16>,
     /// A SyncAck with this acknowledgement number.
     pub(crate) sync_ack: Option<Seqno>,
     /// A Reset.

@@ -1,6 +1,8 @@
 //! Follows changes of the path: routers' reports, searches for its MTU, another path (RFC 4340
 //! sections 10.5 and 14).
 
+use core::num::NonZeroU16;
+
 use udccp_wire::Seqno;
 
 use super::path_mtu::{MtuChange, NextProbe, Situation};
@@ -47,7 +49,7 @@ impl Connection {
             self.outbox.sync = Some(self.seq.gsr);
         }
         if let Some(NextProbe { size, timer }) = change.search {
-            self.outbox.probe = size;
+            self.outbox.probe = size.and_then(NonZeroU16::new);
             self.timers.set_or_stop(Timer::Pmtu, timer);
         }
         let Some((before, bytes)) = change.max_message_size else { return };

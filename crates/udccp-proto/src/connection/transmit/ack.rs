@@ -21,7 +21,7 @@ impl Connection {
 
     /// Sends an Ack if one is owed now and no data carried it.
     pub(super) fn transmit_ack(&mut self, ctx: &mut Ctx<'_>, out: &mut Option<Datagram>) -> bool {
-        if self.is_ack_held || !self.ack_is_due(ctx.now) {
+        if self.outbox.is_ack_held || !self.ack_is_due(ctx.now) {
             return false;
         }
         let ack = self.ackno();
@@ -42,13 +42,13 @@ impl Connection {
     pub(crate) fn hold_ack(&mut self, now: Instant) -> bool {
         let may_wait = self.state.transfers() && self.recv.waiting().0 <= MESSAGES_OF_A_QUESTION;
         let is_owed = self.outbox.ack || self.cc.feedback(now) == Feedback::Due;
-        self.is_ack_held = is_owed && may_wait;
-        self.is_ack_held
+        self.outbox.is_ack_held = is_owed && may_wait;
+        self.outbox.is_ack_held
     }
 
     /// It waits no longer; whether it did.
     pub(crate) fn release_ack(&mut self) -> bool {
-        core::mem::take(&mut self.is_ack_held)
+        core::mem::take(&mut self.outbox.is_ack_held)
     }
 
     fn ack_is_due(&mut self, now: Instant) -> bool {

@@ -42,7 +42,7 @@ impl Connection {
             return self.write_control(ctx, out, HeaderKind::Sync { ack });
         }
         let probe = self.outbox.probe.take();
-        if probe.is_some_and(|size| self.transmit_probe(ctx, out, size)) {
+        if probe.is_some_and(|size| self.transmit_probe(ctx, out, size.get())) {
             return true;
         }
         core::mem::take(&mut self.outbox.close) && self.transmit_close(ctx, out)
