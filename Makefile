@@ -36,6 +36,7 @@ doc: ## the API documentation
 	$(CARGO) doc --workspace --no-deps
 
 bench: ## speed and memory, each as a ratio to a named peer; rewrites docs/reference/performance.md
+	@scripts/setup.sh bench
 	@CARGO="$(CARGO)" scripts/bench.sh
 	$(CARGO) bench --workspace
 	@scripts/python.sh bench

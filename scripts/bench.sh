@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures sections of docs/reference/performance.md, prints them and puts them in their places.
 # A section is a function of this file that prints its text.
-# Usage: scripts/bench.sh [SECTION...]     simulator, instructions, release; without, the first two
+# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, release; without, the
+#                                          first three
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -10,6 +11,11 @@ cargo=${CARGO:-cargo}
 program() {
     "$cargo" build --quiet --locked --profile bench -p "$1" --bench "$2" --message-format=json |
         sed -n 's/.*"name":"'"$2"'".*"executable":"\([^"]*\)".*/\1/p'
+}
+
+sockets() {
+    "$cargo" build --quiet --locked --release -p udccp-bench
+    "${CARGO_TARGET_DIR:-target}/release/udccp-bench" --rounds "${ROUNDS:-5}"
 }
 
 simulator() {
@@ -25,7 +31,7 @@ release() {
     scripts/profiles.sh
 }
 
-[ $# -gt 0 ] || set -- simulator instructions
+[ $# -gt 0 ] || set -- sockets simulator instructions
 for section in "$@"; do
     echo "== $section"
     "$section" | python3 scripts/bench/page.py "$section"

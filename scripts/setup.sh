@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|capi|capi-check|deb
+# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -68,6 +68,12 @@ instructions)
     need_compiler
     need_tool valgrind valgrind "it counts instructions"
     ;;
+bench)
+    need_cargo
+    need_compiler
+    need_tool ethtool ethtool "it switches segmentation offload off"
+    need_tool valgrind valgrind "it counts instructions"
+    ;;
 interop)
     for tool in "tshark tshark" "nft nftables" "traceroute traceroute"; do
         read -r command package <<<"$tool"
@@ -106,7 +112,7 @@ lint)
     need_venv
     ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|instructions|linux|interop|capi|capi-check|deb" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb" >&2
     exit 2
     ;;
 esac

@@ -23,7 +23,7 @@ pub(crate) const LAYERS: [(&str, &[&str]); 12] = [
     ("agents", &["udccp-agent", "udccp-interop"]),
     ("testbeds", &["udccp-testbed"]),
     ("backends", &["udccp-emu", "udccp-linux", "udccp-ns2"]),
-    ("faces", &["udccp-cli", "udccp-python", "udccp-capi"]),
+    ("faces", &["udccp-cli", "udccp-python", "udccp-capi", "udccp-bench"]),
 ];
 
 /// Arrows that point down and are wrong all the same, with the reason.

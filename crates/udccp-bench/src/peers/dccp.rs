@@ -1,0 +1,217 @@
+//! Puts the loads on the async sockets.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use bytes::{Bytes, BytesMut};
+use udccp::{Ccid2Options, Connection, Endpoint, Listener, Options, ServiceCode};
+use udccp_cc::{Algorithm, BbrConfig, CubicConfig};
+
+use super::{Peer, pace, runtime};
+use crate::meter::{Heap, Measured, Meter};
+use crate::network::Network;
+use crate::work::{
+    BULK_BATCH, BULK_BYTES, HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, SETTLE, Turn,
+};
+
+/// The service of all of them.
+pub(crate) const SERVICE: ServiceCode = ServiceCode(0x6265_6e63);
+
+/// What a connection is asked for: queues that bulk does not overrun, and the peer's CCID.
+pub(crate) fn options(peer: Peer) -> Options {
+    let options = Options::default().send_queue(2 << 20, 2048).recv_queue(4 << 20, 4096);
+    let with = |algorithm| Ccid2Options::default().algorithm(algorithm);
+    match peer {
+        Peer::UdccpCcid3 => options.ccid(3),
+        Peer::UdccpCubic => options.ccid2(with(Algorithm::Cubic(CubicConfig::default()))),
+        Peer::UdccpBbr => options.ccid2(with(Algorithm::Bbr(BbrConfig::default()))),
+        _ => options,
+    }
+}
+
+/// Messages of one chunk, without a copy.
+pub(crate) fn messages(chunk: &Bytes) -> impl Iterator<Item = Bytes> {
+    (0..BULK_BATCH).map(|n| chunk.slice(n * BULK_BYTES..(n + 1) * BULK_BYTES))
+}
+
+/// What [`messages`] come from.
+pub(crate) fn chunk() -> Bytes {
+    BytesMut::zeroed(BULK_BYTES * BULK_BATCH).freeze()
+}
+
+/// Messages in batches until the time is over.
+pub(crate) fn bulk(turn: &Turn, peer: Peer) -> Result<Measured> {
+    let (tell, heard) = channel();
+    let server = turn.network.serve(move || {
+        runtime()?.block_on(async {
+            let listener = Listener::bind_with(Network::server_addr(), [SERVICE], &options(peer))?;
+            tell.send(listener.local_addr())?;
+            let connection = listener.accept().await?;
+            let (mut batch, mut arrived) = (Vec::with_capacity(1024), 0);
+            while connection.recv_batch(&mut batch, 1024).await? > 0 {
+                arrived += batch.len() as u64;
+                batch.clear();
+            }
+            Ok(arrived)
+        })
+    })?;
+    let address = heard.recv()?;
+    let (meter, sent) = runtime()?.block_on(async {
+        let connection = Connection::connect_with(address, SERVICE, &options(peer)).await?;
+        let chunk = chunk();
+        let meter = Meter::start();
+        let end = meter.after(turn.seconds);
+        let mut sent = 0;
+        while Instant::now() < end {
+            connection.send_batch(messages(&chunk)).await?;
+            sent += BULK_BATCH as u64;
+        }
+        connection.acknowledged().await?;
+        connection.close().await?;
+        anyhow::Ok((meter, sent))
+    })?;
+    let arrived = server.join()?;
+    Ok(meter.stop(sent, arrived))
+}
+
+/// Round trips.
+pub(crate) fn ping(turn: &Turn) -> Result<Measured> {
+    let address = serve_many(turn, |connection| async move {
+        while let Some(message) = connection.recv().await? {
+            connection.send(message).await?;
+        }
+        Ok(())
+    })?;
+    runtime()?.block_on(async {
+        let connection = Connection::connect(address, SERVICE).await?;
+        let message = Bytes::from_static(&[7; PING_BYTES]);
+        let meter = Meter::start();
+        let times = pace::round_trips(meter.after(turn.seconds), || async {
+            connection.send(message.clone()).await?;
+            connection.recv().await?.context("the server closed")?;
+            Ok(())
+        })
+        .await?;
+        let count = times.len() as u64;
+        Ok(meter.stop(count, count).with_round_trips(times))
+    })
+}
+
+/// Connections that are accepted and closed.
+pub(crate) fn handshakes(turn: &Turn) -> Result<Measured> {
+    let address = serve_many(turn, |connection| async move { Ok(connection.closed().await?) })?;
+    runtime()?.block_on(async {
+        let ports = Rc::new(Ports { client: RefCell::default(), used: Cell::new(0) });
+        let meter = Meter::start();
+        let end = meter.after(turn.seconds);
+        let count = pace::at_once(HANDSHAKES_AT_ONCE, end, move || {
+            let ports = ports.clone();
+            async move {
+                let client = ports.client()?;
+                let connection = client.connect(address, SERVICE, &Options::default()).await?;
+                Ok(connection.close().await?)
+            }
+        })
+        .await?;
+        Ok(meter.stop(count, count))
+    })
+}
+
+/// An endpoint, and another one before its ephemeral ports are used up: those of closed connections
+/// stay in TIMEWAIT.
+struct Ports {
+    client: RefCell<Option<Endpoint>>,
+    used: Cell<u32>,
+}
+
+impl Ports {
+    fn client(&self) -> Result<Endpoint> {
+        let mut client = self.client.borrow_mut();
+        if self.used.replace(self.used.get() + 1).is_multiple_of(10_000) {
+            *client = None;
+        }
+        match &*client {
+            Some(client) => Ok(client.clone()),
+            None => Ok(client.insert(Endpoint::bind(Network::client_addr())?).clone()),
+        }
+    }
+}
+
+/// Few messages on each of many connections.
+pub(crate) fn many(turn: &Turn) -> Result<Measured> {
+    let arrived = Arc::new(AtomicU64::new(0));
+    let counter = arrived.clone();
+    let address = serve_many(turn, move |connection| {
+        let counter = counter.clone();
+        async move {
+            while connection.recv().await?.is_some() {
+                counter.fetch_add(1, Relaxed);
+            }
+            Ok(())
+        }
+    })?;
+    runtime()?.block_on(async {
+        let client = Endpoint::bind(Network::client_addr())?;
+        let connections = connect(&client, address, turn.connections).await?;
+        let message = Bytes::from_static(&[7; MANY_BYTES]);
+        let meter = Meter::start();
+        let mut sent = 0;
+        pace::by_the_clock(turn.connections, turn.seconds, |n| {
+            // One that may not send now, by congestion control, has its turn later.
+            sent += u64::from(connections[n].try_send(message.clone()).is_ok());
+        })
+        .await;
+        tokio::time::sleep(SETTLE).await;
+        Ok(meter.stop(sent, arrived.load(Relaxed)))
+    })
+}
+
+/// What one end of an idle connection holds on the heap.
+pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
+    let address = serve_many(turn, |connection| async move { Ok(connection.closed().await?) })?;
+    runtime()?.block_on(async {
+        let client = Endpoint::bind(Network::client_addr())?;
+        let first = connect(&client, address, 1).await?;
+        let before = Heap::now();
+        let held = connect(&client, address, turn.connections).await?;
+        tokio::time::sleep(SETTLE).await;
+        let heap = before.since(2 * turn.connections);
+        drop((first, held));
+        Ok(Measured { heap: Some(heap), ..Measured::default() })
+    })
+}
+
+async fn connect(client: &Endpoint, to: SocketAddr, n: usize) -> Result<Vec<Connection>> {
+    let mut all = Vec::with_capacity(n);
+    for _ in 0..n {
+        all.push(client.connect(to, SERVICE, &Options::default()).await?);
+    }
+    Ok(all)
+}
+
+/// A server that does this with each connection, for as long as the process lives; its address.
+fn serve_many<F>(turn: &Turn, with: impl Fn(Connection) -> F + Send + 'static) -> Result<SocketAddr>
+where
+    F: Future<Output = Result<()>> + 'static,
+{
+    let (tell, heard) = channel();
+    turn.network.serve::<()>(move || {
+        runtime()?.block_on(async {
+            let listener = Listener::bind(Network::server_addr(), SERVICE)?;
+            tell.send(listener.local_addr())?;
+            let serving = async {
+                loop {
+                    tokio::task::spawn_local(with(listener.accept().await?));
+                }
+            };
+            tokio::task::LocalSet::new().run_until(serving).await
+        })
+    })?;
+    Ok(heard.recv()?)
+}

@@ -1,0 +1,80 @@
+//! Names what is measured, and who takes part in it.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::meter::Measured;
+use crate::network::Network;
+use crate::peers::{Peer, dccp, dccp_blocking, floor, quic, tcp, udp};
+
+/// Bytes of a message in bulk.
+pub(crate) const BULK_BYTES: usize = 1200;
+/// Messages handed over at once in bulk.
+pub(crate) const BULK_BATCH: usize = 128;
+/// Bytes of a message that is answered.
+pub(crate) const PING_BYTES: usize = 100;
+/// Connections under way at once where handshakes are measured.
+pub(crate) const HANDSHAKES_AT_ONCE: usize = 32;
+/// Bytes of a message of one of many connections.
+pub(crate) const MANY_BYTES: usize = 200;
+/// What the last messages get to arrive.
+pub(crate) const SETTLE: Duration = Duration::from_millis(100);
+
+/// A kind of load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Messages of 1,200 bytes as fast as they go.
+    Bulk,
+    /// A message of 100 bytes, sent back, over and over.
+    Ping,
+    /// Connect, accept, close; 32 at once.
+    Handshakes,
+    /// Many connections with 100 messages of 200 bytes a second each.
+    Many,
+    /// Connections that do nothing.
+    Idle,
+}
+
+/// One turn of a peer.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// The hosts.
+    pub(crate) network: Network,
+    /// How long it takes.
+    pub(crate) seconds: f64,
+    /// Connections where many are held.
+    pub(crate) connections: usize,
+}
+
+impl Turn {
+    /// Measures a peer at a kind of load.
+    ///
+    /// # Errors
+    /// A peer that does not do this, and whatever its sockets refuse.
+    pub(crate) fn measure(&self, work: Work, peer: Peer) -> Result<Measured> {
+        match (work, peer) {
+            (Work::Bulk, Peer::Floor) => floor::bulk(self),
+            (Work::Bulk, Peer::Tcp) => tcp::bulk(self),
+            (Work::Bulk, Peer::Udp) => udp::bulk(self),
+            (Work::Bulk, Peer::Quinn) => quic::bulk(self),
+            (Work::Bulk, Peer::UdccpBlocking) => dccp_blocking::bulk(self),
+            (Work::Bulk, udccp) if udccp.is_udccp() => dccp::bulk(self, udccp),
+            (Work::Ping, Peer::Udp) => udp::ping(self),
+            (Work::Ping, Peer::UdpTokio) => udp::ping_tokio(self),
+            (Work::Ping, Peer::Quinn) => quic::ping(self),
+            (Work::Ping, Peer::Udccp) => dccp::ping(self),
+            (Work::Ping, Peer::UdccpBlocking) => dccp_blocking::ping(self),
+            (Work::Handshakes, Peer::Tcp) => tcp::handshakes(self),
+            (Work::Handshakes, Peer::Quinn) => quic::handshakes(self),
+            (Work::Handshakes, Peer::Udccp) => dccp::handshakes(self),
+            (Work::Many, Peer::Quinn) => quic::many(self),
+            (Work::Many, Peer::Udccp) => dccp::many(self),
+            (Work::Idle, Peer::Quinn) => quic::idle(self),
+            (Work::Idle, Peer::Udccp) => dccp::idle(self),
+            _ => bail!("{work:?} is not measured of {peer:?}"),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The program measures every peer at every load, and no figure of its tables is missing.
+
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+
+#[test]
+fn every_peer_has_its_figures() {
+    let done = Command::new(env!("CARGO_BIN_EXE_udccp-bench"))
+        .args(["--rounds", "1", "--seconds", "0.02", "--connections", "10"])
+        .output()
+        .expect("the program runs");
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    if err.contains("making network namespaces") {
+        // No right to make hosts, as in some containers.
+        return;
+    }
+    assert!(done.status.success(), "{err}");
+    for heading in ["Messages of", "answer", "made and closed", "Many connections, ", "nothing"] {
+        assert!(out.contains(heading), "no {heading} in:\n{out}");
+    }
+    assert!(!out.contains("NaN") && !out.contains("inf"), "{out}");
+}
+
+#[test]
+fn a_peer_that_cannot_do_a_load_is_named() {
+    let done = Command::new(env!("CARGO_BIN_EXE_udccp-bench"))
+        .args(["handshakes", "--peer", "floor"])
+        .output()
+        .expect("the program runs");
+    let err = String::from_utf8_lossy(&done.stderr);
+    let is_refused = err.contains("Handshakes is not measured of Floor");
+    assert!(is_refused || err.contains("making network namespaces"), "{err}");
+    assert!(!done.status.success());
+}
