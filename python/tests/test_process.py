@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import time
 import warnings
+from typing import Any
 
 import pytest
 from sockets import OPTIONS, PATIENCE_S, connected, listening
@@ -63,6 +65,70 @@ def test_what_was_sent_arrives_although_the_process_ends(end: str, code: int) ->
         assert got == list(range(300))
         _, said = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == code, said
+
+
+#: Of the messages that wait in the send queue.
+LAST = (199).to_bytes(2, "big")
+
+#: Ends of a program that delivers what waits to be sent: by Ctrl-C, and by nothing at all.
+ENDS = ["os.kill(os.getpid(), signal.SIGINT)", "udccp.close_all(); os._exit(0)"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_waits_in_the_send_queue_arrives_after_the_end(end: str) -> None:
+    """A peer that reads late holds it back: the process stays for that, as it says goodbye."""
+    few = Options(recv_queue_messages=8)
+    with listening(options=few) as door:
+        process, peer = start(
+            f"""
+            patient = udccp.Options(linger_s=60.0)
+            late = socket.create_connection(("127.0.0.1", port), options=patient)
+            for n in range(200): late.send(n.to_bytes(2, 'big'))
+            {end}
+            """,
+            door,
+        )
+        late, _ = door.accept()
+        late.settimeout(PATIENCE_S)
+        with peer, late:
+            # It must not end before; then everything that waits would be lost.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            # Its small queue may have had no room for some of the first.
+            assert everything(late)[-1] == LAST
+        process.communicate(timeout=PATIENCE_S)
+
+
+def send_and_end(port: int) -> None:
+    """What a process does that ends with its work."""
+    patient = Options(linger_s=60.0)
+    client = socket.create_connection(("127.0.0.1", port), PATIENCE_S, options=patient)
+    for n in range(200):
+        client.send(n.to_bytes(2, "big"))
+    kept.append(client)
+
+
+#: Sockets that nobody closes.
+kept: list[socket.socket] = []
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_a_process_of_multiprocessing_sent_arrives_after_its_end(method: str) -> None:
+    """Those that were forked end without the exit handlers of the C library."""
+    few = Options(recv_queue_messages=8)
+    context: Any = multiprocessing.get_context(method)
+    with listening(options=few) as door:
+        process = context.Process(target=send_and_end, args=(door.getsockname()[1],))
+        process.start()
+        late, _ = door.accept()
+        late.settimeout(PATIENCE_S)
+        with late:
+            process.join(0.5)
+            # Its small queue may have had no room for some of the first.
+            assert everything(late)[-1] == LAST
+        process.join(PATIENCE_S)
+        assert process.exitcode == 0
 
 
 def test_ctrl_c_ends_what_waits() -> None:

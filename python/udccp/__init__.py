@@ -7,6 +7,7 @@ of other tools.
 """
 
 from udccp import errors, lab, logs, metrics, socket
+from udccp._ending import close_all
 from udccp._native import __version__
 from udccp.aio import Connection, Server, connect, start_server
 from udccp.errors import InternalError, UdccpError
@@ -23,6 +24,7 @@ __all__ = [
     "UdccpError",
     "WindowAlgorithm",
     "__version__",
+    "close_all",
     "connect",
     "errors",
     "lab",

@@ -9,10 +9,12 @@
 //! No function holds the interpreter while it simulates or waits, and none lets a panic through:
 //! see `border`.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod border;
 mod capture;
+#[expect(unsafe_code, reason = "a function of Python that no library wraps")]
+mod ending;
 mod error;
 mod lab;
 mod metrics;
@@ -26,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(border::panic_for_test, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
+    ending::register(module)?;
     metrics::register(module)?;
     socket::register(module)?;
     lab::register(module)

@@ -90,6 +90,7 @@ pub use io::{kernel_has_dccp, probe_ecn};
 pub use listener::Listener;
 pub use message::{Outgoing, Received, ReceivedInto};
 pub use options::{AnswerForHost, EndpointOptions, Options, PmtuProbing};
+pub use process::close_all;
 pub use readiness::Readiness;
 pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
 #[cfg(feature = "futures")]

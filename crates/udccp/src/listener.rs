@@ -1,7 +1,7 @@
 //! Waiting for clients.
 
 use std::net::SocketAddr;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use udccp_wire::ServiceCode;
 
@@ -63,10 +63,7 @@ impl Listener {
     /// # Errors
     /// As [`Self::accept`].
     pub fn try_accept(&self) -> Result<Option<Connection>, Error> {
-        match self.poll_accept(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(accepted) => accepted.map(Some),
-            Poll::Pending => Ok(None),
-        }
+        Ok(self.handle.try_accept()?.map(Connection::new))
     }
 
     /// A descriptor that is readable whenever [`Self::accept`] would not wait.

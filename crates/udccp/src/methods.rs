@@ -31,6 +31,15 @@ macro_rules! connection_methods {
             self.inner.try_recv()
         }
 
+        /// The messages that are there now, up to `max` and at least one; none only for a `max` of
+        /// 0.
+        ///
+        /// # Errors
+        /// As [`Self::try_recv`].
+        pub fn try_recv_batch(&self, max: usize) -> Result<Vec<bytes::Bytes>, crate::TryRecvError> {
+            self.inner.try_recv_batch(max)
+        }
+
         /// As [`Self::try_recv`], into a buffer of yours.
         ///
         /// # Errors

@@ -55,11 +55,22 @@ extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The process ends by `exit` or by the return of `main`: every open connection is closed in order,
-/// as far as that goes within its time to linger.
+/// The process ends by `exit` or by the return of `main`.
 extern "C" fn at_exit() {
-    let Some(mut in_use) = in_use() else { return };
-    let sockets: Vec<_> = in_use.drain(..).filter_map(|weak| weak.upgrade()).collect();
+    close_all();
+}
+
+/// Closes every open connection of this process in order, dropped or not, async or blocking, and
+/// waits for that: for the longest [`Options::close_linger`](crate::Options::close_linger) of them
+/// at most. What is open then is reset.
+///
+/// The end of a process does this by itself where it is the return of `main` or
+/// [`std::process::exit`]. Call it before an end that runs no exit handlers: `_exit`, or a signal
+/// that the process sends itself. Connections of sockets with
+/// [`EndpointOptions::close_at_exit`](crate::EndpointOptions::close_at_exit) off stay as they are.
+pub fn close_all() {
+    let Some(in_use) = in_use() else { return };
+    let sockets: Vec<_> = in_use.iter().filter_map(Weak::upgrade).collect();
     drop(in_use);
     let open = sockets.into_iter().filter(|shared| shared.has_open_connections());
     let left = Arc::new((Mutex::new(0_usize), Condvar::new()));

@@ -213,6 +213,22 @@ fn messages_can_be_looked_at_measured_and_cut() {
 }
 
 #[test]
+fn a_batch_at_once_is_what_has_arrived_and_no_more_than_asked_for() {
+    let listener = Listener::bind(localhost(false), SERVICE).unwrap();
+    assert!(listener.try_accept().unwrap().is_none());
+    let client = blocking::Connection::connect(listener.local_addr(), SERVICE).unwrap();
+    let server = listener.accept().unwrap();
+    assert!(matches!(server.try_recv_batch(3), Err(TryRecvError::Empty)));
+    client.send_batch(["one", "", "three"]).unwrap();
+    client.acknowledged(PATIENCE).unwrap();
+    assert_eq!(server.try_recv_batch(0).unwrap().len(), 0);
+    assert_eq!(server.try_recv_batch(2).unwrap(), ["one", ""]);
+    client.close().unwrap();
+    assert_eq!(server.try_recv_batch(2).unwrap(), ["three"]);
+    assert!(matches!(server.try_recv_batch(2), Err(TryRecvError::Ended(Error::Closed))));
+}
+
+#[test]
 fn poll_functions_work_without_a_runtime_and_clones_are_one_connection() {
     let listener = Listener::bind(localhost(false), SERVICE).unwrap();
     let client = blocking::Connection::connect(listener.local_addr(), SERVICE).unwrap();

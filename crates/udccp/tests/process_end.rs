@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         test("what_was_sent_before_main_returns_arrives_blocking", || all_arrive("blocking")),
         test("what_was_sent_before_exit_arrives_though_nothing_is_dropped", || all_arrive("exit")),
         test("a_full_send_queue_arrives_after_main_returned", || all_arrive("queue")),
+        test("a_process_that_kills_itself_can_close_all_before", || all_arrive("killed")),
         test("a_panic_in_main_ends_the_connection_in_order", || all_arrive("panic")),
         test("a_process_ends_though_its_peer_is_dead", a_process_ends_though_its_peer_is_dead),
         test("a_process_that_wants_no_farewell_is_gone_when_its_host_says_so", cut_off),
@@ -60,7 +61,7 @@ fn lingering() -> Options {
 
 /// Messages that a case sends.
 fn messages(case: &str) -> usize {
-    if case == "queue" { 500 } else { 10 }
+    if matches!(case, "queue" | "killed") { 500 } else { 10 }
 }
 
 fn start(case: &str, peer: impl Into<Address>) -> Child {
@@ -166,6 +167,12 @@ fn in_the_process(case: &str, peer: Address) -> ExitCode {
             let connection = Connection::connect_with(peer, SERVICE, &lingering(), None);
             let connection = connection.expect("a connection");
             (0..messages(case)).for_each(|_| connection.send("hello").expect("room"));
+        }
+        "killed" => {
+            let connection = one_thread().expect("a runtime").block_on(send_all(case, peer));
+            udccp::close_all();
+            std::mem::forget(connection);
+            nix::sys::signal::raise(nix::sys::signal::SIGKILL).expect("the end");
         }
         "panic" => {
             let connection = Connection::connect_with(peer, SERVICE, &lingering(), None);

@@ -2,15 +2,14 @@
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use rustix::event::PollFlags;
-use udccp::{Error, Outgoing, QueuePolicy, Received, TryRecvError, TrySendError, blocking, errno};
+use udccp::{Error, Outgoing, QueuePolicy, TryRecvError, blocking, errno};
 
 use super::address::{self, Parts};
 use super::buffer::{self, Room};
@@ -26,36 +25,47 @@ pub(super) struct Connection {
     is_closed: AtomicBool,
 }
 
-/// What one attempt to send had for a result.
-fn sent(result: Result<(), TrySendError>, waiting: &mut Option<Outgoing>) -> PyResult<Option<()>> {
-    match result {
-        Ok(()) => Ok(Some(())),
-        Err(TrySendError::Full(message)) => {
-            *waiting = Some(message);
-            Ok(None)
-        }
-        Err(TrySendError::Failed(e)) => Err(raise(&e)),
-    }
-}
-
 impl Connection {
     pub(super) fn new(connection: blocking::Connection) -> Self {
         Self { connection, is_closed: AtomicBool::new(false) }
     }
 
-    fn readiness(&self) -> PyResult<udccp::Readiness> {
-        self.connection.readiness().map_err(|e| raise(&e))
-    }
-
-    /// Tries until there is a result, waiting for these events.
-    fn until<T>(
+    /// Takes what has arrived until there is a result, waiting for a message.
+    fn until_read<T>(
         &self,
         py: Python<'_>,
-        events: PollFlags,
         timeout_s: Option<f64>,
-        attempt: impl FnMut() -> PyResult<Option<T>>,
+        mut attempt: impl FnMut() -> Result<T, TryRecvError>,
+        at_end: impl Fn() -> T,
     ) -> PyResult<T> {
-        wait::until(py, || self.readiness(), events, timeout_s, &self.is_closed, attempt)
+        let drive = |longest| drop(self.connection.readable(Some(longest)));
+        wait::until(py, timeout_s, &self.is_closed, Some(&drive), |mut cx| {
+            loop {
+                match attempt() {
+                    Ok(result) => return Poll::Ready(Ok(result)),
+                    Err(TryRecvError::Ended(Error::Closed)) => return Poll::Ready(Ok(at_end())),
+                    Err(TryRecvError::Ended(e)) => return Poll::Ready(Err(raise(&e))),
+                    Err(TryRecvError::Empty) => {}
+                }
+                let Some(cx) = &mut cx else { return Poll::Pending };
+                // A message may have arrived since.
+                ready!(self.connection.poll_readable(cx).map_err(|e| raise(&e)))?;
+            }
+        })
+    }
+
+    /// Tries until there is a result, waiting for room in the send queue.
+    fn until_sent(
+        &self,
+        py: Python<'_>,
+        timeout_s: Option<f64>,
+        mut attempt: impl FnMut(&mut Context<'_>) -> Poll<Result<(), Error>>,
+    ) -> PyResult<()> {
+        let drive = |longest| drop(self.connection.writable(Some(longest)));
+        wait::until(py, timeout_s, &self.is_closed, Some(&drive), |cx| {
+            let mut nobody = Context::from_waker(Waker::noop());
+            attempt(cx.unwrap_or(&mut nobody)).map_err(|e| raise(&e))
+        })
     }
 
     /// The next message, `None` at the orderly end.
@@ -65,20 +75,11 @@ impl Connection {
         timeout_s: Option<f64>,
         peek: bool,
     ) -> PyResult<Option<(Bytes, bool)>> {
-        self.until(py, PollFlags::IN, timeout_s, || {
-            let received = if peek {
-                self.connection.try_peek().map(|data| (data, false))
-            } else {
-                let whole = self.connection.try_recv_with_meta();
-                whole.map(|Received { data, is_corrupt, .. }| (data, is_corrupt))
-            };
-            match received {
-                Ok(message) => Ok(Some(Some(message))),
-                Err(TryRecvError::Empty) => Ok(None),
-                Err(TryRecvError::Ended(Error::Closed)) => Ok(Some(None)),
-                Err(TryRecvError::Ended(e)) => Err(raise(&e)),
-            }
-        })
+        let attempt = || match peek {
+            true => self.connection.try_peek().map(|data| Some((data, false))),
+            false => self.connection.try_recv_with_meta().map(|m| Some((m.data, m.is_corrupt))),
+        };
+        self.until_read(py, timeout_s, attempt, || None)
     }
 
     /// Up to `most` messages, waiting for the first; none at the orderly end.
@@ -88,16 +89,8 @@ impl Connection {
         most: usize,
         timeout_s: Option<f64>,
     ) -> PyResult<Vec<Bytes>> {
-        let mut all = Vec::new();
-        let mut cx = Context::from_waker(Waker::noop());
-        self.until(py, PollFlags::IN, timeout_s, || {
-            match self.connection.poll_recv_batch(&mut cx, &mut all, most) {
-                Poll::Ready(Ok(_)) => Ok(Some(())),
-                Poll::Pending => Ok(None),
-                Poll::Ready(Err(e)) => Err(raise(&e)),
-            }
-        })?;
-        Ok(all)
+        let attempt = || self.connection.try_recv_batch(most);
+        self.until_read(py, timeout_s, attempt, Vec::new)
     }
 }
 
@@ -118,11 +111,8 @@ impl Connection {
             message = message.lifetime(duration(lifetime)?);
         }
         let len = message.len();
-        let mut waiting = Some(message);
-        self.until(py, PollFlags::OUT, timeout_s, || match waiting.take() {
-            Some(message) => sent(self.connection.try_send(message), &mut waiting),
-            None => Ok(Some(())),
-        })?;
+        let mut slot = Some(message);
+        self.until_sent(py, timeout_s, |cx| self.connection.poll_send(cx, &mut slot))?;
         Ok(len)
     }
 
@@ -139,18 +129,14 @@ impl Connection {
         let mut rest = all.into_iter().map(Outgoing::new);
         let mut slot = None;
         let mut is_lost = false;
-        let mut cx = Context::from_waker(Waker::noop());
-        let outcome = self.until(py, PollFlags::OUT, timeout_s, || {
-            match self.connection.poll_send_batch(&mut cx, &mut slot, &mut rest) {
-                Poll::Ready(Ok(())) => Ok(Some(())),
-                Poll::Pending => Ok(None),
-                Poll::Ready(Err(e)) => {
-                    // These are said of a message, which was taken.
-                    is_lost =
-                        matches!(e, Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_));
-                    Err(raise(&e))
-                }
+        let outcome = self.until_sent(py, timeout_s, |cx| {
+            let polled = self.connection.poll_send_batch(cx, &mut slot, &mut rest);
+            if let Poll::Ready(Err(e)) = &polled {
+                // These are said of a message, which was taken.
+                is_lost =
+                    matches!(e, Error::MessageTooLarge { .. } | Error::Closed | Error::Lost(_));
             }
+            polled
         });
         let queued = total - rest.len() - usize::from(slot.is_some()) - usize::from(is_lost);
         match outcome {
@@ -242,7 +228,7 @@ impl Connection {
 
     /// A descriptor that is ready whenever a call would not wait.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
-        border::guard(py, || Ok(self.readiness()?.as_raw_fd()))
+        border::guard(py, || Ok(self.connection.readiness().map_err(|e| raise(&e))?.as_raw_fd()))
     }
 
     /// What is waited for: `closed`, `flushed` or `acknowledged`.

@@ -3,9 +3,9 @@
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 
 use pyo3::prelude::*;
-use rustix::event::PollFlags;
 use udccp::{ServiceCode, blocking};
 
 use super::address::{self, Parts};
@@ -78,6 +78,11 @@ impl Endpoint {
     }
 }
 
+/// What a call without waiting gave.
+fn at_once<T, E>(result: Result<Option<T>, E>) -> Poll<Result<T, E>> {
+    result.transpose().map_or(Poll::Pending, Poll::Ready)
+}
+
 /// Serves service codes on a DCCP port.
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Listener {
@@ -99,9 +104,14 @@ impl Listener {
 impl Listener {
     /// The next connection whose handshake is done.
     fn accept(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
-        let fd = || self.with(blocking::Listener::readiness);
-        wait::until(py, fd, PollFlags::IN, timeout_s, &self.is_closed, || {
-            Ok(self.with(blocking::Listener::try_accept)?.map(Connection::new))
+        wait::until(py, timeout_s, &self.is_closed, None, |cx| {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(listener) = inner.as_ref() else { return Poll::Ready(Err(wait::closed())) };
+            let accepted = match cx {
+                Some(cx) => listener.poll_accept(cx),
+                None => at_once(listener.try_accept()),
+            };
+            accepted.map_ok(Connection::new).map_err(|e| raise(&e))
         })
     }
 
@@ -154,9 +164,14 @@ impl Handshake {
 impl Handshake {
     /// The connection, once data can flow. It is given once.
     fn finish(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Connection> {
-        let fd = || self.with(|connecting| connecting.readiness());
-        wait::until(py, fd, PollFlags::OUT, timeout_s, &self.is_closed, || {
-            Ok(self.with(blocking::Connecting::try_connect)?.map(Connection::new))
+        wait::until(py, timeout_s, &self.is_closed, None, |cx| {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(connecting) = inner.as_mut() else { return Poll::Ready(Err(wait::closed())) };
+            let connected = match cx {
+                Some(cx) => connecting.poll_connect(cx),
+                None => at_once(connecting.try_connect()),
+            };
+            connected.map_ok(Connection::new).map_err(|e| raise(&e))
         })
     }
 

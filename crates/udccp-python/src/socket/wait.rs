@@ -1,10 +1,10 @@
-//! Waits on descriptors, without the interpreter, and answers signals meanwhile.
+//! Waits without the interpreter, and answers signals meanwhile.
 //!
-//! A blocking call of Python tries, and where it would wait it polls the descriptor that `select`
-//! and asyncio wait on, too. A signal interrupts the poll, its handler runs, and the wait goes on
-//! unless the handler raised (PEP 475).
+//! A blocking call of Python tries, and where it would wait for long it sleeps on a descriptor. A
+//! signal interrupts that, its handler runs, and the wait goes on unless the handler raised
+//! (PEP 475).
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,31 +45,41 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Tries until there is a result, waiting for `events` of `fd` between the attempts, for at most
-/// `timeout_s` (`None`: for ever; 0: not at all).
+/// How long a call first waits in the socket layer, where no signal interrupts it.
+const DRIVE_FOR: Duration = Duration::from_millis(20);
+
+/// Waits in the socket layer, for at most this long. What went wrong the next attempt says.
+pub(super) type Drive<'a> = &'a (dyn Fn(Duration) + Sync);
+
+/// Tries until there is a result, for at most `timeout_s` (`None`: for ever; 0: once).
+///
+/// The first wait is short and is that of `drive`, where the thread may drive the socket itself,
+/// which is quickest: if nobody else waits, so that the attempts until then leave no task. Those
+/// after it sleep on a descriptor that their task makes readable.
 ///
 /// # Errors
 /// Those of the attempts; `BlockingIOError`; `TimeoutError`; what a signal handler raised; `EBADF`
 /// once `is_closed`.
-pub(super) fn until<T, F: AsFd + Sync>(
+pub(super) fn until<T>(
     py: Python<'_>,
-    fd: impl Fn() -> PyResult<F>,
-    events: PollFlags,
     timeout_s: Option<f64>,
     is_closed: &AtomicBool,
-    mut attempt: impl FnMut() -> PyResult<Option<T>>,
+    mut drive: Option<Drive<'_>>,
+    mut attempt: impl FnMut(Option<&mut Context<'_>>) -> Poll<PyResult<T>>,
 ) -> PyResult<T> {
     border::guard(py, || {
         let timeout = timeout_s.map(duration).transpose()?;
         let mut deadline = None;
+        let mut wake_fd = None;
         loop {
             if is_closed.load(Ordering::Relaxed) {
                 return Err(closed());
             }
-            if let Some(result) = attempt()? {
-                return Ok(result);
+            let mut task = wake_fd.as_ref().map(WakeFd::task);
+            if let Poll::Ready(result) = attempt(task.as_mut()) {
+                return result;
             }
-            let mut sleep = LOOK_EVERY;
+            let mut longest = LOOK_EVERY;
             if let Some(timeout) = timeout {
                 if timeout.is_zero() {
                     return Err(would_wait());
@@ -80,33 +90,67 @@ pub(super) fn until<T, F: AsFd + Sync>(
                 if left.is_zero() {
                     return Err(PyTimeoutError::new_err("timed out"));
                 }
-                sleep = sleep.min(left);
+                longest = longest.min(left);
             }
-            let fd = fd()?;
-            py.detach(|| sleep_until(&fd, events, sleep))?;
+            match (&wake_fd, drive.take()) {
+                (_, Some(drive)) => py.detach(|| drive(longest.min(DRIVE_FOR))),
+                (Some(wake_fd), None) => py.detach(|| wake_fd.sleep(longest))?,
+                (None, None) => wake_fd = Some(WakeFd::new()?),
+            }
             py.check_signals()?;
         }
     })
 }
 
-fn sleep_until(fd: &impl AsFd, events: PollFlags, longest: Duration) -> PyResult<()> {
-    let longest = Timespec {
-        tv_sec: longest.as_secs() as i64,
-        tv_nsec: i64::from(longest.subsec_nanos()) as _,
-    };
-    match poll(&mut [PollFd::new(fd, events)], Some(&longest)) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(e) => Err(PyOSError::new_err((e.raw_os_error(), "poll"))),
+/// A waker, and the descriptor that it makes readable. It needs no interpreter for that.
+pub(super) struct WakeFd {
+    waker: Waker,
+    read_end: UnixStream,
+}
+
+struct WriteEnd(UnixStream);
+
+impl Wake for WriteEnd {
+    fn wake(self: Arc<Self>) {
+        // Full means that it is readable already.
+        let _ = send(&self.0, &[1], QUIETLY);
     }
 }
 
-/// Rung by the thread that drives a connection. It needs no interpreter for that.
-struct Bell(UnixStream);
+impl WakeFd {
+    pub(super) fn new() -> PyResult<Self> {
+        let (write_end, read_end) = UnixStream::pair()?;
+        Ok(Self { waker: Waker::from(Arc::new(WriteEnd(write_end))), read_end })
+    }
 
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        // Full means that it rings already.
-        let _ = send(&self.0, &[1], QUIETLY);
+    /// The task of who sleeps on the descriptor.
+    pub(super) fn task(&self) -> Context<'_> {
+        Context::from_waker(&self.waker)
+    }
+
+    /// Sleeps until it is readable or a signal comes, and clears it.
+    fn sleep(&self, longest: Duration) -> PyResult<()> {
+        let longest = Timespec {
+            tv_sec: longest.as_secs() as i64,
+            tv_nsec: i64::from(longest.subsec_nanos()) as _,
+        };
+        match poll(&mut [PollFd::new(&self.read_end, PollFlags::IN)], Some(&longest)) {
+            Ok(_) => self.clear(),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(PyOSError::new_err((e.raw_os_error(), "poll"))),
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear(&self) {
+        let mut bytes = [0; 64];
+        while recv(&self.read_end, &mut bytes, RecvFlags::DONTWAIT).is_ok_and(|(n, _)| n == 64) {}
+    }
+}
+
+impl AsRawFd for WakeFd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.read_end.as_raw_fd()
     }
 }
 
@@ -119,24 +163,16 @@ pub(super) type PollFunction =
 #[pyclass(frozen, module = "udccp._native")]
 pub(super) struct Waiter {
     poll: PollFunction,
-    waker: Waker,
-    ear: UnixStream,
+    wake_fd: WakeFd,
 }
 
 impl Waiter {
     pub(super) fn new(poll: PollFunction) -> PyResult<Self> {
-        let (bell, ear) = UnixStream::pair()?;
-        Ok(Self { poll, waker: Waker::from(Arc::new(Bell(bell))), ear })
+        Ok(Self { poll, wake_fd: WakeFd::new()? })
     }
 
-    fn attempt(&self) -> PyResult<Option<()>> {
-        let mut rings = [0; 64];
-        while recv(&self.ear, &mut rings, RecvFlags::DONTWAIT).is_ok_and(|(n, _)| n == 64) {}
-        match (self.poll)(&mut Context::from_waker(&self.waker)) {
-            Poll::Ready(Ok(())) => Ok(Some(())),
-            Poll::Ready(Err(e)) => Err(super::raise(&e)),
-            Poll::Pending => Ok(None),
-        }
+    fn attempt(&self, cx: &mut Context<'_>) -> Poll<PyResult<()>> {
+        (self.poll)(cx).map_err(|e| super::raise(&e))
     }
 }
 
@@ -144,16 +180,24 @@ impl Waiter {
 impl Waiter {
     /// Whether it has come true.
     fn poll(&self, py: Python<'_>) -> PyResult<bool> {
-        border::guard(py, || Ok(self.attempt()?.is_some()))
+        border::guard(py, || {
+            self.wake_fd.clear();
+            match self.attempt(&mut self.wake_fd.task()) {
+                Poll::Ready(result) => result.map(|()| true),
+                Poll::Pending => Ok(false),
+            }
+        })
     }
 
     /// Waits for it.
     fn wait(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
-        let never = AtomicBool::new(false);
-        until(py, || Ok(&self.ear), PollFlags::IN, timeout_s, &never, || self.attempt())
+        until(py, timeout_s, &AtomicBool::new(false), None, |cx| match cx {
+            Some(cx) => self.attempt(cx),
+            None => self.attempt(&mut self.wake_fd.task()),
+        })
     }
 
     fn fileno(&self) -> i32 {
-        self.ear.as_raw_fd()
+        self.wake_fd.as_raw_fd()
     }
 }

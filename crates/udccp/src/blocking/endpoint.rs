@@ -223,11 +223,7 @@ impl Listener {
     /// # Errors
     /// Only if the socket's thread has ended.
     pub fn try_accept(&self) -> Result<Option<Connection>, Error> {
-        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-        match self.handle.poll_accept(&mut cx) {
-            Poll::Ready(accepted) => accepted.map(|c| Some(Connection::new(c))),
-            Poll::Pending => Ok(None),
-        }
+        Ok(self.handle.try_accept()?.map(Connection::new))
     }
 
     /// [`Self::accept`] for hand-written futures, on any runtime.

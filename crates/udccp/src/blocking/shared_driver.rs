@@ -45,6 +45,8 @@ struct State {
     /// The socket's thread has stepped aside.
     is_free: bool,
     has_reader: bool,
+    /// How many readers there were.
+    readers: u64,
     /// The socket's thread waits for the reader to leave.
     is_awaited: bool,
     /// The reader left, and others wait.
@@ -86,16 +88,20 @@ impl SharedDriver {
     fn stand_by(&self, shared: &Shared) {
         let mut state = self.lock();
         (state.is_free, state.left) = (true, shared.clock.now());
+        let mut seen = state.readers;
         loop {
-            if state.has_reader {
+            // One that leaves wakes this thread only where it has stayed: those that come and go
+            // are to have no more to do than to drive.
+            if state.has_reader && state.readers == seen {
                 state.is_awaited = true;
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.is_awaited = false;
                 continue;
             }
-            let until = state.left + AWAY;
-            let left = until.saturating_since(shared.clock.now());
-            if state.is_handed_back || left.is_zero() {
+            seen = state.readers;
+            let away = shared.clock.now().saturating_since(state.left);
+            let left = if state.has_reader { AWAY } else { AWAY.saturating_sub(away) };
+            if !state.has_reader && (state.is_handed_back || left.is_zero()) {
                 break;
             }
             let waited = self.changed.wait_timeout(state, left.to_std());
@@ -111,6 +117,7 @@ impl SharedDriver {
             return None;
         }
         state.has_reader = true;
+        state.readers += 1;
         drop(state);
         self.reader.store(this_thread(), Ordering::Relaxed);
         Some(Driving { shared_driver: self, shared })
@@ -131,7 +138,10 @@ impl Drop for Driving<'_> {
         state.has_reader = false;
         state.left = self.shared.clock.now();
         state.is_handed_back = others_wait;
-        if others_wait || state.is_awaited {
+        let wakes = others_wait || state.is_awaited;
+        // Not before: the woken thread would wait for the lock.
+        drop(state);
+        if wakes {
             self.shared_driver.changed.notify_one();
         }
     }

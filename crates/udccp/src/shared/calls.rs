@@ -2,7 +2,7 @@
 //! blocking ones park a thread on them.
 
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use udccp_base::Payload;
 use udccp_proto as proto;
@@ -124,6 +124,19 @@ impl ListenHandle {
 
     /// The next connection whose handshake is done.
     pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<ConnHandle, Error>> {
+        self.accept(Some(cx.waker()))
+    }
+
+    /// A connection if one is waiting.
+    pub(crate) fn try_accept(&self) -> Result<Option<ConnHandle>, Error> {
+        match self.accept(None) {
+            Poll::Ready(accepted) => accepted.map(Some),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// The next connection; where there is none, this task waits for it.
+    fn accept(&self, waiting: Option<&Waker>) -> Poll<Result<ConnHandle, Error>> {
         let accepted = self.handle.shared().poll_with(|core, _, _| {
             core.signals.touch_listener(self.id);
             while let Some(id) = core.endpoint.accept(self.id) {
@@ -139,8 +152,8 @@ impl ListenHandle {
             if core.driver.stopped {
                 return Poll::Ready(Err(stopped()));
             }
-            if let Some(listening) = core.listeners.get_mut(&self.id) {
-                listening.waiters.add(cx.waker());
+            if let (Some(listening), Some(task)) = (core.listeners.get_mut(&self.id), waiting) {
+                listening.waiters.add(task);
             }
             Poll::Pending
         });

@@ -51,30 +51,48 @@ impl ConnHandle {
         into: &mut Vec<Bytes>,
         max: usize,
     ) -> Poll<Result<usize, Error>> {
-        self.poll_with(|core, io, now| {
-            let mut count = 0;
-            let ended = loop {
-                if count == max {
-                    break None;
-                }
-                match core.endpoint.recv(now, self.id) {
-                    Ok(Some(payload)) => {
-                        into.push(into_bytes(payload));
-                        count += 1;
-                    }
-                    Ok(None) => break None,
-                    Err(e) => break Some(e),
-                }
-            };
-            if count > 0 || max == 0 {
-                core.flush(io, now);
-                return Poll::Ready(Ok(count));
-            }
-            match ended {
-                Some(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| 0)),
-                None => self.wait_to_read(core, io, now, cx).map_ok(|()| 0),
-            }
+        self.poll_with(|core, io, now| match self.take_batch(core, io, now, into, max) {
+            Ok(0) if max > 0 => self.wait_to_read(core, io, now, cx).map_ok(|()| 0),
+            Ok(count) => Poll::Ready(Ok(count)),
+            Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| 0)),
         })
+    }
+
+    /// Takes up to `max` messages; returns how many. An error only where there is none.
+    fn take_batch(
+        &self,
+        core: &mut Core,
+        io: &Io,
+        now: Instant,
+        into: &mut Vec<Bytes>,
+        max: usize,
+    ) -> Result<usize, proto::RecvError> {
+        let before = into.len();
+        while into.len() - before < max {
+            match core.endpoint.recv(now, self.id) {
+                Ok(Some(payload)) => into.push(into_bytes(payload)),
+                Ok(None) => break,
+                Err(e) if into.len() == before => return Err(e),
+                Err(_) => break,
+            }
+        }
+        if into.len() > before {
+            core.flush(io, now);
+        }
+        Ok(into.len() - before)
+    }
+
+    /// Up to `max` messages, at least one; or at once why there is none.
+    pub(crate) fn try_recv_batch(&self, max: usize) -> Result<Vec<Bytes>, TryRecvError> {
+        let received = self.with(|core, io, now| {
+            let mut all = Vec::new();
+            match self.take_batch(core, io, now, &mut all, max) {
+                Ok(0) if max > 0 => Err(TryRecvError::Empty),
+                Ok(_) => Ok(all),
+                Err(e) => Err(self.end_at_once(core, e)),
+            }
+        });
+        received?
     }
 
     /// The next message, or at once why there is none.
