@@ -6,7 +6,7 @@ those of asyncio. ``udccp.lab`` runs scenarios and published studies in this pro
 of other tools.
 """
 
-from udccp import errors, lab, logs, metrics, socket
+from udccp import errors, events, lab, logs, metrics, socket
 from udccp._ending import close_all
 from udccp._native import __version__
 from udccp.aio import Connection, Server, connect, start_server
@@ -27,6 +27,7 @@ __all__ = [
     "close_all",
     "connect",
     "errors",
+    "events",
     "lab",
     "logs",
     "metrics",

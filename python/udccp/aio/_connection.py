@@ -9,11 +9,12 @@ import errno
 import socket as std
 import warnings
 from collections.abc import Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from udccp import _native
+from udccp.aio._entered import Entered
 from udccp.aio._watch import Watch, come_true
+from udccp.events import Event, from_native
 from udccp.options import ConnectionStats
 from udccp.socket._address import Address, Parts, from_parts
 from udccp.socket._options import fail
@@ -33,7 +34,7 @@ def address_of(parts: Parts) -> Address:
     return from_parts(std.AF_INET6 if ":" in parts[0] else std.AF_INET, parts)
 
 
-class Connection:
+class Connection(Entered):
     """A connection in an asyncio loop, from :func:`connect` or :func:`start_server`.
 
     One ``send`` is one message; ``recv`` gives one, whole, or None at the end. Use it in ``async
@@ -50,16 +51,10 @@ class Connection:
         self._taken = 0
         self._sent = 0
         self._is_closed = False
+        # Two descriptors more, for who asks.
+        self._events: tuple[_native.Events, Watch] | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, error: BaseException | None) -> None:
         if error is None:
             await self.close()
         else:
@@ -117,7 +112,12 @@ class Connection:
             raise fail(errno.EBADF)
 
     async def send(
-        self, data: ReadableBuffer, *, priority: int = 0, lifetime_s: float | None = None
+        self,
+        data: ReadableBuffer,
+        *,
+        priority: int = 0,
+        lifetime_s: float | None = None,
+        token: int | None = None,
     ) -> None:
         """Send one message, and wait while the send queue is full.
 
@@ -129,6 +129,8 @@ class Connection:
             Larger leaves first, 0 to 2**32 - 1.
         lifetime_s
             It is dropped if it has not left by then, in s; None never.
+        token
+            A number, 0 to 2**64 - 1: :meth:`event` tells what became of the message. It may repeat.
 
         Raises
         ------
@@ -143,7 +145,7 @@ class Connection:
             await asyncio.sleep(0)
         while True:
             try:
-                self._native.send(data, 0, priority, lifetime_s)
+                self._native.send(data, 0, priority, lifetime_s, token)
             except BlockingIOError:
                 await self._writable.ready()
                 self._check_open()
@@ -216,6 +218,29 @@ class Connection:
             self._arrived.extend(messages)
         return True
 
+    async def event(self) -> Event | None:
+        """The next event: the fate of a message with a token, and what else happens.
+
+        Returns
+        -------
+        Event or None
+            One of :mod:`udccp.events`; None once the connection has ended and all were read. If the
+            call is cancelled, no event is lost.
+        """
+        self._check_open()
+        if self._events is None:
+            native = self._native.events()
+            self._events = native, Watch.to_read(native.fileno())
+        native, watch = self._events
+        while True:
+            try:
+                parts = native.next()
+            except BlockingIOError:
+                await watch.ready()
+                self._check_open()
+            else:
+                return parts and from_native(parts)
+
     async def flushed(self) -> None:
         """Wait until everything sent so far has left.
 
@@ -272,4 +297,6 @@ class Connection:
         self._is_closed = True
         self._readable.stop()
         self._writable.stop()
+        if self._events:
+            self._events[1].stop()
         self._native.close()

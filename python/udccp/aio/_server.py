@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket as std
 from collections.abc import Awaitable, Callable, Iterable
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 from udccp import _native
 from udccp.aio._connection import Connection, address_of
+from udccp.aio._entered import Entered
 from udccp.aio._watch import Watch
 from udccp.options import Options
 from udccp.socket._address import Address, Service, service_number
 from udccp.socket._options import Below
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 __all__ = ["Server", "start_server"]
 
 
-class Server:
+class Server(Entered):
     """Serves clients, each in a task of its own; from :func:`start_server`."""
 
     def __init__(
@@ -36,15 +32,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._is_closed = False
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, error: BaseException | None) -> None:
         self.close()
         await self.wait_closed()
 

@@ -53,7 +53,6 @@ from socket import (
 
 from udccp.options import ConnectionStats, Options
 from udccp.socket._address import Address, Service
-from udccp.socket._base import getdefaulttimeout, setdefaulttimeout
 from udccp.socket._constants import (
     DCCP_SCM_PRIORITY,
     DCCP_SOCKOPT_AVAILABLE_CCIDS,
@@ -79,6 +78,7 @@ from udccp.socket._constants import (
     SOL_DCCP,
 )
 from udccp.socket._socket import socket
+from udccp.socket._timeout import getdefaulttimeout, setdefaulttimeout
 
 __all__ = [
     "AF_INET",

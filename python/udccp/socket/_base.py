@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import math
 import os
 import socket as std
 import sys
@@ -18,39 +17,16 @@ from udccp.socket import _constants as c
 from udccp.socket._address import Address, Parts, Service, from_parts, service_number, to_parts
 from udccp.socket._clients import any_address, client_endpoint
 from udccp.socket._options import Around, Below, SocketOptions, fail, to_bytes
+from udccp.socket._timeout import checked_timeout, getdefaulttimeout
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
     from typing_extensions import Self
 
-__all__ = ["Base", "getdefaulttimeout", "setdefaulttimeout"]
-
-_default_timeout: float | None = None
+__all__ = ["Base"]
 
 #: What may be set in the type of a socket in addition to it.
 _TYPE_FLAGS = getattr(std, "SOCK_NONBLOCK", 0) | getattr(std, "SOCK_CLOEXEC", 0)
-
-
-def getdefaulttimeout() -> float | None:
-    """The timeout of new sockets in s; None waits for ever."""
-    return _default_timeout
-
-
-def setdefaulttimeout(timeout: float | None) -> None:
-    """Set the timeout of new sockets in s; None waits for ever."""
-    global _default_timeout
-    _default_timeout = _checked_timeout(timeout)
-
-
-def _checked_timeout(timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    seconds = timeout + 0.0  # Text is not a number, which `float` would take for one.
-    if math.isnan(seconds):
-        raise ValueError("Invalid value NaN (not a number)")
-    if seconds < 0.0 or math.isinf(seconds):
-        raise ValueError("Timeout value out of range")
-    return seconds
 
 
 class Base:
@@ -109,7 +85,7 @@ class Base:
         services = [service_number(service)]
         self._options = SocketOptions(family, services, options or Options(), below)
         self._udp_port = udp_port
-        self._timeout = _default_timeout if is_waiting else 0.0
+        self._timeout = getdefaulttimeout() if is_waiting else 0.0
         self._start()
 
     def _start(self) -> None:
@@ -134,7 +110,7 @@ class Base:
         child._options = listening._options.accepted()
         child._udp_port = listening._udp_port
         # As the standard module: a listener's timeout is not that of what it accepts.
-        child._timeout = _default_timeout
+        child._timeout = getdefaulttimeout()
         child._start()
         child._is_server = True
         child._connection = connection
@@ -218,7 +194,7 @@ class Base:
 
     def settimeout(self, timeout: float | None) -> None:
         """Set how long calls wait, in s: None for ever, 0 not at all (``BlockingIOError``)."""
-        self._timeout = _checked_timeout(timeout)
+        self._timeout = checked_timeout(timeout)
 
     def gettimeout(self) -> float | None:
         """How long calls wait, in s; None for ever."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from udccp import _native
+from udccp.events import Event, from_native
 from udccp.options import ConnectionStats
 from udccp.socket import _constants as c
 from udccp.socket._address import Address
@@ -105,6 +106,7 @@ class socket(Base):
         *,
         priority: int = 0,
         lifetime_s: float | None = None,
+        token: int | None = None,
     ) -> int:
         """Send one message, and wait while the send queue is full.
 
@@ -118,6 +120,8 @@ class socket(Base):
             Larger leaves first, 0 to 2**32 - 1.
         lifetime_s
             It is dropped if it has not left by then, in s; None never.
+        token
+            A number, 0 to 2**64 - 1: :meth:`event` tells what became of the message. It may repeat.
 
         Returns
         -------
@@ -135,10 +139,8 @@ class socket(Base):
         connection = self._connection
         if connection is None or flags or self._is_write_shut:
             connection = self._to_send(flags)
-        if flags:
-            return connection.send(data, self._wait_s(flags), priority, lifetime_s)
-        if priority or lifetime_s is not None:
-            return connection.send(data, self._timeout, priority, lifetime_s)
+        if flags or priority or lifetime_s is not None or token is not None:
+            return connection.send(data, self._wait_s(flags), priority, lifetime_s, token)
         return connection.send(data, self._timeout)
 
     def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:
@@ -336,6 +338,24 @@ class socket(Base):
             ``ENOTCONN``.
         """
         return ConnectionStats(**self._connected().stats())
+
+    def event(self) -> Event | None:
+        """The next event: the fate of a message with a token, and what else happens.
+
+        Returns
+        -------
+        Event or None
+            One of :mod:`udccp.events`; None once the connection has ended and all were read.
+
+        Raises
+        ------
+        BlockingIOError, TimeoutError
+            There was none in time.
+        OSError
+            ``ENOTCONN``.
+        """
+        parts = self._connected().event(self._timeout)
+        return parts and from_native(parts)
 
     def flush(self) -> None:
         """Wait until everything sent so far has left.

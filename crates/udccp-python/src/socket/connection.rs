@@ -13,6 +13,7 @@ use udccp::{Error, Outgoing, QueuePolicy, TryRecvError, blocking, errno};
 
 use super::address::{self, Parts};
 use super::buffer::{self, Room};
+use super::event::{self, Event, Events};
 use super::settings::duration;
 use super::wait::{self, PollFunction, Waiter};
 use super::{numbers, raise};
@@ -97,7 +98,7 @@ impl Connection {
 #[pymethods]
 impl Connection {
     /// Sends one message. Returns its length in bytes.
-    #[pyo3(signature = (data, timeout_s, priority = 0, lifetime_s = None))]
+    #[pyo3(signature = (data, timeout_s, priority = 0, lifetime_s = None, token = None))]
     fn send(
         &self,
         py: Python<'_>,
@@ -105,10 +106,14 @@ impl Connection {
         timeout_s: Option<f64>,
         priority: u32,
         lifetime_s: Option<f64>,
+        token: Option<u64>,
     ) -> PyResult<usize> {
         let mut message = Outgoing::new(buffer::message(data)?).priority(priority);
         if let Some(lifetime) = lifetime_s {
             message = message.lifetime(duration(lifetime)?);
+        }
+        if let Some(token) = token {
+            message = message.token(token);
         }
         let len = message.len();
         let mut slot = Some(message);
@@ -219,6 +224,19 @@ impl Connection {
         let all = self.next_many(py, rooms.len(), timeout_s)?;
         let fill = |(room, data): (&Room<'_>, &Bytes)| room.fill(data, 0).map(|_| data.len());
         rooms.iter().zip(&all).map(fill).collect()
+    }
+
+    /// The next event; `None` once the connection has ended and all were read.
+    fn event(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Option<Event>> {
+        wait::until(py, timeout_s, &self.is_closed, None, |cx| {
+            let mut nobody = Context::from_waker(Waker::noop());
+            event::poll_event(&self.connection, cx.unwrap_or(&mut nobody)).map(Ok)
+        })
+    }
+
+    /// The same events with a descriptor to wait on.
+    fn events(&self, py: Python<'_>) -> PyResult<Events> {
+        border::guard(py, || Events::of(&self.connection))
     }
 
     /// Length in bytes of the next message, if one waits.

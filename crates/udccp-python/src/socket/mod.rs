@@ -5,6 +5,7 @@ mod address;
 mod buffer;
 mod connection;
 mod endpoint;
+mod event;
 mod numbers;
 mod settings;
 mod wait;
@@ -18,6 +19,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<endpoint::Handshake>()?;
     module.add_class::<endpoint::Listener>()?;
+    module.add_class::<event::Events>()?;
     module.add_class::<wait::Waiter>()?;
     module.add_function(wrap_pyfunction!(settings::service_number, module)?)?;
     module.add_function(wrap_pyfunction!(settings::service_text, module)?)

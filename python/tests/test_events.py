@@ -1,0 +1,179 @@
+"""What becomes of messages, and what else happens to a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+import time
+from typing import Any
+
+import pytest
+from sockets import OPTIONS, PATIENCE_S, connected, listening, repeated
+
+from udccp import Options, connect, events, socket, start_server
+from udccp.events import Event, MessageDropped, MessageFate, PeerShutdownRead
+
+#: Fills up soon.
+FEW = Options(send_queue_messages=4, recv_queue_messages=8, linger_s=2.0)
+
+
+def fate(end: socket.socket) -> MessageFate:
+    """The next fate; other events are passed over."""
+    while True:
+        event = end.event()
+        assert event is not None, "the connection ended before"
+        if isinstance(event, MessageFate):
+            return event
+
+
+def test_each_message_with_a_token_has_one_fate() -> None:
+    """In any order, with tokens that repeat and the largest; those without have none."""
+    tokens = [0, 1, 1, 2**64 - 1]
+    with connected() as (client, server):
+        client.send(b"without")
+        for token in tokens:
+            client.send(b"with", token=token)
+        client.send(b"urgent", priority=3, lifetime_s=60.0, token=5)
+        assert len([server.recv(10) for _ in range(6)]) == 6
+        got = [fate(client) for _ in range(5)]
+        assert sorted(one.token for one in got) == sorted([*tokens, 5])
+        assert {one.fate for one in got} == {"acknowledged"}
+        client.settimeout(0.0)
+        with pytest.raises(BlockingIOError):
+            client.event()
+        client.settimeout(0.01)
+        with pytest.raises(TimeoutError):
+            client.event()
+        server.close()
+        client.settimeout(PATIENCE_S)
+        assert client.event() is None
+
+
+def test_a_message_that_never_left_was_dropped_and_the_reason_is_told() -> None:
+    """Its time is over while it waits behind others for a peer that does not read."""
+    with connected(server=FEW) as (client, server):
+        repeated(200, lambda: client.send(b"first"))
+        client.send(b"late", lifetime_s=0.001, token=1)
+        time.sleep(0.005)
+        client.send(b"last", token=2)
+        while server.recv(10) != b"last":
+            pass
+        assert fate(client) == MessageFate(1, "dropped", "expired")
+        assert fate(client) == MessageFate(2, "acknowledged")
+
+
+def test_messages_that_wait_when_the_connection_ends_are_told_of() -> None:
+    """Dropped, with the reason, after the peer reset."""
+    with connected(client=FEW, server=FEW) as (client, server):
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            repeated(1000, lambda: client.send(b"full", token=9))
+        client.settimeout(PATIENCE_S)
+        server.abort()
+        got: list[Event] = []
+        while (event := client.event()) is not None:
+            got.append(event)
+        fates = [one for one in got if isinstance(one, MessageFate)]
+        assert MessageFate(9, "dropped", "connection-ended") in fates
+        drops = [one for one in got if isinstance(one, MessageDropped)]
+        assert {one.reason for one in drops} == {"connection-ended"}
+        assert {one.bytes for one in drops} == {4}
+
+
+def test_a_peer_that_reads_no_more_is_an_event() -> None:
+    """What it does not want is not delivered."""
+    with connected() as (client, server):
+        server.shutdown(socket.SHUT_RD)
+        seen: list[Event | None] = []
+        client.settimeout(PATIENCE_S)
+        client.send(b"unwanted", token=4)
+        while not isinstance(event := client.event(), PeerShutdownRead):
+            seen.append(event)
+        wanted = MessageFate(4, "peer-dropped", "application-not-listening")
+        while wanted not in seen:
+            seen.append(client.event())
+
+
+def test_what_is_no_token_is_refused() -> None:
+    """Numbers of 64 bits alone, and nothing was sent."""
+    wrong: list[tuple[Any, type[Exception]]] = [
+        (-1, OverflowError), (2**64, OverflowError), ("1", TypeError), (1.5, TypeError),
+    ]  # fmt: skip
+    with connected() as (client, _):
+        for token, error in wrong:
+            with pytest.raises(error):
+                client.send(b"", token=token)
+        assert client.stats().messages_sent == 0
+    with socket.socket() as fresh, pytest.raises(OSError, match="not connected"):
+        fresh.event()
+
+
+def test_every_word_has_an_event() -> None:
+    """Those that a loopback interface does not bring about."""
+    for native, event in (
+        (("message-fate", 7, "lost", ""), MessageFate(7, "lost")),
+        (("peer-dropped", 2, "corrupt", ""), events.PeerDropped("corrupt", 2)),
+        (("peer-slow", 0, "", ""), events.PeerSlow()),
+        (("max-message-size", 1200, "", ""), events.MaxMessageSize(1200)),
+    ):
+        assert events.from_native(native) == event
+
+
+def test_fates_in_asyncio() -> None:
+    """Waited for before and after they are there; a cancelled wait loses none."""
+
+    async def main() -> None:
+        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+            port = server.addresses[0][1]
+            async with connect("127.0.0.1", port, options=OPTIONS) as client:
+                waiting = asyncio.create_task(client.event())
+                await asyncio.sleep(0)
+                waiting.cancel()
+                await asyncio.wait([waiting])
+                later = asyncio.create_task(client.event())
+                await client.send(b"first", token=1)
+                assert await later == MessageFate(1, "acknowledged")
+                await client.send(b"second", token=2)
+                await client.acknowledged()
+                assert await client.event() == MessageFate(2, "acknowledged")
+                last = asyncio.create_task(client.event())
+                await asyncio.sleep(0)
+                server.abort_clients()
+                assert await last is None
+                assert await client.event() is None
+                client.abort()
+            with pytest.raises(OSError, match="Bad file"):
+                await client.event()
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
+
+
+def test_a_close_ends_a_wait_for_events() -> None:
+    """EBADF, in another thread and in another task."""
+    with listening() as door, socket.socket(options=OPTIONS) as client:
+        client.connect(door.getsockname())
+        failures: list[int | None] = []
+
+        def wait() -> None:
+            try:
+                client.event()
+            except OSError as e:
+                failures.append(e.errno)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        client.close()
+        thread.join(PATIENCE_S)
+        assert failures == [errno.EBADF]
+
+    async def main() -> None:
+        async with await start_server(lambda one: one.ended(), "127.0.0.1") as server:
+            client = await connect("127.0.0.1", server.addresses[0][1], options=OPTIONS)
+            waiting = asyncio.create_task(client.event())
+            await asyncio.sleep(0)
+            await client.close()
+            with pytest.raises(OSError, match="Bad file"):
+                await waiting
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))

@@ -1,0 +1,31 @@
+"""What is left in order at the end of an ``async with``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Entered"]
+
+
+class Entered(ABC):
+    """Is itself what ``async with`` gives."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._leave(error)
+
+    @abstractmethod
+    async def _leave(self, error: BaseException | None) -> None:
+        """Close it; `error` is what ended the block early."""
