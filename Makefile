@@ -5,7 +5,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs capi capi-check deb wheel wheels clean
+.PHONY: help demo test lint doc bench instructions fuzz spec semver linux interop old-programs kernel-calls capi capi-check deb wheel wheels clean
 
 help: ## list every verb
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ interop: linux ## our DCCP against that of the Linux kernel, in every combinatio
 
 old-programs: ## programs of Debian that open SOCK_DCCP, many times: docs/reference/old-programs.md
 	@scripts/old-programs.sh
+
+kernel-calls: linux ## socket calls under `udccp run` against those of Linux: docs/reference/kernel-calls.md
+	UDCCP="$(TARGET)/release/udccp" python3 scripts/kernel_calls.py -o docs/reference/kernel-calls.md
 
 capi: ## the C library libudccp, with header and pkg-config file, to $(DESTDIR)$(PREFIX) (/usr/local)
 	@scripts/setup.sh capi

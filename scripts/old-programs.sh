@@ -4,6 +4,8 @@
 #
 #   UDCCP=PATH  the program (default: built here)    RUNS=N  runs of each (default 100)
 #   ONLY=NAME   one of them, printed and not written
+#   ROWS=FOLDER keeps the row of each program there, and plays none again whose row is there: many
+#               runs of several programs at the same time, with ONLY, and then the page
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,4 +25,4 @@ if [ -z "${UDCCP:-}" ]; then
     UDCCP="${CARGO_TARGET_DIR:-target}/release/udccp"
 fi
 UDCCP=$(realpath "$UDCCP") exec python3 scripts/old_programs.py \
-    --runs "${RUNS:-100}" ${ONLY:+--only "$ONLY"} -o docs/reference/old-programs.md
+    --runs "${RUNS:-100}" ${ONLY:+--only "$ONLY"} ${ROWS:+--rows "$ROWS"} -o docs/reference/old-programs.md

@@ -1,6 +1,6 @@
 //! Socket addresses as C programs write them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
 use rustix::io::Errno;
 
@@ -37,9 +37,30 @@ pub(crate) fn read(bytes: &[u8], is_v6: bool) -> Result<SocketAddr, Errno> {
     Ok(SocketAddrV6::new(Ipv6Addr::from(ip), port(bytes), 0, scope).into())
 }
 
-/// Whether an address asks to dissolve a connection, as `connect` understands it.
-pub(crate) fn is_unspecified(bytes: &[u8]) -> bool {
-    bytes.get(..2).is_some_and(|f| u16::from_ne_bytes([f[0], f[1]]) == AF_UNSPEC)
+/// Reads an address to bind to: in it, no family with no address is IPv4.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_to_bind(bytes: &[u8], is_v6: bool) -> Result<SocketAddr, Errno> {
+    let is_any = bytes.len() >= V4_BYTES && bytes[..2] == AF_UNSPEC.to_ne_bytes();
+    if is_v6 || !is_any || bytes[4..8] != [0; 4] {
+        return read(bytes, is_v6);
+    }
+    Ok((Ipv4Addr::UNSPECIFIED, u16::from_be_bytes([bytes[2], bytes[3]])).into())
+}
+
+/// Whether the system knows a way from an address, if one is chosen, to another.
+///
+/// # Errors
+/// ENETUNREACH, EHOSTUNREACH, or EINVAL from an address of which no way leads there.
+pub(crate) fn route(from: Option<SocketAddr>, to: SocketAddr) -> Result<(), Errno> {
+    let any: IpAddr = match to {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let from = from.map(|from| from.ip()).filter(|ip| ip.is_ipv4() == to.is_ipv4()).unwrap_or(any);
+    let tried = UdpSocket::bind((from, 0)).and_then(|socket| socket.connect(to));
+    tried.map_err(|e| e.raw_os_error().map_or(Errno::NETUNREACH, Errno::from_raw_os_error))
 }
 
 /// Writes an address for a socket of one family.
@@ -93,6 +114,16 @@ mod tests {
         }
         let mapped = read(&write("192.0.2.1:7".parse().unwrap(), true), true).unwrap();
         assert_eq!(plain(mapped), "192.0.2.1:7".parse().unwrap());
+    }
+
+    #[test]
+    fn to_bind_no_family_with_no_address_is_ipv4() {
+        let mut any = write("0.0.0.0:5004".parse().unwrap(), false);
+        any[..2].fill(0);
+        assert_eq!(read_to_bind(&any, false), Ok("0.0.0.0:5004".parse().unwrap()));
+        assert_eq!(read_to_bind(&any, true), Err(Errno::INVAL));
+        any[4] = 127;
+        assert_eq!(read_to_bind(&any, false), Err(Errno::AFNOSUPPORT));
     }
 
     #[test]

@@ -43,11 +43,13 @@ fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> Error {
 }
 
 /// Where packets of listeners arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Gate {
     ip: IpAddr,
     udp_port: u16,
     is_raw: bool,
+    /// The only network interface, if it is bound to one.
+    device: Option<String>,
     /// Whether it belongs to one DCCP port, and so ends with it. The UDP port that all share is the
     /// broker's as long as it lives.
     is_of_one_port: bool,
@@ -153,7 +155,7 @@ impl Broker {
             gates
                 .iter()
                 .filter(|(gate, _)| gate.is_of_one_port)
-                .map(|(gate, endpoint)| (*gate, endpoint.clone()))
+                .map(|(gate, endpoint)| (gate.clone(), endpoint.clone()))
                 .collect()
         };
         for (gate, endpoint) in gates {
@@ -193,6 +195,7 @@ impl Broker {
         &self,
         transport: Transport,
         local: SocketAddr,
+        device: Option<String>,
     ) -> Result<Endpoint, udccp::Error> {
         let is_raw = transport == Transport::Raw;
         let udp_port = match transport {
@@ -204,12 +207,15 @@ impl Broker {
         let ip = if local.ip().is_unspecified() && !is_raw { any } else { local.ip() };
         let mut gates = self.gates.lock().expect("never poisoned");
         let is_of_one_port = transport == Transport::SamePort;
-        let gate = Gate { ip, udp_port, is_raw, is_of_one_port };
-        let for_all = Gate { ip: any, ..gate };
+        let gate = Gate { ip, udp_port, is_raw, device, is_of_one_port };
+        let for_all = Gate { ip: any, ..gate.clone() };
         if let Some(endpoint) = gates.get(&gate).or_else(|| gates.get(&for_all)) {
             return Ok(endpoint.clone());
         }
-        let options = EndpointOptions::new().raw_ip(is_raw);
+        let mut options = EndpointOptions::new().raw_ip(is_raw);
+        if let Some(device) = &gate.device {
+            options = options.device(device);
+        }
         let endpoint = match Endpoint::bind_with((ip, udp_port).into(), &options) {
             // A machine without IPv6.
             Err(udccp::Error::Io { .. } | udccp::Error::AddressNotLocal { .. }) if ip == any => {

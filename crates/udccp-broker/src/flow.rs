@@ -7,11 +7,11 @@ use bytes::Bytes;
 use udccp::{Connection, Error, Outgoing, TrySendError};
 use udccp_preload::protocol::{Frame, SLOT_MPS_AT, read_frame};
 
-use crate::options::LINGER;
+use crate::options::{LINGER, QUEUE_BYTES};
 use crate::pair::{PACKET_BYTES, Packet, Pair};
 use crate::socket::Socket;
 
-/// Messages taken from a connection at once.
+/// Messages taken from a connection or a program at once.
 const BATCH: usize = 32;
 
 /// Who ended a connection.
@@ -40,40 +40,34 @@ pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair)
     }
 }
 
-/// Takes what the program sends: one message, and the next when the connection has room for it.
+/// Takes what the program sends, as far as the connection has room for it.
 async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Ending {
-    let key = socket.broker().region.key();
-    let drops_lowest = socket.has_priorities();
-    let mut packet = [0; PACKET_BYTES];
+    let mut taken = Taken::new(pair, socket.broker().region.key());
     let mut published = 0;
     loop {
-        let len = match pair.recv(&mut packet).await {
-            Packet::Bytes(len) => len,
-            Packet::Reset => return Ending::ProgramLeftUnread,
-            Packet::End => {
+        match taken.ended {
+            None => pair.readable().await,
+            Some(Packet::Reset) => return Ending::ProgramLeftUnread,
+            Some(_) => {
                 // It may only have shut down sending: then reading goes on.
                 pair.hung_up().await;
                 return Ending::Program;
             }
-        };
+        }
         let max = connection.max_message_size();
         if max != published {
             socket.publish(SLOT_MPS_AT, max as u32);
             published = max;
         }
-        let Frame::Data(data, priority) = read_frame(key, &packet[..len]) else { continue };
-        let message = Outgoing::new(Bytes::copy_from_slice(data)).priority(priority);
-        let sent = if drops_lowest {
-            match connection.try_send(message) {
-                // The new message is the lowest.
-                Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
-                Err(TrySendError::Failed(e)) => Err(e),
-            }
+        taken.left = BATCH;
+        let sent = if socket.has_priorities() {
+            displace(connection, &mut taken)
         } else {
+            fit_queue(socket, connection);
             tokio::select! {
                 biased;
-                sent = connection.send(message.clone()) => sent,
-                () = pair.hung_up() => drain(socket, connection, message).await,
+                sent = connection.send_batch(&mut taken) => sent,
+                () = pair.hung_up() => drain(socket, connection, &mut taken).await,
             }
         };
         match sent {
@@ -81,14 +75,87 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Endin
             Ok(()) | Err(Error::MessageTooLarge { .. }) => {}
             Err(_) => return end_of_sending(pair).await,
         }
+        if taken.left == 0 {
+            // Others have their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Has the connection take at once what congestion control lets go at once, so that few system
+/// calls send it. What has to wait stays in the pair, as far as `tx_qlen` allows.
+fn fit_queue(socket: &Socket, connection: &Connection) {
+    let state = connection.sender_state().unwrap_or_default();
+    let window = state.cwnd_packets.unwrap_or(0);
+    let room = window.saturating_sub(state.pipe_packets.unwrap_or(window)) as usize;
+    let messages = room.min(BATCH).max(socket.queued_messages());
+    connection.set_send_queue(QUEUE_BYTES, messages);
+}
+
+/// Sends under the policy that drops the lowest priority.
+fn displace(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error> {
+    for message in taken {
+        match connection.try_send(message) {
+            // The new message is the lowest.
+            Ok(()) | Err(TrySendError::Full(_)) => {}
+            Err(TrySendError::Failed(e)) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Messages of the program, each taken out of the pair when it is asked for.
+struct Taken<'a> {
+    pair: &'a Pair,
+    key: u64,
+    packet: [u8; PACKET_BYTES],
+    /// How many more it gives in this turn.
+    left: usize,
+    /// Why there will be no more.
+    ended: Option<Packet>,
+}
+
+impl<'a> Taken<'a> {
+    const fn new(pair: &'a Pair, key: u64) -> Self {
+        Self { pair, key, packet: [0; PACKET_BYTES], left: 0, ended: None }
+    }
+}
+
+impl Iterator for Taken<'_> {
+    type Item = Outgoing;
+
+    fn next(&mut self) -> Option<Outgoing> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            let len = match self.pair.recv_now(&mut self.packet)? {
+                Packet::Bytes(len) => len,
+                end => {
+                    self.ended = Some(end);
+                    return None;
+                }
+            };
+            if let Frame::Data(data, priority) = read_frame(self.key, &self.packet[..len]) {
+                return Some(Outgoing::new(Bytes::copy_from_slice(data)).priority(priority));
+            }
+        }
     }
 }
 
 /// The program has closed while its last messages wait: there is not for ever time for them.
-async fn drain(socket: &Socket, connection: &Connection, message: Outgoing) -> Result<(), Error> {
+async fn drain(
+    socket: &Socket,
+    connection: &Connection,
+    taken: &mut Taken<'_>,
+) -> Result<(), Error> {
     let limit = socket.linger().map_or(LINGER, Duration::from_secs);
-    let sent = tokio::time::timeout(limit, connection.send(message)).await;
-    sent.unwrap_or(Err(Error::TimedOut))
+    let all = async {
+        while taken.ended.is_none() {
+            taken.left = BATCH;
+            connection.send_batch(&mut *taken).await?;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(limit, all).await.unwrap_or(Err(Error::TimedOut))
 }
 
 /// The connection takes no more. What came before is still read, and that side reports the end.
@@ -115,12 +182,11 @@ async fn to_program(
             Ok(_) => {}
             Err(e) => return Ending::Peer(Some(e)),
         }
-        for message in messages.drain(..) {
-            is_unread.store(true, Ordering::Relaxed);
-            if pair.send(&message).await.is_err() {
-                return Ending::Peer(connection.closed().await.err());
-            }
-            is_unread.store(false, Ordering::Relaxed);
+        is_unread.store(true, Ordering::Relaxed);
+        if pair.send_all(&messages).await.is_err() {
+            return Ending::Peer(connection.closed().await.err());
         }
+        is_unread.store(false, Ordering::Relaxed);
+        messages.clear();
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use udccp::{Connection, ConnectionStats};
+use udccp::{Connection, ConnectionStats, EndpointOptions, ServiceCode};
 use udccp_preload::protocol::{STATE_CLOSED, STATE_CONNECTING, STATE_ENDED, STATE_LISTENING};
 
 const SOL_IP: i32 = 0;
@@ -19,8 +19,14 @@ const SO_REUSEADDR: i32 = 2;
 const SO_REUSEPORT: i32 = 15;
 const IP_TOS: i32 = 1;
 const IP_TTL: i32 = 2;
+const SO_BINDTODEVICE: i32 = 25;
+const SO_MARK: i32 = 36;
+const IPV6_UNICAST_HOPS: i32 = 16;
 const IPV6_V6ONLY: i32 = 26;
+const IPV6_TCLASS: i32 = 67;
 
+/// Options of SOL_SOCKET that would have no effect, and so are refused: filters, forced buffers.
+const REFUSED: [i32; 8] = [26, 27, 32, 33, 44, 50, 51, 52];
 const PACKET_SIZE: i32 = 1;
 const SERVICE: i32 = 2;
 const CHANGE_L: i32 = 3;
@@ -41,27 +47,14 @@ const CCID_TX_INFO: i32 = 192;
 /// The time that a close may take, where the program set no SO_LINGER.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 /// What may wait in a connection's send queue.
-const QUEUE_BYTES: usize = 1 << 20;
+pub(crate) const QUEUE_BYTES: usize = 1 << 20;
 /// Services that a socket can have.
 const MAX_SERVICES: usize = 32;
 const NO_SERVICE: u32 = u32::MAX;
 /// CCIDs that a program can choose.
 const CCIDS: [u8; 3] = [2, 3, 4];
-/// Numbers that are kept and given back, and change nothing here.
-const KEPT: [(i32, &[i32]); 3] = [
-    (SOL_SOCKET, &[1, 2, 5, 6, 9, 10, 12, 15, 18, 29, 35, 63, 64]),
-    (SOL_IP, &[1, 2, 4, 8, 10, 11, 12, 13, 15, 19, 24]),
-    (SOL_IPV6, &[16, 23, 24, 25, 26, 49, 51, 66, 67, 70]),
-];
-/// What Linux starts with, where it is not 0.
-const DEFAULTS: [(i32, i32, i32); 6] = [
-    (SOL_SOCKET, 18, 1),
-    (SOL_IP, IP_TTL, 64),
-    (SOL_IP, 10, 1),
-    (SOL_IPV6, 16, 64),
-    (SOL_IPV6, 23, 1),
-    (SOL_IPV6, 24, 0),
-];
+/// Options of the system that one socket keeps, at most.
+const KEPT: usize = 64;
 
 /// The options of one socket.
 #[derive(Clone, Debug)]
@@ -77,7 +70,8 @@ pub(crate) struct SocketOptions {
     linger: (i32, i32),
     send_buffer: i32,
     recv_buffer: i32,
-    kept: BTreeMap<(i32, i32), i32>,
+    /// What the system took for options of its own, as it gives it back.
+    kept: BTreeMap<(i32, i32), Vec<u8>>,
 }
 
 /// What an option may depend on.
@@ -103,6 +97,11 @@ fn number(value: i32) -> Value {
 fn int(bytes: &[u8]) -> Result<i32, Errno> {
     let four = bytes.first_chunk().ok_or(Errno::INVAL)?;
     Ok(i32::from_ne_bytes(*four))
+}
+
+/// The size of a buffer that a program asks for, as Linux bounds and doubles it.
+fn buffer(bytes: &[u8], least: u32) -> Result<i32, Errno> {
+    Ok((int(bytes)?.cast_unsigned().clamp(least, 212_992) * 2).cast_signed())
 }
 
 impl SocketOptions {
@@ -136,15 +135,17 @@ impl SocketOptions {
             SOL_DCCP => self.set_dccp(name, bytes, around),
             SOL_SOCKET if name == SO_LINGER => {
                 let seconds = bytes.get(4..).ok_or(Errno::INVAL).and_then(int)?;
-                self.linger = (i32::from(int(bytes)? != 0), seconds);
+                let is_on = int(bytes)? != 0;
+                // Turned off, the time stays.
+                self.linger = (is_on.into(), if is_on { seconds } else { self.linger.1 });
                 Ok(())
             }
             SOL_SOCKET if name == SO_SNDBUF => {
-                self.send_buffer = int(bytes)?.clamp(2304, 212_992) * 2;
+                self.send_buffer = buffer(bytes, 2304)?;
                 Ok(())
             }
             SOL_SOCKET if name == SO_RCVBUF => {
-                self.recv_buffer = int(bytes)?.clamp(1152, 212_992) * 2;
+                self.recv_buffer = buffer(bytes, 1152)?;
                 Ok(())
             }
             SOL_IPV6 if name == IPV6_V6ONLY && around.is_bound => Err(Errno::INVAL),
@@ -152,25 +153,16 @@ impl SocketOptions {
         }
     }
 
+    /// Keeps what the system took.
     fn keep(&mut self, level: i32, name: i32, bytes: &[u8]) -> Result<(), Errno> {
-        if !KEPT.iter().any(|(l, names)| *l == level && names.contains(&name)) {
+        let is_refused = level == SOL_SOCKET && REFUSED.contains(&name);
+        if !matches!(level, SOL_SOCKET | SOL_IP | SOL_IPV6) || is_refused {
             return Err(Errno::NOPROTOOPT);
         }
-        let value = match bytes {
-            // IP options may be one byte long.
-            [byte, rest @ ..] if level == SOL_IP && rest.len() < 3 => i32::from(*byte),
-            _ => int(bytes)?,
-        };
-        let is_good = match (level, name) {
-            (SOL_IP, IP_TTL) => value == -1 || (1..=255).contains(&value),
-            (SOL_IP, IP_TOS) => true,
-            (SOL_IPV6, 16 | 67) => (-1..=255).contains(&value),
-            _ => true,
-        };
-        if !is_good {
-            return Err(Errno::INVAL);
+        if self.kept.len() >= KEPT && !self.kept.contains_key(&(level, name)) {
+            return Err(Errno::NOBUFS);
         }
-        self.kept.insert((level, name), value);
+        self.kept.insert((level, name), bytes.to_vec());
         Ok(())
     }
 
@@ -191,11 +183,9 @@ impl SocketOptions {
             }
             SEND_CSCOV | RECV_CSCOV => {
                 let coverage = u8::try_from(value).ok().filter(|c| *c <= 15).ok_or(Errno::INVAL)?;
-                if !closed {
-                    return Err(Errno::ISCONN);
-                }
                 match name {
                     _ if coverage == 0 => {}
+                    _ if !closed => return Err(Errno::ISCONN),
                     SEND_CSCOV => self.send_cscov = coverage,
                     _ => self.recv_cscov = coverage,
                 }
@@ -216,11 +206,14 @@ impl SocketOptions {
     }
 
     fn set_ccids(&mut self, name: i32, bytes: &[u8], closed: bool) -> Result<(), Errno> {
-        if bytes.is_empty() || bytes.len() > 251 || bytes.iter().any(|c| !CCIDS.contains(c)) {
+        if bytes.is_empty() || bytes.len() > 251 {
             return Err(Errno::INVAL);
         }
         if !closed {
             return Err(Errno::ISCONN);
+        }
+        if bytes.iter().any(|c| !CCIDS.contains(c)) {
+            return Err(Errno::INVAL);
         }
         let mut list: Vec<u8> = Vec::new();
         for ccid in bytes {
@@ -267,24 +260,22 @@ impl SocketOptions {
                 let len = bytes.len().min(room);
                 Ok((bytes, len))
             }
+            SOL_SOCKET if name == SO_SNDBUF => Ok((number(self.send_buffer).0, room.min(4))),
+            SOL_SOCKET if name == SO_RCVBUF => Ok((number(self.recv_buffer).0, room.min(4))),
             _ => {
-                let value = self.int(level, name)?;
-                Ok((value.to_ne_bytes().to_vec(), room.min(4)))
+                let kept = self.kept.get(&(level, name)).ok_or(Errno::NOPROTOOPT)?;
+                Ok((kept.clone(), kept.len().min(room)))
             }
         }
     }
 
-    fn int(&self, level: i32, name: i32) -> Result<i32, Errno> {
-        match (level, name) {
-            (SOL_SOCKET, SO_SNDBUF) => return Ok(self.send_buffer),
-            (SOL_SOCKET, SO_RCVBUF) => return Ok(self.recv_buffer),
-            _ => {}
-        }
-        if !KEPT.iter().any(|(l, names)| *l == level && names.contains(&name)) {
-            return Err(Errno::NOPROTOOPT);
-        }
-        let first = DEFAULTS.iter().find(|d| (d.0, d.1) == (level, name)).map_or(0, |d| d.2);
-        Ok(self.kept.get(&(level, name)).copied().unwrap_or(first))
+    /// A number that the system took.
+    fn number(&self, level: i32, name: i32) -> Option<i32> {
+        let kept = self.kept.get(&(level, name))?;
+        let mut bytes = [0; 4];
+        let len = kept.len().min(4);
+        bytes[..len].copy_from_slice(&kept[..len]);
+        Some(i32::from_ne_bytes(bytes))
     }
 
     fn get_dccp(&self, name: i32, room: usize, around: &Around<'_>) -> Result<Value, Errno> {
@@ -322,6 +313,11 @@ impl SocketOptions {
         &self.services
     }
 
+    /// What a listener serves.
+    pub(crate) fn service_codes(&self) -> Vec<ServiceCode> {
+        self.services.iter().map(|code| ServiceCode(*code)).collect()
+    }
+
     /// The service code of an accepted connection.
     pub(crate) fn set_service(&mut self, code: u32) {
         self.services = vec![code];
@@ -344,18 +340,40 @@ impl SocketOptions {
 
     /// Whether another socket may bind the same address.
     pub(crate) fn shares_address(&self) -> bool {
-        [SO_REUSEADDR, SO_REUSEPORT].iter().any(|n| self.int(SOL_SOCKET, *n).unwrap_or(0) != 0)
+        [SO_REUSEADDR, SO_REUSEPORT].iter().any(|n| self.number(SOL_SOCKET, *n).unwrap_or(0) != 0)
     }
 
     /// Whether an IPv6 socket takes IPv6 only.
     pub(crate) fn is_v6_only(&self) -> bool {
-        self.int(SOL_IPV6, IPV6_V6ONLY).unwrap_or(0) != 0
+        self.number(SOL_IPV6, IPV6_V6ONLY).unwrap_or(0) != 0
     }
 
-    /// Time to live, where the program has set it.
-    pub(crate) fn ttl(&self, is_v6: bool) -> Option<u8> {
-        let key = if is_v6 { (SOL_IPV6, 16) } else { (SOL_IP, IP_TTL) };
-        self.kept.get(&key).and_then(|ttl| u8::try_from(*ttl).ok()).filter(|ttl| *ttl > 0)
+    /// The network interface that the program chose.
+    pub(crate) fn device(&self) -> Option<String> {
+        let name = self.kept.get(&(SOL_SOCKET, SO_BINDTODEVICE))?;
+        let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+        (end > 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+    }
+
+    /// How packets to an address of one family leave.
+    pub(crate) fn below(&self, is_v6: bool, is_raw: bool) -> EndpointOptions {
+        let (level, ttl, class) = if is_v6 {
+            (SOL_IPV6, IPV6_UNICAST_HOPS, IPV6_TCLASS)
+        } else {
+            (SOL_IP, IP_TTL, IP_TOS)
+        };
+        let byte = |name| self.number(level, name).and_then(|n| u8::try_from(n).ok());
+        let mut below = EndpointOptions::new().raw_ip(is_raw).dscp(byte(class).unwrap_or(0) >> 2);
+        if let Some(ttl) = byte(ttl).filter(|ttl| *ttl > 0) {
+            below = below.ttl(ttl);
+        }
+        if let Some(mark) = self.number(SOL_SOCKET, SO_MARK).filter(|mark| *mark != 0) {
+            below = below.mark(mark.cast_unsigned());
+        }
+        match self.device() {
+            Some(device) => below.device(device),
+            None => below,
+        }
     }
 
     /// How many messages wait in the kernel's queue to the broker, and in the connection's.

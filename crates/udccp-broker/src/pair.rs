@@ -11,12 +11,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, OnceLock};
 
+use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
-    SocketType, recv, send, sendmsg, socketpair,
+    AddressFamily, MMsgHdr, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    SocketFlags, SocketType, recv, send, sendmmsg, sendmsg, socketpair,
 };
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
@@ -91,24 +92,18 @@ impl Pair {
         self.try_recv(into).ok()
     }
 
-    /// The next packet.
-    pub(crate) async fn recv(&self, into: &mut [u8]) -> Packet {
-        loop {
-            // Whoever watched for a hang-up may have cleared the readiness: ask first.
-            if let Ok(packet) = self.try_recv(into) {
-                return packet;
+    /// Waits until there may be a packet to read.
+    pub(crate) async fn readable(&self) {
+        // Whoever watched for a hang-up may have cleared the readiness: ask first.
+        if is_ready(self.fd.as_fd(), PollFlags::IN | PollFlags::HUP) {
+            return;
+        }
+        // Errors are those of a runtime that ends.
+        while self.fd.readable().await.is_ok() {
+            if is_ready(self.fd.as_fd(), PollFlags::IN | PollFlags::HUP) {
+                return;
             }
-            if self.fd.readable().await.is_err() {
-                return Packet::End;
-            }
-            let mut packet = None;
-            let _ = self.fd.try_io(Interest::READABLE, || {
-                packet = Some(self.try_recv(into)?);
-                Ok(())
-            });
-            if let Some(packet) = packet {
-                return packet;
-            }
+            self.forget(Interest::READABLE);
         }
     }
 
@@ -118,36 +113,40 @@ impl Pair {
         while let Some(Packet::Bytes(_)) = self.recv_now(&mut nothing) {}
     }
 
-    /// Gives the program one packet, waiting while its queue is full.
+    /// Gives the program messages in order, one packet each, waiting while its queue is full.
     ///
     /// # Errors
     /// The program has closed, or reads no more.
-    pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        self.send_with(|fd| send(fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)).await
+    pub(crate) async fn send_all(&self, messages: &[Bytes]) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < messages.len() {
+            sent += self.send_with(|to| put(to, &messages[sent..])).await?;
+        }
+        Ok(())
     }
 
     /// Gives the program one packet with a descriptor.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// As [`Self::send_all`].
     pub(crate) async fn send_descriptor(&self, bytes: &[u8], fd: &OwnedFd) -> io::Result<()> {
-        self.send_with(|to| pass(to, bytes, fd.as_fd(), SendFlags::DONTWAIT)).await
+        self.send_with(|to| pass(to, bytes, fd.as_fd(), SendFlags::DONTWAIT)).await.map(|_| ())
     }
 
     async fn send_with(
         &self,
         send: impl Fn(&UnixDatagram) -> Result<usize, Errno>,
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         loop {
             match send(&self.fd) {
-                Ok(_) => return Ok(()),
+                Ok(sent) => return Ok(sent),
                 Err(Errno::AGAIN) => {}
                 Err(e) => return Err(e.into()),
             }
             self.fd.writable().await?;
             match self.fd.try_io(Interest::WRITABLE, || Ok(send(&self.fd)?)) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                other => return other.map(|_| ()),
+                other => return other,
             }
         }
     }
@@ -156,6 +155,19 @@ impl Pair {
     pub(crate) fn set_queue_bytes(&self, bytes: usize) {
         let _ = set_socket_send_buffer_size(&self.fd, bytes);
     }
+}
+
+/// Writes messages with one system call; how many went.
+fn put(to: impl AsFd, messages: &[Bytes]) -> Result<usize, Errno> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if let [message] = messages {
+        return send(to, message, flags).map(|_| 1);
+    }
+    let pieces: Vec<[IoSlice<'_>; 1]> = messages.iter().map(|m| [IoSlice::new(m)]).collect();
+    let mut controls: Vec<_> = messages.iter().map(|_| SendAncillaryBuffer::default()).collect();
+    let mut headers: Vec<MMsgHdr<'_>> =
+        pieces.iter().zip(&mut controls).map(|(p, control)| MMsgHdr::new(p, control)).collect();
+    sendmmsg(to, &mut headers, flags)
 }
 
 /// Sends bytes with a descriptor.
@@ -192,6 +204,12 @@ pub(crate) fn buffer_for(frames: usize) -> io::Result<usize> {
     Ok(bytes)
 }
 
+/// What the kernel charges for a frame, in bytes of a send buffer.
+pub(crate) fn charge() -> io::Result<usize> {
+    // Writable means that a quarter is in use; and the kernel doubles what it is asked for.
+    Ok(buffer_for(MAX_PAIR_FRAMES)? / (2 * (MAX_PAIR_FRAMES - 1)))
+}
+
 /// The least buffer with which one frame less leaves the socket writable.
 fn find_buffer(frames: usize) -> io::Result<usize> {
     const MOST: usize = 1 << 18;
@@ -225,6 +243,15 @@ mod tests {
             assert!(!is_ready(from.as_fd(), PollFlags::OUT), "{frames} are held");
             recv(&to, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
             assert!(is_ready(from.as_fd(), PollFlags::OUT), "one of {frames} was read");
+        }
+    }
+
+    #[test]
+    fn a_charge_is_that_of_a_frame() {
+        let charge = charge().unwrap();
+        for frames in 2..=MAX_PAIR_FRAMES {
+            let buffer = 2 * buffer_for(frames).unwrap();
+            assert_eq!(buffer / 4 / charge, frames - 1, "{frames} of {charge}");
         }
     }
 }

@@ -32,14 +32,9 @@ impl Ports {
         mut address: SocketAddr,
         is_shared: bool,
     ) -> Result<SocketAddr, Errno> {
+        may_bind(address)?;
         if address.port() == 0 {
             address.set_port(self.pick(address.ip())?);
-        } else if address.port() < first_free_port() && !rustix::process::geteuid().is_root() {
-            return Err(Errno::ACCESS);
-        }
-        // The system knows its addresses.
-        if !address.ip().is_unspecified() && std::net::UdpSocket::bind((address.ip(), 0)).is_err() {
-            return Err(Errno::ADDRNOTAVAIL);
         }
         if self.is_taken(address, is_shared) {
             return Err(Errno::ADDRINUSE);
@@ -74,6 +69,19 @@ impl Ports {
         }
         Err(Errno::ADDRINUSE)
     }
+}
+
+/// Whether any socket may have an address.
+///
+/// # Errors
+/// EADDRNOTAVAIL, EACCES.
+pub(crate) fn may_bind(address: SocketAddr) -> Result<(), Errno> {
+    // The system knows its addresses.
+    if !address.ip().is_unspecified() && std::net::UdpSocket::bind((address.ip(), 0)).is_err() {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
+    let is_free = address.port() == 0 || address.port() >= first_free_port();
+    if is_free || rustix::process::geteuid().is_root() { Ok(()) } else { Err(Errno::ACCESS) }
 }
 
 fn first_free_port() -> u16 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use tokio::sync::Notify;
-use udccp::{Address, Connection, Endpoint, EndpointOptions, Listener, ServiceCode};
+use udccp::{Address, Connection, Endpoint, Listener, ServiceCode};
 use udccp_preload::protocol::*;
 
 use crate::broker::Broker;
@@ -15,13 +15,13 @@ use crate::options::{self, Around, SocketOptions, Value};
 use crate::pair::{self, Pair};
 use crate::requests::errno_of;
 use crate::settings::{Settings, Transport};
-use crate::{address, errno, flow};
+use crate::{address, errno, flow, ports};
 
 /// What a request leaves to the socket's task.
 #[derive(Debug)]
 enum Command {
     Connect(SocketAddr),
-    Listen(Listener),
+    Listen(Arc<Listener>),
 }
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Inner {
     connection: Option<Arc<Connection>>,
     is_server: bool,
     reads_no_more: bool,
-    listens_at: Option<SocketAddr>,
+    listener: Option<(Arc<Listener>, SocketAddr)>,
     command: Option<Command>,
 }
 
@@ -90,7 +90,7 @@ impl Socket {
             connection: None,
             is_server: false,
             reads_no_more: false,
-            listens_at: None,
+            listener: None,
             command: None,
         };
         let socket = Arc::new(Self {
@@ -106,7 +106,7 @@ impl Socket {
         socket.publish(SLOT_V6_AT, is_v6.into());
         socket.publish(SLOT_FAULTS_AT, settings.faults);
         socket.publish(SLOT_MPS_AT, 536);
-        socket.publish(SLOT_PRIO_AT, socket.inner().options.has_priorities().into());
+        socket.publish_queue();
         socket.publish_local(SocketAddr::new(socket.any_ip(), 0));
         broker.region.set_cookie(slot, cookie);
         broker.add(&socket);
@@ -139,12 +139,17 @@ impl Socket {
 
     /// The UDP address of the endpoint it listens at.
     pub(crate) fn listens_at(&self) -> Option<SocketAddr> {
-        self.inner().listens_at
+        self.inner().listener.as_ref().map(|(_, at)| *at)
     }
 
     /// Whether the queue policy has priorities.
     pub(crate) fn has_priorities(&self) -> bool {
         self.inner().options.has_priorities()
+    }
+
+    /// How many messages wait in the connection itself.
+    pub(crate) fn queued_messages(&self) -> usize {
+        self.inner().options.queues().1
     }
 
     /// What the broker shares.
@@ -164,6 +169,16 @@ impl Socket {
     fn publish_local(&self, local: SocketAddr) {
         let bytes = address::write(address::plain(local), self.is_v6);
         self.broker.region.set_address(self.slot, SLOT_LOCAL_AT, &bytes);
+    }
+
+    /// Publishes what sending has to know of the queue.
+    fn publish_queue(&self) {
+        let (has_priorities, frames) = {
+            let inner = self.inner();
+            (inner.options.has_priorities(), inner.options.queues().0)
+        };
+        self.publish(SLOT_PRIO_AT, has_priorities.into());
+        self.publish(SLOT_FRAMES_AT, frames as u32);
     }
 
     fn set_state(&self, state: u32) {
@@ -194,7 +209,8 @@ impl Socket {
 
     /// `bind`.
     pub(crate) fn bind(&self, bytes: &[u8]) -> Result<(), Errno> {
-        let local = address::plain(address::read(bytes, self.is_v6)?);
+        let local = address::plain(address::read_to_bind(bytes, self.is_v6)?);
+        ports::may_bind(local)?;
         let (is_free, is_shared) = {
             let inner = self.inner();
             (inner.state == STATE_CLOSED && inner.bound.is_none(), inner.options.shares_address())
@@ -220,7 +236,7 @@ impl Socket {
     /// `listen`.
     pub(crate) fn listen(&self, backlog: i32) -> Result<(), Errno> {
         let state = self.inner().state;
-        if !options::may_listen(state) {
+        if !options::may_listen(state) || self.inner().error.is_some() {
             return Err(Errno::INVAL);
         }
         if state == STATE_LISTENING {
@@ -228,16 +244,16 @@ impl Socket {
         }
         let local = self.bind_if_unbound()?;
         let refused = |e: udccp::Error| errno::of(&e).unwrap_or(Errno::IO);
-        let endpoint = self.broker.gate(self.settings.transport, local).map_err(refused)?;
+        let device = self.inner().options.device();
+        let endpoint = self.broker.gate(self.settings.transport, local, device).map_err(refused)?;
         let (services, options) = {
             let inner = self.inner();
-            let services: Vec<_> =
-                inner.options.services().iter().map(|s| ServiceCode(*s)).collect();
-            (services, inner.options.connection())
+            (inner.options.service_codes(), inner.options.connection())
         };
         let options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
         let listener = endpoint.listen(local.port(), services, &options).map_err(refused)?;
-        self.inner().listens_at = Some(endpoint.local_addr());
+        let listener = Arc::new(listener);
+        self.inner().listener = Some((Arc::clone(&listener), endpoint.local_addr()));
         self.set_state(STATE_LISTENING);
         self.command(Command::Listen(listener));
         Ok(())
@@ -246,16 +262,13 @@ impl Socket {
     /// `connect`: EINPROGRESS where it goes on.
     pub(crate) fn connect(&self, bytes: &[u8]) -> Errno {
         let state = self.inner().state;
-        if address::is_unspecified(bytes) {
-            return Errno::AFNOSUPPORT;
+        if let Some(e) = options::connect_refusal(state) {
+            return e;
         }
         let to = match address::read(bytes, self.is_v6) {
             Ok(to) => to,
             Err(e) => return self.refuse(state, e),
         };
-        if let Some(e) = options::connect_refusal(state) {
-            return e;
-        }
         let is_mapped = address::plain(to) != to;
         let mut to = address::plain(to);
         if to.ip().is_unspecified() {
@@ -272,6 +285,13 @@ impl Socket {
         }
         if to.port() == 0 {
             return self.refuse(state, Errno::CONNREFUSED);
+        }
+        let (from, is_chosen) = {
+            let inner = self.inner();
+            (inner.bound, inner.options.device().is_some())
+        };
+        if !is_chosen && let Err(e) = address::route(from, to) {
+            return self.refuse(state, e);
         }
         self.set_error(None);
         self.set_state(STATE_CONNECTING);
@@ -321,15 +341,22 @@ impl Socket {
         name: i32,
         bytes: &[u8],
     ) -> Result<Option<usize>, Errno> {
-        let (before, after, has_priorities) = self.with_around(|options, around| {
+        let (before, after) = self.with_around(|options, around| {
             let before = options.queues();
             options.set(level, name, bytes, around)?;
             if let Some(connection) = around.connection {
                 options.apply(level, name, connection);
             }
-            Ok::<_, Errno>((before, options.queues(), options.has_priorities()))
+            Ok::<_, Errno>((before, options.queues()))
         })?;
-        self.publish(SLOT_PRIO_AT, has_priorities.into());
+        self.publish_queue();
+        let (services, listener) = {
+            let inner = self.inner();
+            (inner.options.service_codes(), inner.listener.clone())
+        };
+        if let Some((listener, _)) = listener {
+            listener.set_services(services).map_err(|_| Errno::INVAL)?;
+        }
         if before.0 == after.0 {
             Ok(None)
         } else {
@@ -398,15 +425,16 @@ impl Socket {
     }
 
     async fn open_connection(&self, to: SocketAddr) -> Result<Connection, udccp::Error> {
-        let (options, service, bound, ttl) = {
-            let inner = self.inner();
-            let service = ServiceCode(inner.options.services()[0]);
-            (inner.options.connection(), service, inner.bound, inner.options.ttl(to.is_ipv6()))
-        };
         let (udp_port, is_raw) = match self.settings.transport {
             Transport::Udp(port) => (port, false),
             Transport::SamePort => (to.port(), false),
             Transport::Raw => (0, true),
+        };
+        let (options, service, bound, below) = {
+            let inner = self.inner();
+            let service = ServiceCode(inner.options.services()[0]);
+            let below = inner.options.below(to.is_ipv6(), is_raw);
+            (inner.options.connection(), service, inner.bound, below)
         };
         let peer = Address::new(to.ip(), to.port()).over_udp_port(udp_port);
         let any: IpAddr = match to.ip() {
@@ -414,10 +442,6 @@ impl Socket {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let ip = bound.map(|b| b.ip()).filter(|ip| !ip.is_unspecified()).unwrap_or(any);
-        let mut below = EndpointOptions::new().raw_ip(is_raw);
-        if let Some(ttl) = ttl {
-            below = below.ttl(ttl);
-        }
         let endpoint = Endpoint::bind_with((ip, 0).into(), &below)?;
         let options = match bound {
             Some(bound) => options.local_port(bound.port()),
@@ -521,7 +545,7 @@ impl Socket {
         }
         {
             let mut inner = self.inner();
-            inner.listens_at = None;
+            inner.listener = None;
             inner.bound = None;
         }
         self.set_state(STATE_ENDED);

@@ -8,6 +8,7 @@ pub const AF_UNIX: c_int = 1;
 pub const AF_INET: c_int = 2;
 pub const AF_INET6: c_int = 10;
 pub const SOCK_STREAM: c_int = 1;
+pub const SOCK_DGRAM: c_int = 2;
 pub const SOCK_SEQPACKET: c_int = 5;
 pub const SOCK_DCCP: c_int = 6;
 pub const SOCK_TYPE_MASK: c_int = 0xf;
@@ -16,10 +17,18 @@ pub const SOCK_NONBLOCK: c_int = 0o4000;
 pub const IPPROTO_DCCP: c_int = 33;
 pub const SOL_SOCKET: c_int = 1;
 pub const SOL_DCCP: c_int = 269;
+pub const SOL_IP: c_int = 0;
+pub const SOL_IPV6: c_int = 41;
+pub const IP_TOS: c_int = 1;
+pub const IP_MTU: c_int = 14;
+pub const IPV6_MTU: c_int = 24;
+pub const IPV6_TCLASS: c_int = 67;
 pub const SCM_RIGHTS: c_int = 1;
 pub const DCCP_SCM_PRIORITY: c_int = 1;
 pub const SO_TYPE: c_int = 3;
 pub const SO_SNDBUF: c_int = 7;
+pub const SO_RCVBUF: c_int = 8;
+pub const SO_LINGER: c_int = 13;
 pub const SO_ERROR: c_int = 4;
 pub const SO_ACCEPTCONN: c_int = 30;
 pub const SO_PROTOCOL: c_int = 38;
@@ -44,6 +53,7 @@ pub const F_GETFL: c_int = 3;
 pub const F_SETFL: c_int = 4;
 pub const FIONREAD: u64 = 0x541b;
 pub const SIOCOUTQ: u64 = 0x5411;
+pub const SIOCATMARK: u64 = 0x8905;
 pub const SHUT_RD: c_int = 0;
 pub const SHUT_WR: c_int = 1;
 pub const SHUT_RDWR: c_int = 2;
@@ -101,6 +111,13 @@ impl MsgHdr {
 pub struct MMsgHdr {
     pub header: MsgHdr,
     pub len: u32,
+}
+
+impl MMsgHdr {
+    /// A header of nothing.
+    pub const fn empty() -> Self {
+        Self { header: MsgHdr::of(core::ptr::null_mut(), 0), len: 0 }
+    }
 }
 
 #[repr(C)]

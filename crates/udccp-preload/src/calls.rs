@@ -21,6 +21,11 @@ pub fn is_dccp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
         && matches!(protocol, 0 | IPPROTO_DCCP)
 }
 
+/// Whether a call of `socket` asks for DCCP's type with another protocol, which Linux refuses.
+pub fn is_mismatch(domain: c_int, kind: c_int, protocol: c_int) -> bool {
+    is_dccp(domain, kind, 0) && (1..256).contains(&protocol) && protocol != IPPROTO_DCCP
+}
+
 /// Opens a DCCP socket; `like` has the options it begins with.
 pub fn open(domain: c_int, kind: c_int, like: u64) -> Raw {
     match rpc::ask(Op::Socket, like, domain, 0, start::settings()) {
@@ -94,12 +99,21 @@ pub unsafe fn connect(s: &Socket, at: *const c_void, len: u32) -> Raw {
         Ok(bytes) => bytes,
         Err(e) => return fail(e),
     };
+    if bytes[..2] == [0; 2] {
+        return disconnect(s);
+    }
     let mut s = *s;
-    if s.state() == STATE_ENDED || s.is_orphan() {
+    if s.is_orphan() {
         match renew(&s) {
             Ok(new) => s = new,
             Err(e) => return fail(e),
         }
+    }
+    match s.state() {
+        STATE_ENDED => return fail(EISCONN),
+        // What an earlier call began.
+        STATE_CLOSED if s.has_error() => return -(s.take_error() as Raw),
+        _ => {}
     }
     if s.state() == STATE_CLOSED {
         data::plug(&s);
@@ -109,6 +123,15 @@ pub unsafe fn connect(s: &Socket, at: *const c_void, len: u32) -> Raw {
         Err(e) => fail(e),
         Ok(_) => 0,
     }
+}
+
+/// `connect` to no address: the socket can be used for another connection.
+fn disconnect(s: &Socket) -> Raw {
+    if s.state() == STATE_CLOSED && !s.is_orphan() {
+        s.take_error();
+        return 0;
+    }
+    renew(s).map_or_else(fail, |_| 0)
 }
 
 /// A socket that was connected gets a new pair under its descriptor. Its duplicates keep the old.
@@ -221,120 +244,18 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
     sys::shutdown(s.fd, how)
 }
 
-/// Options that the socket pair has itself, with the meaning that DCCP sockets give them.
-fn is_of_the_pair(name: c_int) -> bool {
-    matches!(name, SO_RCVTIMEO | SO_SNDTIMEO | SO_RCVTIMEO_NEW | SO_SNDTIMEO_NEW | SO_COOKIE)
-}
-
-/// `getsockopt`.
-///
-/// # Safety
-/// As `getsockopt`.
-pub unsafe fn get_option(
-    s: &Socket,
-    level: c_int,
-    name: c_int,
-    to: *mut c_void,
-    len: *mut u32,
-) -> Raw {
-    if level == SOL_SOCKET && is_of_the_pair(name) {
-        return sys::getsockopt(s.fd, level, name, to, len);
-    }
-    if len.is_null() {
-        return fail(EFAULT);
-    }
-    // SAFETY: the caller's promise.
-    let room = unsafe { *len };
-    if room.cast_signed() < 0 {
-        return fail(EINVAL);
-    }
-    let number = match (level, name) {
-        (SOL_SOCKET, SO_TYPE) => Some(SOCK_DCCP),
-        (SOL_SOCKET, SO_PROTOCOL) => Some(IPPROTO_DCCP),
-        (SOL_SOCKET, SO_DOMAIN) => Some(s.family()),
-        (SOL_SOCKET, SO_ACCEPTCONN) => Some(c_int::from(s.state() == STATE_LISTENING)),
-        (SOL_SOCKET, SO_ERROR) if s.is_orphan() => {
-            Some(if s.report_orphan() { ECONNRESET } else { 0 })
-        }
-        (SOL_SOCKET, SO_ERROR) => Some(s.take_error()),
-        _ => None,
-    };
-    let answer;
-    let number_bytes;
-    let (bytes, true_len): (&[u8], usize) = match number {
-        Some(number) => {
-            number_bytes = number.to_ne_bytes();
-            (&number_bytes, (room as usize).min(4))
-        }
-        None => match rpc::ask(Op::GetOption, s.cookie, level, name, &room.to_ne_bytes()) {
-            Ok(got) => {
-                answer = got;
-                (answer.bytes(), answer.reply.value.max(0) as usize)
-            }
-            Err(e) => return fail(e),
-        },
-    };
-    let copied = bytes.len().min(room as usize);
-    if copied > 0 && to.is_null() {
-        return fail(EFAULT);
-    }
-    // SAFETY: the program's buffer has `room` bytes.
-    unsafe {
-        core::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), copied);
-        *len = true_len as u32;
-    }
-    0
-}
-
-/// `setsockopt`.
-///
-/// # Safety
-/// As `setsockopt`.
-pub unsafe fn set_option(
-    s: &Socket,
-    level: c_int,
-    name: c_int,
-    of: *const c_void,
-    len: u32,
-) -> Raw {
-    if level == SOL_SOCKET && is_of_the_pair(name) {
-        return sys::setsockopt(s.fd, level, name, of, len);
-    }
-    if of.is_null() && len > 0 {
-        return fail(EFAULT);
-    }
-    if len as usize > MAX_PAYLOAD {
-        return fail(EINVAL);
-    }
-    let bytes: &[u8] = match len {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        _ => unsafe { core::slice::from_raw_parts(of.cast(), len as usize) },
-    };
-    match rpc::ask(Op::SetOption, s.cookie, level, name, bytes) {
-        Ok(answer) => {
-            if answer.reply.value > 0 {
-                let buffer = answer.reply.value;
-                let at = core::ptr::from_ref(&buffer).cast();
-                sys::setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, at, 4);
-            }
-            0
-        }
-        Err(e) => fail(e),
-    }
-}
-
 /// `ioctl`; `None` for requests that the socket pair answers.
 ///
 /// # Safety
 /// As `ioctl`.
 pub unsafe fn control(s: &Socket, request: u64, to: *mut c_void) -> Option<Raw> {
-    const IS_SOCKET: core::ops::RangeInclusive<u64> = 0x8900..=0x89ff;
     let number = match request {
-        FIONREAD | SIOCOUTQ if s.state() == STATE_LISTENING => return Some(fail(ENOTCONN)),
+        FIONREAD | SIOCOUTQ | SIOCATMARK if s.state() == STATE_LISTENING => {
+            return Some(fail(ENOTCONN));
+        }
         FIONREAD => data::next_len(s) as c_int,
         SIOCOUTQ => rpc::ask(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
-        other if IS_SOCKET.contains(&other) && other == 0x8905 => return Some(fail(ENOTTY)),
+        SIOCATMARK => return Some(fail(ENOTTY)),
         _ => return None,
     };
     if to.is_null() {

@@ -12,17 +12,56 @@ const fn fail(errno: c_int) -> Raw {
     -(errno as Raw)
 }
 
+/// What follows a message in its frame, so that the kernel charges the same for every message.
+static PADDING: [u8; MAX_MESSAGE] = [0; MAX_MESSAGE];
+/// Pieces of a message that go to the kernel as they are; more are copied together first.
+const PIECES: usize = 6;
+
+/// Most messages of one system call.
+const AT_ONCE: usize = 16;
+
+/// A frame in pieces, for one system call: header, message, padding.
+#[repr(C)]
+struct Frame {
+    header: [u8; FRAME_HEADER],
+    pieces: [IoVec; PIECES + 2],
+}
+
+impl Frame {
+    const NONE: IoVec = IoVec { base: core::ptr::null_mut(), len: 0 };
+
+    const fn empty() -> Self {
+        Self { header: [0; FRAME_HEADER], pieces: [Self::NONE; PIECES + 2] }
+    }
+
+    /// Puts a message in; it has to stay where it is until the frame has gone. What was given is
+    /// the frame's header for the kernel.
+    fn fill(&mut self, key: u64, kind: u32, priority: u32, message: &[IoVec]) -> MsgHdr {
+        let len = length(message);
+        self.header = frame_header(key, kind, priority, len);
+        self.pieces[0] = IoVec { base: self.header.as_mut_ptr().cast(), len: FRAME_HEADER };
+        self.pieces[1..=message.len()].copy_from_slice(message);
+        let padding = PADDING.as_ptr().cast_mut().cast();
+        self.pieces[message.len() + 1] = IoVec { base: padding, len: MAX_MESSAGE - len };
+        MsgHdr::of(self.pieces.as_mut_ptr(), message.len() + 2)
+    }
+}
+
+fn length(pieces: &[IoVec]) -> usize {
+    pieces.iter().fold(0, |sum, p| sum.saturating_add(p.len))
+}
+
 /// Sends one message gathered from pieces.
 ///
 /// # Safety
 /// The pieces are the program's, readable as its call promises.
 pub unsafe fn send(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) -> Raw {
-    if flags & MSG_OOB != 0 {
-        return fail(EOPNOTSUPP);
-    }
-    let len = pieces.iter().fold(0usize, |sum, p| sum.saturating_add(p.len));
+    let len = length(pieces);
     if len > s.max_message_size() {
         return fail(EMSGSIZE);
+    }
+    if pieces.len() <= PIECES {
+        return send_pieces(s, pieces, priority, flags);
     }
     let mut data = [0u8; MAX_MESSAGE];
     let mut at = 0;
@@ -35,27 +74,100 @@ pub unsafe fn send(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) ->
         data[at..at + bytes.len()].copy_from_slice(bytes);
         at += bytes.len();
     }
-    let blocks = s.is_blocking(flags);
+    send_pieces(s, &[IoVec { base: data.as_mut_ptr().cast(), len }], priority, flags)
+}
+
+/// Sends one message of a few pieces, which the kernel checks.
+fn send_pieces(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) -> Raw {
+    let mut frame = Frame::empty();
+    let message = frame.fill(s.key(), FRAME_DATA, priority, pieces);
     loop {
-        if let Err(e) = may_send(s, blocks) {
+        if let Err(e) = may_send(s, flags) {
             return fail(e);
         }
-        match put_frame(s, FRAME_DATA, priority, &mut data, len) {
+        match put_frame(s, &message) {
             // Another thread was faster.
-            e if e == fail(EAGAIN) && blocks => {}
+            e if e == fail(EAGAIN) && s.is_blocking(flags) => {}
             e if e == fail(ECONNRESET) || e == fail(EPIPE) => return fail(why_ended(s)),
             e if e < 0 => return e,
-            _ => return len as Raw,
+            _ => return length(pieces) as Raw,
         }
     }
 }
 
+/// Sends the first of many messages with one system call, as far as the queue has room for them;
+/// how many went. Where none did, [`send`] says why, or waits.
+///
+/// # Safety
+/// The messages are the program's, readable as its call promises.
+pub unsafe fn send_some(s: &Socket, all: &mut [MMsgHdr]) -> usize {
+    if s.state() != STATE_OPEN {
+        return 0;
+    }
+    let mut frames = [const { Frame::empty() }; AT_ONCE];
+    let mut headers = [const { MMsgHdr::empty() }; AT_ONCE];
+    let most = all.len().min(AT_ONCE).min(s.room());
+    let mut count = 0;
+    for one in &mut all[..most] {
+        // SAFETY: the caller's promise.
+        let Some((pieces, priority)) = (unsafe { plain(s, &one.header) }) else { break };
+        headers[count].header = frames[count].fill(s.key(), FRAME_DATA, priority, pieces);
+        count += 1;
+    }
+    if count == 0 {
+        return 0;
+    }
+    let sent = sys::sendmmsg(s.fd, &mut headers[..count], MSG_NOSIGNAL | MSG_DONTWAIT);
+    let sent = sent.max(0) as usize;
+    for one in &mut all[..sent] {
+        // SAFETY: as above; these were read before.
+        one.len = unsafe { pieces(&one.header) }.map_or(0, length) as u32;
+    }
+    sent
+}
+
+/// The pieces and the priority of a message that can go as it is.
+unsafe fn plain<'a>(s: &Socket, message: &'a MsgHdr) -> Option<(&'a [IoVec], u32)> {
+    // SAFETY: the caller's promise.
+    let (pieces, priority) = unsafe { (pieces(message).ok()?, priority(s, message).ok()?) };
+    let fits = pieces.len() <= PIECES && length(pieces) <= s.max_message_size();
+    fits.then_some((pieces, priority))
+}
+
+/// The pieces of a message, or why there are none. musl's lengths are ints.
+///
+/// # Safety
+/// `message` is the program's.
+pub unsafe fn pieces(message: &MsgHdr) -> Result<&[IoVec], c_int> {
+    // SAFETY: the caller's promise.
+    unsafe { vector(message.iov, message.iov_len & 0xffff_ffff) }
+}
+
+/// The pieces of a vector, or why there are none.
+///
+/// # Safety
+/// The vector is the program's, and has `count` pieces.
+pub unsafe fn vector<'a>(iov: *const IoVec, count: usize) -> Result<&'a [IoVec], c_int> {
+    const UIO_MAXIOV: usize = 1024;
+    if count > UIO_MAXIOV {
+        return Err(EMSGSIZE);
+    }
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if iov.is_null() {
+        return Err(EFAULT);
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { slice::from_raw_parts(iov, count) })
+}
+
 /// Waits until a message may go, or says why none may.
-fn may_send(s: &Socket, blocks: bool) -> Result<(), c_int> {
+fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
     loop {
         match s.state() {
             STATE_OPEN => {}
-            STATE_CONNECTING if !blocks => return Err(EAGAIN),
+            STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
             STATE_CONNECTING => {}
             STATE_ENDED => return Err(why_ended(s)),
             _ => return Err(pending_error(s).unwrap_or(EPIPE)),
@@ -68,10 +180,57 @@ fn may_send(s: &Socket, blocks: bool) -> Result<(), c_int> {
             return Ok(());
         }
         let copies_linux = s.state() == STATE_OPEN && s.has_fault(FAULT_EAGAIN);
-        if !blocks || copies_linux || sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO))? == 0 {
+        let waits = !copies_linux && s.is_blocking(flags);
+        if !waits || sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO))? == 0 {
             return Err(EAGAIN);
         }
     }
+}
+
+/// What sending a message gives that Linux refuses once it has found that it could send.
+pub fn refuse(s: &Socket, flags: c_int, errno: c_int) -> Raw {
+    fail(may_send(s, flags).err().unwrap_or(errno))
+}
+
+/// `sendfile`: what lies on one page is one message.
+///
+/// # Safety
+/// As `sendfile`.
+pub unsafe fn send_file(s: &Socket, from: c_int, at: *mut i64, len: usize) -> Raw {
+    const PAGE: i64 = 4096;
+    if let Err(e) = may_send(s, 0) {
+        return fail(e);
+    }
+    // SAFETY: the caller's promise.
+    let begin = if at.is_null() { sys::seek_by(from, 0) as i64 } else { unsafe { *at } };
+    if begin < 0 {
+        return begin as Raw;
+    }
+    let mut data = [0u8; MAX_MESSAGE];
+    let most = s.max_message_size();
+    let mut done = 0;
+    let failed = loop {
+        let position = begin + done as i64;
+        let page = (PAGE - position % PAGE) as usize;
+        let wanted = (len - done).min(page);
+        let read = sys::pread(from, &mut data[..wanted.min(most + 1).min(MAX_MESSAGE)], position);
+        if read <= 0 || wanted == 0 {
+            break read.min(0);
+        }
+        let pieces = [IoVec { base: data.as_mut_ptr().cast(), len: read as usize }];
+        // SAFETY: the piece is this function's.
+        match unsafe { send(s, &pieces, 0, 0) } {
+            e if e < 0 => break e,
+            sent => done += sent as usize,
+        }
+    };
+    if at.is_null() {
+        sys::seek_by(from, done as i64);
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { *at += done as i64 };
+    }
+    if done > 0 { done as Raw } else { failed }
 }
 
 fn pending_error(s: &Socket) -> Option<c_int> {
@@ -86,16 +245,10 @@ fn why_ended(s: &Socket) -> c_int {
     pending_error(s).unwrap_or(EPIPE)
 }
 
-/// Writes one frame. What follows its data are the bytes that are there.
-fn put_frame(s: &Socket, kind: u32, priority: u32, data: &mut [u8], len: usize) -> Raw {
-    let mut header = frame_header(s.key(), kind, priority, len);
-    let mut pieces = [
-        IoVec { base: header.as_mut_ptr().cast(), len: FRAME_HEADER },
-        IoVec { base: data.as_mut_ptr().cast(), len: MAX_MESSAGE },
-    ];
-    let message = MsgHdr::of(pieces.as_mut_ptr(), 2);
+/// Writes one frame.
+fn put_frame(s: &Socket, frame: &MsgHdr) -> Raw {
     loop {
-        match sys::sendmsg(s.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) {
+        match sys::sendmsg(s.fd, frame, MSG_NOSIGNAL | MSG_DONTWAIT) {
             e if e == fail(EINTR) => {}
             result => return result,
         }
@@ -104,11 +257,12 @@ fn put_frame(s: &Socket, kind: u32, priority: u32, data: &mut [u8], len: usize) 
 
 /// Keeps the socket from being writable until the broker reads what this writes.
 pub fn plug(s: &Socket) {
-    let mut nothing = [0u8; MAX_MESSAGE];
+    let mut frame = Frame::empty();
+    let message = frame.fill(s.key(), FRAME_PLUG, 0, &[]);
     for _ in 0..=MAX_PAIR_FRAMES {
         let is_writable = sys::poll(s.fd, POLLOUT, Some(TimeSpec::default()))
             .is_ok_and(|ready| ready & POLLOUT != 0);
-        if !is_writable || put_frame(s, FRAME_PLUG, 0, &mut nothing, 0) < 0 {
+        if !is_writable || put_frame(s, &message) < 0 {
             return;
         }
     }
@@ -119,9 +273,7 @@ pub fn plug(s: &Socket) {
 /// # Safety
 /// `message` and what it points to are the program's.
 pub unsafe fn receive(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Raw {
-    if flags & MSG_OOB != 0 {
-        return fail(EOPNOTSUPP);
-    }
+    let flags = flags & !MSG_OOB;
     let (name, name_len) = (message.name, message.name_len);
     (message.name, message.name_len) = (core::ptr::null_mut(), 0);
     let control_len = message.control_len;
@@ -153,6 +305,77 @@ pub unsafe fn receive(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Raw {
     result
 }
 
+/// Receives messages as `recvmmsg` does, with as few system calls as possible.
+///
+/// # Safety
+/// The messages are the program's, writable as its call promises.
+pub unsafe fn receive_many(
+    s: &Socket,
+    all: &mut [MMsgHdr],
+    flags: c_int,
+    time: sys::TimeSpecPointer,
+) -> Raw {
+    let mut done = 0;
+    while done < all.len() {
+        let is_rest = done > 0 && flags & MSG_WAITFORONE != 0;
+        let flags = if is_rest { flags | MSG_DONTWAIT } else { flags };
+        let some = all[done..].len().min(AT_ONCE);
+        // SAFETY: the caller's promise.
+        match unsafe { receive_some(s, &mut all[done..done + some], flags, time) } {
+            Err(e) if done == 0 => return e,
+            Err(_) => break,
+            Ok(came) => done += came,
+        }
+        if done % AT_ONCE != 0 {
+            break;
+        }
+    }
+    done as Raw
+}
+
+/// One system call of [`receive_many`]: how many messages came, the end counting as one.
+unsafe fn receive_some(
+    s: &Socket,
+    all: &mut [MMsgHdr],
+    flags: c_int,
+    time: sys::TimeSpecPointer,
+) -> Result<usize, Raw> {
+    let flags = flags & !MSG_OOB;
+    let mut came = [const { MMsgHdr::empty() }; AT_ONCE];
+    let result = loop {
+        may_receive(s, flags).map_err(fail)?;
+        for (to, one) in came.iter_mut().zip(all.iter()) {
+            let null = core::ptr::null_mut();
+            to.header = MsgHdr { name: null, name_len: 0, ..one.header };
+        }
+        match sys::recvmmsg(s.fd, &mut came[..all.len()], flags, time) {
+            e if e == fail(ECONNRESET) => {}
+            e if e < 0 => return Err(e),
+            n => break n as usize,
+        }
+    };
+    let mut count = result;
+    // At the end, each of the rest reads as nothing.
+    let with_data = came[..result].iter().rposition(|one| one.len > 0).map_or(0, |at| at + 1);
+    if with_data < result && (s.state() == STATE_ENDED || s.is_orphan()) {
+        count = with_data;
+        if with_data == 0 {
+            match end_of_reading(s, flags) {
+                0 => count = 1,
+                e => return Err(e),
+            }
+        }
+    }
+    for (one, came) in all.iter_mut().zip(&came[..count]) {
+        one.len = came.len;
+        one.header.control_len = 0;
+        one.header.flags = came.header.flags & MSG_TRUNC;
+        // SAFETY: the caller's promise.
+        one.header.name_len = unsafe { give_source(s, one.header.name, one.header.name_len) };
+    }
+    Ok(count)
+}
+
 /// Writes the peer's address; gives its true length.
 unsafe fn give_source(s: &Socket, name: *mut c_void, room: u32) -> u32 {
     let mut address = [0; ADDRESS_BYTES];
@@ -178,6 +401,7 @@ fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
                     return Err(EAGAIN);
                 }
             }
+            STATE_CLOSED => return Err(pending_error(s).unwrap_or(ENOTCONN)),
             _ => return Err(ENOTCONN),
         }
     }

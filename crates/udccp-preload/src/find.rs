@@ -159,6 +159,19 @@ impl Socket {
         self.number(SLOT_PRIO_AT) != 0
     }
 
+    /// How many messages the kernel's queue has room for now.
+    pub fn room(&self) -> usize {
+        let mut held: c_int = 0;
+        if sys::ioctl(self.fd, SIOCOUTQ, core::ptr::from_mut(&mut held).cast()) < 0 {
+            return 0;
+        }
+        // SAFETY: the region's header, aligned.
+        let charge = unsafe { &*self.region.add(REGION_CHARGE_AT).cast::<AtomicU32>() };
+        let charge = charge.load(Ordering::Acquire).max(1);
+        let held = held.max(0).unsigned_abs().div_ceil(charge);
+        self.number(SLOT_FRAMES_AT).saturating_sub(held) as usize
+    }
+
     /// AF_INET or AF_INET6.
     pub fn family(&self) -> c_int {
         if self.number(SLOT_V6_AT) != 0 { AF_INET6 } else { AF_INET }

@@ -38,6 +38,8 @@ pub mod data;
 pub mod find;
 #[cfg(target_os = "linux")]
 pub mod names;
+#[cfg(target_os = "linux")]
+pub mod options;
 pub mod protocol;
 #[cfg(target_os = "linux")]
 pub mod rpc;

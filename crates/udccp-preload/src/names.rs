@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::abi::*;
 use crate::find::{self, Socket};
 use crate::sys::{Raw, TimeSpecPointer, to_c};
-use crate::{calls, data, sys};
+use crate::{calls, data, options, sys};
 
 /// The next definition of a name, looked up once.
 struct Next {
@@ -77,6 +77,9 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
     if calls::is_dccp(domain, kind, protocol) {
         return to_c(calls::open(domain, kind, 0)) as c_int;
     }
+    if calls::is_mismatch(domain, kind, protocol) {
+        return to_c(-(EPROTONOSUPPORT as Raw)) as c_int;
+    }
     // SAFETY: the definition of this name has these types in every C library.
     let next: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int = unsafe { transmute(NEXT.get()) };
     // SAFETY: the caller's promise.
@@ -113,11 +116,11 @@ name!(/// `getpeername`.
 name!(/// `getsockopt`.
     c"getsockopt"
     getsockopt(fd: c_int, level: c_int, option: c_int, to: Void, len: *mut u32) -> c_int, s, fd =>
-    Some(calls::get_option(s, level, option, to, len)));
+    Some(options::get_option(s, level, option, to, len)));
 name!(/// `setsockopt`.
     c"setsockopt"
     setsockopt(fd: c_int, level: c_int, option: c_int, of: Const, len: u32) -> c_int, s, fd =>
-    Some(calls::set_option(s, level, option, of, len)));
+    Some(options::set_option(s, level, option, of, len)));
 name!(/// `ioctl`. Its third argument is of any type, and passed like a pointer.
     c"ioctl" ioctl(fd: c_int, request: c_ulong, to: Void) -> c_int, s, fd =>
     calls::control(s, request & 0xffff_ffff, to));
@@ -160,28 +163,14 @@ unsafe fn receive_from(
     result
 }
 
-/// The pieces of a vector, or why there are none.
-unsafe fn pieces<'a>(iov: *const IoVec, count: usize) -> Result<&'a [IoVec], Raw> {
-    const UIO_MAXIOV: usize = 1024;
-    if count > UIO_MAXIOV {
-        return Err(-(EINVAL as Raw));
-    }
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if iov.is_null() {
-        return Err(-(EFAULT as Raw));
-    }
-    // SAFETY: the caller's promise.
-    Ok(unsafe { core::slice::from_raw_parts(iov, count) })
-}
-
 unsafe fn send_pieces(s: &Socket, iov: *const IoVec, count: usize, flags: c_int) -> Raw {
     // SAFETY: the caller's promise.
-    match unsafe { pieces(iov, count) } {
+    match unsafe { data::vector(iov, count) } {
         // SAFETY: the caller's promise.
         Ok(pieces) => unsafe { data::send(s, pieces, 0, flags) },
-        Err(e) => e,
+        // `writev` has an error of its own for too many.
+        Err(EMSGSIZE) => -(EINVAL as Raw),
+        Err(e) => -(e as Raw),
     }
 }
 
@@ -189,16 +178,16 @@ unsafe fn send_message(s: &Socket, message: *const MsgHdr, flags: c_int) -> Raw 
     if message.is_null() {
         return -(EFAULT as Raw);
     }
-    // SAFETY: the caller's promise; musl's lengths are ints.
+    // SAFETY: the caller's promise.
     unsafe {
         let message = &*message;
         let priority = match data::priority(s, message) {
             Ok(priority) => priority,
-            Err(e) => return -(e as Raw),
+            Err(e) => return data::refuse(s, flags, e),
         };
-        match pieces(message.iov, message.iov_len & 0xffff_ffff) {
+        match data::pieces(message) {
             Ok(pieces) => data::send(s, pieces, priority, flags),
-            Err(e) => e,
+            Err(e) => -(e as Raw),
         }
     }
 }
@@ -255,16 +244,12 @@ name!(/// `recvfrom` as fortified programs call it.
     __recvfrom_chk(fd: c_int, to: Void, len: usize, room: usize, flags: c_int, name: Void,
         name_len: *mut u32) -> isize,
     s, fd => (len <= room).then(|| receive_from(s, (to, len), flags, name, name_len)));
-name!(/// `sendfile`, which DCCP sockets do not take.
+name!(/// `sendfile`.
     c"sendfile" sendfile(to: c_int, from: c_int, at: *mut i64, len: usize) -> isize, s, to =>
-    Some(refuse(s)));
+    Some(data::send_file(s, from, at, len)));
 name!(/// `sendfile` with 64-bit offsets.
     c"sendfile64" sendfile64(to: c_int, from: c_int, at: *mut i64, len: usize) -> isize, s, to =>
-    Some(refuse(s)));
-
-const fn refuse(_: &Socket) -> Raw {
-    -(EINVAL as Raw)
-}
+    Some(data::send_file(s, from, at, len)));
 
 name!(/// `sendmmsg`.
     c"sendmmsg" sendmmsg(fd: c_int, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> c_int,
@@ -273,49 +258,56 @@ name!(/// `recvmmsg`.
     c"recvmmsg"
     recvmmsg(fd: c_int, all: *mut MMsgHdr, count: c_uint, flags: c_int, time: TimeSpecPointer)
         -> c_int,
-    s, fd => Some(receive_many(s, all, count, flags)));
+    s, fd => Some(receive_many(s, all, count, flags, time)));
 
 unsafe fn send_many(s: &Socket, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> Raw {
-    // SAFETY: the program's array has `count` elements.
-    unsafe { for_each_message(all, count, |one, _| Some(send_message(s, &raw const *one, flags))) }
-}
-
-/// Linux looks at the timeout of `recvmmsg` only after a message has come; here nobody does.
-unsafe fn receive_many(s: &Socket, all: *mut MMsgHdr, count: c_uint, flags: c_int) -> Raw {
-    let mut has_ended = false;
-    let receive = |one: &mut MsgHdr, received| {
-        // The end is said once.
-        if has_ended {
-            return None;
-        }
-        let is_rest = received > 0 && flags & MSG_WAITFORONE != 0;
-        let rest = if is_rest { MSG_DONTWAIT } else { 0 };
-        let flags = (flags & !MSG_WAITFORONE) | rest;
-        // SAFETY: the header is the program's.
-        let result = unsafe { receive_message(s, &raw mut *one, flags) };
-        has_ended = result == 0 && s.state() == crate::protocol::STATE_ENDED;
-        Some(result)
+    // SAFETY: the caller's promise.
+    let all = match unsafe { messages(all, count) } {
+        Ok(all) => all,
+        Err(e) => return e,
     };
-    // SAFETY: the program's array has `count` elements.
-    unsafe { for_each_message(all, count, receive) }
-}
-
-/// Runs a call for each of `count` messages, until one fails or the call gives none; how many went.
-unsafe fn for_each_message(
-    all: *mut MMsgHdr,
-    count: c_uint,
-    mut run: impl FnMut(&mut MsgHdr, Raw) -> Option<Raw>,
-) -> Raw {
     let mut done = 0;
-    while done < count.min(1024) as Raw {
-        // SAFETY: the caller's array has `count` elements.
-        let one = unsafe { &mut *all.offset(done) };
-        let Some(result) = run(&mut one.header, done) else { break };
-        one.len = result.max(0) as u32;
-        if result < 0 {
-            return if done > 0 { done } else { result };
+    while done < all.len() {
+        // SAFETY: as above.
+        let sent = unsafe { data::send_some(s, &mut all[done..]) };
+        done += sent;
+        if sent > 0 {
+            continue;
+        }
+        // SAFETY: as above.
+        match unsafe { send_message(s, &raw const all[done].header, flags) } {
+            e if e < 0 && done == 0 => return e,
+            e if e < 0 => break,
+            len => all[done].len = len as u32,
         }
         done += 1;
     }
-    done
+    done as Raw
+}
+
+unsafe fn receive_many(
+    s: &Socket,
+    all: *mut MMsgHdr,
+    count: c_uint,
+    flags: c_int,
+    time: TimeSpecPointer,
+) -> Raw {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match messages(all, count) {
+            Ok(all) => data::receive_many(s, all, flags, time),
+            Err(e) => e,
+        }
+    }
+}
+
+/// The array of `sendmmsg` and `recvmmsg`, of which Linux takes no more.
+unsafe fn messages<'a>(all: *mut MMsgHdr, count: c_uint) -> Result<&'a mut [MMsgHdr], Raw> {
+    const UIO_MAXIOV: usize = 1024;
+    match count as usize {
+        0 => Ok(&mut []),
+        _ if all.is_null() => Err(-(EFAULT as Raw)),
+        // SAFETY: the program's array has `count` elements.
+        count => Ok(unsafe { core::slice::from_raw_parts_mut(all, count.min(UIO_MAXIOV)) }),
+    }
 }

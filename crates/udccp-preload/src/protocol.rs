@@ -9,7 +9,7 @@
 //! with any of this, and both ends refuse another one.
 
 /// Version of everything in this module.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// First bytes of requests, replies and the region.
 pub const MAGIC: u32 = u32::from_ne_bytes(*b"uDCP");
 /// Bytes of a request or a reply without payload.
@@ -50,6 +50,8 @@ pub const REGION_BYTES: usize = REGION_HEADER + SLOTS * SLOT_BYTES;
 pub const REGION_MAGIC_AT: usize = 0;
 /// Offset in the region: the key that frames begin with.
 pub const REGION_KEY_AT: usize = 8;
+/// Offset in the region: bytes of a send buffer that the kernel charges a frame.
+pub const REGION_CHARGE_AT: usize = 16;
 /// Offset in a slot: the cookie of the program's end, 0 in a free slot.
 pub const SLOT_COOKIE_AT: usize = 0;
 /// Offset in a slot: one of the states below.
@@ -68,6 +70,8 @@ pub const SLOT_PRIO_AT: usize = 28;
 pub const SLOT_LOCAL_AT: usize = 32;
 /// Offset in a slot: length of the peer's address, then the address.
 pub const SLOT_PEER_AT: usize = 64;
+/// Offset in a slot: frames that the socket pair holds.
+pub const SLOT_FRAMES_AT: usize = 96;
 /// Bytes of the largest address (IPv6).
 pub const ADDRESS_BYTES: usize = 28;
 

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
 
-use crate::abi::{MsgHdr, PollFd, SockAddrUn, TimeSpec};
+use crate::abi::{MMsgHdr, MsgHdr, PollFd, SockAddrUn, TimeSpec};
 
 /// A C string that `getenv` gave, or null.
 pub type CString = *const c_char;
@@ -12,11 +12,15 @@ pub type CString = *const c_char;
 mod nr {
     pub(super) const CLOSE: i64 = 3;
     pub(super) const MMAP: i64 = 9;
+    pub(super) const LSEEK: i64 = 8;
     pub(super) const IOCTL: i64 = 16;
+    pub(super) const PREAD64: i64 = 17;
     pub(super) const SOCKET: i64 = 41;
     pub(super) const CONNECT: i64 = 42;
     pub(super) const SENDMSG: i64 = 46;
     pub(super) const RECVMSG: i64 = 47;
+    pub(super) const RECVMMSG: i64 = 299;
+    pub(super) const SENDMMSG: i64 = 307;
     pub(super) const SHUTDOWN: i64 = 48;
     pub(super) const SETSOCKOPT: i64 = 54;
     pub(super) const GETSOCKOPT: i64 = 55;
@@ -40,10 +44,14 @@ mod nr {
     pub(super) const CLOSE: i64 = 57;
     pub(super) const MMAP: i64 = 222;
     pub(super) const IOCTL: i64 = 29;
+    pub(super) const LSEEK: i64 = 62;
+    pub(super) const PREAD64: i64 = 67;
     pub(super) const SOCKET: i64 = 198;
     pub(super) const CONNECT: i64 = 203;
     pub(super) const SENDMSG: i64 = 211;
     pub(super) const RECVMSG: i64 = 212;
+    pub(super) const RECVMMSG: i64 = 243;
+    pub(super) const SENDMMSG: i64 = 269;
     pub(super) const SHUTDOWN: i64 = 210;
     pub(super) const SETSOCKOPT: i64 = 208;
     pub(super) const GETSOCKOPT: i64 = 209;
@@ -168,6 +176,11 @@ pub fn connect_unix(fd: c_int, address: &SockAddrUn) -> Raw {
     call!(CONNECT, fd, core::ptr::from_ref(address), size_of::<SockAddrUn>())
 }
 
+/// `connect` to an address as the kernel has it.
+pub fn connect(fd: c_int, address: &[u8]) -> Raw {
+    call!(CONNECT, fd, address.as_ptr(), address.len())
+}
+
 /// `sendmsg`.
 pub fn sendmsg(fd: c_int, message: &MsgHdr, flags: c_int) -> Raw {
     call!(SENDMSG, fd, core::ptr::from_ref(message), flags)
@@ -176,6 +189,32 @@ pub fn sendmsg(fd: c_int, message: &MsgHdr, flags: c_int) -> Raw {
 /// `recvmsg`.
 pub fn recvmsg(fd: c_int, message: &mut MsgHdr, flags: c_int) -> Raw {
     call!(RECVMSG, fd, core::ptr::from_mut(message), flags)
+}
+
+/// `sendmmsg`.
+pub fn sendmmsg(fd: c_int, messages: &mut [MMsgHdr], flags: c_int) -> Raw {
+    call!(SENDMMSG, fd, messages.as_mut_ptr(), messages.len(), flags)
+}
+
+/// `recvmmsg` with the program's timeout, which the kernel checks.
+pub fn recvmmsg(
+    fd: c_int,
+    messages: &mut [MMsgHdr],
+    flags: c_int,
+    timeout: TimeSpecPointer,
+) -> Raw {
+    call!(RECVMMSG, fd, messages.as_mut_ptr(), messages.len(), flags, timeout)
+}
+
+/// `pread`.
+pub fn pread(fd: c_int, into: &mut [u8], at: i64) -> Raw {
+    call!(PREAD64, fd, into.as_mut_ptr(), into.len(), at)
+}
+
+/// Moves the position in a file, and gives the new one.
+pub fn seek_by(fd: c_int, bytes: i64) -> Raw {
+    const SEEK_CUR: c_int = 1;
+    call!(LSEEK, fd, bytes, SEEK_CUR)
 }
 
 /// `shutdown`.

@@ -9,6 +9,7 @@
 //! | `handshakes` | connects, accepts and closes | how many at once (32) |
 //! | `ping` | sends 100 bytes and awaits as many | `async` or `blocking` |
 //! | `bulk` | sends a message of 1,200 bytes | CCID 2, 3, or a window algorithm: `cubic`, `bbr` |
+//! | `stream` | the same with blocking sockets | messages a call: `one` or `many` (32) |
 //! | `idle` | holds a connection, and prints what it costs the heap | |
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
@@ -49,6 +50,7 @@ fn main() {
         "ping" if choice == "blocking" => ping_blocking(count),
         "ping" => ping(count),
         "bulk" => bulk(count, choice),
+        "stream" => stream(count, choice == "many"),
         "idle" => runtime().block_on(idle(count)),
         _ => panic!("no such work: {work}"),
     }
@@ -220,6 +222,47 @@ fn bulk(count: usize, choice: &str) {
         stats.cwnd_packets,
         stats.srtt,
     );
+}
+
+/// Two threads with the defaults of blocking sockets, and a call for each message or for 32.
+fn stream(count: usize, is_many: bool) {
+    let at_once = if is_many { 32 } else { 1 };
+    let listener = blocking::Listener::bind(anywhere(), SERVICE).expect("a free port");
+    let peer = listener.local_addr();
+    let server = thread::spawn(move || {
+        let connection = listener.accept().expect("a client");
+        let (began, mut last) = (Instant::now(), Instant::now());
+        let mut batch = Vec::with_capacity(at_once);
+        let mut messages = 0;
+        loop {
+            let got = if is_many {
+                connection.recv_batch(&mut batch, at_once).expect("in order")
+            } else {
+                usize::from(connection.recv().expect("in order").is_some())
+            };
+            if got == 0 {
+                return (messages, last - began);
+            }
+            batch.clear();
+            messages += got;
+            if messages % 64 < got {
+                last = Instant::now();
+            }
+        }
+    });
+    let connection = blocking::Connection::connect(peer, SERVICE).expect("connected");
+    let message = Bytes::from(vec![7; BULK_BYTES]);
+    for _ in 0..count / at_once {
+        if is_many {
+            connection.send_batch((0..at_once).map(|_| message.clone())).expect("open");
+        } else {
+            connection.send(message.clone()).expect("open");
+        }
+    }
+    connection.close().expect("confirmed");
+    let (messages, time) = server.join().expect("no panic");
+    let rate = messages as f64 / time.as_secs_f64();
+    println!("messages_per_s {rate:.0} lost {}", count / at_once * at_once - messages);
 }
 
 /// Connections that do nothing; heap bytes and allocations of one end.

@@ -5,6 +5,7 @@ runs all. Numbers are Linux's: see docs/guides/old-programs.md.
 """
 
 import array
+import ctypes
 import errno
 import fcntl
 import os
@@ -108,7 +109,8 @@ def test_flags_of_receiving():
     assert b.recv_into(bytearray(4), 4, socket.MSG_TRUNC) == 10
     a.send(b"from")
     assert b.recvfrom(10) == (b"from", a.getsockname())
-    fails("EOPNOTSUPP", b.recv, 10, socket.MSG_OOB)
+    # There is no urgent data: the flag has no effect.
+    assert a.send(b"plain", socket.MSG_OOB) == 5 and b.recv(10, socket.MSG_OOB) == b"plain"
 
 
 def queue_bytes(sock, request):
@@ -228,6 +230,14 @@ def test_service_codes():
     client.connect(server.getsockname())
     accepted, _ = server.accept()
     assert accepted.getsockopt(SOL_DCCP, 2, 4) == other
+    # A server can serve others while it listens.
+    server.setsockopt(SOL_DCCP, 2, struct.pack("!I", 9))
+    client = new()
+    client.setsockopt(SOL_DCCP, 2, other)
+    fails("EBADRQC", client.connect, server.getsockname())
+    client = new()
+    client.setsockopt(SOL_DCCP, 2, struct.pack("!I", 9))
+    client.connect(server.getsockname())
 
 
 def test_the_end_of_a_connection():
@@ -347,13 +357,143 @@ def test_ipv6():
     assert accepted.recvfrom(10) == (b"six", client.getsockname())
 
 
-def test_sendfile_is_refused():
+def test_sendfile():
     a, b = pair()
     with open(__file__, "rb") as file:
-        fails("EINVAL", os.sendfile, a.fileno(), file.fileno(), 0, 100)
-        # Python falls back to reading and sending.
-        file.seek(0)
-        assert b.getsockopt(SOL_DCCP, 5) > 0
+        begin = file.read(120)
+        assert os.sendfile(a.fileno(), file.fileno(), 20, 100) == 100
+        assert b.recv(2000) == begin[20:]
+        # Without an offset, it begins at the position of the file, and moves it.
+        os.lseek(file.fileno(), 10, os.SEEK_SET)
+        assert os.sendfile(a.fileno(), file.fileno(), None, 5) == 5
+        assert b.recv(2000) == begin[10:15] and os.lseek(file.fileno(), 0, os.SEEK_CUR) == 15
+        # A page is one message.
+        fails("EMSGSIZE", os.sendfile, a.fileno(), file.fileno(), 0, 4096)
+        size = os.fstat(file.fileno()).st_size
+        assert os.sendfile(a.fileno(), file.fileno(), size, 100) == 0
+
+
+def test_many_messages_a_call():
+    class Piece(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+
+    class Message(ctypes.Structure):
+        _fields_ = [("name", ctypes.c_void_p), ("name_len", ctypes.c_uint),
+                    ("iov", ctypes.POINTER(Piece)), ("iov_len", ctypes.c_size_t),
+                    ("control", ctypes.c_void_p), ("control_len", ctypes.c_size_t),
+                    ("flags", ctypes.c_int), ("pad", ctypes.c_int), ("len", ctypes.c_size_t)]
+
+    c = ctypes.CDLL(None, use_errno=True)
+
+    def messages(lengths):
+        buffers = [ctypes.create_string_buffer(max(n, 1)) for n in lengths]
+        pieces = [Piece(ctypes.addressof(b), n) for b, n in zip(buffers, lengths)]
+        all_messages = (Message * len(lengths))()
+        for one, piece in zip(all_messages, pieces):
+            one.iov, one.iov_len = ctypes.pointer(piece), 1
+        return all_messages, buffers, pieces
+
+    a, b = pair(client_options=[(SOL_DCCP, 17, 40)])
+    count = 100
+    lengths = [i * 13 % 1300 for i in range(count)]
+    sent, buffers, keep = messages(lengths)
+    for i, buffer in enumerate(buffers):
+        ctypes.memset(buffer, i, max(lengths[i], 1))
+    # More than the queue holds: it waits.
+    n = c.sendmmsg(a.fileno(), sent, count, 0)
+    assert n == count, (n, ctypes.get_errno())
+    assert [one.len for one in sent] == lengths
+    came, got, keep_too = messages([1400] * count)
+    assert c.recvmmsg(b.fileno(), came, count, 0, None) == count
+    assert [one.len for one in came] == lengths
+    for i, buffer in enumerate(got):
+        assert buffer.raw[: lengths[i]] == bytes([i]) * lengths[i], i
+    # It stops at what cannot go, and says why when that is the first.
+    sent, _, keep = messages([10, 20, 5000, 30])
+    assert c.sendmmsg(a.fileno(), sent, 4, 0) == 2
+    assert c.sendmmsg(a.fileno(), ctypes.byref(sent, 2 * ctypes.sizeof(Message)), 2, 0) == -1
+    assert ctypes.get_errno() == errno.EMSGSIZE
+    wait_for_one = 0x10000
+    n = 0
+    while n < 2:
+        n += c.recvmmsg(b.fileno(), came, count, wait_for_one, None)
+    assert n == 2
+    assert c.recvmmsg(b.fileno(), came, count, socket.MSG_DONTWAIT, None) == -1
+    assert ctypes.get_errno() == errno.EAGAIN
+    # Without waiting, as many go as the queue holds. Then the end is one message of nothing.
+    sent, _, keep = messages([1000] * count)
+    many = c.sendmmsg(a.fileno(), sent, count, socket.MSG_DONTWAIT)
+    assert 40 <= many <= count, many
+    a.close()
+    total = 0
+    while (n := c.recvmmsg(b.fileno(), came, count, wait_for_one, None)) > 0:
+        data = sum(one.len == 1000 for one in came[:n])
+        total += data
+        if data < n:
+            assert data == n - 1 and came[n - 1].len == 0
+            break
+    assert n > 0 and total == many, (n, total, many)
+    # What cannot be read is the kernel's to find out.
+    a, b = pair()
+    sent, _, keep = messages([10])
+    keep[0].base = 1
+    assert c.sendmmsg(a.fileno(), sent, 1, 0) == -1 and ctypes.get_errno() == errno.EFAULT
+
+
+def test_options_of_the_system():
+    server = listening(options=[(socket.SOL_IP, socket.IP_TOS, 0xB8)])
+    # What a listener has, its connections have.
+    client = new()
+    client.setsockopt(socket.SOL_IP, socket.IP_TOS, 0x2B)
+    client.setsockopt(socket.SOL_IP, socket.IP_TTL, 7)
+    client.connect(server.getsockname())
+    accepted, _ = server.accept()
+    assert accepted.getsockopt(socket.SOL_IP, socket.IP_TOS) == 0xB8
+    assert client.getsockopt(socket.SOL_IP, socket.IP_TOS) == 0x2B
+    assert client.getsockopt(socket.SOL_IP, socket.IP_TTL) == 7
+    assert client.getsockopt(socket.SOL_IP, 14) > 1400, "IP_MTU"
+    fails("ENOTCONN", new().getsockopt, socket.SOL_IP, 14)
+    fails("EINVAL", client.setsockopt, socket.SOL_IP, socket.IP_TTL, 256)
+    fails("ENOPROTOOPT", client.setsockopt, socket.IPPROTO_IPV6, socket.IPV6_TCLASS, 1)
+    # A filter that would not filter is refused, and nobody sets a type.
+    fails("ENOPROTOOPT", client.setsockopt, socket.SOL_SOCKET, 26, bytes(16))
+    fails("ENOPROTOOPT", client.setsockopt, socket.SOL_SOCKET, socket.SO_TYPE, 6)
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == 6
+    fails("ENODEV", client.setsockopt, socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"none-such")
+    bound = new()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+    assert bound.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16) == b"lo\0"
+    bound.connect(server.getsockname())
+    bound.send(b"by this device")
+    assert server.accept()[0].recv(20) == b"by this device"
+    v6 = new(socket.AF_INET6)
+    v6.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, 0x2B)
+    assert v6.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS) == 0x2B
+
+
+def test_connecting_to_nobody_ends_a_connection():
+    def disconnect(sock):
+        nobody = struct.pack("=H", 0) + bytes(14)
+        return ctypes.CDLL(None).connect(sock.fileno(), nobody, 16)
+
+    server = listening()
+    client = new()
+    assert disconnect(client) == 0
+    client.connect(server.getsockname())
+    accepted, _ = server.accept()
+    assert disconnect(client) == 0
+    assert accepted.recv(10) == b""
+    fails("ENOTCONN", client.getpeername)
+    # Only then can it connect again.
+    client.connect(server.getsockname())
+    accepted, _ = server.accept()
+    accepted.close()
+    assert client.recv(10) == b""
+    fails("EISCONN", client.connect, server.getsockname())
+    assert disconnect(client) == 0
+    client.connect(server.getsockname())
+    client.send(b"again")
+    assert server.accept()[0].recv(10) == b"again"
 
 
 def test_priorities():

@@ -1,0 +1,213 @@
+"""Compares the socket calls under `udccp run` with those of a kernel that has DCCP, call by call.
+
+One program, crates/udccp-cli/tests/old_programs/every_call.py, makes the calls in every state of a
+socket. It runs in the guest of `udccp linux` (`make linux` sets it up), and in a network namespace
+of this machine under `udccp run --raw-ip`. Writes docs/reference/kernel-calls.md, and fails where a
+difference has no reason here.
+
+    UDCCP=PATH kernel_calls.py [-o PAGE]
+"""
+
+import argparse
+import collections
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+PROGRAM = Path("crates/udccp-cli/tests/old_programs/every_call.py").resolve()
+NETWORK = """
+ip link set lo up mtu 1500
+ip link add v0 type veth peer name v1
+ip addr add 192.0.2.2/24 dev v0
+ip link set v0 up
+ip link set v1 up
+ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:09 dev v0 nud permanent
+"""
+LIMIT_S = 600
+
+FAULT = "The fault {}|`--linux-fault {}` brings this fault of Linux back."
+PAIR = (
+    "Poll|The program's descriptor is a Unix socket pair, and the kernel answers poll: it hangs up "
+    "only once and for ever, and knows neither errors nor a shutdown of this side."
+)
+ENDED = (
+    "Connections that have ended|A connection that the peer has closed has ended here. On Linux it "
+    "is still connected until its end is read, and then has no peer any more."
+)
+# State, call, ours, theirs: a pattern for each. The first row that fits gives the reason.
+REASONS = [
+    (r"peer reset|refused \(not asked\)", "recv.*|twice recv", "E.*|.*", "0.*",
+     FAULT.format("reset-is-end", "reset-is-end")),
+    (".*", r"getsockopt\(SO_LINGER\) after .*", ".*", ".*",
+     "SO_LINGER|The largest time to linger depends on the kernel's clock."),
+    (".*", "recvfrom", ".*address of 16", ".*address of 0", FAULT.format("no-source", "no-source")),
+    (".*", "poll", ".*", ".*", PAIR),
+    ("shut for writing", "sendmsg.*", "EINVAL", "EPIPE",
+     "Two errors in one call|Both are right; Linux finds the other one first."),
+    (".*", r"getsockopt\(SOL_DCCP, 12, .*", ".*", ".*", "CCID 4|It is available here."),
+    (".*", r"setsockopt\(SOL_DCCP, 1[345], 0x(02)?04\)", "0 ?", "EINVAL",
+     "CCID 4|It is available here."),
+    (".*", r"getsockopt\(SOL_DCCP, 1[01]\) after .*", ".*", ".* 00000000",
+     "Checksum coverage|Linux gives 0 until the handshake (a number in too few bits); here it is "
+     "what was set."),
+    (r"connecting|refused|refused \(not asked\)",
+     r"getsockopt\(SOL_DCCP, 5, .*|getsockname|.*IP_MTU.*", ".*", ".*",
+     "Before the connection|Local address, path MTU and message size are known here once a "
+     "connection is."),
+    (".*", r"getsockopt\(SOL_DCCP, 5, .*", ".*", ".*",
+     "Message size|Linux reserves other room for options in its packets."),
+    (r"peer closed.*|peer reset", r".*setsockopt\(S.*|.*getsockopt\(S.*", ".*", ".*", ENDED),
+    (r"peer closed \(read\)|peer reset", "getpeername|shutdown.*|bind.*", ".*", ".*", ENDED),
+    (r"connecting|refused \(not asked\)|peer closed \(read\)", "SIOCOUTQ", "0 0", "0 .*",
+     "SIOCOUTQ|Linux counts the memory of its Request or Close."),
+    (".*", r"getsockopt\(IP_MTU\) after .*", "0 .*", "ENOTCONN",
+     "Path MTU|Linux forgets the path after some settings, until the next packet."),
+    ("none", "socketpair", "ESOCKTNOSUPPORT", "EOPNOTSUPP",
+     "socketpair|It is the kernel's, which has no DCCP."),
+]
+
+
+def calls(text):
+    found = collections.OrderedDict()
+    for line in text.splitlines():
+        if line.startswith("@ "):
+            state, call, result = (line[2:].split(" | ") + [""])[:3]
+            # Two names of one number.
+            found[state, call] = result.replace("ENOTSUP", "EOPNOTSUPP").strip()
+    return found
+
+
+def guest_kernel():
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "udccp" / "linux"
+    kernels = sorted(base.glob("*/linux"), key=lambda file: file.stat().st_mtime)
+    if not kernels:
+        sys.exit("there is no kernel with DCCP yet: make linux builds it")
+    return kernels[-1]
+
+
+def in_guest():
+    """The guest's first program."""
+    libc = ctypes.CDLL(None)
+    for kind, at in ((b"proc", b"/proc"), (b"sysfs", b"/sys"), (b"devtmpfs", b"/dev")):
+        libc.mount(kind, at, kind, 0, None)
+    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    subprocess.run(["sh", "-c", NETWORK], check=False)
+    print("@@", os.uname().release, flush=True)
+    subprocess.run([sys.executable, PROGRAM], check=False)
+    libc.reboot(0x4321FEDC)
+
+
+def of_the_kernel():
+    kernel = guest_kernel()
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "con=null",
+                 "con0=null,fd:1", "ssl=null", "noreboot", "loglevel=1", "time-travel=inf-cpu",
+                 f"uml_dir={folder}", f"init={os.path.realpath(sys.executable)}", "--",
+                 str(Path(__file__).resolve()), "--guest", str(PROGRAM)]
+        done = subprocess.run([kernel, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
+    text = done.stdout.decode(errors="replace").replace("\r", "")
+    release = re.search(r"^@@ (\S+)", text, re.M)
+    return calls(text), release[1] if release else "unknown"
+
+
+def of_udccp():
+    with tempfile.TemporaryDirectory() as folder:
+        script = f'{NETWORK}"$UDCCP" run --raw-ip -- "{sys.executable}" "{PROGRAM}"'
+        command = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script]
+        env = dict(os.environ, XDG_RUNTIME_DIR=folder)
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, timeout=LIMIT_S, text=True,
+                              check=False)
+    return calls(done.stdout)
+
+
+def reason(state, call, ours, theirs):
+    for patterns in REASONS:
+        if all(re.fullmatch(p, text) for p, text in zip(patterns, (state, call, ours, theirs))):
+            return patterns[4]
+    return None
+
+
+def compare(ours, theirs):
+    """Differences by reason, then by what differs: the states."""
+    found = collections.OrderedDict()
+    for state, call in theirs.keys() | ours.keys():
+        pair = ours.get((state, call), "not made"), theirs.get((state, call), "not made")
+        if pair[0] != pair[1]:
+            why = reason(state, call, *pair)
+            found.setdefault(why, {}).setdefault((call, *pair), []).append(state)
+    return found
+
+
+def rows(differences):
+    """Calls that differ alike are one row."""
+    merged = {}
+    for (call, ours, theirs), states in sorted(differences.items()):
+        name = re.sub(r"(room|after) .*?(\)|$)", r"\1 …\2", call)
+        name = re.sub(r"(setsockopt\(SOL_DCCP, \d+), .*", r"\1, …)", name)
+        row = merged.setdefault((name, ours, theirs), set())
+        row.update(states)
+    for (call, ours, theirs), states in sorted(merged.items()):
+        states = ", ".join(sorted(states)) if len(states) < 6 else f"{len(states)} states"
+        yield f"| `{call}` | {states} | {ours or '0'} | {theirs or '0'} |"
+
+
+def page(found, count, release):
+    total = sum(len(states) for group in found.values() for states in group.values())
+    lines = [
+        "# Calls, compared with the kernel",
+        "",
+        f"The same program makes {count:,} socket calls in {len(STATES)} states of a DCCP socket,",
+        f"on Linux {release} and under [`udccp run --raw-ip`](../guides/old-programs.md): every",
+        "option with wrong lengths and values, and every call with good and bad arguments. Result,",
+        f"errno, and what the call wrote are equal in {count - total:,} of them. The rest differs",
+        "for the reasons below. `make kernel-calls` makes this page, and fails where a difference",
+        "has no reason.",
+        "",
+        textwrap.fill("States: " + ", ".join(STATES) + ".", 118),
+        "",
+        "A value that a call wrote stands after its result: its length and its bytes.",
+    ]
+    for why, differences in sorted(found.items()):
+        calls_of_it = sum(len(states) for states in differences.values())
+        title, text = why.split("|")
+        text = textwrap.fill(f"{text} {calls_of_it} calls.", 118)
+        lines += ["", f"## {title}", "", text, "", "| call | state | here | Linux |",
+                  "|---|---|---|---|", *rows(differences)]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    global STATES
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-o", "--out", type=Path)
+    args = parser.parse_args()
+    ours = of_udccp()
+    theirs, release = of_the_kernel()
+    if not ours or not theirs:
+        sys.exit(f"calls made: {len(ours)} here, {len(theirs)} in the guest")
+    STATES = list(collections.OrderedDict.fromkeys(s for s, _ in theirs if s != "none"))
+    found = compare(ours, theirs)
+    unknown = found.get(None, {})
+    for (call, x, y), states in sorted(unknown.items()):
+        print(f"no reason: {call}: here {x}, Linux {y} ({', '.join(states)})")
+    if unknown:
+        sys.exit(1)
+    text = page(found, len(theirs), release)
+    if args.out:
+        args.out.write_text(text)
+    same = len(theirs) - sum(len(s) for group in found.values() for s in group.values())
+    print(f"{same:,} of {len(theirs):,} calls are equal; each difference has a reason")
+
+
+# The kernel adds words of its own.
+if sys.argv[1:2] == ["--guest"]:
+    PROGRAM = Path(sys.argv[2])
+    in_guest()
+else:
+    main()
