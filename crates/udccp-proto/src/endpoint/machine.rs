@@ -66,6 +66,13 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 }
 
 impl Endpoint {
+    /// As [`Machine::handle_datagram`], for a driver that keeps the datagram: what is read of it
+    /// later is shared.
+    #[inline]
+    pub fn handle_borrowed(&mut self, now: Instant, datagram: &Datagram) {
+        self.take_datagram(now, datagram, None);
+    }
+
     /// Whether the quiet time lasts. Where it is over, it is forgotten.
     #[cold]
     fn is_quiet(&mut self, now: Instant) -> bool {

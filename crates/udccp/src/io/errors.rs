@@ -133,7 +133,7 @@ mod tests {
         let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut tx = Transmitter::default();
         tx.push(
-            Datagram {
+            &Datagram {
                 src: io.local_addr(),
                 dst: closed,
                 protocol: Datagram::DCCP,

@@ -5,7 +5,7 @@ use std::io::{self, IoSliceMut};
 
 use bytes::{Bytes, BytesMut};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef};
-use udccp_base::{Datagram, Payload};
+use udccp_base::{Datagram, HeaderBytes, Payload};
 
 use super::{Io, canonical, ecn_from, raw};
 
@@ -69,7 +69,7 @@ impl Receiver {
     }
 
     /// Gives each datagram of the last read to `deliver`, in order of arrival.
-    pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(Datagram)) {
+    pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(&Datagram)) {
         for i in 0..count {
             let meta = self.metas[i];
             if meta.len > 0 {
@@ -116,18 +116,19 @@ impl Receiver {
 }
 
 /// Cuts what one buffer holds into its datagrams.
-fn deliver_each(io: &Io, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(Datagram)) {
+fn deliver_each(io: &Io, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(&Datagram)) {
     if io.is_raw() {
-        return raw::unwrap(meta, bytes).into_iter().for_each(deliver);
+        return raw::unwrap(meta, bytes).into_iter().for_each(|datagram| deliver(&datagram));
     }
     let (src, dst) = (canonical(meta.addr), io.arrived_at(meta.dst_ip));
     //= 6773-3.5-1
     let ecn = ecn_from(meta.ecn);
     let stride = meta.stride.clamp(1, bytes.len());
+    let (header, payload) = (HeaderBytes::EMPTY, Payload::EMPTY);
+    let mut datagram = Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload };
     for from in (0..bytes.len()).step_by(stride) {
-        let header = bytes.slice(from..(from + stride).min(bytes.len())).into();
-        let payload = Payload::EMPTY;
-        deliver(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
+        datagram.header = bytes.slice(from..(from + stride).min(bytes.len())).into();
+        deliver(&datagram);
     }
 }
 
@@ -143,7 +144,7 @@ mod tests {
     fn receive_one(rx: &mut Receiver, io: &Io) -> Datagram {
         let mut got = None;
         let count = rx.read(io).unwrap();
-        rx.deliver(io, count, |d| got = Some(d));
+        rx.deliver(io, count, |d| got = Some(d.clone()));
         got.unwrap()
     }
 

@@ -92,10 +92,10 @@ impl Transmitter {
         self.batches[..self.live].iter().map(Batch::waiting_bytes).sum()
     }
 
-    /// Takes a datagram, or gives it back: then [`Self::flush`] comes first.
-    pub(crate) fn push(&mut self, datagram: Datagram, max_segments: usize) -> Option<Datagram> {
-        let fragmentable = self.fragmentable.is_some_and(|is| is(&datagram));
-        let same_path = |batch: &Batch| batch.same_path(&datagram, fragmentable);
+    /// Copies a datagram; false where there is no room for it: then [`Self::flush`] comes first.
+    pub(crate) fn push(&mut self, datagram: &Datagram, max_segments: usize) -> bool {
+        let fragmentable = self.fragmentable.is_some_and(|is| is(datagram));
+        let same_path = |batch: &Batch| batch.same_path(datagram, fragmentable);
         let fits_last = self.last < self.live && same_path(&self.batches[self.last]);
         let found = if fits_last {
             Some(self.last)
@@ -114,9 +114,9 @@ impl Transmitter {
                 self.batches[self.live].start(datagram, fragmentable);
                 self.last = self.live;
                 self.live += 1;
-                None
+                true
             }
-            None => Some(datagram),
+            None => false,
         }
     }
 
@@ -171,7 +171,7 @@ impl Batch {
             && self.fragmentable == fragmentable
     }
 
-    fn start(&mut self, d: Datagram, fragmentable: bool) {
+    fn start(&mut self, d: &Datagram, fragmentable: bool) {
         self.fragmentable = fragmentable;
         self.dst = d.dst;
         self.src = d.src.ip();
@@ -181,20 +181,20 @@ impl Batch {
         self.sealed = false;
         self.bytes.clear();
         (self.sent, self.sent_packets) = (0, 0);
-        self.put(&d);
+        self.put(d);
     }
 
-    /// Adds a datagram of the right size, or of any in a train, or gives it back.
-    fn append(&mut self, d: Datagram, max_segments: usize, is_train: bool) -> Option<Datagram> {
+    /// Adds a datagram of the right size, or of any in a train; false where it does not fit.
+    fn append(&mut self, d: &Datagram, max_segments: usize, is_train: bool) -> bool {
         let len = d.transport_len();
         let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
         let full = self.ends.len() >= max_segments || self.bytes.len() + len > max_bytes;
         if self.sealed || full || (len > self.segment && !is_train) {
-            return Some(d);
+            return false;
         }
         self.sealed = len < self.segment && !is_train;
-        self.put(&d);
-        None
+        self.put(d);
+        true
     }
 
     fn put(&mut self, d: &Datagram) {
@@ -343,11 +343,11 @@ mod tests {
         let (a, b) = pair();
         let mut tx = Transmitter::default();
         for fill in 0..40 {
-            assert!(tx.push(datagram(&a, &b, fill, 1400), 64).is_none());
+            assert!(tx.push(&datagram(&a, &b, fill, 1400), 64));
         }
-        assert!(tx.push(datagram(&a, &b, 40, 100), 64).is_none(), "a shorter one may end it");
-        let back = tx.push(datagram(&a, &b, 41, 1400), 64);
-        assert!(back.is_some(), "nothing may follow a shorter one");
+        assert!(tx.push(&datagram(&a, &b, 40, 100), 64), "a shorter one may end it");
+        let is_taken = tx.push(&datagram(&a, &b, 41, 1400), 64);
+        assert!(!is_taken, "nothing may follow a shorter one");
         assert!(matches!(tx.flush(&a), Flushed::Done));
         assert!(tx.is_empty());
         let got = receive_all(&b);
@@ -365,8 +365,8 @@ mod tests {
         let (c, _) = pair();
         let mut tx = Transmitter::default();
         for fill in 0..10 {
-            assert!(tx.push(datagram(&a, &b, fill, 200), 64).is_none());
-            assert!(tx.push(datagram(&a, &c, fill, 300), 64).is_none());
+            assert!(tx.push(&datagram(&a, &b, fill, 200), 64));
+            assert!(tx.push(&datagram(&a, &c, fill, 300), 64));
         }
         assert_eq!(tx.live, 2);
         assert!(matches!(tx.flush(&a), Flushed::Done));
@@ -379,13 +379,13 @@ mod tests {
         let (a, b) = pair();
         let mut tx = Transmitter::default();
         for fill in 0..3 {
-            assert!(tx.push(datagram(&a, &b, fill, 50), 64).is_none());
+            assert!(tx.push(&datagram(&a, &b, fill, 50), 64));
         }
         // As after a refusal in the middle: the first datagram is out already.
         tx.batches[0].sent = 50;
         assert!(matches!(tx.flush(&a), Flushed::Done));
         assert_eq!(receive_all(&b).len(), 2);
-        assert!(tx.push(datagram(&a, &b, 0, 50), 1).is_none());
-        assert!(tx.push(datagram(&a, &b, 0, 50), 1).is_some(), "one at a time");
+        assert!(tx.push(&datagram(&a, &b, 0, 50), 1));
+        assert!(!tx.push(&datagram(&a, &b, 0, 50), 1), "one at a time");
     }
 }

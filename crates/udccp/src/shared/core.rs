@@ -227,12 +227,13 @@ impl Core {
     fn gather(&mut self, io: &Io, now: Instant) -> bool {
         let max_segments = io.max_gso_segments();
         loop {
-            let next = self.spare.take().or_else(|| self.endpoint.poll_transmit(now));
-            let Some(datagram) = next else { return false };
-            if let Some(back) = self.tx.push(datagram, max_segments) {
-                self.spare = Some(back);
+            if self.spare.is_none() && !self.endpoint.poll_transmit_into(now, &mut self.spare) {
+                return false;
+            }
+            if !self.spare.as_ref().is_none_or(|next| self.tx.push(next, max_segments)) {
                 return true;
             }
+            self.spare = None;
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use udccp_base::{Datagram, Instant, Machine};
+use udccp_base::{Datagram, Instant};
 
 use super::calls::stopped;
 use super::core::Core;
@@ -14,12 +14,12 @@ use crate::stun::is_stun;
 
 impl Core {
     /// A datagram arrived: to the endpoint with it, unless it is a STUN message.
-    pub(super) fn take_datagram(&mut self, now: Instant, datagram: Datagram) {
+    pub(super) fn take_datagram(&mut self, now: Instant, datagram: &Datagram) {
         if self.claims.is_none() && is_stun(&datagram.header) {
-            return self.take_stun(&datagram);
+            return self.take_stun(datagram);
         }
-        if self.is_ours(now, &datagram) {
-            self.endpoint.handle_datagram(now, datagram);
+        if self.is_ours(now, datagram) {
+            self.endpoint.handle_borrowed(now, datagram);
         }
     }
 
