@@ -13,8 +13,17 @@ pub struct HeaderBytes(Store);
 
 #[derive(Clone)]
 enum Store {
-    Short { len: u8, bytes: [u8; HeaderBytes::SHORT] },
+    Short {
+        len: u8,
+        bytes: [u8; HeaderBytes::SHORT],
+    },
     Shared(Bytes),
+    /// `len` bytes of a buffer, from `from` on.
+    Part {
+        buffer: Bytes,
+        from: u32,
+        len: u16,
+    },
 }
 
 impl HeaderBytes {
@@ -64,11 +73,33 @@ impl HeaderBytes {
         }
     }
 
+    /// The first datagram of a buffer that holds several; [`Self::move_on`] is the next one.
+    #[inline]
+    pub fn first_of(buffer: Bytes, len: u16) -> Self {
+        Self(Store::Part { buffer, from: 0, len })
+    }
+
+    /// Makes bytes of [`Self::first_of`] those that follow them in the buffer, at most as many; the
+    /// buffer stays shared as it is. False where nothing follows, or the bytes are no such part.
+    #[inline]
+    pub fn move_on(&mut self) -> bool {
+        let Store::Part { buffer, from, len } = &mut self.0 else { return false };
+        let next = *from as usize + usize::from(*len);
+        let left = buffer.len().saturating_sub(next);
+        *len = u16::try_from(left).map_or(*len, |left| left.min(*len));
+        *from = u32::try_from(next).unwrap_or(*from);
+        left > 0
+    }
+
     /// A part of the bytes: a slice of the same buffer, or a copy of a short header's.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Bytes {
         match &self.0 {
             Store::Short { .. } => Bytes::copy_from_slice(self).slice(range),
             Store::Shared(bytes) => bytes.slice(range),
+            Store::Part { buffer, .. } => {
+                let range = (range.start_bound().cloned(), range.end_bound().cloned());
+                buffer.slice_ref(&self[range])
+            }
         }
     }
 }
@@ -81,6 +112,10 @@ impl Deref for HeaderBytes {
         match &self.0 {
             Store::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or(bytes),
             Store::Shared(bytes) => bytes,
+            Store::Part { buffer, from, len } => {
+                let from = *from as usize;
+                buffer.get(from..from + usize::from(*len)).unwrap_or_default()
+            }
         }
     }
 }
@@ -126,6 +161,22 @@ impl fmt::Debug for HeaderBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_of_one_buffer_follow_each_other() {
+        let buffer = Bytes::from((0..25).collect::<Vec<u8>>());
+        let mut header = HeaderBytes::first_of(buffer.clone(), 10);
+        assert_eq!(header, buffer[..10]);
+        assert_eq!(header.slice(3..5), buffer[3..5]);
+        assert!(header.move_on());
+        assert_eq!(header, buffer[10..20]);
+        assert_eq!(header.slice(4..).as_ptr(), buffer[14..].as_ptr(), "no copy");
+        assert!(header.move_on());
+        assert_eq!(header, buffer[20..], "the last one may be shorter");
+        assert!(header.slice(5..).is_empty());
+        assert!(!header.move_on() && header.is_empty());
+        assert!(!HeaderBytes::from(buffer).move_on());
+    }
 
     #[test]
     fn short_and_long_headers_read_alike_and_the_arena_is_used_again() {

@@ -123,12 +123,15 @@ fn deliver_each(io: &Io, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMu
     let (src, dst) = (canonical(meta.addr), io.arrived_at(meta.dst_ip));
     //= 6773-3.5-1
     let ecn = ecn_from(meta.ecn);
-    let stride = meta.stride.clamp(1, bytes.len());
-    let (header, payload) = (HeaderBytes::EMPTY, Payload::EMPTY);
+    // UDP datagrams are shorter than 64 KiB.
+    let stride = u16::try_from(meta.stride.clamp(1, bytes.len())).unwrap_or(u16::MAX);
+    let (header, payload) = (HeaderBytes::first_of(bytes.clone(), stride), Payload::EMPTY);
     let mut datagram = Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload };
-    for from in (0..bytes.len()).step_by(stride) {
-        datagram.header = bytes.slice(from..(from + stride).min(bytes.len())).into();
+    loop {
         deliver(&datagram);
+        if !datagram.header.move_on() {
+            return;
+        }
     }
 }
 
