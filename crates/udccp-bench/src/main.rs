@@ -69,7 +69,8 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let (Some(peer), [work]) = (args.peer, args.works.as_slice()) else {
         let Args { rounds, seconds, connections, .. } = args;
-        return table::print(&args.works, table::Turns { rounds, seconds, connections });
+        let turns = table::Turns { rounds, seconds, connections };
+        return table::print(&mut std::io::stdout(), &args.works, turns);
     };
     let network = Network::new(args.path)?;
     let turn = work::Turn { network, seconds: args.seconds, connections: args.connections };

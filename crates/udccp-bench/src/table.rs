@@ -1,5 +1,6 @@
 //! Has the peers take turns and prints their figures in tables.
 
+use std::io::{self, Write};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -88,18 +89,18 @@ const TABLES: [Table; 6] = [
 /// Measures these loads, or all of them.
 ///
 /// # Errors
-/// A turn that failed.
-pub(crate) fn print(works: &[Work], turns: Turns) -> Result<()> {
+/// A turn that failed, and a reader of the output that has gone.
+pub(crate) fn print(out: &mut impl Write, works: &[Work], turns: Turns) -> Result<()> {
     let Turns { rounds, seconds, connections } = turns;
-    println!("{rounds} interleaved rounds of {seconds} s on {}.", std::env::consts::ARCH);
-    println!("Processor time is of both ends. Many connections are {connections}.\n");
+    writeln!(out, "{rounds} interleaved rounds of {seconds} s on {}.", std::env::consts::ARCH)?;
+    writeln!(out, "Processor time is of both ends. Many connections are {connections}.\n")?;
     for table in TABLES.iter().filter(|t| works.is_empty() || works.contains(&t.work)) {
-        println!("### {}\n", table.title);
+        writeln!(out, "### {}\n", table.title)?;
         match table.path.check() {
-            Ok(()) => table.measure(turns)?.print(table),
-            Err(why) => println!("Not measured: {why}."),
+            Ok(()) => table.measure(turns)?.print(out, table)?,
+            Err(why) => writeln!(out, "Not measured: {why}.")?,
         }
-        println!();
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -144,24 +145,25 @@ impl Rounds {
         median(self.0.iter().map(each).collect())
     }
 
-    fn print(&self, table: &Table) {
+    fn print(&self, out: &mut impl Write, table: &Table) -> io::Result<()> {
         match table.work {
-            Work::Idle => self.print_memory(table),
-            _ => self.print_cost(table),
+            Work::Idle => self.print_memory(out, table),
+            _ => self.print_cost(out, table),
         }
     }
 
-    fn print_memory(&self, table: &Table) {
-        println!("| | bytes of the heap | allocations |\n|---|---:|---:|");
+    fn print_memory(&self, out: &mut impl Write, table: &Table) -> io::Result<()> {
+        writeln!(out, "| | bytes of the heap | allocations |\n|---|---:|---:|")?;
         for (n, peer) in table.peers.iter().enumerate() {
             let of = |figure: fn((f64, f64)) -> f64| {
                 median(self.of(n, |m| m.heap.map_or(f64::NAN, figure)))
             };
-            println!("| {} | {:.0} | {:.1} |", peer.label(), of(|h| h.0), of(|h| h.1));
+            writeln!(out, "| {} | {:.0} | {:.1} |", peer.label(), of(|h| h.0), of(|h| h.1))?;
         }
+        Ok(())
     }
 
-    fn print_cost(&self, table: &Table) {
+    fn print_cost(&self, out: &mut impl Write, table: &Table) -> io::Result<()> {
         let quinn = table.peers.iter().position(|&p| p == Peer::Quinn);
         let has_times = table.work == Work::Ping;
         let (heads, rules) = match has_times {
@@ -169,12 +171,13 @@ impl Rounds {
             false => (" lost |", "---:|"),
         };
         let first = table.peers[0].label();
-        println!(
+        writeln!(
+            out,
             "| | {}, median | best | times {} | times quinn |{heads}",
             table.each,
             short(first)
-        );
-        println!("|---|---:|---:|---:|---:|{rules}");
+        )?;
+        writeln!(out, "|---|---:|---:|---:|---:|{rules}")?;
         for (n, peer) in table.peers.iter().enumerate() {
             let each = self.of(n, Measured::each_ns);
             let best = each.iter().copied().fold(f64::INFINITY, f64::min);
@@ -191,13 +194,15 @@ impl Rounds {
                     format!(" {:.2} % |", 100.0 * median(self.of(n, share)))
                 }
             };
-            println!(
+            writeln!(
+                out,
                 "| {} | {:.0} | {best:.0} | {:.2} | {to_quinn:.2} |{rest}",
                 peer.label(),
                 median(each),
                 self.ratio(n, 0),
-            );
+            )?;
         }
+        Ok(())
     }
 }
 
