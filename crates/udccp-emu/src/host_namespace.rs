@@ -89,12 +89,20 @@ fn ipv6_settings(is_used: bool) -> Vec<(String, String)> {
 
 /// What a scenario asks of a flow's TCP and a kernel cannot be told; each as a sentence.
 pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
-    let TcpOptions { profile, ack_counting, window_reduction, window_cut, timestamps, .. } =
-        &flow.tcp;
+    let TcpOptions {
+        profile,
+        ack_counting,
+        window_reduction,
+        loss_detection,
+        window_cut,
+        timestamps,
+        ..
+    } = &flow.tcp;
     let keys = [
         ("profile", *profile != TcpProfile::Modern),
         ("ack_counting", ack_counting.is_some()),
         ("window_reduction", window_reduction.is_some()),
+        ("loss_detection", loss_detection.is_some()),
         ("window_cut", window_cut.is_some()),
         ("timestamps", timestamps.is_some()),
     ];

@@ -92,6 +92,7 @@ fn tcp_gaps(tcp: &TcpOptions) -> Vec<&'static str> {
             tcp.ack_counting.is_some(),
         ),
         ("tcp.window_reduction: the window falls at once", tcp.window_reduction.is_some()),
+        ("tcp.loss_detection: its TCPs have no other", tcp.loss_detection.is_some()),
         ("tcp.window_cut: only the cut of dccp/ccid2 can change", tcp.window_cut.is_some()),
     ];
     keys.into_iter().filter(|(_, asked)| *asked).map(|(gap, _)| gap).collect()

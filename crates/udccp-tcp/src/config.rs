@@ -48,8 +48,13 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// One rescue retransmission per recovery (RFC 6675 section 4, rule 4 of NextSeg).
     pub rescue: bool,
-    /// Find lost retransmissions before the timer does, as kernels do and RFC 6675 does not. The
-    /// window is not cut for them once more (RFC 5681 section 4.3 would; kernels do not).
+    /// Whether the acknowledgement that ends a recovery counts for growth, as in kernels since 4.6.
+    pub grows_at_recovery_end: bool,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// With [`LossDetection::Sack`]: find lost retransmissions before the timer does, as kernels do
+    /// and RFC 6675 does not. The window is not cut for them once more (RFC 5681 section 4.3
+    /// would; kernels do not).
     pub detect_lost_retransmissions: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
@@ -82,6 +87,15 @@ pub struct DelayedAck {
     /// Segments at the start of a flow that are each acknowledged at once, as kernels do so that
     /// slow start is not held back.
     pub quick_at_start: u32,
+}
+
+/// How losses are found before the retransmission timer expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By what was SACKed above: three segments (RFC 6675).
+    Sack,
+    /// By time, with probes of a silent tail (RFC 8985), as kernels do since 4.18.
+    RackTlp,
 }
 
 /// How many segments of growth one acknowledgement is worth to the congestion control.
@@ -127,7 +141,9 @@ pub enum RttSampling {
 pub enum WindowReduction {
     /// At once: silence until the pipe has drained to the new window (RFC 6675).
     AtOnce,
-    /// In proportion to what is delivered (RFC 6937, slow start reduction bound).
+    /// In proportion to what is delivered (RFC 6937). Below the new window it catches up by a
+    /// segment more than what is delivered where an acknowledgement advances and shows no further
+    /// loss, as in Linux 6.1, and by no more otherwise.
     Proportional,
     /// One segment for every two acknowledgements, which for a cut of one half is what
     /// kernels of the 2.6 series did (rate halving).
@@ -154,6 +170,8 @@ impl TcpConfig {
         Self {
             mss: 1460,
             ack_counting: AckCounting::today(&algorithm),
+            // Illinois counts that acknowledgement itself, for more than it reports.
+            grows_at_recovery_end: !matches!(algorithm, Algorithm::Illinois(_)),
             algorithm,
             initial_window: InitialWindow::Rfc6928,
             max_cwnd: None,
@@ -171,6 +189,7 @@ impl TcpConfig {
             window_scaling: true,
             limited_transmit: true,
             rescue: true,
+            loss_detection: LossDetection::RackTlp,
             detect_lost_retransmissions: true,
             ecn: false,
             nodelay: true,
@@ -193,6 +212,8 @@ impl TcpConfig {
             min_rto: Duration::from_secs(1),
             rto_margin: Duration::from_millis(1),
             rtt_sampling: RttSampling::OncePerWindow,
+            grows_at_recovery_end: false,
+            loss_detection: LossDetection::Sack,
             detect_lost_retransmissions: false,
             ..Self::new(algorithm)
         }
@@ -223,6 +244,8 @@ impl TcpConfig {
             send_buffer_bytes: 4 << 20,
             initial_rto: Duration::from_secs(3),
             rescue: false,
+            grows_at_recovery_end: false,
+            loss_detection: LossDetection::Sack,
             ..Self::new(algorithm)
         }
     }

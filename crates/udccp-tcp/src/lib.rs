@@ -35,7 +35,7 @@ mod seq;
 mod udp;
 pub mod wire;
 
-pub use config::{AckCounting, DelayedAck, RttSampling, TcpConfig, WindowReduction};
+pub use config::{AckCounting, DelayedAck, LossDetection, RttSampling, TcpConfig, WindowReduction};
 pub use connection::{CloseReason, State, TcpStats};
 pub use ends::{TcpReceiver, TcpSender};
 pub use recv::RecvStats;

@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Fate, Pipe, drop_segments, ms, plain};
-use udccp_base::{Datagram, Duration, Transport};
+use udccp_base::{Datagram, Duration, Instant, Transport};
 use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
 use udccp_tcp::wire::TcpHeader;
-use udccp_tcp::{DelayedAck, SendStats, TcpConfig, WindowReduction};
+use udccp_tcp::{DelayedAck, LossDetection, SendStats, TcpConfig, WindowReduction};
 
 /// A window of 20 segments, neither growing nor delayed, so that numbers are plain.
 fn twenty() -> TcpConfig {
@@ -235,4 +235,110 @@ fn losses_of_acknowledgements_cost_nothing_but_time() {
     pipe.run_to_end(Duration::from_secs(100));
     let stats = pipe.sender.stats().send;
     assert_eq!((stats.retransmits, stats.congestion_events), (0, 0));
+}
+
+/// The same window, with losses found by time.
+fn by_time() -> TcpConfig {
+    let loss_detection = LossDetection::RackTlp;
+    TcpConfig { loss_detection, min_rto: ms(200), time_wait: ms(1), ..twenty() }
+}
+
+#[test]
+fn a_silent_tail_is_probed_after_two_round_trips() {
+    // The last segment is lost: nothing follows that could show it.
+    let (pipe, stats) = after(by_time(), 30, drop_segments(&[29]));
+    assert_eq!((stats.retransmits, stats.timeouts), (1, 0));
+    assert!(pipe.now < Instant::ZERO + Duration::from_millis(700), "{}", pipe.now);
+    // The last three: the probe shows the two before it, which are then sent again.
+    let (_, stats) = after(by_time(), 30, drop_segments(&[27, 28, 29]));
+    assert_eq!((stats.retransmits, stats.timeouts, stats.congestion_events), (3, 0, 1));
+}
+
+#[test]
+fn a_tail_without_loss_is_not_cut_by_its_probe() {
+    // Only the acknowledgement of the tail is late.
+    let mut pipe = Pipe::new(by_time(), ms(50)).with_bytes(10 * 1448).with_rate(100, 1000);
+    pipe.back.rule = Some(Box::new(|n, _| if n >= 9 { Fate::Late(ms(260)) } else { Fate::Pass }));
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(100));
+    let stats = pipe.sender.stats().send;
+    assert_eq!((stats.retransmits, stats.timeouts, stats.congestion_events), (1, 0, 0));
+}
+
+#[test]
+fn one_later_segment_shows_a_loss_where_three_never_come() {
+    // Segment 8 of ten is lost: one segment follows, and the window has no room for more.
+    let few = |loss_detection| TcpConfig { loss_detection, min_rto: ms(1000), ..twenty() };
+    let run = |config| after(config, 10, drop_segments(&[8])).1;
+    let stats = run(few(LossDetection::RackTlp));
+    assert_eq!((stats.retransmits, stats.timeouts, stats.congestion_events), (1, 0, 1));
+    let stats = run(few(LossDetection::Sack));
+    assert_eq!((stats.retransmits, stats.timeouts), (1, 1));
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_later() {
+    for copies in [2, 3, 4] {
+        let (_, stats) = after(by_time(), 200, drop_copies(copies));
+        let got = (stats.timeouts, stats.congestion_events, stats.retransmits);
+        assert_eq!(got, (0, 1, copies as u64));
+    }
+}
+
+#[test]
+fn reordering_once_seen_is_waited_for() {
+    // Every fortieth segment comes 1 ms late: overtaken by eight, and by less than a quarter of a
+    // round trip.
+    let late = |_: u64, d: &Datagram| -> Fate {
+        let header = TcpHeader::of(d).expect("intact").0;
+        let nth = u64::from(header.seq.wrapping_sub(1)) / 1448;
+        if !d.payload.is_empty() && nth % 40 == 15 { Fate::Late(ms(1)) } else { Fate::Pass }
+    };
+    let config = TcpConfig { initial_sequence: Some(0), ..by_time() };
+    let (_, stats) = after(config.clone(), 2000, late);
+    assert!(stats.retransmits <= 1, "{stats:?}");
+    let config = TcpConfig { loss_detection: LossDetection::Sack, ..config };
+    let (_, stats) = after(config, 2000, late);
+    assert!(stats.retransmits >= 10, "{stats:?}");
+}
+
+#[test]
+fn a_cut_leaves_two_segments() {
+    for loss_detection in [LossDetection::Sack, LossDetection::RackTlp] {
+        let config = TcpConfig { loss_detection, ..twenty() };
+        // Two losses in eleven, for long.
+        let mut pipe = Pipe::new(config, ms(20)).with_rate(100, 1000);
+        pipe.forward.rule =
+            Some(Box::new(|n, _| if n * n % 11 == 3 { Fate::Drop } else { Fate::Pass }));
+        pipe.start();
+        let mut before = pipe.sender.stats().send;
+        let mut cuts = 0;
+        for _ in 0..20_000 {
+            pipe.run_for(ms(1));
+            let stats = pipe.sender.stats().send;
+            if stats.congestion_events > before.congestion_events
+                && stats.timeouts == before.timeouts
+            {
+                cuts += 1;
+                assert!(pipe.sender.probe().cwnd_packets >= Some(2.0), "{stats:?}");
+            }
+            before = stats;
+        }
+        assert!(cuts > 3, "{cuts}");
+    }
+}
+
+#[test]
+fn the_acknowledgement_that_ends_a_recovery_may_count_for_growth() {
+    let sent = |grows_at_recovery_end| {
+        let config = TcpConfig { grows_at_recovery_end, max_cwnd: None, ..by_time() };
+        let mut pipe = Pipe::new(config, ms(20)).with_rate(100, 1000);
+        pipe.forward.rule =
+            Some(Box::new(|n, _| if n % 25 == 24 { Fate::Drop } else { Fate::Pass }));
+        pipe.start();
+        pipe.run_for(Duration::from_secs(20));
+        pipe.sender.stats().send.segments_sent
+    };
+    let (with, without) = (sent(true), sent(false));
+    assert!(with * 100 > without * 103, "{with} {without}");
 }

@@ -6,7 +6,7 @@ use super::{
     Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, may, need, table, words,
 };
 use crate::schema::{
-    AckCounting, Direction, GrowthAfterCut, NatPlace, Reduction, SCHEMA, TcpProfile,
+    AckCounting, Direction, GrowthAfterCut, LossDetection, NatPlace, Reduction, SCHEMA, TcpProfile,
 };
 
 pub(super) fn all() -> Vec<Table> {
@@ -143,6 +143,7 @@ fn tcp() -> Table {
             may("delayed_ack", Kind::Flag, "Acknowledge every second segment instead of each"),
             may("ack_counting", words(AckCounting::WORDS), "How acknowledgements are counted"),
             may("window_reduction", words(Reduction::WORDS), "How the window falls"),
+            may("loss_detection", words(LossDetection::WORDS), "How losses are found"),
             may("initial_window", START_WINDOW, "First congestion window"),
             may("window_cut", PERCENT, "Part that a congestion event cuts away (NewReno only)"),
             may("max_window", PACKETS, "Upper bound of the congestion window"),

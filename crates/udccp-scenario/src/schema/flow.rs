@@ -176,6 +176,15 @@ words! {
     RateHalving = "rate-halving",
 }
 
+words! {
+    /// How losses are found before the retransmission timer expires.
+    LossDetection, "loss detection":
+    /// By three segments that were SACKed above (RFC 6675).
+    Sack = "sack",
+    /// By time, with probes of a silent tail (RFC 8985).
+    RackTlp = "rack-tlp",
+}
+
 /// Options of a TCP flow. What is absent is as the profile has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpOptions {
@@ -187,6 +196,9 @@ pub struct TcpOptions {
     pub ack_counting: Option<AckCounting>,
     /// How the window falls.
     pub window_reduction: Option<Reduction>,
+    /// How losses are found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_detection: Option<LossDetection>,
     /// First congestion window.
     pub initial_window: Option<StartWindow>,
     /// Part of the window that a congestion event cuts away (NewReno only; 50 %).
@@ -213,6 +225,7 @@ impl Default for TcpOptions {
             delayed_ack: None,
             ack_counting: None,
             window_reduction: None,
+            loss_detection: None,
             initial_window: None,
             window_cut: None,
             max_window: None,
@@ -386,6 +399,7 @@ impl FromNode for TcpOptions {
             delayed_ack: reader.want("delayed_ack"),
             ack_counting: reader.want("ack_counting"),
             window_reduction: reader.want("window_reduction"),
+            loss_detection: reader.want("loss_detection"),
             initial_window: reader.want("initial_window"),
             window_cut: reader.want("window_cut"),
             max_window: reader.want("max_window"),

@@ -9,7 +9,9 @@ use udccp_cc::{
     VenoConfig, WestwoodConfig, YeahConfig,
 };
 use udccp_sim::PairAddresses;
-use udccp_tcp::{AckCounting, DelayedAck, TcpConfig, TcpReceiver, TcpSender, WindowReduction};
+use udccp_tcp::{
+    AckCounting, DelayedAck, LossDetection, TcpConfig, TcpReceiver, TcpSender, WindowReduction,
+};
 
 use super::dccp::keep;
 use super::{CLIENT_PORT, Ends, SERVER_PORT};
@@ -63,6 +65,12 @@ fn config(flow: &Flow) -> Result<TcpConfig, String> {
             Reduction::AtOnce => WindowReduction::AtOnce,
             Reduction::Proportional => WindowReduction::Proportional,
             Reduction::RateHalving => WindowReduction::RateHalving,
+        };
+    }
+    if let Some(detection) = options.loss_detection {
+        config.loss_detection = match detection {
+            schema::LossDetection::Sack => LossDetection::Sack,
+            schema::LossDetection::RackTlp => LossDetection::RackTlp,
         };
     }
     limits(&mut config, options);

@@ -1,7 +1,9 @@
 //! The sending side of a connection: the stream, its scoreboard, its window and its timers.
 
+mod detection;
 mod observer;
 mod output;
+mod rack;
 mod rate;
 mod recovery;
 mod reduction;
@@ -12,8 +14,9 @@ mod times;
 use udccp_base::{Duration, Instant};
 use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 
-use crate::config::{AckCounting, RttSampling, TcpConfig, WindowReduction};
+use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction};
 use crate::ranges::Range;
+use detection::Detection;
 use observer::Observer;
 use reduction::Reduction;
 use scoreboard::Scoreboard;
@@ -23,6 +26,9 @@ pub(crate) use output::Segment;
 
 /// Offset of the first byte of data: the SYN has offset 0.
 pub(crate) const FIRST_DATA: u64 = 1;
+
+/// Least window after a cut, in segments (RFC 5681 section 3.1, equation 4, and section 3.2).
+const LEAST_WINDOW: u32 = 2;
 
 /// Where loss recovery stands. Every phase but `Open` ends when `point` is acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +89,8 @@ pub(crate) struct SendSide {
     cc: Box<dyn CongestionControl>,
     /// Only where the congestion control looks at more than growth.
     observer: Option<Box<Observer>>,
+    /// Only where losses are found by time.
+    detection: Option<Detection>,
     phase: Phase,
     dup_acks: u32,
     /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
@@ -127,6 +135,9 @@ struct Limits {
     rescue: bool,
     nodelay: bool,
     idle_restart: bool,
+    grows_at_recovery_end: bool,
+    /// Least window after a cut.
+    least_window: u32,
 }
 
 impl SendSide {
@@ -142,16 +153,25 @@ impl SendSide {
         let mut limits = Limits::of(config, initial_window);
         if needs.own_recovery {
             limits.reduction = WindowReduction::AtOnce;
+            limits.least_window = 0;
+            limits.grows_at_recovery_end = false;
         }
         Self {
             mss,
             written: FIRST_DATA,
             fin: false,
-            board: Scoreboard::new(FIRST_DATA, mss, config.detect_lost_retransmissions),
+            board: match config.loss_detection {
+                LossDetection::Sack => {
+                    Scoreboard::new(FIRST_DATA, mss, config.detect_lost_retransmissions)
+                }
+                LossDetection::RackTlp => Scoreboard::by_time(FIRST_DATA, mss),
+            },
             times: SendTimes::default(),
             rtt: RttEstimator::new(rto_config(config)),
             cc,
             observer: Observer::new(needs),
+            detection: (config.loss_detection == LossDetection::RackTlp)
+                .then(|| Detection::new(config.min_rto)),
             phase: Phase::Open,
             dup_acks: 0,
             limited_transmit_bytes: 0,
@@ -285,6 +305,8 @@ impl Limits {
             rescue: config.rescue,
             nodelay: config.nodelay,
             idle_restart: config.idle_restart,
+            grows_at_recovery_end: config.grows_at_recovery_end,
+            least_window: LEAST_WINDOW,
         }
     }
 }

@@ -33,6 +33,9 @@ impl SendSide {
     /// Takes the next segment out, or `None` when nothing may leave now.
     #[inline(always)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
+        if self.detection.as_ref().is_some_and(|d| d.probe_due) {
+            return self.probe_tail(now);
+        }
         self.paced = now < self.pace_until;
         if self.paced || self.blocked {
             return None;
@@ -41,6 +44,23 @@ impl SendSide {
             Phase::Open | Phase::Reduced { .. } => self.next_new(now),
             Phase::Loss { .. } | Phase::Recovery { .. } => self.next_after_loss(now),
         }
+    }
+
+    /// A probe of the tail leaves whatever the window: new data, or else the last segment again
+    /// (RFC 8985 section 7.3).
+    #[cold]
+    fn probe_tail(&mut self, now: Instant) -> Option<Segment> {
+        let start = self.board.nxt();
+        let waiting = self.end().saturating_sub(start).min(self.mss.into());
+        let new = Range::new(start, start + waiting);
+        if waiting > 0 && new.end <= self.window_end {
+            let segment = self.send_new(now, new);
+            self.on_probe_sent(now, false);
+            return Some(segment);
+        }
+        let tail = self.board.last_unsacked();
+        self.on_probe_sent(now, true);
+        tail.map(|tail| self.send_again(now, tail))
     }
 
     #[inline(never)]
@@ -88,7 +108,7 @@ impl SendSide {
             return None;
         }
         self.fast_retransmit = false;
-        self.board.on_retransmit(hole);
+        self.board.on_retransmit(now, hole);
         Some(self.send_again(now, hole))
     }
 
@@ -130,6 +150,11 @@ impl SendSide {
         if self.dup_acks > 0 && matches!(self.phase, Phase::Open) {
             self.limited_transmit_bytes += range.len();
         }
+        Some(self.send_new(now, range))
+    }
+
+    #[inline(always)]
+    fn send_new(&mut self, now: Instant, range: Range) -> Segment {
         if self.board.flight() == 0 {
             self.rto_deadline = now + self.rtt.rto();
         }
@@ -138,7 +163,9 @@ impl SendSide {
         }
         self.board.on_new_data(range.end);
         self.times.on_new_data(now, range.end);
-        Some(self.segment(now, range, false))
+        let segment = self.segment(now, range, false);
+        self.schedule_probe(now);
+        segment
     }
 
     /// The stretch of new data that may leave now.
@@ -221,12 +248,14 @@ impl SendSide {
     /// When [`SendSide::on_timeout`] is due.
     pub(crate) fn deadline(&self) -> Instant {
         let timers = self.rto_deadline.min(self.persist_deadline);
+        let timers = self.detection.as_ref().map_or(timers, |d| timers.min(d.deadline()));
         if self.paced { timers.min(self.pace_until) } else { timers }
     }
 
     /// A timer may have expired; true when a window probe is to be sent.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         self.blocked = false;
+        self.on_detection_timeout(now);
         if now >= self.rto_deadline {
             self.on_rto(now);
         }

@@ -5,7 +5,6 @@ use udccp_cc::AckSample;
 
 use super::{AckInfo, Phase, SendSide};
 use crate::config::{AckCounting, RttSampling};
-use crate::ranges::Range;
 use crate::send::observer::Before;
 use crate::send::reduction::Reduction;
 use crate::send::times::Acked;
@@ -25,15 +24,19 @@ impl SendSide {
             self.persist_deadline = Instant::MAX;
         }
         self.unanswered = 0;
+        self.board.begin_ack();
+        let lost = self.board.lost();
         let mut delivered = 0;
         if !info.blocks.is_empty() {
-            self.count_duplicates(info.blocks, info.ack);
+            self.stats.duplicates_reported += u64::from(self.reports_duplicate(info));
             delivered = self.board.on_sack(info.blocks);
             self.dup_acks += u32::from(delivered > 0);
         }
-        // The acknowledgement that ends a recovery covers a window that was already cut.
+        // Segments of a window that was cut do not count once more, but for those that the
+        // acknowledgement reports that ends the recovery.
         let grows = matches!(self.phase, Phase::Open | Phase::Loss { .. });
         let mut acked = Acked::default();
+        let high_rxt = self.board.high_rxt();
         if info.ack > before {
             let sacked = self.board.on_cumulative_ack(info.ack);
             delivered += info.ack - before - sacked;
@@ -41,23 +44,38 @@ impl SendSide {
             if sacked > 0 {
                 // What had arrived before waited here for a hole: no round-trip time, no growth.
                 let fresh = delivered.div_ceil(self.mss.into()) as u32;
-                acked = Acked { segments: acked.segments.min(fresh), rtt: None };
+                acked = Acked { segments: acked.segments.min(fresh), rtt: None, ..acked };
             }
             self.dup_acks = 0;
             self.limited_transmit_bytes = 0;
             self.sample_rtt(info, acked);
             self.restart_rto(now);
         }
-        self.step_phase(now, info, delivered, in_flight);
+        self.detect_after_ack(now, info, acked, high_rxt);
+        let further = self.board.lost().0 > lost.0.max(info.ack) || self.board.lost().1 > lost.1;
+        let is_safe = info.ack > before && !further;
+        let ended = self.step_phase(now, info, delivered, in_flight, is_safe);
         if self.observer.is_some() {
             self.observe(now, info, Before { una: before, pipe }, delivered, acked);
+        }
+        if ended && self.limits.grows_at_recovery_end {
+            let fresh = delivered.div_ceil(self.mss.into()) as u32;
+            self.grow(now, before, Acked { segments: fresh, ..acked }, in_flight);
         }
         if grows && acked.segments > 0 && !matches!(self.phase, Phase::Reduced { .. }) {
             self.grow(now, before, acked, in_flight);
         }
-        if matches!(self.phase, Phase::Open | Phase::Reduced { .. })
-            && (self.dup_acks >= DUP_THRESH || self.board.head_is_lost())
-        {
+        self.enter_recovery_if_lost(now);
+        if info.ack > before {
+            self.schedule_probe(now);
+        }
+    }
+
+    /// Begins a recovery where a loss is known and none is on.
+    pub(super) fn enter_recovery_if_lost(&mut self, now: Instant) {
+        let three = self.dup_acks >= DUP_THRESH && self.detection.is_none();
+        let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
+        if is_open && (three || self.board.head_is_lost()) {
             self.enter_recovery(now);
         }
     }
@@ -82,16 +100,24 @@ impl SendSide {
 
     /// RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or
     /// within the second block.
-    fn count_duplicates(&mut self, blocks: &[Range], ack: u64) {
-        let duplicate = match blocks {
-            [first, ..] if first.start < ack => true,
+    pub(super) fn reports_duplicate(&self, info: &AckInfo<'_>) -> bool {
+        match info.blocks {
+            [first, ..] if first.start < info.ack => true,
             [first, second, ..] => second.start <= first.start && first.end <= second.end,
             _ => false,
-        };
-        self.stats.duplicates_reported += u64::from(duplicate);
+        }
     }
 
-    fn step_phase(&mut self, now: Instant, info: &AckInfo<'_>, delivered: u64, in_flight: u32) {
+    /// Moves on; true when a recovery, or the round trip after a mark, ended. `is_safe`: the
+    /// acknowledgement advanced and showed no further loss.
+    fn step_phase(
+        &mut self,
+        now: Instant,
+        info: &AckInfo<'_>,
+        delivered: u64,
+        in_flight: u32,
+        is_safe: bool,
+    ) -> bool {
         let una = self.board.una();
         match &mut self.phase {
             Phase::Open => {
@@ -103,14 +129,19 @@ impl SendSide {
             }
             Phase::Recovery { point, reduction } if una < *point => {
                 let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
-                reduction.on_delivered(delivered, self.board.pipe(), target, self.mss.into());
+                let mss = u64::from(self.mss);
+                reduction.on_delivered(delivered, self.board.pipe(), target, mss, is_safe);
             }
             Phase::Reduced { point } | Phase::Loss { point } | Phase::Recovery { point, .. } => {
                 if una >= *point {
+                    let ended = !matches!(self.phase, Phase::Loss { .. });
                     self.phase = Phase::Open;
+                    self.on_recovery_end();
+                    return ended;
                 }
             }
         }
+        false
     }
 
     fn sample_rtt(&mut self, info: &AckInfo<'_>, acked: Acked) {
@@ -151,8 +182,11 @@ impl SendSide {
         });
     }
 
-    fn cut(&mut self, now: Instant, in_flight: u32) {
+    pub(super) fn cut(&mut self, now: Instant, in_flight: u32) {
         self.cc.on_congestion_event(now, in_flight);
+        if self.cc.cwnd() < self.limits.least_window {
+            self.cc.set_window(now, self.limits.least_window, self.cc.ssthresh());
+        }
         self.stats.congestion_events += 1;
     }
 
@@ -170,6 +204,9 @@ impl SendSide {
         self.phase = Phase::Recovery { point: self.board.nxt(), reduction };
         self.fast_retransmit = true;
         self.rescue = self.limits.rescue;
+        if let Some(detection) = self.detection.as_mut() {
+            detection.stop_probes();
+        }
         self.limited_transmit_bytes = 0;
         self.dup_acks = 0;
     }
@@ -191,6 +228,9 @@ impl SendSide {
         self.phase = Phase::Loss { point: self.board.nxt() };
         self.fast_retransmit = false;
         self.rescue = false;
+        if let Some(detection) = self.detection.as_mut() {
+            detection.stop_probes();
+        }
         self.dup_acks = 0;
         self.limited_transmit_bytes = 0;
         self.rto_deadline = now + self.rtt.rto();

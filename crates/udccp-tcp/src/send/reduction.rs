@@ -8,6 +8,8 @@ use crate::config::WindowReduction;
 pub(crate) struct Reduction {
     /// While the pipe exceeds the target, `num / den` of what is delivered is sent.
     ratio: Option<(u64, u64)>,
+    /// Below the target, a segment more is sent than is delivered only where that is safe.
+    is_careful: bool,
     delivered: u64,
     sent: u64,
     allowance: u64,
@@ -21,18 +23,29 @@ impl Reduction {
             WindowReduction::Proportional => Some((target, flight.max(1))),
             WindowReduction::RateHalving => Some((1, 2)),
         };
-        Self { ratio, delivered: 0, sent: 0, allowance: 0 }
+        let is_careful = kind == WindowReduction::Proportional;
+        Self { ratio, is_careful, delivered: 0, sent: 0, allowance: 0 }
     }
 
-    /// An acknowledgement reported `newly` bytes delivered; `pipe` is the pipe after it.
-    pub(crate) fn on_delivered(&mut self, newly: u64, pipe: u64, target: u64, mss: u64) {
+    /// An acknowledgement reported `newly` bytes delivered; `pipe` is the pipe after it. `is_safe`:
+    /// it advanced and showed no further loss.
+    pub(crate) fn on_delivered(
+        &mut self,
+        newly: u64,
+        pipe: u64,
+        target: u64,
+        mss: u64,
+        is_safe: bool,
+    ) {
         self.delivered += newly;
         let Some((num, den)) = self.ratio else { return };
         self.allowance = if pipe > target {
             (self.delivered * num).div_ceil(den).saturating_sub(self.sent)
         } else {
-            // Slow start reduction bound: catch up, a segment more than what was delivered.
-            let bound = self.delivered.saturating_sub(self.sent).max(newly) + mss;
+            // Slow start reduction bound: catch up, a segment more than what was delivered. Or the
+            // conservative one: as much as was delivered.
+            let more = if is_safe || !self.is_careful { mss } else { 0 };
+            let bound = self.delivered.saturating_sub(self.sent).max(newly) + more;
             bound.min(target - pipe)
         };
     }
@@ -66,7 +79,7 @@ mod tests {
         let mut out = String::new();
         for _ in 0..16 {
             pipe -= 1;
-            r.on_delivered(1, pipe, target, 1);
+            r.on_delivered(1, pipe, target, 1, false);
             let send = r.allows(1, pipe, target);
             if send {
                 pipe += 1;
@@ -87,5 +100,18 @@ mod tests {
     #[test]
     fn the_cut_at_once_is_silent_and_then_clocked() {
         assert_eq!(sends(WindowReduction::AtOnce), ".......SSSSSSSSS");
+    }
+
+    #[test]
+    fn below_the_target_it_catches_up_only_where_that_is_safe() {
+        let allowed = |kind, is_safe| {
+            let mut r = Reduction::begin(kind, 20, 10);
+            r.on_sent(1);
+            r.on_delivered(1, 3, 10, 1, is_safe);
+            (1..5).take_while(|len| r.allows(*len, 3, 10)).count()
+        };
+        assert_eq!(allowed(WindowReduction::Proportional, false), 1);
+        assert_eq!(allowed(WindowReduction::Proportional, true), 2);
+        assert_eq!(allowed(WindowReduction::RateHalving, false), 2);
     }
 }

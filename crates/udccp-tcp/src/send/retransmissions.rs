@@ -7,6 +7,9 @@
 
 use std::collections::VecDeque;
 
+use udccp_base::Instant;
+
+use super::rack::{Overtaken, Sending};
 use crate::ranges::{Range, RangeSet};
 
 /// How much later something must have been sent to count as evidence (RFC 6675's DupThresh).
@@ -24,6 +27,8 @@ pub(crate) struct Retransmissions {
     next_order: u64,
     /// Highest order that arrived, plus one.
     arrived: u64,
+    /// The newest that arrived.
+    newest: Sending,
     /// Lost again, and to be sent again. Nothing in here is SACKed.
     pending: RangeSet,
     pending_bytes: u64,
@@ -33,8 +38,15 @@ pub(crate) struct Retransmissions {
 struct Sent {
     range: Range,
     order: u64,
+    at: Instant,
     /// Data from this offset on was first sent later.
     newer_from: u64,
+}
+
+impl Sent {
+    fn sending(&self) -> Sending {
+        Sending { at: self.at, end: self.range.end }
+    }
 }
 
 impl Retransmissions {
@@ -49,11 +61,11 @@ impl Retransmissions {
     }
 
     /// `range` was sent again while the next new offset was `nxt`.
-    pub(crate) fn on_sent(&mut self, range: Range, nxt: u64) {
+    pub(crate) fn on_sent(&mut self, now: Instant, range: Range, nxt: u64) {
         if self.pending_bytes > 0 {
             self.pending_bytes -= self.pending.remove(range);
         }
-        let sent = Sent { range, order: self.next_order, newer_from: nxt };
+        let sent = Sent { range, order: self.next_order, at: now, newer_from: nxt };
         self.next_order += 1;
         let fits = |run: &VecDeque<Sent>| run.back().is_none_or(|b| b.range.start < range.start);
         match self.runs.iter().position(fits) {
@@ -73,6 +85,7 @@ impl Retransmissions {
             let sent = after.checked_sub(1).map(|i| run[i]);
             if let Some(s) = sent.filter(|s| s.range.end > part.start) {
                 self.arrived = self.arrived.max(s.order + 1);
+                self.newest = self.newest.max(s.sending());
             }
         }
     }
@@ -80,12 +93,28 @@ impl Retransmissions {
     /// Finds what was lost again, now that data up to `highest` was reported; `sacked` has all
     /// that was, above `una`.
     pub(crate) fn find_lost(&mut self, una: u64, highest: u64, mss: u64, sacked: &mut RangeSet) {
+        let arrived = self.arrived;
+        self.find(una, sacked, |s| {
+            s.order + DUP_THRESH < arrived || s.newer_from + DUP_THRESH * mss <= highest
+        });
+    }
+
+    /// Finds what was lost again by the time at which it was sent (RFC 8985).
+    pub(crate) fn find_overtaken(&mut self, una: u64, overtaken: Overtaken, sacked: &mut RangeSet) {
+        self.find(una, sacked, |s| overtaken.covers(s.sending()));
+    }
+
+    /// The newest that arrived since the last call (RFC 8985).
+    pub(crate) fn take_newest(&mut self) -> Option<Sending> {
+        let newest = core::mem::take(&mut self.newest);
+        (newest.end > 0).then_some(newest)
+    }
+
+    fn find(&mut self, una: u64, sacked: &mut RangeSet, is_lost: impl Fn(&Sent) -> bool) {
         let (pending, bytes) = (&mut self.pending, &mut self.pending_bytes);
         for run in &mut self.runs {
             while let Some(s) = run.front().copied() {
-                let overtaken = s.order + DUP_THRESH < self.arrived
-                    || s.newer_from + DUP_THRESH * mss <= highest;
-                if s.range.end > una && !overtaken {
+                if s.range.end > una && !is_lost(&s) {
                     break;
                 }
                 run.pop_front();
@@ -129,7 +158,7 @@ mod tests {
         let (mut r, mut sacked) = (Retransmissions::default(), RangeSet::default());
         for n in 0..20 {
             sacked.insert(seg(2 * n + 1), |_| {});
-            r.on_sent(seg(2 * n), 400);
+            r.on_sent(Instant::from_nanos(n), seg(2 * n), 400);
         }
         (r, sacked)
     }
@@ -149,7 +178,7 @@ mod tests {
         }
         deliver(&mut r, &mut sacked, 6);
         assert_eq!(r.first_pending(), Some(seg(0)));
-        r.on_sent(seg(0), 400);
+        r.on_sent(Instant::from_nanos(20), seg(0), 400);
         assert_eq!((r.first_pending(), r.pending_bytes()), (None, 0));
         // Its second copy is as new as the newest: only what is sent later speaks against it.
         for n in [8, 10, 12, 14, 16, 18, 20, 22] {

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use udccp_base::{Duration, Instant};
 
+use super::rack::Sending;
+
 /// Outstanding segments in the order of their first transmission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SendTimes {
@@ -27,6 +29,8 @@ pub(crate) struct Acked {
     /// Times since the oldest and the newest of them were sent, where these are round-trip times.
     /// The oldest includes the receiver's delay and belongs in the RTO; the newest does not.
     pub(crate) rtt: Option<(Duration, Duration)>,
+    /// The newest of them, as it was first sent.
+    pub(crate) newest: Option<Sending>,
 }
 
 impl SendTimes {
@@ -45,11 +49,35 @@ impl SendTimes {
         self.ambiguous_below = self.ambiguous_below.max(end);
     }
 
+    /// The first transmission of the oldest outstanding segment.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<Sending> {
+        self.segments.front().map(|s| Sending { at: s.at, end: s.end })
+    }
+
+    /// Offsets below may have been sent more than once.
+    pub(crate) fn ambiguous_below(&self) -> u64 {
+        self.ambiguous_below
+    }
+
+    /// When the segment was first sent that holds the byte before `end`.
+    pub(crate) fn sending(&self, end: u64) -> Option<Sending> {
+        let i = self.segments.partition_point(|s| s.end < end);
+        self.segments.get(i).map(|s| Sending { at: s.at, end: s.end })
+    }
+
+    /// End of the segments, from the oldest on, whose first transmission `is_lost` says yes to.
+    pub(crate) fn lost_edge(&self, is_lost: impl Fn(Sending) -> bool) -> u64 {
+        let lost = self.segments.partition_point(|s| is_lost(Sending { at: s.at, end: s.end }));
+        lost.checked_sub(1).map_or(0, |i| self.segments[i].end)
+    }
+
     /// Everything below `ack` is acknowledged.
     pub(crate) fn on_ack(&mut self, now: Instant, ack: u64) -> Acked {
         let mut acked = Acked::default();
         while let Some(s) = self.segments.front().filter(|s| s.end <= ack) {
             acked.segments += 1;
+            acked.newest = Some(Sending { at: s.at, end: s.end });
             if s.end > self.ambiguous_below {
                 let newest = now - s.at;
                 acked.rtt = Some((acked.rtt.map_or(newest, |(oldest, _)| oldest), newest));
@@ -76,7 +104,8 @@ mod tests {
         times.on_new_data(at(5), 300);
         let acked = times.on_ack(at(10), 200);
         let rtt = Some((Duration::from_millis(10), Duration::from_millis(7)));
-        assert_eq!(acked, Acked { segments: 2, rtt });
+        let newest = Some(Sending { at: at(3), end: 200 });
+        assert_eq!(acked, Acked { segments: 2, rtt, newest });
         assert_eq!(times.count(), 1);
     }
 
@@ -86,7 +115,7 @@ mod tests {
         times.on_new_data(at(0), 100);
         times.on_new_data(at(0), 200);
         times.on_retransmit(100);
-        assert_eq!(times.on_ack(at(9), 100), Acked { segments: 1, rtt: None });
+        assert_eq!(times.on_ack(at(9), 100).rtt, None);
         assert!(times.on_ack(at(9), 200).rtt.is_some());
     }
 }

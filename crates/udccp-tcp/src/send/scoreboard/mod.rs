@@ -5,8 +5,11 @@
 //! back. With the bytes SACKed above that edge and the bytes retransmitted below `high_rxt`, the
 //! pipe is a sum of four counters: nothing here walks the window.
 
-use super::retransmissions::Retransmissions;
+use udccp_base::Instant;
+
 use crate::ranges::{Range, RangeSet};
+use crate::send::rack::{Overtaken, Sending};
+use crate::send::retransmissions::Retransmissions;
 
 /// Number of stretches SACKed above a hole that make it lost (RFC 6675 section 2).
 const DUP_THRESH: usize = 3;
@@ -28,6 +31,15 @@ pub(crate) struct Scoreboard {
     high_rxt: u64,
     /// Bytes below `high_rxt` neither SACKed nor acknowledged.
     rxt_out: u64,
+    /// Whether losses are found by time, from outside.
+    by_time: bool,
+    /// End of the newest stretch SACKed that was sent once; 0 is none since it was asked for.
+    newest_first: u64,
+    /// Highest end of what arrived after something that was sent later, without having been sent
+    /// again since the last timeout; 0 is nothing since it was asked for.
+    reordered: u64,
+    /// Highest offset SACKed before the acknowledgement that is being taken in.
+    highest_before: u64,
     /// Follows retransmissions that may be lost again; `None` leaves them to the timer.
     retransmissions: Option<Retransmissions>,
     /// One past the FIN, which rides on the last segment beyond its `mss` bytes of data.
@@ -50,10 +62,19 @@ impl Scoreboard {
             sacked_above_edge: 0,
             high_rxt: start,
             rxt_out: 0,
+            by_time: false,
+            newest_first: 0,
+            reordered: 0,
+            highest_before: 0,
             retransmissions: detect.then(Retransmissions::default),
             fin_end: u64::MAX,
             last_blocks: [Range::new(0, 0); 4],
         }
+    }
+
+    /// The same, where losses are found by time: [`Self::lose_overtaken`] is told of them.
+    pub(crate) fn by_time(start: u64, mss: u32) -> Self {
+        Self { by_time: true, ..Self::new(start, mss, true) }
     }
 
     /// Sets the data in a full segment, once options are agreed.
@@ -83,8 +104,7 @@ impl Scoreboard {
 
     /// Bytes believed to be in the network (RFC 6675 `SetPipe`).
     pub(crate) fn pipe(&self) -> u64 {
-        let lost_again = self.retransmissions.as_ref().map_or(0, |r| r.pending_bytes());
-        self.nxt - self.lost_edge - self.sacked_above_edge + self.rxt_out - lost_again
+        self.nxt - self.lost_edge - self.sacked_above_edge + self.rxt_out - self.lost_again()
     }
 
     /// Whether the first outstanding byte is lost.
@@ -95,6 +115,12 @@ impl Scoreboard {
     /// New data up to `end` was sent.
     pub(crate) fn on_new_data(&mut self, end: u64) {
         self.nxt = end;
+    }
+
+    /// An acknowledgement is about to be taken in: blocks, then its number.
+    #[inline]
+    pub(crate) fn begin_ack(&mut self) {
+        self.highest_before = self.sacked.last().map_or(0, |s| s.end);
     }
 
     /// Takes in SACK blocks; returns the number of bytes SACKed for the first time.
@@ -111,7 +137,7 @@ impl Scoreboard {
                 newly += self.mark(block);
             }
         }
-        if newly > 0 {
+        if newly > 0 && !self.by_time {
             self.raise_lost_edge();
             self.find_lost_again();
         }
@@ -119,6 +145,9 @@ impl Scoreboard {
     }
 
     fn find_lost_again(&mut self) {
+        if self.by_time {
+            return;
+        }
         if let Some(r) = self.retransmissions.as_mut().filter(|_| self.rxt_out > 0) {
             let highest = self.sacked.last().map_or(self.una, |s| s.end);
             r.find_lost(self.una, highest, self.mss, &mut self.sacked);
@@ -127,17 +156,24 @@ impl Scoreboard {
 
     fn mark(&mut self, block: Range) -> u64 {
         let (edge, high_rxt) = (self.lost_edge, self.high_rxt);
-        let (mut newly, mut above, mut rxt) = (0, 0, 0);
+        let (mut newly, mut above, mut rxt, mut first) = (0, 0, 0, 0);
         let retransmissions = &mut self.retransmissions;
         self.sacked.insert(block, |part| {
             newly += part.len();
             above += part.clamp(edge, u64::MAX).len();
+            if part.end > high_rxt {
+                first = part.end;
+            }
             let again = part.clamp(0, high_rxt);
             if let Some(r) = retransmissions.as_mut().filter(|_| again.len() > 0) {
                 r.on_delivered(again);
             }
             rxt += again.len();
         });
+        self.newest_first = self.newest_first.max(first);
+        if first <= self.highest_before {
+            self.reordered = self.reordered.max(first);
+        }
         self.sacked_bytes += newly;
         self.sacked_above_edge += above;
         self.rxt_out -= rxt;
@@ -162,11 +198,17 @@ impl Scoreboard {
     /// Takes in a cumulative acknowledgement in `una..=nxt`; returns how many of its bytes had
     /// been SACKed before.
     pub(crate) fn on_cumulative_ack(&mut self, ack: u64) -> u64 {
+        let hole = self.sacked.first().map_or(0, |s| s.start.min(ack));
+        if hole > self.high_rxt.max(self.una) && hole < self.highest_before {
+            self.reordered = self.reordered.max(hole);
+        }
         if let Some(r) = self.retransmissions.as_mut().filter(|_| self.rxt_out > 0) {
+            if ack < self.high_rxt || self.by_time {
+                self.sacked.for_each_gap(Range::new(self.una, ack), |part| r.on_delivered(part));
+            }
             if ack >= self.high_rxt {
                 r.clear();
             } else {
-                self.sacked.for_each_gap(Range::new(self.una, ack), |part| r.on_delivered(part));
                 r.on_cumulative_ack(ack);
             }
         }
@@ -182,6 +224,58 @@ impl Scoreboard {
             self.sacked_above_edge = self.sacked_bytes;
         }
         covered
+    }
+
+    /// Losses found by time: of what was sent once, all below `edge`; of what was sent again, what
+    /// is `overtaken`.
+    pub(crate) fn lose_overtaken(&mut self, edge: u64, overtaken: Overtaken) {
+        if edge > self.lost_edge {
+            let above = self.sacked.iter_back().map(|s| s.clamp(edge, u64::MAX).len());
+            self.sacked_above_edge = above.take_while(|len| *len > 0).sum();
+            self.lost_edge = edge;
+        }
+        if let Some(r) = self.retransmissions.as_mut().filter(|_| self.rxt_out > 0) {
+            r.find_overtaken(self.una, overtaken, &mut self.sacked);
+        }
+    }
+
+    /// End of the newest stretch SACKed that was sent once, and the newest retransmission that
+    /// arrived, since the last call.
+    pub(crate) fn take_newest(&mut self) -> (u64, Option<Sending>) {
+        let again = self.retransmissions.as_mut().and_then(Retransmissions::take_newest);
+        (core::mem::take(&mut self.newest_first), again)
+    }
+
+    /// Highest end of what arrived after something that was sent later, without having been sent
+    /// again since the last timeout; 0 is nothing since the last call.
+    pub(crate) fn take_reordered(&mut self) -> u64 {
+        core::mem::take(&mut self.reordered)
+    }
+
+    /// What is known to be lost: end of what was sent once, bytes of what was sent again. More of
+    /// either is a further loss.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        (self.lost_edge, self.lost_again())
+    }
+
+    fn lost_again(&self) -> u64 {
+        self.retransmissions.as_ref().map_or(0, Retransmissions::pending_bytes)
+    }
+
+    /// Bytes SACKed.
+    pub(crate) fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// End of the highest hole that was not sent again, if there is one.
+    pub(crate) fn last_hole_end(&self) -> Option<u64> {
+        let end = self.sacked.last().map(|s| s.start)?;
+        (end > self.high_rxt).then_some(end)
+    }
+
+    /// First offset not retransmitted since the last timeout.
+    pub(crate) fn high_rxt(&self) -> u64 {
+        self.high_rxt
     }
 
     /// Three duplicate acknowledgements of small segments: the first hole is lost although
@@ -252,188 +346,16 @@ impl Scoreboard {
     }
 
     /// A hole was retransmitted (not for rule 4, which leaves HighRxt alone).
-    pub(crate) fn on_retransmit(&mut self, range: Range) {
+    pub(crate) fn on_retransmit(&mut self, now: Instant, range: Range) {
         if range.start >= self.high_rxt {
             self.high_rxt = range.end;
             self.rxt_out += range.len();
         }
         if let Some(r) = &mut self.retransmissions {
-            r.on_sent(range, self.nxt);
+            r.on_sent(now, range, self.nxt);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 100;
-
-    fn board(segments: u64) -> Scoreboard {
-        let mut b = Scoreboard::new(1, MSS, false);
-        b.on_new_data(1 + segments * 100);
-        b
-    }
-
-    /// Segments `from..to`, counted from zero.
-    fn segs(from: u64, to: u64) -> Range {
-        Range::new(1 + from * 100, 1 + to * 100)
-    }
-
-    #[test]
-    fn the_third_segment_above_a_hole_makes_it_lost() {
-        let mut b = board(10);
-        assert_eq!(b.on_sack(&[segs(1, 2)]), 100);
-        assert_eq!(b.on_sack(&[segs(1, 3)]), 100);
-        assert!(!b.head_is_lost());
-        assert_eq!(b.pipe(), 800);
-        assert_eq!(b.on_sack(&[segs(1, 4)]), 100);
-        assert!(b.head_is_lost());
-        assert_eq!(b.pipe(), 600, "one lost, three SACKed");
-        assert_eq!(b.next_lost(), Some(segs(0, 1)));
-        b.on_retransmit(segs(0, 1));
-        assert_eq!(b.pipe(), 700);
-        assert_eq!(b.next_lost(), None);
-        assert_eq!(b.on_cumulative_ack(401), 300);
-        assert_eq!((b.pipe(), b.flight()), (600, 600));
-    }
-
-    #[test]
-    fn three_small_stretches_count_like_three_segments() {
-        let mut b = board(10);
-        let at = |n: u64| Range::new(1 + n * 100, 11 + n * 100);
-        b.on_sack(&[at(3)]);
-        b.on_sack(&[at(5), at(3)]);
-        assert!(!b.head_is_lost());
-        b.on_sack(&[at(7), at(5), at(3)]);
-        assert!(b.head_is_lost());
-        assert_eq!(b.next_lost(), Some(segs(0, 1)));
-    }
-
-    #[test]
-    fn holes_are_retransmitted_in_order_and_only_once() {
-        let mut b = board(20);
-        b.on_sack(&[segs(1, 2)]);
-        b.on_sack(&[segs(4, 5), segs(1, 2)]);
-        b.on_sack(&[segs(6, 9), segs(4, 5), segs(1, 2)]);
-        let mut sent = Vec::new();
-        while let Some(r) = b.next_lost() {
-            b.on_retransmit(r);
-            sent.push(r);
-        }
-        assert_eq!(sent, [segs(0, 1), segs(2, 3), segs(3, 4), segs(5, 6)]);
-        assert_eq!(b.next_maybe_lost(), None);
-        assert_eq!(b.last_unsacked(), Some(segs(19, 20)));
-    }
-
-    #[test]
-    fn a_timeout_makes_everything_lost_but_keeps_what_arrived() {
-        let mut b = board(6);
-        b.on_sack(&[segs(2, 3)]);
-        b.on_timeout();
-        assert_eq!(b.pipe(), 0);
-        let mut sent = Vec::new();
-        while let Some(r) = b.next_lost() {
-            b.on_retransmit(r);
-            sent.push(r);
-        }
-        assert_eq!(sent, [segs(0, 1), segs(1, 2), segs(3, 4), segs(4, 5), segs(5, 6)]);
-        assert_eq!(b.pipe(), 500);
-        b.on_new_data(701);
-        assert_eq!(b.pipe(), 600);
-        assert_eq!(b.on_sack(&[segs(6, 7)]), 100);
-        assert_eq!(b.pipe(), 500);
-    }
-
-    /// The counters against the definitions of RFC 6675, byte by byte, under random reports.
-    #[test]
-    fn the_counters_agree_with_the_definitions() {
-        let mut rng = udccp_base::Seed(23).stream("scoreboard");
-        for _ in 0..30 {
-            let mut b = board(0);
-            let mut model = Model { una: 1, nxt: 1, sacked: Vec::new(), high_rxt: 1, lost_edge: 1 };
-            for _ in 0..50 {
-                match rng.below(4) {
-                    0 => {
-                        model.nxt += 1 + rng.below(300);
-                        b.on_new_data(model.nxt);
-                    }
-                    1 if model.nxt > model.una => {
-                        let start = model.una + rng.below(model.nxt - model.una);
-                        let end = (start + 1 + rng.below(250)).min(model.nxt);
-                        let newly = b.on_sack(&[Range::new(start, end)]);
-                        assert_eq!(newly, model.sack(start, end));
-                        model.raise_lost_edge();
-                    }
-                    2 if rng.chance(0.3) => {
-                        let ack = model.una + rng.below(model.nxt - model.una + 1);
-                        let ack = model.first_unsacked(ack);
-                        b.on_cumulative_ack(ack);
-                        model.una = ack;
-                        model.high_rxt = model.high_rxt.max(ack);
-                    }
-                    _ => {
-                        assert_eq!(b.next_lost().map(|r| r.start), model.next_lost());
-                        if let Some(r) = b.next_lost() {
-                            assert!((r.start..r.end).all(|s| !model.is_sacked(s)));
-                            b.on_retransmit(r);
-                            model.high_rxt = r.end;
-                        }
-                    }
-                }
-                assert_eq!(b.pipe(), model.pipe());
-            }
-        }
-    }
-
-    struct Model {
-        una: u64,
-        nxt: u64,
-        sacked: Vec<u64>,
-        high_rxt: u64,
-        lost_edge: u64,
-    }
-
-    impl Model {
-        fn is_sacked(&self, s: u64) -> bool {
-            self.sacked.binary_search(&s).is_ok()
-        }
-
-        fn sack(&mut self, start: u64, end: u64) -> u64 {
-            let before = self.sacked.len();
-            self.sacked.extend(start..end);
-            self.sacked.sort_unstable();
-            self.sacked.dedup();
-            (self.sacked.len() - before) as u64
-        }
-
-        fn first_unsacked(&self, from: u64) -> u64 {
-            (from..).find(|s| !self.is_sacked(*s)).unwrap()
-        }
-
-        fn is_lost(&self, s: u64) -> bool {
-            let above: Vec<u64> = self.sacked.iter().copied().filter(|x| *x > s).collect();
-            let stretches =
-                above.iter().filter(|x| **x == s + 1 || !self.is_sacked(**x - 1)).count();
-            stretches >= 3 || above.len() as u64 > 2 * u64::from(MSS)
-        }
-
-        /// Once lost, lost for good, although merging stretches lower their number.
-        fn raise_lost_edge(&mut self) {
-            let unsacked = (self.una..self.nxt).rev().filter(|s| !self.is_sacked(*s));
-            let lost_below = unsacked.into_iter().find(|s| self.is_lost(*s)).map_or(0, |s| s + 1);
-            self.lost_edge = self.lost_edge.max(lost_below);
-        }
-
-        fn pipe(&self) -> u64 {
-            let unsacked = (self.una..self.nxt).filter(|s| !self.is_sacked(*s));
-            let counts = |s| u64::from(s >= self.lost_edge) + u64::from(s < self.high_rxt);
-            unsacked.map(counts).sum()
-        }
-
-        fn next_lost(&self) -> Option<u64> {
-            let from = self.high_rxt.max(self.una);
-            (from..self.lost_edge).find(|s| !self.is_sacked(*s))
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,184 @@
+//! Finds losses by time: what was sent earlier than something that arrived is lost (RFC 8985).
+
+use udccp_base::{Duration, Instant};
+
+/// What kernels add to a timer of this module: two ticks, at 250 a second.
+pub(super) const TIMER_SLACK: Duration = Duration::from_millis(8);
+
+/// Recoveries for which a wider reordering window is kept (RFC 8985 section 6.2, step 4).
+const PERSIST: u32 = 16;
+
+/// A transmission: when it left, and where its segment ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sending {
+    /// When it left.
+    pub(crate) at: Instant,
+    /// End of the segment: the order of what left at the same time.
+    pub(crate) end: u64,
+}
+
+/// The newest transmission that arrived, and how much reordering is allowed for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rack {
+    newest: Sending,
+    /// Round-trip time of `newest`.
+    rtt: Duration,
+    reordering_seen: bool,
+    /// Quarters of the smallest round-trip time in the reordering window.
+    steps: u64,
+    /// Recoveries until `steps` is one again.
+    persist: u32,
+}
+
+/// What counts as lost at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overtaken {
+    newest: Sending,
+    /// Transmissions until then had time to be acknowledged.
+    until: Instant,
+}
+
+impl Rack {
+    /// Nothing arrived.
+    pub(super) fn new() -> Self {
+        Self {
+            newest: Sending::default(),
+            rtt: Duration::ZERO,
+            reordering_seen: false,
+            steps: 1,
+            persist: 0,
+        }
+    }
+
+    /// A transmission arrived; `shortest` is the smallest round-trip time of a retransmission that
+    /// is believed: less is an answer to the original (RFC 8985 section 6.2, step 2).
+    pub(super) fn on_delivered(&mut self, now: Instant, sending: Sending, shortest: Duration) {
+        let rtt = now - sending.at;
+        if sending > self.newest && rtt >= shortest {
+            self.newest = sending;
+            self.rtt = rtt;
+        }
+    }
+
+    /// Something that was sent once arrived after what was sent later.
+    pub(super) fn on_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    /// The peer reported a duplicate: a retransmission was without need.
+    pub(super) fn on_duplicate(&mut self) {
+        self.steps = (self.steps + 1).min(255);
+        self.persist = PERSIST;
+    }
+
+    /// A recovery is over.
+    pub(super) fn on_recovery_end(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// How much later than a round-trip time something may come. Without reordering, nothing comes
+    /// later once three segments or a recovery speak of loss (`certain`).
+    pub(super) fn window(
+        &self,
+        certain: bool,
+        min_rtt: Option<Duration>,
+        srtt: Option<Duration>,
+    ) -> Duration {
+        if certain && !self.reordering_seen {
+            return Duration::ZERO;
+        }
+        let window = min_rtt.unwrap_or_default() / 4 * self.steps;
+        window.min(srtt.unwrap_or(window))
+    }
+
+    /// What counts as lost now.
+    pub(super) fn overtaken(&self, now: Instant, window: Duration) -> Overtaken {
+        Overtaken { newest: self.newest, until: now - (self.rtt + window) }
+    }
+
+    /// When a transmission is lost that has been overtaken.
+    pub(super) fn lost_at(&self, at: Instant, window: Duration) -> Instant {
+        at + self.rtt + window
+    }
+
+    /// The newest transmission that arrived.
+    pub(super) fn newest(&self) -> Sending {
+        self.newest
+    }
+}
+
+impl Overtaken {
+    /// Whether a transmission that did not arrive is lost.
+    pub(crate) fn covers(&self, sending: Sending) -> bool {
+        sending < self.newest && sending.at <= self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(40);
+
+    const fn sent(ms: u64, end: u64) -> Sending {
+        Sending { at: Instant::from_nanos(ms * 1_000_000), end }
+    }
+
+    const fn at(ms: u64) -> Instant {
+        sent(ms, 0).at
+    }
+
+    fn newest_sent_at(ms: u64) -> Rack {
+        let mut rack = Rack::new();
+        rack.on_delivered(at(ms) + RTT, sent(ms, 300), Duration::ZERO);
+        rack
+    }
+
+    #[test]
+    fn what_left_earlier_is_lost_a_window_after_its_round_trip() {
+        let rack = newest_sent_at(10);
+        let window = rack.window(false, Some(RTT), Some(RTT));
+        assert_eq!(window, RTT / 4);
+        assert_eq!(rack.lost_at(at(6), window), at(56));
+        assert!(!rack.overtaken(at(55), window).covers(sent(6, 100)));
+        assert!(rack.overtaken(at(56), window).covers(sent(6, 100)));
+    }
+
+    #[test]
+    fn what_left_at_the_same_time_is_ordered_by_its_place() {
+        let rack = newest_sent_at(10);
+        let overtaken = rack.overtaken(at(50), rack.window(true, Some(RTT), Some(RTT)));
+        assert!(overtaken.covers(sent(10, 200)));
+        assert!(!overtaken.covers(sent(10, 300)));
+        assert!(!overtaken.covers(sent(11, 100)));
+    }
+
+    #[test]
+    fn an_answer_faster_than_any_round_trip_is_not_to_a_retransmission() {
+        let mut rack = newest_sent_at(10);
+        rack.on_delivered(at(60), sent(30, 100), RTT);
+        assert_eq!(rack.newest(), sent(10, 300));
+        rack.on_delivered(at(70), sent(30, 100), RTT);
+        assert_eq!(rack.newest(), sent(30, 100));
+    }
+
+    #[test]
+    fn reordering_keeps_the_window_and_duplicates_widen_it_for_sixteen_recoveries() {
+        let mut rack = newest_sent_at(10);
+        assert_eq!(rack.window(true, Some(RTT), Some(RTT)), Duration::ZERO);
+        rack.on_reordering();
+        assert_eq!(rack.window(true, Some(RTT), Some(RTT)), RTT / 4);
+        rack.on_duplicate();
+        assert_eq!(rack.window(true, Some(RTT), Some(RTT)), RTT / 2);
+        for _ in 0..PERSIST {
+            assert_eq!(rack.window(true, Some(RTT), Some(RTT)), RTT / 2);
+            rack.on_recovery_end();
+        }
+        assert_eq!(rack.window(true, Some(RTT), Some(RTT)), RTT / 4);
+        (0..9).for_each(|_| rack.on_duplicate());
+        assert_eq!(rack.window(true, Some(RTT), Some(RTT)), RTT, "a round trip at most");
+    }
+}
