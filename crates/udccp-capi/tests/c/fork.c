@@ -33,6 +33,7 @@ int main(void)
     GIVES(0, udccp_accept(listener, &server, LONG_MS));
     pid_t child = fork();
     if (child == 0) {
+        forked();
         in_child(client, listener, address);
         exit(wrong != 0);
     }
