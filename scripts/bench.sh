@@ -27,6 +27,12 @@ instructions() {
     scripts/instructions.sh table
 }
 
+old_programs() {
+    "$cargo" build --quiet --release --locked -p udccp-cli
+    python3 scripts/bench/old_programs.py "${CARGO_TARGET_DIR:-target}/release/udccp" \
+        "$(program udccp sockets)" "${ROUNDS:-5}"
+}
+
 release() {
     scripts/profiles.sh
 }

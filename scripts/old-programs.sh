@@ -11,9 +11,10 @@ cd "$(dirname "$0")/.."
 
 missing=()
 for pair in socat:socat stress-ng:stress-ng ITGSend:d-itg netperfmeter:netperfmeter perl:perl-base \
-    python3:python3; do
+    python3:python3 cvlc:vlc-bin; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
+[[ " ${missing[*]} " != *" vlc-bin "* ]] || missing+=(vlc-plugin-base)
 if [ ${#missing[@]} -gt 0 ]; then
     echo "installing: ${missing[*]}"
     sudo=""

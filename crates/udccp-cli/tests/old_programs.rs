@@ -95,6 +95,27 @@ fn the_same_calls_over_raw_ip() {
 }
 
 #[test]
+fn a_program_of_musl_runs_and_a_static_one_is_refused() {
+    let (place, folder) = (Place::new(), TempDir::new().unwrap());
+    let compile = |flag: &str, name: &str| {
+        let program = folder.path().join(name).display().to_string();
+        let output =
+            Command::new("musl-gcc").args([flag, "-o", &program, &script("musl.c")]).output();
+        succeeds(&output.ok()?);
+        Some(program)
+    };
+    let Some(program) = compile("-O1", "program") else {
+        eprintln!("skipped: there is no musl-gcc");
+        return;
+    };
+    succeeds(&place.run(&["--udp-port", &free_port()], &[&program]));
+    let program = compile("-static", "static").unwrap();
+    let output = place.run(&[], &[&program]);
+    assert_eq!(output.status.code(), Some(10));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("statically linked"));
+}
+
+#[test]
 fn static_and_foreign_programs_are_refused() {
     let place = Place::new();
     let folder = TempDir::new().unwrap();

@@ -1,0 +1,199 @@
+//! What a program asks of its socket: names, connecting and listening, options.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use udccp_preload::protocol::*;
+
+use super::{Command, Socket};
+use crate::options::{self, Around, SocketOptions, Value};
+use crate::requests::errno_of;
+use crate::{address, errno, pair, ports};
+
+impl Socket {
+    /// Takes the pending error; 0 where there is none.
+    pub(crate) fn take_error(&self) -> i32 {
+        let error = self.inner().error.take();
+        self.publish(SLOT_ERROR_AT, 0);
+        error.map_or(0, Errno::raw_os_error)
+    }
+
+    /// `bind`.
+    pub(crate) fn bind(&self, bytes: &[u8]) -> Result<(), Errno> {
+        let local = address::plain(address::read_to_bind(bytes, self.is_v6)?);
+        ports::may_bind(local)?;
+        let (is_free, is_shared) = {
+            let inner = self.inner();
+            (inner.state == STATE_CLOSED && inner.bound.is_none(), inner.options.shares_address())
+        };
+        if !is_free {
+            return Err(Errno::INVAL);
+        }
+        let mut ports = self.broker.ports.lock().expect("never poisoned");
+        let local = ports.bind(self.cookie, local, is_shared)?;
+        self.inner().bound = Some(local);
+        self.publish_local(local);
+        Ok(())
+    }
+
+    fn bind_if_unbound(&self) -> Result<SocketAddr, Errno> {
+        if let Some(local) = self.inner().bound {
+            return Ok(local);
+        }
+        self.bind(&address::write(SocketAddr::new(self.any_ip(), 0), self.is_v6))?;
+        self.inner().bound.ok_or(Errno::INVAL)
+    }
+
+    /// `listen`.
+    pub(crate) fn listen(&self, backlog: i32) -> Result<(), Errno> {
+        let state = self.inner().state;
+        if !options::may_listen(state) || self.inner().error.is_some() {
+            return Err(Errno::INVAL);
+        }
+        if state == STATE_LISTENING {
+            return Ok(());
+        }
+        let local = self.bind_if_unbound()?;
+        let refused = |e: udccp::Error| errno::of(&e).unwrap_or(Errno::IO);
+        let device = self.inner().options.device();
+        let endpoint = self.broker.gate(self.settings.transport, local, device).map_err(refused)?;
+        let (services, options) = {
+            let inner = self.inner();
+            (inner.options.service_codes(), inner.options.connection())
+        };
+        let options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
+        let listener = endpoint.listen(local.port(), services, &options).map_err(refused)?;
+        let listener = Arc::new(listener);
+        self.inner().listener = Some((Arc::clone(&listener), endpoint.local_addr()));
+        self.set_state(STATE_LISTENING);
+        self.command(Command::Listen(listener));
+        Ok(())
+    }
+
+    /// `connect`: EINPROGRESS where it goes on.
+    pub(crate) fn connect(&self, bytes: &[u8]) -> Errno {
+        let state = self.inner().state;
+        if let Some(e) = options::connect_refusal(state) {
+            return e;
+        }
+        let to = match address::read(bytes, self.is_v6) {
+            Ok(to) => to,
+            Err(e) => return self.refuse(state, e),
+        };
+        let is_mapped = address::plain(to) != to;
+        let mut to = address::plain(to);
+        if to.ip().is_unspecified() {
+            // As Linux: this host.
+            to.set_ip(match to.ip() {
+                IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let is_broadcast = matches!(to.ip(), IpAddr::V4(ip) if ip.is_broadcast());
+        let is_v6_only = is_mapped && self.inner().options.is_v6_only();
+        if to.ip().is_multicast() || is_broadcast || is_v6_only {
+            return self.refuse(state, Errno::NETUNREACH);
+        }
+        if to.port() == 0 {
+            return self.refuse(state, Errno::CONNREFUSED);
+        }
+        let (from, is_chosen) = {
+            let inner = self.inner();
+            (inner.bound, inner.options.device().is_some())
+        };
+        if !is_chosen && let Err(e) = address::route(from, to) {
+            return self.refuse(state, e);
+        }
+        self.set_error(None);
+        self.set_state(STATE_CONNECTING);
+        self.command(Command::Connect(to));
+        Errno::INPROGRESS
+    }
+
+    /// A `connect` that cannot begin.
+    fn refuse(&self, state: u32, e: Errno) -> Errno {
+        if state == STATE_CLOSED {
+            self.unplug();
+        }
+        e
+    }
+
+    /// Makes the program's end writable again, which it plugged for a call that did not succeed.
+    pub(crate) fn unplug(&self) {
+        self.changed.notify_one();
+    }
+
+    fn command(&self, command: Command) {
+        self.inner().command = Some(command);
+        self.changed.notify_one();
+    }
+
+    fn with_around<T>(&self, run: impl FnOnce(&mut SocketOptions, &Around<'_>) -> T) -> T {
+        let mut inner = self.inner();
+        let connection = inner.connection.clone();
+        let around = Around {
+            state: inner.state,
+            is_server: inner.is_server,
+            is_bound: inner.bound.is_some(),
+            connection: connection.as_deref(),
+        };
+        run(&mut inner.options, &around)
+    }
+
+    /// `getsockopt`.
+    pub(crate) fn option(&self, level: i32, name: i32, room: usize) -> Result<Value, Errno> {
+        self.with_around(|options, around| options.get(level, name, room, around))
+    }
+
+    /// `setsockopt`: the send buffer that the program's end needs now, if it is another.
+    pub(crate) fn set_option(
+        &self,
+        level: i32,
+        name: i32,
+        bytes: &[u8],
+    ) -> Result<Option<usize>, Errno> {
+        let (before, after) = self.with_around(|options, around| {
+            let before = options.queues();
+            options.set(level, name, bytes, around)?;
+            if let Some(connection) = around.connection {
+                options.apply(level, name, connection);
+            }
+            Ok::<_, Errno>((before, options.queues()))
+        })?;
+        self.publish_queue();
+        let (services, listener) = {
+            let inner = self.inner();
+            (inner.options.service_codes(), inner.listener.clone())
+        };
+        if let Some((listener, _)) = listener {
+            listener.set_services(services).map_err(|_| Errno::INVAL)?;
+        }
+        if before.0 == after.0 {
+            Ok(None)
+        } else {
+            pair::buffer_for(after.0).map(Some).map_err(errno_of)
+        }
+    }
+
+    /// Reads no more.
+    pub(crate) fn shutdown_read(&self) -> Result<(), Errno> {
+        let mut inner = self.inner();
+        inner.reads_no_more = true;
+        if let Some(connection) = &inner.connection {
+            connection.shutdown_read();
+        }
+        Ok(())
+    }
+
+    /// Whether the program has shut down reading.
+    pub(crate) fn reads_no_more(&self) -> bool {
+        self.inner().reads_no_more
+    }
+
+    /// Bytes that have not left yet.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        let inner = self.inner();
+        inner.connection.as_ref().and_then(|c| c.stats()).map_or(0, |s| s.send_queue_bytes)
+    }
+}

@@ -1,0 +1,184 @@
+//! The task of a socket: waits for what the program asks, connects or serves, carries messages,
+//! and ends.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use udccp::{Address, Connection, Endpoint, Listener, ServiceCode};
+use udccp_preload::protocol::*;
+
+use super::{Command, Socket};
+use crate::pair::Pair;
+use crate::requests::errno_of;
+use crate::settings::Transport;
+use crate::{address, errno, flow};
+
+impl Socket {
+    /// The socket's life, from its opening until nobody has it open any more.
+    pub(super) async fn live(self: Arc<Self>, pair: Pair) {
+        loop {
+            tokio::select! {
+                () = pair.hung_up() => break,
+                () = self.changed.notified() => {}
+            }
+            let command = self.inner().command.take();
+            match command {
+                None => pair.drain(),
+                Some(Command::Listen(listener)) => {
+                    tokio::select! {
+                        () = pair.hung_up() => {}
+                        () = self.serve(&listener, &pair) => {}
+                    }
+                    break;
+                }
+                Some(Command::Connect(to)) => {
+                    let connected = tokio::select! {
+                        () = pair.hung_up() => break,
+                        connected = self.open_connection(to) => connected,
+                    };
+                    match connected {
+                        Ok(connection) => {
+                            self.carry(connection, pair).await;
+                            return;
+                        }
+                        Err(e) => {
+                            self.set_error(Some(errno::of(&e).unwrap_or(Errno::CONNREFUSED)));
+                            self.set_state(STATE_CLOSED);
+                            pair.drain();
+                        }
+                    }
+                }
+            }
+        }
+        self.end(None);
+    }
+
+    async fn open_connection(&self, to: SocketAddr) -> Result<Connection, udccp::Error> {
+        let (udp_port, is_raw) = match self.settings.transport {
+            Transport::Udp(port) => (port, false),
+            Transport::SamePort => (to.port(), false),
+            Transport::Raw => (0, true),
+        };
+        let (options, service, bound, below) = {
+            let inner = self.inner();
+            let service = ServiceCode(inner.options.services()[0]);
+            let below = inner.options.below(to.is_ipv6(), is_raw);
+            (inner.options.connection(), service, inner.bound, below)
+        };
+        let peer = Address::new(to.ip(), to.port()).over_udp_port(udp_port);
+        let any: IpAddr = match to.ip() {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let ip = bound.map(|b| b.ip()).filter(|ip| !ip.is_unspecified()).unwrap_or(any);
+        let endpoint = Endpoint::bind_with((ip, 0).into(), &below)?;
+        let options = match bound {
+            Some(bound) => options.local_port(bound.port()),
+            None => options,
+        };
+        endpoint.connect(peer, service, &options).await
+    }
+
+    /// Passes each new connection to the program through the listener's pair.
+    async fn serve(&self, listener: &Listener, pair: &Pair) {
+        let only = self.inner().bound.map(|b| b.ip()).filter(|ip| !ip.is_unspecified());
+        while let Ok(connection) = listener.accept().await {
+            let peer = address::plain(connection.peer_addr().udp).ip();
+            let local = address::plain(connection.local_addr().udp).ip();
+            let is_mine = only.is_none_or(|ip| ip == local || local.is_unspecified());
+            let is_family = if self.is_v6 {
+                peer.is_ipv6() || !self.inner().options.is_v6_only()
+            } else {
+                peer.is_ipv4()
+            };
+            if !is_mine || !is_family {
+                connection.abort();
+                continue;
+            }
+            if let Err(e) = self.hand_over(connection, pair).await {
+                tracing::warn!("an accepted connection is lost: {e}");
+            }
+        }
+    }
+
+    async fn hand_over(&self, connection: Connection, pair: &Pair) -> Result<(), Errno> {
+        let options = self.inner().options.clone();
+        let (child, own, programs) = Self::make(&self.broker, self.is_v6, self.settings, options)?;
+        {
+            let mut inner = child.inner();
+            inner.is_server = true;
+            inner.options.set_service(connection.service_code().0);
+            inner.bound = self.inner().bound;
+        }
+        // Before the program has it, so that its first calls find it connected.
+        child.show(&connection);
+        let slot = (child.slot as i32).to_ne_bytes();
+        tokio::spawn(Arc::clone(&child).carry(connection, own));
+        pair.send_descriptor(&slot, &programs).await.map_err(errno_of)
+    }
+
+    /// Publishes what an open connection is.
+    fn show(&self, connection: &Connection) {
+        let name = |address: Address| SocketAddr::new(address.ip(), address.port);
+        let mut local = name(connection.local_addr());
+        if let Some(bound) = self.inner().bound.filter(|b| !b.ip().is_unspecified()) {
+            local.set_ip(bound.ip());
+        }
+        self.publish_local(local);
+        let peer = address::write(address::plain(name(connection.peer_addr())), self.is_v6);
+        self.broker.region.set_address(self.slot, SLOT_PEER_AT, &peer);
+        self.publish(SLOT_MPS_AT, connection.max_message_size() as u32);
+        self.set_state(STATE_OPEN);
+    }
+
+    /// Carries messages until either side ends it.
+    async fn carry(self: Arc<Self>, connection: Connection, pair: Pair) {
+        self.show(&connection);
+        let connection = Arc::new(connection);
+        {
+            let mut inner = self.inner();
+            inner.options.apply_all(&connection);
+            inner.connection = Some(Arc::clone(&connection));
+        }
+        let ending = flow::carry(&self, &connection, &pair).await;
+        self.broker.count_closing(true);
+        let error = match &ending {
+            flow::Ending::Peer(error) => error.as_ref().and_then(errno::of),
+            flow::Ending::Program | flow::Ending::ProgramLeftUnread => None,
+        };
+        // The program must know why before its end hangs up.
+        self.end(error);
+        drop(pair);
+        self.finish(&connection, &ending).await;
+        self.broker.count_closing(false);
+    }
+
+    async fn finish(&self, connection: &Connection, ending: &flow::Ending) {
+        /// Longer than a close takes, whatever the peer does.
+        const LIMIT: Duration = Duration::from_secs(60);
+        let drops = self.settings.faults & FAULT_CLOSE_DROPS != 0 && self.linger().is_none();
+        match ending {
+            flow::Ending::ProgramLeftUnread => connection.abort(),
+            flow::Ending::Program if drops => connection.abort(),
+            _ => {
+                let _ = tokio::time::timeout(LIMIT, connection.close()).await;
+            }
+        }
+    }
+
+    /// Nothing happens to it any more.
+    fn end(&self, error: Option<Errno>) {
+        self.broker.ports.lock().expect("never poisoned").release(self.cookie);
+        if error.is_some() {
+            self.set_error(error);
+        }
+        {
+            let mut inner = self.inner();
+            inner.listener = None;
+            inner.bound = None;
+        }
+        self.set_state(STATE_ENDED);
+    }
+}

@@ -1,0 +1,204 @@
+//! A program's socket in the broker: its state and what is published of it.
+
+mod calls;
+mod life;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rustix::io::Errno;
+use tokio::sync::Notify;
+use udccp::{Connection, Listener};
+use udccp_preload::protocol::*;
+
+use crate::address;
+use crate::broker::Broker;
+use crate::options::SocketOptions;
+use crate::pair::Pair;
+use crate::requests::errno_of;
+use crate::settings::Settings;
+
+/// What a request leaves to the socket's task.
+#[derive(Debug)]
+enum Command {
+    Connect(SocketAddr),
+    Listen(Arc<Listener>),
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: u32,
+    options: SocketOptions,
+    bound: Option<SocketAddr>,
+    error: Option<Errno>,
+    connection: Option<Arc<Connection>>,
+    is_server: bool,
+    reads_no_more: bool,
+    listener: Option<(Arc<Listener>, SocketAddr)>,
+    command: Option<Command>,
+}
+
+/// A program's socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    broker: Arc<Broker>,
+    cookie: u64,
+    inode: u64,
+    slot: usize,
+    is_v6: bool,
+    settings: Settings,
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+impl Socket {
+    /// A new socket with the options of another one, and the program's end of it.
+    pub(crate) fn open(
+        broker: &Arc<Broker>,
+        is_v6: bool,
+        settings: Settings,
+        like: Option<&Self>,
+    ) -> Result<(Arc<Self>, OwnedFd), Errno> {
+        let options = like.map_or_else(
+            || SocketOptions::new(settings.tx_qlen),
+            |other| other.inner().options.clone(),
+        );
+        let (socket, pair, programs) = Self::make(broker, is_v6, settings, options)?;
+        tokio::spawn(Arc::clone(&socket).live(pair));
+        Ok((socket, programs))
+    }
+
+    fn make(
+        broker: &Arc<Broker>,
+        is_v6: bool,
+        settings: Settings,
+        options: SocketOptions,
+    ) -> Result<(Arc<Self>, Pair, OwnedFd), Errno> {
+        let (pair, programs) = Pair::open(options.queues().0).map_err(errno_of)?;
+        pair.set_queue_bytes(options.recv_buffer() / 2);
+        let cookie = rustix::net::sockopt::socket_cookie(&programs)?;
+        let inode = rustix::fs::fstat(&programs)?.st_ino;
+        let slot = broker.region.take().or_else(|| {
+            broker.sweep();
+            broker.region.take()
+        });
+        let slot = slot.ok_or(Errno::NFILE)?;
+        let inner = Inner {
+            state: STATE_CLOSED,
+            options,
+            bound: None,
+            error: None,
+            connection: None,
+            is_server: false,
+            reads_no_more: false,
+            listener: None,
+            command: None,
+        };
+        let socket = Arc::new(Self {
+            broker: Arc::clone(broker),
+            cookie,
+            inode,
+            slot,
+            is_v6,
+            settings,
+            inner: Mutex::new(inner),
+            changed: Notify::new(),
+        });
+        socket.publish(SLOT_V6_AT, is_v6.into());
+        socket.publish(SLOT_FAULTS_AT, settings.faults);
+        socket.publish(SLOT_MPS_AT, 536);
+        socket.publish_queue();
+        socket.publish_local(SocketAddr::new(socket.any_ip(), 0));
+        broker.region.set_cookie(slot, cookie);
+        broker.add(&socket);
+        Ok((socket, pair, programs))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("never poisoned")
+    }
+
+    /// The kernel's number of the program's end.
+    pub(crate) const fn cookie(&self) -> u64 {
+        self.cookie
+    }
+
+    /// The inode of the program's end.
+    pub(crate) const fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// Its slot in the region.
+    pub(crate) const fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Whether nothing will happen to it any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.inner().state == STATE_ENDED
+    }
+
+    /// The UDP address of the endpoint it listens at.
+    pub(crate) fn listens_at(&self) -> Option<SocketAddr> {
+        self.inner().listener.as_ref().map(|(_, at)| *at)
+    }
+
+    /// Whether the queue policy has priorities.
+    pub(crate) fn has_priorities(&self) -> bool {
+        self.inner().options.has_priorities()
+    }
+
+    /// How many messages wait in the connection itself.
+    pub(crate) fn queued_messages(&self) -> usize {
+        self.inner().options.queues().1
+    }
+
+    /// What the broker shares.
+    pub(crate) fn broker(&self) -> &Arc<Broker> {
+        &self.broker
+    }
+
+    /// SO_LINGER, if it is on, in seconds.
+    pub(crate) fn linger(&self) -> Option<u64> {
+        self.inner().options.linger()
+    }
+
+    pub(crate) fn publish(&self, at: usize, value: u32) {
+        self.broker.region.set(self.slot, at, value);
+    }
+
+    fn publish_local(&self, local: SocketAddr) {
+        let bytes = address::write(address::plain(local), self.is_v6);
+        self.broker.region.set_address(self.slot, SLOT_LOCAL_AT, &bytes);
+    }
+
+    /// Publishes what sending has to know of the queue.
+    fn publish_queue(&self) {
+        let (has_priorities, frames) = {
+            let inner = self.inner();
+            (inner.options.has_priorities(), inner.options.queues().0)
+        };
+        self.publish(SLOT_PRIO_AT, has_priorities.into());
+        self.publish(SLOT_FRAMES_AT, frames as u32);
+    }
+
+    fn set_state(&self, state: u32) {
+        self.inner().state = state;
+        self.publish(SLOT_STATE_AT, state);
+    }
+
+    /// Has an error wait for the program.
+    fn set_error(&self, error: Option<Errno>) {
+        self.inner().error = error;
+        self.publish(SLOT_ERROR_AT, error.map_or(0, |e| e.raw_os_error().unsigned_abs()));
+    }
+
+    const fn any_ip(&self) -> IpAddr {
+        if self.is_v6 {
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+        } else {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+        }
+    }
+}

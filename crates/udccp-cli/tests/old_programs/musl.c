@@ -1,0 +1,34 @@
+/* A program that is linked to musl: a connection to itself, and a message. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static int failed(const char *what)
+{
+    perror(what);
+    return 1;
+}
+
+int main(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct iovec piece = {"message", 7};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    socklen_t len = sizeof at;
+    char room[20];
+    int server = socket(AF_INET, 6, 33), client = socket(AF_INET, 6, 33), accepted;
+    if (server < 0 || client < 0)
+        return failed("socket");
+    if (bind(server, (void *)&at, len) || listen(server, 1) ||
+        getsockname(server, (void *)&at, &len))
+        return failed("listen");
+    if (connect(client, (void *)&at, len))
+        return failed("connect");
+    accepted = accept(server, NULL, NULL);
+    if (sendmsg(client, &message, 0) != 7)
+        return failed("sendmsg");
+    if (recv(accepted, room, sizeof room, 0) != 7 || memcmp(room, "message", 7))
+        return failed("recv");
+    return 0;
+}
