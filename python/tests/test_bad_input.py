@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 import random
 import threading
@@ -129,38 +130,103 @@ def test_settings_that_cannot_be_used_are_refused() -> None:
                 client.connect(door.getsockname())
 
 
-def calls_of(end: socket.socket) -> list[Callable[[], object]]:
-    """Everything that needs a socket that is open."""
-    return [
-        lambda: end.send(b""),
-        lambda: end.send_many([b""]),
-        lambda: end.recv(1),
-        lambda: end.recv_many(1),
-        lambda: end.recv_into(bytearray(1)),
-        lambda: end.recvmsg(1),
-        lambda: end.connect(("127.0.0.1", 9)),
-        lambda: end.bind(("127.0.0.1", 0)),
-        end.listen,
-        end.accept,
-        end.getsockname,
-        end.getpeername,
-        end.stats,
-        end.flush,
-        lambda: end.shutdown(socket.SHUT_RD),
-        lambda: end.getsockopt(socket.SOL_DCCP, 2),
-        lambda: end.setsockopt(socket.SOL_DCCP, 2, 1),
-    ]
+#: Arguments that each call takes which needs a socket that is open.
+ARGUMENTS: dict[str, tuple[object, ...]] = {
+    "accept": (),
+    "bind": (("127.0.0.1", 0),),
+    "connect": (("127.0.0.1", 9),),
+    "event": (),
+    "flush": (),
+    "getpeername": (),
+    "getsockname": (),
+    "getsockopt": (socket.SOL_DCCP, socket.DCCP_SOCKOPT_SERVICE),
+    "listen": (),
+    "recv": (10,),
+    "recv_into": (bytearray(10),),
+    "recv_many": (10,),
+    "recv_many_into": ([bytearray(10)],),
+    "recvfrom": (10,),
+    "recvfrom_into": (bytearray(10),),
+    "recvmsg": (10,),
+    "recvmsg_into": ([bytearray(10)],),
+    "send": (b"",),
+    "send_many": ([b""],),
+    "sendall": (b"",),
+    "sendmsg": ([b""],),
+    "sendto": (b"", ("127.0.0.1", 9)),
+    "setsockopt": (socket.SOL_DCCP, socket.DCCP_SOCKOPT_SERVICE, 1),
+    "shutdown": (socket.SHUT_RD,),
+    "stats": (),
+    "wait_acknowledged": (),
+}
+
+#: Calls that a closed socket answers as the standard module's does, or always refuses.
+NEED_NO_SOCKET = {
+    "connect_ex", "detach", "dup", "fileno", "get_inheritable", "getblocking", "gettimeout",
+    "makefile", "sendfile", "set_inheritable", "setblocking", "settimeout",
+}  # fmt: skip
+
+#: Calls that wait for the peer to do something.
+WAIT_FOR_PEER = [name for name in ARGUMENTS if name == "event" or name.startswith("recv")]
 
 
-def test_everything_is_refused_after_close() -> None:
+def call(end: socket.socket, name: str) -> object:
+    """The call, with what it takes."""
+    return getattr(end, name)(*ARGUMENTS[name])
+
+
+def test_every_call_is_known() -> None:
+    """None is forgotten by the tests below."""
+    assert {*ARGUMENTS, *NEED_NO_SOCKET} == set(METHODS)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_everything_is_refused_after_close(name: str) -> None:
     """EBADF of each call that needs the socket, for a client and for a listener."""
     with connected() as (client, _), listening() as door:
         for end in (client, door):
             end.close()
-            for call in calls_of(end):
-                with pytest.raises(OSError, match="Bad file descriptor"):
-                    call()
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                call(end, name)
             assert end.fileno() == -1
+            assert end.connect_ex(("127.0.0.1", 9)) == errno.EBADF
+
+
+@pytest.mark.parametrize("name", WAIT_FOR_PEER)
+def test_every_wait_ends_at_its_timeout(name: str) -> None:
+    """``TimeoutError``, and ``BlockingIOError`` where it must not wait."""
+    with connected() as (client, _server):
+        client.settimeout(0.01)
+        with pytest.raises(TimeoutError, match="timed out"):
+            call(client, name)
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            call(client, name)
+
+
+@pytest.mark.parametrize("name", [one for one in WAIT_FOR_PEER if one != "event"])
+def test_every_read_tells_of_a_peer_that_reset(name: str) -> None:
+    """What arrived before is read first; then ``ConnectionResetError``, again and again."""
+    with connected() as (client, server):
+        server.send(b"before")
+        server.flush()
+        server.abort()
+        call(client, name)
+        for _ in range(2):
+            with pytest.raises(ConnectionResetError):
+                call(client, name)
+
+
+@pytest.mark.parametrize("name", ["send", "send_many", "sendall", "sendmsg", "sendto"])
+def test_every_send_tells_of_a_peer_that_reset(name: str) -> None:
+    """``ConnectionResetError`` or, as Linux after the first, ``BrokenPipeError``; never a hang."""
+    with connected() as (client, server):
+        server.abort()
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+        for _ in range(2):
+            with pytest.raises((ConnectionResetError, BrokenPipeError)):
+                call(client, name)
 
 
 def test_a_message_that_is_too_large_is_refused_and_the_next_one_goes() -> None:

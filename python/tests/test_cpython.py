@@ -24,7 +24,7 @@ DESCRIPTOR = "dup(), detach() and fileno=: the socket lives in its process, not 
 TYPE = "it wants the type SOCK_STREAM"
 INTERNALS = "it looks into the standard module's own parts"
 DUAL = "dualstack_ipv6: '::' always serves both"
-SLOW = "; it takes seconds, and test_socket and test_socket_waiting have the same"
+SLOW = "it takes seconds, and test_socket and test_socket_waiting have the same"
 LATE = "it sends to a peer that has closed: TCP takes that once, DCCP gives EPIPE"
 
 #: By the name of the test, as a regular expression.
@@ -35,7 +35,7 @@ LEFT_OUT = {
     r"testDetach|test_?[dD]up|testFromFd|test_socket_fileno.*|test_unknown_socket.*": DESCRIPTOR,
     r"test_setblocking_invalidfd|test_[sg]et_inheritable.*|testCloseException": DESCRIPTOR,
     r"testSetBlocking|testInitNonBlocking": "fcntl(): the descriptor has no mode",
-    r"testSetBlocking_overflow": "fcntl() in some versions: the descriptor has no mode" + SLOW,
+    r"testSetBlocking_overflow": "fcntl() in some versions: the descriptor has no mode; " + SLOW,
     r"testNewAttributes|test_socket_consistent_sock_type|test_SOCK_CLOEXEC": TYPE,
     r"test_family_and_type": TYPE,
     r"test_SocketType_is_socketobject|test_socket_methods|test_str_for_enums": INTERNALS,
@@ -44,11 +44,11 @@ LEFT_OUT = {
     r"test_dual.*|test_ipv6_only_default": DUAL,
     r"testSendtoErrors": "it wants the checks of a socket that is not connected",
     r"testShutdown_overflow": "it wants OverflowError; any wrong number is EINVAL here",
-    r"testOutsideTimeout": LATE + SLOW,
+    r"testOutsideTimeout": f"{LATE}; {SLOW}",
     r"testInsideTimeout|test_sendall_interrupted.*|testInterruptedTimeout": SLOW,
-    r"testSendmsgTimeout|testSendmsgDontWait": "it sends until no reader is left" + SLOW,
+    r"testSendmsgTimeout|testSendmsgDontWait": "it sends until no reader is left; " + SLOW,
     r"testInterruptedSend.*": SLOW,
-    r"testClose": "it gives the peer a second, which a busy machine may need" + SLOW,
+    r"testClose": "it gives the peer a second, which a busy machine may need; " + SLOW,
 }
 
 #: Test cases that run; those of `test.test_socket` but for the two at the end.
