@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from udccp import Options, socket
 
 #: No call of a test waits longer, in s: a hang is a failure.
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 #: Peers that vanish are found out soon, and a close that nobody confirms ends soon.
 OPTIONS = Options(linger_s=2.0, request_retries=1)
