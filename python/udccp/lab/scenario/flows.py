@@ -253,6 +253,8 @@ class TcpOptions(Table):
         How acknowledgements are counted.
     window_reduction
         How the window falls.
+    loss_detection
+        How losses are found.
     initial_window
         First congestion window.
     window_cut
@@ -278,6 +280,7 @@ class TcpOptions(Table):
         | None
     ) = None
     window_reduction: Literal["at-once", "proportional", "rate-halving"] | None = None
+    loss_detection: Literal["sack", "rack-tlp"] | None = None
     initial_window: StartWindow | None = None
     window_cut: Percent | None = None
     max_window: Packets | None = None
