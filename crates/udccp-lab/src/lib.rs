@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod calibrate;
 mod campaign;
 mod expected;
 pub mod export;

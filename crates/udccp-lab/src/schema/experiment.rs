@@ -8,6 +8,7 @@ use udccp_scenario::document::{
 };
 use udccp_scenario::{BACKENDS, SIM};
 
+use super::calibrate::Calibration;
 use super::case::{Case, read_changes};
 use super::choice::choose;
 use super::claim::{Claim, Explanation};
@@ -51,6 +52,8 @@ pub struct Experiment {
     pub explanations: Vec<Explanation>,
     /// What the study leaves open.
     pub assumptions: Vec<Assumption>,
+    /// How what it leaves open is found.
+    pub calibration: Option<Calibration>,
     /// What a command line left of the file.
     pub narrowed: Selection,
     root: Node,
@@ -172,6 +175,8 @@ impl Experiment {
         let figures = all(reader.tables("figure"), |n| Figure::read(n, &context));
         let claims = all(reader.tables("claim"), |n| Claim::read(n, &context));
         let explanations = all(reader.tables("explanation"), |n| Explanation::read(n, &context));
+        let calibration =
+            reader.raw("calibrate").and_then(|n| Calibration::read(n, &table_names, errors));
         let assumptions = all(reader.tables("assumption"), |n| Assumption::from_node(n, errors));
         reader.finish();
         for key in ["table", "variant", "figure"] {
@@ -196,6 +201,7 @@ impl Experiment {
             claims,
             explanations,
             assumptions,
+            calibration,
             narrowed: Selection::default(),
             root,
         })

@@ -1,6 +1,7 @@
 //! Reads experiment files: scenarios with a grid, runs, tables, figures, references, claims and
 //! assumptions. The scenario itself is read by `udccp_scenario`.
 
+mod calibrate;
 mod case;
 mod claim;
 mod context;
@@ -12,6 +13,7 @@ mod metric_spec;
 mod reference;
 mod table;
 
+pub use calibrate::{Calibration, Knob, Setting};
 pub use case::Case;
 pub(crate) use case::PARTS;
 pub use claim::{Bound, Claim, Explanation, Origin, Predicate, Side};

@@ -2,6 +2,7 @@
 
 mod about;
 mod backend;
+mod calibrate;
 mod export;
 mod files;
 mod import;
@@ -47,6 +48,8 @@ enum Command {
     Import(import::Args),
     /// Run the quick part of each study and compare it with the committed results
     Verify(verify::Args),
+    /// Fit what a study leaves open to some of its tables, and judge that on the others
+    Calibrate(calibrate::Args),
     /// Delete the results of other versions of this program
     Prune(prune::Args),
 }
@@ -73,6 +76,7 @@ pub(crate) fn run(args: Args) -> CliResult<Exit> {
         Command::Task(args) => task::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Prune(args) => prune::run(&args),
     }
 }

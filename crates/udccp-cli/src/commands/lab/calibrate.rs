@@ -1,0 +1,95 @@
+//! `udccp lab calibrate`: which set-up gives a study's tables.
+
+use udccp_lab::calibrate::{Fit, SetUp, Trial, calibration, text};
+use udccp_lab::schema::{Calibration, Experiment};
+use udccp_lab::{PlanOptions, Simulator, campaign};
+
+use super::files::{Amount, LabFiles, Part, store_failure};
+use super::progress::{Bars, cores};
+use super::run::failure;
+use crate::commands::scenario::bad_input;
+use crate::exit::{CliResult, Exit, Failure};
+use crate::{interrupt, output};
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Args {
+    /// The experiment: a name, or the path of a file with [calibrate]
+    #[arg(value_name = "EXPERIMENT")]
+    name: String,
+    #[command(flatten)]
+    amount: Amount,
+    /// Run and judge the tables of `fit` only, not those of `test`
+    #[arg(long)]
+    fit_only: bool,
+    #[command(flatten)]
+    part: Part,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    jobs: Option<u64>,
+    #[command(flatten)]
+    files: LabFiles,
+}
+
+const NOTES: &str = "\
+Every combination of the values of the file's knobs is run over the tables of `fit`. The nearest one
+is then run over the tables of `test`, beside the file as it stands. The runs are stored: an
+interrupted calibration goes on where it stopped.
+
+Examples:
+  udccp lab calibrate bhatti-2008 --quick
+  udccp lab calibrate bhatti-2008 --set time.duration=\"120 s\" --set time.measure.to=\"120 s\"";
+
+/// Fits, tests and prints.
+pub(super) fn run(args: &Args) -> CliResult<Exit> {
+    let options = PlanOptions::from(args.amount);
+    let own = load(args)?;
+    let plan = calibration(&own).map_err(bad_input)?;
+    let set_ups = plan.set_ups();
+    let fit = Fit::of(judged(args, plan, &plan.fit, &set_ups, options)?);
+    let Some(best) = fit.best() else { return Ok(Exit::Success) };
+    let mut tested = None;
+    if !args.fit_only && !plan.test.is_empty() {
+        let stands = vec![0; plan.knobs.len()];
+        let found = judged(args, plan, &plan.test, &[stands, best.values.clone()], options)?;
+        tested = <[SetUp; 2]>::try_from(found).ok();
+    }
+    output::line(text(&own, plan, &fit, tested.as_ref()).trim_end())?;
+    Ok(Exit::Success)
+}
+
+fn load(args: &Args) -> CliResult<Experiment> {
+    let found = args.files.experiments(std::slice::from_ref(&args.name))?;
+    let mut found = args.part.of_all(found)?;
+    found.pop().ok_or_else(|| Failure::new(Exit::BadInput, "there is no such experiment"))
+}
+
+/// Runs the tables with each set-up, and judges what came out.
+fn judged(
+    args: &Args,
+    plan: &Calibration,
+    tables: &[String],
+    set_ups: &[Vec<usize>],
+    options: PlanOptions,
+) -> CliResult<Vec<SetUp>> {
+    let trial = Trial::new(load(args)?, plan, tables, set_ups).map_err(bad_input)?;
+    let tasks = trial.tasks(options).map_err(bad_input)?;
+    let jobs = args.jobs.map_or_else(cores, |n| n as usize);
+    let bars = Bars::new(&[], &args.files, options, jobs);
+    let leave = bars.leave();
+    interrupt::on_interrupt(leave)?;
+    let outcome = campaign(&tasks, args.files.open()?, &Simulator, jobs, &bars);
+    bars.end();
+    let outcome = outcome.map_err(failure)?;
+    output::note(&format!(
+        "{}: {} runs done, {} were in the store ({})",
+        tables.join(", "),
+        outcome.ran,
+        outcome.stored,
+        args.files.store.display()
+    ));
+    let store = args.files.open_if_there()?;
+    let Some(store) = store else { return Ok(Vec::new()) };
+    let results = trial.results(&store, &tasks).map_err(store_failure)?;
+    Ok(trial.judge(plan, &results))
+}

@@ -1,0 +1,126 @@
+//! Finds the set-up that a study does not state: fitted on some of its tables, judged on others.
+//!
+//! Every combination of the values of [`Calibration`] is run over the tables of `fit`. The one with
+//! the smallest mean distance wins; whatever is not further from the published values by more than
+//! chance cannot be told apart from it. The winner alone is then run over the tables of `test`.
+
+mod score;
+mod text;
+
+pub use score::{Fit, Judged, SetUp};
+pub use text::text;
+
+use udccp_scenario::diagnostic::{Diagnostic, Diagnostics};
+
+use crate::analysis::{Results, TableResult, tabulate};
+use crate::plan::{PlanOptions, Task, plan};
+use crate::schema::{Calibration, Experiment, Filter, Variant};
+use crate::selection::Selection;
+use crate::store::{Store, StoreError};
+
+/// An experiment whose tables of one kind are run with some set-ups.
+#[derive(Debug)]
+pub struct Trial {
+    experiment: Experiment,
+    set_ups: Vec<Vec<usize>>,
+}
+
+/// The calibration of an experiment.
+///
+/// # Errors
+/// The file has none.
+pub fn calibration(experiment: &Experiment) -> Result<&Calibration, Diagnostics> {
+    experiment.calibration.as_ref().ok_or_else(|| {
+        let error = Diagnostic::whole(format!("{} has no [calibrate]", experiment.id));
+        error.hint("docs/guides/calibrate.md says what it holds").into()
+    })
+}
+
+impl Trial {
+    /// The tables `ids` of an experiment, to be run with these set-ups.
+    ///
+    /// # Errors
+    /// A set-up with a key that a run does not have.
+    pub fn new(
+        mut experiment: Experiment,
+        calibration: &Calibration,
+        ids: &[String],
+        set_ups: &[Vec<usize>],
+    ) -> Result<Self, Diagnostics> {
+        let set = experiment.narrowed.set.clone();
+        experiment.narrow(&Selection { tables: ids.to_vec(), set: Vec::new() })?;
+        experiment.narrowed.set = set;
+        experiment.variants.clear();
+        for set_up in set_ups {
+            let changes = calibration.changes(set_up);
+            for part in &experiment.parts {
+                experiment.variants.push(Variant {
+                    id: name(set_up),
+                    case: part.id.clone(),
+                    says: String::new(),
+                    filter: Filter::default(),
+                    runs: None,
+                    quick_runs: None,
+                    changes: changes.clone(),
+                    quick: Vec::new(),
+                });
+            }
+        }
+        if let Some(error) = experiment.recheck().into_iter().next() {
+            return Err(error.into());
+        }
+        Ok(Self { experiment, set_ups: set_ups.to_vec() })
+    }
+
+    /// The experiment with a variant for each set-up.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// The runs of its set-ups.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn tasks(&self, options: PlanOptions) -> Result<Vec<Task>, Diagnostics> {
+        let weighing = self.experiment.tables.iter().flat_map(|t| &t.shown);
+        let weighing: Vec<_> = weighing.filter_map(|s| s.weights.as_ref()).collect();
+        let mut tasks = plan(&self.experiment, options)?;
+        // As the file stands it is the first set-up; weights are of the file as it stands.
+        tasks.retain(|task| {
+            let weighs = |case: &String| weighing.iter().any(|w| w.case == *case);
+            task.variant.is_some() || task.case.as_ref().is_some_and(weighs)
+        });
+        Ok(tasks)
+    }
+
+    /// The stored runs of these tasks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn results(&self, store: &Store, tasks: &[Task]) -> Result<Results, StoreError> {
+        let mut results = Results { planned: tasks.len(), ..Results::default() };
+        for task in tasks {
+            if let Some(record) = store.get(&task.key)? {
+                results.runs.push((task.clone(), record));
+            }
+        }
+        Ok(results)
+    }
+
+    /// What the runs of each set-up are worth.
+    pub fn judge(&self, calibration: &Calibration, results: &Results) -> Vec<SetUp> {
+        let of = |set_up: &Vec<usize>| {
+            let id = name(set_up);
+            let fill = |table| tabulate(&self.experiment, table, results, Some(&id));
+            let tables: Vec<TableResult<'_>> = self.experiment.tables.iter().map(fill).collect();
+            SetUp::of(set_up.clone(), &tables, calibration.study_runs)
+        };
+        self.set_ups.iter().map(of).collect()
+    }
+}
+
+/// What a set-up is called among variants.
+fn name(set_up: &[usize]) -> String {
+    let values: Vec<String> = set_up.iter().map(ToString::to_string).collect();
+    format!("set-up-{}", values.join("-"))
+}

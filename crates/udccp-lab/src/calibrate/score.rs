@@ -1,0 +1,111 @@
+//! How far a set-up is from what was published, and which set-ups cannot be told apart.
+
+use crate::analysis::{Cell, TableResult};
+
+/// No cell counts for more than this many tolerances: one that no set-up reaches decides nothing.
+const MOST: f64 = 4.0;
+
+/// How far the cells of a set-up are from the published values.
+#[derive(Clone, Debug)]
+pub struct SetUp {
+    /// The number of each knob's value.
+    pub values: Vec<usize>,
+    /// Of each cell: its table, and its distance in tolerances; none for a value without runs.
+    pub cells: Vec<(String, Option<f64>)>,
+}
+
+/// Cells that agree, of those that have runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Within their tolerance.
+    pub agree: usize,
+    /// With a published value and one of ours.
+    pub of: usize,
+}
+
+/// The order of the set-ups.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// All set-ups, the nearest first.
+    pub order: Vec<SetUp>,
+    /// How many of them, from the first, cannot be told apart from it.
+    pub alike: Vec<bool>,
+}
+
+impl SetUp {
+    pub(super) fn of(values: Vec<usize>, tables: &[TableResult<'_>], runs: Option<u64>) -> Self {
+        let of_table = |table: &TableResult<'_>| {
+            let id = table.table.id.clone();
+            let distances: Vec<_> = table
+                .cells()
+                .filter_map(|cell| distance(cell, runs))
+                .map(|d| (id.clone(), d))
+                .collect();
+            distances
+        };
+        Self { values, cells: tables.iter().flat_map(of_table).collect() }
+    }
+
+    /// Mean distance of the cells, in tolerances.
+    pub fn mean(&self) -> f64 {
+        let all: Vec<f64> = self.losses().collect();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    }
+
+    /// Cells that agree; of one table, or of all.
+    pub fn judged(&self, table: Option<&str>) -> Judged {
+        let meant = self.cells.iter().filter(|(id, _)| table.is_none_or(|t| t == id));
+        let found: Vec<f64> = meant.filter_map(|(_, distance)| *distance).collect();
+        Judged { agree: found.iter().filter(|d| **d <= 1.0).count(), of: found.len() }
+    }
+
+    fn losses(&self) -> impl Iterator<Item = f64> {
+        self.cells.iter().map(|(_, distance)| distance.unwrap_or(MOST).min(MOST))
+    }
+
+    /// Whether this is further away than `best` by more than chance: the mean of the differences
+    /// cell by cell is more than two standard errors.
+    fn is_worse_than(&self, best: &Self) -> bool {
+        let differences: Vec<f64> =
+            self.losses().zip(best.losses()).map(|(own, theirs)| own - theirs).collect();
+        let n = differences.len() as f64;
+        let mean = differences.iter().sum::<f64>() / n.max(1.0);
+        let square = |d: &f64| (d - mean) * (d - mean);
+        let variance = differences.iter().map(square).sum::<f64>() / (n - 1.0).max(1.0);
+        mean > 2.0 * (variance / n.max(1.0)).sqrt()
+    }
+}
+
+impl Fit {
+    /// Sorts set-ups by their distance; among equals, that with fewer changes of the file is first.
+    pub fn of(mut set_ups: Vec<SetUp>) -> Self {
+        let changed = |s: &SetUp| s.values.iter().filter(|v| **v > 0).count();
+        set_ups.sort_by(|a, b| {
+            a.mean().total_cmp(&b.mean()).then_with(|| changed(a).cmp(&changed(b)))
+        });
+        let alike = set_ups.iter().map(|s| !s.is_worse_than(&set_ups[0])).collect();
+        Self { order: set_ups, alike }
+    }
+
+    /// The nearest set-up.
+    pub fn best(&self) -> Option<&SetUp> {
+        self.order.first()
+    }
+
+    /// The set-ups that cannot be told apart from the nearest, with it.
+    pub fn alike(&self) -> impl Iterator<Item = &SetUp> {
+        self.order.iter().zip(&self.alike).filter(|(_, alike)| **alike).map(|(s, _)| s)
+    }
+}
+
+/// The distance of a cell in tolerances, where a value was published: two standard errors of the
+/// study's mean where these are known, or else what the table counts as close. `Some(None)` where
+/// ours has no value.
+fn distance(cell: &Cell, study_runs: Option<u64>) -> Option<Option<f64>> {
+    let published = cell.published?;
+    let value = published.value?;
+    let errors = published.stddev.zip(study_runs).map(|(sd, n)| 2.0 * sd / (n as f64).sqrt());
+    let tolerance = errors.filter(|e| *e > 0.0).unwrap_or_else(|| cell.shown.distance(value));
+    let ours = cell.ours.mean.ok();
+    Some(ours.map(|ours| (ours - value).abs() / tolerance.max(f64::MIN_POSITIVE)))
+}

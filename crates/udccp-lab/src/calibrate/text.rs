@@ -1,0 +1,97 @@
+//! A calibration in words.
+
+use std::fmt::Write as _;
+
+use super::score::{Fit, Judged, SetUp};
+use crate::schema::{Calibration, Experiment};
+
+/// Set-ups that are listed.
+const LISTED: usize = 10;
+
+/// What the fit chose, what it cannot tell apart, and how the choice does on the other tables.
+/// `tested` is the set-up of the file and the chosen one on the tables of `test`, where these were
+/// run.
+pub fn text(
+    experiment: &Experiment,
+    calibration: &Calibration,
+    fit: &Fit,
+    tested: Option<&[SetUp; 2]>,
+) -> String {
+    let Some(best) = fit.best() else { return String::new() };
+    let mut out = String::new();
+    let own = fit.order.iter().find(|s| s.values.iter().all(|v| *v == 0));
+    let _ = writeln!(
+        out,
+        "{}: {} set-ups fitted on {} ({} cells)\n",
+        experiment.id,
+        fit.order.len(),
+        calibration.fit.join(", "),
+        best.cells.len()
+    );
+    let _ = writeln!(out, "set-up                          agree     distance");
+    let mut line = |what: &str, set_up: &SetUp| {
+        let _ =
+            writeln!(out, "{what:<28} {:>9} {:>12.2}", words(set_up.judged(None)), set_up.mean());
+    };
+    line("nearest", best);
+    if let Some(own) = own {
+        line("the file as it stands", own);
+    }
+    let _ = writeln!(out, "\n(distance: mean over the cells, in tolerances, each at most 4)\n");
+    knobs(&mut out, calibration, fit, best);
+    let alike = fit.alike().count();
+    let _ = writeln!(
+        out,
+        "\n{alike} of {} set-ups cannot be told apart from the nearest (two standard errors).",
+        fit.order.len()
+    );
+    for set_up in fit.alike().take(LISTED) {
+        let agree = words(set_up.judged(None));
+        let _ = writeln!(out, "  {:.2}  {agree}  {}", set_up.mean(), title(calibration, set_up));
+    }
+    if alike > LISTED {
+        let _ = writeln!(out, "  and {} more", alike - LISTED);
+    }
+    if let Some([own, chosen]) = tested {
+        test(&mut out, calibration, own, chosen);
+    }
+    out
+}
+
+/// A line for each knob: the value chosen, and those that some set-up has that is as good.
+fn knobs(out: &mut String, calibration: &Calibration, fit: &Fit, best: &SetUp) {
+    for (i, knob) in calibration.knobs.iter().enumerate() {
+        let chosen = &knob.values[best.values[i]].id;
+        let open = knob.values.iter().enumerate().filter(|(v, _)| *v != best.values[i]);
+        let open = open.filter(|(v, _)| fit.alike().any(|s| s.values[i] == *v));
+        let open: Vec<&str> = open.map(|(_, value)| value.id.as_str()).collect();
+        let rest = match open.is_empty() {
+            true => "the other values are further away".to_owned(),
+            false => format!("not told apart from {}", open.join(", ")),
+        };
+        let _ = writeln!(out, "{:<14} {chosen:<16} {rest}", knob.id);
+    }
+}
+
+fn test(out: &mut String, calibration: &Calibration, own: &SetUp, chosen: &SetUp) {
+    let _ = writeln!(out, "\nheld-out tables          nearest     the file as it stands");
+    for id in &calibration.test {
+        let of = |s: &SetUp| words(s.judged(Some(id)));
+        let _ = writeln!(out, "{id:<22} {:>9} {:>25}", of(chosen), of(own));
+    }
+    let of = |s: &SetUp| words(s.judged(None));
+    let _ = writeln!(out, "{:<22} {:>9} {:>25}", "all of these", of(chosen), of(own));
+    let _ = writeln!(out, "{:<22} {:>9.2} {:>25.2}", "distance", chosen.mean(), own.mean());
+}
+
+/// The values of a set-up that are not those of the file.
+fn title(calibration: &Calibration, set_up: &SetUp) -> String {
+    let changed = calibration.knobs.iter().zip(&set_up.values).filter(|(_, value)| **value > 0);
+    let words: Vec<String> =
+        changed.map(|(knob, value)| format!("{} {}", knob.id, knob.values[*value].id)).collect();
+    if words.is_empty() { "the file as it stands".to_owned() } else { words.join(", ") }
+}
+
+fn words(judged: Judged) -> String {
+    format!("{} of {}", judged.agree, judged.of)
+}
