@@ -35,13 +35,15 @@ fn lp_leaves_the_path_to_newreno() {
     assert!(share < 0.15 && used > 90.0, "LP has {share} of {used} %");
 }
 
-/// Vegas keeps its few packets and gets little; BBR v1 holds two paths in flight and gets most.
+/// Vegas keeps its few packets and gets little; BBR v1 holds two paths in flight and gets most. BIC
+/// gets most too: beside it NewReno of Linux 6.1 has 28 % at 25 ms and 12 % at 100 ms, with a queue
+/// of one path (docs/reference/sharing.md).
 #[test]
 fn newreno_shares_with_others_as_is_known_of_them() {
     let found = ["bic", "compound", "vegas", "bbr"].map(|name| share("newreno", name, &[]));
     assert!(found.iter().all(|(_, used)| *used > 90.0), "{found:?}");
     let [bic, compound, vegas, bbr] = found.map(|(share, _)| share);
-    assert!((0.4..0.75).contains(&bic) && (0.4..0.75).contains(&compound), "{found:?}");
+    assert!((0.6..0.88).contains(&bic) && (0.4..0.75).contains(&compound), "{found:?}");
     assert!(vegas < 0.35 && bbr > 0.5, "{found:?}");
 }
 
