@@ -79,16 +79,37 @@ impl HeaderBytes {
         Self(Store::Part { buffer, from: 0, len })
     }
 
-    /// Makes bytes of [`Self::first_of`] those that follow them in the buffer, at most as many; the
-    /// buffer stays shared as it is. False where nothing follows, or the bytes are no such part.
+    /// Makes bytes of [`Self::first_of`] those of the datagram that many further on in the buffer, at
+    /// most as many bytes; the buffer stays shared as it is. False where nothing is there, or the
+    /// bytes are no such part.
     #[inline]
-    pub fn move_on(&mut self) -> bool {
+    pub fn move_on(&mut self, datagrams: usize) -> bool {
         let Store::Part { buffer, from, len } = &mut self.0 else { return false };
-        let next = *from as usize + usize::from(*len);
+        let next = *from as usize + datagrams * usize::from(*len);
         let left = buffer.len().saturating_sub(next);
         *len = u16::try_from(left).map_or(*len, |left| left.min(*len));
         *from = u32::try_from(next).unwrap_or(*from);
         left > 0
+    }
+
+    /// These bytes, and of a buffer that holds several datagrams all that follow.
+    #[inline]
+    pub fn with_following(&self) -> &[u8] {
+        match &self.0 {
+            Store::Part { buffer, from, .. } => buffer.get(*from as usize..).unwrap_or_default(),
+            _ => self,
+        }
+    }
+
+    /// At most `len` bytes from the first of these on, those that follow them in the buffer
+    /// included: a slice of the same buffer, or a copy of a short header's.
+    pub fn slice_through(&self, len: usize) -> Bytes {
+        let all = self.with_following();
+        let part = all.get(..len).unwrap_or(all);
+        match &self.0 {
+            Store::Short { .. } => Bytes::copy_from_slice(part),
+            Store::Shared(buffer) | Store::Part { buffer, .. } => buffer.slice_ref(part),
+        }
     }
 
     /// A part of the bytes: a slice of the same buffer, or a copy of a short header's.
@@ -168,14 +189,20 @@ mod tests {
         let mut header = HeaderBytes::first_of(buffer.clone(), 10);
         assert_eq!(header, buffer[..10]);
         assert_eq!(header.slice(3..5), buffer[3..5]);
-        assert!(header.move_on());
+        assert_eq!(header.with_following(), buffer);
+        let mut last = header.clone();
+        assert!(last.move_on(2) && last == buffer[20..] && !last.clone().move_on(2));
+        assert!(header.move_on(1));
         assert_eq!(header, buffer[10..20]);
         assert_eq!(header.slice(4..).as_ptr(), buffer[14..].as_ptr(), "no copy");
-        assert!(header.move_on());
+        assert_eq!(header.slice_through(12), buffer[10..22]);
+        assert_eq!(header.slice_through(100).as_ptr(), buffer[10..].as_ptr(), "no copy");
+        assert!(header.move_on(1));
         assert_eq!(header, buffer[20..], "the last one may be shorter");
         assert!(header.slice(5..).is_empty());
-        assert!(!header.move_on() && header.is_empty());
-        assert!(!HeaderBytes::from(buffer).move_on());
+        assert_eq!(header.with_following(), &*header);
+        assert!(!header.move_on(1) && header.is_empty());
+        assert!(!HeaderBytes::from(buffer).move_on(1));
     }
 
     #[test]

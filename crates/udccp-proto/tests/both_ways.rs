@@ -1,13 +1,16 @@
 //! The short way of usual packets does what the long one does: two pairs of endpoints live through
 //! the same on the same network, one pair with the short way shut. What they send is equal byte for
-//! byte, and so is all that they know.
+//! byte, and so is all that they know. The same holds for packets that arrive together, taken at
+//! once and one by one.
 
 mod common;
 
 use std::cell::RefCell;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use common::net::Buffers;
 use common::{CLIENT, Impairments, Net, Pair, SERVER, connect_options, listen_config};
 use proptest::prelude::*;
 use udccp_base::{Datagram, Duration, Message, Payload, Seed};
@@ -48,15 +51,29 @@ fn setting() -> impl Strategy<Value = Setting> {
 /// All that host 0 and 1 sent.
 type Sent = Rc<RefCell<Vec<(usize, Datagram)>>>;
 
+/// How one of two pairs takes packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Short,
+    Long,
+    /// They come in buffers.
+    Merged(Buffers),
+}
+
 /// One of the two pairs.
-fn pair(s: &Setting, long_way_only: bool) -> (Pair, Sent) {
+fn pair(s: &Setting, way: Way) -> (Pair, Sent) {
     let (tx_ccids, rx_ccids) = (vec![s.ccid], vec![s.ccid]);
     let mut config = ConnectionConfig { tx_ccids, rx_ccids, ecn: s.ecn, ..Default::default() };
     config.short_seqnos = s.short;
     config.ndp_count = s.ndp;
-    config.long_way_only = long_way_only;
+    config.long_way_only = way == Way::Long;
     let mut net = Net::with_ccids(s.seed, CcidRegistry::with_experiments());
     net.spacing = Duration::from_micros(200);
+    if let Way::Merged(buffers) = way {
+        (net.spacing, net.buffers) = (Duration::ZERO, Some(buffers));
+        config.recv_queue_packets = 20 + (s.seed % 5 * 40) as usize;
+        config.ecn_probe = NonZeroU32::new((s.seed % 7) as u32);
+    }
     let sent = Sent::default();
     let log = Rc::clone(&sent);
     net.filter = Some(Box::new(move |from, d| {
@@ -102,32 +119,47 @@ fn step(pair: &mut Pair, what: u64, end: usize, size: usize, zeros: bool) {
         8 => pair.net.ends[end].set_slow_receiver(now, id, size % 2 == 0),
         9 => drop(pair.net.ends[end].hold_ack(now, id)),
         10 => pair.net.ends[end].release_acks(),
+        12 => pair.net.marks_all ^= true,
         _ => {}
     }
     pair.pass(Duration::from_micros(what * what * 300 + 1));
 }
+
+/// Two pairs live through the same.
+fn compare(s: &Setting, ways: [Way; 2], marks: bool) -> Result<(), TestCaseError> {
+    let [(mut one, sent_one), (mut other, sent_other)] = ways.map(|way| pair(s, way));
+    let mut rng = Seed(s.seed).stream("decisions");
+    for round in 0..120 {
+        let (what, end) = (rng.below(if marks { 13 } else { 12 }), rng.below(2) as usize);
+        let size = rng.below(1200) as usize;
+        step(&mut one, what, end, size, s.zeros);
+        step(&mut other, what, end, size, s.zeros);
+        prop_assert_eq!(&*sent_one.borrow(), &*sent_other.borrow());
+        // The text is long.
+        if round % 8 == 7 {
+            prop_assert_eq!(known(&one), known(&other));
+        }
+        sent_one.borrow_mut().clear();
+        sent_other.borrow_mut().clear();
+    }
+    Ok(())
+}
+
+const MERGED: [Way; 2] = [Way::Merged(Buffers::AsTrains), Way::Merged(Buffers::OneByOne)];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn the_short_way_and_the_long_one_are_one(s in setting()) {
-        let (mut short, sent_short) = pair(&s, false);
-        let (mut long, sent_long) = pair(&s, true);
-        let mut rng = Seed(s.seed).stream("decisions");
-        for round in 0..120 {
-            let (what, end) = (rng.below(12), rng.below(2) as usize);
-            let size = rng.below(1200) as usize;
-            step(&mut short, what, end, size, s.zeros);
-            step(&mut long, what, end, size, s.zeros);
-            prop_assert_eq!(&*sent_short.borrow(), &*sent_long.borrow());
-            // The text is long.
-            if round % 8 == 7 {
-                prop_assert_eq!(known(&short), known(&long));
-            }
-            sent_short.borrow_mut().clear();
-            sent_long.borrow_mut().clear();
-        }
+        compare(&s, [Way::Short, Way::Long], false)?;
+    }
+
+    #[test]
+    fn a_train_is_the_same_as_its_packets(s in setting()) {
+        // Over UDP nobody finds what is corrupt.
+        let impairments = Impairments { corrupt: s.impairments.loss / 4.0, ..s.impairments };
+        compare(&Setting { impairments, ..s }, MERGED, true)?;
     }
 }
 
@@ -140,12 +172,12 @@ fn a_long_stream_is_the_same_either_way() {
         ecn: true,
         short: false,
         ndp: false,
-        over_udp: false,
+        over_udp: true,
         zeros: true,
         impairments: Impairments::default(),
     };
-    let run = |long_way_only| {
-        let (mut pair, sent) = pair(&s, long_way_only);
+    let run = |way| {
+        let (mut pair, sent) = pair(&s, way);
         for _ in 0..200 {
             step(&mut pair, 5, CLIENT, 0, true);
             step(&mut pair, 6, SERVER, 0, true);
@@ -153,7 +185,9 @@ fn a_long_stream_is_the_same_either_way() {
         assert_eq!(pair.state(SERVER), Some(State::Open));
         assert!(pair.stats(SERVER).counters.data_packets_received > 1_000);
         let all = sent.borrow().clone();
-        (all, known(&pair))
+        (all, known(&pair), pair.net.taken_at_once)
     };
-    assert!(run(false) == run(true));
+    assert!(run(Way::Short) == run(Way::Long));
+    let [at_once, one_by_one] = MERGED.map(run);
+    assert!(at_once.2 > 1_000 && at_once.0 == one_by_one.0 && at_once.1 == one_by_one.1);
 }

@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use common::capture::{self, Captured};
+use common::net::Buffers;
 use common::packet::numbers;
+use common::trains;
 use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Message, Payload};
 use udccp_proto::{
     CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
-    ListenConfig, RecvError, State,
+    ListenConfig, ListenerId, RecvError, State,
 };
 use udccp_wire::{
     HeaderKind, OptionRef, Packet, PacketType, PacketView, ResetCode, Seqno, ServiceCode,
@@ -42,9 +44,34 @@ impl Stage {
         }
     }
 
-    /// Hands in a packet of the other side, acknowledging our packets instead of the captured
-    /// ones, but none that we have not sent.
+    /// Hands in a packet of the other side.
     fn replay(&mut self, captured: &Captured) {
+        let datagram = self.moved(captured);
+        self.now += Duration::from_millis(10);
+        self.end.handle_datagram(self.now, datagram);
+        self.after_arrival();
+    }
+
+    /// Hands in packets that arrive together; how many were taken at once.
+    fn replay_merged(&mut self, captured: &[Captured], buffers: Buffers) -> usize {
+        let mut at_once = 0;
+        self.now += Duration::from_millis(10);
+        let datagrams: Vec<_> = captured.iter().map(|c| self.moved(c)).collect();
+        for buffer in trains::merged(datagrams) {
+            match buffers {
+                Buffers::AsTrains => {
+                    at_once += trains::take_train(&mut self.end, self.now, &buffer);
+                }
+                Buffers::OneByOne => trains::take_one_by_one(&mut self.end, self.now, &buffer),
+            }
+        }
+        self.after_arrival();
+        at_once
+    }
+
+    /// A packet of the other side, acknowledging our packets instead of the captured ones, but none
+    /// that we have not sent.
+    fn moved(&self, captured: &Captured) -> Datagram {
         let mut packet = captured.packet.clone();
         if let ([Some(theirs), Some(ours)], Some(ack)) = (self.first, packet.header.kind.ack()) {
             let newest = numbers(self.sent.last().unwrap()).1;
@@ -57,17 +84,17 @@ impl Stage {
         }
         packet.header.dst_port = self.ports[0];
         packet.header.src_port = self.ports[1];
-        let bytes = packet.emit(&captured.pseudo).unwrap();
-        self.now += Duration::from_millis(10);
-        let datagram = Datagram {
+        Datagram {
             src: self.addresses[1],
             dst: self.addresses[0],
             protocol: Datagram::DCCP,
             ecn: Ecn::NotEct,
-            header: bytes.into(),
+            header: packet.emit(&captured.pseudo).unwrap().into(),
             payload: Payload::EMPTY,
-        };
-        self.end.handle_datagram(self.now, datagram);
+        }
+    }
+
+    fn after_arrival(&mut self) {
         if self.end.poll_timeout().is_some_and(|at| at <= self.now) {
             self.end.handle_timeout(self.now);
         }
@@ -187,17 +214,47 @@ fn our_client_is_told_of_a_bad_service_code() {
     assert_eq!(outcome, Some(RecvError::Closed(CloseReason::PeerReset { code, data })));
 }
 
-/// Our server against the captured client.
-fn play_server(name: &str, connection: ConnectionConfig) -> (Stage, ConnectionId, u64) {
+/// What the client sent between two packets of the server comes in buffers; nobody looks at
+/// checksums again.
+#[test]
+fn captured_trains_are_the_same_as_their_packets() {
+    for (name, config, least) in [
+        ("ccid2-basic.pcap", linux_like(), 0),
+        ("ccid2-loss2.pcap", linux_like(), 0),
+        ("ccid3-basic.pcap", ccid3(), 30),
+    ] {
+        let [trains, packets] = [Buffers::AsTrains, Buffers::OneByOne].map(|buffers| {
+            let (mut stage, _) = server_stage(name, config.clone(), true);
+            let captured = capture::read(name);
+            let mut at_once = 0;
+            for run in captured.chunk_by(|a, b| a.from_client == b.from_client) {
+                if run[0].from_client {
+                    at_once += stage.replay_merged(run, buffers);
+                }
+            }
+            (stage, at_once)
+        });
+        assert_eq!(deeds(&trains.0), deeds(&packets.0), "{name}");
+        assert!(trains.1 >= least, "{name}: {} taken at once", trains.1);
+    }
+}
+
+/// Our server in the place of the captured one.
+fn server_stage(
+    name: &str,
+    connection: ConnectionConfig,
+    receive_checksum_offload: bool,
+) -> (Stage, ListenerId) {
     let packets = capture::read(name);
     let request = packets.iter().find(|p| p.from_client).unwrap();
     let response = packets.iter().find(|p| !p.from_client).unwrap();
     let header = request.packet.header;
-    let mut end = Endpoint::new(EndpointConfig::new([8; 32]));
+    let config = EndpointConfig { receive_checksum_offload, ..EndpointConfig::new([8; 32]) };
+    let mut end = Endpoint::new(config);
     let listen = ListenConfig { connection, ..ListenConfig::new(ServiceCode(42)) };
     let listener = end.listen(None, header.dst_port, listen).unwrap();
     let (remote, local) = addresses(request);
-    let mut stage = Stage {
+    let stage = Stage {
         now: Instant::from_nanos(1_000_000),
         end,
         id: None,
@@ -206,6 +263,13 @@ fn play_server(name: &str, connection: ConnectionConfig) -> (Stage, ConnectionId
         ports: [header.dst_port, header.src_port],
         addresses: [local, remote],
     };
+    (stage, listener)
+}
+
+/// Our server against the captured client.
+fn play_server(name: &str, connection: ConnectionConfig) -> (Stage, ConnectionId, u64) {
+    let packets = capture::read(name);
+    let (mut stage, listener) = server_stage(name, connection, false);
     let mut accepted = None;
     for captured in packets.iter().filter(|p| p.from_client) {
         stage.replay(captured);

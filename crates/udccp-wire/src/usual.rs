@@ -7,7 +7,7 @@ use crate::emit::{Header, HeaderKind};
 use crate::option::kind;
 
 /// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
-const DATA_LEN: usize = 16;
+pub(crate) const DATA_LEN: usize = 16;
 
 /// Length of the header of an Ack with a 48-bit number and no options, in bytes.
 const ACK_LEN: usize = 24;

@@ -62,7 +62,7 @@ pub struct PacketView<'a> {
     x: bool,
 }
 
-const SEQ_MASK: u64 = (1 << 48) - 1;
+pub(crate) const SEQ_MASK: u64 = (1 << 48) - 1;
 const LOW_MASK: u64 = (1 << 24) - 1;
 
 /// Type and X of packets with 48-bit numbers.

@@ -66,7 +66,7 @@ impl AckVectorBuffer {
     pub fn on_packet(&mut self, seq: Seqno, ecn: Ecn) -> Arrival {
         //= 4340-11.4-1
         //= 4340-11.4-2
-        let state = if ecn == Ecn::Ce { CellState::Marked } else { CellState::Received };
+        let state = state_of(ecn);
         let ahead = self.ackno.map_or(1, |newest| seq.distance_from(newest));
         if ahead == 1 && ecn != Ecn::Ect1 && self.cells.extend_newest(state) {
             self.ackno = Some(seq);
@@ -75,7 +75,7 @@ impl AckVectorBuffer {
         if ahead <= 0 {
             return self.on_older(seq, ahead.unsigned_abs(), state, ecn);
         }
-        self.on_newer(seq, ahead as u64 - 1, state);
+        self.on_newer(seq, ahead as u64 - 1, 1, state);
         if ecn == Ecn::Ect1 {
             self.nonces.set(seq);
         }
@@ -85,18 +85,30 @@ impl AckVectorBuffer {
         }
     }
 
-    /// A packet after the newest one and after `missing` others.
-    fn on_newer(&mut self, seq: Seqno, missing: u64, state: CellState) {
+    /// As [`Self::on_packet`] for `count` packets of one codepoint from `first` upwards, all of them
+    /// newer than any before. Returns what the first was.
+    pub fn on_run(&mut self, first: Seqno, count: u64, ecn: Ecn) -> Arrival {
+        let arrival = self.on_packet(first, ecn);
+        match ecn {
+            // Each has a nonce to be noted.
+            Ecn::Ect1 => (1..count).for_each(|n| _ = self.on_packet(first.add(n), ecn)),
+            _ => self.on_newer(first.add(count - 1), 0, count - 1, state_of(ecn)),
+        }
+        arrival
+    }
+
+    /// `count` packets up to `seq`, after the newest one and after `missing` others.
+    fn on_newer(&mut self, seq: Seqno, missing: u64, count: u64, state: CellState) {
         let (oldest, before) = (self.oldest(), self.cells.packets());
         let mut gone = before;
         // A gap that alone fills the buffer would leave nothing else in it: start afresh behind.
         if missing >= 64 * (self.max_cells as u64 - 1) {
             self.cells.clear();
-            self.cells.push_newest(state, 1);
+            self.cells.push_newest(state, count);
         } else {
             self.cells.push_newest(CellState::NotReceived, missing);
-            self.cells.push_newest(state, 1);
-            gone = before + missing + 1 - self.cells.packets();
+            self.cells.push_newest(state, count);
+            gone = before + missing + count - self.cells.packets();
         }
         self.ackno = Some(seq);
         self.nonces.clear(oldest, gone);
@@ -198,5 +210,13 @@ impl AckVectorBuffer {
     /// Packets forgotten for want of room before the peer confirmed that it knows of them.
     pub fn overflowed_packets(&self) -> u64 {
         self.overflowed
+    }
+}
+
+/// What a vector says of a packet that arrived with this codepoint.
+const fn state_of(ecn: Ecn) -> CellState {
+    match ecn {
+        Ecn::Ce => CellState::Marked,
+        _ => CellState::Received,
     }
 }

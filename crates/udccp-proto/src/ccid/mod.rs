@@ -12,7 +12,8 @@
 //!   Vector, also [`CcidReceiver::write_options`] while it is built and
 //!   [`CcidReceiver::on_feedback_sent`] after;
 //! * every valid packet that arrives: [`CcidReceiver::on_packet`] and
-//!   [`CcidSender::on_peer_packet`]; then, if it has an Ack Number, [`CcidSender::on_ack`];
+//!   [`CcidSender::on_peer_packet`]; then, if it has an Ack Number, [`CcidSender::on_ack`]; of data
+//!   that arrives together, [`CcidReceiver::on_run`] and [`CcidSender::on_peer_run`];
 //! * at drain time: [`CcidReceiver::feedback`], then [`CcidSender::poll_send`] while there is data;
 //! * timers: the earlier of the two `poll_timeout`s, then both `handle_timeout`s (early is
 //!   harmless).
@@ -36,7 +37,9 @@ pub use ccid4::Ccid4Config;
 #[doc(hidden)]
 pub use half::{ReceiverHalf, SenderHalf};
 pub(crate) use half::{of_receiver, of_sender};
-pub use receiver::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMetrics};
+pub use receiver::{
+    CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceivedRun, ReceiverMetrics,
+};
 pub use registry::{CcidFactory, CcidRegistry, CcidSetup, RegistryError};
 pub(crate) use sender::QUICK_START_HEADER_BYTES;
 pub use sender::{

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use udccp_base::{Duration, Ecn, Instant};
-use udccp_wire::{OptionRef, Seqno};
+use udccp_wire::{DataRun, OptionRef, Seqno};
 
 /// A valid packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,44 @@ pub struct ReceivedInfo {
     pub ecn: Ecn,
     /// Its NDP Count, 0 where the option is missing; `None` while Send NDP Count is off.
     pub ndp_count: Option<u64>,
+}
+
+/// Data packets that arrived together, each with the number after the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceivedRun<'a> {
+    first: ReceivedInfo,
+    packets: &'a DataRun<'a>,
+}
+
+impl<'a> ReceivedRun<'a> {
+    /// These packets, of which `first` is the first.
+    pub(crate) fn new(first: ReceivedInfo, packets: &'a DataRun<'a>) -> Self {
+        Self { first, packets }
+    }
+
+    /// The first packet.
+    pub fn first(&self) -> &ReceivedInfo {
+        &self.first
+    }
+
+    /// Packets, at least two.
+    pub fn count(&self) -> u32 {
+        self.packets.packets() as u32
+    }
+
+    /// The number of the last packet.
+    pub fn last(&self) -> Seqno {
+        self.first.seq.add(self.packets.packets() as u64 - 1)
+    }
+
+    /// Each packet, in order.
+    pub fn each(&self) -> impl Iterator<Item = ReceivedInfo> + 'a {
+        let first = self.first;
+        self.packets.each().zip(0..).map(move |((ccval, size), n)| {
+            let size_bytes = size as u32;
+            ReceivedInfo { seq: first.seq.add(n), ccval, size_bytes, ..first }
+        })
+    }
 }
 
 /// Whether an acknowledgement is owed.
@@ -57,6 +95,11 @@ pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
 
     /// A valid packet arrived and was acknowledgeable. Called for every type, duplicates left out.
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo);
+
+    /// The same for data packets that arrived together, where that can be done at once.
+    fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
+        run.each().for_each(|packet| self.on_packet(now, &packet));
+    }
 
     /// Whether an acknowledgement is owed. Asked when the connection is drained, so that packets
     /// handled together are acknowledged together.

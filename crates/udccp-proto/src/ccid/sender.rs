@@ -6,7 +6,7 @@ use udccp_base::{DataRate, Duration, Ecn, Instant};
 use udccp_wire::{FeatureNumber, Seqno};
 
 use crate::ackvec::DropCode;
-use crate::ccid::ReceivedInfo;
+use crate::ccid::{ReceivedInfo, ReceivedRun};
 use crate::features::Location;
 
 /// Whether a data packet may leave.
@@ -259,6 +259,11 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
     /// acknowledgements were lost or marked.
     fn on_peer_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
         let _ = (now, packet);
+    }
+
+    /// The same for data packets that arrived together, where that can be done at once.
+    fn on_peer_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
+        run.each().for_each(|packet| self.on_peer_packet(now, &packet));
     }
 
     /// Quick-Start (RFC 5634 section 3) came to this point. Returns whether the sender makes use of

@@ -194,7 +194,7 @@ impl Connection {
     }
 
     /// The message that `recv` would give.
-    pub(crate) fn peek(&self) -> Option<&Payload> {
+    pub(crate) fn peek(&self) -> Option<Payload> {
         self.recv.front()
     }
 

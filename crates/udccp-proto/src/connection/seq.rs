@@ -109,6 +109,12 @@ impl Sequence {
         true
     }
 
+    /// Takes the next `count` numbers.
+    pub(crate) fn take_run_in_order(&mut self, count: u64) {
+        self.gsr = self.gsr.add(count - 1);
+        self.take_next_in_order(self.gsr.next(), None);
+    }
+
     /// A valid packet `seq` arrived.
     pub(crate) fn on_valid(&mut self, seq: Seqno) {
         self.gsr = self.gsr.max(seq);

@@ -34,7 +34,7 @@ impl Endpoint {
     }
 
     /// The message that `recv` would give, which stays.
-    pub fn peek(&self, id: ConnectionId) -> Option<&Payload> {
+    pub fn peek(&self, id: ConnectionId) -> Option<Payload> {
         self.slots.get(id).and_then(Connection::peek)
     }
 

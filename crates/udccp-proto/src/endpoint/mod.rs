@@ -22,6 +22,7 @@ mod steps;
 mod table;
 mod timer_heap;
 mod timewait;
+mod trains;
 
 use std::collections::VecDeque;
 

@@ -82,15 +82,20 @@ impl Endpoint {
         //= 6773-3.3-2
         //= 6773-3.3-5
         //= 6773-3.3-7
-        // Inside UDP, the UDP checksum did the work (RFC 6773 section 3.3).
-        let is_verified = datagram.dst.port() != 0 || self.config.receive_checksum_offload;
-        if !is_verified && !has_right_checksum(&view, datagram) {
+        if !self.is_verified(datagram) && !has_right_checksum(&view, datagram) {
             //= 4340-9.1-1
             //= 4340-9.1-2
             self.stats.bad_checksum += 1;
             return None;
         }
         Some(Received::new(view, arrival))
+    }
+
+    /// Whether the checksum was looked at before: inside UDP, that of UDP did the work (RFC 6773
+    /// section 3.3).
+    #[inline]
+    pub(super) fn is_verified(&self, datagram: &Datagram) -> bool {
+        datagram.dst.port() != 0 || self.config.receive_checksum_offload
     }
 
     /// Step 2: check ports and process TIMEWAIT state.

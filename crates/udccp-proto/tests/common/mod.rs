@@ -7,6 +7,7 @@ pub mod net;
 pub mod packet;
 pub mod pair;
 pub mod scenes;
+pub mod trains;
 
 pub use net::{Impairments, Net};
 pub use pair::{CLIENT, Pair, SERVER, connect_options, listen_config, service};

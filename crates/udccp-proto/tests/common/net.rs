@@ -8,7 +8,7 @@ use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Payload, QuickStart,
 use udccp_proto::ccid::CcidRegistry;
 use udccp_proto::{Endpoint, EndpointConfig};
 
-use super::packet;
+use super::{packet, trains};
 
 /// What the network does to datagrams, each with a probability.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +25,13 @@ pub struct Impairments {
 
 type Filter = Box<dyn FnMut(usize, &Datagram) -> bool>;
 
+/// How endpoints take the datagrams of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffers {
+    AsTrains,
+    OneByOne,
+}
+
 /// Two endpoints and what travels between them.
 pub struct Net {
     pub now: Instant,
@@ -37,6 +44,13 @@ pub struct Net {
     pub filter: Option<Filter>,
     /// Congestion marks never arrive.
     pub clears_marks: bool,
+    /// Whatever can be marked arrives marked.
+    pub marks_all: bool,
+    /// What arrives at one instant comes in buffers, which the endpoints take as they are or
+    /// datagram by datagram.
+    pub buffers: Option<Buffers>,
+    /// Datagrams that were taken together with others.
+    pub taken_at_once: usize,
     /// One line for each datagram sent, where wanted.
     pub trace: Option<Vec<String>>,
     pub sent: u64,
@@ -73,6 +87,9 @@ impl Net {
             impairments: Impairments::default(),
             filter: None,
             clears_marks: false,
+            marks_all: false,
+            buffers: None,
+            taken_at_once: 0,
             trace: None,
             sent: 0,
             last: [None, None],
@@ -110,6 +127,9 @@ impl Net {
         self.last[from] = Some(d.clone());
         if self.clears_marks && d.ecn == Ecn::Ce {
             d.ecn = Ecn::Ect0;
+        }
+        if self.marks_all && d.ecn.is_capable() {
+            d.ecn = Ecn::Ce;
         }
         let lost = self.filter.as_mut().is_some_and(|keep| !keep(from, &d))
             || self.rng.chance(self.impairments.loss);
@@ -163,6 +183,9 @@ impl Net {
         self.drain();
         let Some(at) = self.next().filter(|at| *at <= until) else { return false };
         self.now = self.now.max(at);
+        if let Some(buffers) = self.buffers {
+            self.arrive_in_buffers(buffers);
+        }
         while let Some(first) = self.travelling.first_entry().filter(|f| f.key().0 <= self.now) {
             let option = self.options.remove(&first.key().1);
             let (to, d) = first.remove();
@@ -180,6 +203,26 @@ impl Net {
         }
         self.drain();
         true
+    }
+
+    /// What is due arrives in buffers, Quick-Start options left out.
+    fn arrive_in_buffers(&mut self, buffers: Buffers) {
+        let later = self.travelling.split_off(&(self.now, u64::MAX));
+        let due = std::mem::replace(&mut self.travelling, later);
+        for to in 0..2 {
+            let for_host = due.values().filter(|(host, _)| *host == to).map(|(_, d)| d.clone());
+            for buffer in trains::merged(for_host) {
+                match buffers {
+                    Buffers::AsTrains => {
+                        let end = &mut self.ends[to];
+                        self.taken_at_once += trains::take_train(end, self.now, &buffer);
+                    }
+                    Buffers::OneByOne => {
+                        trains::take_one_by_one(&mut self.ends[to], self.now, &buffer);
+                    }
+                }
+            }
+        }
     }
 
     /// Lets `span` pass.

@@ -16,6 +16,10 @@ use udccp_wire::{
     ServiceCode,
 };
 
+#[expect(unreachable_pub, reason = "other tests share it")]
+#[path = "../common/trains.rs"]
+mod trains;
+
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
 /// Steps of one story. One of them may be a talk of many packets.
@@ -63,13 +67,15 @@ pub(crate) struct Story {
     next_token: u64,
 }
 
-fn addresses() -> [core::net::SocketAddr; 2] {
-    ["10.0.0.1:0", "10.0.0.2:0"].map(|a| a.parse().unwrap())
+/// Addresses of both ends; inside UDP, nobody looks at checksums.
+fn addresses(over_udp: bool) -> [core::net::SocketAddr; 2] {
+    let port = if over_udp { 6511 } else { 0 };
+    [1, 2].map(|host| ([10, 0, 0, host], port).into())
 }
 
 impl Story {
     /// A client that has sent its Request.
-    fn starting(config: &ConnectionConfig) -> Self {
+    fn starting(config: &ConnectionConfig, over_udp: bool) -> Self {
         let endpoint = |n| {
             let ccids = CcidRegistry::with_experiments();
             Endpoint::new(EndpointConfig { ccids, ..EndpointConfig::new([n; 32]) })
@@ -78,7 +84,7 @@ impl Story {
         let listen = ListenConfig { connection: config.clone(), ..ListenConfig::new(SERVICE) };
         let listener = ends[1].listen(None, PORT, listen).unwrap();
         let now = Instant::from_nanos(1_000_000_000);
-        let [local, remote] = addresses();
+        let [local, remote] = addresses(over_udp);
         let options = ConnectOptions {
             local,
             local_port: Some(40_000),
@@ -97,7 +103,12 @@ impl Story {
 
     /// Both ends open, with data exchanged.
     fn open(config: &ConnectionConfig) -> Self {
-        let mut story = Self::starting(config);
+        Self::open_over(config, false)
+    }
+
+    /// The same, over UDP where wanted.
+    fn open_over(config: &ConnectionConfig, over_udp: bool) -> Self {
+        let mut story = Self::starting(config, over_udp);
         for round in 0..8 {
             story.now += Duration::from_millis(10);
             for to in [1, 0] {
@@ -187,6 +198,26 @@ impl Story {
             self.awaited[end].insert(self.next_token);
             self.next_token += 1;
         }
+        self.drain();
+    }
+
+    /// One end sends some messages of one size, and all that is on its way arrives in buffers. They
+    /// are taken as trains here, and by a copy of the endpoint one by one.
+    fn train(&mut self, input: &mut Input<'_>) {
+        let (from, count, size) = (input.below(2), input.below(MAX_FLIGHT), input.byte());
+        let ecn = Ecn::from_bits(input.byte());
+        for _ in 0..count {
+            self.send(from, u32::from(size) * 4, 0);
+        }
+        let mut alone = self.ends[1 - from].clone();
+        let due = self.flight[from].drain(..).map(|d| Datagram { ecn, ..d });
+        for buffer in trains::merged(due) {
+            trains::take_train(&mut self.ends[1 - from], self.now, &buffer);
+            trains::take_one_by_one(&mut alone, self.now, &buffer);
+        }
+        // The text is too long to be shown.
+        let known = format!("{:?}", self.ends[1 - from]);
+        assert!(known == format!("{alone:?}"), "a train is not the same as its packets");
         self.drain();
     }
 
@@ -339,7 +370,7 @@ impl Story {
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
-        match input.byte() % 16 {
+        match input.byte() % 17 {
             // The network does its work, or less than that.
             0..=2 => {
                 let from = input.below(2);
@@ -376,6 +407,7 @@ impl Story {
                 self.send(end, u32::from(size) * 8, flags);
             }
             14 => self.talk(input),
+            16 => self.train(input),
             _ => self.call(input),
         }
     }
@@ -479,11 +511,14 @@ fn beginnings() -> Vec<Story> {
         Story::open(&of(3)),
         Story::open(&all),
         Story::open(&small),
-        Story::starting(&plain),
-        Story::starting(&all),
+        Story::starting(&plain, false),
+        Story::starting(&all, false),
         Story::open(&of(4)),
         Story::open(&of(CUBIC)),
         Story::open(&of(BBR)),
+        Story::open_over(&plain, true),
+        Story::open_over(&of(3), true),
+        Story::open_over(&small, true),
     ]
 }
 

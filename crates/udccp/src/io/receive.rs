@@ -68,13 +68,14 @@ impl Receiver {
         self.metas[..count].iter().map(|m| m.len + KERNEL_OVERHEAD_BYTES).sum()
     }
 
-    /// Gives each datagram of the last read to `deliver`, in order of arrival.
-    pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(&Datagram)) {
+    /// Gives the datagrams of the last read to `deliver`, in order of arrival. Those of one buffer
+    /// come at once: [`HeaderBytes::move_on`] is the next.
+    pub(crate) fn deliver(&mut self, io: &Io, count: usize, mut deliver: impl FnMut(Datagram)) {
         for i in 0..count {
             let meta = self.metas[i];
             if meta.len > 0 {
                 let bytes = self.take(i, meta.len);
-                deliver_each(io, &meta, &bytes, &mut deliver);
+                deliver_all(io, &meta, bytes, &mut deliver);
             }
         }
     }
@@ -115,24 +116,18 @@ impl Receiver {
     }
 }
 
-/// Cuts what one buffer holds into its datagrams.
-fn deliver_each(io: &Io, meta: &RecvMeta, bytes: &Bytes, deliver: &mut impl FnMut(&Datagram)) {
+/// Delivers what one buffer holds.
+fn deliver_all(io: &Io, meta: &RecvMeta, bytes: Bytes, deliver: &mut impl FnMut(Datagram)) {
     if io.is_raw() {
-        return raw::unwrap(meta, bytes).into_iter().for_each(|datagram| deliver(&datagram));
+        return raw::unwrap(meta, &bytes).into_iter().for_each(deliver);
     }
     let (src, dst) = (canonical(meta.addr), io.arrived_at(meta.dst_ip));
     //= 6773-3.5-1
     let ecn = ecn_from(meta.ecn);
     // UDP datagrams are shorter than 64 KiB.
     let stride = u16::try_from(meta.stride.clamp(1, bytes.len())).unwrap_or(u16::MAX);
-    let (header, payload) = (HeaderBytes::first_of(bytes.clone(), stride), Payload::EMPTY);
-    let mut datagram = Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload };
-    loop {
-        deliver(&datagram);
-        if !datagram.header.move_on() {
-            return;
-        }
-    }
+    let (header, payload) = (HeaderBytes::first_of(bytes, stride), Payload::EMPTY);
+    deliver(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload });
 }
 
 #[cfg(test)]
@@ -147,7 +142,7 @@ mod tests {
     fn receive_one(rx: &mut Receiver, io: &Io) -> Datagram {
         let mut got = None;
         let count = rx.read(io).unwrap();
-        rx.deliver(io, count, |d| got = Some(d.clone()));
+        rx.deliver(io, count, |d| got = Some(d));
         got.unwrap()
     }
 

@@ -256,7 +256,7 @@ impl Shared {
                 Ok(count) => {
                     backlog += rx.kernel_bytes(count);
                     core.note_backlog(&self.io, backlog);
-                    rx.deliver(&self.io, count, |d| core.take_datagram(now, d));
+                    rx.deliver(&self.io, count, |d| core.take_train(now, d));
                     more = count == rx.capacity();
                 }
                 Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => more = false,

@@ -113,7 +113,7 @@ impl ConnHandle {
     pub(crate) fn try_peek(&self) -> Result<Bytes, TryRecvError> {
         let peeked = self.with(|core, _, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
-                return Ok(into_bytes(payload.clone()));
+                return Ok(into_bytes(payload));
             }
             match core.endpoint.recv(now, self.id) {
                 Err(e) => Err(self.end_at_once(core, e)),
@@ -127,7 +127,7 @@ impl ConnHandle {
     pub(crate) fn poll_peek(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
         self.poll_with(|core, io, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
-                return Poll::Ready(Ok(Some(into_bytes(payload.clone()))));
+                return Poll::Ready(Ok(Some(into_bytes(payload))));
             }
             match core.endpoint.recv(now, self.id) {
                 Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
@@ -138,7 +138,7 @@ impl ConnHandle {
 
     /// Length of the next message, if one waits.
     pub(crate) fn next_len(&self) -> Option<usize> {
-        self.with(|core, _, _| core.endpoint.peek(self.id).map(Payload::len)).ok().flatten()
+        self.with(|core, _, _| core.endpoint.peek(self.id).map(|p| p.len())).ok().flatten()
     }
 
     fn end_at_once(&self, core: &Core, e: proto::RecvError) -> TryRecvError {

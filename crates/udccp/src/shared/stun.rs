@@ -13,8 +13,19 @@ use crate::Error;
 use crate::stun::is_stun;
 
 impl Core {
+    /// The datagrams of a buffer arrived. What the endpoint takes at once belongs to connections,
+    /// and so is no STUN message.
+    pub(super) fn take_train(&mut self, now: Instant, mut train: Datagram) {
+        while self.endpoint.handle_run(now, &mut train) {
+            self.take_datagram(now, &train);
+            if !train.header.move_on(1) {
+                return;
+            }
+        }
+    }
+
     /// A datagram arrived: to the endpoint with it, unless it is a STUN message.
-    pub(super) fn take_datagram(&mut self, now: Instant, datagram: &Datagram) {
+    fn take_datagram(&mut self, now: Instant, datagram: &Datagram) {
         if self.claims.is_none() && is_stun(&datagram.header) {
             return self.take_stun(datagram);
         }

@@ -16,6 +16,8 @@ struct Known {
 enum Step {
     /// A packet so far ahead of (or behind) the newest one arrives.
     Packet(i64, Ecn),
+    /// So many packets in order arrive at once.
+    Run(u64, Ecn),
     /// An acknowledgement leaves.
     Ack,
     /// A packet of ours leaves that carries no vector.
@@ -57,6 +59,17 @@ impl Model {
         let n = self.newest.saturating_add_signed(ahead).max(START);
         let held = n >= self.oldest();
         let arrival = self.buffer.on_packet(seq(n), ecn);
+        self.note(n, held, ecn, arrival);
+    }
+
+    fn run(&mut self, count: u64, ecn: Ecn) {
+        let first = self.newest + 1;
+        let arrival = self.buffer.on_run(seq(first), count, ecn);
+        (first..first + count).for_each(|n| self.note(n, true, ecn, arrival));
+    }
+
+    /// Packet `n` arrived, which the buffer held or could hold.
+    fn note(&mut self, n: u64, held: bool, ecn: Ecn, arrival: Arrival) {
         let old = self.known(n).state;
         let expected = match n.checked_sub(self.newest) {
             Some(1) => Arrival::InOrder,
@@ -83,6 +96,7 @@ impl Model {
     fn take(&mut self, step: &Step) {
         match *step {
             Step::Packet(ahead, ecn) => self.packet(ahead, ecn),
+            Step::Run(count, ecn) => self.run(count, ecn),
             Step::Data => self.our_seq += 1,
             Step::Ack => {
                 self.our_seq += 1;
@@ -144,7 +158,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => -300_i64..300,
     ];
     let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
+    let count = prop_oneof![1_u64..70, 1_u64..1000];
     prop_oneof![
+        2 => (count, ecn.clone()).prop_map(|(count, ecn)| Step::Run(count, ecn)),
         8 => (ahead, ecn).prop_map(|(ahead, ecn)| Step::Packet(ahead, ecn)),
         4 => Just(Step::Ack),
         1 => Just(Step::Data),

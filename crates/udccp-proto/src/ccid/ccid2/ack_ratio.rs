@@ -2,9 +2,9 @@
 
 use udccp_wire::Seqno;
 
-use crate::ccid::ReceivedInfo;
 use crate::ccid::ccid2::AckRatioConfig;
 use crate::ccid::ccid2::peer_log::PeerLog;
+use crate::ccid::{ReceivedInfo, ReceivedRun};
 
 /// Ack Ratio of new connections (RFC 4340 section 11.3).
 pub(super) const INITIAL: u16 = 2;
@@ -54,6 +54,17 @@ impl AckRatio {
 
     pub(super) fn on_peer_packet(&mut self, packet: &ReceivedInfo) {
         self.congested |= self.peer.on_packet(packet);
+    }
+
+    /// The same for data packets that arrived together.
+    pub(super) fn on_peer_run(&mut self, run: &ReceivedRun<'_>) {
+        for (n, packet) in run.each().enumerate() {
+            if self.peer.is_whole() {
+                // Nothing more can come of the others.
+                return self.peer.skip_to(run.last(), run.count() - n as u32);
+            }
+            self.on_peer_packet(&packet);
+        }
     }
 
     /// The peer acknowledged `ackno`; `next` is the number that the next packet will have.

@@ -30,9 +30,9 @@ impl PeerLog {
             return marked;
         };
         let step = packet.seq.distance_from(newest);
-        if step == 1 && self.received == u64::MAX {
-            // The normal case: no hole is in sight.
-            (self.newest, self.settled) = (Some(packet.seq), self.settled << 1);
+        if step == 1 && self.is_whole() {
+            // The normal case.
+            self.skip_to(packet.seq, 1);
             return marked;
         }
         if step <= 0 {
@@ -46,6 +46,17 @@ impl PeerLog {
             self.settled |= 2;
         }
         self.count_holes() || overflow || marked
+    }
+
+    /// Whether no hole is in sight.
+    pub(super) fn is_whole(&self) -> bool {
+        self.received == u64::MAX
+    }
+
+    /// The next `count` packets arrived, up to `newest`, and no hole was in sight.
+    pub(super) fn skip_to(&mut self, newest: Seqno, count: u32) {
+        self.newest = Some(newest);
+        self.settled = self.settled.checked_shl(count).unwrap_or(0);
     }
 
     /// Moves on by `step` numbers; returns whether open holes fell off the end.

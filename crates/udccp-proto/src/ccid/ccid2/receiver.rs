@@ -4,7 +4,7 @@ use udccp_base::{Duration, Ecn, Instant};
 use udccp_wire::{OptionRef, Seqno};
 
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, ack_ratio};
-use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo};
+use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceivedRun};
 
 /// The round-trip time taken where none is known (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -121,6 +121,13 @@ impl CcidReceiver for Ccid2Receiver {
             let marked = packet.ecn == Ecn::Ce && self.note_mark(now);
             self.urgent |= out_of_order || marked;
         }
+    }
+
+    fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
+        self.on_packet(now, run.first());
+        // The others are in order, and a mark is worth what that of the first was.
+        self.newest = Some((run.last(), now));
+        self.pending += run.count() - 1;
     }
 
     #[inline]

@@ -15,8 +15,8 @@ use crate::ccid::ccid2::window::{AckContext, Tally, Window};
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, Pacing};
 use crate::ccid::probes::Probes;
 use crate::ccid::{
-    AckInfo, AckOutcome, CcidMetrics, CcidSender, QuickStartStep, ReceivedInfo, SendVerdict,
-    SentInfo, TimeoutOutcome,
+    AckInfo, AckOutcome, CcidMetrics, CcidSender, QuickStartStep, ReceivedInfo, ReceivedRun,
+    SendVerdict, SentInfo, TimeoutOutcome,
 };
 
 /// Packets sent in a round-trip time that the Sequence Window should hold (RFC 4340 section 7.5.2).
@@ -347,6 +347,10 @@ impl CcidSender for Ccid2Sender {
     #[inline]
     fn on_peer_packet(&mut self, _now: Instant, packet: &ReceivedInfo) {
         self.ack_ratio.on_peer_packet(packet);
+    }
+
+    fn on_peer_run(&mut self, _now: Instant, run: &ReceivedRun<'_>) {
+        self.ack_ratio.on_peer_run(run);
     }
 
     fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration) {

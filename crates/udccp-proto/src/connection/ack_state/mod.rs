@@ -69,6 +69,11 @@ impl AckState {
         self.vector.on_packet(seq, ecn)
     }
 
+    /// The same for `count` packets in order, from `first` on, newer than all others.
+    pub(super) fn on_run(&mut self, first: Seqno, count: u64, ecn: Ecn) {
+        self.vector.on_run(first, count, ecn);
+    }
+
     /// The data of packet `seq` did not reach the application as it should.
     pub(super) fn on_drop(&mut self, seq: Seqno, code: DropCode) {
         self.drops.on_drop(seq, code);

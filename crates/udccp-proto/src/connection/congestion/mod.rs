@@ -10,8 +10,9 @@ use udccp_wire::Seqno;
 use super::timing::DEFAULT_RTT;
 use crate::ccid::{
     AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver as _, CcidSender as _, CcidSetup,
-    FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceiverHalf,
-    ReceiverMetrics, SendVerdict, SenderHalf, SentInfo, TimeoutOutcome, of_receiver, of_sender,
+    FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceivedRun,
+    ReceiverHalf, ReceiverMetrics, SendVerdict, SenderHalf, SentInfo, TimeoutOutcome, of_receiver,
+    of_sender,
 };
 use mark_probe::MarkProbe;
 
@@ -172,6 +173,16 @@ impl CongestionControl {
         }
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_peer_packet(now, packet));
+        }
+    }
+
+    /// The same for data packets that arrived together.
+    pub(super) fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
+        if let Some(rx) = &mut self.rx {
+            of_receiver!(rx, rx => rx.on_run(now, run));
+        }
+        if let Some(tx) = &mut self.tx {
+            of_sender!(tx, tx => tx.on_peer_run(now, run));
         }
     }
 

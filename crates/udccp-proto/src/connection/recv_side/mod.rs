@@ -1,10 +1,12 @@
 //! Keeps what waits for the application, and whether it reads (RFC 4340 sections 11.6 and 11.7).
 
+mod messages;
 mod queue;
 
 use udccp_base::Payload;
 
 use crate::config::ConnectionConfig;
+pub(super) use messages::Packets;
 pub use queue::Delivery;
 pub(crate) use queue::Pressure;
 use queue::RecvQueue;
@@ -90,8 +92,22 @@ impl RecvSide {
         is_first
     }
 
+    /// Queues the messages of a buffer, `size` bytes of data together, for which there is room;
+    /// whether they are the only ones.
+    pub(super) fn push_packets(&mut self, packets: Packets, size: usize) -> bool {
+        let is_first = self.queue.is_empty();
+        self.queue.push_packets(packets, size);
+        is_first
+    }
+
+    /// Messages of `size` bytes that would be delivered before arriving packets count as
+    /// congestion-marked.
+    pub(super) fn room_before_mark(&self, size: usize) -> usize {
+        if self.is_shut { 0 } else { self.queue.room_before_mark(size) }
+    }
+
     /// The message that `pop` would give.
-    pub(super) fn front(&self) -> Option<&Payload> {
+    pub(super) fn front(&self) -> Option<Payload> {
         self.queue.front()
     }
 

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use udccp_base::Payload;
 
+use super::messages::{Messages, Packets};
+
 /// How full the queue is, as far as the peer is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pressure {
@@ -31,6 +33,11 @@ impl Pressure {
             _ => Self::None,
         }
     }
+
+    /// The most in a place for `max` that is below [`Self::Mark`].
+    const fn most_before_mark(max: usize) -> usize {
+        (3 * max).saturating_sub(1) / 4
+    }
 }
 
 /// A message as the application gets it.
@@ -46,28 +53,29 @@ pub struct Delivery {
 /// A bounded queue of payloads, none of them copied.
 #[derive(Clone, Debug)]
 pub(super) struct RecvQueue {
-    waiting: VecDeque<Payload>,
+    waiting: Messages,
     bytes: usize,
     max_packets: usize,
     max_bytes: usize,
     outside: Pressure,
     /// Messages ever taken out.
     popped: u64,
-    /// Messages known to be corrupt, by their number among all messages ever.
-    corrupt: VecDeque<u64>,
+    /// Messages known to be corrupt, by their number among all messages ever; few connections take
+    /// such.
+    corrupt: Option<Box<VecDeque<u64>>>,
 }
 
 impl RecvQueue {
     /// An empty queue.
     pub(super) fn new(max_packets: usize, max_bytes: usize) -> Self {
         Self {
-            waiting: VecDeque::new(),
+            waiting: Messages::default(),
             bytes: 0,
             max_packets,
             max_bytes,
             outside: Pressure::None,
             popped: 0,
-            corrupt: VecDeque::new(),
+            corrupt: None,
         }
     }
 
@@ -95,27 +103,42 @@ impl RecvQueue {
     /// Queues a message for which there is room.
     pub(super) fn push(&mut self, payload: Payload) {
         self.bytes += payload.len();
-        self.waiting.push_back(payload);
+        self.waiting.push(payload);
+    }
+
+    /// Queues the messages of a buffer, `size` bytes of data together, for which there is room.
+    pub(super) fn push_packets(&mut self, packets: Packets, size: usize) {
+        self.bytes += size;
+        self.waiting.push_packets(packets);
+    }
+
+    /// Messages of `size` bytes that can be queued before arriving packets count as marked.
+    pub(super) fn room_before_mark(&self, size: usize) -> usize {
+        if self.is_marking() {
+            return 0;
+        }
+        let left = |n: usize, max: usize| Pressure::most_before_mark(max).saturating_sub(n);
+        let bytes = left(self.bytes, self.max_bytes) / size.max(1);
+        bytes.min(left(self.waiting.len(), self.max_packets))
     }
 
     /// The next message to be queued is corrupt, and its reader will be notified.
     pub(super) fn mark_next_corrupt(&mut self) {
-        self.corrupt.push_back(self.popped + self.waiting.len() as u64);
+        let number = self.popped + self.waiting.len() as u64;
+        self.corrupt.get_or_insert_default().push_back(number);
     }
 
     /// The oldest message, which stays.
-    pub(super) fn front(&self) -> Option<&Payload> {
+    pub(super) fn front(&self) -> Option<Payload> {
         self.waiting.front()
     }
 
     /// The oldest message.
     pub(super) fn pop(&mut self) -> Option<Delivery> {
-        let payload = self.waiting.pop_front()?;
+        let payload = self.waiting.pop()?;
         self.bytes -= payload.len();
-        let is_corrupt = self.corrupt.front() == Some(&self.popped);
-        if is_corrupt {
-            self.corrupt.pop_front();
-        }
+        let corrupt = self.corrupt.as_mut().filter(|c| c.front() == Some(&self.popped));
+        let is_corrupt = corrupt.and_then(|c| c.pop_front()).is_some();
         self.popped += 1;
         Some(Delivery { payload, is_corrupt })
     }
@@ -124,15 +147,15 @@ impl RecvQueue {
     pub(super) fn take_all(&mut self) {
         self.popped += self.waiting.len() as u64;
         self.waiting.clear();
-        self.corrupt.clear();
+        self.corrupt = None;
         self.bytes = 0;
     }
 
     /// Drops everything and gives the memory back.
     pub(super) fn clear(&mut self) {
         self.popped += self.waiting.len() as u64;
-        self.waiting = VecDeque::new();
-        self.corrupt = VecDeque::new();
+        self.waiting = Messages::default();
+        self.corrupt = None;
         self.bytes = 0;
     }
 

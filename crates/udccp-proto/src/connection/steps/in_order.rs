@@ -28,7 +28,7 @@ impl Connection {
         if !self.seq.take_next_in_order(packet.seq, packet.ackno) {
             return false;
         }
-        self.note_valid(ctx, packet);
+        self.note_valid(ctx, packet, 1);
         match options {
             Usual::None => self.mark_acknowledgeable(ctx, packet, 0),
             Usual::Ack(options) => {

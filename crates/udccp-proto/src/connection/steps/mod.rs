@@ -3,6 +3,7 @@
 //! Steps 1 to 3 need no connection and are the endpoint's (`endpoint::steps`).
 
 mod in_order;
+mod run;
 mod step04_request_numbers;
 mod step05_sync_numbers;
 mod step06_sequence;

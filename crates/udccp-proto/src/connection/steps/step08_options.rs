@@ -15,7 +15,7 @@ impl Connection {
         ctx: &mut Ctx<'_>,
         packet: &mut Received<'_>,
     ) -> Flow {
-        self.note_valid(ctx, packet);
+        self.note_valid(ctx, packet, 1);
         if let Some(quick_start) = packet.arrival.quick_start {
             self.owe_quick_start_response(quick_start);
         }
@@ -45,13 +45,14 @@ impl Connection {
         GO_ON
     }
 
-    pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>) {
+    /// So many packets like this one are the peer's.
+    pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>, count: u64) {
         self.timing.last_valid = ctx.now;
         self.timing.unanswered_since = None;
         let c = &mut self.counters;
-        c.packets_received += 1;
+        c.packets_received += count;
         match packet.ty {
-            PacketType::Data | PacketType::DataAck => c.data_packets_received += 1,
+            PacketType::Data | PacketType::DataAck => c.data_packets_received += count,
             PacketType::Ack => c.acks_received += 1,
             PacketType::Sync => c.rare().syncs_received += 1,
             PacketType::SyncAck => c.rare().sync_acks_received += 1,
@@ -59,7 +60,7 @@ impl Connection {
             _ => {}
         }
         if packet.ecn == Ecn::Ce {
-            c.rare().ecn_ce_received += 1;
+            c.rare().ecn_ce_received += count;
         }
     }
 
@@ -85,14 +86,20 @@ impl Connection {
             self.counters.rare().drops.duplicates += 1;
             return;
         }
-        let info = ReceivedInfo {
+        let info = self.received_info(packet, ndp);
+        self.cc.on_packet(ctx.now, &info);
+    }
+
+    /// What congestion control learns of a packet.
+    #[inline]
+    pub(super) fn received_info(&self, packet: &Received<'_>, ndp: u64) -> ReceivedInfo {
+        ReceivedInfo {
             seq: packet.seq,
-            is_data,
+            is_data: packet.carries_message(),
             size_bytes: packet.view.data_len() as u32,
             ccval: packet.view.ccval(),
             ecn: packet.ecn,
             ndp_count: self.negotiation.agreed().peer_sends_ndp.then_some(ndp),
-        };
-        self.cc.on_packet(ctx.now, &info);
+        }
     }
 }

@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// Whether we cannot read ECN marks and the peer has not confirmed that it knows.
-    fn waits_for_ecn_confirm(&self) -> bool {
+    pub(super) fn waits_for_ecn_confirm(&self) -> bool {
         !self.config.ecn && self.negotiation.waits_for_ecn_confirm()
     }
 }

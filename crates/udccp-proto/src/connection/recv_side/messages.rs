@@ -1,0 +1,151 @@
+//! Stores messages in order, and those that arrived in one buffer together.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use bytes::{Buf, Bytes};
+use udccp_base::Payload;
+
+/// Messages, oldest first, none of them copied.
+#[derive(Clone, Default)]
+pub(super) struct Messages {
+    waiting: VecDeque<Waiting>,
+    count: usize,
+}
+
+#[derive(Clone)]
+enum Waiting {
+    One(Payload),
+    Several(Packets),
+}
+
+/// Packets that lie one after the other in a buffer; the data of each is a message.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Packets {
+    /// All packets, and nothing else.
+    pub(in super::super) bytes: Bytes,
+    /// Length of each packet, but the last may be shorter.
+    pub(in super::super) stride: u16,
+    /// Length of the header of each.
+    pub(in super::super) header_len: u16,
+}
+
+impl Packets {
+    /// The data of the first packet, which is taken out.
+    #[inline]
+    fn take_first(&mut self) -> Payload {
+        let stride = usize::from(self.stride);
+        let mut packet = match self.bytes.len() > stride {
+            true => self.bytes.split_to(stride),
+            // The last one gives up the hold on the buffer.
+            false => core::mem::take(&mut self.bytes),
+        };
+        packet.advance(usize::from(self.header_len));
+        if packet.is_empty() { Payload::EMPTY } else { Payload::Bytes(packet) }
+    }
+}
+
+impl Messages {
+    /// Messages.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds one.
+    #[inline]
+    pub(super) fn push(&mut self, payload: Payload) {
+        self.count += 1;
+        self.waiting.push_back(Waiting::One(payload));
+    }
+
+    /// Adds those of a buffer, at least one.
+    pub(super) fn push_packets(&mut self, packets: Packets) {
+        self.count += packets.bytes.len().div_ceil(usize::from(packets.stride));
+        self.waiting.push_back(Waiting::Several(packets));
+    }
+
+    /// The oldest, which stays.
+    pub(super) fn front(&self) -> Option<Payload> {
+        Some(match self.waiting.front()? {
+            Waiting::One(payload) => payload.clone(),
+            Waiting::Several(packets) => packets.clone().take_first(),
+        })
+    }
+
+    /// The oldest.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Payload> {
+        if let Some(Waiting::Several(packets)) = self.waiting.front_mut() {
+            if packets.bytes.len() > usize::from(packets.stride) {
+                self.count -= 1;
+                return Some(packets.take_first());
+            }
+        }
+        let oldest = self.waiting.pop_front()?;
+        self.count -= 1;
+        Some(match oldest {
+            Waiting::One(payload) => payload,
+            Waiting::Several(mut packets) => packets.take_first(),
+        })
+    }
+
+    /// Takes all out.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+        self.count = 0;
+    }
+}
+
+impl fmt::Debug for Messages {
+    /// The messages alone: how they arrived means nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.clone();
+        f.debug_list().entries(core::iter::from_fn(|| rest.pop())).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_buffer_come_out_one_by_one_and_in_order() {
+        let buffer = Bytes::from_static(b"__one__two__3");
+        let mut messages = Messages::default();
+        messages.push(Payload::Zeros(5));
+        messages.push_packets(Packets { bytes: buffer.clone(), stride: 5, header_len: 2 });
+        messages.push(Payload::EMPTY);
+        let mut expected = vec![
+            Payload::EMPTY,
+            Payload::Bytes(buffer.slice(12..)),
+            Payload::Bytes(buffer.slice(7..10)),
+            Payload::Bytes(buffer.slice(2..5)),
+            Payload::Zeros(5),
+        ];
+        let text: Vec<_> = expected.iter().rev().collect();
+        assert_eq!(format!("{messages:?}"), format!("{text:?}"));
+        while let Some(next) = expected.pop() {
+            assert_eq!(messages.len(), expected.len() + 1);
+            assert_eq!(messages.front().as_ref(), Some(&next));
+            assert_eq!(messages.pop(), Some(next));
+        }
+        assert!(messages.is_empty() && messages.pop().is_none() && messages.front().is_none());
+    }
+
+    #[test]
+    fn the_last_message_of_a_buffer_lets_go_of_it() {
+        let buffer = Bytes::from(vec![7; 30]);
+        let mut messages = Messages::default();
+        messages.push_packets(Packets { bytes: buffer.clone(), stride: 10, header_len: 4 });
+        (0..3).for_each(|_| drop(messages.pop()));
+        assert!(buffer.is_unique());
+    }
+}

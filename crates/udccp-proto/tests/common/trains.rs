@@ -1,0 +1,64 @@
+//! Datagrams that arrive in buffers, as a network card merges them.
+
+use bytes::{Bytes, BytesMut};
+use udccp_base::{Datagram, HeaderBytes, Instant, Machine, Payload};
+use udccp_proto::Endpoint;
+
+/// Datagrams that one buffer holds at most.
+const MOST: usize = 64;
+
+/// The buffers that these datagrams come in: of one path, ECN codepoint and size, but that the last
+/// of a buffer may be shorter.
+pub fn merged(datagrams: impl IntoIterator<Item = Datagram>) -> Vec<Vec<Datagram>> {
+    let mut buffers: Vec<Vec<Datagram>> = Vec::new();
+    for d in datagrams {
+        let fits = |buffer: &Vec<Datagram>| {
+            let (first, last) = (&buffer[0], &buffer[buffer.len() - 1]);
+            let same_path = (first.src, first.dst, first.ecn) == (d.src, d.dst, d.ecn);
+            let len = first.transport_len();
+            same_path
+                && buffer.len() < MOST
+                && last.transport_len() == len
+                && d.transport_len() <= len
+        };
+        match buffers.last_mut().filter(|buffer| fits(buffer)) {
+            Some(buffer) => buffer.push(d),
+            None => buffers.push(vec![d]),
+        }
+    }
+    buffers
+}
+
+/// All bytes of these datagrams, one after the other.
+fn bytes_of(buffer: &[Datagram]) -> Bytes {
+    let mut bytes = BytesMut::new();
+    for d in buffer {
+        bytes.extend_from_slice(&d.header);
+        bytes.extend_from_slice(&d.payload.to_bytes());
+    }
+    bytes.freeze()
+}
+
+/// The endpoint takes a buffer as a whole. Returns how many datagrams it took at once.
+pub fn take_train(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) -> usize {
+    let len = buffer[0].transport_len();
+    let header = HeaderBytes::first_of(bytes_of(buffer), len as u16);
+    let mut train = Datagram { header, payload: Payload::EMPTY, ..buffer[0].clone() };
+    let mut alone = 0;
+    while end.handle_run(now, &mut train) {
+        end.handle_borrowed(now, &train);
+        alone += 1;
+        if !train.header.move_on(1) {
+            break;
+        }
+    }
+    buffer.len() - alone
+}
+
+/// The endpoint takes the datagrams of a buffer one by one.
+pub fn take_one_by_one(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) {
+    for d in buffer {
+        let header = bytes_of(std::slice::from_ref(d)).into();
+        end.handle_datagram(now, Datagram { header, payload: Payload::EMPTY, ..d.clone() });
+    }
+}
