@@ -79,9 +79,9 @@ impl HeaderBytes {
         Self(Store::Part { buffer, from: 0, len })
     }
 
-    /// Makes bytes of [`Self::first_of`] those of the datagram that many further on in the buffer, at
-    /// most as many bytes; the buffer stays shared as it is. False where nothing is there, or the
-    /// bytes are no such part.
+    /// Makes bytes of [`Self::first_of`] those of the datagram that many further on in the buffer,
+    /// at most as many bytes; the buffer stays shared as it is. False where nothing is there, or
+    /// the bytes are no such part.
     #[inline]
     pub fn move_on(&mut self, datagrams: usize) -> bool {
         let Store::Part { buffer, from, len } = &mut self.0 else { return false };

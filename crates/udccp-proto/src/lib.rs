@@ -36,7 +36,7 @@ pub use config::{
     MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW, PmtuProbing, QueuePolicy, QuickStartConfig,
 };
 pub use connection::Delivery;
-pub use endpoint::{Endpoint, ListenerState, PathReport};
+pub use endpoint::{Endpoint, ListenerState, PathReport, Train};
 pub use error::{CloseReason, ConfigError, ConnectError, ListenError, RecvError, SendError};
 pub use event::{DropReason, Event, EventKind, MessageFate};
 pub use ids::{ConnectionId, ListenerId};

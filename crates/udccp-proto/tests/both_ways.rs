@@ -72,7 +72,7 @@ fn pair(s: &Setting, way: Way) -> (Pair, Sent) {
     if let Way::Merged(buffers) = way {
         (net.spacing, net.buffers) = (Duration::ZERO, Some(buffers));
         config.recv_queue_packets = 20 + (s.seed % 5 * 40) as usize;
-        config.ecn_probe = NonZeroU32::new((s.seed % 7) as u32);
+        config.ecn_probe = NonZeroU32::new(5).filter(|_| s.seed % 4 == 0);
     }
     let sent = Sent::default();
     let log = Rc::clone(&sent);
@@ -185,7 +185,7 @@ fn a_long_stream_is_the_same_either_way() {
         assert_eq!(pair.state(SERVER), Some(State::Open));
         assert!(pair.stats(SERVER).counters.data_packets_received > 1_000);
         let all = sent.borrow().clone();
-        (all, known(&pair), pair.net.taken_at_once)
+        (all, known(&pair), pair.net.taken_at_once.min(pair.net.sent_at_once))
     };
     assert!(run(Way::Short) == run(Way::Long));
     let [at_once, one_by_one] = MERGED.map(run);

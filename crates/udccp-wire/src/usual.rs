@@ -5,6 +5,7 @@ use crate::IP_PROTOCOL;
 use crate::checksum::PseudoHeader;
 use crate::emit::{Header, HeaderKind};
 use crate::option::kind;
+use crate::seq::Seqno;
 
 /// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
 pub(crate) const DATA_LEN: usize = 16;
@@ -37,6 +38,10 @@ impl Checksum<'_> {
     }
 }
 
+/// Headers of Data packets that differ in number and CCVal alone.
+#[derive(Clone, Copy, Debug)]
+pub struct DataTemplate([u64; 2]);
+
 /// The options that an Ack of CCID 2 has.
 #[derive(Clone, Copy, Debug)]
 pub struct UsualAck<'a> {
@@ -61,6 +66,15 @@ impl Header {
         let mut bytes = [0; DATA_LEN];
         bytes.copy_from_slice([first, words[1]].map(u64::to_be_bytes).as_flattened());
         Some(bytes)
+    }
+
+    /// What the headers of Data packets without options have in common inside UDP, where the
+    /// Checksum is zero; `None` where the header is another.
+    #[inline]
+    pub fn data_template(&self) -> Option<DataTemplate> {
+        let header = Self { ccval: 0, seq: Seqno::ZERO, ..*self };
+        let is_data = matches!(self.kind, HeaderKind::Data) && self.is_usual();
+        is_data.then(|| DataTemplate(header.first_words(DATA_LEN)))
     }
 
     /// The whole header of an Ack with an Ack Vector and perhaps a short Elapsed Time, with its
@@ -98,6 +112,16 @@ impl Header {
         let offset = (len as u64 / 4) << 24 | (self.ccval as u64) << 20;
         let type_x = (self.packet_type().number() as u64) << 1 | 1;
         [ports | offset, type_x << 56 | self.seq.value()]
+    }
+}
+
+impl DataTemplate {
+    /// The header of the packet with this number and CCVal.
+    #[inline]
+    pub fn with(self, seq: Seqno, ccval: u8) -> [u8; DATA_LEN] {
+        let Self([first, second]) = self;
+        let words = u128::from(first | u64::from(ccval & 0xf) << 20) << 64;
+        (words | u128::from(second | seq.value())).to_be_bytes()
     }
 }
 

@@ -85,8 +85,8 @@ impl AckVectorBuffer {
         }
     }
 
-    /// As [`Self::on_packet`] for `count` packets of one codepoint from `first` upwards, all of them
-    /// newer than any before. Returns what the first was.
+    /// As [`Self::on_packet`] for `count` packets of one codepoint from `first` upwards, all of
+    /// them newer than any before. Returns what the first was.
     pub fn on_run(&mut self, first: Seqno, count: u64, ecn: Ecn) -> Arrival {
         let arrival = self.on_packet(first, ecn);
         match ecn {

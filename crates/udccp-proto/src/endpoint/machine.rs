@@ -6,7 +6,7 @@ use super::Endpoint;
 use crate::state::State;
 
 /// Packets that a connection sends in one turn: enough for a driver to hand over as one batch.
-const PACKETS_PER_TURN: u32 = 16;
+pub(super) const PACKETS_PER_TURN: u32 = 16;
 
 impl Machine for Endpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
@@ -99,12 +99,7 @@ impl Endpoint {
                 .connection_at(now, index)
                 .is_some_and(|(connection, mut ctx)| connection.poll_transmit(&mut ctx, out));
             if wrote {
-                self.turn += 1;
-                self.last_sender = index;
-                if self.turn >= PACKETS_PER_TURN {
-                    self.ready.rotate_left(1);
-                    self.turn = 0;
-                }
+                self.took_turn(index, 1);
                 return true;
             }
             self.ready.pop_front();
@@ -113,6 +108,18 @@ impl Endpoint {
             self.settle(index);
         }
         false
+    }
+
+    /// The first of the ready connections has sent so many packets, at most those of its turn
+    /// where others wait.
+    #[inline]
+    pub(super) fn took_turn(&mut self, index: u32, packets: u32) {
+        self.turn += packets;
+        self.last_sender = index;
+        if self.turn >= PACKETS_PER_TURN {
+            self.ready.rotate_left(1);
+            self.turn %= PACKETS_PER_TURN;
+        }
     }
 
     /// A connection has said all: sets its timer, and forgets it where it is over.

@@ -47,6 +47,7 @@ use recent_resets::RecentResets;
 use slots::Slots;
 use table::Table;
 use timer_heap::TimerHeap;
+pub use trains::Train;
 
 /// Bytes of long headers that are allocated at once.
 const ARENA_BYTES: usize = 8 << 10;

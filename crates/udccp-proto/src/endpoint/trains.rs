@@ -1,12 +1,37 @@
-//! Takes packets that arrived together in one buffer.
+//! Takes packets that arrived together in one buffer, and gives packets that leave in one.
 
-use udccp_base::{Datagram, Instant};
+use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{DataRun, PacketView};
 
 use super::Endpoint;
+use super::machine::PACKETS_PER_TURN;
 use crate::connection::{Arrival, Received};
 
+/// A place where a driver gathers packets of one path, to write them together.
+pub trait Train {
+    /// Whether a packet of this many bytes may be added.
+    fn takes(&self, len: usize) -> bool;
+
+    /// Adds a packet, whose length [`Self::takes`] has allowed.
+    fn put(&mut self, header: &[u8], payload: &Payload);
+}
+
 impl Endpoint {
+    /// After `poll_transmit` gave `last` and the driver has put it into a train: writes the packets
+    /// that would follow to the train as well, as long as they are Data without options on the same
+    /// path, with the same ECN codepoint. Returns how many; `poll_transmit` goes on behind them.
+    pub fn poll_run(&mut self, now: Instant, last: &Datagram, train: &mut impl Train) -> u32 {
+        let Some(&index) = self.ready.front().filter(|_| self.answers.is_empty()) else { return 0 };
+        let most = if self.ready.len() > 1 { PACKETS_PER_TURN - self.turn } else { u32::MAX };
+        let Some((connection, mut ctx)) = self.connection_at(now, index) else { return 0 };
+        let count = connection.transmit_run(&mut ctx, last, most, train);
+        if count > 0 {
+            self.took_turn(index, count);
+            self.stats.datagrams_sent += u64::from(count);
+        }
+        count
+    }
+
     /// Takes datagrams of a buffer that holds several ([`udccp_base::HeaderBytes::first_of`]), from
     /// the current one of `train` on, as long as they are one connection's next Data packets
     /// without options; what [`Self::handle_borrowed`] would do for each is done once for all.

@@ -1,7 +1,7 @@
 //! A network of two hosts with delay and, by chance from a seed, loss, reordering, duplication
 //! and corruption.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::BytesMut;
 use udccp_base::{Datagram, Duration, Ecn, Instant, Machine, Payload, QuickStart, Rng, Seed};
@@ -46,11 +46,14 @@ pub struct Net {
     pub clears_marks: bool,
     /// Whatever can be marked arrives marked.
     pub marks_all: bool,
-    /// What arrives at one instant comes in buffers, which the endpoints take as they are or
-    /// datagram by datagram.
+    /// What arrives at one instant comes in buffers, which the endpoints take as they are, and send
+    /// so, or datagram by datagram.
     pub buffers: Option<Buffers>,
-    /// Datagrams that were taken together with others.
+    /// Datagrams that were taken together with others, and that were sent so.
     pub taken_at_once: usize,
+    pub sent_at_once: usize,
+    /// What is left of the train that each host sends.
+    in_train: [VecDeque<Datagram>; 2],
     /// One line for each datagram sent, where wanted.
     pub trace: Option<Vec<String>>,
     pub sent: u64,
@@ -90,6 +93,8 @@ impl Net {
             marks_all: false,
             buffers: None,
             taken_at_once: 0,
+            sent_at_once: 0,
+            in_train: Default::default(),
             trace: None,
             sent: 0,
             last: [None, None],
@@ -107,7 +112,7 @@ impl Net {
     pub fn drain(&mut self) {
         for from in 0..2 {
             let mut said = 0;
-            while let Some(d) = self.ends[from].poll_transmit(self.now) {
+            while let Some(d) = self.next_of(from) {
                 said += 1;
                 assert!(said < 1_000_000, "host {from} never stops talking");
                 if let Some(option) = self.ends[from].poll_quick_start() {
@@ -119,6 +124,18 @@ impl Net {
             let stalled = self.ends[from].stalled(self.now);
             assert_eq!(stalled, None, "a message of host {from} waits for nothing");
         }
+    }
+
+    /// What host `from` sends next.
+    fn next_of(&mut self, from: usize) -> Option<Datagram> {
+        if self.buffers != Some(Buffers::AsTrains) {
+            return self.ends[from].poll_transmit(self.now);
+        }
+        if self.in_train[from].is_empty() {
+            self.in_train[from].extend(trains::poll_train(&mut self.ends[from], self.now));
+            self.sent_at_once += self.in_train[from].len().saturating_sub(1);
+        }
+        self.in_train[from].pop_front()
     }
 
     /// A datagram leaves host `from`.

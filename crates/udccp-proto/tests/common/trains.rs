@@ -1,8 +1,8 @@
-//! Datagrams that arrive in buffers, as a network card merges them.
+//! Datagrams that arrive in buffers, as a network card merges them, and that leave so.
 
 use bytes::{Bytes, BytesMut};
 use udccp_base::{Datagram, HeaderBytes, Instant, Machine, Payload};
-use udccp_proto::Endpoint;
+use udccp_proto::{Endpoint, Train};
 
 /// Datagrams that one buffer holds at most.
 const MOST: usize = 64;
@@ -61,4 +61,28 @@ pub fn take_one_by_one(end: &mut Endpoint, now: Instant, buffer: &[Datagram]) {
         let header = bytes_of(std::slice::from_ref(d)).into();
         end.handle_datagram(now, Datagram { header, payload: Payload::EMPTY, ..d.clone() });
     }
+}
+
+/// A batch of datagrams of one path and size, the last of which may be shorter.
+struct Batch(Vec<Datagram>);
+
+impl Train for Batch {
+    fn takes(&self, len: usize) -> bool {
+        let (first, last) = (self.0[0].transport_len(), self.0[self.0.len() - 1].transport_len());
+        self.0.len() < MOST && last == first && len <= first
+    }
+
+    fn put(&mut self, header: &[u8], payload: &Payload) {
+        let header = HeaderBytes::short(header).expect("a plain header is short");
+        self.0.push(Datagram { header, payload: payload.clone(), ..self.0[0].clone() });
+    }
+}
+
+/// What the endpoint sends next: a datagram, and what follows it in a train.
+pub fn poll_train(end: &mut Endpoint, now: Instant) -> Vec<Datagram> {
+    let Some(first) = end.poll_transmit(now) else { return Vec::new() };
+    let mut batch = Batch(vec![first.clone()]);
+    let count = end.poll_run(now, &first, &mut batch);
+    assert_eq!(batch.0.len(), count as usize + 1);
+    batch.0
 }

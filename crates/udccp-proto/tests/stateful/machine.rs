@@ -201,23 +201,36 @@ impl Story {
         self.drain();
     }
 
-    /// One end sends some messages of one size, and all that is on its way arrives in buffers. They
-    /// are taken as trains here, and by a copy of the endpoint one by one.
+    /// One end sends some messages of one size at once, and all that is on its way arrives in
+    /// buffers. Both ends do that in trains here, and copies of them packet by packet.
     fn train(&mut self, input: &mut Input<'_>) {
-        let (from, count, size) = (input.below(2), input.below(MAX_FLIGHT), input.byte());
+        let (from, count, size) = (input.below(2), input.byte(), input.byte());
         let ecn = Ecn::from_bits(input.byte());
-        for _ in 0..count {
-            self.send(from, u32::from(size) * 4, 0);
+        let Some(id) = self.ids[from] else { return };
+        for _ in 0..count % 40 {
+            let message = Message::new(Payload::Zeros(u32::from(size) * 4));
+            let _ = self.ends[from].send(self.now, id, message);
         }
-        let mut alone = self.ends[1 - from].clone();
+        let mut alone = self.ends.clone();
+        loop {
+            let train = trains::poll_train(&mut self.ends[from], self.now);
+            let one_by_one: Vec<_> =
+                train.iter().map_while(|_| alone[from].poll_transmit(self.now)).collect();
+            assert!(train == one_by_one, "a train leaves that is not the same as its packets");
+            if train.is_empty() {
+                break;
+            }
+            train.into_iter().for_each(|d| self.note(from, d));
+        }
+        assert!(alone[from].poll_transmit(self.now).is_none());
         let due = self.flight[from].drain(..).map(|d| Datagram { ecn, ..d });
         for buffer in trains::merged(due) {
             trains::take_train(&mut self.ends[1 - from], self.now, &buffer);
-            trains::take_one_by_one(&mut alone, self.now, &buffer);
+            trains::take_one_by_one(&mut alone[1 - from], self.now, &buffer);
         }
         // The text is too long to be shown.
-        let known = format!("{:?}", self.ends[1 - from]);
-        assert!(known == format!("{alone:?}"), "a train is not the same as its packets");
+        let is_same = format!("{:?}", self.ends) == format!("{alone:?}");
+        assert!(is_same, "a train is not the same as its packets");
         self.drain();
     }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use quinn_udp::{Transmit, UdpSockRef};
 use udccp_base::{Datagram, Ecn, Payload};
+use udccp_proto::Train;
 
 use super::{Io, ecn_into, raw};
 
@@ -120,6 +121,13 @@ impl Transmitter {
         }
     }
 
+    /// Takes more packets for where the last one went, which routers may not cut to pieces.
+    pub(crate) fn following(&mut self, max_segments: usize) -> Following<'_> {
+        let batch = self.batches[..self.live].get_mut(self.last);
+        let batch = batch.filter(|batch| !batch.fragmentable && !self.trains);
+        Following { batch, max_segments }
+    }
+
     /// Writes everything gathered.
     pub(crate) fn flush(&mut self, io: &Io) -> Flushed {
         for i in 0..self.live {
@@ -145,6 +153,28 @@ impl Transmitter {
     fn forget(&mut self, n: usize) {
         self.batches[..self.live].rotate_left(n);
         self.live -= n;
+    }
+}
+
+/// The end of a batch over UDP, where packets are written in place.
+#[derive(Debug)]
+pub(crate) struct Following<'a> {
+    batch: Option<&'a mut Batch>,
+    max_segments: usize,
+}
+
+impl Train for Following<'_> {
+    #[inline]
+    fn takes(&self, len: usize) -> bool {
+        self.batch.as_ref().is_some_and(|batch| batch.takes(len, self.max_segments, false))
+    }
+
+    #[inline]
+    fn put(&mut self, header: &[u8], payload: &Payload) {
+        if let Some(batch) = &mut self.batch {
+            batch.sealed = header.len() + payload.len() < batch.segment;
+            batch.put(header, payload);
+        }
     }
 }
 
@@ -181,25 +211,32 @@ impl Batch {
         self.sealed = false;
         self.bytes.clear();
         (self.sent, self.sent_packets) = (0, 0);
-        self.put(d);
+        self.put(&d.header, &d.payload);
     }
 
-    /// Adds a datagram of the right size, or of any in a train; false where it does not fit.
+    /// Whether a packet of this many bytes may follow: of the right size, or of any in a train.
+    #[inline]
+    fn takes(&self, len: usize, max_segments: usize, is_train: bool) -> bool {
+        let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
+        let has_room = self.ends.len() < max_segments && self.bytes.len() + len <= max_bytes;
+        !self.sealed && has_room && (len <= self.segment || is_train)
+    }
+
+    /// Adds a datagram; false where it does not fit.
     fn append(&mut self, d: &Datagram, max_segments: usize, is_train: bool) -> bool {
         let len = d.transport_len();
-        let max_bytes = if is_train { TRAIN_BYTES } else { BATCH_BYTES };
-        let full = self.ends.len() >= max_segments || self.bytes.len() + len > max_bytes;
-        if self.sealed || full || (len > self.segment && !is_train) {
+        if !self.takes(len, max_segments, is_train) {
             return false;
         }
         self.sealed = len < self.segment && !is_train;
-        self.put(d);
+        self.put(&d.header, &d.payload);
         true
     }
 
-    fn put(&mut self, d: &Datagram) {
-        self.bytes.extend_from_slice(&d.header);
-        match &d.payload {
+    #[inline]
+    fn put(&mut self, header: &[u8], payload: &Payload) {
+        self.bytes.extend_from_slice(header);
+        match payload {
             Payload::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
             Payload::Zeros(n) => self.bytes.resize(self.bytes.len() + *n as usize, 0),
         }
@@ -333,7 +370,12 @@ mod tests {
         let mut rx = Receiver::new(io);
         let mut got = Vec::new();
         while let Ok(count) = rx.read(io) {
-            rx.deliver(io, count, |d| got.push((d.header.to_vec(), d.ecn)));
+            rx.deliver(io, count, |mut d| {
+                got.push((d.header.to_vec(), d.ecn));
+                while d.header.move_on(1) {
+                    got.push((d.header.to_vec(), d.ecn));
+                }
+            });
         }
         got
     }
@@ -357,6 +399,30 @@ mod tests {
             assert_eq!(bytes, &vec![i as u8; len]);
             assert_eq!(*ecn, Ecn::Ect0);
         }
+    }
+
+    #[test]
+    fn packets_written_in_place_leave_behind_the_last_datagram() {
+        let (a, b) = pair();
+        let (c, _) = pair();
+        let mut tx = Transmitter::default();
+        assert!(!tx.following(64).takes(8), "there is no batch");
+        assert!(tx.push(&datagram(&a, &b, 1, 60), 64) && tx.push(&datagram(&a, &c, 9, 600), 64));
+        assert!(tx.push(&datagram(&a, &b, 2, 60), 64));
+        let data = Payload::Bytes(Bytes::from(vec![3; 50]));
+        let mut following = tx.following(4);
+        assert!(following.takes(60) && !following.takes(61));
+        following.put(&[3; 10], &data);
+        assert!(following.takes(20));
+        following.put(&[4; 10], &Payload::Zeros(10));
+        assert!(!following.takes(20) && !tx.following(64).takes(20), "full, and shorter");
+        assert!(matches!(tx.flush(&a), Flushed::Done));
+        let got: Vec<_> = receive_all(&b).into_iter().map(|(bytes, _)| bytes).collect();
+        assert_eq!(got, [vec![1; 60], vec![2; 60], vec![3; 60], [[4; 10], [0; 10]].concat()]);
+        assert_eq!(receive_all(&c).len(), 1);
+        let mut cut = Transmitter::new(|_| true, false);
+        assert!(cut.push(&datagram(&a, &b, 1, 60), 64));
+        assert!(!cut.following(64).takes(60), "routers may cut what is in the batch");
     }
 
     #[test]

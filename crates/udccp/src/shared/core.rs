@@ -230,8 +230,11 @@ impl Core {
             if self.spare.is_none() && !self.endpoint.poll_transmit_into(now, &mut self.spare) {
                 return false;
             }
-            if !self.spare.as_ref().is_none_or(|next| self.tx.push(next, max_segments)) {
-                return true;
+            if let Some(next) = &self.spare {
+                if !self.tx.push(next, max_segments) {
+                    return true;
+                }
+                self.endpoint.poll_run(now, next, &mut self.tx.following(max_segments));
             }
             self.spare = None;
         }

@@ -60,8 +60,8 @@ pub(super) struct RecvQueue {
     outside: Pressure,
     /// Messages ever taken out.
     popped: u64,
-    /// Messages known to be corrupt, by their number among all messages ever; few connections take
-    /// such.
+    /// Messages known to be corrupt, by their number among all messages ever.
+    #[expect(clippy::box_collection, reason = "few connections take such, and there are many")]
     corrupt: Option<Box<VecDeque<u64>>>,
 }
 

@@ -107,7 +107,7 @@ impl Connection {
     }
 
     /// After the last message, a close that waited for it goes on.
-    fn after_data(&mut self, ctx: &mut Ctx<'_>) {
+    pub(super) fn after_data(&mut self, ctx: &mut Ctx<'_>) {
         if self.ending.is_closed_by_us() && self.send.queue().is_empty() {
             self.finish_close(ctx);
         }

@@ -5,6 +5,7 @@ mod ack;
 mod control;
 mod data;
 mod packet;
+mod run;
 
 use udccp_base::Datagram;
 

@@ -10,7 +10,7 @@ use crate::state::State;
 
 /// Which options were written on a packet.
 #[derive(Clone, Copy, Default)]
-struct WrittenOptions {
+pub(super) struct WrittenOptions {
     /// The whole Ack Vector.
     vector: bool,
     /// Data Dropped.
@@ -73,6 +73,15 @@ impl Connection {
     /// A header of this kind with the next sequence number.
     #[inline(always)]
     fn next_header(&mut self, now: Instant, kind: HeaderKind) -> Header {
+        //= 4340-7.5.4-3
+        //= 5348-3.2.1-1
+        let seq = self.seq.take_next();
+        self.header(now, kind, seq)
+    }
+
+    /// A header of this kind with this number.
+    #[inline(always)]
+    pub(super) fn header(&mut self, now: Instant, kind: HeaderKind, seq: Seqno) -> Header {
         let is_data = matches!(kind, HeaderKind::Data | HeaderKind::DataAck { .. });
         let agreed = self.negotiation.agreed();
         let cscov = if is_data { self.send.coverage(agreed) } else { 0 };
@@ -85,9 +94,7 @@ impl Connection {
             ccval,
             cscov,
             x,
-            //= 4340-7.5.4-3
-            //= 5348-3.2.1-1
-            seq: self.seq.take_next(),
+            seq,
             kind,
         }
     }
@@ -153,9 +160,7 @@ impl Connection {
         header: &Header,
         payload: &Payload,
     ) -> Option<(HeaderBytes, WrittenOptions)> {
-        let agreed = self.negotiation.agreed();
-        let has_options = self.timing.owes_echo() || self.send.ndp_count(agreed).is_some();
-        if has_options || self.config.long_way_only {
+        if self.needs_long_way() {
             return None;
         }
         let checksum = match payload {
@@ -164,7 +169,7 @@ impl Connection {
             Payload::Bytes(_) => return None,
         };
         match header.kind {
-            HeaderKind::Data if !(self.config.data_checksum && agreed.peer_checks_data) => {
+            HeaderKind::Data if !self.sends_data_checksum() => {
                 let bytes = header.plain_data(checksum)?;
                 Some((HeaderBytes::of(bytes), WrittenOptions::default()))
             }
@@ -175,6 +180,19 @@ impl Connection {
             }
             _ => None,
         }
+    }
+
+    /// Whether the next packet has options that few packets have.
+    #[inline(always)]
+    pub(super) fn needs_long_way(&self) -> bool {
+        let has_ndp_count = self.send.ndp_count(self.negotiation.agreed()).is_some();
+        self.timing.owes_echo() || has_ndp_count || self.config.long_way_only
+    }
+
+    /// Whether data has a Data Checksum.
+    #[inline(always)]
+    pub(super) fn sends_data_checksum(&self) -> bool {
+        self.config.data_checksum && self.negotiation.agreed().peer_checks_data
     }
 
     /// The options of the Ack that is being written, where they are the usual ones.
@@ -193,7 +211,7 @@ impl Connection {
     }
 
     /// Data and acknowledgements are congestion controlled, and may be marked.
-    fn ecn_of(&mut self, now: Instant, ty: PacketType) -> Ecn {
+    pub(super) fn ecn_of(&mut self, now: Instant, ty: PacketType) -> Ecn {
         let controlled = matches!(ty, PacketType::Data | PacketType::DataAck | PacketType::Ack);
         //= 4340-12-1
         //= 4340-12.1-4
@@ -322,7 +340,7 @@ impl Connection {
 
     /// Accounts for a packet that left.
     #[inline(always)]
-    fn account(
+    pub(super) fn account(
         &mut self,
         now: Instant,
         ty: PacketType,

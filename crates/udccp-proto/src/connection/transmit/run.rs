@@ -1,0 +1,74 @@
+//! Sends data in trains: packet after packet into the driver's batch.
+
+use udccp_base::{Datagram, Instant};
+use udccp_wire::{DataRun, DataTemplate, HeaderKind, PacketType};
+
+use super::super::{Connection, Ctx};
+use super::packet::WrittenOptions;
+use crate::ccid::Feedback;
+use crate::endpoint::Train;
+use crate::state::State;
+
+impl Connection {
+    /// Writes the packets that [`Self::poll_transmit`] would give next to `train`, as long as they
+    /// are Data without options that goes the way of `like`; at most `most`. Returns how many.
+    pub(crate) fn transmit_run(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        like: &Datagram,
+        most: u32,
+        train: &mut impl Train,
+    ) -> u32 {
+        let mut count = 0;
+        let Some(template) = self.run_template(ctx.now, like) else { return count };
+        while count < most && self.next_fits(ctx.now, train) {
+            let Some((payload, token)) = self.send.queue_mut().pop() else { break };
+            let (seq, size) = (self.seq.take_next(), payload.len());
+            train.put(&template.with(seq, self.cc.ccval(ctx.now)), &payload);
+            let written = WrittenOptions::default();
+            self.account(ctx.now, PacketType::Data, seq, size, like.ecn, written);
+            if let Some(token) = token {
+                self.send.follow(seq, token);
+            }
+            self.note_writable(ctx);
+            count += 1;
+        }
+        if count > 0 {
+            self.after_data(ctx);
+        }
+        count
+    }
+
+    /// Whether the first message fits in the train and may leave without an acknowledgement.
+    #[inline]
+    fn next_fits(&mut self, now: Instant, train: &impl Train) -> bool {
+        let Some(size) = self.send.queue().next_len() else { return false };
+        train.takes(DataRun::HEADER_LEN + size)
+            && !self.cc.wants_ack_of_ack()
+            && self.cc.may_send(now, size as u32)
+    }
+
+    /// What all packets of a run have in their headers; `None` where the next packet may be
+    /// something else than Data without options on the way of `like`.
+    fn run_template(&mut self, now: Instant, like: &Datagram) -> Option<DataTemplate> {
+        let tuple = &self.who.tuple;
+        let is_data = !self.send.queue().is_empty() && self.state == State::Open;
+        let same_path = (like.src, like.dst) == (tuple.local, tuple.remote);
+        if !is_data || !same_path || !self.path.is_encapsulated() || !self.outbox.has_no_control() {
+            return None;
+        }
+        let owes_nothing = !self.outbox.ack
+            && !self.negotiation.has_due(now)
+            && self.cc.feedback(now) == Feedback::None;
+        let is_plain = !self.needs_long_way() && !self.sends_data_checksum();
+        // Some packet may be marked as a probe.
+        let same_ecn =
+            self.config.ecn_probe.is_none() && self.ecn_of(now, PacketType::Data) == like.ecn;
+        let has_cookies = !self.handshake.cookies().is_empty();
+        let leaves = owes_nothing && is_plain && same_ecn && !has_cookies;
+        if !leaves || self.send.queue().has_deadlines() || !self.has_what_it_needs() {
+            return None;
+        }
+        self.header(now, HeaderKind::Data, self.seq.gss).data_template()
+    }
+}
