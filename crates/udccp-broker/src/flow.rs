@@ -1,18 +1,31 @@
 //! Carries messages between a connection and a program.
 
+use std::future::poll_fn;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use udccp::{Connection, Error, Outgoing, TrySendError};
-use udccp_preload::protocol::{Frame, SLOT_MPS_AT, read_frame};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use udccp::{Connection, Error, TrySendError};
+use udccp_preload::protocol::SLOT_MPS_AT;
+use udccp_preload::ring::Nonsense;
 
 use crate::options::{LINGER, QUEUE_BYTES};
-use crate::pair::{PACKET_BYTES, Packet, Pair};
+use crate::pair::{Packet, Pair};
+use crate::shared::SharedRing;
 use crate::socket::Socket;
+use crate::taken::{Inbox, Taken};
 
 /// Messages taken from a connection or a program at once.
-const BATCH: usize = 32;
+const BATCH: usize = 64;
+/// Time after which the ring to a program is looked at again that was full, should the program's
+/// bell have found no room.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// The same for a socket pair that has to be read empty before the ring is used.
+const UNTIL_EMPTY: Duration = Duration::from_millis(1);
 
 /// Who ended a connection.
 #[derive(Debug)]
@@ -25,28 +38,54 @@ pub(crate) enum Ending {
     Peer(Option<Error>),
 }
 
+/// Says that the program has sent a packet, to both directions.
+#[derive(Debug, Default)]
+struct News {
+    to_peer: Notify,
+    to_program: Notify,
+}
+
 /// Carries messages both ways until one side ends.
 pub(crate) async fn carry(socket: &Socket, connection: &Connection, pair: &Pair) -> Ending {
     let is_unread = AtomicBool::new(false);
+    let news = News::default();
     let ending = tokio::select! {
-        ending = to_peer(socket, connection, pair) => ending,
-        ending = to_program(socket, connection, pair, &is_unread) => ending,
+        ending = to_peer(socket, connection, pair, &news) => ending,
+        ending = to_program(socket, connection, pair, &news, &is_unread) => ending,
+        ending = watch(socket, pair, &news) => ending,
+    };
+    let is_unread = || {
+        is_unread.load(Ordering::Relaxed)
+            || connection.try_peek().is_ok()
+            || socket.ring().is_some_and(|ring| ring.is_on() && ring.has_unread())
     };
     match ending {
-        Ending::Program if is_unread.load(Ordering::Relaxed) || connection.try_peek().is_ok() => {
-            Ending::ProgramLeftUnread
-        }
+        Ending::Program if is_unread() => Ending::ProgramLeftUnread,
         other => other,
     }
 }
 
+/// Tells both directions of packets from the program.
+async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
+    let mut has_ended = false;
+    loop {
+        pair.news(&mut has_ended).await;
+        news.to_peer.notify_one();
+        news.to_program.notify_one();
+        if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
+            // The program may have lost a bell. Where it cannot be rung, the program has closed.
+            let _ = ring_bells(socket, pair, &ring, 0).await;
+        }
+    }
+}
+
 /// Takes what the program sends, as far as the connection has room for it.
-async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Ending {
-    let mut taken = Taken::new(pair, socket.broker().region.key());
+async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &News) -> Ending {
+    let inbox = Inbox::new(socket, pair);
     let mut published = 0;
     loop {
-        match taken.ended {
-            None => pair.readable().await,
+        match inbox.ended() {
+            None => wait_for_program(&inbox, pair, news).await,
             Some(Packet::Reset) => return Ending::ProgramLeftUnread,
             Some(_) => {
                 // It may only have shut down sending: then reading goes on.
@@ -59,7 +98,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Endin
             socket.publish(SLOT_MPS_AT, max as u32);
             published = max;
         }
-        taken.left = BATCH;
+        let mut taken = Taken::new(&inbox, BATCH);
         let sent = if socket.has_priorities() {
             displace(connection, &mut taken)
         } else {
@@ -67,7 +106,9 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Endin
             tokio::select! {
                 biased;
                 sent = connection.send_batch(&mut taken) => sent,
-                () = pair.hung_up() => drain(socket, connection, &mut taken).await,
+                () = pair.hung_up() => drain(socket, connection, &inbox).await,
+                // Polled where the connection has no room for more.
+                never = unplug(&inbox) => never,
             }
         };
         match sent {
@@ -75,20 +116,43 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair) -> Endin
             Ok(()) | Err(Error::MessageTooLarge { .. }) => {}
             Err(_) => return end_of_sending(pair).await,
         }
-        if taken.left == 0 {
+        inbox.grant(window_room(connection));
+        inbox.unplug();
+        if taken.are_all() {
             // Others have their turn.
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Has the connection take at once what congestion control lets go at once, so that few system
-/// calls send it. What has to wait stays in the pair, as far as `tx_qlen` allows.
-fn fit_queue(socket: &Socket, connection: &Connection) {
+/// Waits until there may be something to take.
+async fn wait_for_program(inbox: &Inbox<'_>, pair: &Pair, news: &News) {
+    while !inbox.has_some() && !pair.has_packets() && inbox.sleep() {
+        news.to_peer.notified().await;
+        inbox.wake();
+    }
+}
+
+/// Makes the program's end writable where it can be; never ends.
+async fn unplug(inbox: &Inbox<'_>) -> Result<(), Error> {
+    poll_fn(|_| {
+        inbox.unplug();
+        Poll::Pending
+    })
+    .await
+}
+
+/// How many messages congestion control lets go at once.
+fn window_room(connection: &Connection) -> usize {
     let state = connection.sender_state().unwrap_or_default();
     let window = state.cwnd_packets.unwrap_or(0);
-    let room = window.saturating_sub(state.pipe_packets.unwrap_or(window)) as usize;
-    let messages = room.min(BATCH).max(socket.queued_messages());
+    window.saturating_sub(state.pipe_packets.unwrap_or(window)) as usize
+}
+
+/// Has the connection take at once what congestion control lets go at once, so that few system
+/// calls send it. What has to wait stays with the program, as far as `tx_qlen` allows.
+fn fit_queue(socket: &Socket, connection: &Connection) {
+    let messages = window_room(connection).min(BATCH).max(socket.queued_messages());
     connection.set_send_queue(QUEUE_BYTES, messages);
 }
 
@@ -104,54 +168,12 @@ fn displace(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error>
     Ok(())
 }
 
-/// Messages of the program, each taken out of the pair when it is asked for.
-struct Taken<'a> {
-    pair: &'a Pair,
-    key: u64,
-    packet: [u8; PACKET_BYTES],
-    /// How many more it gives in this turn.
-    left: usize,
-    /// Why there will be no more.
-    ended: Option<Packet>,
-}
-
-impl<'a> Taken<'a> {
-    const fn new(pair: &'a Pair, key: u64) -> Self {
-        Self { pair, key, packet: [0; PACKET_BYTES], left: 0, ended: None }
-    }
-}
-
-impl Iterator for Taken<'_> {
-    type Item = Outgoing;
-
-    fn next(&mut self) -> Option<Outgoing> {
-        self.left = self.left.checked_sub(1)?;
-        loop {
-            let len = match self.pair.recv_now(&mut self.packet)? {
-                Packet::Bytes(len) => len,
-                end => {
-                    self.ended = Some(end);
-                    return None;
-                }
-            };
-            if let Frame::Data(data, priority) = read_frame(self.key, &self.packet[..len]) {
-                return Some(Outgoing::new(Bytes::copy_from_slice(data)).priority(priority));
-            }
-        }
-    }
-}
-
 /// The program has closed while its last messages wait: there is not for ever time for them.
-async fn drain(
-    socket: &Socket,
-    connection: &Connection,
-    taken: &mut Taken<'_>,
-) -> Result<(), Error> {
+async fn drain(socket: &Socket, connection: &Connection, inbox: &Inbox<'_>) -> Result<(), Error> {
     let limit = socket.linger().map_or(LINGER, Duration::from_secs);
     let all = async {
-        while taken.ended.is_none() {
-            taken.left = BATCH;
-            connection.send_batch(&mut *taken).await?;
+        while inbox.ended().is_none() {
+            connection.send_batch(&mut Taken::new(inbox, BATCH)).await?;
         }
         Ok(())
     };
@@ -169,6 +191,7 @@ async fn to_program(
     socket: &Socket,
     connection: &Connection,
     pair: &Pair,
+    news: &News,
     is_unread: &AtomicBool,
 ) -> Ending {
     let mut messages: Vec<Bytes> = Vec::with_capacity(BATCH);
@@ -183,10 +206,77 @@ async fn to_program(
             Err(e) => return Ending::Peer(Some(e)),
         }
         is_unread.store(true, Ordering::Relaxed);
-        if pair.send_all(&messages).await.is_err() {
-            return Ending::Peer(connection.closed().await.err());
+        match deliver(socket, pair, news, &messages).await {
+            Ok(()) => {}
+            Err(Undelivered::Nonsense) => {
+                tracing::warn!("a program has spoiled the memory of its messages");
+                return Ending::ProgramLeftUnread;
+            }
+            Err(Undelivered::Closed) => return Ending::Peer(connection.closed().await.err()),
         }
         is_unread.store(false, Ordering::Relaxed);
         messages.clear();
     }
+}
+
+/// Why the program gets no more messages.
+#[derive(Clone, Copy, Debug)]
+enum Undelivered {
+    /// It has closed, or reads no more.
+    Closed,
+    /// It has written into the ring what cannot be.
+    Nonsense,
+}
+
+impl From<io::Error> for Undelivered {
+    fn from(_: io::Error) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Nonsense> for Undelivered {
+    fn from(_: Nonsense) -> Self {
+        Self::Nonsense
+    }
+}
+
+async fn deliver(
+    socket: &Socket,
+    pair: &Pair,
+    news: &News,
+    messages: &[Bytes],
+) -> Result<(), Undelivered> {
+    let Some(ring) = socket.ring().filter(|ring| ring.is_on() || ring.is_wanted()) else {
+        return Ok(pair.send_all(messages).await?);
+    };
+    if !ring.is_on() {
+        while pair.has_unread() {
+            sleep(UNTIL_EMPTY).await;
+        }
+        ring.turn_on();
+    }
+    let mut put = 0;
+    for message in messages {
+        while !ring.put(message, socket.recv_queue_bytes())? {
+            ring_bells(socket, pair, &ring, put).await?;
+            put = 0;
+            if socket.reads_no_more() {
+                return Err(Undelivered::Closed);
+            }
+            if ring.want_room()? {
+                let _ = timeout(LOOK_AGAIN, news.to_program.notified()).await;
+            }
+        }
+        put += 1;
+    }
+    Ok(ring_bells(socket, pair, &ring, put).await?)
+}
+
+/// Rings for messages that were put into the ring.
+async fn ring_bells(socket: &Socket, pair: &Pair, ring: &SharedRing, put: usize) -> io::Result<()> {
+    let (first, count) = ring.bells(put);
+    for n in 0..count {
+        pair.ring(socket.broker().region.key(), first.wrapping_add(n)).await?;
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@
 //! - `pair`: the broker's end of a socket pair. The kernel's queue in it is the first part of the
 //!   transmit queue: the broker takes a message only when the connection has room, so congestion
 //!   control and the program see one queue of `tx_qlen` messages, and poll in the program is right.
+//! - `flow`, `taken`: the messages of a connection, through shared memory (`shared`) or the pair.
 //! - `region`: what programs may know without asking.
 //! - `options`: every socket option and its errors.
 //!
@@ -35,7 +36,9 @@ mod ports;
 mod region;
 mod requests;
 mod settings;
+mod shared;
 mod socket;
+mod taken;
 
 pub use broker::{Error, serve};
 pub use settings::{Settings, Transport};

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, OnceLock};
 
 use bytes::Bytes;
@@ -21,7 +21,8 @@ use rustix::net::{
 };
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
-use udccp_preload::protocol::{FRAME_BYTES, MAX_PAIR_FRAMES};
+use udccp_preload::protocol::{FRAME_BELL, FRAME_BYTES, MAX_PAIR_FRAMES, frame_header};
+use udccp_preload::sys;
 
 /// Largest packet that is read: more than any message that a connection takes.
 pub(crate) const PACKET_BYTES: usize = 4096;
@@ -92,19 +93,34 @@ impl Pair {
         self.try_recv(into).ok()
     }
 
-    /// Waits until there may be a packet to read.
-    pub(crate) async fn readable(&self) {
-        // Whoever watched for a hang-up may have cleared the readiness: ask first.
-        if is_ready(self.fd.as_fd(), PollFlags::IN | PollFlags::HUP) {
-            return;
-        }
+    /// Whether there is a packet to read, or the end.
+    pub(crate) fn has_packets(&self) -> bool {
+        is_ready(self.fd.as_fd(), PollFlags::IN | PollFlags::HUP)
+    }
+
+    /// Waits until a packet has come, whether it was read since or not. At the end it is the end,
+    /// once.
+    pub(crate) async fn news(&self, has_ended: &mut bool) {
         // Errors are those of a runtime that ends.
-        while self.fd.readable().await.is_ok() {
-            if is_ready(self.fd.as_fd(), PollFlags::IN | PollFlags::HUP) {
-                return;
-            }
-            self.forget(Interest::READABLE);
+        if *has_ended || self.fd.readable().await.is_err() {
+            return std::future::pending().await;
         }
+        self.forget(Interest::READABLE);
+        *has_ended = is_ready(self.fd.as_fd(), PollFlags::RDHUP | PollFlags::HUP);
+    }
+
+    /// Whether the program has not read all that was sent.
+    pub(crate) fn has_unread(&self) -> bool {
+        sys::unread_bytes(self.fd.as_raw_fd()) > 0
+    }
+
+    /// Gives the program a bell.
+    ///
+    /// # Errors
+    /// As [`Self::send_all`].
+    pub(crate) async fn ring(&self, key: u64, number: u32) -> io::Result<()> {
+        let bell = Bytes::copy_from_slice(&frame_header(key, FRAME_BELL, number, 0));
+        self.send_all(&[bell]).await
     }
 
     /// Reads and forgets what is there.
@@ -229,6 +245,8 @@ fn find_buffer(frames: usize) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use udccp_preload::protocol::{FRAME_HEADER, RING_PAIR_FRAMES, RING_PLUG_BYTES};
+
     use super::*;
 
     #[test]
@@ -244,6 +262,22 @@ mod tests {
             recv(&to, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
             assert!(is_ready(from.as_fd(), PollFlags::OUT), "one of {frames} was read");
         }
+    }
+
+    #[test]
+    fn beside_a_ring_one_plug_fills_the_pair_and_a_few_bells_do_not() {
+        let (from, _to) = open_pair().unwrap();
+        set_socket_send_buffer_size(&from, buffer_for(RING_PAIR_FRAMES).unwrap()).unwrap();
+        for _ in 0..3 {
+            assert!(is_ready(from.as_fd(), PollFlags::OUT));
+            send(&from, &[0; FRAME_HEADER], SendFlags::DONTWAIT).unwrap();
+        }
+        let (from, to) = open_pair().unwrap();
+        set_socket_send_buffer_size(&from, buffer_for(RING_PAIR_FRAMES).unwrap()).unwrap();
+        send(&from, &[0; RING_PLUG_BYTES], SendFlags::DONTWAIT).unwrap();
+        assert!(!is_ready(from.as_fd(), PollFlags::OUT));
+        recv(&to, &mut [0; PACKET_BYTES], RecvFlags::empty()).unwrap();
+        assert!(is_ready(from.as_fd(), PollFlags::OUT));
     }
 
     #[test]

@@ -144,6 +144,11 @@ fn obey(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<Answe
         }
         Op::TakeError => Ok(Answer::value(found()?.take_error())),
         Op::ShutdownRead => found()?.shutdown_read().map(|()| Answer::default()),
+        Op::Ring => {
+            let (ring, buffer) = found()?.open_ring()?;
+            let fd = Some(ring.file().try_clone_to_owned().map_err(errno_of)?);
+            Ok(Answer { value: buffer as i32, fd, ..Answer::default() })
+        }
         Op::Unsent => Ok(Answer::value(found()?.unsent_bytes() as i32)),
     }
 }

@@ -58,6 +58,12 @@ fn every_wrong_call_has_its_documented_errno() {
 }
 
 #[test]
+fn messages_in_shared_memory_survive_threads_kills_and_nonsense() {
+    let place = Place::new();
+    succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("ring.py")]));
+}
+
+#[test]
 fn faults_of_linux_are_off_unless_named() {
     let place = Place::new();
     let port = free_port();

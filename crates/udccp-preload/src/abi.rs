@@ -48,6 +48,7 @@ pub const MSG_CMSG_CLOEXEC: c_int = 0x4000_0000;
 pub const POLLIN: i16 = 1;
 pub const POLLOUT: i16 = 4;
 pub const POLLHUP: i16 = 0x10;
+pub const POLLRDHUP: i16 = 0x2000;
 pub const O_NONBLOCK: c_int = 0o4000;
 pub const F_GETFL: c_int = 3;
 pub const F_SETFL: c_int = 4;

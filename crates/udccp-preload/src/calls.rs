@@ -3,12 +3,11 @@
 use core::ffi::{c_int, c_void};
 
 use crate::abi::*;
-use crate::data;
 use crate::find::{self, Socket};
 use crate::protocol::*;
 use crate::rpc::{self, Control};
-use crate::start;
 use crate::sys::{self, Raw};
+use crate::{data, receive, rings, start};
 
 const fn fail(errno: c_int) -> Raw {
     -(errno as Raw)
@@ -241,6 +240,10 @@ pub fn shutdown(s: &Socket, how: c_int) -> Raw {
     if how != SHUT_WR {
         let _ = rpc::ask(Op::ShutdownRead, s.cookie, 0, 0, &[]);
     }
+    let ring = if s.state() == STATE_OPEN && how != SHUT_RD { rings::of(s) } else { None };
+    if let Some(ring) = ring {
+        ring.shut_sending();
+    }
     sys::shutdown(s.fd, how)
 }
 
@@ -253,7 +256,7 @@ pub unsafe fn control(s: &Socket, request: u64, to: *mut c_void) -> Option<Raw> 
         FIONREAD | SIOCOUTQ | SIOCATMARK if s.state() == STATE_LISTENING => {
             return Some(fail(ENOTCONN));
         }
-        FIONREAD => data::next_len(s) as c_int,
+        FIONREAD => receive::next_len(s) as c_int,
         SIOCOUTQ => rpc::ask(Op::Unsent, s.cookie, 0, 0, &[]).map_or(0, |a| a.reply.value),
         SIOCATMARK => return Some(fail(ENOTTY)),
         _ => return None,

@@ -1,11 +1,13 @@
-//! Sending and receiving on a DCCP socket, with Linux's order of checks and errors.
+//! Sending on a DCCP socket, with Linux's order of checks and errors.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::slice;
 
 use crate::abi::*;
 use crate::find::Socket;
 use crate::protocol::*;
+use crate::ring::Ring;
+use crate::rings;
 use crate::sys::{self, Raw};
 
 const fn fail(errno: c_int) -> Raw {
@@ -47,7 +49,8 @@ impl Frame {
     }
 }
 
-fn length(pieces: &[IoVec]) -> usize {
+/// Bytes of all pieces.
+pub fn length(pieces: &[IoVec]) -> usize {
     pieces.iter().fold(0, |sum, p| sum.saturating_add(p.len))
 }
 
@@ -59,6 +62,10 @@ pub unsafe fn send(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) ->
     let len = length(pieces);
     if len > s.max_message_size() {
         return fail(EMSGSIZE);
+    }
+    if let Some(ring) = ring_to_send(s) {
+        // SAFETY: the caller's promise.
+        return unsafe { send_by_ring(s, ring, pieces, priority, flags) };
     }
     if pieces.len() <= PIECES {
         return send_pieces(s, pieces, priority, flags);
@@ -75,6 +82,103 @@ pub unsafe fn send(s: &Socket, pieces: &[IoVec], priority: u32, flags: c_int) ->
         at += bytes.len();
     }
     send_pieces(s, &[IoVec { base: data.as_mut_ptr().cast(), len }], priority, flags)
+}
+
+fn ring_to_send(s: &Socket) -> Option<Ring> {
+    if s.state() == STATE_OPEN { rings::of(s) } else { None }
+}
+
+unsafe fn send_by_ring(
+    s: &Socket,
+    ring: Ring,
+    pieces: &[IoVec],
+    priority: u32,
+    flags: c_int,
+) -> Raw {
+    let len = length(pieces);
+    loop {
+        if s.state() != STATE_OPEN || ring.is_shut() {
+            return fail(why_ended(s));
+        }
+        // SAFETY: the caller's promise; `send` has checked the length.
+        match unsafe { ring.send(pieces, len, priority, s.queue()) } {
+            Ok(is_full) => match wake_broker(s, ring, is_full) {
+                Ok(()) => return len as Raw,
+                Err(e) => return fail(e),
+            },
+            Err(EAGAIN) => {}
+            Err(e) => return fail(e),
+        }
+        if let Err(e) = wait_for_room(s, ring, flags) {
+            return fail(e);
+        }
+    }
+}
+
+/// Tells the broker of what was sent, if it has to be told; keeps the socket from being writable
+/// where the ring is full.
+fn wake_broker(s: &Socket, ring: Ring, is_full: bool) -> Result<(), c_int> {
+    if is_full {
+        return plug_ring(s, ring);
+    }
+    let Some(sleep) = ring.sleep() else { return Ok(()) };
+    let told = tell(s);
+    ring.end_sleep(sleep);
+    told
+}
+
+fn plug_ring(s: &Socket, ring: Ring) -> Result<(), c_int> {
+    static PLUG: [u8; RING_PLUG_BYTES - FRAME_HEADER] = [0; RING_PLUG_BYTES - FRAME_HEADER];
+    let sleep = ring.sleep();
+    ring.plug();
+    let mut header = frame_header(s.key(), FRAME_PLUG, 0, 0);
+    let mut pieces = [
+        IoVec { base: header.as_mut_ptr().cast(), len: FRAME_HEADER },
+        IoVec { base: PLUG.as_ptr().cast_mut().cast(), len: PLUG.len() },
+    ];
+    let result = put_frame(s, &MsgHdr::of(pieces.as_mut_ptr(), 2));
+    if let Some(sleep) = sleep {
+        ring.end_sleep(sleep);
+    }
+    told(s, result)
+}
+
+/// Has the broker look at the ring.
+///
+/// # Errors
+/// The connection has ended, and why.
+pub fn tell(s: &Socket) -> Result<(), c_int> {
+    let mut bell = frame_header(s.key(), FRAME_BELL, 0, 0);
+    let mut piece = IoVec { base: bell.as_mut_ptr().cast(), len: FRAME_HEADER };
+    told(s, put_frame(s, &MsgHdr::of(&raw mut piece, 1)))
+}
+
+/// Where the socket pair is full, what fills it has woken the broker.
+fn told(s: &Socket, result: Raw) -> Result<(), c_int> {
+    match result {
+        e if e == fail(ECONNRESET) || e == fail(EPIPE) => Err(why_ended(s)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until the ring may have room, or says why that is not to be waited for.
+fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
+    let ready = sys::poll(s.fd, POLLOUT, Some(TimeSpec::default()))?;
+    if ready & POLLHUP != 0 {
+        return Err(why_ended(s));
+    }
+    if !ring.is_full(s.queue()) {
+        return Ok(());
+    }
+    // Whoever filled the ring was killed before it could plug the socket.
+    if ready & POLLOUT != 0 {
+        plug_ring(s, ring)?;
+    }
+    let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
+    if !waits || sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO))? == 0 {
+        return Err(EAGAIN);
+    }
+    Ok(())
 }
 
 /// Sends one message of a few pieces, which the kernel checks.
@@ -104,6 +208,10 @@ pub unsafe fn send_some(s: &Socket, all: &mut [MMsgHdr]) -> usize {
     if s.state() != STATE_OPEN {
         return 0;
     }
+    if let Some(ring) = ring_to_send(s) {
+        // SAFETY: the caller's promise.
+        return unsafe { send_some_by_ring(s, ring, all) };
+    }
     let mut frames = [const { Frame::empty() }; AT_ONCE];
     let mut headers = [const { MMsgHdr::empty() }; AT_ONCE];
     let most = all.len().min(AT_ONCE).min(s.room());
@@ -124,6 +232,29 @@ pub unsafe fn send_some(s: &Socket, all: &mut [MMsgHdr]) -> usize {
         one.len = unsafe { pieces(&one.header) }.map_or(0, length) as u32;
     }
     sent
+}
+
+/// The broker is told once.
+unsafe fn send_some_by_ring(s: &Socket, ring: Ring, all: &mut [MMsgHdr]) -> usize {
+    let (mut count, mut is_full) = (0, false);
+    while count < all.len() && !is_full && !ring.is_shut() {
+        let one = &mut all[count];
+        // SAFETY: the caller's promise.
+        let Some((pieces, priority)) = (unsafe { plain(s, &one.header) }) else { break };
+        let len = length(pieces);
+        // SAFETY: the caller's promise; `plain` has checked the length.
+        match unsafe { ring.send(pieces, len, priority, s.queue()) } {
+            Ok(now_full) => is_full = now_full,
+            Err(_) => break,
+        }
+        one.len = len as u32;
+        count += 1;
+    }
+    if count > 0 {
+        // The next call reports what is wrong.
+        let _ = wake_broker(s, ring, is_full);
+    }
+    count
 }
 
 /// The pieces and the priority of a message that can go as it is.
@@ -233,7 +364,8 @@ pub unsafe fn send_file(s: &Socket, from: c_int, at: *mut i64, len: usize) -> Ra
     if done > 0 { done as Raw } else { failed }
 }
 
-fn pending_error(s: &Socket) -> Option<c_int> {
+/// Takes the pending error, if there is one.
+pub fn pending_error(s: &Socket) -> Option<c_int> {
     Some(s.take_error()).filter(|e| *e != 0)
 }
 
@@ -266,171 +398,6 @@ pub fn plug(s: &Socket) {
             return;
         }
     }
-}
-
-/// Receives one message, as `recvmsg` does; the address is filled in.
-///
-/// # Safety
-/// `message` and what it points to are the program's.
-pub unsafe fn receive(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Raw {
-    let flags = flags & !MSG_OOB;
-    let (name, name_len) = (message.name, message.name_len);
-    (message.name, message.name_len) = (core::ptr::null_mut(), 0);
-    let control_len = message.control_len;
-    let mut result;
-    loop {
-        if let Err(e) = may_receive(s, flags) {
-            result = fail(e);
-            break;
-        }
-        message.control_len = control_len;
-        result = sys::recvmsg(s.fd, message, flags);
-        if result == fail(ECONNRESET) {
-            // The kernel's word for the broker's end being closed, before what waits to be read.
-            continue;
-        }
-        break;
-    }
-    if result == 0 {
-        result = end_of_reading(s, flags);
-    }
-    (message.name, message.name_len) = (name, name_len);
-    if result >= 0 {
-        // No control data in this direction: what Unix sockets have of it is not DCCP's.
-        message.control_len = 0;
-        message.flags &= MSG_TRUNC;
-        // SAFETY: the caller's promise.
-        message.name_len = unsafe { give_source(s, name, name_len) };
-    }
-    result
-}
-
-/// Receives messages as `recvmmsg` does, with as few system calls as possible.
-///
-/// # Safety
-/// The messages are the program's, writable as its call promises.
-pub unsafe fn receive_many(
-    s: &Socket,
-    all: &mut [MMsgHdr],
-    flags: c_int,
-    time: sys::TimeSpecPointer,
-) -> Raw {
-    let mut done = 0;
-    while done < all.len() {
-        let is_rest = done > 0 && flags & MSG_WAITFORONE != 0;
-        let flags = if is_rest { flags | MSG_DONTWAIT } else { flags };
-        let some = all[done..].len().min(AT_ONCE);
-        // SAFETY: the caller's promise.
-        match unsafe { receive_some(s, &mut all[done..done + some], flags, time) } {
-            Err(e) if done == 0 => return e,
-            Err(_) => break,
-            Ok(came) => done += came,
-        }
-        if done % AT_ONCE != 0 {
-            break;
-        }
-    }
-    done as Raw
-}
-
-/// One system call of [`receive_many`]: how many messages came, the end counting as one.
-unsafe fn receive_some(
-    s: &Socket,
-    all: &mut [MMsgHdr],
-    flags: c_int,
-    time: sys::TimeSpecPointer,
-) -> Result<usize, Raw> {
-    let flags = flags & !MSG_OOB;
-    let mut came = [const { MMsgHdr::empty() }; AT_ONCE];
-    let result = loop {
-        may_receive(s, flags).map_err(fail)?;
-        for (to, one) in came.iter_mut().zip(all.iter()) {
-            let null = core::ptr::null_mut();
-            to.header = MsgHdr { name: null, name_len: 0, ..one.header };
-        }
-        match sys::recvmmsg(s.fd, &mut came[..all.len()], flags, time) {
-            e if e == fail(ECONNRESET) => {}
-            e if e < 0 => return Err(e),
-            n => break n as usize,
-        }
-    };
-    let mut count = result;
-    // At the end, each of the rest reads as nothing.
-    let with_data = came[..result].iter().rposition(|one| one.len > 0).map_or(0, |at| at + 1);
-    if with_data < result && (s.state() == STATE_ENDED || s.is_orphan()) {
-        count = with_data;
-        if with_data == 0 {
-            match end_of_reading(s, flags) {
-                0 => count = 1,
-                e => return Err(e),
-            }
-        }
-    }
-    for (one, came) in all.iter_mut().zip(&came[..count]) {
-        one.len = came.len;
-        one.header.control_len = 0;
-        one.header.flags = came.header.flags & MSG_TRUNC;
-        // SAFETY: the caller's promise.
-        one.header.name_len = unsafe { give_source(s, one.header.name, one.header.name_len) };
-    }
-    Ok(count)
-}
-
-/// Writes the peer's address; gives its true length.
-unsafe fn give_source(s: &Socket, name: *mut c_void, room: u32) -> u32 {
-    let mut address = [0; ADDRESS_BYTES];
-    if name.is_null() || s.has_fault(FAULT_NO_SOURCE) {
-        return 0;
-    }
-    let len = s.address(SLOT_PEER_AT, &mut address);
-    // SAFETY: the program's buffer has `room` bytes.
-    unsafe {
-        core::ptr::copy_nonoverlapping(address.as_ptr(), name.cast(), len.min(room as usize));
-    }
-    len as u32
-}
-
-fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
-    loop {
-        match s.state() {
-            STATE_OPEN | STATE_ENDED => return Ok(()),
-            STATE_CONNECTING if s.is_orphan() => return Ok(()),
-            STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
-            STATE_CONNECTING => {
-                if sys::poll(s.fd, POLLOUT, s.timeout(SO_RCVTIMEO))? == 0 {
-                    return Err(EAGAIN);
-                }
-            }
-            STATE_CLOSED => return Err(pending_error(s).unwrap_or(ENOTCONN)),
-            _ => return Err(ENOTCONN),
-        }
-    }
-}
-
-/// What a read of nothing means: a message of length zero, the end, or an error.
-fn end_of_reading(s: &Socket, flags: c_int) -> Raw {
-    if s.is_orphan() {
-        return if s.report_orphan() { fail(ECONNRESET) } else { 0 };
-    }
-    let stays = s.has_fault(FAULT_RESET_IS_END) || flags & MSG_PEEK != 0;
-    if s.state() != STATE_ENDED || stays || !s.has_error() || is_more_to_read(s) {
-        return 0;
-    }
-    -(s.take_error() as Raw)
-}
-
-fn is_more_to_read(s: &Socket) -> bool {
-    let mut byte = 0u8;
-    let mut piece = IoVec { base: core::ptr::from_mut(&mut byte).cast(), len: 1 };
-    let mut message = MsgHdr::of(&raw mut piece, 1);
-    sys::recvmsg(s.fd, &mut message, MSG_PEEK | MSG_DONTWAIT) > 0
-}
-
-/// Bytes of the next message, 0 where there is none.
-pub fn next_len(s: &Socket) -> Raw {
-    let mut piece = IoVec { base: core::ptr::null_mut(), len: 0 };
-    let mut message = MsgHdr::of(&raw mut piece, 0);
-    sys::recvmsg(s.fd, &mut message, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT).max(0)
 }
 
 /// The priority that control data carry.

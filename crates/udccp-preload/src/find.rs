@@ -11,6 +11,8 @@ use crate::{rpc, sys};
 
 /// Brokers that a process can have had: each that dies makes room for another one.
 const REGIONS: usize = 16;
+/// Slots of all of them.
+pub const PLACES: usize = REGIONS * SLOTS;
 /// Sockets remembered, ours and others, by a number made from their cookies. What does not fit is
 /// looked up again.
 const REMEMBERED: usize = 4096;
@@ -32,6 +34,8 @@ pub struct Socket {
     pub fd: c_int,
     /// The kernel's number of it.
     pub cookie: u64,
+    /// Its slot among those of all brokers, less than [`PLACES`].
+    pub place: usize,
     slot: *const u8,
     region: *const u8,
 }
@@ -51,14 +55,15 @@ pub fn socket(fd: c_int) -> Option<Socket> {
 }
 
 fn known(fd: c_int, cookie: u64, value: u64) -> Option<Socket> {
-    let region = MAPPED.get((value >> 32) as usize)?.load(Ordering::Acquire).cast_const();
+    let number = (value >> 32) as usize;
+    let region = MAPPED.get(number)?.load(Ordering::Acquire).cast_const();
     let index = (value & 0xffff_ffff) as usize;
     if region.is_null() || index >= SLOTS {
         return None;
     }
     // SAFETY: the region has SLOTS slots, and is never unmapped.
     let slot = unsafe { region.add(REGION_HEADER + index * SLOT_BYTES) };
-    let socket = Socket { fd, cookie, slot, region };
+    let socket = Socket { fd, cookie, place: number * SLOTS + index, slot, region };
     (socket.cookie_of_slot() == cookie).then_some(socket)
 }
 
@@ -159,16 +164,17 @@ impl Socket {
         self.number(SLOT_PRIO_AT) != 0
     }
 
+    /// How many messages may wait.
+    pub fn queue(&self) -> u64 {
+        self.number(SLOT_FRAMES_AT).into()
+    }
+
     /// How many messages the kernel's queue has room for now.
     pub fn room(&self) -> usize {
-        let mut held: c_int = 0;
-        if sys::ioctl(self.fd, SIOCOUTQ, core::ptr::from_mut(&mut held).cast()) < 0 {
-            return 0;
-        }
         // SAFETY: the region's header, aligned.
         let charge = unsafe { &*self.region.add(REGION_CHARGE_AT).cast::<AtomicU32>() };
         let charge = charge.load(Ordering::Acquire).max(1);
-        let held = held.max(0).unsigned_abs().div_ceil(charge);
+        let held = sys::unread_bytes(self.fd).div_ceil(charge);
         self.number(SLOT_FRAMES_AT).saturating_sub(held) as usize
     }
 

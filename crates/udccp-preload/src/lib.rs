@@ -13,11 +13,13 @@
 //! - `socket`, `bind`, `listen`, `connect`, `accept`, `shutdown`, the options and the names: a
 //!   request to the broker, over a connection of its own that ends with the call. Nothing is kept
 //!   open, so a program that closes every descriptor, forks or executes another one loses nothing.
-//! - Sending puts a message into a frame of constant size. The kernel then charges every message
-//!   the same, and the size of the send buffer is a number of messages: poll says writable exactly
-//!   while a send succeeds.
-//! - Receiving reads messages as they are, one for each packet of the socket pair. A message of
-//!   length zero is a packet of length zero, and the next read goes on after it.
+//! - Sending and receiving: messages go through shared memory ([`ring`]); the descriptor stays
+//!   readable and writable as if they went through the pair. Messages also go through the pair:
+//!   those of programs that cannot map the memory, and those that never came to this library
+//!   (io_uring, the C library's buffered streams). To the broker they are frames of constant size,
+//!   which the kernel charges all the same, so that the size of the send buffer is a number of
+//!   messages. To the program each is a packet as it is; a message of length zero is a packet of
+//!   length zero, and the next read goes on after it.
 //!
 //! Which descriptor is a DCCP socket? The kernel gives every socket a number that it never gives
 //! again (`SO_COOKIE`). The library asks for it in each call and looks it up; no table of
@@ -40,7 +42,15 @@ pub mod find;
 pub mod names;
 #[cfg(target_os = "linux")]
 pub mod options;
+#[cfg(target_os = "linux")]
+pub mod probe;
 pub mod protocol;
+#[cfg(target_os = "linux")]
+pub mod receive;
+#[cfg(target_os = "linux")]
+pub mod ring;
+#[cfg(target_os = "linux")]
+pub mod rings;
 #[cfg(target_os = "linux")]
 pub mod rpc;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::abi::*;
 use crate::find::{self, Socket};
 use crate::sys::{Raw, TimeSpecPointer, to_c};
-use crate::{calls, data, options, sys};
+use crate::{calls, data, options, receive, sys};
 
 /// The next definition of a name, looked up once.
 struct Next {
@@ -138,7 +138,7 @@ unsafe fn send_one(s: &Socket, of: Const, len: usize, flags: c_int) -> Raw {
 unsafe fn receive_one(s: &Socket, to: Void, len: usize, flags: c_int) -> Raw {
     let mut piece = one(to, len);
     // SAFETY: the caller's promise.
-    unsafe { data::receive(s, &mut MsgHdr::of(piece.as_mut_ptr(), 1), flags) }
+    unsafe { receive::receive(s, &mut MsgHdr::of(piece.as_mut_ptr(), 1), flags) }
 }
 
 unsafe fn receive_from(
@@ -155,7 +155,7 @@ unsafe fn receive_from(
         (message.name, message.name_len) = (name, unsafe { *name_len });
     }
     // SAFETY: the caller's promise.
-    let result = unsafe { data::receive(s, &mut message, flags) };
+    let result = unsafe { receive::receive(s, &mut message, flags) };
     if result >= 0 && !name_len.is_null() {
         // SAFETY: the caller's promise.
         unsafe { *name_len = message.name_len };
@@ -197,7 +197,7 @@ unsafe fn receive_message(s: &Socket, message: *mut MsgHdr, flags: c_int) -> Raw
         return -(EFAULT as Raw);
     }
     // SAFETY: the caller's promise.
-    unsafe { data::receive(s, &mut *message, flags) }
+    unsafe { receive::receive(s, &mut *message, flags) }
 }
 
 name!(/// `send`.
@@ -232,7 +232,7 @@ name!(/// `read`.
     Some(receive_one(s, to, len, 0)));
 name!(/// `readv`.
     c"readv" readv(fd: c_int, iov: *mut IoVec, count: c_int) -> isize, s, fd =>
-    Some(data::receive(s, &mut MsgHdr::of(iov, count as usize), 0)));
+    Some(receive::receive(s, &mut MsgHdr::of(iov, count as usize), 0)));
 name!(/// `read` as fortified programs call it.
     c"__read_chk" __read_chk(fd: c_int, to: Void, len: usize, room: usize) -> isize, s, fd =>
     (len <= room).then(|| receive_one(s, to, len, 0)));
@@ -295,7 +295,7 @@ unsafe fn receive_many(
     // SAFETY: the caller's promise.
     unsafe {
         match messages(all, count) {
-            Ok(all) => data::receive_many(s, all, flags, time),
+            Ok(all) => receive::receive_many(s, all, flags, time),
             Err(e) => e,
         }
     }

@@ -2,14 +2,15 @@
 //!
 //! - Requests: one connection to the broker's socket (stream), one [`Request`] with its payload,
 //!   one [`Reply`] with its payload and at most one descriptor.
-//! - Frames: what the program sends, each [`FRAME_BYTES`] long, over its socket pair.
+//! - Frames: what the program sends over its socket pair; those with a message are all
+//!   [`FRAME_BYTES`] long. A bell, which is only a header, goes both ways.
 //! - The region: shared memory that the broker writes and programs read: one slot a socket.
 //!
 //! Numbers are in the machine's byte order; both ends run on the same machine. [`VERSION`] changes
 //! with any of this, and both ends refuse another one.
 
 /// Version of everything in this module.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// First bytes of requests, replies and the region.
 pub const MAGIC: u32 = u32::from_ne_bytes(*b"uDCP");
 /// Bytes of a request or a reply without payload.
@@ -28,6 +29,13 @@ pub const MAX_MESSAGE: usize = FRAME_BYTES - FRAME_HEADER;
 pub const FRAME_DATA: u32 = 1;
 /// Frame that only keeps the socket from being writable.
 pub const FRAME_PLUG: u32 = 2;
+/// Frame without data: there is something new in the shared memory of the [`crate::ring`]. From the
+/// broker it has a number in place of the priority.
+pub const FRAME_BELL: u32 = 3;
+/// Bytes of a plug where messages go through the ring: it is charged more than a frame.
+pub const RING_PLUG_BYTES: usize = 6000;
+/// Frames that the socket pair holds where messages go through the ring.
+pub const RING_PAIR_FRAMES: usize = 2;
 /// Most frames that a socket pair can be asked to hold.
 pub const MAX_PAIR_FRAMES: usize = 40;
 
@@ -129,12 +137,15 @@ pub enum Op {
     ShutdownRead = 10,
     /// Unsent bytes. Reply: `value`.
     Unsent = 11,
+    /// The shared memory of a connection's messages. Reply: descriptor, `value` is the send buffer
+    /// to set.
+    Ring = 12,
 }
 
 impl Op {
     /// The operation of a number.
     pub fn of(number: u16) -> Option<Self> {
-        const ALL: [Op; 11] = [
+        const ALL: [Op; 12] = [
             Op::Region,
             Op::Socket,
             Op::Attach,
@@ -146,6 +157,7 @@ impl Op {
             Op::TakeError,
             Op::ShutdownRead,
             Op::Unsent,
+            Op::Ring,
         ];
         ALL.into_iter().find(|op| *op as u16 == number)
     }
@@ -278,19 +290,31 @@ pub enum Frame<'a> {
     Data(&'a [u8], u32),
     /// Nothing.
     Plug,
+    /// There is something in the ring.
+    Bell,
 }
 
 /// Reads a packet from the program. One without our key was not written by the library (io_uring,
 /// the C library's own buffered streams): it is a message as it stands.
 pub fn read_frame(key: u64, packet: &[u8]) -> Frame<'_> {
-    if packet.len() != FRAME_BYTES || u64_at(packet, 0) != key {
+    if packet.len() < FRAME_HEADER || u64_at(packet, 0) != key {
         return Frame::Data(packet, 0);
     }
-    let len = (u32_at(packet, 16) as usize).min(MAX_MESSAGE);
     match u32_at(packet, 8) {
         FRAME_PLUG => Frame::Plug,
-        _ => Frame::Data(&packet[FRAME_HEADER..FRAME_HEADER + len], u32_at(packet, 12)),
+        FRAME_BELL => Frame::Bell,
+        _ => {
+            let end = FRAME_HEADER + (u32_at(packet, 16) as usize).min(packet.len() - FRAME_HEADER);
+            Frame::Data(&packet[FRAME_HEADER..end], u32_at(packet, 12))
+        }
     }
+}
+
+/// The number of a bell from the broker; `None` for any other packet.
+pub fn read_bell(key: u64, packet: &[u8]) -> Option<u32> {
+    let is_bell =
+        packet.len() == FRAME_HEADER && u64_at(packet, 0) == key && u32_at(packet, 8) == FRAME_BELL;
+    is_bell.then(|| u32_at(packet, 12))
 }
 
 #[cfg(test)]

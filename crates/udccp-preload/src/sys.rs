@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
 
-use crate::abi::{MMsgHdr, MsgHdr, PollFd, SockAddrUn, TimeSpec};
+use crate::abi::{MMsgHdr, MsgHdr, PollFd, SIOCOUTQ, SockAddrUn, TimeSpec};
 
 /// A C string that `getenv` gave, or null.
 pub type CString = *const c_char;
@@ -12,6 +12,9 @@ pub type CString = *const c_char;
 mod nr {
     pub(super) const CLOSE: i64 = 3;
     pub(super) const MMAP: i64 = 9;
+    pub(super) const CLOCK_GETTIME: i64 = 228;
+    #[cfg(not(udccp_shim))]
+    pub(super) const MUNMAP: i64 = 11;
     pub(super) const LSEEK: i64 = 8;
     pub(super) const IOCTL: i64 = 16;
     pub(super) const PREAD64: i64 = 17;
@@ -43,6 +46,9 @@ mod nr {
 mod nr {
     pub(super) const CLOSE: i64 = 57;
     pub(super) const MMAP: i64 = 222;
+    pub(super) const CLOCK_GETTIME: i64 = 113;
+    #[cfg(not(udccp_shim))]
+    pub(super) const MUNMAP: i64 = 215;
     pub(super) const IOCTL: i64 = 29;
     pub(super) const LSEEK: i64 = 62;
     pub(super) const PREAD64: i64 = 67;
@@ -253,6 +259,16 @@ pub fn ioctl(fd: c_int, request: u64, argument: *mut c_void) -> Raw {
     call!(IOCTL, fd, request, argument)
 }
 
+/// What the kernel charges for what a socket has sent and the other end has not read, in bytes of a
+/// send buffer.
+pub fn unread_bytes(fd: c_int) -> u32 {
+    let mut held: c_int = 0;
+    if ioctl(fd, SIOCOUTQ, core::ptr::from_mut(&mut held).cast()) < 0 {
+        return u32::MAX;
+    }
+    held.max(0).unsigned_abs()
+}
+
 /// `poll` of one descriptor; no timeout waits for ever.
 pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
     let mut polled = PollFd { fd, events, revents: 0 };
@@ -269,12 +285,53 @@ pub fn sleep_ms(ms: i64) {
     let _ = poll(-1, 0, Some(TimeSpec { sec: 0, nsec: ms * 1_000_000 }));
 }
 
+const PROT_READ: c_int = 1;
+const MAP_SHARED: c_int = 1;
+
 /// Maps a file to read it; null where that fails.
 pub fn map_to_read(fd: c_int, len: usize) -> *const u8 {
-    const PROT_READ: c_int = 1;
-    const MAP_SHARED: c_int = 1;
     let at = call!(MMAP, 0, len, PROT_READ, MAP_SHARED, fd, 0);
     if at < 0 { core::ptr::null() } else { at as *const u8 }
+}
+
+/// Maps a file to read and write it, in place of what is at an address unless that is null; null
+/// where that fails.
+pub fn map_to_write(fd: c_int, instead_of: *mut u8, len: usize) -> *mut u8 {
+    const PROT_WRITE: c_int = 2;
+    const MAP_FIXED: c_int = 0x10;
+    let flags = if instead_of.is_null() { MAP_SHARED } else { MAP_SHARED | MAP_FIXED };
+    let at = call!(MMAP, instead_of, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+}
+
+/// Takes a mapping away.
+#[cfg(not(udccp_shim))]
+pub fn unmap(at: *mut u8, len: usize) {
+    call!(MUNMAP, at, len);
+}
+
+/// Whether eight bytes at an address, which is a multiple of eight, can be read. The kernel reads a
+/// set of signals there before it finds that nothing is to be done with it.
+pub fn can_read(at: usize) -> bool {
+    const NOTHING: c_int = -1;
+    const EFAULT: isize = -14;
+    call!(SIGPROCMASK, NOTHING, at, 0, 8) != EFAULT
+}
+
+/// Whether the byte at an address can be written, which is another one then. `fd` is a socket.
+pub fn can_write(at: usize, fd: c_int) -> bool {
+    const SOL_SOCKET: c_int = 1;
+    const SO_TYPE: c_int = 3;
+    let mut len = 1;
+    getsockopt(fd, SOL_SOCKET, SO_TYPE, at as *mut c_void, core::ptr::from_mut(&mut len)) == 0
+}
+
+/// The time of a clock that is never set.
+pub fn monotonic() -> TimeSpec {
+    const CLOCK_MONOTONIC: c_int = 1;
+    let mut time = TimeSpec::default();
+    call!(CLOCK_GETTIME, CLOCK_MONOTONIC, core::ptr::from_mut(&mut time));
+    time
 }
 
 /// The number of the network namespace, 0 where there is no /proc.

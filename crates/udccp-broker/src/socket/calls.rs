@@ -9,6 +9,7 @@ use udccp_preload::protocol::*;
 use super::{Command, Socket};
 use crate::options::{self, Around, SocketOptions, Value};
 use crate::requests::errno_of;
+use crate::shared::SharedRing;
 use crate::{address, errno, pair, ports};
 
 impl Socket {
@@ -169,11 +170,26 @@ impl Socket {
         if let Some((listener, _)) = listener {
             listener.set_services(services).map_err(|_| Errno::INVAL)?;
         }
-        if before.0 == after.0 {
+        // Beside a ring, the pair holds no messages.
+        if before.0 == after.0 || self.ring().is_some() {
             Ok(None)
         } else {
             pair::buffer_for(after.0).map(Some).map_err(errno_of)
         }
+    }
+
+    /// The shared memory of a connection's messages, and the send buffer that the program's end
+    /// needs beside it.
+    pub(crate) fn open_ring(&self) -> Result<(Arc<SharedRing>, usize), Errno> {
+        let buffer = pair::buffer_for(RING_PAIR_FRAMES).map_err(errno_of)?;
+        let mut inner = self.inner();
+        let ring = match (&inner.ring, inner.state) {
+            (Some(ring), _) => Arc::clone(ring),
+            (None, STATE_OPEN) => Arc::new(SharedRing::new(self.cookie).map_err(errno_of)?),
+            (None, _) => return Err(Errno::NOTCONN),
+        };
+        inner.ring = Some(Arc::clone(&ring));
+        Ok((ring, buffer))
     }
 
     /// Reads no more.

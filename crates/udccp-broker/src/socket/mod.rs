@@ -18,6 +18,7 @@ use crate::options::SocketOptions;
 use crate::pair::Pair;
 use crate::requests::errno_of;
 use crate::settings::Settings;
+use crate::shared::SharedRing;
 
 /// What a request leaves to the socket's task.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ struct Inner {
     reads_no_more: bool,
     listener: Option<(Arc<Listener>, SocketAddr)>,
     command: Option<Command>,
+    ring: Option<Arc<SharedRing>>,
 }
 
 /// A program's socket.
@@ -94,6 +96,7 @@ impl Socket {
             reads_no_more: false,
             listener: None,
             command: None,
+            ring: None,
         };
         let socket = Arc::new(Self {
             broker: Arc::clone(broker),
@@ -152,6 +155,21 @@ impl Socket {
     /// How many messages wait in the connection itself.
     pub(crate) fn queued_messages(&self) -> usize {
         self.inner().options.queues().1
+    }
+
+    /// How many messages may wait before the broker.
+    pub(crate) fn pair_messages(&self) -> usize {
+        self.inner().options.queues().0
+    }
+
+    /// The shared memory of its messages, once a program has asked for it.
+    pub(crate) fn ring(&self) -> Option<Arc<SharedRing>> {
+        self.inner().ring.clone()
+    }
+
+    /// Bytes of messages that may wait for the program to read them.
+    pub(crate) fn recv_queue_bytes(&self) -> usize {
+        self.inner().options.recv_buffer() / 2
     }
 
     /// What the broker shares.

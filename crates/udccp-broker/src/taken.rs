@@ -1,0 +1,165 @@
+//! What a program sends, message by message.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use bytes::Bytes;
+use udccp::Outgoing;
+use udccp_preload::protocol::{Frame, read_frame};
+use udccp_preload::ring::Nonsense;
+
+use crate::pair::{PACKET_BYTES, Packet, Pair};
+use crate::shared::SharedRing;
+use crate::socket::Socket;
+
+/// The messages of a program in the ring and in the pair.
+#[derive(Debug)]
+pub(crate) struct Inbox<'a> {
+    socket: &'a Socket,
+    pair: &'a Pair,
+    /// The ring, once the program has rung for it: what it sent before is in the pair.
+    ring: OnceLock<Arc<SharedRing>>,
+    found: Mutex<Found>,
+}
+
+/// What was found in the pair.
+#[derive(Debug, Default)]
+struct Found {
+    messages: VecDeque<Outgoing>,
+    ended: Option<Packet>,
+}
+
+impl<'a> Inbox<'a> {
+    /// Of one socket.
+    pub(crate) fn new(socket: &'a Socket, pair: &'a Pair) -> Self {
+        Self { socket, pair, ring: OnceLock::new(), found: Mutex::default() }
+    }
+
+    /// Why there will be no more. What is in the ring when the pair has ended still comes.
+    pub(crate) fn ended(&self) -> Option<Packet> {
+        let ended = self.found.lock().expect("never poisoned").ended;
+        ended.filter(|end| *end == Packet::Reset || !self.has_some())
+    }
+
+    /// Whether there is a message, the pair not counted.
+    pub(crate) fn has_some(&self) -> bool {
+        let is_found = !self.found.lock().expect("never poisoned").messages.is_empty();
+        is_found || self.ring.get().is_some_and(|ring| ring.has_messages())
+    }
+
+    /// Says that the program has to ring; whether nothing came meanwhile.
+    pub(crate) fn sleep(&self) -> bool {
+        self.ring.get().is_none_or(|ring| ring.sleep())
+    }
+
+    /// Says that the program has not to ring.
+    pub(crate) fn wake(&self) {
+        if let Some(ring) = self.ring.get() {
+            ring.wake();
+        }
+    }
+
+    /// Says how many messages congestion control would send at once now.
+    pub(crate) fn grant(&self, messages: usize) {
+        if let Some(ring) = self.ring.get() {
+            ring.grant(messages);
+        }
+    }
+
+    /// Makes the program's end writable again where the ring has room.
+    pub(crate) fn unplug(&self) {
+        let queue = self.socket.pair_messages();
+        if self.ring.get().is_some_and(|ring| ring.must_unplug(queue)) {
+            while let Some(message) = self.next_packet() {
+                self.found.lock().expect("never poisoned").messages.push_back(message);
+            }
+        }
+    }
+
+    /// The next packet of the pair that is a message.
+    fn next_packet(&self) -> Option<Outgoing> {
+        let mut packet = [0; PACKET_BYTES];
+        loop {
+            let len = match self.pair.recv_now(&mut packet)? {
+                Packet::Bytes(len) => len,
+                end => {
+                    self.found.lock().expect("never poisoned").ended = Some(end);
+                    return None;
+                }
+            };
+            match read_frame(self.socket.broker().region.key(), &packet[..len]) {
+                Frame::Data(data, priority) => {
+                    return Some(Outgoing::new(Bytes::copy_from_slice(data)).priority(priority));
+                }
+                Frame::Plug => {
+                    if let Some(ring) = self.ring_that_rang() {
+                        ring.unplug();
+                    }
+                }
+                Frame::Bell => {
+                    self.ring_that_rang();
+                }
+            }
+        }
+    }
+
+    fn ring_that_rang(&self) -> Option<&SharedRing> {
+        if self.ring.get().is_none() {
+            let _ = self.ring.set(self.socket.ring()?);
+        }
+        self.ring.get().map(|ring| &**ring)
+    }
+
+    fn next_of_ring(&self) -> Option<Outgoing> {
+        match self.ring.get()?.take() {
+            Ok(taken) => {
+                taken.map(|(data, priority)| Outgoing::new(Bytes::from(data)).priority(priority))
+            }
+            Err(Nonsense) => {
+                tracing::warn!("a program has spoiled the memory of its messages");
+                self.found.lock().expect("never poisoned").ended = Some(Packet::Reset);
+                None
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Outgoing> {
+        if self.ended() == Some(Packet::Reset) {
+            return None;
+        }
+        let found = self.found.lock().expect("never poisoned").messages.pop_front();
+        // What is in the ring when the pair has ended is the last.
+        found
+            .or_else(|| self.next_of_ring())
+            .or_else(|| self.next_packet())
+            .or_else(|| self.next_of_ring())
+    }
+}
+
+/// Some messages of an inbox, each taken out when it is asked for.
+#[derive(Debug)]
+pub(crate) struct Taken<'a> {
+    inbox: &'a Inbox<'a>,
+    left: usize,
+}
+
+impl<'a> Taken<'a> {
+    /// At most so many.
+    pub(crate) const fn new(inbox: &'a Inbox<'a>, most: usize) -> Self {
+        Self { inbox, left: most }
+    }
+
+    /// Whether all were taken, and there may be more.
+    pub(crate) const fn are_all(&self) -> bool {
+        self.left == 0
+    }
+}
+
+impl Iterator for Taken<'_> {
+    type Item = Outgoing;
+
+    fn next(&mut self) -> Option<Outgoing> {
+        self.left = self.left.checked_sub(1)?;
+        self.inbox.next()
+    }
+}

@@ -1,0 +1,309 @@
+"""Messages in shared memory: many threads and processes at one socket, killed ones, programs that
+bypass the library, and a program that spoils the memory. Run by udccp run; the first argument picks
+one test, no argument runs all.
+"""
+
+import ctypes
+import os
+import platform
+import random
+import re
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+READ, WRITE = {"x86_64": (0, 1), "aarch64": (63, 64)}[platform.machine()]
+SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
+RANDOM = random.Random(SEED)
+
+
+def pair(queue=0):
+    server = socket.socket(socket.AF_INET, 6, 33)
+    server.bind(("127.0.0.1", 0))
+    server.listen(4)
+    client = socket.socket(socket.AF_INET, 6, 33)
+    if queue:
+        client.setsockopt(269, 17, queue)
+    client.connect(server.getsockname())
+    accepted, _ = server.accept()
+    server.close()
+    return client, accepted
+
+
+def polled(sock, timeout=0):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN | select.POLLOUT)
+    found = poll.poll(timeout)
+    return found[0][1] if found else 0
+
+
+def readable(sock, timeout=0):
+    return bool(select.select([sock], [], [], timeout)[0])
+
+
+def test_readable_exactly_while_there_are_messages():
+    a, b = pair()
+    for turn in range(200):
+        assert not readable(b), turn
+        burst = RANDOM.randrange(1, 5)
+        for n in range(burst):
+            a.send(b"%d" % n)
+        for n in range(burst):
+            assert readable(b, 10), (turn, n)
+            assert b.recv(100) == b"%d" % n
+            if n + 1 < burst and not readable(b, 10):
+                raise AssertionError((turn, n))
+        try:
+            raise AssertionError(b.recv(100, socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            pass
+
+
+def test_writable_exactly_while_a_message_goes():
+    a, b = pair()
+    a.setblocking(False)
+    sent = received = 0
+    for _ in range(400):
+        if RANDOM.random() < 0.5:
+            while polled(a) & select.POLLOUT:
+                a.send(struct.pack("=I", sent) + bytes(1000))
+                sent += 1
+                if sent - received > 3000:
+                    break
+        for _ in range(RANDOM.randrange(400)):
+            if received == sent:
+                break
+            assert struct.unpack("=I", b.recv(2000)[:4]) == (received,)
+            received += 1
+    while received < sent:
+        assert struct.unpack("=I", b.recv(2000)[:4]) == (received,)
+        received += 1
+    assert polled(a, 10_000) & select.POLLOUT
+
+
+def test_a_blocked_sender_goes_on():
+    a, b = pair()
+
+    def send():
+        for n in range(3000):
+            a.send(struct.pack("=I", n) + bytes(1200))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    # The receiver's queue and the window fill up meanwhile.
+    time.sleep(0.3)
+    for n in range(3000):
+        assert struct.unpack("=I", b.recv(2000)[:4]) == (n,)
+    thread.join()
+
+
+def test_threads_share_both_ends():
+    a, b = pair()
+    count, threads = 2000, 4
+    got = []
+
+    def send(me):
+        for n in range(count):
+            a.send(struct.pack("=II", me, n))
+
+    def receive():
+        while len(data := b.recv(100)) == 8:
+            got.append(struct.unpack("=II", data))
+        # The others end too.
+        a.send(b"end")
+
+    receivers = [threading.Thread(target=receive) for _ in range(3)]
+    senders = [threading.Thread(target=send, args=(n,)) for n in range(threads)]
+    for thread in receivers + senders:
+        thread.start()
+    for thread in senders:
+        thread.join()
+    a.send(b"end")
+    for thread in receivers:
+        thread.join()
+    assert sorted(got) == [(me, n) for me in range(threads) for n in range(count)], len(got)
+
+
+def test_a_waiting_thread_each_gets_a_message():
+    a, b = pair()
+    a.send(b"first")
+    assert b.recv(10) == b"first"
+    release = threading.Event()
+    both = threading.Barrier(3)
+
+    def receive():
+        b.recv(10)
+        # Whoever has a message does not come back for the other's.
+        both.wait(10)
+        release.wait(10)
+
+    threads = [threading.Thread(target=receive) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    a.send(b"one")
+    a.send(b"two")
+    both.wait(10)
+    release.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_killed_processes_at_a_socket():
+    """Senders and receivers that share sockets are killed at any moment; the others go on."""
+    for _ in range(12):
+        a, b = pair()
+        children = []
+        for work in ("send", "send", "receive", "receive"):
+            pid = os.fork()
+            if pid == 0:
+                while True:
+                    if work == "send":
+                        a.send(b"c" * RANDOM.randrange(1, 1300))
+                    else:
+                        b.recv(2000)
+            children.append(pid)
+        time.sleep(RANDOM.random() * 0.05)
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        marks = {b"mark%d" % n for n in range(100)}
+
+        def send():
+            for mark in sorted(marks):
+                a.send(mark)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        missing = set(marks)
+        while missing:
+            missing.discard(b.recv(2000))
+        thread.join()
+        assert not readable(b, 0.2)
+        a.send(b"last")
+        assert readable(b, 10) and b.recv(10) == b"last"
+        assert polled(a, 10_000) & select.POLLOUT
+
+
+def test_system_calls_past_the_library():
+    a, b = pair()
+    buffer = ctypes.create_string_buffer(100)
+    # A program that never receives through the library gets packets.
+    a.send(b"by the library")
+    assert readable(b, 10)
+    assert LIBC.syscall(READ, b.fileno(), buffer, 100) == 14
+    assert buffer.raw[:14] == b"by the library"
+    # What is written past the library arrives, whatever the other side does.
+    assert LIBC.syscall(WRITE, a.fileno(), b"past it", 7) == 7
+    assert b.recv(100) == b"past it"
+    a.send(b"after")
+    assert b.recv(100) == b"after"
+    for n in range(50):
+        if n % 3:
+            a.send(b"%d" % n)
+        else:
+            assert polled(a, 10_000) & select.POLLOUT
+            assert LIBC.syscall(WRITE, a.fileno(), b"%d" % n, len(b"%d" % n)) > 0
+    assert sorted(int(b.recv(100)) for _ in range(50)) == list(range(50))
+
+
+def test_messages_before_the_first_read_come_first():
+    a, b = pair()
+    for n in range(20):
+        a.send(b"%d" % n)
+    assert readable(b, 10)
+    time.sleep(0.1)
+    thread = threading.Thread(target=lambda: [a.send(b"%d" % n) for n in range(20, 200)])
+    thread.start()
+    for n in range(200):
+        assert b.recv(100) == b"%d" % n
+    thread.join()
+
+
+def ring_of(sock):
+    """Where this process has mapped a socket's messages: begin and end."""
+    cookie = sock.getsockopt(socket.SOL_SOCKET, 57, 8)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        lines = [line for line in maps if "memfd:udccp-ring" in line]
+    for line in lines:
+        begin, end = (int(n, 16) for n in re.match(r"(\w+)-(\w+)", line).groups())
+        if ctypes.string_at(begin, 8) == cookie:
+            return begin, end
+    raise AssertionError(lines)
+
+
+def test_nonsense_in_the_memory_ends_its_connection_alone():
+    good = pair()
+    good[0].send(b"before")
+    assert good[1].recv(10) == b"before"
+    for turn in range(20):
+        RANDOM.random()
+        if os.fork() == 0:
+            a, b = pair()
+            for _ in range(3):
+                a.send(b"x" * 100)
+                assert b.recv(200) == b"x" * 100
+            places = ring_of(a), ring_of(b)
+            signal.alarm(1)
+            for begin, end in places:
+                memory = (ctypes.c_ubyte * 4096).from_address(begin)
+                for at in RANDOM.sample(range(8, 1024), 1 + turn * 20):
+                    memory[at] = RANDOM.randrange(256)
+                if turn == 19:
+                    ctypes.memset(begin, 0xFF, end - begin)
+            a.setblocking(False)
+            b.setblocking(False)
+            for sock in (a, b) * 20:
+                for call in (lambda s: s.send(b"y" * 100), lambda s: s.recv(10)):
+                    try:
+                        call(sock)
+                    except OSError:
+                        pass
+            os._exit(7)
+        # It may also turn in circles, until its alarm: that is its own affair.
+        assert os.waitstatus_to_exitcode(os.wait()[1]) in (7, -signal.SIGALRM)
+        good[0].send(b"after %d" % turn)
+        assert good[1].recv(20) == b"after %d" % turn
+
+
+def test_memory_is_given_back():
+    for _ in range(30):
+        a, b = pair()
+        a.send(b"x")
+        assert b.recv(10) == b"x"
+        a.close()
+        b.close()
+    deadline = time.monotonic() + 20
+    while True:
+        resident = 0
+        with open("/proc/self/smaps", encoding="utf-8") as maps:
+            is_ring = False
+            for line in maps:
+                if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                    is_ring = "memfd:udccp-ring" in line
+                elif is_ring and line.startswith("Rss:"):
+                    resident += int(line.split()[1])
+        if resident == 0:
+            return
+        assert time.monotonic() < deadline, resident
+        time.sleep(0.2)
+
+
+def main():
+    tests = [name for name in globals() if name.startswith("test")]
+    for name in sys.argv[1:] or tests:
+        signal.alarm(120)
+        try:
+            globals()[name]()
+        except BaseException:
+            print("SEED", SEED, name, flush=True)
+            raise
+        print("ok", name, flush=True)
+
+
+main()

@@ -1,0 +1,331 @@
+//! Receiving on a DCCP socket, with Linux's order of checks and errors.
+
+use core::ffi::{c_int, c_void};
+
+use crate::abi::*;
+use crate::data::{length, pending_error, pieces, tell};
+use crate::find::Socket;
+use crate::protocol::*;
+use crate::ring::{Into, Ring, Taken};
+use crate::rings;
+use crate::sys::{self, Raw};
+
+const fn fail(errno: c_int) -> Raw {
+    -(errno as Raw)
+}
+
+/// Receives one message, as `recvmsg` does; the address is filled in.
+///
+/// # Safety
+/// `message` and what it points to are the program's.
+pub unsafe fn receive(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Raw {
+    // SAFETY: the caller's promise.
+    match unsafe { receive_or_end(s, message, flags) } {
+        Ok(Came::Message(len)) => len as Raw,
+        Ok(Came::End) => 0,
+        Err(e) => fail(e),
+    }
+}
+
+/// What a call received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    /// A message, and what the call returns for it.
+    Message(usize),
+    /// There is and will be nothing.
+    End,
+}
+
+unsafe fn receive_or_end(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Came, c_int> {
+    let flags = flags & !MSG_OOB;
+    let (name, name_len) = (message.name, message.name_len);
+    (message.name, message.name_len) = (core::ptr::null_mut(), 0);
+    // SAFETY: the caller's promise.
+    let result = unsafe { next_message(s, message, flags) };
+    (message.name, message.name_len) = (name, name_len);
+    let came = match result? {
+        Came::End => match end_of_reading(s, flags) {
+            0 => Came::End,
+            e => return Err(-e as c_int),
+        },
+        message => message,
+    };
+    // No control data in this direction: what Unix sockets have of it is not DCCP's.
+    message.control_len = 0;
+    message.flags &= MSG_TRUNC;
+    // SAFETY: the caller's promise.
+    message.name_len = unsafe { give_source(s, name, name_len) };
+    Ok(came)
+}
+
+unsafe fn next_message(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Came, c_int> {
+    loop {
+        may_receive(s, flags)?;
+        let came = match rings::of(s) {
+            // SAFETY: the caller's promise.
+            Some(ring) => unsafe { by_ring(s, ring, message, flags) }?,
+            // SAFETY: the caller's promise.
+            None => unsafe { by_pair(s, message, flags) }?,
+        };
+        if let Some(came) = came {
+            return Ok(came);
+        }
+    }
+}
+
+/// Receives what came through the pair; `None` where that has to be tried again.
+unsafe fn by_pair(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Option<Came>, c_int> {
+    let control_len = message.control_len;
+    match sys::recvmsg(s.fd, message, flags) {
+        e if e == fail(ECONNRESET) => {
+            // The kernel's word for the broker's end being closed, before what waits to be read.
+            message.control_len = control_len;
+            Ok(None)
+        }
+        e if e < 0 => Err(-e as c_int),
+        0 if has_ended(s) => Ok(Some(Came::End)),
+        len => Ok(Some(Came::Message(len as usize))),
+    }
+}
+
+/// Whether nothing comes any more but what is there.
+fn has_ended(s: &Socket) -> bool {
+    let events = sys::poll(s.fd, POLLRDHUP, Some(TimeSpec::default()));
+    s.state() == STATE_ENDED || events.is_ok_and(|e| e & (POLLRDHUP | POLLHUP) != 0)
+}
+
+/// Receives what came through the ring, or waits for it; `None` where that has to be tried again.
+unsafe fn by_ring(
+    s: &Socket,
+    ring: Ring,
+    message: &mut MsgHdr,
+    flags: c_int,
+) -> Result<Option<Came>, c_int> {
+    if !ring.is_on() {
+        ring.want();
+    } else {
+        // SAFETY: the caller's promise.
+        let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
+        // SAFETY: the caller's promise.
+        if let Some(taken) = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }? {
+            let room = length(into.pieces);
+            message.flags = if taken.len > room { MSG_TRUNC } else { 0 };
+            after_taking(s, ring, &taken);
+            let is_true = flags & MSG_TRUNC != 0;
+            let len = if is_true { taken.len } else { taken.len.min(room) };
+            return Ok(Some(Came::Message(len)));
+        }
+        take_bell(s, ring);
+    }
+    let mut packet = [0; FRAME_HEADER];
+    ring.count_waiter(true);
+    let len = peek(s, &mut packet, flags & MSG_DONTWAIT);
+    ring.count_waiter(false);
+    if len == fail(ECONNRESET) {
+        return Ok(None);
+    }
+    if len < 0 {
+        return Err(-len as c_int);
+    }
+    if let Some(bell) = read_bell(s.key(), &packet[..(len as usize).min(FRAME_HEADER)]) {
+        if !ring.is_rung(bell) {
+            drop_bell(s, ring);
+        }
+        return Ok(None);
+    }
+    if ring.is_on() {
+        let is_end = len == 0 && ring.is_empty();
+        return Ok(is_end.then_some(Came::End));
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { by_pair(s, message, flags | MSG_DONTWAIT) } {
+        Err(EAGAIN) => Ok(None),
+        other => other,
+    }
+}
+
+fn after_taking(s: &Socket, ring: Ring, taken: &Taken) {
+    if taken.was_last {
+        take_bell(s, ring);
+    }
+    if taken.has_room {
+        // Where the broker is gone, the next call says so.
+        let _ = tell(s);
+    }
+}
+
+/// Takes the bell out of the pair, if the ring is empty and it is there.
+fn take_bell(s: &Socket, ring: Ring) {
+    /// Longer than the broker takes from saying that it rings to doing so.
+    const LIMIT: TimeSpec = TimeSpec { sec: 0, nsec: 20_000_000 };
+    let Some(bell) = ring.release() else { return };
+    let mut has_waited = false;
+    loop {
+        match drop_bell(s, ring) {
+            Some(taken) if taken == bell || ring.is_rung(taken) => return,
+            Some(_) => {}
+            None if has_waited => return,
+            None => {
+                has_waited = true;
+                if sys::poll(s.fd, POLLIN, Some(LIMIT)).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Takes a packet out of the pair that is a bell which nobody needs; its number.
+fn drop_bell(s: &Socket, ring: Ring) -> Option<u32> {
+    let mut packet = [0; FRAME_HEADER];
+    let len = read_packet(s, &mut packet, MSG_DONTWAIT);
+    let bell = read_bell(s.key(), packet.get(..usize::try_from(len).ok()?)?)?;
+    // Another thread took the one that was meant, and this one was needed.
+    if ring.is_rung(bell) && ring.lost(bell) {
+        let _ = tell(s);
+    }
+    Some(bell)
+}
+
+fn read_packet(s: &Socket, into: &mut [u8], flags: c_int) -> Raw {
+    let mut piece = IoVec { base: into.as_mut_ptr().cast(), len: into.len() };
+    sys::recvmsg(s.fd, &mut MsgHdr::of(&raw mut piece, 1), flags)
+}
+
+/// Looks at the next packet of the pair.
+fn peek(s: &Socket, into: &mut [u8], flags: c_int) -> Raw {
+    read_packet(s, into, flags | MSG_PEEK)
+}
+
+/// Receives messages as `recvmmsg` does.
+///
+/// # Safety
+/// The messages are the program's, writable as its call promises.
+pub unsafe fn receive_many(
+    s: &Socket,
+    all: &mut [MMsgHdr],
+    flags: c_int,
+    time: sys::TimeSpecPointer,
+) -> Raw {
+    // For no messages, all that the kernel does is to check the timeout.
+    let checked = sys::recvmmsg(s.fd, &mut [], flags, time);
+    if checked < 0 {
+        return checked;
+    }
+    let mut clock = Clock::start(time);
+    let mut done = 0;
+    for one in all {
+        let is_rest = done > 0 && flags & MSG_WAITFORONE != 0;
+        let flags = if is_rest { flags | MSG_DONTWAIT } else { flags };
+        // SAFETY: the caller's promise.
+        match unsafe { receive_or_end(s, &mut one.header, flags) } {
+            Ok(Came::Message(len)) => one.len = len as u32,
+            // At the end, each of the rest would read as nothing.
+            Ok(Came::End) if done > 0 => break,
+            Ok(Came::End) => {
+                one.len = 0;
+                return 1;
+            }
+            Err(e) if done == 0 => return fail(e),
+            Err(_) => break,
+        }
+        done += 1;
+        if clock.is_over() {
+            break;
+        }
+    }
+    done
+}
+
+/// The timeout of `recvmmsg`, which Linux looks at after each message alone.
+struct Clock {
+    time: sys::TimeSpecPointer,
+    end: TimeSpec,
+}
+
+impl Clock {
+    fn start(time: sys::TimeSpecPointer) -> Self {
+        if time.is_null() {
+            return Self { time, end: TimeSpec::default() };
+        }
+        let now = sys::monotonic();
+        // SAFETY: the kernel has read it just now.
+        let limit = unsafe { time.read_unaligned() };
+        let nsec = now.nsec + limit.nsec;
+        let sec = now.sec.saturating_add(limit.sec).saturating_add(nsec / 1_000_000_000);
+        Self { time, end: TimeSpec { sec, nsec: nsec % 1_000_000_000 } }
+    }
+
+    /// Whether the time is over; what is left is written where the program has its timeout.
+    fn is_over(&mut self) -> bool {
+        if self.time.is_null() {
+            return false;
+        }
+        let now = sys::monotonic();
+        let nsec = self.end.nsec - now.nsec;
+        let sec = self.end.sec - now.sec - i64::from(nsec < 0);
+        let left = TimeSpec { sec, nsec: nsec.rem_euclid(1_000_000_000) };
+        let is_over = sec < 0 || (left.sec == 0 && left.nsec == 0);
+        let left = if is_over { TimeSpec::default() } else { left };
+        // SAFETY: the program's, which Linux writes as well.
+        unsafe { self.time.write_unaligned(left) };
+        is_over
+    }
+}
+
+/// Writes the peer's address; gives its true length.
+unsafe fn give_source(s: &Socket, name: *mut c_void, room: u32) -> u32 {
+    let mut address = [0; ADDRESS_BYTES];
+    if name.is_null() || s.has_fault(FAULT_NO_SOURCE) {
+        return 0;
+    }
+    let len = s.address(SLOT_PEER_AT, &mut address);
+    // SAFETY: the program's buffer has `room` bytes.
+    unsafe {
+        core::ptr::copy_nonoverlapping(address.as_ptr(), name.cast(), len.min(room as usize));
+    }
+    len as u32
+}
+
+fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
+    loop {
+        match s.state() {
+            STATE_OPEN | STATE_ENDED => return Ok(()),
+            STATE_CONNECTING if s.is_orphan() => return Ok(()),
+            STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
+            STATE_CONNECTING => {
+                if sys::poll(s.fd, POLLOUT, s.timeout(SO_RCVTIMEO))? == 0 {
+                    return Err(EAGAIN);
+                }
+            }
+            STATE_CLOSED => return Err(pending_error(s).unwrap_or(ENOTCONN)),
+            _ => return Err(ENOTCONN),
+        }
+    }
+}
+
+/// What a read of nothing means: a message of length zero, the end, or an error.
+fn end_of_reading(s: &Socket, flags: c_int) -> Raw {
+    if s.is_orphan() {
+        return if s.report_orphan() { fail(ECONNRESET) } else { 0 };
+    }
+    let stays = s.has_fault(FAULT_RESET_IS_END) || flags & MSG_PEEK != 0;
+    if s.state() != STATE_ENDED || stays || !s.has_error() || is_more_to_read(s) {
+        return 0;
+    }
+    -(s.take_error() as Raw)
+}
+
+fn is_more_to_read(s: &Socket) -> bool {
+    peek(s, &mut [0], MSG_DONTWAIT) > 0
+}
+
+/// Bytes of the next message, 0 where there is none.
+pub fn next_len(s: &Socket) -> Raw {
+    let has_connection = matches!(s.state(), STATE_OPEN | STATE_ENDED);
+    let ring = if has_connection { rings::of(s) } else { None };
+    match ring.filter(|ring| ring.is_on()) {
+        Some(ring) => ring.next_len().unwrap_or(0) as Raw,
+        None => peek(s, &mut [], MSG_TRUNC | MSG_DONTWAIT).max(0),
+    }
+}

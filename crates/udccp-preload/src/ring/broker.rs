@@ -1,0 +1,238 @@
+//! The broker's side of a ring: it believes nothing that a program wrote.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, fence};
+
+use super::*;
+use crate::sys;
+
+/// A program wrote what the library does not write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonsense;
+
+/// The broker's mapping, and what it does not trust a program to keep.
+#[derive(Debug)]
+pub struct BrokerRing {
+    ring: Ring,
+    tx_head: AtomicU64,
+    sleep: AtomicU32,
+    rx_tail: AtomicU64,
+    rx_rung: AtomicU32,
+    rx_is_on: AtomicBool,
+}
+
+// SAFETY: the mapping belongs to this value and is shared with other processes anyway: all that is
+// in it is read and written as atomics, or copied.
+unsafe impl Send for BrokerRing {}
+// SAFETY: as above.
+unsafe impl Sync for BrokerRing {}
+
+impl Drop for BrokerRing {
+    fn drop(&mut self) {
+        sys::unmap(self.ring.at, RING_BYTES);
+    }
+}
+
+impl BrokerRing {
+    /// Maps a file of [`RING_BYTES`] zeros, which nobody can make shorter.
+    ///
+    /// # Errors
+    /// The system has no memory.
+    pub fn map(file: BorrowedFd<'_>, cookie: u64) -> io::Result<Self> {
+        let at = sys::map_to_write(file.as_raw_fd(), core::ptr::null_mut(), RING_BYTES);
+        if at.is_null() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        // SAFETY: it was mapped just now, and is until the value is dropped.
+        let ring = unsafe { Ring::at(at) };
+        ring.long(TX_FREE_AT).store(u64::MAX, Ordering::Relaxed);
+        ring.long(RX_ROOM_AT).store(NEVER, Ordering::Relaxed);
+        ring.int(TX_SLEEPS_AT).store(1, Ordering::Relaxed);
+        ring.long(COOKIE_AT).store(cookie, Ordering::Release);
+        Ok(Self {
+            ring,
+            tx_head: AtomicU64::new(0),
+            sleep: AtomicU32::new(1),
+            rx_tail: AtomicU64::new(0),
+            rx_rung: AtomicU32::new(0),
+            rx_is_on: AtomicBool::new(false),
+        })
+    }
+
+    fn next(&self) -> Option<u64> {
+        let head = self.tx_head.load(Ordering::Relaxed);
+        let entry = self.ring.order(head).load(Ordering::SeqCst);
+        (entry >> 8 == (head + 1) & (u64::MAX >> 8)).then_some(entry & 0xff)
+    }
+
+    /// Whether a program has sent something.
+    pub fn has_messages(&self) -> bool {
+        self.next().is_some()
+    }
+
+    /// Takes the next message of the program with its priority.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn take(&self) -> Result<Option<(Vec<u8>, u32)>, Nonsense> {
+        let Some(index) = self.next() else { return Ok(None) };
+        if index >= TX_PLACES {
+            return Err(Nonsense);
+        }
+        let place = self.ring.place(index as usize);
+        // SAFETY: within the place, aligned.
+        let (len, priority) = unsafe {
+            let numbers = place.cast::<AtomicU32>();
+            ((*numbers).load(Ordering::Relaxed), (*numbers.add(1)).load(Ordering::Relaxed))
+        };
+        let len = len as usize;
+        if len > MAX_MESSAGE {
+            return Err(Nonsense);
+        }
+        let mut message = Vec::with_capacity(len);
+        // SAFETY: as many bytes are in the place. A program that writes them meanwhile sends other
+        // bytes.
+        unsafe {
+            core::ptr::copy_nonoverlapping(place.add(PLACE_HEADER), message.as_mut_ptr(), len);
+            message.set_len(len);
+        }
+        self.ring.long(TX_FREE_AT).fetch_or(1 << index, Ordering::AcqRel);
+        let head = self.tx_head.load(Ordering::Relaxed) + 1;
+        self.tx_head.store(head, Ordering::Relaxed);
+        self.ring.long(TX_HEAD_AT).store(head, Ordering::SeqCst);
+        Ok(Some((message, priority)))
+    }
+
+    /// Lets programs send this many messages beyond those taken so far and the queue.
+    pub fn grant(&self, messages: usize) {
+        let grant = self.tx_head.load(Ordering::Relaxed) + messages.min(TX_MOST) as u64;
+        self.ring.long(TX_GRANT_AT).store(grant, Ordering::SeqCst);
+    }
+
+    /// Whether a plug is in the socket pair although programs can send.
+    pub fn must_unplug(&self, queue: usize) -> bool {
+        self.ring.is_plugged() && !self.ring.is_full(queue as u64)
+    }
+
+    /// Says that the broker will wait for a bell; whether it may, because nothing came meanwhile.
+    pub fn sleep(&self) -> bool {
+        let sleep = self.sleep.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        self.sleep.store(sleep, Ordering::Relaxed);
+        self.ring.int(TX_SLEEPS_AT).store(sleep, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if self.has_messages() {
+            self.wake();
+            return false;
+        }
+        true
+    }
+
+    /// Says that the broker is awake: no bell is necessary.
+    pub fn wake(&self) {
+        self.ring.int(TX_SLEEPS_AT).store(0, Ordering::SeqCst);
+    }
+
+    /// Says that the plug was read.
+    pub fn unplug(&self) {
+        self.ring.int(TX_PLUGGED_AT).store(0, Ordering::SeqCst);
+    }
+
+    /// Whether messages to the program go through the ring.
+    pub fn is_on(&self) -> bool {
+        self.rx_is_on.load(Ordering::Relaxed)
+    }
+
+    /// Whether a program can receive through the ring.
+    pub fn is_wanted(&self) -> bool {
+        self.ring.int(RX_IS_WANTED_AT).load(Ordering::SeqCst) != 0
+    }
+
+    /// Has messages to the program go through the ring from now on.
+    pub fn turn_on(&self) {
+        self.rx_is_on.store(true, Ordering::Relaxed);
+        self.ring.int(RX_IS_ON_AT).store(1, Ordering::SeqCst);
+    }
+
+    /// Bytes that the program has not read.
+    fn unread(&self) -> Result<usize, Nonsense> {
+        let tail = self.rx_tail.load(Ordering::Relaxed);
+        let head = self.ring.long(RX_HEAD_AT).load(Ordering::SeqCst);
+        match tail.checked_sub(head) {
+            Some(bytes) if bytes <= RX_BYTES as u64 => Ok(bytes as usize),
+            _ => Err(Nonsense),
+        }
+    }
+
+    /// Whether the program has something to read here.
+    pub fn has_unread(&self) -> bool {
+        self.unread() != Ok(0)
+    }
+
+    /// Puts a message into the ring, where no more than `most` bytes wait, and at least one
+    /// message; whether it had room.
+    ///
+    /// # Errors
+    /// What the program wrote of its reading cannot be.
+    pub fn put(&self, message: &[u8], most: usize) -> Result<bool, Nonsense> {
+        let unread = self.unread()?;
+        let need = record(message.len());
+        if unread + need > most.min(RX_BYTES) && (unread > 0 || need > RX_BYTES) {
+            return Ok(false);
+        }
+        let tail = self.rx_tail.load(Ordering::Relaxed);
+        let (header, _) = self.ring.rx(tail);
+        // SAFETY: records are aligned to eight bytes and fit; the program does not read them yet,
+        // and what it does instead changes bytes that only it reads.
+        unsafe {
+            (*header.cast::<AtomicU64>()).store(message.len() as u64, Ordering::Relaxed);
+            let (to, room) = self.ring.rx(tail + RECORD_HEADER as u64);
+            let first = room.min(message.len());
+            core::ptr::copy_nonoverlapping(message.as_ptr(), to, first);
+            let (to, _) = self.ring.rx(tail + (RECORD_HEADER + first) as u64);
+            core::ptr::copy_nonoverlapping(message[first..].as_ptr(), to, message.len() - first);
+        }
+        self.rx_tail.store(tail + need as u64, Ordering::Relaxed);
+        self.ring.long(RX_TAIL_AT).store(tail + need as u64, Ordering::SeqCst);
+        Ok(true)
+    }
+
+    /// How many bells a program needs now that this many messages were put in, and the number of
+    /// the first.
+    pub fn bells(&self, put: usize) -> (u32, u32) {
+        fence(Ordering::SeqCst);
+        let rung = self.rx_rung.load(Ordering::Relaxed);
+        let is_released = self.ring.int(RX_RELEASED_AT).load(Ordering::SeqCst) == rung;
+        // A bell wakes one thread: where several wait, each gets its own.
+        let waiters = self.ring.int(RX_WAITERS_AT).load(Ordering::SeqCst) as usize;
+        let count = match (is_released, waiters) {
+            _ if !self.has_unread() => 0,
+            (_, 2..) => waiters.min(put).min(BELLS_AT_ONCE).max(is_released.into()),
+            _ => is_released.into(),
+        };
+        let last = rung.wrapping_add(count as u32);
+        self.rx_rung.store(last, Ordering::Relaxed);
+        self.ring.int(RX_RUNG_AT).store(last, Ordering::SeqCst);
+        (rung.wrapping_add(1), count as u32)
+    }
+
+    /// Asks for a bell once the program has read half of what waits; whether that is still to come.
+    ///
+    /// # Errors
+    /// What the program wrote of its reading cannot be.
+    pub fn want_room(&self) -> Result<bool, Nonsense> {
+        let unread = self.unread()? as u64;
+        let tail = self.rx_tail.load(Ordering::Relaxed);
+        let at = tail - unread / 2;
+        self.ring.long(RX_ROOM_AT).store(at, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let is_there = tail - self.unread()? as u64 >= at;
+        if is_there {
+            self.ring.long(RX_ROOM_AT).store(NEVER, Ordering::SeqCst);
+        }
+        Ok(!is_there)
+    }
+}
+
+/// Most bells for one batch of messages.
+const BELLS_AT_ONCE: usize = 16;

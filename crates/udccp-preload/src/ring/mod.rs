@@ -1,0 +1,160 @@
+//! Shared memory that carries the messages of one connection, beside its descriptor.
+//!
+//! Two rings: one from the programs to the broker, one back. Any thread of any process that has the
+//! descriptor may send and receive at any time, be interrupted by a signal, and be killed: so there
+//! are no locks. A message is first copied and then taken or published by one atomic exchange;
+//! where somebody else was faster, the copy is thrown away.
+//!
+//! # The descriptor stays what poll, select and epoll ask
+//! - It is readable while the ring to the program has messages, because the broker then has a
+//!   *bell* in the socket pair: a packet with a number. Whoever takes the last message takes the
+//!   bell too. It first writes the bell's number to `RX_RELEASED`. From then on the broker rings a
+//!   new bell for a new message; so a bell may be there a moment too long, and never too short.
+//! - The ring to the broker is full when the socket's queue of messages waits in it. What
+//!   congestion control would send at once does not wait: the broker says up to which message that
+//!   goes.
+//! - The descriptor is not writable while the ring is full, because whoever filled it puts a *plug*
+//!   into the socket pair: a packet that is charged more than a quarter of the send buffer. The
+//!   broker reads it once the ring has room.
+//! - The broker sleeps on the socket pair. `TX_SLEEPS` says so, and who sends then sends a bell.
+//!   Each sleep has a number, so that nobody declares a later sleep ended.
+//!
+//! # Trust
+//! A program can write anything anywhere in this memory. The broker keeps its own positions, reads
+//! each number once and checks it, and ends the connection of a program that writes nonsense. The
+//! memory cannot shrink (its file is sealed).
+
+#[cfg(not(udccp_shim))]
+mod broker;
+mod program;
+#[cfg(all(test, not(udccp_shim)))]
+mod tests;
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[cfg(not(udccp_shim))]
+pub use broker::{BrokerRing, Nonsense};
+pub use program::{Into, Taken};
+
+use crate::protocol::MAX_MESSAGE;
+
+/// The cookie of the program's end.
+const COOKIE_AT: usize = 0;
+/// Messages published by programs. Written by programs.
+const TX_TAIL_AT: usize = 64;
+/// One bit for each place, set while it is free. Written by both.
+const TX_FREE_AT: usize = 72;
+/// Whether a plug is in the socket pair, or is about to be. Written by both.
+const TX_PLUGGED_AT: usize = 80;
+/// Whether the program has shut down sending. Written by programs.
+const TX_SHUT_AT: usize = 84;
+/// Messages taken by the broker. Written by the broker.
+const TX_HEAD_AT: usize = 128;
+/// Position up to which congestion control would send at once. Written by the broker.
+const TX_GRANT_AT: usize = 144;
+/// The number of the broker's sleep, in which it waits for a bell; 0 while it is awake. Written by
+/// both.
+const TX_SLEEPS_AT: usize = 136;
+/// For each position, modulo [`TX_PLACES`]: the position plus one, times 256, plus the place.
+const TX_ORDER_AT: usize = 192;
+/// Bytes taken by programs. Written by programs.
+const RX_HEAD_AT: usize = 768;
+/// The last bell that somebody takes away. Written by programs.
+const RX_RELEASED_AT: usize = 776;
+/// Threads that wait for a message. Written by programs.
+const RX_WAITERS_AT: usize = 780;
+/// Bytes published by the broker. Written by the broker.
+const RX_TAIL_AT: usize = 832;
+/// The position at which the broker wants a bell, because the ring was full. Written by both.
+const RX_ROOM_AT: usize = 840;
+/// The last bell that the broker sent. Written by the broker.
+const RX_RUNG_AT: usize = 848;
+/// Whether messages come this way. Written by the broker.
+const RX_IS_ON_AT: usize = 852;
+/// Whether a program can receive this way. Written by programs.
+const RX_IS_WANTED_AT: usize = 788;
+
+/// Places for messages to the broker; more than a socket's queue may hold.
+const TX_PLACES: u64 = 64;
+const TX_PLACES_AT: usize = 4096;
+/// Most messages that wait, whatever congestion control would send at once.
+pub const TX_MOST: usize = 60;
+/// Length and priority of a message before its bytes.
+const PLACE_HEADER: usize = 16;
+const PLACE_BYTES: usize = (PLACE_HEADER + MAX_MESSAGE).next_multiple_of(64);
+const RX_AT: usize = TX_PLACES_AT + TX_PLACES as usize * PLACE_BYTES;
+/// Bytes of the ring to the program; a power of two.
+pub const RX_BYTES: usize = 1 << 17;
+/// Length of a message before its bytes.
+const RECORD_HEADER: usize = 8;
+/// Bytes of the shared memory.
+pub const RING_BYTES: usize = RX_AT + RX_BYTES;
+/// No position.
+const NEVER: u64 = u64::MAX;
+
+/// Bytes that a message takes in the ring to the program.
+const fn record(len: usize) -> usize {
+    RECORD_HEADER + len.next_multiple_of(8)
+}
+
+/// The shared memory, mapped in this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring {
+    at: *mut u8,
+}
+
+impl Ring {
+    /// A ring at an address.
+    ///
+    /// # Safety
+    /// [`RING_BYTES`] are mapped there, to read and write, as long as the ring is used.
+    pub const unsafe fn at(at: *mut u8) -> Self {
+        Self { at }
+    }
+
+    /// The cookie of the program's end of the socket.
+    pub fn cookie(self) -> u64 {
+        self.long(COOKIE_AT).load(Ordering::Acquire)
+    }
+
+    fn long<'a>(self, at: usize) -> &'a AtomicU64 {
+        // SAFETY: within the mapping, aligned; both sides use atomics alone.
+        unsafe { &*self.at.add(at).cast::<AtomicU64>() }
+    }
+
+    fn int<'a>(self, at: usize) -> &'a AtomicU32 {
+        // SAFETY: as above.
+        unsafe { &*self.at.add(at).cast::<AtomicU32>() }
+    }
+
+    /// What is at a position of the order of messages.
+    fn order<'a>(self, position: u64) -> &'a AtomicU64 {
+        self.long(TX_ORDER_AT + (position % TX_PLACES) as usize * 8)
+    }
+
+    /// Whether a message with this position has no room where a queue of `queue` may wait.
+    fn has_no_room(self, position: u64, queue: u64) -> bool {
+        let head = self.long(TX_HEAD_AT).load(Ordering::SeqCst);
+        let grant = self.long(TX_GRANT_AT).load(Ordering::SeqCst);
+        position >= grant.max(head) + queue || position >= head + TX_MOST as u64
+    }
+
+    /// Whether no message can be sent where a queue of `queue` may wait.
+    pub fn is_full(self, queue: u64) -> bool {
+        // The tail may be behind by what a killed sender had no time to count.
+        self.has_no_room(self.long(TX_TAIL_AT).load(Ordering::SeqCst), queue)
+    }
+
+    /// The place of a message to the broker.
+    const fn place(self, index: usize) -> *mut u8 {
+        // SAFETY: callers have checked that there are so many places.
+        unsafe { self.at.add(TX_PLACES_AT + index * PLACE_BYTES) }
+    }
+
+    /// The bytes at a position of the ring to the program, up to where the ring begins anew.
+    const fn rx(self, position: u64) -> (*mut u8, usize) {
+        let at = position as usize % RX_BYTES;
+        // SAFETY: within the mapping.
+        (unsafe { self.at.add(RX_AT + at) }, RX_BYTES - at)
+    }
+}

@@ -1,0 +1,304 @@
+//! The programs' side of a ring. `data` and `receive` use it, which know the descriptor.
+
+use core::sync::atomic::{Ordering, fence};
+
+use super::*;
+use crate::abi::{EAGAIN, EFAULT, IoVec};
+use crate::probe;
+
+/// A message that was taken, or looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its length.
+    pub len: usize,
+    /// Whether nothing was left behind it.
+    pub was_last: bool,
+    /// Whether the broker waits for room.
+    pub has_room: bool,
+}
+
+/// Where a message goes: pieces of the program's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Into<'a> {
+    /// The pieces.
+    pub pieces: &'a [IoVec],
+    /// The descriptor, to ask the kernel about the memory.
+    pub fd: core::ffi::c_int,
+}
+
+impl Ring {
+    /// Sends one message; whether the ring is full now.
+    ///
+    /// # Errors
+    /// EAGAIN where a queue of `queue` waits; EFAULT where the program's memory cannot be read.
+    ///
+    /// # Safety
+    /// The pieces are the program's; their sum is at most [`MAX_MESSAGE`].
+    pub unsafe fn send(
+        self,
+        pieces: &[IoVec],
+        len: usize,
+        priority: u32,
+        queue: u64,
+    ) -> Result<bool, i32> {
+        if self.is_full(queue) {
+            return Err(EAGAIN);
+        }
+        if !pieces.iter().all(probe::is_readable) {
+            return Err(EFAULT);
+        }
+        let place = self.reserve().ok_or(EAGAIN)?;
+        // SAFETY: the place is this call's alone until it is published.
+        unsafe {
+            let at = self.place(place);
+            at.cast::<u32>().write(len as u32);
+            at.cast::<u32>().add(1).write(priority);
+            let mut to = at.add(PLACE_HEADER);
+            for piece in pieces {
+                core::ptr::copy_nonoverlapping(piece.base.cast(), to, piece.len);
+                to = to.add(piece.len);
+            }
+        }
+        self.publish(place, queue).inspect_err(|_| self.free(place))
+    }
+
+    fn reserve(self) -> Option<usize> {
+        let free = self.long(TX_FREE_AT);
+        let mut bits = free.load(Ordering::Relaxed);
+        while bits != 0 {
+            let rest = bits & (bits - 1);
+            match free.compare_exchange_weak(bits, rest, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(bits.trailing_zeros() as usize),
+                Err(now) => bits = now,
+            }
+        }
+        None
+    }
+
+    fn free(self, place: usize) {
+        self.long(TX_FREE_AT).fetch_or(1 << place, Ordering::AcqRel);
+    }
+
+    fn publish(self, place: usize, queue: u64) -> Result<bool, i32> {
+        let tail = self.long(TX_TAIL_AT);
+        loop {
+            let position = tail.load(Ordering::SeqCst);
+            let order = self.order(position);
+            let found = order.load(Ordering::SeqCst);
+            if found >> 8 == position + 1 {
+                // Somebody published it and did not count it yet.
+                let _ = tail.compare_exchange(
+                    position,
+                    position + 1,
+                    Ordering::SeqCst,
+                    Ordering::Relaxed,
+                );
+                continue;
+            }
+            if self.has_no_room(position, queue) {
+                return Err(EAGAIN);
+            }
+            if found >> 8 != (position + 1).saturating_sub(TX_PLACES) {
+                // The position is no longer the last.
+                continue;
+            }
+            let entry = (position + 1) << 8 | place as u64;
+            if order.compare_exchange(found, entry, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                let _ = tail.compare_exchange(
+                    position,
+                    position + 1,
+                    Ordering::SeqCst,
+                    Ordering::Relaxed,
+                );
+                return Ok(self.has_no_room(position + 1, queue));
+            }
+        }
+    }
+
+    /// The broker's sleep out of which the caller must ring it.
+    pub fn sleep(self) -> Option<u32> {
+        fence(Ordering::SeqCst);
+        match self.int(TX_SLEEPS_AT).load(Ordering::SeqCst) {
+            0 => None,
+            sleep => Some(sleep),
+        }
+    }
+
+    /// Says that a bell or a plug was sent that ends a sleep of the broker.
+    pub fn end_sleep(self, sleep: u32) {
+        let order = Ordering::SeqCst;
+        let _ = self.int(TX_SLEEPS_AT).compare_exchange(sleep, 0, order, order);
+    }
+
+    /// Whether a plug is in the socket pair, or is about to be.
+    pub fn is_plugged(self) -> bool {
+        self.int(TX_PLUGGED_AT).load(Ordering::SeqCst) != 0
+    }
+
+    /// Says that a plug follows.
+    pub fn plug(self) {
+        self.int(TX_PLUGGED_AT).store(1, Ordering::SeqCst);
+    }
+
+    /// Shuts down sending.
+    pub fn shut_sending(self) {
+        self.int(TX_SHUT_AT).store(1, Ordering::SeqCst);
+    }
+
+    /// Whether sending was shut down.
+    pub fn is_shut(self) -> bool {
+        self.int(TX_SHUT_AT).load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether messages come through the ring.
+    pub fn is_on(self) -> bool {
+        self.int(RX_IS_ON_AT).load(Ordering::SeqCst) != 0
+    }
+
+    /// Asks the broker to send messages through the ring.
+    pub fn want(self) {
+        let wanted = self.int(RX_IS_WANTED_AT);
+        if wanted.load(Ordering::Relaxed) == 0 {
+            wanted.store(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The length of the next message, if there is one.
+    pub fn next_len(self) -> Option<usize> {
+        let head = self.long(RX_HEAD_AT).load(Ordering::SeqCst);
+        (self.long(RX_TAIL_AT).load(Ordering::SeqCst) != head).then(|| self.len_at(head))
+    }
+
+    fn len_at(self, position: u64) -> usize {
+        let (header, _) = self.rx(position);
+        // SAFETY: positions of records are multiples of eight. Where somebody else took this one
+        // meanwhile, the number is anything: it is bounded, and then not used.
+        let len = unsafe { &*header.cast::<AtomicU64>() }.load(Ordering::Relaxed);
+        (len as usize).min(RX_BYTES - RECORD_HEADER)
+    }
+
+    /// Takes the next message, or copies it and leaves it there; `None` where there is none.
+    ///
+    /// # Errors
+    /// EFAULT where the program's memory cannot be written.
+    ///
+    /// # Safety
+    /// The pieces are the program's.
+    pub unsafe fn receive(self, into: &Into<'_>, is_peek: bool) -> Result<Option<Taken>, i32> {
+        let head = self.long(RX_HEAD_AT);
+        loop {
+            let begin = head.load(Ordering::SeqCst);
+            let tail = self.long(RX_TAIL_AT).load(Ordering::SeqCst);
+            if begin == tail {
+                return Ok(None);
+            }
+            let len = self.len_at(begin);
+            // SAFETY: the caller's promise.
+            unsafe { self.copy(begin + RECORD_HEADER as u64, len, into) }?;
+            let end = begin + record(len) as u64;
+            let is_mine = if is_peek {
+                fence(Ordering::SeqCst);
+                head.load(Ordering::SeqCst) == begin
+            } else {
+                head.compare_exchange(begin, end, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+            };
+            if is_mine {
+                let has_room = !is_peek && self.gives_room(end);
+                return Ok(Some(Taken { len, was_last: end == tail, has_room }));
+            }
+        }
+    }
+
+    unsafe fn copy(self, mut from: u64, len: usize, into: &Into<'_>) -> Result<(), i32> {
+        let mut left = len;
+        for piece in into.pieces {
+            let part = IoVec { base: piece.base, len: piece.len.min(left) };
+            if !probe::is_writable(&part, into.fd) {
+                return Err(EFAULT);
+            }
+            let mut done = 0;
+            while done < part.len {
+                let (at, room) = self.rx(from);
+                let some = room.min(part.len - done);
+                // SAFETY: the program's memory, which the kernel has let us write just now.
+                unsafe {
+                    core::ptr::copy_nonoverlapping(at, part.base.cast::<u8>().add(done), some);
+                }
+                done += some;
+                from += some as u64;
+            }
+            left -= part.len;
+        }
+        Ok(())
+    }
+
+    /// Whether the broker waits for the ring to be read up to here. Only one caller is told.
+    fn gives_room(self, position: u64) -> bool {
+        let wanted = self.long(RX_ROOM_AT);
+        let at = wanted.load(Ordering::SeqCst);
+        position >= at
+            && wanted.compare_exchange(at, NEVER, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether the ring to the program has nothing.
+    pub fn is_empty(self) -> bool {
+        let head = self.long(RX_HEAD_AT).load(Ordering::SeqCst);
+        self.long(RX_TAIL_AT).load(Ordering::SeqCst) == head
+    }
+
+    /// Counts a thread that waits for a message, or no longer does.
+    pub fn count_waiter(self, begins: bool) {
+        let waiters = self.int(RX_WAITERS_AT);
+        if begins {
+            waiters.fetch_add(1, Ordering::SeqCst);
+        } else {
+            waiters.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The bell that the caller has to take out of the socket pair, because the ring is empty; all
+    /// before it go too.
+    pub fn release(self) -> Option<u32> {
+        let released = self.int(RX_RELEASED_AT);
+        let rung = self.int(RX_RUNG_AT).load(Ordering::SeqCst);
+        let before = released.load(Ordering::SeqCst);
+        if !is_after(rung, before) || !self.is_empty() {
+            return None;
+        }
+        let order = Ordering::SeqCst;
+        if released.compare_exchange(before, rung, order, order).is_err() {
+            return None;
+        }
+        fence(order);
+        if self.is_empty() {
+            return Some(rung);
+        }
+        // A message came before the broker could know: its bell is the one that is there.
+        let _ = released.compare_exchange(rung, before, order, order);
+        None
+    }
+
+    /// Whether a bell has to stay where it is.
+    pub fn is_rung(self, bell: u32) -> bool {
+        is_after(bell, self.int(RX_RELEASED_AT).load(Ordering::SeqCst))
+    }
+
+    /// Says that a bell is gone which should have stayed; whether the broker has to ring again.
+    pub fn lost(self, bell: u32) -> bool {
+        let released = self.int(RX_RELEASED_AT);
+        let mut before = released.load(Ordering::SeqCst);
+        while is_after(bell, before) {
+            let order = Ordering::SeqCst;
+            match released.compare_exchange(before, bell, order, order) {
+                Ok(_) => return !self.is_empty(),
+                Err(now) => before = now,
+            }
+        }
+        false
+    }
+}
+
+/// Whether a bell was rung after another.
+const fn is_after(bell: u32, other: u32) -> bool {
+    bell.wrapping_sub(other).cast_signed() > 0
+}

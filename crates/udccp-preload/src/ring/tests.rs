@@ -1,0 +1,273 @@
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::*;
+use crate::abi::{EAGAIN, EFAULT, IoVec};
+use crate::sys;
+
+/// Both sides of a ring, and a socket for the library to ask about memory.
+struct Both {
+    broker: BrokerRing,
+    ring: Ring,
+    socket: std::net::UdpSocket,
+}
+
+// SAFETY: as programs, which share a ring among threads.
+unsafe impl Sync for Both {}
+
+impl Both {
+    fn new() -> Self {
+        let folder = std::env::temp_dir();
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("ring-{}-{count}", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.set_len(RING_BYTES as u64).unwrap();
+        let broker = BrokerRing::map(file.as_fd(), 7).unwrap();
+        let at = sys::map_to_write(file.as_raw_fd(), core::ptr::null_mut(), RING_BYTES);
+        // SAFETY: mapped just now, and never taken away.
+        let ring = unsafe { Ring::at(at) };
+        assert_eq!(ring.cookie(), 7);
+        Self { broker, ring, socket: std::net::UdpSocket::bind("127.0.0.1:0").unwrap() }
+    }
+
+    fn send(&self, message: &[u8], queue: u64) -> Result<bool, i32> {
+        let (head, tail) = message.split_at(message.len() / 2);
+        let pieces = [head, tail]
+            .map(|part| IoVec { base: part.as_ptr().cast_mut().cast(), len: part.len() });
+        // SAFETY: the pieces live.
+        unsafe { self.ring.send(&pieces, message.len(), 3, queue) }
+    }
+
+    fn receive(&self, room: usize, is_peek: bool) -> Option<(Vec<u8>, Taken)> {
+        let mut data = vec![0; room];
+        let (head, tail) = data.split_at_mut(room / 3);
+        let pieces =
+            [head, tail].map(|part| IoVec { base: part.as_mut_ptr().cast(), len: part.len() });
+        let into = Into { pieces: &pieces, fd: self.socket.as_raw_fd() };
+        // SAFETY: the pieces live.
+        let taken = unsafe { self.ring.receive(&into, is_peek) }.unwrap()?;
+        data.truncate(taken.len);
+        Some((data, taken))
+    }
+}
+
+#[test]
+fn messages_to_the_broker_keep_order_bytes_and_priority() {
+    let both = Both::new();
+    for turn in 0..300usize {
+        let message = vec![turn as u8; turn * 7 % (MAX_MESSAGE + 1)];
+        assert_eq!(both.send(&message, 5), Ok(false));
+        assert_eq!(both.broker.take(), Ok(Some((message, 3))));
+        assert_eq!(both.broker.take(), Ok(None));
+    }
+}
+
+#[test]
+fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
+    let both = Both::new();
+    for n in 1..=5 {
+        assert_eq!(both.send(b"x", 5), Ok(n == 5));
+    }
+    assert_eq!(both.send(b"x", 5), Err(EAGAIN));
+    both.ring.plug();
+    assert!(!both.broker.must_unplug(5), "it is full");
+    assert!(both.broker.take().unwrap().is_some());
+    assert!(both.broker.must_unplug(5));
+    // Four wait; congestion control would send three of them and two more.
+    both.broker.grant(3 + 2);
+    for n in 1..=6 {
+        assert_eq!(both.send(b"x", 5), Ok(n == 6));
+    }
+    both.broker.grant(1000);
+    let most = (0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count();
+    assert_eq!(most, TX_MOST - 10);
+    while both.broker.take().unwrap().is_some() {}
+    both.broker.grant(0);
+    assert_eq!((0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count(), 5);
+}
+
+#[test]
+fn a_sender_killed_at_any_step_stops_nobody() {
+    let both = Both::new();
+    // It had taken a place.
+    let _ = both.ring.long(TX_FREE_AT).fetch_and(!1, Ordering::SeqCst);
+    assert_eq!(both.send(b"a", 5), Ok(false));
+    // It had published its message, and not counted it.
+    both.ring.long(TX_TAIL_AT).fetch_sub(1, Ordering::SeqCst);
+    assert!(!both.ring.is_full(1 + 1));
+    assert_eq!(both.send(b"b", 5), Ok(false));
+    assert_eq!(both.broker.take(), Ok(Some((b"a".to_vec(), 3))));
+    both.ring.long(TX_TAIL_AT).fetch_sub(1, Ordering::SeqCst);
+    assert_eq!(both.broker.take(), Ok(Some((b"b".to_vec(), 3))));
+    assert_eq!(both.send(b"c", 1), Ok(true));
+    assert_eq!(both.broker.take(), Ok(Some((b"c".to_vec(), 3))));
+}
+
+#[test]
+fn messages_to_the_program_wrap_around_and_are_cut_or_looked_at() {
+    let both = Both::new();
+    for turn in 0..500usize {
+        let message: Vec<u8> = (0..turn * 31 % 3000).map(|n| (n + turn) as u8).collect();
+        assert_eq!(both.broker.put(&message, RX_BYTES), Ok(true));
+        let (peeked, taken) = both.receive(3000, true).unwrap();
+        assert_eq!((peeked, taken.was_last), (message.clone(), true));
+        assert_eq!(both.ring.next_len(), Some(message.len()));
+        let room = turn % 7 * 500;
+        let (got, taken) = both.receive(room, false).unwrap();
+        assert_eq!(got, message[..message.len().min(room)]);
+        assert_eq!((taken.len, taken.was_last), (message.len(), true));
+        assert!(both.receive(10, false).is_none());
+    }
+}
+
+#[test]
+fn what_waits_for_the_program_is_limited_and_room_is_told() {
+    let both = Both::new();
+    let put = (0..1000).take_while(|_| both.broker.put(&[1; 992], 10_000).unwrap()).count();
+    assert_eq!(put, 10);
+    assert_eq!(both.broker.want_room(), Ok(true));
+    for n in 1..=10 {
+        assert_eq!(both.receive(1000, false).unwrap().1.has_room, n == 5, "{n}");
+    }
+    assert_eq!(both.broker.want_room(), Ok(false), "there is room");
+    // One message always goes, unless the memory is too small for it.
+    assert_eq!(both.broker.put(&[1; 20_000], 10_000), Ok(true));
+    assert_eq!(both.broker.put(b"", 10_000), Ok(false));
+    both.receive(1000, false).unwrap();
+    assert_eq!(both.broker.put(&[1; RX_BYTES], RX_BYTES), Ok(false));
+}
+
+#[test]
+fn a_bell_is_there_while_messages_are_and_one_for_each_waiting_thread() {
+    let both = Both::new();
+    assert_eq!(both.broker.bells(0).1, 0);
+    both.broker.put(b"1", RX_BYTES).unwrap();
+    both.broker.put(b"2", RX_BYTES).unwrap();
+    assert_eq!(both.broker.bells(2), (1, 1));
+    assert_eq!(both.broker.bells(0).1, 0, "it is there");
+    both.receive(10, false).unwrap();
+    assert_eq!(both.ring.release(), None, "a message is left");
+    both.receive(10, false).unwrap();
+    assert_eq!((both.ring.release(), both.ring.release()), (Some(1), None));
+    assert!(!both.ring.is_rung(1));
+    both.broker.put(b"3", RX_BYTES).unwrap();
+    assert_eq!(both.broker.bells(1), (2, 1));
+    assert!(both.ring.is_rung(2) && both.ring.lost(2) && !both.ring.is_rung(2));
+    assert_eq!(both.broker.bells(0), (3, 1), "it was lost");
+    for _ in 0..3 {
+        both.ring.count_waiter(true);
+    }
+    both.broker.put(b"4", RX_BYTES).unwrap();
+    both.broker.put(b"5", RX_BYTES).unwrap();
+    assert_eq!(both.broker.bells(2), (4, 2));
+}
+
+#[test]
+fn a_sleep_of_the_broker_ends_with_a_bell_for_it_and_not_for_an_earlier_one() {
+    let both = Both::new();
+    let first = both.ring.sleep().unwrap();
+    both.send(b"x", 5).unwrap();
+    assert!(!both.broker.sleep(), "a message is there");
+    assert_eq!(both.ring.sleep(), None);
+    both.broker.take().unwrap();
+    assert!(both.broker.sleep());
+    both.ring.end_sleep(first);
+    let second = both.ring.sleep().unwrap();
+    both.ring.end_sleep(second);
+    assert_eq!(both.ring.sleep(), None);
+}
+
+#[test]
+fn memory_that_the_kernel_cannot_read_or_write_is_an_error() {
+    let both = Both::new();
+    let bad = [IoVec { base: 4096 as *mut _, len: 10 }];
+    // SAFETY: that it is not readable is what is tested.
+    assert_eq!(unsafe { both.ring.send(&bad, 10, 0, 5) }, Err(EFAULT));
+    both.broker.put(b"0123456789", RX_BYTES).unwrap();
+    let into = Into { pieces: &bad, fd: both.socket.as_raw_fd() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { both.ring.receive(&into, false) }, Err(EFAULT));
+    assert_eq!(both.receive(10, false).unwrap().0, b"0123456789");
+}
+
+#[test]
+fn nonsense_is_found() {
+    let spoil = [
+        |both: &Both| both.ring.order(0).store(1 << 8 | TX_PLACES, Ordering::SeqCst),
+        |both: &Both| {
+            both.ring.order(0).store(1 << 8, Ordering::SeqCst);
+            both.ring.int(TX_PLACES_AT).store(MAX_MESSAGE as u32 + 1, Ordering::SeqCst);
+        },
+    ];
+    for spoil in spoil {
+        let both = Both::new();
+        spoil(&both);
+        assert_eq!(both.broker.take(), Err(Nonsense));
+    }
+    for head in [1, RX_BYTES as u64 + 1, u64::MAX] {
+        let both = Both::new();
+        both.ring.long(RX_HEAD_AT).store(head, Ordering::SeqCst);
+        assert_eq!(both.broker.put(b"x", RX_BYTES), Err(Nonsense));
+        assert_eq!(both.broker.want_room(), Err(Nonsense));
+    }
+}
+
+#[test]
+fn threads_send_and_receive_each_message_once_and_in_their_order() {
+    const EACH: u32 = 5000;
+    const THREADS: u32 = 3;
+    let both = Both::new();
+    let number = |bytes: &[u8]| u32::from_ne_bytes(bytes.try_into().unwrap());
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let both = &both;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    while both.send(&(thread * EACH + n).to_ne_bytes(), 9).is_err() {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+        let receivers: Vec<_> = (0..THREADS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut got = Vec::new();
+                    loop {
+                        match both.receive(8, false) {
+                            Some((message, _)) if message.is_empty() => return got,
+                            Some((message, _)) => got.push(number(&message)),
+                            None => std::thread::yield_now(),
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut next: Vec<u32> = (0..THREADS).map(|thread| thread * EACH).collect();
+        let mut left = EACH * THREADS;
+        while left > 0 {
+            let Some((message, _)) = both.broker.take().unwrap() else {
+                std::thread::yield_now();
+                continue;
+            };
+            let value = number(&message);
+            assert_eq!(value, next[(value / EACH) as usize]);
+            next[(value / EACH) as usize] += 1;
+            while !both.broker.put(&message, 500).unwrap() {
+                std::thread::yield_now();
+            }
+            left -= 1;
+        }
+        for _ in 0..THREADS {
+            while !both.broker.put(b"", RX_BYTES).unwrap() {
+                std::thread::yield_now();
+            }
+        }
+        let got: Vec<u32> = receivers.into_iter().flat_map(|r| r.join().unwrap()).collect();
+        assert_eq!(got.len(), (EACH * THREADS) as usize);
+        assert_eq!(got.iter().collect::<HashSet<_>>().len(), got.len());
+    });
+}
