@@ -116,6 +116,15 @@ says! {
     two_predicates: "every = {" => "trend = \"rises\"\nevery = {";
     missing_reference: "_ccid2_first.csv" => "_ccid2_frist.csv";
     missing_reference_column: "value = \"jfi\"" => "value = \"jain\"";
+    runs_of_a_study_without_deviations: "value = \"jfi\"" => "value = \"jfi\"\nruns = 5";
+    no_runs_of_a_study: "value = \"jfi\"" => "value = \"jfi\"\nstddev = \"stddev\"\nruns = 0";
+    an_answer_on_an_unknown_claim: "[[claim]]" => "[answer]\nstudy = \"paper\"\n\
+        question = \"Is it?\"\n[[answer.sentence]]\nsays = \"It is.\"\nclaims = [\"fare\"]\n\n\
+        [[claim]]\nid = \"fair\"";
+    an_answer_without_sentences: "[[claim]]" => "[answer]\nstudy = \"paper\"\n\
+        question = \"Is it?\"\n\n[[claim]]";
+    an_answer_on_nothing: "[[claim]]" => "[answer]\nstudy = \"paper\"\n\
+        question = \"Is it?\"\n[[answer.sentence]]\nsays = \"It is.\"\nclaims = []\n\n[[claim]]";
     unknown_name_in_a_reference: "\"tcp/cubic\" = \"cubic\"" => "\"tcp/cubic\" = \"qubic\"";
     a_name_that_maps_nothing: "\"tcp/cubic\" = \"cubic\"" =>
         "\"tcp/cubic\" = \"cubic\", \"tcp/kubic\" = \"cubic\"";

@@ -2,48 +2,10 @@
 
 mod common;
 
-use udccp_lab::analysis::{Agreement, Analysis, Results, Score, Scored, Support, scores};
+use common::made_up::{fairness, flow, label, record, results};
+use udccp_lab::analysis::{Agreement, Analysis, Score, Scored, Support, scores};
 use udccp_lab::schema::Experiment;
-use udccp_lab::{FlowRecord, PlanOptions, Record, SeriesRecord, SystemRecord, Task, plan, report};
-
-/// A flow whose rate goes from one value to another halfway through the measured 3 to 7 s.
-fn flow(name: &str, from: f64, to: f64) -> FlowRecord {
-    let rates = vec![from, from, to, to];
-    let mean = (from + to) / 2.0;
-    FlowRecord {
-        name: name.to_owned(),
-        protocol: "dccp/ccid2".to_owned(),
-        throughput_mbps: Some(mean),
-        goodput_mbps: Some(mean),
-        series: SeriesRecord {
-            t_s: vec![4.0, 5.0, 6.0, 7.0],
-            throughput_mbps: rates.clone(),
-            goodput_mbps: rates,
-            cwnd_packets: vec![None; 4],
-        },
-        ..FlowRecord::default()
-    }
-}
-
-fn record(flows: Vec<FlowRecord>) -> Record {
-    let system = SystemRecord { utilisation_percent: Some(99.5), ..SystemRecord::default() };
-    Record { measured_s: [3.0, 7.0], flows, system, ..Record::default() }
-}
-
-fn results(experiment: &Experiment, backend: &str, of: impl Fn(&Task) -> Record) -> Results {
-    let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
-    let planned = tasks.len();
-    let runs = tasks.into_iter().map(|task| {
-        let record = of(&task);
-        (task, record)
-    });
-    let backend = backend.to_owned();
-    Results { runs: runs.collect(), planned, backend, ..Results::default() }
-}
-
-fn label<'t>(task: &'t Task, axis: &str) -> &'t str {
-    task.point.iter().find(|(a, _)| a == axis).map(|(_, l)| l.as_str()).expect("an axis")
-}
+use udccp_lab::{Task, report};
 
 /// The small experiment with a table of shares, held against Linux, and three runs.
 fn sharing() -> Experiment {
@@ -248,4 +210,38 @@ fn one_flow_that_fills_its_link_does_not_count() {
     assert_eq!(agreement(4.9, 99.0).0, Agreement::LinkLimited);
     assert_eq!(agreement(4.9, 90.0).0, Agreement::Close, "the link has room");
     assert_eq!(agreement(2.0, 99.0).0, Agreement::Differs, "a difference counts");
+}
+
+/// Agreements of the small experiment's indices of fairness, of which each run has the same.
+fn agreements(runs_of_the_study: &str, index: f64) -> Vec<Agreement> {
+    let text = common::SMALL.replace("stddev = \"stddev\"\n", runs_of_the_study);
+    let experiment = common::read(&text);
+    let all = results(&experiment, "", |_| fairness(index));
+    let analysis = Analysis::of(&experiment, all);
+    let found: Vec<Agreement> = analysis.tables[0].cells().map(|cell| cell.agreement).collect();
+    if found.contains(&Agreement::Close) {
+        let page = report::page(&analysis);
+        let words = "within two standard errors of the published mean";
+        assert_eq!(page.contains(words), runs_of_the_study.contains("runs"), "{page}");
+    }
+    found
+}
+
+/// Published: NewReno 0.94 (sd 0.05) and 0.96 (0.04), CUBIC 0.94 (0.05) and 0.80 (0.09).
+#[test]
+fn a_published_deviation_says_how_near_is_near() {
+    let (near, off) = (Agreement::Close, Agreement::Differs);
+    assert_eq!(agreements("stddev = \"stddev\"\n", 0.90), [near, off, near, off]);
+    // 0.04 of 0.045, 0.06 of 0.036, 0.10 of 0.080.
+    assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.90), [near, off, near, off]);
+    // 0.05 of the default, and of 0.045; 0.09 of 0.080.
+    assert_eq!(agreements("stddev = \"stddev\"\n", 0.89), [near, off, near, off]);
+    assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.89), [off; 4]);
+    // 0.07 of 0.080.
+    assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.87), [off, off, off, near]);
+    // Of a million runs no more than the last digit remains.
+    assert_eq!(
+        agreements("stddev = \"stddev\"\nruns = 1000000\n", 0.95),
+        [near, near, near, off]
+    );
 }

@@ -125,11 +125,10 @@ fn trial<'e>(
     let variant = tabulate(experiment, table.table, results, Some(&given.variant));
     let found = |cell: &Cell| {
         let there = variant.cells().find(|c| c.labels == cell.labels).filter(|c| c.runs() > 0)?;
-        let is_near = match (there.ours.mean.ok(), cell.published.map(|p| p.value)) {
-            (_, None) | (None, Some(None)) => true,
-            (Some(mean), Some(Some(value))) => is_close(mean, value, &cell.shown),
-            _ => false,
-        };
+        let is_near = cell.published.is_none_or(|published| match there.ours.mean {
+            Ok(mean) => is_close(mean, &published, &cell.shown),
+            Err(_) => published.value.is_none(),
+        });
         let (summary, spread, basis) = (there.ours.clone(), there.spread, there.basis);
         Some(Found { summary, spread, basis, is_near })
     };

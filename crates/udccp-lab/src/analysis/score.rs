@@ -7,7 +7,7 @@ use super::basis::Basis;
 use super::results::Results;
 use super::table::{Cell, TableResult, is_close};
 use super::{Analysis, window};
-use crate::schema::{Metric, MetricSpec, Table, Window};
+use crate::schema::{Metric, MetricSpec, Published, Table, Window};
 
 /// A share is steady if it differs by no more than this from the first half of the measured
 /// interval to the second, in percentage points, on the mean over the runs.
@@ -101,7 +101,7 @@ fn score<'a>(
         let inside = |(low, high)| (low..=high).contains(&ours);
         score.cells.push(if !(is_steady(cell, own) && is_steady(theirs, others)) {
             Scored::Unsteady
-        } else if is_close(ours, measure, &cell.shown) {
+        } else if is_close(ours, &Published::value(Some(measure)), &cell.shown) {
             Scored::Near
         } else if theirs.spread.interval().is_some_and(inside) {
             Scored::Inside

@@ -260,7 +260,7 @@ impl TableResult<'_> {
     pub(super) fn means(&self) -> Vec<(Point, Basis, Option<Published>)> {
         let mean = |cell: &Cell| {
             let value = cell.ours.mean.ok();
-            (cell.runs() > 0).then_some(Published { value, stddev: None })
+            (cell.runs() > 0).then_some(Published::value(value))
         };
         self.cells().map(|cell| (cell.labels.clone(), cell.basis, mean(cell))).collect()
     }
@@ -488,12 +488,12 @@ fn agreement(
     if published.is_some() && !basis.is_enough() {
         return Agreement::Unjudged;
     }
-    match (ours.mean.ok(), published.map(|p| p.value)) {
-        (_, None) => Agreement::Alone,
-        (None, Some(None)) => Agreement::Neither,
-        (None, Some(Some(_))) | (Some(_), Some(None)) => Agreement::Differs,
-        (Some(mean), Some(Some(value))) if is_close(mean, value, shown) => Agreement::Close,
-        (Some(_), Some(Some(value))) => {
+    let Some(published) = published else { return Agreement::Alone };
+    match (ours.mean.ok(), published.value) {
+        (None, None) => Agreement::Neither,
+        (None, Some(_)) | (Some(_), None) => Agreement::Differs,
+        (Some(mean), Some(_)) if is_close(mean, &published, shown) => Agreement::Close,
+        (Some(_), Some(value)) => {
             let inside = |(low, high)| (low..=high).contains(&value);
             if spread.interval().is_some_and(inside) {
                 Agreement::InInterval
@@ -504,10 +504,12 @@ fn agreement(
     }
 }
 
-/// Whether two values agree, compared with the digits that are printed.
-pub(super) fn is_close(mean: f64, published: f64, shown: &MetricSpec) -> bool {
-    let unit = (0..shown.digits).fold(1.0, |unit, _| unit / 10.0);
+/// Whether a mean agrees with what was published, compared with the digits that are printed.
+pub(super) fn is_close(mean: f64, published: &Published, shown: &MetricSpec) -> bool {
+    let (Some(value), Some(tolerance)) = (published.value, published.tolerance(shown)) else {
+        return false;
+    };
+    let unit = shown.last_digit();
     let round = |x: f64| (x / unit).round() * unit;
-    let distance = (round(mean) - round(published)).abs();
-    distance <= shown.distance(published) + unit * 1e-6
+    (round(mean) - round(value)).abs() <= tolerance + unit * 1e-6
 }

@@ -108,12 +108,12 @@ impl Trial {
     }
 
     /// What the runs of each set-up are worth.
-    pub fn judge(&self, calibration: &Calibration, results: &Results) -> Vec<SetUp> {
+    pub fn judge(&self, results: &Results) -> Vec<SetUp> {
         let of = |set_up: &Vec<usize>| {
             let id = name(set_up);
             let fill = |table| tabulate(&self.experiment, table, results, Some(&id));
             let tables: Vec<TableResult<'_>> = self.experiment.tables.iter().map(fill).collect();
-            SetUp::of(set_up.clone(), &tables, calibration.study_runs)
+            SetUp::of(set_up.clone(), &tables)
         };
         self.set_ups.iter().map(of).collect()
     }

@@ -33,12 +33,12 @@ pub struct Fit {
 }
 
 impl SetUp {
-    pub(super) fn of(values: Vec<usize>, tables: &[TableResult<'_>], runs: Option<u64>) -> Self {
+    pub(super) fn of(values: Vec<usize>, tables: &[TableResult<'_>]) -> Self {
         let of_table = |table: &TableResult<'_>| {
             let id = table.table.id.clone();
             let distances: Vec<_> = table
                 .cells()
-                .filter_map(|cell| distance(cell, runs))
+                .filter_map(distance)
                 .map(|d| (id.clone(), d))
                 .collect();
             distances
@@ -98,14 +98,11 @@ impl Fit {
     }
 }
 
-/// The distance of a cell in tolerances, where a value was published: two standard errors of the
-/// study's mean where these are known, or else what the table counts as close. `Some(None)` where
-/// ours has no value.
-fn distance(cell: &Cell, study_runs: Option<u64>) -> Option<Option<f64>> {
+/// The distance of a cell in tolerances, where a value was published; `Some(None)` where ours has
+/// no value.
+fn distance(cell: &Cell) -> Option<Option<f64>> {
     let published = cell.published?;
     let value = published.value?;
-    let errors = published.stddev.zip(study_runs).map(|(sd, n)| 2.0 * sd / (n as f64).sqrt());
-    let tolerance = errors.filter(|e| *e > 0.0).unwrap_or_else(|| cell.shown.distance(value));
-    let ours = cell.ours.mean.ok();
-    Some(ours.map(|ours| (ours - value).abs() / tolerance.max(f64::MIN_POSITIVE)))
+    let tolerance = published.tolerance(&cell.shown)?.max(f64::MIN_POSITIVE);
+    Some(cell.ours.mean.ok().map(|ours| (ours - value).abs() / tolerance))
 }

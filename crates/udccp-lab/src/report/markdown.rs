@@ -18,9 +18,10 @@ const NEAR_PERCENT: f64 = 5.0;
 /// Whose numbers a column has: the id of a backend, and what it found.
 type Source<'t, 'a> = (&'t str, &'t TableResult<'a>);
 
-/// Every table that is printed.
+/// The answer, the score, and every table that is printed.
 pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
-    let mut out = super::score::markdown(analysis);
+    let mut out = super::answers::markdown(analysis);
+    out.push_str(&super::score::markdown(analysis));
     for (i, table) in analysis.tables.iter().enumerate().filter(|(_, t)| t.table.is_printed) {
         let others = analysis.others.iter().filter_map(|other| {
             let table = other.tables.get(i)?;

@@ -1,6 +1,7 @@
 //! Reports: one self-contained HTML page an experiment, and an index page. No page loads anything:
 //! they read offline, in print, and on a phone.
 
+mod answers;
 mod claims;
 mod csv;
 mod data;
@@ -49,9 +50,9 @@ pub struct About {
     pub machine: String,
 }
 
-/// The page of one experiment as a text.
+/// The page of one experiment as a text, without what other experiments say of it.
 pub fn page(analysis: &Analysis<'_>) -> String {
-    page::page(analysis)
+    page::page(analysis, &[])
 }
 
 /// Tables and verdicts as plain text, for a terminal.
@@ -78,7 +79,7 @@ pub fn write(
     std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e))?;
     for analysis in analyses {
         let path = folder.join(format!("{}.html", analysis.experiment.id));
-        std::fs::write(&path, page::page(analysis)).map_err(|e| cannot(&path, e))?;
+        std::fs::write(&path, page::page(analysis, analyses)).map_err(|e| cannot(&path, e))?;
     }
     let path = folder.join("index.html");
     std::fs::write(&path, index::index(analyses, about)).map_err(|e| cannot(&path, e))?;

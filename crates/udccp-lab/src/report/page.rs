@@ -14,10 +14,11 @@ use super::tables::table;
 use super::variants::variants;
 use crate::analysis::Analysis;
 
-/// The whole page.
-pub(super) fn page(analysis: &Analysis<'_>) -> String {
+/// The whole page; `all` are the experiments of the report, which may answer this one's questions.
+pub(super) fn page(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     let experiment = analysis.experiment;
     let mut main = summary::numbers(analysis);
+    main.push_str(&super::answers::html(analysis, all));
     main.push_str(&super::score::html(analysis));
     let tables = analysis.tables.iter().enumerate().filter(|(_, t)| t.table.is_printed);
     let tables: Vec<_> = tables.collect();
@@ -55,7 +56,8 @@ fn contents(analysis: &Analysis<'_>, main: &str) -> String {
     let printed = experiment.tables.iter().filter(|t| t.is_printed);
     let tables: Vec<_> = printed.map(|t| (t.id.as_str(), t.title.as_str())).collect();
     let figures = experiment.figures.iter().map(|f| (f.id.as_str(), f.title.as_str())).collect();
-    let parts: [(&str, &str, Vec<Entry<'_>>); 9] = [
+    let parts: [(&str, &str, Vec<Entry<'_>>); 10] = [
+        ("answers", "Answers", Vec::new()),
         ("score", "Score", Vec::new()),
         ("tables", "Tables", tables),
         ("figures", "Figures", figures),

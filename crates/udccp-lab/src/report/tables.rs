@@ -10,7 +10,7 @@ use super::reasons::reasons;
 use super::sources;
 use super::table_header::{blocks, head, row_heads};
 use crate::analysis::{Agreement, Basis, Cell, TableResult, fixed};
-use crate::schema::{MetricSpec, Table};
+use crate::schema::{MetricSpec, Published, Table};
 
 /// A table with its colours explained and its differences accounted for; `others` are the same of
 /// other backends.
@@ -248,7 +248,7 @@ pub(super) fn measure(table: &Table) -> &str {
 
 /// What the colours and signs mean, with how often each occurs.
 fn key(result: &TableResult<'_>) -> String {
-    let distances = distances(&result.table.shown);
+    let distances = distances(result);
     let measure = measure(result.table);
     let further = match &result.table.variant {
         None => "further away: explained below by a run, or unexplained",
@@ -304,7 +304,21 @@ fn early_words(result: &TableResult<'_>) -> String {
 }
 
 /// How near is near, for each metric that has a distance of its own.
-fn distances(shown: &[MetricSpec]) -> String {
+fn distances(result: &TableResult<'_>) -> String {
+    let published = || result.cells().filter_map(|c| c.published);
+    let is_sure = |p: &Published| p.value.is_none() || p.two_standard_errors().is_some();
+    if published().any(|p| p.two_standard_errors().is_some()) {
+        let rest = match published().all(|p| is_sure(&p)) {
+            true => String::new(),
+            false => format!(", or {} where no deviation was published", closes(&result.table.shown)),
+        };
+        return format!("two standard errors of the published mean{rest}");
+    }
+    closes(&result.table.shown)
+}
+
+/// What the file counts as near, for each metric that has a distance of its own.
+fn closes(shown: &[MetricSpec]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for shown in shown {
         let words = shown.close.words(&shown.unit);

@@ -13,9 +13,6 @@ pub struct Calibration {
     pub fit: Vec<String>,
     /// Tables on which the chosen set-up is judged. None of them is a table of `fit`.
     pub test: Vec<String>,
-    /// How many runs the study made of each point. A published value with a standard deviation is
-    /// then as uncertain as their mean.
-    pub study_runs: Option<u64>,
     /// What may be set, each in one of several ways.
     pub knobs: Vec<Knob>,
 }
@@ -48,7 +45,6 @@ impl Calibration {
         let mut reader = Reader::new(node, "[calibrate]", errors)?;
         let fit: Option<Vec<String>> = reader.need("fit");
         let test: Vec<String> = reader.or("test", Vec::new());
-        let study_runs = reader.want("study_runs");
         let knobs: Vec<Knob> =
             reader.tables("knob").into_iter().filter_map(|n| Knob::read(n, errors)).collect();
         reader.finish();
@@ -75,7 +71,7 @@ impl Calibration {
             let hint = "write a [[calibrate.knob]] for each thing that the study does not say";
             note("knob", "nothing can be set".to_owned(), hint.to_owned());
         }
-        Some(Self { fit, test, study_runs, knobs })
+        Some(Self { fit, test, knobs })
     }
 
     /// Every set-up, as the number of each knob's value. The first is the file as it stands.

@@ -4,14 +4,16 @@ use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 use super::choice::words;
+use super::close::Close;
 use super::context::Context;
 use super::grid::Filter;
-use super::metric_spec::Close;
 use super::table::Table;
 
 /// A sentence about a table that is judged on our numbers and on the published ones.
 #[derive(Clone, Debug)]
 pub struct Claim {
+    /// What an answer calls it.
+    pub id: Option<String>,
     /// The sentence.
     pub says: String,
     /// Where it comes from.
@@ -182,6 +184,7 @@ const FORMS: &str = "write every = { above = 0.9 }, or greater = {...} with than
 impl Claim {
     pub(super) fn read(node: &Node, context: &Context<'_>) -> Option<Self> {
         let mut reader = Reader::new(node, "[[claim]]", context.errors)?;
+        let id = reader.want("id");
         let says: Option<String> = reader.need("says");
         let source = reader.or("source", String::new());
         let origin = reader.or("origin", Origin::Published);
@@ -191,7 +194,7 @@ impl Claim {
         reader.finish();
         let filter = filter.unwrap_or_default();
         let (table, says, predicate) = (table.id.clone(), says?, predicate?);
-        Some(Self { says, source, origin, table, filter, predicate })
+        Some(Self { id, says, source, origin, table, filter, predicate })
     }
 }
 

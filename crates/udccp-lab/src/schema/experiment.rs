@@ -8,6 +8,7 @@ use udccp_scenario::document::{
 };
 use udccp_scenario::{BACKENDS, SIM};
 
+use super::answer::Answer;
 use super::calibrate::Calibration;
 use super::case::{Case, read_changes};
 use super::choice::choose;
@@ -34,6 +35,8 @@ pub struct Experiment {
     pub study: Option<Study>,
     /// What came out, in words.
     pub summary: Option<Summary>,
+    /// The question of a study that it answers.
+    pub answer: Option<Answer>,
     /// The backends that it is made for, beside the simulator.
     pub backends: Vec<&'static str>,
     /// `[grid]`: axes, runs and seed of the file as it stands.
@@ -150,6 +153,8 @@ impl Experiment {
         }
         let study = reader.want::<Study>("study");
         let summary = reader.raw("summary").map(|n| Summary::read(n, &root, errors));
+        let answer =
+            reader.raw("answer").and_then(|n| Answer::read(n, &ids(&root, "claim"), errors));
         let backends = read_backends(&mut reader, errors);
         let grid = reader.or("grid", Grid::default());
         let parts = read_parts(&mut reader, &root, &grid, errors);
@@ -179,7 +184,7 @@ impl Experiment {
             reader.raw("calibrate").and_then(|n| Calibration::read(n, &table_names, errors));
         let assumptions = all(reader.tables("assumption"), |n| Assumption::from_node(n, errors));
         reader.finish();
-        for key in ["table", "variant", "figure"] {
+        for key in ["table", "variant", "figure", "claim"] {
             check_ids(&root, key, errors);
         }
         check_figure_ids(&root, errors);
@@ -192,6 +197,7 @@ impl Experiment {
             path,
             study,
             summary: summary.flatten(),
+            answer,
             backends,
             grid,
             parts,

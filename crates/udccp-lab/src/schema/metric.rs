@@ -1,7 +1,7 @@
 //! Metrics that a table or figure can show of a run.
 
 use super::choice::words;
-use super::metric_spec::Close;
+use super::close::Close;
 
 words! {
     /// What a table shows. Definitions are in `udccp-metrics` and `docs/reference/metrics.md`.

@@ -7,6 +7,7 @@ use udccp_scenario::diagnostic::{Diagnostic, suggestion};
 use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Reader, Value};
 
 use super::choice::choose;
+use super::close::Close;
 use super::context::{Context, View};
 use super::metric::{Metric, Rates};
 
@@ -55,52 +56,6 @@ pub struct Weights {
     pub case: String,
     /// The axis of that case that names the protocol.
     pub axis: String,
-}
-
-/// What counts as agreement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Close {
-    /// A distance in the printed unit.
-    Within(f64),
-    /// A part of the published value.
-    Part(f64),
-}
-
-impl Close {
-    /// The distance from this published value, in the printed unit.
-    pub fn distance(self, published: f64) -> f64 {
-        match self {
-            Self::Within(distance) => distance,
-            Self::Part(part) => part * published.abs(),
-        }
-    }
-
-    /// The same in a unit that has so many to the one that it is in.
-    fn scaled(self, factor: f64) -> Self {
-        match self {
-            Self::Within(distance) => Self::Within(distance * factor),
-            Self::Part(_) => self,
-        }
-    }
-
-    /// In words: `0.05`, `5 Mbit/s`, `5 %`.
-    pub fn words(self, unit: &str) -> String {
-        match self {
-            Self::Within(distance) => format!("{distance} {unit}").trim_end().to_owned(),
-            Self::Part(part) => format!("{} %", part * 100.0),
-        }
-    }
-}
-
-impl FromNode for Close {
-    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
-        match &node.value {
-            Value::Text(_) => {
-                super::Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0))
-            }
-            _ => f64::from_node(node, errors).map(Self::Within),
-        }
-    }
 }
 
 /// Printed units by the unit that a metric is computed in, each with its factor.
@@ -202,6 +157,11 @@ impl MetricSpec {
             }
             _ => self.close.distance(published),
         }
+    }
+
+    /// One in the last printed digit.
+    pub(crate) fn last_digit(&self) -> f64 {
+        (0..self.digits).fold(1.0, |unit, _| unit / 10.0)
     }
 
     /// A value as it prints, with a true minus.

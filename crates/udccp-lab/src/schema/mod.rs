@@ -1,9 +1,11 @@
 //! Reads experiment files: scenarios with a grid, runs, tables, figures, references, claims and
 //! assumptions. The scenario itself is read by `udccp_scenario`.
 
+mod answer;
 mod calibrate;
 mod case;
 mod claim;
+mod close;
 mod context;
 mod experiment;
 mod figure;
@@ -13,10 +15,12 @@ mod metric_spec;
 mod reference;
 mod table;
 
+pub use answer::{Answer, Sentence};
 pub use calibrate::{Calibration, Knob, Setting};
 pub use case::Case;
 pub(crate) use case::PARTS;
 pub use claim::{Bound, Claim, Explanation, Origin, Predicate, Side};
+pub use close::{Close, Published};
 pub use context::{CASE_AXIS, Names, View};
 pub use experiment::{Assumption, Experiment, Study, Summary, Variant};
 pub use figure::{
@@ -24,8 +28,8 @@ pub use figure::{
 };
 pub use grid::{Axis, Filter, Grid, Point};
 pub use metric::{Metric, Rates};
-pub use metric_spec::{Close, MetricSpec, Weights, Window, group_of};
-pub use reference::{Published, Reference};
+pub use metric_spec::{MetricSpec, Weights, Window, group_of};
+pub use reference::Reference;
 pub use table::{FLOW_KEY, METRIC_KEY, Table};
 
 use udccp_scenario::schema::choice;

@@ -1,5 +1,6 @@
 //! Published numbers: a CSV file, and which of its columns mean what.
 
+use core::num::NonZeroU64;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -9,20 +10,11 @@ use udccp_scenario::document::{DiagnosticSink, Entry, Node, Reader, Value};
 use udccp_scenario::library;
 
 use super::Percent;
+use super::close::Published;
 use super::context::Context;
 use super::grid::Point;
 use super::metric_spec::{unit_factor, unit_of_header};
 use super::table::{FLOW_KEY, METRIC_KEY, Table};
-
-/// One published value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Published {
-    /// The value in the unit of the table; `None` is a published "–": the study says that there is
-    /// no value.
-    pub value: Option<f64>,
-    /// Its standard deviation over the study's runs, where published.
-    pub stddev: Option<f64>,
-}
 
 /// A CSV with its mapping.
 #[derive(Clone, Debug)]
@@ -35,6 +27,8 @@ pub struct Reference {
     names: Vec<(String, String)>,
     /// The columns of values.
     values: Vec<ValueColumn>,
+    /// How many runs the study made of each value with a spread.
+    runs: Option<NonZeroU64>,
     rows: Vec<Vec<String>>,
 }
 
@@ -74,7 +68,8 @@ impl Reference {
             Spread::Deviation => Some(s * of.factor),
             Spread::Relative => value.map(|v| (s * v).abs()),
         });
-        Some(Published { value, stddev })
+        let runs = self.runs.filter(|_| stddev.is_some());
+        Some(Published { value, stddev, runs })
     }
 
     fn is_at(&self, row: &[String], labels: &[(String, String)]) -> bool {
@@ -106,6 +101,7 @@ impl Reference {
         let names = reader.raw("names");
         let value = reader.raw("value");
         let spreads = [reader.raw("stddev"), reader.raw("cv")];
+        let runs = read_runs(&mut reader, node, spreads.iter().any(Option::is_some), errors);
         reader.finish();
         let (file, file_span) = (file?, &node.get("file")?.span);
         let csv = Csv::load(&context.base.join(&file), &file, file_span, errors)?;
@@ -126,6 +122,7 @@ impl Reference {
             matches: matches.into_iter().collect::<Option<_>>()?,
             names: names.iter().map(|e| (e.key.clone(), e.node.label())).collect(),
             values: Vec::new(),
+            runs,
             rows: Vec::new(),
         };
         let mut columns = Columns { csv: &csv, context, table, found: Vec::new() };
@@ -255,6 +252,27 @@ impl Reference {
         let labels: Vec<&str> = point.iter().map(|(_, l)| self.name_of(l)).collect();
         labels.join(", ")
     }
+}
+
+/// How many runs the study made of each value. Alone it says nothing: it divides a deviation.
+fn read_runs(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    has_spread: bool,
+    errors: &DiagnosticSink,
+) -> Option<NonZeroU64> {
+    let runs: u64 = reader.want("runs")?;
+    let (error, hint) = match NonZeroU64::new(runs) {
+        None => ("a mean is of one run at least", "write how many runs the study made"),
+        Some(_) if !has_spread => (
+            "`runs` needs the standard deviations that it divides",
+            "name their column: stddev = \"stddev\", or cv = \"cv\"",
+        ),
+        found => return found,
+    };
+    let at = node.get("runs").map_or(&node.span, |n| &n.span);
+    errors.push(Diagnostic::at(at, error).hint(hint));
+    None
 }
 
 /// Notes a key of `match` that the table does not have.

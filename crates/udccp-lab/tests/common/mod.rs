@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod made_up;
+
 use std::path::{Path, PathBuf};
 
 use udccp_lab::schema::Experiment;

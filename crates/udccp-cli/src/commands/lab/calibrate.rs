@@ -91,5 +91,5 @@ fn judged(
     let store = args.files.open_if_there()?;
     let Some(store) = store else { return Ok(Vec::new()) };
     let results = trial.results(&store, &tasks).map_err(store_failure)?;
-    Ok(trial.judge(plan, &results))
+    Ok(trial.judge(&results))
 }

@@ -1,0 +1,89 @@
+//! What was published for a cell, and what counts as agreement with it.
+
+use core::num::NonZeroU64;
+
+use udccp_scenario::document::{DiagnosticSink, FromNode, Node, Value};
+
+use super::Percent;
+use super::metric_spec::MetricSpec;
+
+/// What counts as agreement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Close {
+    /// A distance in the printed unit.
+    Within(f64),
+    /// A part of the published value.
+    Part(f64),
+}
+
+impl Close {
+    /// The distance from this published value, in the printed unit.
+    pub fn distance(self, published: f64) -> f64 {
+        match self {
+            Self::Within(distance) => distance,
+            Self::Part(part) => part * published.abs(),
+        }
+    }
+
+    /// The same in a unit that has so many to the one that it is in.
+    pub(super) fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Within(distance) => Self::Within(distance * factor),
+            Self::Part(_) => self,
+        }
+    }
+
+    /// In words: `0.05`, `5 Mbit/s`, `5 %`.
+    pub fn words(self, unit: &str) -> String {
+        match self {
+            Self::Within(distance) => format!("{distance} {unit}").trim_end().to_owned(),
+            Self::Part(part) => format!("{} %", part * 100.0),
+        }
+    }
+}
+
+impl FromNode for Close {
+    fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
+        match &node.value {
+            Value::Text(_) => {
+                Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0))
+            }
+            _ => f64::from_node(node, errors).map(Self::Within),
+        }
+    }
+}
+
+/// One published value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// The value in the unit of the table; `None` is a published "–": the study says that there is
+    /// no value.
+    pub value: Option<f64>,
+    /// Its standard deviation over the study's runs, where published.
+    pub stddev: Option<f64>,
+    /// Of how many of the study's runs it is the mean, where the file says so.
+    pub runs: Option<NonZeroU64>,
+}
+
+impl Published {
+    /// A value of which nothing else is known.
+    pub fn value(value: Option<f64>) -> Self {
+        Self { value, stddev: None, runs: None }
+    }
+
+    /// Two standard errors of the study's mean, where its standard deviation and number of runs
+    /// are known.
+    pub fn two_standard_errors(&self) -> Option<f64> {
+        let (stddev, runs) = self.stddev.zip(self.runs)?;
+        Some(2.0 * stddev / (runs.get() as f64).sqrt())
+    }
+
+    /// How far from it still counts as agreement, in the printed unit; none where it is published
+    /// that there is no value. Two standard errors of the study's mean where they are known, but
+    /// at least one in the last printed digit, which rounding decides; else what the table says.
+    pub fn tolerance(&self, shown: &MetricSpec) -> Option<f64> {
+        let value = self.value?;
+        let errors = self.two_standard_errors();
+        Some(errors.map_or_else(|| shown.distance(value), |e| e.max(shown.last_digit())))
+    }
+}
