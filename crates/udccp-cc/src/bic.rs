@@ -17,8 +17,8 @@
 //! and a congestion event leaves `beta W`. Divisions are whole numbers as in the kernels. These
 //! multiply growth by their estimate of the packets that an acknowledgement covers. Until 3.17 they
 //! counted acknowledgements, so that packets counted in the end, as here by default. Since 3.18
-//! they count packets and multiply all the same, which doubles the growth of the table
-//! ([`BicConfig::linux_6_1`]).
+//! they count packets and multiply all the same, which doubles the growth of the table above
+//! `low_window` ([`BicConfig::linux_6_1`]).
 
 use udccp_base::Instant;
 
@@ -45,8 +45,8 @@ pub struct BicConfig {
     /// Before the first congestion event, and after a timeout, the window grows by at least one
     /// packet for this many acknowledged (5 % a round trip).
     pub unknown_count: u32,
-    /// Multiply growth by the packets that an acknowledgement covers: a moving average of weight
-    /// 1/16 that begins at 2, in whole sixteenths (kernels since 3.18).
+    /// Above `low_window`, multiply growth by the packets that an acknowledgement covers: a moving
+    /// average of weight 1/16 that begins at 2, in whole sixteenths (kernels since 3.18).
     pub times_ack_ratio: bool,
 }
 
@@ -135,7 +135,8 @@ impl GrowthPolicy for Bic {
     fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
         self.follow(ack);
         let mut count = self.count(window.cwnd());
-        if self.config.times_ack_ratio {
+        // The kernels return the count of a small window before they come to the ratio.
+        if self.config.times_ack_ratio && window.cwnd() > self.config.low_window {
             count = (count.saturating_mul(SIXTEENTHS) / self.ack_ratio.max(1)).max(1);
         }
         window.grow(f64::from(acked) / f64::from(count));

@@ -1,10 +1,11 @@
 //! CUBIC: a window that is a cubic function of the time since the last cut.
 //!
-//! Two forms share the curve `W(t) = C (t - K)^3 + W_max`: that of the first kernels that had it
-//! (2.6.19 to 2.6.24; L. Xu and I. Rhee, PFLDnet 2005) and that of RFC 9438. All arithmetic is
+//! Three forms share the curve `W(t) = C (t - K)^3 + W_max`: that of the first kernels that had it
+//! (2.6.19 to 2.6.24; L. Xu and I. Rhee, PFLDnet 2005), that of RFC 9438, and that of Linux 6.1,
+//! which counts in whole packets. All arithmetic is
 //! IEEE 754 addition, multiplication and division and `libm`'s cube root: the same bits everywhere.
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 
 use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
@@ -19,6 +20,10 @@ pub enum CubicForm {
     Linux26,
     /// RFC 9438.
     Rfc9438,
+    /// As Linux 6.1 has it: the curve, the Reno-friendly estimate and the window are whole
+    /// packets, the window grows by at most one packet for two acknowledged, and the estimate
+    /// grows by 8/15 packets per round trip for good.
+    Linux61,
 }
 
 /// Parameters of CUBIC.
@@ -72,6 +77,11 @@ impl CubicConfig {
         }
     }
 
+    /// Out of the box in Linux 6.1: C = 0.4, 0.7 kept, whole packets, HyStart.
+    pub const fn linux_6_1() -> Self {
+        Self { form: CubicForm::Linux61, ..Self::with_hystart(HyStart::Classic) }
+    }
+
     /// RFC 9438 with this way of ending slow start (RFC 9438 section 4.10).
     pub const fn with_hystart(hystart: HyStart) -> Self {
         Self { hystart: Some(hystart), ..Self::rfc9438() }
@@ -104,13 +114,77 @@ struct Epoch {
     k: f64,
     /// What NewReno would have by now (W_est), in packets.
     reno: f64,
+    whole: Whole,
 }
+
+/// What Linux 6.1 counts in whole packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole {
+    /// Packets acknowledged towards the next packet of the window.
+    for_window: u32,
+    /// The same towards the next packet of the Reno-friendly estimate.
+    for_reno: u32,
+    /// The window for which the curve was followed last, when, and the count that it gave.
+    window: u32,
+    at: Instant,
+    count: u32,
+}
+
+impl Whole {
+    /// The window after `acked` more packets.
+    fn grow(&mut self, window: u32, acked: u32) -> u32 {
+        let mut window = window;
+        // The count may have fallen since.
+        if self.for_window >= self.count {
+            self.for_window = 0;
+            window += 1;
+        }
+        self.for_window += acked;
+        window += self.for_window / self.count;
+        self.for_window %= self.count;
+        window
+    }
+}
+
+/// The curve is not followed anew for a window that stays, for 1/32 s.
+const SAME_WINDOW: Duration = Duration::from_micros(31_250);
 
 impl Epoch {
     /// RFC 9438 section 4.2, equation 2.
     fn begin(now: Instant, window: f64, w_max: Option<f64>, c: f64) -> Self {
         let origin = w_max.unwrap_or(window).max(window);
-        Self { start: now, origin, k: libm::cbrt((origin - window) / c), reno: window }
+        Self {
+            start: now,
+            origin,
+            k: libm::cbrt((origin - window) / c),
+            reno: window,
+            whole: Whole::default(),
+        }
+    }
+
+    /// Packets to be acknowledged for one packet of growth towards the curve, whose distance from
+    /// the plateau is whole packets, rounded down.
+    fn count_to(&self, t: f64, c: f64, window: u32) -> u32 {
+        let from_plateau = t - self.k;
+        let distance = libm::floor(c * libm::fabs(from_plateau * from_plateau * from_plateau));
+        let target = self.origin + if from_plateau < 0.0 { -distance } else { distance };
+        match target as u32 {
+            target if target > window => window / (target - window),
+            _ => 100 * window,
+        }
+    }
+
+    /// What NewReno would have: a packet more for every 15/8 of the window acknowledged.
+    fn follow_reno(&mut self, window: u32) {
+        let step = window * 15 / 8;
+        while self.whole.for_reno > step {
+            self.whole.for_reno -= step;
+            self.reno += 1.0;
+        }
+        let ahead = self.reno as u32;
+        if ahead > window {
+            self.whole.count = self.whole.count.min(window / (ahead - window));
+        }
     }
 
     /// The curve `t` seconds after the start (RFC 9438 section 4.2, equation 1).
@@ -168,6 +242,7 @@ impl Cubic {
         self.window = match self.config.form {
             CubicForm::Rfc9438 => self.rfc9438(ack, f64::from(acked), t),
             CubicForm::Linux26 => self.linux26(ack, f64::from(acked), t),
+            CubicForm::Linux61 => f64::from(self.linux61(ack, acked, t)),
         };
     }
 
@@ -212,9 +287,29 @@ impl Cubic {
         window + acked / count.max(1.0)
     }
 
+    /// The window of Linux 6.1: a packet for every `count` packets acknowledged.
+    fn linux61(&mut self, ack: &AckSample, acked: u32, t: f64) -> u32 {
+        let (window, c, is_unknown) = (self.cwnd(), self.config.c, self.w_max.is_none());
+        let Some(epoch) = &mut self.epoch else { return window };
+        epoch.whole.for_reno += acked;
+        if epoch.whole.window != window || ack.now - epoch.whole.at > SAME_WINDOW {
+            (epoch.whole.window, epoch.whole.at) = (window, ack.now);
+            let min_rtt = ack.min_rtt.unwrap_or_default().as_secs_f64();
+            let count = epoch.count_to(t + min_rtt, c, window);
+            epoch.whole.count = if is_unknown { count.min(20) } else { count };
+            if self.config.reno_friendly {
+                epoch.follow_reno(window);
+            }
+            epoch.whole.count = epoch.whole.count.max(2);
+        }
+        epoch.whole.grow(window, acked)
+    }
+
     /// Time does not pass for the curve while the window is not used (RFC 9438 section 4.2).
     fn hold_still(&mut self, now: Instant) {
-        if let (CubicForm::Rfc9438, Some(epoch)) = (self.config.form, &mut self.epoch) {
+        if let (CubicForm::Rfc9438 | CubicForm::Linux61, Some(epoch)) =
+            (self.config.form, &mut self.epoch)
+        {
             epoch.start += now - self.last_ack;
         }
     }
@@ -291,7 +386,9 @@ impl CongestionControl for Cubic {
         // RFC 9438 section 4.7: a window that did not reach its last maximum makes room.
         let makes_room = self.config.fast_convergence && self.w_max.is_some_and(|m| window < m);
         let share = if makes_room { (1.0 + self.config.keep()) / 2.0 } else { 1.0 };
-        self.w_max = Some(window * share);
+        let w_max = window * share;
+        let is_whole = self.config.form == CubicForm::Linux61;
+        self.w_max = Some(if is_whole { libm::floor(w_max) } else { w_max });
         self.cut();
         self.window = f64::from(self.ssthresh);
     }

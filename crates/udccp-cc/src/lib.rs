@@ -57,7 +57,7 @@ pub use illinois::IllinoisConfig;
 pub use initial::InitialWindow;
 pub use lp::LpConfig;
 pub use newreno::NewReno;
-pub use pacer::Pacer;
+pub use pacer::{Pacer, train_of};
 pub use parts::{AdditiveIncrease, Cut, GrowthAfterCut, SlowStart};
 pub use pipe_ack::{Delivered, PipeAck};
 pub use rate::{RateDraft, RateSampler, RateStamp};

@@ -1,6 +1,18 @@
 //! Spreading packets over time.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{DataRate, Duration, Instant};
+
+/// Below this rate packets leave one at a time.
+const TRAIN_RATE: DataRate = DataRate::from_bytes_per_sec(150_000);
+
+/// How many packets of `packet_bytes` leave at once at a paced rate: what it carries in a
+/// millisecond, at least two from 1.2 Mbit/s on, and at most `max` (TSO autosizing of Linux since
+/// 4.20 with BBR; a `max` of 1 is no trains).
+pub fn train_of(rate: DataRate, packet_bytes: u32, max: u32) -> u32 {
+    let least = if rate < TRAIN_RATE { 1 } else { 2 };
+    let in_a_millisecond = rate.bytes_per_sec() / 1024 / u64::from(packet_bytes.max(1));
+    u32::try_from(in_a_millisecond).unwrap_or(u32::MAX).max(least).min(max.max(1))
+}
 
 /// Lets packets pass one per interval, after bursts of a bounded size.
 #[derive(Clone, Debug)]

@@ -83,6 +83,52 @@ fn the_form_of_rfc_9438_follows_its_curve() {
     }
 }
 
+/// The same for the whole packets of Linux 6.1.
+#[test]
+fn the_form_of_linux_6_1_follows_its_curve() {
+    let mut path = cut_at(CubicConfig::linux_6_1(), 1000, 100);
+    assert_eq!(path.cubic.cwnd(), 700);
+    for (t, want) in [(3.0, 909.8), (6.0, 988.3), (9.1, 1000.0), (12.1, 1010.9)] {
+        path.run(t - path.now.as_secs_f64());
+        near(path.cubic.cwnd(), want, 10.0);
+    }
+}
+
+/// W_max 6, cut to 4: K = cbrt(2 / 0.4) = 1.71 s. The curve is 6 - 0.4 (0.2 - 1.71)^3 = 4.6 after
+/// a round trip of 100 ms and one more, which the kernel reads as 6 - 1 = 5: four acknowledgements
+/// bring a packet. In the RFC's arithmetic there are 0.53 of one.
+#[test]
+fn a_small_window_of_linux_6_1_grows_sooner() {
+    for (config, after) in [(CubicConfig::linux_6_1(), 5), (CubicConfig::rfc9438(), 4)] {
+        let mut path = cut_at(config, 6, 100);
+        assert_eq!(path.cubic.cwnd(), 4);
+        path.round_trip();
+        path.now += Duration::from_millis(1);
+        assert_eq!(path.cubic.cwnd(), after);
+    }
+}
+
+/// RTT 10 ms, W_max 50: 8/15 of a packet a round trip for good, 35 + 60 * 0.53 = 67 after 600 ms,
+/// which the window follows a few packets behind. The RFC's estimate grows by one beyond 50.
+#[test]
+fn the_estimate_of_linux_6_1_keeps_its_pace() {
+    let mut path = cut_at(CubicConfig::linux_6_1(), 50, 10);
+    path.run(0.60);
+    near(path.cubic.cwnd(), 66.0, 2.5);
+}
+
+/// After a timeout nothing is known of the path: a packet for 20 acknowledged, at least.
+#[test]
+fn linux_6_1_grows_by_one_in_twenty_until_a_loss() {
+    let mut path = cut_at(CubicConfig::linux_6_1(), 200, 10);
+    path.cubic.on_rto(path.now, 200);
+    path.run(0.2);
+    let before = path.cubic.cwnd();
+    path.round_trip();
+    near(path.cubic.cwnd(), f64::from(before) * 1.05, 1.0);
+    assert!(path.cubic.cwnd() > before + 4, "from {before}");
+}
+
 /// S_max = 16 packets per 100 ms: far below the plateau growth is linear at 160 packets/s.
 /// W_max 20,000: K = cbrt(4000 / 0.4) = 21.5 s, whose first slope would be 3 C K^2 = 557 /s.
 #[test]

@@ -9,12 +9,15 @@ use udccp_lab::schema::Experiment;
 
 /// The small experiment as an answer to the study `paper`.
 fn answering() -> Experiment {
-    let text = common::SMALL
-        .replacen("[[claim]]\n", "[[claim]]\nid = \"newreno\"\n", 1)
-        .replacen("[[claim]]\nsays = \"less", "[[claim]]\nid = \"falls\"\nsays = \"less", 1);
+    let text = common::SMALL.replacen("[[claim]]\n", "[[claim]]\nid = \"newreno\"\n", 1).replacen(
+        "[[claim]]\nsays = \"less",
+        "[[claim]]\nid = \"falls\"\nsays = \"less",
+        1,
+    );
     let answer = "[answer]\nstudy = \"paper\"\nquestion = \"Is it <fair>?\"\n\
                   [[answer.sentence]]\nsays = \"It is.\"\nclaims = [\"newreno\"]\n\
-                  [[answer.sentence]]\nsays = \"Less at long ways.\"\nclaims = [\"falls\", \"newreno\"]\n";
+                  [[answer.sentence]]\nsays = \"Less at long ways.\"\n\
+                  claims = [\"falls\", \"newreno\"]\n";
     common::read(&text.replacen("[topology]", &format!("{answer}\n[topology]"), 1))
 }
 
@@ -45,7 +48,10 @@ fn the_answer_stands_on_its_own_page_and_on_that_of_the_study() {
     assert!(own.contains("href=\"#claim-1\""), "{own}");
     let paper = page("paper.html");
     assert!(paper.contains("Open questions of the study"), "{paper}");
-    assert!(paper.contains("It is. <a class=\"chip close\" href=\"small.html#claim-1\""), "{paper}");
+    assert!(
+        paper.contains("It is. <a class=\"chip close\" href=\"small.html#claim-1\""),
+        "{paper}"
+    );
     // What stays as it is does not fall: the second sentence has a claim that fails, and one that
     // holds.
     assert!(paper.contains("<a class=\"chip differs\" href=\"small.html#claim-3\""), "{paper}");

@@ -240,8 +240,5 @@ fn a_published_deviation_says_how_near_is_near() {
     // 0.07 of 0.080.
     assert_eq!(agreements("stddev = \"stddev\"\nruns = 5\n", 0.87), [off, off, off, near]);
     // Of a million runs no more than the last digit remains.
-    assert_eq!(
-        agreements("stddev = \"stddev\"\nruns = 1000000\n", 0.95),
-        [near, near, near, off]
-    );
+    assert_eq!(agreements("stddev = \"stddev\"\nruns = 1000000\n", 0.95), [near, near, near, off]);
 }

@@ -58,6 +58,9 @@ pub struct TcpConfig {
     pub detect_lost_retransmissions: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// The most segments that leave at once where the congestion control sets a rate: what it
+    /// carries in a millisecond, and two at least, as kernels size segments for offload; 1 is none.
+    pub max_train: u32,
     /// Send partly filled segments at once (no Nagle).
     pub nodelay: bool,
     /// Restart from a smaller window after an idle time longer than the RTO (RFC 5681 4.1).
@@ -86,7 +89,10 @@ pub struct DelayedAck {
     pub timeout: Duration,
     /// Segments at the start of a flow that are each acknowledged at once, as kernels do so that
     /// slow start is not held back.
-    pub quick_at_start: u32,
+    pub quick: u32,
+    /// The same after a segment that arrived before, and after a silence longer than the
+    /// retransmission timeout: the peer is likely to begin again with a small window.
+    pub quick_again: bool,
 }
 
 /// How losses are found before the retransmission timer expires.
@@ -152,13 +158,14 @@ pub enum WindowReduction {
 
 impl DelayedAck {
     /// Every segment is acknowledged.
-    pub const OFF: Self = Self { every: 1, timeout: Duration::from_millis(40), quick_at_start: 0 };
+    pub const OFF: Self =
+        Self { every: 1, timeout: Duration::from_millis(40), quick: 0, quick_again: false };
 }
 
 impl Default for DelayedAck {
     /// Every second segment, or after 40 ms (the kernels' minimum; RFC 9293 allows 500 ms).
     fn default() -> Self {
-        Self { every: 2, timeout: Duration::from_millis(40), quick_at_start: 16 }
+        Self { every: 2, timeout: Duration::from_millis(40), quick: 16, quick_again: true }
     }
 }
 
@@ -192,6 +199,7 @@ impl TcpConfig {
             loss_detection: LossDetection::RackTlp,
             detect_lost_retransmissions: true,
             ecn: false,
+            max_train: 44,
             nodelay: true,
             idle_restart: true,
             syn_retries: 6,
@@ -208,13 +216,14 @@ impl TcpConfig {
         Self {
             ack_counting: AckCounting::AtMost(2),
             window_reduction: WindowReduction::AtOnce,
-            delayed_ack: DelayedAck { quick_at_start: 0, ..DelayedAck::default() },
+            delayed_ack: DelayedAck { quick: 0, quick_again: false, ..DelayedAck::default() },
             min_rto: Duration::from_secs(1),
             rto_margin: Duration::from_millis(1),
             rtt_sampling: RttSampling::OncePerWindow,
             grows_at_recovery_end: false,
             loss_detection: LossDetection::Sack,
             detect_lost_retransmissions: false,
+            max_train: 1,
             ..Self::new(algorithm)
         }
     }
@@ -246,6 +255,8 @@ impl TcpConfig {
             rescue: false,
             grows_at_recovery_end: false,
             loss_detection: LossDetection::Sack,
+            max_train: 1,
+            delayed_ack: DelayedAck { quick_again: false, ..DelayedAck::default() },
             ..Self::new(algorithm)
         }
     }

@@ -19,6 +19,7 @@ fn all() -> Vec<(Algorithm, f64)> {
         (Algorithm::Cubic(CubicConfig::linux_2_6()), 0.93),
         (Algorithm::Cubic(CubicConfig::rfc9438()), 0.93),
         (Algorithm::Cubic(CubicConfig::with_hystart(HyStart::Classic)), 0.90),
+        (Algorithm::Cubic(CubicConfig::linux_6_1()), 0.90),
         (Algorithm::Cubic(CubicConfig::with_hystart(HyStart::PlusPlus)), 0.90),
         (Algorithm::HighSpeed(HighSpeedConfig::default()), 0.93),
         (Algorithm::Htcp(HtcpConfig::default()), 0.93),

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Fate, Pipe, ms, plain};
-use udccp_base::{AppPort, DataRate, Duration, Ecn, Message, Payload, Transport};
+use udccp_base::{AppPort, DataRate, Duration, Ecn, Instant, Machine, Message, Payload, Transport};
 use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
 use udccp_tcp::wire::Flags;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig};
@@ -59,7 +59,7 @@ fn every_second_segment_is_acknowledged() {
 
 #[test]
 fn the_first_segments_may_be_acknowledged_quickly() {
-    let delayed_ack = DelayedAck { quick_at_start: 16, ..plain().delayed_ack };
+    let delayed_ack = DelayedAck { quick: 16, ..plain().delayed_ack };
     let config = TcpConfig { delayed_ack, ..plain() };
     let mut pipe = Pipe::new(config, ms(50)).with_bytes(400 * PAYLOAD);
     pipe.start();
@@ -81,6 +81,54 @@ fn a_single_segment_waits_for_the_timer() {
     assert!(!last.forward);
     assert_eq!(last.at.as_nanos(), (500 + 50 + 40) * 1_000_000);
     assert_eq!(pipe.delivered, 100);
+}
+
+/// Messages of 100 bytes, 60 ms apart: how long after its arrival each was acknowledged, in ms.
+fn ack_delays(pipe: &mut Pipe, messages: u64) -> Vec<u64> {
+    let log = pipe.record();
+    for _ in 0..messages {
+        pipe.sender.send(pipe.now, Message::new(Payload::Zeros(100)));
+        pipe.drain();
+        pipe.run_for(ms(60));
+    }
+    pipe.run_for(ms(100));
+    let log = log.borrow();
+    let times = |forward| log.iter().filter(move |s| s.forward == forward).map(|s| s.at);
+    let delay = |(sent, acked): (Instant, Instant)| (acked - sent - ms(10)).as_millis();
+    times(true).zip(times(false)).map(delay).collect()
+}
+
+/// The sixteen quick acknowledgements of the start are used up; a silence of longer than the RTO
+/// of 220 ms, and no shorter one, brings them back.
+#[test]
+fn a_silence_longer_than_the_timeout_brings_quick_acknowledgements_back() {
+    let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(10));
+    pipe.to_send = 0;
+    pipe.start();
+    pipe.run_for(ms(300));
+    let waits = |quick: usize, n: usize| [vec![0; quick], vec![40; n - quick]].concat();
+    assert_eq!(ack_delays(&mut pipe, 18), waits(16, 18));
+    assert_eq!(ack_delays(&mut pipe, 3), waits(0, 3));
+    pipe.run_for(ms(400));
+    assert_eq!(ack_delays(&mut pipe, 18), waits(16, 18));
+}
+
+/// A segment that arrives twice does the same: the second copy is answered at once, and so are the
+/// sixteen segments after it.
+#[test]
+fn a_duplicate_brings_quick_acknowledgements_back() {
+    let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(10));
+    pipe.to_send = 0;
+    pipe.start();
+    pipe.run_for(ms(300));
+    ack_delays(&mut pipe, 20);
+    pipe.sender.send(pipe.now, Message::new(Payload::Zeros(100)));
+    let segment = pipe.sender.poll_transmit(pipe.now).unwrap();
+    pipe.receiver.handle_datagram(pipe.now, segment.clone());
+    pipe.receiver.handle_datagram(pipe.now, segment);
+    pipe.drain();
+    pipe.run_for(ms(50));
+    assert_eq!(ack_delays(&mut pipe, 18), [vec![0; 16], vec![40; 2]].concat());
 }
 
 #[test]

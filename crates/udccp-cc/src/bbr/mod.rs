@@ -31,6 +31,7 @@ use udccp_base::{DataRate, Duration, Instant, Seed};
 
 use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
+use crate::pacer::train_of;
 use filter::WindowedMax;
 
 /// What BBR does (draft section 3.4).
@@ -138,10 +139,10 @@ impl Bbr {
         }
     }
 
-    /// Packets that leave at once: what the rate is in a millisecond (bbr_tso_segs_goal of Linux).
+    /// Packets that leave at once.
     fn train(&self) -> f64 {
-        let in_a_millisecond = self.rate.unwrap_or(0.0) / self.packet_bytes.max(1.0) / 1000.0;
-        in_a_millisecond.clamp(1.0, f64::from(self.max_train))
+        let rate = DataRate::from_bytes_per_sec(self.rate.unwrap_or(0.0) as u64);
+        f64::from(train_of(rate, self.packet_bytes as u32, self.max_train))
     }
 
     /// `gain` times the path in packets, with what waits at the ends; none before a first sample.
@@ -239,7 +240,7 @@ impl Bbr {
     fn update_min_rtt(&mut self, delivery: &Delivery) {
         let now = delivery.now;
         let expired = now - self.min_rtt_at > self.config.min_rtt_window;
-        let is_new = |rtt: &Duration| expired || self.min_rtt.is_none_or(|min| *rtt <= min);
+        let is_new = |rtt: &Duration| expired || self.min_rtt.is_none_or(|min| *rtt < min);
         if let Some(rtt) = delivery.rtt.filter(is_new) {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }

@@ -81,11 +81,14 @@ fn since_3_18_growth_is_doubled() {
     }
 }
 
+/// Also where growth is doubled above them.
 #[test]
 fn small_windows_are_newreno() {
-    let mut path = Path::cut_at(&bic(), 14, 100);
-    assert_eq!(path.cc.cwnd(), 7);
-    assert_eq!([1, 1, 1, 1].map(|n| path.rounds(n)), [8, 9, 10, 11]);
+    for algorithm in [bic(), Algorithm::Bic(BicConfig::linux_6_1())] {
+        let mut path = Path::cut_at(&algorithm, 14, 100);
+        assert_eq!(path.cc.cwnd(), 7);
+        assert_eq!([1, 1, 1, 1].map(|n| path.rounds(n)), [8, 9, 10, 11]);
+    }
 }
 
 /// After a timeout the threshold is the cut window and the last maximum is forgotten: 16 packets a

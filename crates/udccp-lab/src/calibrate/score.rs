@@ -36,11 +36,8 @@ impl SetUp {
     pub(super) fn of(values: Vec<usize>, tables: &[TableResult<'_>]) -> Self {
         let of_table = |table: &TableResult<'_>| {
             let id = table.table.id.clone();
-            let distances: Vec<_> = table
-                .cells()
-                .filter_map(distance)
-                .map(|d| (id.clone(), d))
-                .collect();
+            let distances: Vec<_> =
+                table.cells().filter_map(distance).map(|d| (id.clone(), d)).collect();
             distances
         };
         Self { values, cells: tables.iter().flat_map(of_table).collect() }

@@ -46,10 +46,7 @@ pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
 }
 
 fn paragraph(from: &Analysis<'_>, answer: &Answer, page: &str) -> String {
-    let mut out = format!(
-        "<section class=\"answer\">\n<h3>{}</h3>\n<p>",
-        escape(&answer.question)
-    );
+    let mut out = format!("<section class=\"answer\">\n<h3>{}</h3>\n<p>", escape(&answer.question));
     for sentence in &answer.sentences {
         out.push_str(&escape(&sentence.says));
         for (index, judged) in claims(from, sentence) {

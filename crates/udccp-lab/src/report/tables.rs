@@ -310,7 +310,9 @@ fn distances(result: &TableResult<'_>) -> String {
     if published().any(|p| p.two_standard_errors().is_some()) {
         let rest = match published().all(|p| is_sure(&p)) {
             true => String::new(),
-            false => format!(", or {} where no deviation was published", closes(&result.table.shown)),
+            false => {
+                format!(", or {} where no deviation was published", closes(&result.table.shown))
+            }
         };
         return format!("two standard errors of the published mean{rest}");
     }

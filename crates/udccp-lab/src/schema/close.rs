@@ -45,9 +45,7 @@ impl Close {
 impl FromNode for Close {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         match &node.value {
-            Value::Text(_) => {
-                Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0))
-            }
+            Value::Text(_) => Percent::from_node(node, errors).map(|p| Self::Part(p.0 / 100.0)),
             _ => f64::from_node(node, errors).map(Self::Within),
         }
     }

@@ -28,7 +28,11 @@ pub(crate) fn record(flows: Vec<FlowRecord>) -> Record {
     Record { measured_s: [3.0, 7.0], flows, system, ..Record::default() }
 }
 
-pub(crate) fn results(experiment: &Experiment, backend: &str, of: impl Fn(&Task) -> Record) -> Results {
+pub(crate) fn results(
+    experiment: &Experiment,
+    backend: &str,
+    of: impl Fn(&Task) -> Record,
+) -> Results {
     let tasks = plan(experiment, PlanOptions::default()).expect("a plan");
     let planned = tasks.len();
     let runs = tasks.into_iter().map(|task| {

@@ -46,10 +46,8 @@ fn config(flow: &Flow) -> Result<TcpConfig, String> {
     // No bit of a simulated segment is wrong: what a link corrupts, it drops.
     config.receive_checksum_offload = true;
     config.mss = u16::try_from(flow.packet.bytes().saturating_sub(40)).unwrap_or(u16::MAX);
-    match options.delayed_ack {
-        Some(true) => config.delayed_ack = DelayedAck::default(),
-        Some(false) => config.delayed_ack = DelayedAck::OFF,
-        None => {}
+    if options.delayed_ack == Some(false) {
+        config.delayed_ack = DelayedAck::OFF;
     }
     if let Some(counting) = options.ack_counting {
         config.ack_counting = match counting {
@@ -117,6 +115,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
         "tcp/bic" if is_modern => Algorithm::Bic(BicConfig::linux_6_1()),
         "tcp/bic" => Algorithm::Bic(BicConfig::linux_2_6()),
         "tcp/cubic" => Algorithm::Cubic(CubicConfig::linux_2_6()),
+        "tcp/cubic-rfc9438" if is_modern => Algorithm::Cubic(CubicConfig::linux_6_1()),
         "tcp/cubic-rfc9438" => Algorithm::Cubic(CubicConfig::with_hystart(HyStart::Classic)),
         "tcp/highspeed" if is_modern => Algorithm::HighSpeed(HighSpeedConfig::linux_6_1()),
         "tcp/highspeed" => Algorithm::HighSpeed(HighSpeedConfig::default()),

@@ -1,6 +1,6 @@
 //! The receiving side of a connection: reassembly, the advertised window, when to acknowledge.
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 
 use crate::config::{DelayedAck, TcpConfig};
 use crate::ranges::{Range, RangeSet};
@@ -47,6 +47,8 @@ pub(crate) struct ReceiveSide {
     ack_now: bool,
     ack_deadline: Instant,
     quick_left: u32,
+    /// When data arrived last.
+    last_data: Instant,
     policy: DelayedAck,
     pub(crate) stats: RecvStats,
 }
@@ -70,7 +72,8 @@ impl ReceiveSide {
             waiting_segments: 0,
             ack_now: false,
             ack_deadline: Instant::MAX,
-            quick_left: config.delayed_ack.quick_at_start,
+            last_data: Instant::ZERO,
+            quick_left: config.delayed_ack.quick,
             policy: config.delayed_ack,
             stats: RecvStats::default(),
         }
@@ -111,20 +114,36 @@ impl ReceiveSide {
         let is_data = range.start >= FIRST_DATA && range.start < range.end;
         if is_data && range.end <= self.nxt {
             self.stats.segments += 1;
-            self.stats.duplicates += 1;
-            self.duplicate = Some(range);
+            self.note_duplicate(range);
         }
     }
 
-    /// Data (and the FIN at its end) arrived.
-    pub(crate) fn on_segment(&mut self, now: Instant, range: Range, fin: bool) {
+    /// A segment without any byte that is new, which the next acknowledgement reports.
+    fn note_duplicate(&mut self, range: Range) {
+        self.stats.duplicates += 1;
+        self.duplicate = Some(range);
+        self.acknowledge_quickly();
+    }
+
+    /// The peer seems to begin again: the next segments are each acknowledged at once.
+    fn acknowledge_quickly(&mut self) {
+        if self.policy.quick_again {
+            self.quick_left = self.policy.quick;
+        }
+    }
+
+    /// Data (and the FIN at its end) arrived; `rto` is the timeout that the sender may have.
+    pub(crate) fn on_segment(&mut self, now: Instant, range: Range, fin: bool, rto: Duration) {
         self.stats.segments += 1;
+        if now - self.last_data > rto {
+            self.acknowledge_quickly();
+        }
+        self.last_data = now;
         // What lies beyond the window is not kept; the left edge is always taken.
         let limit = self.window_end.max(self.nxt) + u64::from(fin);
         let taken = range.clamp(self.nxt, limit);
         if taken.start >= taken.end {
-            self.stats.duplicates += 1;
-            self.duplicate = Some(range);
+            self.note_duplicate(range);
             self.ack_now = true;
             return;
         }

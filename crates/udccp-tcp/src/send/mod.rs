@@ -3,6 +3,7 @@
 mod detection;
 mod observer;
 mod output;
+mod pacing;
 mod rack;
 mod rate;
 mod recovery;
@@ -18,6 +19,7 @@ use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowRe
 use crate::ranges::Range;
 use detection::Detection;
 use observer::Observer;
+use pacing::Pacing;
 use reduction::Reduction;
 use scoreboard::Scoreboard;
 use times::SendTimes;
@@ -112,8 +114,8 @@ pub(crate) struct SendSide {
     /// First outstanding offset when the timer expired last; 0 is none.
     timed_out_at: u64,
     last_sent: Instant,
-    pace_until: Instant,
-    /// Whether a segment waits for `pace_until`.
+    pacing: Pacing,
+    /// Whether a segment waits for its time.
     paced: bool,
     /// Whether new data waits for the congestion window, since the last acknowledgement or timeout.
     blocked: bool,
@@ -149,6 +151,7 @@ impl SendSide {
         if let Some(max) = config.max_cwnd {
             cc.clamp(max);
         }
+        cc.set_trains(config.max_train);
         let needs = cc.needs();
         let mut limits = Limits::of(config, initial_window);
         if needs.own_recovery {
@@ -185,7 +188,7 @@ impl SendSide {
             unanswered: 0,
             timed_out_at: 0,
             last_sent: Instant::ZERO,
-            pace_until: Instant::ZERO,
+            pacing: Pacing::new(config.max_train),
             paced: false,
             blocked: false,
             cwr_owed: false,

@@ -36,7 +36,7 @@ impl SendSide {
         if self.detection.as_ref().is_some_and(|d| d.probe_due) {
             return self.probe_tail(now);
         }
-        self.paced = now < self.pace_until;
+        self.paced = self.pacing.holds(now);
         if self.paced || self.blocked {
             return None;
         }
@@ -220,7 +220,7 @@ impl SendSide {
         let fin = self.fin && range.end == self.end();
         let data = (range.len() - u64::from(fin)) as u32;
         if let Some(rate) = self.cc.pacing_rate() {
-            self.pace_until = self.pace_until.max(now) + rate.time_for(data.into());
+            self.pacing.on_sent(now, rate, data);
         }
         let push = range.end == self.end();
         Segment { range, data, fin, push, retransmission }
@@ -249,7 +249,7 @@ impl SendSide {
     pub(crate) fn deadline(&self) -> Instant {
         let timers = self.rto_deadline.min(self.persist_deadline);
         let timers = self.detection.as_ref().map_or(timers, |d| timers.min(d.deadline()));
-        if self.paced { timers.min(self.pace_until) } else { timers }
+        if self.paced { timers.min(self.pacing.until()) } else { timers }
     }
 
     /// A timer may have expired; true when a window probe is to be sent.

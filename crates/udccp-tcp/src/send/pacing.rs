@@ -1,0 +1,111 @@
+//! When segments may leave, for congestion controls that set a rate.
+
+use udccp_base::{DataRate, Duration, Instant};
+use udccp_cc::train_of;
+
+/// Spreads segments over time, in trains of what the rate carries in a millisecond, as kernels do
+/// since 4.20 (TSO autosizing, earliest departure times).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pacing {
+    max_train: u32,
+    /// When the next train may leave.
+    until: Instant,
+    /// When the last train left, and how many segments it may still take.
+    train_at: Instant,
+    train_left: u32,
+    /// How late that train was: half of its time at most is not waited for again.
+    late: Duration,
+}
+
+impl Pacing {
+    /// Trains of at most `max_train` segments; 1 is none.
+    pub(super) fn new(max_train: u32) -> Self {
+        let (until, train_at) = (Instant::ZERO, Instant::ZERO);
+        Self { max_train, until, train_at, train_left: 0, late: Duration::ZERO }
+    }
+
+    /// Whether a segment has to wait at `now`.
+    pub(super) fn holds(&self, now: Instant) -> bool {
+        now < self.until && (self.train_left == 0 || self.train_at != now)
+    }
+
+    /// When no segment has to wait any more.
+    pub(super) fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// A segment of so many bytes left.
+    pub(super) fn on_sent(&mut self, now: Instant, rate: DataRate, bytes: u32) {
+        if self.train_left > 0 && self.train_at == now {
+            self.train_left -= 1;
+        } else {
+            self.begin_train(now, train_of(rate, bytes, self.max_train));
+        }
+        let time = rate.time_for(bytes.into());
+        let made_up = self.late.min(time / 2);
+        self.late -= made_up;
+        self.until = self.until.max(now) + (time - made_up);
+    }
+
+    fn begin_train(&mut self, now: Instant, segments: u32) {
+        let is_trains = self.max_train > 1;
+        let is_late = is_trains && self.until > Instant::ZERO && now > self.until;
+        self.late = if is_late { now - self.until } else { Duration::ZERO };
+        (self.train_at, self.train_left) = (now, segments.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One segment of 1,250 bytes takes a millisecond.
+    const RATE: DataRate = DataRate::from_mbps(10);
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    /// When each of `n` segments leaves, in microseconds, if one always waits.
+    fn departures(pacing: &mut Pacing, from: u64, n: usize) -> Vec<u64> {
+        let mut now = at(from);
+        let mut left = Vec::new();
+        while left.len() < n {
+            if pacing.holds(now) {
+                now = pacing.until();
+            }
+            pacing.on_sent(now, RATE, 1_250);
+            left.push(now.as_nanos() / 1000);
+        }
+        left
+    }
+
+    #[test]
+    fn without_trains_segments_leave_one_by_one() {
+        let mut pacing = Pacing::new(1);
+        assert_eq!(departures(&mut pacing, 5_000, 4), [5_000, 6_000, 7_000, 8_000]);
+        // A pause is not made up for.
+        assert_eq!(departures(&mut pacing, 20_000, 3), [20_000, 21_000, 22_000]);
+    }
+
+    #[test]
+    fn a_train_is_two_segments_or_what_a_millisecond_carries() {
+        let mut pacing = Pacing::new(44);
+        let left = departures(&mut pacing, 5_000, 5);
+        assert_eq!(left, [5_000, 5_000, 7_000, 7_000, 9_000]);
+        assert_eq!(train_of(DataRate::from_mbps(100), 1_250, 44), 9);
+        assert_eq!(train_of(DataRate::from_mbps(10_000), 1_250, 44), 44);
+        assert_eq!(train_of(DataRate::from_bits_per_sec(1_000_000), 1_250, 44), 1);
+    }
+
+    #[test]
+    fn a_late_train_makes_up_for_half_of_its_time() {
+        let mut pacing = Pacing::new(44);
+        assert_eq!(departures(&mut pacing, 5_000, 2), [5_000, 5_000]);
+        // Due at 7,000: half a millisecond late is made up for, three are not wholly.
+        assert_eq!(departures(&mut pacing, 7_500, 3), [7_500, 7_500, 9_000]);
+        let mut pacing = Pacing::new(44);
+        assert_eq!(departures(&mut pacing, 5_000, 2), [5_000, 5_000]);
+        assert_eq!(departures(&mut pacing, 10_000, 3), [10_000, 10_000, 11_000]);
+    }
+}
