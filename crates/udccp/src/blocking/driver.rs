@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use udccp_base::{Duration, Instant};
 
+use super::alarm::LazyAlarm;
 use super::shared_driver::SharedDriver;
 use crate::Error;
 use crate::shared::{Running, Shared, Turn};
@@ -22,7 +23,9 @@ pub(super) fn prepare(shared: &Shared) -> Result<(), Error> {
     wakeups.set_nonblocking(true).map_err(io_error)?;
     let bell = Arc::new(Bell(bell));
     shared.set_driver(Waker::from(Arc::clone(&bell)));
-    let shared_driver = Arc::new(SharedDriver::new(shared, bell, wakeups));
+    let alarm = Arc::new(LazyAlarm::default());
+    shared.set_alarm(Arc::<LazyAlarm>::clone(&alarm));
+    let shared_driver = Arc::new(SharedDriver::new(shared, alarm, bell, wakeups));
     shared.set_shared_driver(Arc::clone(&shared_driver));
     shared.set_starter(move |shared| {
         let theirs = Arc::clone(shared);

@@ -18,6 +18,7 @@
 //! # Ok::<(), udccp::Error>(())
 //! ```
 
+mod alarm;
 mod connecting;
 mod connection;
 mod driver;

@@ -1,34 +1,34 @@
 //! Lets a thread that waits for a message drive the socket itself, so that no other thread has to
 //! be woken to read it, and none to hand it over.
 //!
-//! The socket's thread steps aside when it has woken a reader, and nobody else waits for anything.
-//! While the reader, and others after it, come back for more within a short time, they drive. When
-//! they stay away, or others wait, the socket's thread goes on.
+//! The socket's thread steps aside when it has woken a reader, and nobody else waits for anything;
+//! from then on readers drive while they wait. It drives again when they stay away, or when a call
+//! needs it. Who drives is a member of the endpoint's core, [`DrivenBy`].
+//!
+//! [`DrivenBy`]: crate::shared::DrivenBy
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use udccp_base::{Duration, Instant};
+use udccp_base::Instant;
 
+use super::alarm::LazyAlarm;
 use super::driver::{Bell, wait_for_socket};
 use super::park;
 use crate::Error;
 use crate::io::Receiver;
-use crate::shared::{Shared, Turn};
-
-/// After a reader has stayed away for this long, the socket's thread drives.
-const AWAY: Duration = Duration::from_millis(1);
+use crate::shared::{Shared, ThreadNumber, Turn};
 
 /// What threads share of which one at a time drives a socket.
 pub(crate) struct SharedDriver {
     parts: Mutex<DriverParts>,
-    state: Mutex<State>,
-    changed: Condvar,
+    /// What the socket's thread sleeps on while it stands by.
+    alarm: Arc<LazyAlarm>,
     bell: Arc<Bell>,
     wakeups: UnixStream,
-    /// The thread that drives as a reader, 0 for none.
+    /// The number of the reader that drives, 0 for none.
     reader: AtomicU64,
 }
 
@@ -40,29 +40,15 @@ struct DriverParts {
     errors: bool,
 }
 
-#[derive(Default)]
-struct State {
-    /// The socket's thread has stepped aside.
-    is_free: bool,
-    has_reader: bool,
-    /// How many readers there were.
-    readers: u64,
-    /// The socket's thread waits for the reader to leave.
-    is_awaited: bool,
-    /// The reader left, and others wait.
-    is_handed_back: bool,
-    left: Instant,
-}
-
 impl SharedDriver {
-    pub(super) fn new(shared: &Shared, bell: Arc<Bell>, wakeups: UnixStream) -> Self {
+    pub(super) fn new(
+        shared: &Shared,
+        alarm: Arc<LazyAlarm>,
+        bell: Arc<Bell>,
+        wakeups: UnixStream,
+    ) -> Self {
         let parts = DriverParts { rx: Receiver::new(&shared.io), turn: Turn::FIRST, errors: false };
-        let (state, changed, reader) = (Mutex::default(), Condvar::new(), AtomicU64::new(0));
-        Self { parts: Mutex::new(parts), state, changed, bell, wakeups, reader }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { parts: Mutex::new(parts), alarm, bell, wakeups, reader: AtomicU64::new(0) }
     }
 
     fn parts(&self) -> MutexGuard<'_, DriverParts> {
@@ -73,54 +59,25 @@ impl SharedDriver {
     pub(super) fn drive(&self, shared: &Shared) {
         loop {
             let mut parts = self.parts();
-            while !parts.take_turn(shared) {
+            loop {
+                parts.take(|rx, errors| shared.turn_of_thread(rx, errors));
                 if parts.turn.finished {
                     return;
                 }
+                if parts.turn.stands_by {
+                    break;
+                }
                 parts.wait(shared, &self.wakeups, None);
             }
+            // A reader that drives next waits for them.
             drop(parts);
-            self.stand_by(shared);
-        }
-    }
-
-    /// Leaves the driving to readers for as long as they come.
-    fn stand_by(&self, shared: &Shared) {
-        let mut state = self.lock();
-        (state.is_free, state.left) = (true, shared.clock.now());
-        let mut seen = state.readers;
-        loop {
-            // One that leaves wakes this thread only where it has stayed: those that come and go
-            // are to have no more to do than to drive.
-            if state.has_reader && state.readers == seen {
-                state.is_awaited = true;
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                state.is_awaited = false;
-                continue;
+            loop {
+                self.alarm.sleep();
+                if shared.resume() {
+                    break;
+                }
             }
-            seen = state.readers;
-            let away = shared.clock.now().saturating_since(state.left);
-            let left = if state.has_reader { AWAY } else { AWAY.saturating_sub(away) };
-            if !state.has_reader && (state.is_handed_back || left.is_zero()) {
-                break;
-            }
-            let waited = self.changed.wait_timeout(state, left.to_std());
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        (state.is_free, state.is_handed_back) = (false, false);
-    }
-
-    /// Starts to drive as a reader, if nobody else does.
-    fn enter<'a>(&'a self, shared: &'a Shared) -> Option<Driving<'a>> {
-        let mut state = self.lock();
-        if !state.is_free || state.has_reader {
-            return None;
-        }
-        state.has_reader = true;
-        state.readers += 1;
-        drop(state);
-        self.reader.store(this_thread(), Ordering::Relaxed);
-        Some(Driving { shared_driver: self, shared })
     }
 }
 
@@ -130,38 +87,41 @@ struct Driving<'a> {
     shared: &'a Shared,
 }
 
+impl<'a> Driving<'a> {
+    /// Starts to drive, if nobody else does.
+    fn start(shared_driver: &'a SharedDriver, shared: &'a Shared) -> Option<Self> {
+        let reader = ThreadNumber::this();
+        if !shared.enter(reader) {
+            return None;
+        }
+        shared_driver.reader.store(reader.get(), Ordering::Relaxed);
+        Some(Self { shared_driver, shared })
+    }
+}
+
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
         self.shared_driver.reader.store(0, Ordering::Relaxed);
-        let others_wait = self.shared.has_waiters();
-        let mut state = self.shared_driver.lock();
-        state.has_reader = false;
-        state.left = self.shared.clock.now();
-        state.is_handed_back = others_wait;
-        let wakes = others_wait || state.is_awaited;
-        // Not before: the woken thread would wait for the lock.
-        drop(state);
-        if wakes {
-            self.shared_driver.changed.notify_one();
-        }
+        self.shared.leave();
     }
 }
 
 impl DriverParts {
-    /// Takes one turn; whether it woke a reader and nobody else waits.
-    fn take_turn(&mut self, shared: &Shared) -> bool {
-        let errors = std::mem::take(&mut self.errors);
-        self.turn = shared.turn(&mut self.rx, Receiver::read, errors);
-        self.turn.woke_lone_reader && !self.turn.finished
-    }
-
+    /// Sleeps until there is a reason for a turn.
     fn wait(&mut self, shared: &Shared, wakeups: &UnixStream, until: Option<Instant>) {
         if !self.turn.more {
             self.errors = wait_for_socket(shared, wakeups, &self.turn, until);
         }
     }
+
+    /// Takes a turn; `turn` is [`Shared::turn`] or its like.
+    fn take(&mut self, turn: impl FnOnce(&mut Receiver, bool) -> Turn) {
+        let errors = std::mem::take(&mut self.errors);
+        self.turn = turn(&mut self.rx, errors);
+    }
 }
 
+/// The task of readers that drive.
 impl Wake for SharedDriver {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
@@ -169,17 +129,10 @@ impl Wake for SharedDriver {
 
     /// What the reader does itself it sees itself.
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.reader.load(Ordering::Relaxed) != this_thread() {
+        if self.reader.load(Ordering::Relaxed) != ThreadNumber::this().get() {
             self.bell.wake_by_ref();
         }
     }
-}
-
-/// A number that no other thread has, and not 0.
-fn this_thread() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local!(static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed));
-    NUMBER.with(|number| *number)
 }
 
 /// Calls `poll`, which waits for a message, until it is ready: drives the socket if nobody else
@@ -193,7 +146,13 @@ pub(super) fn wait_to_read<T>(
     let Some(shared_driver) = shared.shared_driver().filter(|_| shared.is_at_home()) else {
         return park::wait(timeout, poll);
     };
-    let Some(_driving) = shared_driver.enter(shared) else { return park::wait(timeout, poll) };
+    // What is there already needs neither a driver nor a task.
+    if let Poll::Ready(result) = poll(&mut Context::from_waker(Waker::noop())) {
+        return result;
+    }
+    let Some(_driving) = Driving::start(shared_driver, shared) else {
+        return park::wait(timeout, poll);
+    };
     let waker = Waker::from(Arc::clone(shared_driver));
     let mut cx = Context::from_waker(&waker);
     let mut parts = shared_driver.parts();
@@ -205,7 +164,128 @@ pub(super) fn wait_to_read<T>(
         if until.is_some_and(|until| until <= shared.clock.now()) {
             return Err(Error::TimedOut);
         }
+        shared.attend(&mut parts.turn);
         parts.wait(shared, &shared_driver.wakeups, until);
-        parts.take_turn(shared);
+        parts.take(|rx, errors| shared.turn(rx, Receiver::read, errors));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration as StdDuration;
+
+    use super::super::park::wait;
+    use super::*;
+    use crate::shared::{ConnHandle, Handle, Who};
+    use crate::{Address, EndpointOptions, Options, Outgoing, ServiceCode};
+
+    const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
+    const PATIENCE: Option<StdDuration> = Some(StdDuration::from_secs(30));
+
+    fn endpoint() -> Handle {
+        let at = "127.0.0.1:0".parse().unwrap();
+        let shared = Shared::bind(at, &EndpointOptions::default()).unwrap();
+        super::super::driver::prepare(&shared).unwrap();
+        Handle::new(shared)
+    }
+
+    /// Both ends of a connection, each of an endpoint of its own.
+    fn pair() -> (ConnHandle, ConnHandle) {
+        let (here, there) = (endpoint(), endpoint());
+        let port = there.shared().io.local_addr().port();
+        let listener = there.listen(port, vec![SERVICE], &Options::default()).unwrap();
+        let peer: Address = there.shared().io.local_addr().into();
+        let client = here.connect(peer, SERVICE, &Options::default()).unwrap();
+        wait(PATIENCE, |cx| client.poll_connected(cx)).unwrap();
+        let server = wait(PATIENCE, |cx| listener.poll_accept(cx)).unwrap();
+        (client, server)
+    }
+
+    fn send(from: &ConnHandle, message: &str) {
+        let mut slot = Some(Outgoing::new(message.to_owned()));
+        wait(PATIENCE, |cx| from.poll_send(cx, &mut slot)).unwrap();
+    }
+
+    fn recv(to: &ConnHandle) {
+        let read = wait_to_read(to.shared(), PATIENCE, |cx| to.poll_recv(cx)).unwrap();
+        assert!(read.is_some());
+    }
+
+    /// Asks and answers until nobody drives the client's socket, which a reader of it has; then
+    /// does something, and says what it saw, if nobody else drove until then.
+    fn with_nobody_driving<T>(
+        (client, server): &(ConnHandle, ConnHandle),
+        look: impl Fn() -> T,
+    ) -> T {
+        let is_away = || client.shared().who() == Some(Who::Nobody);
+        for _ in 0..100_000 {
+            send(server, "question");
+            recv(client);
+            if is_away() {
+                let seen = look();
+                if is_away() {
+                    return seen;
+                }
+            }
+            send(client, "answer");
+            recv(server);
+            while server.next_len().is_some() {
+                recv(server);
+            }
+        }
+        panic!("a reader never drove");
+    }
+
+    #[test]
+    fn an_answer_of_few_packets_leaves_at_once() {
+        let both = pair();
+        let waits = || both.0.stats().unwrap().send_queue_packets;
+        let waiting = with_nobody_driving(&both, || {
+            send(&both.0, "first");
+            send(&both.0, "second");
+            waits()
+        });
+        assert_eq!(waiting, 0, "the second waits for the thread");
+    }
+
+    #[test]
+    fn a_burst_and_a_wait_for_something_else_wake_the_thread() {
+        let both = pair();
+        let client = &both.0;
+        let poll = |cx: &mut Context<'_>| client.poll_ended(cx);
+        let is_called = |call: &dyn Fn()| {
+            for _ in 0..100 {
+                with_nobody_driving(&both, || ());
+                call();
+                if client.shared().who() == Some(Who::Thread) {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(is_called(&|| (0..20).for_each(|_| send(client, "burst"))));
+        assert!(is_called(&|| drop(wait(Some(StdDuration::ZERO), poll))));
+    }
+
+    #[test]
+    fn a_reader_that_panics_leaves_the_driving_to_others() {
+        let both = pair();
+        let (client, server) = &both;
+        with_nobody_driving(&both, || ());
+        let panics = std::panic::AssertUnwindSafe(|| {
+            let mut calls = 0;
+            wait_to_read::<()>(client.shared(), PATIENCE, |_| {
+                calls += 1;
+                assert!(calls < 2, "on purpose, while it drives");
+                Poll::Pending
+            })
+        });
+        assert!(std::panic::catch_unwind(panics).is_err());
+        for _ in 0..100 {
+            send(client, "still here");
+            recv(server);
+            send(server, "so am I");
+            recv(client);
+        }
     }
 }

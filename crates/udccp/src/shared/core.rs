@@ -7,6 +7,7 @@ use std::task::Waker;
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
 
+use super::driver::Driver;
 use super::fragments::may_be_fragmented;
 use super::log;
 use super::signals::Signals;
@@ -20,6 +21,10 @@ use crate::{ConnectionEvent, IoStats};
 const BURST_GAP: Duration = Duration::from_micros(50);
 /// Messages of a burst that wait at most.
 const BURST_MESSAGES: u32 = 64;
+
+/// Messages of a burst that leave one by one where nobody drives: a request or an answer of few
+/// packets, after which the caller comes back to read, and drives.
+const SENT_AT_ONCE: u32 = 4;
 
 /// Connections that are looked at one by one.
 const FEW: usize = 4;
@@ -37,9 +42,9 @@ pub(crate) struct Core {
     /// The socket took no more; only the driver, who waits for room, tries again.
     pub(crate) blocked: bool,
     /// Acknowledgements wait for tasks that were woken.
-    holds_acks: bool,
+    pub(super) holds_acks: bool,
     /// Tasks woken in this turn because of a message.
-    readers_woken: usize,
+    pub(super) readers_woken: usize,
     /// How often that came about.
     times_blocked: u64,
     /// Messages queued since the last flush.
@@ -62,20 +67,6 @@ pub(crate) struct Core {
     pub(crate) driver: Driver,
     /// Handles that users hold; the driver ends with the last of them.
     pub(crate) handles: usize,
-}
-
-/// What the callers know about the driver.
-#[derive(Debug, Default)]
-pub(crate) struct Driver {
-    pub(crate) waker: Option<Waker>,
-    /// It has been woken and has not run since.
-    notified: bool,
-    /// There is work that only the driver does.
-    wanted: bool,
-    /// When it wakes by itself (`None`: never).
-    armed: Option<Instant>,
-    /// It has ended, and nothing will happen any more.
-    pub(crate) stopped: bool,
 }
 
 impl Core {
@@ -169,31 +160,21 @@ impl Core {
     }
 
     /// Ends a change: what happened is passed on. Returns the tasks to wake.
-    pub(crate) fn settle(&mut self) -> Vec<Waker> {
+    pub(crate) fn settle(&mut self, now: Instant) -> Vec<Waker> {
         self.dispatch(None);
         self.show_changes();
-        let sooner = match (self.endpoint.poll_timeout(), self.driver.armed) {
-            (Some(due), Some(armed)) => due < armed,
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        if (self.driver.wanted || sooner) && !self.driver.notified {
-            self.driver.notified = true;
-            self.wake.extend(self.driver.waker.clone());
-        }
-        self.driver.wanted = false;
         self.wake_idlers();
+        self.call_driver(now);
         std::mem::take(&mut self.wake)
-    }
-
-    /// Has the driver look as soon as it can.
-    pub(crate) fn want_driver(&mut self) {
-        self.driver.wanted = true;
     }
 
     /// A message was queued: sends it, or lets it wait for the rest of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
+        if self.driver.sent_at_once < SENT_AT_ONCE && self.driver.is_away() {
+            self.driver.sent_at_once += 1;
+            return self.flush(io, now);
+        }
         let first = self.burst == 1 && now - self.last_flush > BURST_GAP;
         if first || self.burst >= BURST_MESSAGES {
             self.last_flush = now;
@@ -338,6 +319,7 @@ impl Core {
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.driver.notified = false;
         self.driver.armed = None;
+        self.driver.sent_at_once = 0;
         self.readers_woken = 0;
         if core::mem::take(&mut self.holds_acks) {
             self.endpoint.release_acks();
@@ -378,14 +360,9 @@ impl Core {
         self.holds_acks
     }
 
-    /// Whether of the tasks only one was woken, for a message, and none waits.
-    pub(crate) fn woke_lone_reader(&self) -> bool {
-        self.readers_woken == 1 && !self.has_waiters()
-    }
-
     /// Whether anybody waits for what a driver does, or may. Of many connections one is believed to
     /// have somebody who does.
-    pub(crate) fn has_waiters(&self) -> bool {
+    pub(super) fn has_waiters(&self) -> bool {
         self.conns.len() > FEW
             || self.signals.are_watched()
             || !self.idlers.is_empty()

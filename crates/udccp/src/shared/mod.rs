@@ -6,9 +6,13 @@ mod blocked;
 mod calls;
 mod clock;
 mod core;
+mod driven_by;
+mod driver;
 mod farewell;
 mod fragments;
 mod handle;
+#[cfg(test)]
+mod handover;
 mod invite;
 mod lifetime;
 mod log;
@@ -31,6 +35,9 @@ use udccp_proto::{Endpoint, EndpointConfig};
 
 pub(crate) use self::clock::Clock;
 use self::core::Core;
+#[cfg(test)]
+pub(crate) use self::driven_by::Who;
+pub(crate) use self::driven_by::{Alarm, DrivenBy, ThreadNumber};
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::Waiters;
 use crate::blocking::SharedDriver;
@@ -75,8 +82,8 @@ pub(crate) struct Turn {
     pub(crate) more: bool,
     /// Come back when the tasks that were woken have had their turn.
     pub(crate) holds_acks: bool,
-    /// It woke one reader, and nobody else waits for anything.
-    pub(crate) woke_lone_reader: bool,
+    /// The socket's thread leaves the next turns to readers.
+    pub(crate) stands_by: bool,
     /// Wait for room to send, too.
     pub(crate) blocked: bool,
     /// Come back then at the latest.
@@ -93,7 +100,7 @@ impl Turn {
     pub(crate) const FIRST: Self = Self {
         more: true,
         holds_acks: false,
-        woke_lone_reader: false,
+        stands_by: false,
         blocked: false,
         deadline: None,
         finished: false,
@@ -181,9 +188,39 @@ impl Shared {
         self.shared_driver.get()
     }
 
-    /// Whether anybody waits for what a driver does.
-    pub(crate) fn has_waiters(&self) -> bool {
-        self.lock().has_waiters()
+    /// Lets the socket's thread stand by; it then sleeps on `alarm`.
+    pub(crate) fn set_alarm(&self, alarm: Arc<dyn Alarm>) {
+        self.lock().driver.driven_by = Some(DrivenBy::new(alarm));
+    }
+
+    /// Who drives.
+    #[cfg(test)]
+    pub(crate) fn who(&self) -> Option<Who> {
+        self.lock().driver.driven_by.as_ref().map(DrivenBy::who)
+    }
+
+    /// The calling thread drives from now on, if nobody else does.
+    pub(crate) fn enter(&self, caller: ThreadNumber) -> bool {
+        self.lock().driver.driven_by.as_mut().is_some_and(|driven_by| driven_by.enter(caller))
+    }
+
+    /// The calling thread, which has entered, is about to sleep: corrects what its last turn, or
+    /// that of another, left to be done.
+    pub(crate) fn attend(&self, turn: &mut Turn) {
+        self.lock().attend(turn);
+    }
+
+    /// The calling thread, which has entered, drives no more.
+    pub(crate) fn leave(&self) {
+        let mut core = self.lock();
+        core.leave(self.clock.now());
+    }
+
+    /// The socket's thread, which stood by, has woken up; whether it is to drive.
+    pub(crate) fn resume(&self) -> bool {
+        let mut core = self.lock();
+        let now = self.clock.now();
+        core.driver.driven_by.as_mut().is_none_or(|driven_by| driven_by.resume(now))
     }
 
     /// Starts the driver if that has not been done yet.
@@ -221,7 +258,7 @@ impl Shared {
         // Read under the lock, so that time never goes backwards for the endpoint.
         let now = self.clock.now();
         let result = change(&mut core, &self.io, now);
-        let wake = core.settle();
+        let wake = core.settle(now);
         drop(core);
         wake.into_iter().for_each(Waker::wake);
         Ok(result)
@@ -240,8 +277,23 @@ impl Shared {
     pub(crate) fn turn(
         &self,
         rx: &mut Receiver,
+        read: impl FnMut(&mut Receiver, &Io) -> io::Result<usize>,
+        check_errors: bool,
+    ) -> Turn {
+        self.turn_with(rx, read, check_errors, |_, _| false)
+    }
+
+    /// The same by the socket's thread, which stands by afterwards if a reader may drive.
+    pub(crate) fn turn_of_thread(&self, rx: &mut Receiver, check_errors: bool) -> Turn {
+        self.turn_with(rx, Receiver::read, check_errors, Core::stand_by)
+    }
+
+    fn turn_with(
+        &self,
+        rx: &mut Receiver,
         mut read: impl FnMut(&mut Receiver, &Io) -> io::Result<usize>,
         check_errors: bool,
+        stand_by: impl FnOnce(&mut Core, Instant) -> bool,
     ) -> Turn {
         if !self.is_at_home() {
             return Turn::LAST;
@@ -278,16 +330,10 @@ impl Shared {
         core.blocked = false;
         core.flush(&self.io, now);
         let (wake, deadline) = core.end_turn();
-        let woke_lone_reader = wake.len() == 1 && core.woke_lone_reader();
+        let stands_by = !more && wake.len() == 1 && stand_by(&mut core, now);
         let (blocked, holds_acks) = (core.blocked, core.holds_acks());
-        let turn = Turn {
-            more,
-            holds_acks,
-            woke_lone_reader,
-            blocked,
-            deadline,
-            finished: core.is_finished(),
-        };
+        let finished = core.is_finished();
+        let turn = Turn { more, holds_acks, stands_by, blocked, deadline, finished };
         drop(core);
         wake.into_iter().for_each(Waker::wake);
         turn

@@ -18,9 +18,10 @@ pub(crate) enum Waiters {
 }
 
 impl Waiters {
-    /// Adds a task, once.
+    /// Adds a task, once. One that cannot be woken does not wait.
     pub(crate) fn add(&mut self, waker: &Waker) {
         match self {
+            _ if waker.will_wake(Waker::noop()) => {}
             Self::None => *self = Self::One(waker.clone()),
             Self::One(one) if one.will_wake(waker) => {}
             Self::One(one) => *self = Self::Several(vec![one.clone(), waker.clone()]),
@@ -32,6 +33,16 @@ impl Waiters {
     /// Whether no task waits.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::None)
+    }
+
+    /// The tasks.
+    #[cfg(test)]
+    pub(crate) fn list(&self) -> Vec<Waker> {
+        match self {
+            Self::None => Vec::new(),
+            Self::One(one) => vec![one.clone()],
+            Self::Several(all) => all.clone(),
+        }
     }
 
     /// Moves all tasks to the list of those to be woken.

@@ -225,11 +225,17 @@ impl Ccid2Sender {
         }
         let paced = match self.pacing {
             Pacing::Off => false,
-            Pacing::NonValidated => self.window.is_non_validated(),
+            Pacing::NonValidated => self.window.is_non_validated() && !self.sends_one_by_one(),
             Pacing::Always => true,
         };
         let srtt = self.rtt.srtt().filter(|_| paced)?;
         Some(srtt / u64::from(self.window.cwnd()))
+    }
+
+    /// Whether the next packet is alone in the network, as a question or an answer is. It is no
+    /// burst, and must not wait because an earlier one took long.
+    fn sends_one_by_one(&self) -> bool {
+        self.trains.are_on() && self.pipe == 0
     }
 
     /// Until when what the window has room for waits for more.

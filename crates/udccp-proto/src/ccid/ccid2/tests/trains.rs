@@ -85,6 +85,22 @@ fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
 }
 
 #[test]
+fn a_message_that_is_alone_in_the_network_is_not_paced() {
+    let initial_window = InitialWindow::Packets(10);
+    let mut line =
+        Line::new(&Ccid2Config { initial_window, max_train: 43, ..Ccid2Config::default() });
+    // One answer took long. Those after it did not, but the estimate does not know it yet.
+    for message in 1..=20 {
+        line.send(1);
+        line.now += Duration::from_micros(if message == 1 { 200_000 } else { 20 });
+        line.ack_each(message, message, 1);
+    }
+    let burst = line.fill();
+    assert!(burst < line.cwnd(), "{burst} of {}", line.cwnd());
+    assert!(matches!(line.verdict(), SendVerdict::At(at) if at > line.now));
+}
+
+#[test]
 fn bbr_leaves_room_for_trains() {
     let window = |max_train| {
         let algorithm = Algorithm::Bbr(BbrConfig::default());

@@ -1,0 +1,182 @@
+//! Who drives a socket that has a thread of its own: that thread, a thread that waits for a
+//! message, or nobody for a moment.
+//!
+//! ```text
+//!            stand_by                    enter
+//!   Thread ------------> Nobody <----------------> Caller
+//!     ^                    |      leave, nothing      |
+//!     |   call_thread, or  |      is to be done       |
+//!     +---- its alarm -----+                          |
+//!     +------------------ leave, something is to be done
+//! ```
+//!
+//! While a caller drives, the socket's thread sleeps without a deadline. While nobody drives, an
+//! alarm is set. All this is under the endpoint's lock, with what it is decided by.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use udccp_base::{Duration, Instant};
+
+/// When nobody has driven for this long, the socket's thread does; the peer waits as long for its
+/// acknowledgements. This holds for a caller that stays away.
+const AWAY: Duration = Duration::from_millis(1);
+/// The same for one that has come back in time again and again. To set an alarm costs more than a
+/// message, on a virtual machine above all.
+const MOST_AWAY: Duration = Duration::from_millis(8);
+
+/// What the socket's thread sleeps on while it does not drive.
+pub(crate) trait Alarm: fmt::Debug + Send + Sync {
+    /// Whether it can be had.
+    fn is_there(&self) -> bool;
+    /// Wakes the thread after this time, and not at the time that was set before.
+    fn set(&self, after: Duration);
+    /// Wakes the thread at once.
+    fn ring(&self);
+}
+
+/// A number that no other thread has, and not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ThreadNumber(u64);
+
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static NUMBER: Cell<u64> = Cell::new(NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
+}
+
+impl ThreadNumber {
+    /// That of the calling thread.
+    pub(crate) fn this() -> Self {
+        Self(NUMBER.get())
+    }
+
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The calling thread plays the part of another.
+    #[cfg(test)]
+    pub(super) fn pretend(number: u64) -> Self {
+        NUMBER.set(number);
+        Self(number)
+    }
+}
+
+/// Who drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Who {
+    /// The socket's thread.
+    Thread,
+    /// A thread that waits for a message.
+    Caller(ThreadNumber),
+    /// A caller has left that is expected back, or has been woken and is expected to come.
+    Nobody,
+}
+
+/// Who drives, and when the socket's thread looks if nobody does.
+#[derive(Debug)]
+pub(crate) struct DrivenBy {
+    who: Who,
+    /// When the alarm goes off, unless it has.
+    alarm_at: Option<Instant>,
+    /// How long callers may be away now.
+    away: Duration,
+    alarm: Arc<dyn Alarm>,
+}
+
+impl DrivenBy {
+    /// By its thread.
+    pub(crate) fn new(alarm: Arc<dyn Alarm>) -> Self {
+        Self { who: Who::Thread, alarm_at: None, away: AWAY, alarm }
+    }
+
+    pub(crate) fn who(&self) -> Who {
+        self.who
+    }
+
+    /// Time until the alarm goes off.
+    #[cfg(test)]
+    pub(super) fn alarm_in(&self, now: Instant) -> Option<Duration> {
+        self.alarm_at.map(|at| at.saturating_since(now))
+    }
+
+    /// The socket's thread, which drives, leaves it to callers; whether it may.
+    pub(crate) fn stand_by(&mut self, now: Instant, due: Option<Instant>) -> bool {
+        if self.who != Who::Thread || !self.alarm.is_there() {
+            return false;
+        }
+        self.who = Who::Nobody;
+        self.alarm_at = None;
+        self.wake_by(now, due);
+        true
+    }
+
+    /// A caller drives from now on, if nobody else does.
+    pub(crate) fn enter(&mut self, caller: ThreadNumber) -> bool {
+        let is_free = self.who == Who::Nobody;
+        if is_free {
+            self.who = Who::Caller(caller);
+        }
+        is_free
+    }
+
+    /// The caller that drives ends its wait. Where something is to be done, the thread does it.
+    pub(crate) fn leave(&mut self, now: Instant, due: Option<Instant>, is_needed: bool) {
+        self.who = Who::Nobody;
+        if is_needed {
+            self.call_thread();
+        } else {
+            self.wake_by(now, due);
+        }
+    }
+
+    /// Has the socket's thread drive, where nobody does.
+    pub(crate) fn call_thread(&mut self) {
+        if self.who == Who::Nobody {
+            self.who = Who::Thread;
+            self.alarm_at = None;
+            self.alarm.ring();
+        }
+    }
+
+    /// Where nobody drives: has the thread look at `due` at the latest, and soon.
+    pub(crate) fn wake_by(&mut self, now: Instant, due: Option<Instant>) {
+        if self.who != Who::Nobody {
+            return;
+        }
+        let latest = due.map_or(now + self.away, |due| due.min(now + self.away));
+        // One that leaves half of the time stays as it is: it need not be set with each message.
+        let earliest = latest.min(now + self.away / 2);
+        match self.alarm_at {
+            Some(at) if (earliest..=latest).contains(&at) => return,
+            Some(at) if at < earliest => self.away = MOST_AWAY.min(self.away * 2),
+            _ => {}
+        }
+        self.alarm_at = Some(latest);
+        self.alarm.set(latest.saturating_since(now));
+    }
+
+    /// The socket's thread has woken up; whether it drives from now on.
+    pub(crate) fn resume(&mut self, now: Instant) -> bool {
+        match (self.who, self.alarm_at) {
+            (Who::Thread, _) => true,
+            // The caller sets it again when it leaves.
+            (Who::Caller(_), _) => {
+                self.alarm_at = None;
+                false
+            }
+            (Who::Nobody, Some(at)) if now < at => {
+                self.alarm.set(at.saturating_since(now));
+                false
+            }
+            (Who::Nobody, _) => {
+                self.who = Who::Thread;
+                (self.alarm_at, self.away) = (None, AWAY);
+                true
+            }
+        }
+    }
+}

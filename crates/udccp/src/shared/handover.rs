@@ -1,0 +1,481 @@
+//! Every order in which threads can hand the driving of a socket to each other: its own thread, two
+//! that read, one that sends and waits. Each step is one hold of the lock, one sleep or one wake-up
+//! of the real code, whose parts under the lock ([`Core`]) are run; the network, the socket and
+//! time are played.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+
+use udccp_base::{Duration, Instant};
+use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig};
+
+use super::Turn;
+use super::core::Core;
+use super::driven_by::{Alarm, DrivenBy, ThreadNumber, Who};
+use super::waiters::Conn;
+
+const READERS: usize = 2;
+
+/// What sleepers look at.
+#[derive(Debug, Default)]
+struct Marks {
+    /// When the alarm goes off, in ns from now.
+    alarm: Mutex<Option<Duration>>,
+    /// The alarm has gone off, and the socket's thread has not seen it.
+    gone_off: AtomicBool,
+    /// The bell of who sleeps on the socket.
+    bell: AtomicBool,
+    /// Parked readers, and the one who waits for something else, that were woken: one bit each.
+    woken: AtomicU8,
+    /// Who takes the step.
+    now_runs: AtomicU8,
+}
+
+impl Alarm for Marks {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn set(&self, after: Duration) {
+        *self.alarm.lock().unwrap() = Some(after);
+        self.gone_off.store(false, Ordering::Relaxed);
+    }
+
+    fn ring(&self) {
+        self.set(Duration::ZERO);
+    }
+}
+
+/// Tasks: 0 is the driver's bell, 1 and 2 parked readers, 3 who waits for something else, 4 and 5
+/// readers that drive.
+struct Task(u8, Arc<Marks>);
+
+const BELL: u8 = 0;
+const OTHER: u8 = 3;
+const DRIVING: u8 = 4;
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        match self.0 {
+            BELL => self.1.bell.store(true, Ordering::Relaxed),
+            n @ 1..=OTHER => _ = self.1.woken.fetch_or(1 << n, Ordering::Relaxed),
+            // What the reader does itself it sees itself.
+            n if n - DRIVING == self.1.now_runs.load(Ordering::Relaxed) => {}
+            _ => self.1.bell.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum OwnThread {
+    Turn,
+    /// Asleep on the socket and the bell.
+    Socket,
+    /// Asleep on the alarm.
+    Alarm,
+    Resume,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reader {
+    /// Does something else; its next step is to read.
+    Away,
+    Enter,
+    Poll,
+    Attend,
+    Socket,
+    Turn,
+    Leave,
+    Park,
+    Parked,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Other {
+    /// Leaves work to the driver.
+    Sends,
+    /// Begins to wait for something else than a message.
+    Waits,
+    Waiting,
+    Done,
+}
+
+/// Who takes the next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    OwnThread,
+    Reader(usize),
+    Other,
+    /// A packet with a message arrives.
+    Packet,
+    /// Time passes until the alarm goes off.
+    Alarm,
+}
+
+struct World {
+    core: Core,
+    id: ConnectionId,
+    now: Instant,
+    marks: Arc<Marks>,
+    tasks: Vec<Waker>,
+    own: OwnThread,
+    readers: [Reader; READERS],
+    /// Reads that each reader still makes.
+    reads: [u8; READERS],
+    other: Other,
+    /// Tasks that each of the actors wakes next, outside the lock.
+    to_wake: [Vec<Waker>; READERS + 2],
+    turn: Turn,
+    /// Packets still to come, in the socket, and messages to be read.
+    packets: (u8, u8, u8),
+    /// Work was left to the driver.
+    unsent: bool,
+    /// A reader that drives may still leave work once, as one whose acknowledgement the socket does
+    /// not take.
+    may_block: bool,
+}
+
+impl World {
+    fn new(other: Other) -> Self {
+        let marks = Arc::new(Marks::default());
+        let mut core = Core::new(Endpoint::new(EndpointConfig::new([1; 32])), None, (1024, 2048));
+        let to = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        let options = ConnectOptions {
+            local: to(1),
+            local_port: None,
+            remote: to(2),
+            remote_port: 2,
+            service: udccp_wire::ServiceCode(1),
+            config: ConnectionConfig::default(),
+        };
+        let id = core.endpoint.connect(Instant::ZERO, options).unwrap();
+        core.conns.insert(id, Conn::default());
+        let task = |n| Waker::from(Arc::new(Task(n, Arc::clone(&marks))));
+        let tasks: Vec<_> = (0..=DRIVING + 1).map(task).collect();
+        core.driver.waker = Some(tasks[usize::from(BELL)].clone());
+        core.driver.driven_by = Some(DrivenBy::new(Arc::<Marks>::clone(&marks)));
+        Self {
+            core,
+            id,
+            now: Instant::ZERO,
+            marks,
+            tasks,
+            own: OwnThread::Turn,
+            readers: [Reader::Away; READERS],
+            reads: [2, 1],
+            other,
+            to_wake: Default::default(),
+            turn: Turn { more: false, ..Turn::FIRST },
+            packets: (2, 0, 0),
+            unsent: false,
+            may_block: true,
+        }
+    }
+
+    fn driven_by(&mut self) -> &mut DrivenBy {
+        self.core.driver.driven_by.as_mut().unwrap()
+    }
+
+    fn actor(step: Step) -> usize {
+        match step {
+            Step::Reader(n) => n,
+            Step::Other => READERS,
+            _ => READERS + 1,
+        }
+    }
+
+    fn is_ringing(&self) -> bool {
+        self.marks.bell.load(Ordering::Relaxed)
+    }
+
+    fn is_woken(&self, task: u8) -> bool {
+        self.marks.woken.load(Ordering::Relaxed) & 1 << task != 0
+    }
+
+    /// Whether this step can be taken.
+    fn is_enabled(&self, step: Step) -> bool {
+        if matches!(step, Step::OwnThread | Step::Reader(_) | Step::Other)
+            && !self.to_wake[Self::actor(step)].is_empty()
+        {
+            return true;
+        }
+        let on_socket = self.packets.1 > 0 || self.is_ringing();
+        match step {
+            Step::OwnThread => match self.own {
+                OwnThread::Turn | OwnThread::Resume => true,
+                OwnThread::Socket => on_socket,
+                OwnThread::Alarm => self.marks.gone_off.load(Ordering::Relaxed),
+            },
+            Step::Reader(n) => match self.readers[n] {
+                Reader::Socket => on_socket,
+                Reader::Parked => self.is_woken(1 + n as u8),
+                Reader::Done => false,
+                _ => true,
+            },
+            Step::Other => match self.other {
+                Other::Waiting => self.is_woken(OTHER),
+                Other::Done => false,
+                _ => true,
+            },
+            Step::Packet => self.packets.0 > 0,
+            Step::Alarm => self.marks.alarm.lock().unwrap().is_some(),
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        let actor = Self::actor(step);
+        self.marks.now_runs.store(actor as u8, Ordering::Relaxed);
+        ThreadNumber::pretend(1000 + actor as u64);
+        if !matches!(step, Step::Packet | Step::Alarm) && !self.to_wake[actor].is_empty() {
+            return self.to_wake[actor].remove(0).wake();
+        }
+        match step {
+            Step::OwnThread => self.own_thread(),
+            Step::Reader(n) => self.reader(n),
+            Step::Other => self.other(),
+            Step::Packet => {
+                self.packets.0 -= 1;
+                self.packets.1 += 1;
+            }
+            Step::Alarm => {
+                let after = self.marks.alarm.lock().unwrap().take().unwrap();
+                self.now += after;
+                self.marks.gone_off.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A turn, as [`super::Shared::turn`] takes it.
+    fn take_turn(&mut self, actor: usize, stand_by: bool) {
+        let core = &mut self.core;
+        let arrived = std::mem::take(&mut self.packets.1);
+        self.packets.2 += arrived;
+        core.begin_turn(self.now);
+        if arrived > 0 {
+            let woken = core.wake.len();
+            core.conns.get_mut(&self.id).unwrap().readers.move_to(&mut core.wake);
+            core.readers_woken += core.wake.len() - woken;
+        }
+        // What others wait for comes with a turn.
+        core.stun.readers.move_to(&mut core.wake);
+        self.unsent = false;
+        let (wake, deadline) = core.end_turn();
+        let stands_by = stand_by && wake.len() == 1 && core.stand_by(self.now);
+        self.turn = Turn { more: false, stands_by, deadline, ..Turn::FIRST };
+        self.to_wake[actor] = wake;
+    }
+
+    fn own_thread(&mut self) {
+        self.own = match self.own {
+            OwnThread::Turn => {
+                self.take_turn(READERS + 1, true);
+                if self.turn.stands_by { OwnThread::Alarm } else { OwnThread::Socket }
+            }
+            OwnThread::Socket => {
+                self.marks.bell.store(false, Ordering::Relaxed);
+                OwnThread::Turn
+            }
+            OwnThread::Alarm => {
+                self.marks.gone_off.store(false, Ordering::Relaxed);
+                OwnThread::Resume
+            }
+            OwnThread::Resume => {
+                let now = self.now;
+                if self.driven_by().resume(now) { OwnThread::Turn } else { OwnThread::Alarm }
+            }
+        };
+    }
+
+    /// Reads a message if there is one, or leaves a task; `settle`s as each call does.
+    fn poll(&mut self, n: usize, task: Option<u8>) -> bool {
+        let is_there = self.packets.2 > 0;
+        if is_there {
+            self.packets.2 -= 1;
+            self.reads[n] -= 1;
+        } else if let Some(task) = task {
+            let conn = self.core.conns.get_mut(&self.id).unwrap();
+            conn.readers.add(&self.tasks[usize::from(task)]);
+            if task >= DRIVING && std::mem::take(&mut self.may_block) {
+                self.leave_work();
+            }
+        }
+        self.to_wake[n] = self.core.settle(self.now);
+        is_there
+    }
+
+    fn done_or_away(&self, n: usize) -> Reader {
+        if self.reads[n] == 0 { Reader::Done } else { Reader::Away }
+    }
+
+    /// As `wait_to_read` of the blocking sockets.
+    fn reader(&mut self, n: usize) {
+        let task = n as u8;
+        let reader = self.readers[n];
+        self.readers[n] = match reader {
+            Reader::Away if self.poll(n, None) => self.done_or_away(n),
+            Reader::Away => Reader::Enter,
+            Reader::Enter => {
+                let me = ThreadNumber::this();
+                if self.driven_by().enter(me) { Reader::Poll } else { Reader::Park }
+            }
+            Reader::Poll if self.poll(n, Some(DRIVING + task)) => Reader::Leave,
+            Reader::Poll => Reader::Attend,
+            Reader::Attend => {
+                self.core.attend(&mut self.turn);
+                if self.turn.more { Reader::Turn } else { Reader::Socket }
+            }
+            Reader::Socket => {
+                self.marks.bell.store(false, Ordering::Relaxed);
+                Reader::Turn
+            }
+            Reader::Turn => {
+                self.take_turn(n, false);
+                Reader::Poll
+            }
+            Reader::Leave => {
+                self.core.leave(self.now);
+                self.done_or_away(n)
+            }
+            Reader::Park if self.poll(n, Some(1 + task)) => self.done_or_away(n),
+            Reader::Park => Reader::Parked,
+            Reader::Parked => {
+                self.marks.woken.fetch_and(!(1 << (1 + task)), Ordering::Relaxed);
+                Reader::Park
+            }
+            Reader::Done => Reader::Done,
+        };
+    }
+
+    fn leave_work(&mut self) {
+        self.core.want_driver();
+        self.unsent = true;
+    }
+
+    /// A call that leaves work, or one that waits for something else than a message.
+    fn other(&mut self) {
+        self.other = match self.other {
+            Other::Sends => {
+                self.leave_work();
+                Other::Done
+            }
+            Other::Waits => {
+                self.core.stun.readers.add(&self.tasks[usize::from(OTHER)]);
+                Other::Waiting
+            }
+            _ => Other::Done,
+        };
+        self.to_wake[READERS] = self.core.settle(self.now);
+    }
+
+    /// What must hold after each step.
+    fn check(&self) {
+        let drives = |reader: &&Reader| {
+            use Reader::{Attend, Leave, Poll, Socket, Turn};
+            matches!(reader, Poll | Attend | Socket | Turn | Leave)
+        };
+        let readers = self.readers.iter().filter(drives).count();
+        let own = matches!(self.own, OwnThread::Turn | OwnThread::Socket);
+        assert!(readers + usize::from(own) <= 1, "two drive");
+        let alarm = *self.marks.alarm.lock().unwrap();
+        let is_busy = |step| match step {
+            // It need not come back.
+            Step::Reader(n) if self.readers[n] == Reader::Away => !self.to_wake[n].is_empty(),
+            step => self.is_enabled(step),
+        };
+        let actors = [Step::OwnThread, Step::Reader(0), Step::Reader(1), Step::Other];
+        if alarm == Some(Duration::ZERO) || actors.into_iter().any(is_busy) {
+            return;
+        }
+        // All sleep.
+        assert!(!self.unsent, "what was left to the driver waits");
+        let parked = self.readers.contains(&Reader::Parked);
+        assert!(!parked || self.packets.2 == 0, "a message waits, and its reader was not woken");
+        let on_socket = own || self.readers.contains(&Reader::Socket);
+        assert!(on_socket || alarm.is_some(), "nobody drives, and nobody will");
+        let waits = parked || self.other == Other::Waiting;
+        assert!(!waits || on_socket, "somebody waits, and nobody drives");
+    }
+
+    /// All that makes a difference to what comes, but for how long the alarm takes.
+    fn key(&self) -> impl std::hash::Hash + Eq + use<> {
+        let driver = &self.core.driver;
+        let driven_by = driver.driven_by.as_ref().unwrap();
+        let conn = &self.core.conns[&self.id];
+        let who = match driven_by.who() {
+            Who::Thread => 0,
+            Who::Nobody => 1,
+            Who::Caller(number) => number.get(),
+        };
+        let waiting =
+            format!("{:?}{:?}", self.names(&conn.readers), self.names(&self.core.stun.readers));
+        let waking = format!("{:?}", self.to_wake.each_ref().map(|list| self.positions(list)));
+        let marks = &self.marks;
+        let marks = (
+            is_zero(*marks.alarm.lock().unwrap()),
+            marks.gone_off.load(Ordering::Relaxed),
+            marks.bell.load(Ordering::Relaxed),
+            marks.woken.load(Ordering::Relaxed),
+        );
+        let left = (self.packets, self.unsent, self.may_block);
+        let actors = (self.own, self.readers, self.reads, self.other, left);
+        let driver =
+            (who, is_zero(driven_by.alarm_in(self.now)), driver.notified, driver.armed.is_some());
+        (driver, waiting, waking, marks, actors, self.turn.more, self.core.readers_woken)
+    }
+
+    fn positions(&self, list: &[Waker]) -> Vec<Option<usize>> {
+        list.iter().map(|w| self.tasks.iter().position(|task| task.will_wake(w))).collect()
+    }
+
+    fn names(&self, waiters: &super::Waiters) -> Vec<Option<usize>> {
+        self.positions(&waiters.list())
+    }
+}
+
+/// Whether a time is over, if there is one.
+fn is_zero(time: Option<Duration>) -> Option<bool> {
+    time.map(|time| time.is_zero())
+}
+
+/// Takes the steps of `path` from the start.
+fn replay(other: Other, path: &[Step]) -> World {
+    let mut world = World::new(other);
+    path.iter().for_each(|step| world.take(*step));
+    world
+}
+
+/// Every order of steps; who drove.
+fn try_all(other: Other) -> HashSet<Who> {
+    const STEPS: [Step; 6] =
+        [Step::OwnThread, Step::Reader(0), Step::Reader(1), Step::Other, Step::Packet, Step::Alarm];
+    let (mut seen, mut who_drove) = (HashSet::new(), HashSet::new());
+    let mut open = vec![Vec::new()];
+    while let Some(path) = open.pop() {
+        let taken = std::panic::catch_unwind(|| {
+            let world = replay(other, &path);
+            world.check();
+            world
+        });
+        let Ok(world) = taken else { panic!("after {path:?}") };
+        who_drove.insert(world.core.driver.driven_by.as_ref().unwrap().who());
+        if seen.insert(world.key()) {
+            let steps = STEPS.into_iter().filter(|step| world.is_enabled(*step));
+            open.extend(steps.map(|step| [&path[..], &[step]].concat()));
+        }
+    }
+    assert!(seen.len() > 10_000, "{} states", seen.len());
+    who_drove
+}
+
+#[test]
+fn work_that_a_call_leaves_is_done_at_once_whoever_drives() {
+    assert_eq!(try_all(Other::Sends).len(), 4, "the thread, two readers, nobody");
+}
+
+#[test]
+fn whoever_waits_somebody_drives() {
+    assert_eq!(try_all(Other::Waits).len(), 4, "the thread, two readers, nobody");
+}
