@@ -202,8 +202,7 @@ impl Connection {
     /// now.
     pub(crate) fn recv(&mut self) -> (Result<Option<Delivery>, RecvError>, bool) {
         if let Some(message) = self.recv.pop() {
-            let resumes = self.acks.held_until().is_some() && self.recv.pressure() < Pressure::Slow;
-            return (Ok(Some(message)), resumes);
+            return (Ok(Some(message)), self.resumes());
         }
         let end = match self.ending.reason() {
             Some(reason) => Err(RecvError::Closed(reason)),
@@ -211,6 +210,26 @@ impl Connection {
             None => Ok(None),
         };
         (end, false)
+    }
+
+    /// Gives up to `max` messages to `take`; how many, and the flag of [`Self::recv`].
+    pub(crate) fn recv_many(
+        &mut self,
+        max: usize,
+        take: &mut impl FnMut(Payload),
+    ) -> (usize, bool) {
+        let mut count = 0;
+        while count < max {
+            let Some(message) = self.recv.pop() else { break };
+            take(message.payload);
+            count += 1;
+        }
+        (count, count > 0 && self.resumes())
+    }
+
+    /// Whether acknowledgements were held back that may leave now.
+    fn resumes(&self) -> bool {
+        self.acks.held_until().is_some() && self.recv.pressure() < Pressure::Slow
     }
 
     /// Whether `recv` would give a message or the end.

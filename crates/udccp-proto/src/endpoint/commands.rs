@@ -36,6 +36,27 @@ impl Endpoint {
         sent
     }
 
+    /// Queues messages for as long as one of the maximum size would be taken without another being
+    /// discarded, or the iterator ends.
+    ///
+    /// # Errors
+    /// A message is too large: it comes back.
+    pub fn send_many(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        messages: &mut impl Iterator<Item = Message>,
+    ) -> Result<(), SendError> {
+        let Some((connection, mut ctx)) = self.connection(now, id) else { return Ok(()) };
+        let mut sent = Ok(());
+        while sent.is_ok() && connection.is_writable() {
+            let Some(message) = messages.next() else { break };
+            sent = connection.send(&mut ctx, message);
+        }
+        self.make_ready(id.index);
+        sent
+    }
+
     /// The next received message; `Ok(None)` where none is there yet.
     ///
     /// # Errors
@@ -59,6 +80,21 @@ impl Endpoint {
             self.make_ready(id.index);
         }
         message
+    }
+
+    /// Takes up to `max` messages out, as [`Self::recv`] does one; returns how many.
+    pub fn recv_many(
+        &mut self,
+        id: ConnectionId,
+        max: usize,
+        take: &mut impl FnMut(Payload),
+    ) -> usize {
+        let Some(connection) = self.slots.get_mut(id) else { return 0 };
+        let (count, resumes) = connection.recv_many(max, take);
+        if resumes {
+            self.make_ready(id.index);
+        }
+        count
     }
 
     /// Whether a message of the maximum size would be taken now.

@@ -67,19 +67,15 @@ impl ConnHandle {
         into: &mut Vec<Bytes>,
         max: usize,
     ) -> Result<usize, proto::RecvError> {
-        let before = into.len();
-        while into.len() - before < max {
-            match core.endpoint.recv(now, self.id) {
-                Ok(Some(payload)) => into.push(into_bytes(payload)),
-                Ok(None) => break,
-                Err(e) if into.len() == before => return Err(e),
-                Err(_) => break,
-            }
-        }
-        if into.len() > before {
+        let mut take = |payload| into.push(into_bytes(payload));
+        let count = core.endpoint.recv_many(self.id, max, &mut take);
+        if count > 0 {
             core.flush(io, now);
+        } else if max > 0 {
+            // There is none, perhaps for ever.
+            core.endpoint.recv(now, self.id)?;
         }
-        Ok(into.len() - before)
+        Ok(count)
     }
 
     /// Up to `max` messages, at least one; or at once why there is none.

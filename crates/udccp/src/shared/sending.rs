@@ -46,14 +46,8 @@ impl ConnHandle {
     ) -> Poll<Result<(), Error>> {
         self.poll_with(|core, io, now| {
             let result = loop {
-                if slot.is_none() && self.must_wait(core, io, now, messages) {
-                    core.endpoint.want_writable(self.id);
-                    break self.wait_for_room(core, cx);
-                }
-                let Some(message) = slot.take().or_else(|| messages.next()) else {
-                    break Poll::Ready(Ok(()));
-                };
-                match self.offer(core, io, now, message) {
+                let first = slot.take().map_or(Ok(()), |m| self.offer(core, io, now, m));
+                match first.and_then(|()| self.offer_many(core, now, messages)) {
                     Ok(()) => {}
                     Err(Refused::Full(message)) => {
                         *slot = Some(message);
@@ -61,10 +55,30 @@ impl ConnHandle {
                     }
                     Err(Refused::Never(e)) => break Poll::Ready(Err(e)),
                 }
+                if self.must_wait(core, io, now, messages) {
+                    core.endpoint.want_writable(self.id);
+                    break self.wait_for_room(core, cx);
+                }
+                *slot = messages.next();
+                if slot.is_none() {
+                    break Poll::Ready(Ok(()));
+                }
             };
             core.flush(io, now);
             result
         })
+    }
+
+    /// Queues messages for as long as there is room for any.
+    fn offer_many(
+        &self,
+        core: &mut Core,
+        now: Instant,
+        messages: &mut dyn Iterator<Item = Outgoing>,
+    ) -> Result<(), Refused> {
+        let mut messages = messages.map(|message| message.into_message(now));
+        let sent = core.endpoint.send_many(now, self.id, &mut messages);
+        sent.map_err(|e| self.refused(core, now, e))
     }
 
     /// Whether the next message is to stay where it is until there is room for it.
@@ -110,9 +124,8 @@ impl ConnHandle {
         now: Instant,
         message: Outgoing,
     ) -> Result<(), Refused> {
-        let len = message.len();
         let first = core.endpoint.send(now, self.id, message.into_message(now));
-        let refused = match first {
+        let sent = match first {
             Err(proto::SendError::Full(message)) => {
                 // A burst may be waiting that the network would take.
                 core.flush(io, now);
@@ -120,13 +133,17 @@ impl ConnHandle {
             }
             other => other,
         };
-        refused.map_err(|e| match e {
+        sent.map_err(|e| self.refused(core, now, e))
+    }
+
+    fn refused(&self, core: &Core, now: Instant, e: proto::SendError) -> Refused {
+        match e {
             proto::SendError::Full(m) => Refused::Full(Outgoing::from_message(m, now)),
-            proto::SendError::TooLarge { max, .. } => {
-                Refused::Never(Error::MessageTooLarge { len, max })
+            proto::SendError::TooLarge { max, message } => {
+                Refused::Never(Error::MessageTooLarge { len: message.payload.len(), max })
             }
             proto::SendError::NotOpen(_) => Refused::Never(self.ended(core)),
-        })
+        }
     }
 
     fn wait_for_room(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {

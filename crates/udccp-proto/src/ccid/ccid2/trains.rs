@@ -11,6 +11,9 @@ const WINDOW_PARTS: u32 = 8;
 const ROUND_PARTS: u64 = 4;
 /// A paced train is what leaves in this time.
 const QUANTUM: Duration = Duration::from_millis(1);
+/// What a paced train was late for may be made up for, up to this: a timer of a millisecond, and a
+/// turn of the task that waits for it.
+const LATENESS: Duration = Duration::from_millis(2);
 
 /// Gathers packets that may leave until they are worth a train.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +81,10 @@ impl Trains {
 
     /// A packet left.
     pub(super) fn on_sent(&self, now: Instant, interval: Duration, pacer: &mut Pacer) {
-        // Timers are coarse: what one was late for may be made up for.
-        let credit = if self.are_on() { interval * self.paced(interval) } else { Duration::ZERO };
+        let credit = match self.are_on() {
+            true => LATENESS.max(interval * self.paced(interval)),
+            false => Duration::ZERO,
+        };
         pacer.on_sent_late(now, interval, credit);
     }
 

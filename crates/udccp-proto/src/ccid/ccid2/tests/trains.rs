@@ -84,6 +84,34 @@ fn paced_packets_leave_as_one_train_a_millisecond_and_at_the_same_rate() {
     assert!(sent.abs_diff(500) <= 10, "{sent}");
 }
 
+/// Packets that leave in 50 ms at 1,000 a millisecond, where the sender wakes every so many
+/// microseconds.
+fn paced_with_timers_of(granularity_us: u64) -> u32 {
+    let (initial_window, pacing) = (InitialWindow::Packets(100_000), Pacing::Always);
+    let config = Ccid2Config { initial_window, pacing, max_train: 43, ..Ccid2Config::default() };
+    let mut line = Line::new(&Ccid2Config { max_window: 1_000_000, ..config });
+    line.send(1);
+    line.wait(100);
+    line.ack_each(1, 1, 1);
+    line.fill();
+    let mut sent = 0;
+    for _ in 0..50_000 / granularity_us {
+        line.now += Duration::from_micros(granularity_us);
+        sent += line.fill();
+    }
+    sent
+}
+
+#[test]
+fn coarse_timers_do_not_slow_paced_trains() {
+    let exact = paced_with_timers_of(20);
+    let coarse = paced_with_timers_of(1000);
+    assert!(exact.abs_diff(50_000) < 2_500, "{exact}");
+    assert!(coarse.abs_diff(exact) < 2_500, "{coarse} instead of {exact}");
+    // What is missed by more is not made up for.
+    assert!(paced_with_timers_of(10_000) < exact / 2);
+}
+
 #[test]
 fn a_message_that_is_alone_in_the_network_is_not_paced() {
     let initial_window = InitialWindow::Packets(10);
