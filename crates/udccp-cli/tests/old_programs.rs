@@ -25,6 +25,21 @@ impl Place {
             .output()
             .unwrap()
     }
+
+    /// A broker that keeps a socket of a program that is gone never ends.
+    fn wait_until_the_broker_ends(&self) {
+        let is_there = || {
+            let files = std::fs::read_dir(self.0.path().join("udccp")).unwrap();
+            files.flatten().any(|file| file.path().extension().is_some_and(|e| e == "sock"))
+        };
+        for _ in 0..1200 {
+            if !is_there() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("the broker still runs");
+    }
 }
 
 fn script(name: &str) -> String {
@@ -61,6 +76,7 @@ fn every_wrong_call_has_its_documented_errno() {
 fn messages_in_shared_memory_survive_threads_kills_and_nonsense() {
     let place = Place::new();
     succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("ring.py")]));
+    place.wait_until_the_broker_ends();
 }
 
 #[test]

@@ -136,7 +136,9 @@ impl Ring {
     fn has_no_room(self, position: u64, queue: u64) -> bool {
         let head = self.long(TX_HEAD_AT).load(Ordering::SeqCst);
         let grant = self.long(TX_GRANT_AT).load(Ordering::SeqCst);
-        position >= grant.max(head) + queue || position >= head + TX_MOST as u64
+        // The broker asks as well: a program's numbers may be anything.
+        position >= grant.max(head).saturating_add(queue)
+            || position >= head.saturating_add(TX_MOST as u64)
     }
 
     /// Whether no message can be sent where a queue of `queue` may wait.

@@ -207,6 +207,19 @@ fn nonsense_is_found() {
         spoil(&both);
         assert_eq!(both.broker.take(), Err(Nonsense));
     }
+    let numbers = [TX_TAIL_AT, TX_FREE_AT, TX_HEAD_AT, TX_GRANT_AT, RX_TAIL_AT, RX_ROOM_AT];
+    for (at, value) in numbers.into_iter().flat_map(|at| [(at, u64::MAX), (at, 1 << 63)]) {
+        let both = Both::new();
+        both.ring.long(at).store(value, Ordering::SeqCst);
+        both.ring.plug();
+        both.broker.must_unplug(5);
+        assert_eq!(both.broker.take(), Ok(None));
+        both.broker.grant(1);
+        both.broker.sleep();
+        assert_eq!(both.broker.put(b"x", RX_BYTES), Ok(true));
+        assert_eq!(both.broker.bells(1), (1, 1));
+        both.broker.want_room().unwrap();
+    }
     for head in [1, RX_BYTES as u64 + 1, u64::MAX] {
         let both = Both::new();
         both.ring.long(RX_HEAD_AT).store(head, Ordering::SeqCst);
