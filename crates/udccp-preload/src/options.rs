@@ -64,24 +64,29 @@ impl Drop for Asked {
     }
 }
 
-fn set_of_the_system(s: &Socket, level: c_int, name: c_int, of: *const c_void, len: u32) -> Raw {
-    let asked = match Asked::open(s, level, name) {
-        Ok(asked) => asked,
-        Err(e) => return fail(e),
-    };
-    let result = sys::setsockopt(asked.0, level, name, of, len);
-    if result < 0 {
-        return result;
-    }
+/// The kernel's result as a result.
+fn checked(result: Raw) -> Result<(), c_int> {
+    if result < 0 { Err(-result as c_int) } else { Ok(()) }
+}
+
+fn set_of_the_system(
+    s: &Socket,
+    level: c_int,
+    name: c_int,
+    of: *const c_void,
+    len: u32,
+) -> Result<(), c_int> {
+    let asked = Asked::open(s, level, name)?;
+    checked(sys::setsockopt(asked.0, level, name, of, len))?;
     let mut value = [0u8; SYSTEM_VALUE];
     let mut len = SYSTEM_VALUE as u32;
     let to = value.as_mut_ptr().cast();
     if sys::getsockopt(asked.0, level, name, to, core::ptr::from_mut(&mut len)) < 0 {
         // It cannot be read, so nobody misses it.
-        return 0;
+        return Ok(());
     }
     let bytes = &value[..(len as usize).min(SYSTEM_VALUE)];
-    rpc::ask(Op::SetOption, s.cookie, level, name, bytes).map_or_else(fail, |_| 0)
+    rpc::ask(Op::SetOption, s.cookie, level, name, bytes).map(|_| ())
 }
 
 unsafe fn get_of_the_system(
@@ -90,17 +95,14 @@ unsafe fn get_of_the_system(
     name: c_int,
     to: *mut c_void,
     len: *mut u32,
-) -> Raw {
-    let asked = match Asked::open(s, level, name) {
-        Ok(asked) => asked,
-        Err(e) => return fail(e),
-    };
+) -> Result<(), c_int> {
+    let asked = Asked::open(s, level, name)?;
     let most = (SYSTEM_VALUE as u32).to_ne_bytes();
     if let Ok(kept) = rpc::ask(Op::GetOption, s.cookie, level, name, &most) {
         let bytes = kept.bytes();
         sys::setsockopt(asked.0, level, name, bytes.as_ptr().cast(), bytes.len() as u32);
     }
-    sys::getsockopt(asked.0, level, name, to, len)
+    checked(sys::getsockopt(asked.0, level, name, to, len))
 }
 
 /// Options that the socket pair has itself, with the meaning that DCCP sockets give them.
@@ -125,7 +127,7 @@ pub unsafe fn get_option(
     let is_known = level == SOL_SOCKET && KNOWN.contains(&name);
     if is_of_the_system(level, name) && !is_known {
         // SAFETY: the caller's promise.
-        return unsafe { get_of_the_system(s, level, name, to, len) };
+        return unsafe { get_of_the_system(s, level, name, to, len) }.map_or_else(fail, |()| 0);
     }
     if len.is_null() {
         return fail(EFAULT);
@@ -188,7 +190,7 @@ pub unsafe fn set_option(
         return sys::setsockopt(s.fd, level, name, of, len);
     }
     if is_of_the_system(level, name) {
-        return set_of_the_system(s, level, name, of, len);
+        return set_of_the_system(s, level, name, of, len).map_or_else(fail, |()| 0);
     }
     if level == SOL_DCCP && WITHOUT_EFFECT.contains(&name) {
         return 0;
