@@ -27,6 +27,7 @@ impl Place {
     }
 
     /// A broker that keeps a socket of a program that is gone never ends.
+    #[expect(clippy::disallowed_methods, reason = "another process ends in its own time")]
     fn wait_until_the_broker_ends(&self) {
         let is_there = || {
             let files = std::fs::read_dir(self.0.path().join("udccp")).unwrap();

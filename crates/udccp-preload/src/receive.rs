@@ -156,21 +156,21 @@ fn after_taking(s: &Socket, ring: Ring, taken: &Taken) {
 
 /// Takes the bell out of the pair, if the ring is empty and it is there.
 fn take_bell(s: &Socket, ring: Ring) {
-    /// Longer than the broker takes from saying that it rings to doing so.
-    const LIMIT: TimeSpec = TimeSpec { sec: 0, nsec: 20_000_000 };
+    /// The broker says that it rings, and then does. Longer than it takes from the one to the
+    /// other, unless whoever took the bell was killed before it could say so.
+    const WAITS: usize = 50;
+    const WAIT: TimeSpec = TimeSpec { sec: 0, nsec: 20_000_000 };
     let Some(bell) = ring.release() else { return };
-    let mut has_waited = false;
-    loop {
-        match drop_bell(s, ring) {
-            Some(taken) if taken == bell || ring.is_rung(taken) => return,
-            Some(_) => {}
-            None if has_waited => return,
-            None => {
-                has_waited = true;
-                if sys::poll(s.fd, POLLIN, Some(LIMIT)).is_err() {
-                    return;
-                }
-            }
+    let mut waits = 0;
+    while !ring.is_gone(bell) && waits < WAITS {
+        if drop_bell(s, ring).is_some() {
+            continue;
+        }
+        waits += 1;
+        if sys::poll(s.fd, POLLIN, Some(WAIT)).is_ok_and(|events| events & POLLHUP != 0) {
+            // What is in the pair is all there will be.
+            waits = WAITS;
+            while drop_bell(s, ring).is_some() {}
         }
     }
 }
@@ -181,7 +181,7 @@ fn drop_bell(s: &Socket, ring: Ring) -> Option<u32> {
     let len = read_packet(s, &mut packet, MSG_DONTWAIT);
     let bell = read_bell(s.key(), packet.get(..usize::try_from(len).ok()?)?)?;
     // Another thread took the one that was meant, and this one was needed.
-    if ring.is_rung(bell) && ring.lost(bell) {
+    if ring.bell_gone(bell) {
         let _ = tell(s);
     }
     Some(bell)

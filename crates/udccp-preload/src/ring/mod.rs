@@ -63,6 +63,8 @@ const RX_HEAD_AT: usize = 768;
 const RX_RELEASED_AT: usize = 776;
 /// Threads that wait for a message. Written by programs.
 const RX_WAITERS_AT: usize = 780;
+/// The last bell that somebody has taken out of the socket pair. Written by programs.
+const RX_GONE_AT: usize = 792;
 /// Bytes published by the broker. Written by the broker.
 const RX_TAIL_AT: usize = 832;
 /// The position at which the broker wants a bell, because the ring was full. Written by both.

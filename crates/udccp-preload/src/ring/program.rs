@@ -283,19 +283,30 @@ impl Ring {
         is_after(bell, self.int(RX_RELEASED_AT).load(Ordering::SeqCst))
     }
 
-    /// Says that a bell is gone which should have stayed; whether the broker has to ring again.
-    pub fn lost(self, bell: u32) -> bool {
-        let released = self.int(RX_RELEASED_AT);
-        let mut before = released.load(Ordering::SeqCst);
-        while is_after(bell, before) {
-            let order = Ordering::SeqCst;
-            match released.compare_exchange(before, bell, order, order) {
-                Ok(_) => return !self.is_empty(),
-                Err(now) => before = now,
-            }
-        }
-        false
+    /// Says that a bell was taken out of the socket pair; whether the broker has to ring again,
+    /// because it should have stayed.
+    pub fn bell_gone(self, bell: u32) -> bool {
+        raise(self.int(RX_GONE_AT), bell);
+        raise(self.int(RX_RELEASED_AT), bell) && !self.is_empty()
     }
+
+    /// Whether a bell was taken out of the socket pair, or one after it.
+    pub fn is_gone(self, bell: u32) -> bool {
+        !is_after(bell, self.int(RX_GONE_AT).load(Ordering::SeqCst))
+    }
+}
+
+/// Makes a number that of a bell, unless that of a later one is there; whether it did.
+fn raise(number: &AtomicU32, bell: u32) -> bool {
+    let mut before = number.load(Ordering::SeqCst);
+    while is_after(bell, before) {
+        let order = Ordering::SeqCst;
+        match number.compare_exchange(before, bell, order, order) {
+            Ok(_) => return true,
+            Err(now) => before = now,
+        }
+    }
+    false
 }
 
 /// Whether a bell was rung after another.

@@ -155,7 +155,9 @@ fn a_bell_is_there_while_messages_are_and_one_for_each_waiting_thread() {
     assert!(!both.ring.is_rung(1));
     both.broker.put(b"3", RX_BYTES).unwrap();
     assert_eq!(both.broker.bells(1), (2, 1));
-    assert!(both.ring.is_rung(2) && both.ring.lost(2) && !both.ring.is_rung(2));
+    assert!(both.ring.is_rung(2) && !both.ring.is_gone(2));
+    assert!(both.ring.bell_gone(2) && !both.ring.is_rung(2) && both.ring.is_gone(2));
+    assert!(!both.ring.bell_gone(1) && both.ring.is_gone(2));
     assert_eq!(both.broker.bells(0), (3, 1), "it was lost");
     for _ in 0..3 {
         both.ring.count_waiter(true);
