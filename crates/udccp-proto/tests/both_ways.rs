@@ -163,21 +163,29 @@ proptest! {
     }
 }
 
+/// Over UDP, with nothing lost.
+const CLEAN: Setting = Setting {
+    seed: 7,
+    ccid: 2,
+    ecn: true,
+    short: false,
+    ndp: false,
+    over_udp: true,
+    zeros: true,
+    impairments: Impairments {
+        loss: 0.0,
+        duplicate: 0.0,
+        reorder: 0.0,
+        overtake: 0.0,
+        corrupt: 0.0,
+    },
+};
+
 /// A stream in one direction over a clean path is what both ways have to be equal for.
 #[test]
 fn a_long_stream_is_the_same_either_way() {
-    let s = Setting {
-        seed: 7,
-        ccid: 2,
-        ecn: true,
-        short: false,
-        ndp: false,
-        over_udp: true,
-        zeros: true,
-        impairments: Impairments::default(),
-    };
     let run = |way| {
-        let (mut pair, sent) = pair(&s, way);
+        let (mut pair, sent) = pair(&CLEAN, way);
         for _ in 0..200 {
             step(&mut pair, 5, CLIENT, 0, true);
             step(&mut pair, 6, SERVER, 0, true);
@@ -190,4 +198,28 @@ fn a_long_stream_is_the_same_either_way() {
     assert!(run(Way::Short) == run(Way::Long));
     let [at_once, one_by_one] = MERGED.map(run);
     assert!(at_once.2 > 1_000 && at_once.0 == one_by_one.0 && at_once.1 == one_by_one.1);
+}
+
+#[test]
+fn connections_have_their_turns_in_trains_as_without() {
+    let run = |way| {
+        let (mut pair, sent) = pair(&CLEAN, way);
+        let mut options = connect_options(ConnectionConfig::default());
+        options.local.set_port(6511);
+        options.remote.set_port(6511);
+        let now = pair.now;
+        let second = pair.net.ends[CLIENT].connect(now, options).unwrap();
+        pair.pass(Duration::from_millis(100));
+        for _ in 0..60 {
+            for id in [pair.id(CLIENT), second] {
+                let now = pair.now;
+                let _ = pair.net.ends[CLIENT].fill(now, id, 1000, 40);
+            }
+            step(&mut pair, 6, SERVER, 0, true);
+        }
+        let all = sent.borrow().clone();
+        (all, known(&pair), pair.net.sent_at_once)
+    };
+    let [trains, packets] = MERGED.map(run);
+    assert!(trains.2 > 100 && trains.0 == packets.0 && trains.1 == packets.1, "{}", trains.2);
 }

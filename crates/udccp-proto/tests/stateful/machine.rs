@@ -211,6 +211,9 @@ impl Story {
             let message = Message::new(Payload::Zeros(u32::from(size) * 4));
             let _ = self.ends[from].send(self.now, id, message);
         }
+        if size % 8 == 0 {
+            self.ends[from].close(self.now, id);
+        }
         let mut alone = self.ends.clone();
         loop {
             let train = trains::poll_train(&mut self.ends[from], self.now);
