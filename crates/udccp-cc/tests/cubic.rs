@@ -117,6 +117,16 @@ fn the_estimate_of_linux_6_1_keeps_its_pace() {
     near(path.cubic.cwnd(), 66.0, 2.5);
 }
 
+/// Far below its plateau of 100, a window of 4 with a round-trip time of 1 s is asked to reach 71
+/// in the next. It grows by a packet for two acknowledged.
+#[test]
+fn linux_6_1_grows_by_half_at_most() {
+    let mut path = cut_at(CubicConfig::linux_6_1(), 100, 1000);
+    path.cubic.set_window(path.now, 4, 2);
+    path.round_trip();
+    assert_eq!(path.cubic.cwnd(), 6);
+}
+
 /// After a timeout nothing is known of the path: a packet for 20 acknowledged, at least.
 #[test]
 fn linux_6_1_grows_by_one_in_twenty_until_a_loss() {

@@ -25,8 +25,8 @@ pub(super) fn html(analysis: &Analysis<'_>, all: &[Analysis<'_>]) -> String {
     match out.is_empty() {
         true => out,
         false => format!(
-            "<h2 id=\"answers\">{}</h2>\n<p class=\"what\">Each number leads to a claim that these \
-             runs are checked for.</p>\n{out}",
+            "<h2 id=\"answers\">{}</h2>\n<p class=\"what\">Each sign leads to a claim behind the \
+             sentence, and says whether these runs confirm it.</p>\n{out}",
             if experiment.study.is_some() { "Open questions of the study" } else { "The answer" }
         ),
     }
@@ -65,7 +65,7 @@ fn paragraph(from: &Analysis<'_>, answer: &Answer, page: &str) -> String {
     let own = match page {
         "" => String::new(),
         page => format!(
-            "\n<p class=\"what\">From <a href=\"{page}\">{}</a>.</p>",
+            "\n<p class=\"what\">From <a href=\"{page}\">{}</a></p>",
             escape(from.experiment.heading())
         ),
     };
