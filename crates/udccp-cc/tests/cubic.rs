@@ -72,25 +72,17 @@ fn the_2_6_form_follows_its_curve() {
     near(path.cubic.cwnd(), 1200.0, 12.0);
 }
 
-/// 0.7 kept: K = cbrt(300 / 0.4) = 9.086 s. W(3) = 0.4 (-6.086)^3 + 1000 = 909.8.
+/// 0.7 kept: K = cbrt(300 / 0.4) = 9.086 s. W(3) = 0.4 (-6.086)^3 + 1000 = 909.8. The whole packets
+/// of Linux 6.1 follow the same curve.
 #[test]
 fn the_form_of_rfc_9438_follows_its_curve() {
-    let mut path = cut_at(CubicConfig::rfc9438(), 1000, 100);
-    assert_eq!(path.cubic.cwnd(), 700);
-    for (t, want) in [(3.0, 909.8), (6.0, 988.3), (9.1, 1000.0), (12.1, 1010.9)] {
-        path.run(t - path.now.as_secs_f64());
-        near(path.cubic.cwnd(), want, 10.0);
-    }
-}
-
-/// The same for the whole packets of Linux 6.1.
-#[test]
-fn the_form_of_linux_6_1_follows_its_curve() {
-    let mut path = cut_at(CubicConfig::linux_6_1(), 1000, 100);
-    assert_eq!(path.cubic.cwnd(), 700);
-    for (t, want) in [(3.0, 909.8), (6.0, 988.3), (9.1, 1000.0), (12.1, 1010.9)] {
-        path.run(t - path.now.as_secs_f64());
-        near(path.cubic.cwnd(), want, 10.0);
+    for config in [CubicConfig::rfc9438(), CubicConfig::linux_6_1()] {
+        let mut path = cut_at(config, 1000, 100);
+        assert_eq!(path.cubic.cwnd(), 700);
+        for (t, want) in [(3.0, 909.8), (6.0, 988.3), (9.1, 1000.0), (12.1, 1010.9)] {
+            path.run(t - path.now.as_secs_f64());
+            near(path.cubic.cwnd(), want, 10.0);
+        }
     }
 }
 

@@ -83,6 +83,15 @@ fn a_single_segment_waits_for_the_timer() {
     assert_eq!(pipe.delivered, 100);
 }
 
+/// An open flow of today's TCP that has sent nothing, 20 ms from end to end and back.
+fn open_and_silent() -> Pipe {
+    let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(10));
+    pipe.to_send = 0;
+    pipe.start();
+    pipe.run_for(ms(300));
+    pipe
+}
+
 /// Messages of 100 bytes, 60 ms apart: how long after its arrival each was acknowledged, in ms.
 fn ack_delays(pipe: &mut Pipe, messages: u64) -> Vec<u64> {
     let log = pipe.record();
@@ -102,10 +111,7 @@ fn ack_delays(pipe: &mut Pipe, messages: u64) -> Vec<u64> {
 /// of 220 ms, and no shorter one, brings them back.
 #[test]
 fn a_silence_longer_than_the_timeout_brings_quick_acknowledgements_back() {
-    let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(10));
-    pipe.to_send = 0;
-    pipe.start();
-    pipe.run_for(ms(300));
+    let mut pipe = open_and_silent();
     let waits = |quick: usize, n: usize| [vec![0; quick], vec![40; n - quick]].concat();
     assert_eq!(ack_delays(&mut pipe, 18), waits(16, 18));
     assert_eq!(ack_delays(&mut pipe, 3), waits(0, 3));
@@ -117,10 +123,7 @@ fn a_silence_longer_than_the_timeout_brings_quick_acknowledgements_back() {
 /// sixteen segments after it.
 #[test]
 fn a_duplicate_brings_quick_acknowledgements_back() {
-    let mut pipe = Pipe::new(TcpConfig::new(Algorithm::NEW_RENO), ms(10));
-    pipe.to_send = 0;
-    pipe.start();
-    pipe.run_for(ms(300));
+    let mut pipe = open_and_silent();
     ack_delays(&mut pipe, 20);
     pipe.sender.send(pipe.now, Message::new(Payload::Zeros(100)));
     let segment = pipe.sender.poll_transmit(pipe.now).unwrap();
