@@ -105,6 +105,18 @@ def test_a_part_of_an_experiment(study: lab.Experiment) -> None:
         study.only(tables=["share"])
 
 
+def test_a_part_of_a_part(study: lab.Experiment) -> None:
+    """A second choice is made among what the first one left, figures of its tables too."""
+    part = study.only(tables=["shares"])
+    drawn = set(part.figures)
+    assert drawn <= set(study.figures)
+    again = part.only(set={"rtt": ["20 ms", "60 ms"]})
+    assert list(again.tables) == ["shares"]
+    assert set(again.figures) == drawn
+    published = lab.experiment("bhatti-2008", store="no-such-store.sqlite")
+    assert list(published.only(tables=["table3"]).figures) == ["figure2"]
+
+
 def test_what_is_not_there_says_so(tmp_path: Path) -> None:
     """No experiment, no store, no runs, no figure."""
     with pytest.raises(lab.ScenarioError, match="did you mean `bhatti-2008`"):

@@ -3,7 +3,7 @@
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics, suggestion};
 use udccp_scenario::document::Override;
 
-use crate::schema::{Axis, Experiment, PARTS};
+use crate::schema::{Axis, Experiment, Figure, FigureKind, PARTS};
 
 /// What is asked for instead of a whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,17 @@ impl Selection {
         self.tables.is_empty() && self.set.is_empty()
     }
 
+    /// This selection, and then another one of what it leaves.
+    fn then(&self, later: &Self) -> Self {
+        let key = |change: &str| change.split_once('=').map_or("", |(key, _)| key).to_owned();
+        let again: Vec<String> = later.set.iter().map(|change| key(change)).collect();
+        let still = self.set.iter().filter(|change| !again.contains(&key(change)));
+        Self {
+            tables: if later.tables.is_empty() { &self.tables } else { &later.tables }.clone(),
+            set: still.chain(&later.set).cloned().collect(),
+        }
+    }
+
     /// The words of a command line that ask for it, each with a blank before it.
     pub fn words(&self) -> String {
         let tables = self.tables.iter().map(|id| format!(" --table {id}"));
@@ -33,8 +44,8 @@ impl Selection {
 }
 
 impl Experiment {
-    /// Leaves what is asked for. Results are found by what was run: a run that the whole file has
-    /// too is the same run.
+    /// Leaves what is asked for, of what an earlier call left. Results are found by what was run: a
+    /// run that the whole file has too is the same run.
     ///
     /// # Errors
     /// A table or a key that the file does not have, a value that does not fit.
@@ -64,7 +75,7 @@ impl Experiment {
         if let Some(error) = self.recheck().into_iter().next() {
             return Err(error.into());
         }
-        self.narrowed = asked.clone();
+        self.narrowed = self.narrowed.then(asked);
         Ok(())
     }
 
@@ -84,8 +95,12 @@ impl Experiment {
             self.tables.iter().filter_map(|t| t.variant.as_ref()).collect();
         self.variants.retain(|variant| variants.contains(&&variant.id));
         self.claims.retain(|claim| ids.contains(&claim.table));
-        // What needs runs that no table has.
-        self.figures.clear();
+        let draws_kept = |figure: &Figure| match &figure.kind {
+            FigureKind::Table(drawn) => ids.contains(&drawn.table),
+            FigureKind::Time(_) | FigureKind::Curve(_) => false,
+        };
+        // What needs runs that no table has goes.
+        self.figures.retain(draws_kept);
         self.explanations.clear();
         Ok(())
     }

@@ -32,11 +32,29 @@ fn what_is_left_is_found_under_the_keys_of_the_whole() {
 }
 
 #[test]
-fn tables_bring_their_claims_and_nothing_else() {
+fn tables_bring_their_claims_and_figures_and_nothing_else() {
     let experiment = narrowed(&["fairness"], &[]);
     assert_eq!(experiment.tables.len(), 1);
     assert!(experiment.claims.iter().all(|claim| claim.table == "fairness"));
-    assert!(experiment.figures.is_empty() && experiment.variants.is_empty());
+    let figures: Vec<&str> = experiment.figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(figures, ["against"], "the one over time needs runs that no table has");
+    assert!(experiment.variants.is_empty());
+    assert!(narrowed(&["rates"], &[]).figures.is_empty());
+}
+
+#[test]
+fn a_part_of_a_part_is_part_of_both() {
+    let mut experiment = narrowed(&["fairness"], &["rtt=25 ms", "time.duration=9 s"]);
+    experiment.narrow(&asked(&[], &["second=tcp/cubic", "time.duration=10 s"])).expect("a part");
+    assert_eq!(experiment.tables.len(), 1);
+    let tasks = tasks(&experiment, false);
+    assert_eq!(tasks.len(), 2, "one point, two runs");
+    assert!(tasks.iter().all(|task| task.scenario.time.duration.as_secs_f64() > 9.5));
+    let words = " --table fairness --set rtt=\"25 ms\" --set second=tcp/cubic \
+                 --set time.duration=\"10 s\"";
+    assert_eq!(experiment.narrowed.words(), words);
+    let gone = experiment.narrow(&asked(&["rates"], &[])).expect_err("it was left out");
+    assert!(gone.to_string().contains("no table"), "{gone}");
 }
 
 #[test]

@@ -141,8 +141,8 @@ impl Study {
         border::guard(py, || {
             let wrong = |errors| error::scenario(py, &errors);
             let mut experiment = Experiment::load(&self.experiment.path).map_err(wrong)?;
-            let asked = udccp_lab::Selection { tables, set };
-            experiment.narrow(&asked).map_err(wrong)?;
+            experiment.narrow(&self.experiment.narrowed).map_err(wrong)?;
+            experiment.narrow(&udccp_lab::Selection { tables, set }).map_err(wrong)?;
             Ok(Self { experiment })
         })
     }
