@@ -3,6 +3,7 @@
 
 use core::fmt::Write as _;
 
+use super::claims::Verdict;
 use super::html::escape;
 use crate::analysis::{Analysis, JudgedClaim};
 use crate::schema::{Answer, Sentence};
@@ -39,7 +40,7 @@ pub(super) fn markdown(analysis: &Analysis<'_>) -> String {
     let says: Vec<&str> = answer.sentences.iter().map(|s| s.says.as_str()).collect();
     let _ = writeln!(out, "{}\n", says.join(" "));
     for (_, judged) in answer.sentences.iter().flat_map(|s| claims(analysis, s)) {
-        let _ = writeln!(out, "- {}: {}", verdict(judged).1, judged.claim.says);
+        let _ = writeln!(out, "- {}: {}", Verdict::of(&judged.ours).words, judged.claim.says);
     }
     out.push('\n');
     out
@@ -50,13 +51,12 @@ fn paragraph(from: &Analysis<'_>, answer: &Answer, page: &str) -> String {
     for sentence in &answer.sentences {
         out.push_str(&escape(&sentence.says));
         for (index, judged) in claims(from, sentence) {
-            let (class, word) = verdict(judged);
+            let Verdict { class, sign, words } = Verdict::of(&judged.ours);
             let _ = write!(
                 out,
                 " <a class=\"chip {class}\" href=\"{page}#claim-{number}\" \
-                 title=\"{word}: {}\">{} {number}</a>",
+                 title=\"{words}: {}\">{sign} {number}</a>",
                 escape(&judged.claim.says),
-                sign(judged),
                 number = index + 1,
             );
         }
@@ -80,21 +80,4 @@ fn claims<'s>(
 ) -> impl Iterator<Item = (usize, &'s JudgedClaim<'s>)> {
     let judged = from.claims.iter().enumerate();
     judged.filter(|(_, j)| j.claim.id.as_ref().is_some_and(|id| sentence.claims.contains(id)))
-}
-
-/// What our runs say of a claim: a class of the style sheet, and words.
-fn verdict(judged: &JudgedClaim<'_>) -> (&'static str, &'static str) {
-    match judged.ours.holds {
-        Some(true) => ("close", "holds"),
-        Some(false) => ("differs", "fails"),
-        None => ("early", "not judged yet"),
-    }
-}
-
-fn sign(judged: &JudgedClaim<'_>) -> &'static str {
-    match judged.ours.holds {
-        Some(true) => "✓",
-        Some(false) => "✗",
-        None => "?",
-    }
 }

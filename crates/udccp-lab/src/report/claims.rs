@@ -52,30 +52,45 @@ fn claim(analysis: &Analysis<'_>, judged: &JudgedClaim<'_>, index: usize) -> Str
         out.push_str(" <small>written after first runs</small>");
     }
     out.push_str("</p>\n");
-    out.push_str(&verdict(analysis.ours(), &judged.ours));
+    out.push_str(&paragraph(analysis.ours(), &judged.ours));
     for other in &analysis.others {
         if let Some(JudgedClaim { ours, .. }) = other.claims.get(index)
             && (ours.holds.is_some() || ours.early.is_some())
         {
-            out.push_str(&verdict(&other.title, ours));
+            out.push_str(&paragraph(&other.title, ours));
         }
     }
     if judged.published.holds.is_some() {
-        out.push_str(&verdict("the paper\u{2019}s own numbers", &judged.published));
+        out.push_str(&paragraph("the paper\u{2019}s own numbers", &judged.published));
     }
     out.push_str("</li>\n");
     out
 }
 
-fn verdict(whose: &str, judgement: &Judgement) -> String {
-    let (class, word) = match (judgement.holds, judgement.early) {
-        (Some(true), _) => ("close", "✓ holds"),
-        (Some(false), _) => ("differs", "✗ fails"),
-        (None, Some(_)) => ("early", "not judged yet"),
-        (None, None) => ("missing", "– no numbers"),
-    };
+/// What runs say of a claim.
+pub(super) struct Verdict {
+    /// Its class in the style sheet.
+    pub(super) class: &'static str,
+    pub(super) sign: &'static str,
+    pub(super) words: &'static str,
+}
+
+impl Verdict {
+    pub(super) fn of(judgement: &Judgement) -> Self {
+        let (class, sign, words) = match (judgement.holds, judgement.early) {
+            (Some(true), _) => ("close", "✓", "holds"),
+            (Some(false), _) => ("differs", "✗", "fails"),
+            (None, Some(_)) => ("early", "?", "not judged yet"),
+            (None, None) => ("missing", "–", "no numbers"),
+        };
+        Self { class, sign, words }
+    }
+}
+
+fn paragraph(whose: &str, judgement: &Judgement) -> String {
+    let Verdict { class, sign, words } = Verdict::of(judgement);
     let mut out = format!(
-        "<div class=\"verdict\"><p><span class=\"chip {class}\">{word}</span> {}",
+        "<div class=\"verdict\"><p><span class=\"chip {class}\">{sign} {words}</span> {}",
         escape(whose)
     );
     if let Some(basis) = judgement.early {

@@ -81,13 +81,8 @@ fn judged(
     let outcome = campaign(&tasks, args.files.open()?, &Simulator, jobs, &bars);
     bars.end();
     let outcome = outcome.map_err(failure)?;
-    output::note(&format!(
-        "{}: {} runs done, {} were in the store ({})",
-        tables.join(", "),
-        outcome.ran,
-        outcome.stored,
-        args.files.store.display()
-    ));
+    let what: Vec<&str> = tables.iter().map(String::as_str).collect();
+    super::run::done(&what, &outcome, &args.files);
     let store = args.files.open_if_there()?;
     let Some(store) = store else { return Ok(Vec::new()) };
     let results = trial.results(&store, &tasks).map_err(store_failure)?;

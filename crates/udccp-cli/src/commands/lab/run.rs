@@ -57,22 +57,27 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let outcome = campaign(&tasks, store, backend.as_ref(), jobs, &bars);
     bars.end();
     let outcome = outcome.map_err(failure)?;
+    done(&ids, &outcome, &args.files);
+    left_out(&outcome, backend.id());
+    for experiment in &experiments {
+        tables(experiment, &args.files, options, experiments.len() > 1)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// How many runs a campaign did, and how many it found done.
+pub(super) fn done(what: &[&str], outcome: &CampaignSummary, files: &LabFiles) {
     let found = match outcome.found {
         0 => String::new(),
         n => format!(", {n} were done by another campaign"),
     };
     output::note(&format!(
         "{}: {} runs done, {} were in the store{found} ({})",
-        ids.join(", "),
+        what.join(", "),
         outcome.ran,
         outcome.stored,
-        args.files.store.display()
+        files.store.display()
     ));
-    left_out(&outcome, backend.id());
-    for experiment in &experiments {
-        tables(experiment, &args.files, options, experiments.len() > 1)?;
-    }
-    Ok(Exit::Success)
 }
 
 /// What the backend did not do, and what of its runs is no measurement.
