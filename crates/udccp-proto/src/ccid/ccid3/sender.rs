@@ -137,15 +137,15 @@ impl Ccid3Sender {
         self.small.as_ref().map_or(bytes.into(), |(small, _)| small.segment(bytes))
     }
 
-    /// t_ipi at this rate.
-    fn interval_at(&self, rate: Rate) -> Duration {
-        let interval = rate.interval(self.segment().bytes);
+    /// t_ipi of segments `s` at this rate.
+    fn interval_at(&self, rate: Rate, s: Segment) -> Duration {
+        let interval = rate.interval(s.bytes);
         self.small.as_ref().map_or(interval, |(small, _)| interval.max(small.min_interval))
     }
 
-    /// t_ipi.
-    fn interval(&self) -> Duration {
-        self.interval_at(self.rate.instantaneous(self.segment()))
+    /// t_ipi of segments `s`.
+    fn interval(&self, s: Segment) -> Duration {
+        self.interval_at(self.rate.instantaneous(s), s)
     }
 
     /// The nofeedback timer: packets have to leave before feedback can come.
@@ -350,7 +350,7 @@ impl CcidSender for Ccid3Sender {
         if self.in_flight() >= self.in_flight_limit {
             return SendVerdict::Blocked;
         }
-        let mut at = self.pacer.next(self.interval(), self.rate.rtt());
+        let mut at = self.pacer.next(self.interval(self.segment()), self.rate.rtt());
         if let Some((_, gate)) = &self.small {
             at = at.max(gate.next());
         }
@@ -422,11 +422,13 @@ impl CcidSender for Ccid3Sender {
             gate.on_sent(now);
         }
         self.rate.on_data_sent(now);
-        let steady = self.interval_at(self.rate.allowed(self.segment()));
-        if self.pacer.on_sent(now, self.interval(), steady, self.rate.rtt()) {
+        let s = self.segment();
+        let allowed = self.rate.allowed(s);
+        let steady = self.interval_at(allowed, s);
+        if self.pacer.on_sent(now, self.interval(s), steady, self.rate.rtt()) {
             self.data_limited.on_not_limited(now);
         }
-        self.fastest = self.fastest.max(self.rate.allowed(self.segment()));
+        self.fastest = self.fastest.max(allowed);
         if self.no_feedback.is_none() {
             self.set_no_feedback_timer(now);
         }
@@ -541,11 +543,12 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn metrics(&self) -> CcidMetrics {
-        let x = self.rate.instantaneous(self.segment());
+        let s = self.segment();
+        let x = self.rate.instantaneous(s);
         CcidMetrics {
             x_recv_bytes_per_sec: self.acked.map(|_| self.x_recv.bytes_per_sec()),
             x_calc_bytes_per_sec: self.rate.calculated().map(Rate::bytes_per_sec),
-            packet_interval: Some(self.interval_at(x)),
+            packet_interval: Some(self.interval_at(x, s)),
             mean_packet_bytes: Some(self.size.bytes()),
             srtt: self.rate.rtt(),
             min_rtt: self.rate.min_rtt(),

@@ -63,6 +63,9 @@ fn worth(rtt: Duration, interval: Duration, steady: Duration) -> Duration {
     if interval >= steady {
         return rtt;
     }
-    let nanos = u128::from(rtt.as_nanos()) * u128::from(interval.as_nanos());
-    Duration::from_nanos((nanos / u128::from(steady.as_nanos())) as u64)
+    let (rtt, interval, steady) = (rtt.as_nanos(), interval.as_nanos(), steady.as_nanos());
+    Duration::from_nanos(match rtt.checked_mul(interval) {
+        Some(product) => product / steady,
+        None => (u128::from(rtt) * u128::from(interval) / u128::from(steady)) as u64,
+    })
 }

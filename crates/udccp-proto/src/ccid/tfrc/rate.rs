@@ -5,6 +5,8 @@ use udccp_base::Duration;
 use super::{MAX_BACK_OFF_SECS, Segment};
 
 const NANOS: u128 = 1_000_000_000;
+/// Nanoseconds in which the lowest rate sends one segment.
+const UNIT_NANOS: u64 = NANOS as u64 * MAX_BACK_OFF_SECS;
 
 /// A rate in bytes per 64 seconds, so that one segment in t_mbi, the lowest rate of RFC 5348, is
 /// the number of its bytes, and nothing is lost to rounding on the way there.
@@ -69,9 +71,16 @@ impl Rate {
 
     /// Time between segments, t_ipi = s/X (RFC 5348 section 4.6).
     pub fn interval(self, segment_bytes: u32) -> Duration {
-        let nanos = u128::from(segment_bytes) * NANOS * u128::from(MAX_BACK_OFF_SECS);
-        let interval = nanos / u128::from(self.0.max(1));
-        Duration::from_nanos(u64::try_from(interval).unwrap_or(u64::MAX))
+        let rate = self.0.max(1);
+        // Every packet asks, and the segments of all packets leave the product in 64 bits.
+        let nanos = match u64::from(segment_bytes).checked_mul(UNIT_NANOS) {
+            Some(nanos) => nanos / rate,
+            None => {
+                let nanos = u128::from(segment_bytes) * u128::from(UNIT_NANOS);
+                u64::try_from(nanos / u128::from(rate)).unwrap_or(u64::MAX)
+            }
+        };
+        Duration::from_nanos(nanos)
     }
 
     /// Bytes in `span`.
@@ -111,7 +120,7 @@ mod tests {
 
     #[test]
     fn one_segment_in_64_seconds_is_exact_for_every_size() {
-        for s in [1, 64, 1460, 65_536] {
+        for s in [1, 64, 1460, 65_536, u32::MAX] {
             assert_eq!(Rate::lowest(s).interval(s), Duration::from_secs(64));
         }
         assert_eq!(Rate::of(1460, Duration::from_millis(100)).bytes_per_sec(), 14_600.0);

@@ -41,7 +41,8 @@ pub(crate) struct RateControl {
     loss_event_rate: f64,
     /// R.
     rtt: Option<Duration>,
-    /// Square roots of the last round-trip time sample and of their mean, in seconds.
+    /// Mean of the square roots of round-trip time samples in seconds, and X_inst/X, which is that
+    /// mean through the last of them, within its bound.
     square_roots: Option<(f64, f64)>,
     min_rtt: Option<Duration>,
     has_feedback: bool,
@@ -106,9 +107,7 @@ impl RateControl {
         let s = s.into();
         let x = self.allowed(s);
         match self.square_roots {
-            Some((latest, mean)) if self.reduces_oscillation => {
-                x.scaled((mean / latest).min(MOST_INSTANTANEOUS)).max(Self::lowest(s))
-            }
+            Some((_, factor)) if self.reduces_oscillation => x.scaled(factor).max(Self::lowest(s)),
             _ => x,
         }
     }
@@ -211,16 +210,17 @@ impl RateControl {
     /// R, and the mean of square roots, with q = q2 = 0.9.
     fn take_rtt(&mut self, sample: Duration) {
         let root = libm::sqrt(sample.as_secs_f64());
-        match (self.rtt, self.square_roots) {
-            (Some(rtt), Some((_, mean))) if self.has_feedback => {
+        let mean = match (self.rtt, self.square_roots) {
+            (Some(rtt), Some((mean, _))) if self.has_feedback => {
                 self.rtt = Some((rtt * 9 + sample) / 10);
-                self.square_roots = Some((root, 0.9 * mean + 0.1 * root));
+                0.9 * mean + 0.1 * root
             }
             _ => {
                 self.rtt = Some(sample);
-                self.square_roots = Some((root, root));
+                root
             }
-        }
+        };
+        self.square_roots = Some((mean, (mean / root).min(MOST_INSTANTANEOUS)));
         self.min_rtt = Some(self.min_rtt.map_or(sample, |min| min.min(sample)));
     }
 

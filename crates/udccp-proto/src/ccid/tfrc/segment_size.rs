@@ -29,47 +29,84 @@ const INTERVALS: usize = 4;
 pub(crate) struct SegmentSize {
     /// Bytes and packets of each interval, newest first.
     sums: [(u64, u64); INTERVALS],
-    /// What is taken before anything was sent.
-    first: u32,
+    /// All of them.
+    total: (u64, u64),
+    /// Their mean in bytes, at least 1; before anything was sent, what is expected.
+    mean: u32,
 }
 
 impl SegmentSize {
     /// Nothing was sent yet; `first` bytes are expected.
     pub(crate) fn new(first: u32) -> Self {
-        Self { sums: [(0, 0); INTERVALS], first: first.max(1) }
+        Self { sums: [(0, 0); INTERVALS], total: (0, 0), mean: first.max(1) }
     }
 
     /// Expects the first packet to have this size.
     pub(crate) fn expect(&mut self, bytes: u32) {
-        self.first = bytes.max(1);
+        if !self.is_measured() {
+            self.mean = bytes.max(1);
+        }
     }
 
     //= 5348-4.1-3
     /// A data packet left.
     pub(crate) fn on_sent(&mut self, bytes: u32) {
-        self.sums[0].0 += u64::from(bytes);
+        let bytes = u64::from(bytes);
+        self.sums[0].0 += bytes;
         self.sums[0].1 += 1;
+        self.total = (self.total.0 + bytes, self.total.1 + 1);
+        self.update_mean();
     }
 
     /// A loss event was reported: a new interval begins.
     pub(crate) fn on_loss_event(&mut self) {
         if self.sums[0].1 > 0 {
+            let (bytes, packets) = self.sums[INTERVALS - 1];
             self.sums.rotate_right(1);
             self.sums[0] = (0, 0);
+            self.total = (self.total.0 - bytes, self.total.1 - packets);
+            self.update_mean();
         }
     }
 
     /// Whether data was sent.
     pub(crate) fn is_measured(&self) -> bool {
-        self.sums.iter().any(|sum| sum.1 > 0)
+        self.total.1 > 0
     }
 
     /// The mean in bytes, at least 1.
     pub(crate) fn bytes(&self) -> u32 {
-        let (bytes, packets) = self.sums.iter().fold((0, 0), |a, s| (a.0 + s.0, a.1 + s.1));
-        if packets == 0 {
-            return self.first;
+        self.mean
+    }
+
+    fn update_mean(&mut self) {
+        let (bytes, packets) = self.total;
+        if let Some(mean) = bytes.checked_div(packets) {
+            self.mean = u32::try_from(mean).unwrap_or(u32::MAX).max(1);
         }
-        u32::try_from(bytes / packets).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_of_the_last_four_loss_intervals() {
+        let mut size = SegmentSize::new(1000);
+        size.expect(500);
+        assert_eq!(size.bytes(), 500);
+        // An interval in which nothing was sent is none.
+        size.on_loss_event();
+        assert_eq!(size.bytes(), 500);
+        for bytes in [100, 200, 300, 400] {
+            size.on_loss_event();
+            size.on_sent(bytes);
+        }
+        assert_eq!(size.bytes(), 250);
+        size.on_loss_event();
+        assert_eq!(size.bytes(), 300, "the first interval is forgotten where a fifth begins");
+        size.on_sent(700);
+        assert_eq!(size.bytes(), 400);
     }
 }
