@@ -14,31 +14,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 
-use common::{fails, udccp};
+use common::{TWO_FLOWS, fails, udccp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use udccp_base::Seed;
-
-/// A path of 10 Mbit/s and 20 ms, two flows, two seconds.
-const SMALL: &str = r#"schema = 1
-id = "small"
-asks = "Does it run?"
-[topology]
-shape = "dumbbell"
-access = { rate = "100 Mbit/s", delay = "1 ms" }
-bottleneck = { rate = "10 Mbit/s", rtt = "20 ms", limit = "50 packets" }
-[time]
-duration = "2 s"
-measure = { from = "1 s", to = "2 s", every = "500 ms" }
-[[flow]]
-name = "first"
-protocol = "dccp/ccid2"
-traffic = "bulk"
-[[flow]]
-name = "second"
-protocol = "tcp/newreno"
-traffic = "bulk"
-"#;
 
 /// A folder with the scenario, and the name by which all processes of a test are known.
 struct Place {
@@ -49,7 +28,7 @@ struct Place {
 impl Place {
     fn new(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+        fs::write(folder.path().join("small.toml"), TWO_FLOWS).unwrap();
         fs::create_dir(folder.path().join("tmp")).unwrap();
         Self { folder, mark: format!("UDCCP_TEST_MARK={name}-{}", std::process::id()) }
     }
@@ -338,7 +317,8 @@ fn what_this_machine_lacks_is_said_with_advice() {
 #[test]
 fn a_faulty_file_is_told_before_anything_else() {
     let place = Place::new("faulty");
-    fs::write(place.scenario(), SMALL.replace("traffic = \"bulk\"", "trafic = \"bulk\"")).unwrap();
+    fs::write(place.scenario(), TWO_FLOWS.replace("traffic = \"bulk\"", "trafic = \"bulk\""))
+        .unwrap();
     fails(&["emu", place.scenario().to_str().unwrap()], 4, &["trafic", "small.toml"]);
     fails(&["emu", "no-such-file.toml"], 4, &["no-such-file.toml"]);
 }
@@ -358,7 +338,7 @@ fn somebody_without_rights_is_told_how_to_get_them() {
     fs::set_permissions(copy.path(), open).unwrap();
     let (own, scenario) = (copy.path().join("udccp"), copy.path().join("small.toml"));
     fs::copy(program, &own).unwrap();
-    fs::write(&scenario, SMALL).unwrap();
+    fs::write(&scenario, TWO_FLOWS).unwrap();
     let mut command = Command::new(own);
     let output = command.arg("emu").arg(scenario).uid(NOBODY).gid(NOBODY).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

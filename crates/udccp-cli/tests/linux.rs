@@ -8,36 +8,15 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{fails, udccp};
-
-/// A path of 10 Mbit/s and 20 ms, two flows, two seconds.
-const SMALL: &str = r#"schema = 1
-id = "small"
-asks = "Does it run?"
-[topology]
-shape = "dumbbell"
-access = { rate = "100 Mbit/s", delay = "1 ms" }
-bottleneck = { rate = "10 Mbit/s", rtt = "20 ms", limit = "50 packets", loss = "0.5 %" }
-[time]
-duration = "2 s"
-phase = "100 ms"
-measure = { from = "1 s", to = "2 s", every = "500 ms" }
-[[flow]]
-name = "first"
-protocol = "dccp/ccid2"
-traffic = "bulk"
-[[flow]]
-name = "second"
-protocol = "tcp/newreno"
-traffic = "bulk"
-"#;
+use common::{TWO_FLOWS, fails, udccp};
 
 struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+        let with_loss = TWO_FLOWS.replace("limit =", "loss = \"0.5 %\", limit =");
+        fs::write(folder.path().join("small.toml"), with_loss).unwrap();
         Self(folder)
     }
 

@@ -6,33 +6,11 @@ mod common;
 
 use std::fs;
 
-use common::{fails, udccp};
-
-/// A path of 10 Mbit/s and 20 ms, two flows, two seconds.
-const SMALL: &str = r#"schema = 1
-id = "small"
-asks = "Does it run?"
-[topology]
-shape = "dumbbell"
-access = { rate = "100 Mbit/s", delay = "1 ms" }
-bottleneck = { rate = "10 Mbit/s", rtt = "20 ms", limit = "50 packets" }
-[time]
-duration = "2 s"
-phase = "100 ms"
-measure = { from = "1 s", to = "2 s", every = "500 ms" }
-[[flow]]
-name = "first"
-protocol = "dccp/ccid2"
-traffic = "bulk"
-[[flow]]
-name = "second"
-protocol = "tcp/newreno"
-traffic = "bulk"
-"#;
+use common::{TWO_FLOWS, fails, udccp};
 
 fn small(folder: &tempfile::TempDir) -> String {
     let file = folder.path().join("small.toml");
-    fs::write(&file, SMALL).unwrap();
+    fs::write(&file, TWO_FLOWS).unwrap();
     file.display().to_string()
 }
 

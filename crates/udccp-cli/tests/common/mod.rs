@@ -10,6 +10,28 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+/// A scenario that any backend plays: a path of 10 Mbit/s and 20 ms, two flows, two seconds.
+pub const TWO_FLOWS: &str = r#"schema = 1
+id = "small"
+asks = "Does it run?"
+[topology]
+shape = "dumbbell"
+access = { rate = "100 Mbit/s", delay = "1 ms" }
+bottleneck = { rate = "10 Mbit/s", rtt = "20 ms", limit = "50 packets" }
+[time]
+duration = "2 s"
+phase = "100 ms"
+measure = { from = "1 s", to = "2 s", every = "500 ms" }
+[[flow]]
+name = "first"
+protocol = "dccp/ccid2"
+traffic = "bulk"
+[[flow]]
+name = "second"
+protocol = "tcp/newreno"
+traffic = "bulk"
+"#;
+
 /// The program, for one run.
 pub fn udccp(args: &[&str]) -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_udccp"));
