@@ -17,6 +17,7 @@ use udccp::{Endpoint, EndpointOptions};
 use crate::ports::Ports;
 use crate::region::{Claim, Region};
 use crate::settings::Transport;
+use crate::slabs::Slabs;
 use crate::socket::Socket;
 use crate::{place, requests};
 
@@ -63,6 +64,8 @@ pub(crate) struct Broker {
     sockets: Mutex<HashMap<u64, Arc<Socket>>>,
     gates: Mutex<HashMap<Gate, Endpoint>>,
     closing: AtomicUsize,
+    /// Where messages of programs are copied to.
+    pub(crate) slabs: Slabs,
 }
 
 /// Serves the programs of this user and network namespace until none needs it any more. Returns at
@@ -97,6 +100,7 @@ async fn run(path: &Path) -> Result<(), Error> {
         sockets: Mutex::default(),
         gates: Mutex::default(),
         closing: AtomicUsize::new(0),
+        slabs: Slabs::default(),
     });
     let mut ask_to_end = signal(SignalKind::terminate()).map_err(io_error("cannot start"))?;
     tokio::select! {

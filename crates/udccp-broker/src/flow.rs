@@ -20,7 +20,7 @@ use crate::socket::Socket;
 use crate::taken::{Inbox, Taken};
 
 /// Messages taken from a connection or a program at once.
-const BATCH: usize = 64;
+const BATCH: usize = 480;
 /// Time after which the ring to a program is looked at again that was full, should the program's
 /// bell have found no room.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -83,9 +83,13 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
 async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &News) -> Ending {
     let inbox = Inbox::new(socket, pair);
     let mut published = 0;
+    let mut slab = None;
     loop {
         match inbox.ended() {
-            None => wait_for_program(&inbox, pair, news).await,
+            None => {
+                inbox.slabs().give_back(&mut slab);
+                wait_for_program(&inbox, connection, pair, news).await;
+            }
             Some(Packet::Reset) => return Ending::ProgramLeftUnread,
             Some(_) => {
                 // It may only have shut down sending: then reading goes on.
@@ -98,7 +102,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             socket.publish(SLOT_MPS_AT, max as u32);
             published = max;
         }
-        let mut taken = Taken::new(&inbox, BATCH);
+        let mut taken = Taken::new(&inbox, BATCH, &mut slab);
         let sent = if socket.has_priorities() {
             displace(connection, &mut taken)
         } else {
@@ -126,11 +130,22 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
 }
 
 /// Waits until there may be something to take.
-async fn wait_for_program(inbox: &Inbox<'_>, pair: &Pair, news: &News) {
+async fn wait_for_program(inbox: &Inbox<'_>, connection: &Connection, pair: &Pair, news: &News) {
     while !inbox.has_some() && !pair.has_packets() && inbox.sleep() {
-        news.to_peer.notified().await;
+        tokio::select! {
+            () = news.to_peer.notified() => {}
+            never = grant_all(inbox, connection) => never,
+        }
         inbox.wake();
     }
+}
+
+/// Once the network has accounted for all messages, grants the whole window; never ends.
+async fn grant_all(inbox: &Inbox<'_>, connection: &Connection) {
+    if connection.acknowledged().await.is_ok() {
+        inbox.grant(window_room(connection));
+    }
+    std::future::pending().await
 }
 
 /// Makes the program's end writable where it can be; never ends.
@@ -171,9 +186,10 @@ fn displace(connection: &Connection, taken: &mut Taken<'_>) -> Result<(), Error>
 /// The program has closed while its last messages wait: there is not for ever time for them.
 async fn drain(socket: &Socket, connection: &Connection, inbox: &Inbox<'_>) -> Result<(), Error> {
     let limit = socket.linger().map_or(LINGER, Duration::from_secs);
+    let mut slab = None;
     let all = async {
         while inbox.ended().is_none() {
-            connection.send_batch(&mut Taken::new(inbox, BATCH)).await?;
+            connection.send_batch(&mut Taken::new(inbox, BATCH, &mut slab)).await?;
         }
         Ok(())
     };
@@ -255,9 +271,9 @@ async fn deliver(
         }
         ring.turn_on();
     }
-    let mut put = 0;
+    let (mut put, mut most) = (0, socket.recv_queue_bytes());
     for message in messages {
-        while !ring.put(message, socket.recv_queue_bytes())? {
+        while !ring.put(message, most)? {
             ring_bells(socket, pair, &ring, put).await?;
             put = 0;
             if socket.reads_no_more() {
@@ -266,6 +282,7 @@ async fn deliver(
             if ring.want_room()? {
                 let _ = timeout(LOOK_AGAIN, news.to_program.notified()).await;
             }
+            most = socket.recv_queue_bytes();
         }
         put += 1;
     }

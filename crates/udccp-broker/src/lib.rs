@@ -12,6 +12,7 @@
 //!   transmit queue: the broker takes a message only when the connection has room, so congestion
 //!   control and the program see one queue of `tx_qlen` messages, and poll in the program is right.
 //! - `flow`, `taken`: the messages of a connection, through shared memory (`shared`) or the pair.
+//! - `slabs`: memory for what programs send.
 //! - `region`: what programs may know without asking.
 //! - `options`: every socket option and its errors.
 //!
@@ -37,6 +38,7 @@ mod region;
 mod requests;
 mod settings;
 mod shared;
+mod slabs;
 mod socket;
 mod taken;
 

@@ -70,6 +70,8 @@ pub(crate) struct SocketOptions {
     linger: (i32, i32),
     send_buffer: i32,
     recv_buffer: i32,
+    /// Bytes of messages that may wait to be read, where the program has set a buffer.
+    recv_queue: Option<usize>,
     /// What the system took for options of its own, as it gives it back.
     kept: BTreeMap<(i32, i32), Vec<u8>>,
 }
@@ -119,6 +121,7 @@ impl SocketOptions {
             linger: (0, 0),
             send_buffer: 212_992,
             recv_buffer: 212_992,
+            recv_queue: None,
             kept: BTreeMap::new(),
         }
     }
@@ -146,6 +149,8 @@ impl SocketOptions {
             }
             SOL_SOCKET if name == SO_RCVBUF => {
                 self.recv_buffer = buffer(bytes, 1152)?;
+                // The kernel doubles what the program asks for.
+                self.recv_queue = Some(self.recv_buffer() / 2);
                 Ok(())
             }
             SOL_IPV6 if name == IPV6_V6ONLY && around.is_bound => Err(Errno::INVAL),
@@ -336,6 +341,11 @@ impl SocketOptions {
     /// The receive buffer in bytes, as the kernel accounts it.
     pub(crate) const fn recv_buffer(&self) -> usize {
         self.recv_buffer as usize
+    }
+
+    /// Bytes of messages that may wait to be read, where the ring has room for them.
+    pub(crate) fn recv_queue(&self) -> usize {
+        self.recv_queue.unwrap_or(usize::MAX)
     }
 
     /// Whether another socket may bind the same address.

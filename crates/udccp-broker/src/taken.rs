@@ -1,15 +1,17 @@
 //! What a program sends, message by message.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use udccp::Outgoing;
 use udccp_preload::protocol::{Frame, read_frame};
 use udccp_preload::ring::Nonsense;
 
 use crate::pair::{PACKET_BYTES, Packet, Pair};
 use crate::shared::SharedRing;
+use crate::slabs::Slabs;
 use crate::socket::Socket;
 
 /// The messages of a program in the ring and in the pair.
@@ -20,6 +22,8 @@ pub(crate) struct Inbox<'a> {
     /// The ring, once the program has rung for it: what it sent before is in the pair.
     ring: OnceLock<Arc<SharedRing>>,
     found: Mutex<Found>,
+    /// Whether anything is in `found`.
+    has_found: AtomicBool,
 }
 
 /// What was found in the pair.
@@ -32,19 +36,45 @@ struct Found {
 impl<'a> Inbox<'a> {
     /// Of one socket.
     pub(crate) fn new(socket: &'a Socket, pair: &'a Pair) -> Self {
-        Self { socket, pair, ring: OnceLock::new(), found: Mutex::default() }
+        Self {
+            socket,
+            pair,
+            ring: OnceLock::new(),
+            found: Mutex::default(),
+            has_found: AtomicBool::new(false),
+        }
     }
 
     /// Why there will be no more. What is in the ring when the pair has ended still comes.
     pub(crate) fn ended(&self) -> Option<Packet> {
-        let ended = self.found.lock().expect("never poisoned").ended;
+        let ended = self.found()?.ended;
         ended.filter(|end| *end == Packet::Reset || !self.has_some())
     }
 
     /// Whether there is a message, the pair not counted.
     pub(crate) fn has_some(&self) -> bool {
-        let is_found = !self.found.lock().expect("never poisoned").messages.is_empty();
+        let is_found = self.found().is_some_and(|found| !found.messages.is_empty());
         is_found || self.ring.get().is_some_and(|ring| ring.has_messages())
+    }
+
+    /// What was found in the pair, if anything was.
+    fn found(&self) -> Option<MutexGuard<'_, Found>> {
+        let has_found = self.has_found.load(Ordering::Relaxed);
+        has_found.then(|| self.found.lock().expect("never poisoned"))
+    }
+
+    fn find(&self, add: impl FnOnce(&mut Found)) {
+        add(&mut self.found.lock().expect("never poisoned"));
+        self.has_found.store(true, Ordering::Relaxed);
+    }
+
+    /// The first message that was found in the pair.
+    fn next_found(&self) -> Option<Outgoing> {
+        let mut found = self.found()?;
+        let message = found.messages.pop_front();
+        let has_more = !found.messages.is_empty() || found.ended.is_some();
+        self.has_found.store(has_more, Ordering::Relaxed);
+        message
     }
 
     /// Says that the program has to ring; whether nothing came meanwhile.
@@ -62,7 +92,7 @@ impl<'a> Inbox<'a> {
     /// Says how many messages congestion control would send at once now.
     pub(crate) fn grant(&self, messages: usize) {
         if let Some(ring) = self.ring.get() {
-            ring.grant(messages);
+            ring.grant(messages.saturating_sub(self.socket.pair_messages()));
         }
     }
 
@@ -71,7 +101,7 @@ impl<'a> Inbox<'a> {
         let queue = self.socket.pair_messages();
         if self.ring.get().is_some_and(|ring| ring.must_unplug(queue)) {
             while let Some(message) = self.next_packet() {
-                self.found.lock().expect("never poisoned").messages.push_back(message);
+                self.find(|found| found.messages.push_back(message));
             }
         }
     }
@@ -83,7 +113,7 @@ impl<'a> Inbox<'a> {
             let len = match self.pair.recv_now(&mut packet)? {
                 Packet::Bytes(len) => len,
                 end => {
-                    self.found.lock().expect("never poisoned").ended = Some(end);
+                    self.find(|found| found.ended = Some(end));
                     return None;
                 }
             };
@@ -110,29 +140,35 @@ impl<'a> Inbox<'a> {
         self.ring.get().map(|ring| &**ring)
     }
 
-    fn next_of_ring(&self) -> Option<Outgoing> {
-        match self.ring.get()?.take() {
-            Ok(taken) => {
-                taken.map(|(data, priority)| Outgoing::new(Bytes::from(data)).priority(priority))
-            }
+    /// Where messages are copied to.
+    pub(crate) fn slabs(&self) -> &Slabs {
+        &self.socket.broker().slabs
+    }
+
+    fn next_of_ring(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
+        let ring = self.ring.get()?;
+        let slab = self.slabs().with_room(slab);
+        match ring.take(slab) {
+            Ok(taken) => taken.map(|(len, priority)| {
+                Outgoing::new(slab.split_to(len).freeze()).priority(priority)
+            }),
             Err(Nonsense) => {
                 tracing::warn!("a program has spoiled the memory of its messages");
-                self.found.lock().expect("never poisoned").ended = Some(Packet::Reset);
+                self.find(|found| found.ended = Some(Packet::Reset));
                 None
             }
         }
     }
 
-    fn next(&self) -> Option<Outgoing> {
-        if self.ended() == Some(Packet::Reset) {
+    fn next(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
+        if self.found().is_some_and(|found| found.ended == Some(Packet::Reset)) {
             return None;
         }
-        let found = self.found.lock().expect("never poisoned").messages.pop_front();
         // What is in the ring when the pair has ended is the last.
-        found
-            .or_else(|| self.next_of_ring())
+        self.next_found()
+            .or_else(|| self.next_of_ring(slab))
             .or_else(|| self.next_packet())
-            .or_else(|| self.next_of_ring())
+            .or_else(|| self.next_of_ring(slab))
     }
 }
 
@@ -141,12 +177,17 @@ impl<'a> Inbox<'a> {
 pub(crate) struct Taken<'a> {
     inbox: &'a Inbox<'a>,
     left: usize,
+    slab: &'a mut Option<BytesMut>,
 }
 
 impl<'a> Taken<'a> {
-    /// At most so many.
-    pub(crate) const fn new(inbox: &'a Inbox<'a>, most: usize) -> Self {
-        Self { inbox, left: most }
+    /// At most so many, copied to a slab.
+    pub(crate) const fn new(
+        inbox: &'a Inbox<'a>,
+        most: usize,
+        slab: &'a mut Option<BytesMut>,
+    ) -> Self {
+        Self { inbox, left: most, slab }
     }
 
     /// Whether all were taken, and there may be more.
@@ -160,6 +201,6 @@ impl Iterator for Taken<'_> {
 
     fn next(&mut self) -> Option<Outgoing> {
         self.left = self.left.checked_sub(1)?;
-        self.inbox.next()
+        self.inbox.next(self.slab)
     }
 }

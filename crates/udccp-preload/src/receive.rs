@@ -207,10 +207,12 @@ pub unsafe fn receive_many(
     flags: c_int,
     time: sys::TimeSpecPointer,
 ) -> Raw {
-    // For no messages, all that the kernel does is to check the timeout.
-    let checked = sys::recvmmsg(s.fd, &mut [], flags, time);
-    if checked < 0 {
-        return checked;
+    if !time.is_null() {
+        // For no messages, all that the kernel does is to check the timeout.
+        let checked = sys::recvmmsg(s.fd, &mut [], flags, time);
+        if checked < 0 {
+            return checked;
+        }
     }
     let mut clock = Clock::start(time);
     let mut done = 0;

@@ -169,7 +169,7 @@ impl Socket {
 
     /// Bytes of messages that may wait for the program to read them.
     pub(crate) fn recv_queue_bytes(&self) -> usize {
-        self.inner().options.recv_buffer() / 2
+        self.inner().options.recv_queue()
     }
 
     /// What the broker shares.

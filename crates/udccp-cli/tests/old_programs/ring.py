@@ -251,8 +251,8 @@ def test_nonsense_in_the_memory_ends_its_connection_alone():
             places = ring_of(a), ring_of(b)
             signal.alarm(1)
             for begin, end in places:
-                memory = (ctypes.c_ubyte * 4096).from_address(begin)
-                for at in RANDOM.sample(range(8, 1024), 1 + turn * 20):
+                memory = (ctypes.c_ubyte * 8192).from_address(begin)
+                for at in RANDOM.sample([*range(8, 1024), *range(4096, 4352)], 1 + turn * 20):
                     memory[at] = RANDOM.randrange(256)
                 if turn == 19:
                     ctypes.memset(begin, 0xFF, end - begin)

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, fence};
 
+use bytes::{BufMut, BytesMut};
+
 use super::*;
 use crate::sys;
 
@@ -46,7 +48,7 @@ impl BrokerRing {
         }
         // SAFETY: it was mapped just now, and is until the value is dropped.
         let ring = unsafe { Ring::at(at) };
-        ring.long(TX_FREE_AT).store(u64::MAX, Ordering::Relaxed);
+        ring.free().for_each(|(bits, _)| bits.store(u64::MAX, Ordering::Relaxed));
         ring.long(RX_ROOM_AT).store(NEVER, Ordering::Relaxed);
         ring.int(TX_SLEEPS_AT).store(1, Ordering::Relaxed);
         ring.long(COOKIE_AT).store(cookie, Ordering::Release);
@@ -63,7 +65,8 @@ impl BrokerRing {
     fn next(&self) -> Option<u64> {
         let head = self.tx_head.load(Ordering::Relaxed);
         let entry = self.ring.order(head).load(Ordering::SeqCst);
-        (entry >> 8 == (head + 1) & (u64::MAX >> 8)).then_some(entry & 0xff)
+        let is_there = entry >> PLACE_BITS == (head + 1) & (u64::MAX >> PLACE_BITS);
+        is_there.then_some(entry & ((1 << PLACE_BITS) - 1))
     }
 
     /// Whether a program has sent something.
@@ -71,11 +74,12 @@ impl BrokerRing {
         self.next().is_some()
     }
 
-    /// Takes the next message of the program with its priority.
+    /// Takes the next message of the program, and adds its bytes to those of `room`; its length
+    /// and its priority.
     ///
     /// # Errors
     /// It is none.
-    pub fn take(&self) -> Result<Option<(Vec<u8>, u32)>, Nonsense> {
+    pub fn take(&self, room: &mut BytesMut) -> Result<Option<(usize, u32)>, Nonsense> {
         let Some(index) = self.next() else { return Ok(None) };
         if index >= TX_PLACES {
             return Err(Nonsense);
@@ -90,18 +94,19 @@ impl BrokerRing {
         if len > MAX_MESSAGE {
             return Err(Nonsense);
         }
-        let mut message = Vec::with_capacity(len);
-        // SAFETY: as many bytes are in the place. A program that writes them meanwhile sends other
-        // bytes.
+        room.reserve(len);
+        // SAFETY: as many bytes are in the place, and now in the room. A program that writes them
+        // meanwhile sends other bytes.
         unsafe {
-            core::ptr::copy_nonoverlapping(place.add(PLACE_HEADER), message.as_mut_ptr(), len);
-            message.set_len(len);
+            let to = room.spare_capacity_mut().as_mut_ptr();
+            core::ptr::copy_nonoverlapping(place.add(PLACE_HEADER), to.cast(), len);
+            room.advance_mut(len);
         }
-        self.ring.long(TX_FREE_AT).fetch_or(1 << index, Ordering::AcqRel);
+        self.ring.set_free(index as usize);
         let head = self.tx_head.load(Ordering::Relaxed) + 1;
         self.tx_head.store(head, Ordering::Relaxed);
-        self.ring.long(TX_HEAD_AT).store(head, Ordering::SeqCst);
-        Ok(Some((message, priority)))
+        self.ring.long(TX_HEAD_AT).store(head, Ordering::Release);
+        Ok(Some((len, priority)))
     }
 
     /// Lets programs send this many messages beyond those taken so far and the queue.
@@ -112,6 +117,7 @@ impl BrokerRing {
 
     /// Whether a plug is in the socket pair although programs can send.
     pub fn must_unplug(&self, queue: usize) -> bool {
+        fence(Ordering::SeqCst);
         self.ring.is_plugged() && !self.ring.is_full(queue as u64)
     }
 
@@ -193,7 +199,8 @@ impl BrokerRing {
             core::ptr::copy_nonoverlapping(message[first..].as_ptr(), to, message.len() - first);
         }
         self.rx_tail.store(tail + need as u64, Ordering::Relaxed);
-        self.ring.long(RX_TAIL_AT).store(tail + need as u64, Ordering::SeqCst);
+        // `bells` and `want_room` have the fence.
+        self.ring.long(RX_TAIL_AT).store(tail + need as u64, Ordering::Release);
         Ok(true)
     }
 

@@ -42,8 +42,6 @@ use crate::protocol::MAX_MESSAGE;
 const COOKIE_AT: usize = 0;
 /// Messages published by programs. Written by programs.
 const TX_TAIL_AT: usize = 64;
-/// One bit for each place, set while it is free. Written by both.
-const TX_FREE_AT: usize = 72;
 /// Whether a plug is in the socket pair, or is about to be. Written by both.
 const TX_PLUGGED_AT: usize = 80;
 /// Whether the program has shut down sending. Written by programs.
@@ -55,8 +53,8 @@ const TX_GRANT_AT: usize = 144;
 /// The number of the broker's sleep, in which it waits for a bell; 0 while it is awake. Written by
 /// both.
 const TX_SLEEPS_AT: usize = 136;
-/// For each position, modulo [`TX_PLACES`]: the position plus one, times 256, plus the place.
-const TX_ORDER_AT: usize = 192;
+/// One bit for each place, set while it is free. Written by both.
+const TX_FREE_AT: usize = 192;
 /// Bytes taken by programs. Written by programs.
 const RX_HEAD_AT: usize = 768;
 /// The last bell that somebody takes away. Written by programs.
@@ -77,16 +75,21 @@ const RX_IS_ON_AT: usize = 852;
 const RX_IS_WANTED_AT: usize = 788;
 
 /// Places for messages to the broker; more than a socket's queue may hold.
-const TX_PLACES: u64 = 64;
-const TX_PLACES_AT: usize = 4096;
-/// Most messages that wait, whatever congestion control would send at once.
-pub const TX_MOST: usize = 60;
+const TX_PLACES: u64 = 256;
+/// For each position, modulo [`TX_PLACES`]: the position plus one, and the place.
+const TX_ORDER_AT: usize = 4096;
+/// Bits of the place in an entry of the order.
+const PLACE_BITS: u32 = 16;
+const TX_PLACES_AT: usize = TX_ORDER_AT + TX_PLACES as usize * 8;
+/// Most messages that wait, whatever congestion control would send at once. Places that are left
+/// are for senders that were killed while they had one.
+pub const TX_MOST: usize = 240;
 /// Length and priority of a message before its bytes.
 const PLACE_HEADER: usize = 16;
 const PLACE_BYTES: usize = (PLACE_HEADER + MAX_MESSAGE).next_multiple_of(64);
 const RX_AT: usize = TX_PLACES_AT + TX_PLACES as usize * PLACE_BYTES;
 /// Bytes of the ring to the program; a power of two.
-pub const RX_BYTES: usize = 1 << 17;
+pub const RX_BYTES: usize = 1 << 19;
 /// Length of a message before its bytes.
 const RECORD_HEADER: usize = 8;
 /// Bytes of the shared memory.
@@ -127,6 +130,16 @@ impl Ring {
     fn int<'a>(self, at: usize) -> &'a AtomicU32 {
         // SAFETY: as above.
         unsafe { &*self.at.add(at).cast::<AtomicU32>() }
+    }
+
+    /// The bits of 64 places, and the first of them.
+    fn free<'a>(self) -> impl Iterator<Item = (&'a AtomicU64, usize)> {
+        (0..TX_PLACES as usize / 64).map(move |n| (self.long(TX_FREE_AT + n * 8), n * 64))
+    }
+
+    /// Says that a place is free, which there is.
+    fn set_free(self, place: usize) {
+        self.long(TX_FREE_AT + place / 64 * 8).fetch_or(1 << (place % 64), Ordering::AcqRel);
     }
 
     /// What is at a position of the order of messages.

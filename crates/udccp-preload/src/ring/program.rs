@@ -59,24 +59,21 @@ impl Ring {
                 to = to.add(piece.len);
             }
         }
-        self.publish(place, queue).inspect_err(|_| self.free(place))
+        self.publish(place, queue).inspect_err(|_| self.set_free(place))
     }
 
     fn reserve(self) -> Option<usize> {
-        let free = self.long(TX_FREE_AT);
-        let mut bits = free.load(Ordering::Relaxed);
-        while bits != 0 {
-            let rest = bits & (bits - 1);
-            match free.compare_exchange_weak(bits, rest, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Some(bits.trailing_zeros() as usize),
-                Err(now) => bits = now,
+        for (free, first) in self.free() {
+            let mut bits = free.load(Ordering::Relaxed);
+            while bits != 0 {
+                let rest = bits & (bits - 1);
+                match free.compare_exchange_weak(bits, rest, Ordering::AcqRel, Ordering::Relaxed) {
+                    Ok(_) => return Some(first + bits.trailing_zeros() as usize),
+                    Err(now) => bits = now,
+                }
             }
         }
         None
-    }
-
-    fn free(self, place: usize) {
-        self.long(TX_FREE_AT).fetch_or(1 << place, Ordering::AcqRel);
     }
 
     fn publish(self, place: usize, queue: u64) -> Result<bool, i32> {
@@ -85,7 +82,7 @@ impl Ring {
             let position = tail.load(Ordering::SeqCst);
             let order = self.order(position);
             let found = order.load(Ordering::SeqCst);
-            if found >> 8 == position + 1 {
+            if found >> PLACE_BITS == position + 1 {
                 // Somebody published it and did not count it yet.
                 let _ = tail.compare_exchange(
                     position,
@@ -98,11 +95,11 @@ impl Ring {
             if self.has_no_room(position, queue) {
                 return Err(EAGAIN);
             }
-            if found >> 8 != (position + 1).saturating_sub(TX_PLACES) {
+            if found >> PLACE_BITS != (position + 1).saturating_sub(TX_PLACES) {
                 // The position is no longer the last.
                 continue;
             }
-            let entry = (position + 1) << 8 | place as u64;
+            let entry = (position + 1) << PLACE_BITS | place as u64;
             if order.compare_exchange(found, entry, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
                 let _ = tail.compare_exchange(
                     position,

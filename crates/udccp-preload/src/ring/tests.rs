@@ -2,6 +2,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
+use bytes::BytesMut;
+
 use super::*;
 use crate::abi::{EAGAIN, EFAULT, IoVec};
 use crate::sys;
@@ -41,6 +43,13 @@ impl Both {
         unsafe { self.ring.send(&pieces, message.len(), 3, queue) }
     }
 
+    fn take(&self) -> Result<Option<(Vec<u8>, u32)>, Nonsense> {
+        let mut room = BytesMut::from(&b"before"[..]);
+        let taken = self.broker.take(&mut room)?;
+        assert_eq!(room.len(), 6 + taken.map_or(0, |(len, _)| len));
+        Ok(taken.map(|(_, priority)| (room[6..].to_vec(), priority)))
+    }
+
     fn receive(&self, room: usize, is_peek: bool) -> Option<(Vec<u8>, Taken)> {
         let mut data = vec![0; room];
         let (head, tail) = data.split_at_mut(room / 3);
@@ -60,8 +69,8 @@ fn messages_to_the_broker_keep_order_bytes_and_priority() {
     for turn in 0..300usize {
         let message = vec![turn as u8; turn * 7 % (MAX_MESSAGE + 1)];
         assert_eq!(both.send(&message, 5), Ok(false));
-        assert_eq!(both.broker.take(), Ok(Some((message, 3))));
-        assert_eq!(both.broker.take(), Ok(None));
+        assert_eq!(both.take(), Ok(Some((message, 3))));
+        assert_eq!(both.take(), Ok(None));
     }
 }
 
@@ -74,7 +83,7 @@ fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
     assert_eq!(both.send(b"x", 5), Err(EAGAIN));
     both.ring.plug();
     assert!(!both.broker.must_unplug(5), "it is full");
-    assert!(both.broker.take().unwrap().is_some());
+    assert!(both.take().unwrap().is_some());
     assert!(both.broker.must_unplug(5));
     // Four wait; congestion control would send three of them and two more.
     both.broker.grant(3 + 2);
@@ -84,7 +93,7 @@ fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
     both.broker.grant(1000);
     let most = (0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count();
     assert_eq!(most, TX_MOST - 10);
-    while both.broker.take().unwrap().is_some() {}
+    while both.take().unwrap().is_some() {}
     both.broker.grant(0);
     assert_eq!((0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count(), 5);
 }
@@ -99,11 +108,11 @@ fn a_sender_killed_at_any_step_stops_nobody() {
     both.ring.long(TX_TAIL_AT).fetch_sub(1, Ordering::SeqCst);
     assert!(!both.ring.is_full(1 + 1));
     assert_eq!(both.send(b"b", 5), Ok(false));
-    assert_eq!(both.broker.take(), Ok(Some((b"a".to_vec(), 3))));
+    assert_eq!(both.take(), Ok(Some((b"a".to_vec(), 3))));
     both.ring.long(TX_TAIL_AT).fetch_sub(1, Ordering::SeqCst);
-    assert_eq!(both.broker.take(), Ok(Some((b"b".to_vec(), 3))));
+    assert_eq!(both.take(), Ok(Some((b"b".to_vec(), 3))));
     assert_eq!(both.send(b"c", 1), Ok(true));
-    assert_eq!(both.broker.take(), Ok(Some((b"c".to_vec(), 3))));
+    assert_eq!(both.take(), Ok(Some((b"c".to_vec(), 3))));
 }
 
 #[test]
@@ -174,7 +183,7 @@ fn a_sleep_of_the_broker_ends_with_a_bell_for_it_and_not_for_an_earlier_one() {
     both.send(b"x", 5).unwrap();
     assert!(!both.broker.sleep(), "a message is there");
     assert_eq!(both.ring.sleep(), None);
-    both.broker.take().unwrap();
+    both.take().unwrap();
     assert!(both.broker.sleep());
     both.ring.end_sleep(first);
     let second = both.ring.sleep().unwrap();
@@ -198,16 +207,16 @@ fn memory_that_the_kernel_cannot_read_or_write_is_an_error() {
 #[test]
 fn nonsense_is_found() {
     let spoil = [
-        |both: &Both| both.ring.order(0).store(1 << 8 | TX_PLACES, Ordering::SeqCst),
+        |both: &Both| both.ring.order(0).store(1 << PLACE_BITS | TX_PLACES, Ordering::SeqCst),
         |both: &Both| {
-            both.ring.order(0).store(1 << 8, Ordering::SeqCst);
+            both.ring.order(0).store(1 << PLACE_BITS, Ordering::SeqCst);
             both.ring.int(TX_PLACES_AT).store(MAX_MESSAGE as u32 + 1, Ordering::SeqCst);
         },
     ];
     for spoil in spoil {
         let both = Both::new();
         spoil(&both);
-        assert_eq!(both.broker.take(), Err(Nonsense));
+        assert_eq!(both.take(), Err(Nonsense));
     }
     let numbers = [TX_TAIL_AT, TX_FREE_AT, TX_HEAD_AT, TX_GRANT_AT, RX_TAIL_AT, RX_ROOM_AT];
     for (at, value) in numbers.into_iter().flat_map(|at| [(at, u64::MAX), (at, 1 << 63)]) {
@@ -215,7 +224,7 @@ fn nonsense_is_found() {
         both.ring.long(at).store(value, Ordering::SeqCst);
         both.ring.plug();
         both.broker.must_unplug(5);
-        assert_eq!(both.broker.take(), Ok(None));
+        assert_eq!(both.take(), Ok(None));
         both.broker.grant(1);
         both.broker.sleep();
         assert_eq!(both.broker.put(b"x", RX_BYTES), Ok(true));
@@ -264,7 +273,7 @@ fn threads_send_and_receive_each_message_once_and_in_their_order() {
         let mut next: Vec<u32> = (0..THREADS).map(|thread| thread * EACH).collect();
         let mut left = EACH * THREADS;
         while left > 0 {
-            let Some((message, _)) = both.broker.take().unwrap() else {
+            let Some((message, _)) = both.take().unwrap() else {
                 std::thread::yield_now();
                 continue;
             };
