@@ -1,5 +1,7 @@
 //! The network follows the description of a link.
 
+mod common;
+
 use std::path::Path;
 
 use udccp_lab::document::Override;
@@ -88,6 +90,24 @@ fn a_change_of_loss_is_one_of_the_forward_direction() {
     let lost = record.flows[0].loss_percent.expect("a loss");
     assert!((lost - 25.0).abs() < 1.0, "{lost}");
     assert!(!record.links.iter().any(|l| l.name.ends_with("reverse") && l.packets_dropped > 0));
+}
+
+/// Each packet counts on three links: of the flow's own packets, a third of its loss; of those of
+/// two flows, as much less as the other sends.
+#[test]
+fn a_loss_on_all_links_is_one_of_all_packets() {
+    let record = run("rate = \"10 Mbit/s\"", &change(10, "loss = \"50 %\""));
+    let flow = &record.flows[0];
+    let (own, all) = (flow.loss_percent.unwrap(), flow.loss_on_all_links_percent.unwrap());
+    assert!((3.0 * all - own).abs() < 1e-9, "{all} and {own}");
+    let path = "rate = \"10 Mbit/s\", rtt = \"20 ms\", limit = \"30 packets\", loss = \"1 %\"";
+    let record = common::bulk_flows(path, 20, &["tcp/newreno", "dccp/ccid2"]);
+    let part = |f: &udccp_lab::FlowRecord| {
+        3.0 * f.loss_on_all_links_percent.unwrap() / f.loss_percent.unwrap()
+    };
+    let parts: Vec<f64> = record.flows.iter().map(part).collect();
+    assert!(parts.iter().all(|part| (0.05..0.95).contains(part)), "{parts:?}");
+    assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{parts:?}");
 }
 
 #[test]

@@ -25,7 +25,10 @@ pub use delay::{mean_ms, quantile};
 pub use fairness::{JainOverTime, jain, jain_over_time};
 pub use harm::{harm_less_is_better, harm_more_is_better};
 pub use jitter::{Rfc3550Jitter, arrival_gap_jitter_ns, mean_arrival_gap_jitter_ms};
-pub use loss::{goodput_ratio_percent, loss_event_percent, loss_events, loss_percent, packet_loss};
+pub use loss::{
+    goodput_ratio_percent, loss_event_percent, loss_events, loss_on_all_links_percent,
+    loss_percent, packet_loss,
+};
 pub use nru::{FlowNru, share_ratio, usage_db, usage_of_mean, weight};
 pub use nru_system::{Case, SystemNru};
 pub use rate::{throughput_mbps, utilisation_percent};

@@ -6,7 +6,7 @@
 use core::fmt;
 
 use crate::nru::FlowNru;
-use crate::summary::mean;
+use crate::summary::{coefficient_of_variation, mean};
 use crate::undefined::{Measured, Undefined, check_finite};
 
 /// The system NRU tuple `<U_N+, U_N-, S_N>`, and the mean that the study's figures draw between.
@@ -21,6 +21,9 @@ pub struct SystemNru {
     pub mean: Measured,
     /// `S_N`, the mean of the flows' stabilities. Equation (10).
     pub stability: Measured,
+    /// The coefficient of variation of the flows' `U_n`: sample deviation over the size of the
+    /// mean. The study's Table VI has this as its stability.
+    pub variation: Measured,
 }
 
 impl SystemNru {
@@ -58,6 +61,7 @@ impl SystemNru {
             unfair: of(false, Undefined::NoneUnfair),
             mean: mean(flow_nru_db),
             stability: Err(Undefined::TooFew { needed: 2, got: 1 }),
+            variation: coefficient_of_variation(flow_nru_db).map(f64::abs),
         }
     }
 
@@ -71,7 +75,8 @@ impl SystemNru {
     }
 
     const fn undefined(why: Undefined) -> Self {
-        Self { fair: Err(why), unfair: Err(why), mean: Err(why), stability: Err(why) }
+        let none = Err(why);
+        Self { fair: none, unfair: none, mean: none, stability: none, variation: none }
     }
 }
 
@@ -164,6 +169,25 @@ mod tests {
         let stability = (2.0_f64.sqrt() / 2.0 + 2.0_f64.sqrt() / 3.0) / 2.0;
         assert!((tuple.stability.unwrap() - stability).abs() < 1e-12);
         assert_eq!(tuple.case(0.05), Ok(Case::B));
+    }
+
+    #[test]
+    fn stabilities_of_table_6_are_variations_of_its_own_tuples() {
+        // Fair and unfair NRU and stability of CUBIC at 75, 100, 150 and 175 ms, of NewReno at 25
+        // and 50 ms. All are rounded, and with them the variation.
+        for (fair, unfair, stability) in [
+            (2.0, -4.27, 3.8),
+            (2.0, -4.24, 3.83),
+            (1.8, -3.23, 5.0),
+            (1.75, -3.1, 5.06),
+            (0.84, -1.29, 6.66),
+            (0.91, -1.43, 6.35),
+        ] {
+            let variation = SystemNru::of_means(&[fair, unfair]).variation.unwrap();
+            assert!((variation - stability).abs() < 0.11, "{variation} for {stability}");
+        }
+        assert!(SystemNru::of_means(&[1.0, -1.0]).variation.is_err(), "the mean is zero");
+        assert!(SystemNru::of_means(&[1.0]).variation.is_err(), "one flow does not vary");
     }
 
     #[test]

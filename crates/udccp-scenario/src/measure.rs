@@ -4,8 +4,8 @@ use udccp_base::Duration;
 use udccp_link::DelayHistogram;
 use udccp_metrics::{
     Measured, Undefined, coefficient_of_variation, epsilon, equation_ratio, goodput_ratio_percent,
-    jain, jain_over_time, log_utility, loss_event_percent, loss_percent, max_min_ratio,
-    throughput_mbps,
+    jain, jain_over_time, log_utility, loss_event_percent, loss_on_all_links_percent, loss_percent,
+    max_min_ratio, throughput_mbps,
 };
 use udccp_sim::{FlowResult, FlowSample, RunResult};
 
@@ -36,8 +36,9 @@ pub fn record_of(
         event_hash: format!("{:016x}", result.hash),
         ..Record::default()
     };
+    let entries = result.flows.iter().map(entries).sum();
     for (flow, found) in scenario.flows.iter().zip(&result.flows) {
-        let flow = flow_record(&mut record, flow, measure, found);
+        let flow = flow_record(&mut record, flow, measure, (found, entries));
         record.flows.push(flow);
     }
     record.system = system_record(&mut record, measure, result);
@@ -51,7 +52,7 @@ fn flow_record(
     record: &mut Record,
     flow: &Flow,
     measure: &Measure,
-    found: &FlowResult,
+    (found, entries): (&FlowResult, u64),
 ) -> FlowRecord {
     let window = &found.measured;
     let span_s = window.span.as_secs_f64();
@@ -86,6 +87,10 @@ fn flow_record(
         ),
         smoothness: keep("smoothness", coefficient_of_variation(&rates)),
         loss_percent: keep("loss_percent", lost),
+        loss_on_all_links_percent: keep(
+            "loss_on_all_links_percent",
+            loss_on_all_links_percent(window.dropped, entries),
+        ),
         loss_event_percent: keep("loss_event_percent", event_percent),
         equation_ratio: keep("equation_ratio", lost.and_then(against_equation)),
         equation_ratio_of_events: keep(
@@ -115,6 +120,12 @@ fn flow_record(
         crossings: outcome::crossings(found),
         series: series(&found.series),
     }
+}
+
+/// How often a data packet of a flow entered a link in the measured part of the run: the sender's
+/// access link, those between routers, and the receiver's.
+fn entries(found: &FlowResult) -> u64 {
+    found.measured.sent.packets * (found.crossings.len() as u64 + 2)
 }
 
 fn series(samples: &[FlowSample]) -> SeriesRecord {

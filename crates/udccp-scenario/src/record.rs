@@ -78,6 +78,10 @@ pub struct FlowRecord {
     pub smoothness: Option<f64>,
     /// Packets dropped in the network, of those sent, in percent.
     pub loss_percent: Option<f64>,
+    /// Packets dropped in the network, of the data packets of all flows, each counted once on
+    /// every link that it enters, in percent.
+    #[serde(default)]
+    pub loss_on_all_links_percent: Option<f64>,
     /// Congestion events of the sender, of packets sent, in percent.
     #[serde(default)]
     pub loss_event_percent: Option<f64>,

@@ -43,6 +43,7 @@ class _Flow(TypedDict):
     goodput_ratio_percent: float | None
     smoothness: float | None
     loss_percent: float | None
+    loss_on_all_links_percent: float | None
     loss_event_percent: float | None
     equation_ratio: float | None
     equation_ratio_of_events: float | None

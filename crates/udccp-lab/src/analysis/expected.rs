@@ -28,15 +28,16 @@ pub struct Convergence {
 }
 
 impl Expected {
-    /// From the runs of the other case at one point.
-    pub fn of<'a>(runs: impl Iterator<Item = &'a Record>, rates: Rates) -> Self {
+    /// From the runs of the other case at one point: so many times the mean rates there.
+    pub fn of<'a>(runs: impl Iterator<Item = &'a Record>, rates: Rates, times: f64) -> Self {
         let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for flow in runs.flat_map(|r| &r.flows) {
             let rate = mean_rate(flow, rates);
             found.entry(flow.protocol.clone()).or_default().extend(rate);
         }
-        let mbps = found.into_iter().map(|(protocol, values)| (protocol, mean(&values))).collect();
-        Self { rates, mbps }
+        let expected = |values: &[f64]| mean(values).map(|mbps| times * mbps);
+        let mbps = found.into_iter().map(|(protocol, found)| (protocol, expected(&found)));
+        Self { rates, mbps: mbps.collect() }
     }
 
     /// What a protocol is expected to get in Mbit/s.
@@ -91,7 +92,7 @@ impl Expected {
             return self.time(record, metric, convergence);
         }
         let tuple = match metric {
-            Metric::NruFairOfMeans | Metric::NruUnfairOfMeans => {
+            Metric::NruFairOfMeans | Metric::NruUnfairOfMeans | Metric::NruVariationOfMeans => {
                 let usages: Result<Vec<f64>, String> =
                     record.flows.iter().map(|f| self.of_mean(f)).collect();
                 SystemNru::of_means(&usages?)
@@ -102,6 +103,7 @@ impl Expected {
             Metric::NruFair | Metric::NruFairOfMeans => tuple.fair,
             Metric::NruUnfair | Metric::NruUnfairOfMeans => tuple.unfair,
             Metric::NruStability => tuple.stability,
+            Metric::NruVariationOfMeans => tuple.variation,
             _ => tuple.mean,
         };
         value.map_err(|why| why.to_string())
@@ -190,12 +192,16 @@ mod tests {
 
     /// Self-runs: the old protocol gets 40 and 60 in two runs, the new one 80.
     fn expected() -> Expected {
+        expected_times(1.0)
+    }
+
+    fn expected_times(times: f64) -> Expected {
         let runs = [
             run(vec![flow("a", "old", &[40.0]), flow("b", "old", &[40.0])]),
             run(vec![flow("a", "old", &[60.0]), flow("b", "old", &[60.0])]),
             run(vec![flow("a", "new", &[80.0])]),
         ];
-        Expected::of(runs.iter(), Rates::Goodput)
+        Expected::of(runs.iter(), Rates::Goodput, times)
     }
 
     #[test]
@@ -207,6 +213,25 @@ mod tests {
         assert!((value(Metric::NruUnfair, None).unwrap() + 3.0103).abs() < 1e-4);
         assert_eq!(value(Metric::Harm, Some("first")), Ok(0.5));
         assert_eq!(value(Metric::NruOfMean, Some("second")), Ok(0.0));
+    }
+
+    #[test]
+    fn eight_times_the_weights_are_nine_decibels() {
+        let pair = run(vec![flow("first", "old", &[50.0]), flow("second", "new", &[80.0])]);
+        let value = |metric| expected_times(8.0).value(&pair, metric, None, AT);
+        assert!((value(Metric::NruUnfair).unwrap() + 9.0309).abs() < 1e-4);
+        assert!(value(Metric::NruFair).is_err(), "neither has eight times its share");
+    }
+
+    #[test]
+    fn nru_varies_from_flow_to_flow() {
+        let pair = run(vec![flow("first", "old", &[100.0]), flow("second", "new", &[40.0])]);
+        let value = |metric| expected().value(&pair, metric, None, AT);
+        let why = value(Metric::NruVariationOfMeans).unwrap_err();
+        assert!(why.contains("zero"), "3 and -3 dB: {why}");
+        let pair = run(vec![flow("first", "old", &[50.0]), flow("second", "new", &[40.0])]);
+        let variation = expected().value(&pair, Metric::NruVariationOfMeans, None, AT).unwrap();
+        assert!((variation - 2.0_f64.sqrt()).abs() < 1e-9, "0 and -3 dB: {variation}");
     }
 
     #[test]

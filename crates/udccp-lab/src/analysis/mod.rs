@@ -10,6 +10,7 @@ mod spread;
 mod table;
 mod value;
 mod window;
+mod witness;
 
 pub use basis::Basis;
 pub use claim::{Check, ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
@@ -74,6 +75,9 @@ impl<'a> Analysis<'a> {
         };
         let claims = judged(&tables, true);
         let of: Vec<Vec<TableResult<'a>>> = all.collect();
+        let titles = others.iter().map(|o| backend_title(&o.backend));
+        let beside: Vec<_> = titles.zip(of.iter().map(Vec::as_slice)).collect();
+        witness::name_witnesses(&mut tables, &beside);
         let others = others.into_iter().zip(of).map(|(results, tables)| Other {
             title: backend_title(&results.backend).to_owned(),
             claims: judged(&tables, false),

@@ -73,6 +73,8 @@ pub struct Cell {
     pub agreement: Agreement,
     /// Why they differ, as far as runs support it.
     pub reasons: Vec<Reason>,
+    /// The backend with which every value of the table agrees, where ours differs.
+    pub witness: Option<String>,
     /// What its labels are called.
     names: Names,
 }
@@ -189,9 +191,9 @@ impl Cell {
         matches!(self.agreement, Agreement::InInterval | Agreement::Differs)
     }
 
-    /// Whether a run supports one of the reasons given.
+    /// Whether a run supports one of the reasons given, or another backend agrees with the table.
     pub fn is_explained(&self) -> bool {
-        self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
+        self.witness.is_some() || self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
     }
 
     /// Our mean as printed with its [`Spread`]; a dash without any, and for a flow that does not
@@ -407,6 +409,7 @@ impl Filler<'_, '_> {
             fills_link,
             agreement,
             reasons: Vec::new(),
+            witness: None,
             names: self.table.view.names.clone(),
         }
     }
@@ -435,7 +438,7 @@ impl Filler<'_, '_> {
         let points: Vec<Point> = part.grid.points().into_iter().filter(here).collect();
         let basis = points.iter().fold(basis, |weakest, p| weakest.weaker(of(part, None, p)));
         let runs = points.iter().flat_map(|p| self.results.at(part.id.as_deref(), None, p));
-        (Some(Expected::of(runs, shown.rates)), basis)
+        (Some(Expected::of(runs, shown.rates, weights.times)), basis)
     }
 }
 

@@ -116,6 +116,7 @@ fn flow_value(flow: &FlowRecord, metric: Metric) -> Found {
         Metric::GoodputRatio => ("goodput_ratio_percent", flow.goodput_ratio_percent),
         Metric::Smoothness => ("smoothness", flow.smoothness),
         Metric::Loss => ("loss_percent", flow.loss_percent),
+        Metric::LossOnAllLinks => ("loss_on_all_links_percent", flow.loss_on_all_links_percent),
         Metric::LossEvents => ("loss_event_percent", flow.loss_event_percent),
         Metric::EquationRatio => ("equation_ratio", flow.equation_ratio),
         Metric::EquationRatioOfEvents => {

@@ -28,6 +28,7 @@ pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) 
     for reason in given {
         out.push_str(&group(result, number, notes, reason, &mut placed));
     }
+    out.push_str(&witnessed(result, number, notes, &mut placed));
     let open: Vec<usize> = (0..notes.len()).filter(|i| !notes[*i].is_explained()).collect();
     if !open.is_empty() {
         out.push_str("<p><strong class=\"open\">Unexplained</strong></p>\n<ol class=\"why\">\n");
@@ -36,6 +37,28 @@ pub(super) fn reasons(result: &TableResult<'_>, number: usize, notes: &[&Cell]) 
         }
         out.push_str("</ol>\n");
     }
+    out
+}
+
+/// The cells of which another backend has all of the table, where one has.
+fn witnessed(
+    result: &TableResult<'_>,
+    number: usize,
+    notes: &[&Cell],
+    placed: &mut Vec<usize>,
+) -> String {
+    let Some(witness) = notes.iter().find_map(|c| c.witness.as_deref()) else {
+        return String::new();
+    };
+    let mut out = format!(
+        "<p>{} agrees with every published value of this table, with the same set-up: the \
+         difference is of our simulation.</p>\n<ol class=\"why\">\n",
+        escape(witness)
+    );
+    for i in (0..notes.len()).filter(|i| notes[*i].witness.is_some()) {
+        out.push_str(&item(result, number, notes, i, "", placed));
+    }
+    out.push_str("</ol>\n");
     out
 }
 

@@ -38,6 +38,8 @@ words! {
     Smoothness = "smoothness",
     /// Packets sent and not delivered.
     Loss = "loss",
+    /// Packets lost, of the data packets of all flows on all links.
+    LossOnAllLinks = "loss-on-all-links",
     /// Congestion events of the sender, of packets sent.
     LossEvents = "loss-events",
     /// Packets sent, of those that the throughput equation allows at the packet loss.
@@ -82,6 +84,8 @@ words! {
     NruFairOfMeans = "nru-fair-of-means",
     /// The unfair side of the flows' mean rates.
     NruUnfairOfMeans = "nru-unfair-of-means",
+    /// Coefficient of variation of the flows' NRU of mean rates.
+    NruVariationOfMeans = "nru-variation-of-means",
     /// Time from the epoch until all flows have their fair share for the first time.
     Convergence = "convergence",
     /// Time from the epoch until all flows have their fair share for good.
@@ -117,11 +121,13 @@ impl Metric {
             | Self::EquationRatio
             | Self::EquationRatioOfEvents
             | Self::NruStability
+            | Self::NruVariationOfMeans
             | Self::Harm => Kind::Index,
             Self::Throughput | Self::Goodput | Self::RouterThroughput | Self::RouterBothWays => {
                 Kind::Rate
             }
             Self::Loss
+            | Self::LossOnAllLinks
             | Self::LossEvents
             | Self::Utilisation
             | Self::GoodputRatio
@@ -178,6 +184,7 @@ impl Metric {
             Self::GoodputRatio => "Goodput ratio",
             Self::Smoothness => "Variation of the bit rate",
             Self::Loss => "Packet loss",
+            Self::LossOnAllLinks => "Loss, of all packets on all links",
             Self::LossEvents => "Loss event rate",
             Self::EquationRatio => "Rate over the equation's at the packet loss",
             Self::EquationRatioOfEvents => "Rate over the equation's at the loss event rate",
@@ -200,6 +207,7 @@ impl Metric {
             Self::NruStability => "System stability",
             Self::NruFairOfMeans => "Fair system NRU of mean rates",
             Self::NruUnfairOfMeans => "Unfair system NRU of mean rates",
+            Self::NruVariationOfMeans => "Variation of the flows' NRU of mean rates",
             Self::Convergence => "Convergence time",
             Self::Settling => "Settling time",
             Self::Harm => "Harm to goodput",
@@ -219,6 +227,7 @@ impl Metric {
                 | Self::GoodputRatio
                 | Self::Smoothness
                 | Self::Loss
+                | Self::LossOnAllLinks
                 | Self::LossEvents
                 | Self::EquationRatio
                 | Self::EquationRatioOfEvents
@@ -270,6 +279,7 @@ impl Metric {
                 | Self::NruStability
                 | Self::NruFairOfMeans
                 | Self::NruUnfairOfMeans
+                | Self::NruVariationOfMeans
                 | Self::Convergence
                 | Self::Settling
                 | Self::Harm
@@ -312,8 +322,8 @@ impl Metric {
     /// How far from the published value still counts as agreement, where a file does not say.
     pub const fn default_close(self) -> Close {
         match self {
-            Self::NruStability => Close::Within(0.5),
-            Self::Loss | Self::LossEvents => Close::Within(0.1),
+            Self::NruStability | Self::NruVariationOfMeans => Close::Within(0.5),
+            Self::Loss | Self::LossOnAllLinks | Self::LossEvents => Close::Within(0.1),
             _ => match self.kind() {
                 Kind::Index => Close::Within(0.05),
                 Kind::Decibels => Close::Within(0.5),

@@ -50,12 +50,14 @@ pub struct Window {
 }
 
 /// Runs in which each protocol is among its own kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     /// The case that holds them.
     pub case: String,
     /// The axis of that case that names the protocol.
     pub axis: String,
+    /// How many times what they found counts as expected: 1, unless a study's numbers say more.
+    pub times: f64,
 }
 
 /// Printed units by the unit that a metric is computed in, each with its factor.
@@ -429,8 +431,14 @@ impl Weights {
         let mut reader = Reader::new(node, "weights", context.errors)?;
         let case: Option<String> = reader.need("case");
         let axis: Option<String> = reader.need("axis");
+        let times: f64 = reader.or("times", 1.0);
         reader.finish();
         let (case, axis) = (case?, axis?);
+        if times <= 0.0 {
+            let at = node.get("times").map_or(&node.span, |n| &n.span);
+            context.errors.push(Diagnostic::at(at, "`times` must be above 0"));
+            return None;
+        }
         let at = node.get("case").map_or(&node.span, |n| &n.span);
         let part = context.case_named(&case, at)?;
         let Some(_) = part.grid.axis(&axis) else {
@@ -451,7 +459,7 @@ impl Weights {
                 return None;
             }
         }
-        Some(Self { case, axis })
+        Some(Self { case, axis, times })
     }
 }
 

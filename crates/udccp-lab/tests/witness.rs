@@ -1,0 +1,64 @@
+//! A backend that agrees with a whole table explains where the simulator does not; with a part of
+//! it, nothing.
+
+mod common;
+
+use common::made_up;
+use udccp_lab::analysis::{Analysis, Results};
+use udccp_lab::schema::Experiment;
+use udccp_lab::{Task, report};
+
+/// The published index of a point, less `off` with CUBIC at 50 ms.
+fn published(task: &Task, off: f64) -> f64 {
+    match (made_up::label(task, "second"), made_up::label(task, "rtt")) {
+        ("tcp/cubic", "50 ms") => 0.80 - off,
+        (_, "50 ms") => 0.96,
+        _ => 0.94,
+    }
+}
+
+/// The simulator far from every published value but one; another backend near them, off by this
+/// with CUBIC at 50 ms.
+fn results(experiment: &Experiment, off: f64) -> Results {
+    let near = |task: &Task| made_up::fairness(published(task, off));
+    let far = |task: &Task| match made_up::label(task, "second") {
+        "tcp/cubic" => made_up::fairness(published(task, 0.0)),
+        _ => made_up::fairness(0.55),
+    };
+    let ns2 = made_up::results(experiment, "ns2", near);
+    Results { others: vec![ns2], ..made_up::results(experiment, "", far) }
+}
+
+fn witnesses(analysis: &Analysis<'_>) -> Vec<Option<String>> {
+    analysis.tables[0].cells().map(|cell| cell.witness.clone()).collect()
+}
+
+#[test]
+fn a_backend_that_has_the_whole_table_explains_what_differs() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, 0.04));
+    let ns2 = Some("ns-2".to_owned());
+    assert_eq!(witnesses(&analysis), [ns2.clone(), ns2, None, None], "cells that agree need none");
+    assert_eq!(analysis.cells().filter(|c| c.is_explained()).count(), 2);
+    let page = report::page(&analysis);
+    assert!(page.contains("ns-2 agrees with every published value of this table"), "{page}");
+}
+
+#[test]
+fn one_value_that_is_off_ends_that() {
+    let experiment = common::small();
+    let analysis = Analysis::of(&experiment, results(&experiment, 0.07));
+    assert!(witnesses(&analysis).iter().all(Option::is_none));
+    assert!(!report::page(&analysis).contains("agrees with every published value"));
+}
+
+#[test]
+fn so_does_one_that_was_not_run() {
+    let experiment = common::small();
+    let mut results = results(&experiment, 0.0);
+    let is_last = |task: &Task| {
+        made_up::label(task, "second") == "tcp/cubic" && made_up::label(task, "rtt") == "50 ms"
+    };
+    results.others[0].runs.retain(|(task, _)| !is_last(task));
+    assert!(witnesses(&Analysis::of(&experiment, results)).iter().all(Option::is_none));
+}
