@@ -106,6 +106,26 @@ fn tuples_of_table_9_do_not_follow_from_the_indices_of_table_8() {
     }
 }
 
+/// Eight times the weights are eight equal shares of fourteen, 57 % of the link: the fair side is
+/// there where the index allows one flow about that much.
+#[test]
+fn tuples_of_table_9_fit_eight_times_the_weights() {
+    let index = table_by_rtt("004_table8_jfi_14_flows.csv");
+    let tuples = table_by_rtt("004_table9_nru_14_flows.csv");
+    for (rtt, jfi) in &index {
+        // The largest share m that an index J of 14 flows allows: the others are equal, and
+        // m^2 + (1 - m)^2 / 13 = 1 / (14 J).
+        let squares = 1.0 / (14.0 * jfi[0].unwrap());
+        let largest = (1.0 + libm::sqrt(13.0 * (14.0 * squares - 1.0))) / 14.0;
+        let eighths_db = 10.0 * libm::log10(largest * 14.0 / 8.0);
+        match tuples[rtt][0] {
+            // Indices have two digits, which is 0.1 dB here.
+            Some(fair_db) => assert!(eighths_db > fair_db - 0.15, "{rtt} ms: {eighths_db}"),
+            None => assert!(eighths_db < -0.3, "{rtt} ms: {eighths_db}"),
+        }
+    }
+}
+
 fn table_by_rtt(file: &str) -> BTreeMap<u32, Vec<Option<f64>>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reference").join(file);
     let text = std::fs::read_to_string(path).unwrap();

@@ -59,6 +59,8 @@ fn flow_record(
     let mut keep = |key: &str, value| record.keep(format!("flows.{}.{key}", found.name), value);
     let (sent, jitter) = (window.sent.packets, &window.jitter);
     let lost = loss_percent(sent, sent - window.dropped.min(sent));
+    let both_ways = window.mean_transit_with(&found.measured_reverse);
+    let lost_on_all_links = loss_on_all_links_percent(window.dropped, entries);
     let event_percent = congestion_events(found, measure).and_then(|e| loss_event_percent(e, sent));
     let crossing = found.crossings.first().ok_or(Undefined::NoSamples);
     let rates: Vec<f64> =
@@ -87,10 +89,7 @@ fn flow_record(
         ),
         smoothness: keep("smoothness", coefficient_of_variation(&rates)),
         loss_percent: keep("loss_percent", lost),
-        loss_on_all_links_percent: keep(
-            "loss_on_all_links_percent",
-            loss_on_all_links_percent(window.dropped, entries),
-        ),
+        loss_on_all_links_percent: keep("loss_on_all_links_percent", lost_on_all_links),
         loss_event_percent: keep("loss_event_percent", event_percent),
         equation_ratio: keep("equation_ratio", lost.and_then(against_equation)),
         equation_ratio_of_events: keep(
@@ -98,10 +97,7 @@ fn flow_record(
             event_percent.and_then(against_equation),
         ),
         delay_ms: keep("delay_ms", milliseconds(window.delay.mean())),
-        delay_both_ways_ms: keep(
-            "delay_both_ways_ms",
-            milliseconds(window.mean_transit_with(&found.measured_reverse)),
-        ),
+        delay_both_ways_ms: keep("delay_both_ways_ms", milliseconds(both_ways)),
         delay_quantiles_ms: quantiles(&window.delay, |q, v| {
             keep(&format!("delay_quantiles_ms.{q}"), v)
         }),
