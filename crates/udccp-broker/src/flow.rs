@@ -27,6 +27,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// The same for a socket pair that has to be read empty before the ring is used.
 const UNTIL_EMPTY: Duration = Duration::from_millis(1);
 
+/// Time after which a bell that somebody has taken is rung again, unless he has said so.
+const UNTIL_LOST: Duration = Duration::from_millis(100);
+
 /// Who ended a connection.
 #[derive(Debug)]
 pub(crate) enum Ending {
@@ -212,7 +215,12 @@ async fn to_program(
 ) -> Ending {
     let mut messages: Vec<Bytes> = Vec::with_capacity(BATCH);
     loop {
-        match connection.recv_batch(&mut messages, BATCH).await {
+        let received = tokio::select! {
+            biased;
+            received = connection.recv_batch(&mut messages, BATCH) => received,
+            never = watch_bell(socket, pair) => never,
+        };
+        match received {
             // The program reads no more; it may still send.
             Ok(0) if socket.reads_no_more() => {
                 return Ending::Peer(connection.closed().await.err());
@@ -233,6 +241,20 @@ async fn to_program(
         is_unread.store(false, Ordering::Relaxed);
         messages.clear();
     }
+}
+
+/// Rings again where messages wait and the bell for them is gone; never ends.
+async fn watch_bell(socket: &Socket, pair: &Pair) -> Result<usize, Error> {
+    if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
+        while ring.has_unread() {
+            sleep(UNTIL_LOST).await;
+            if !pair.has_unread() {
+                // Where the program cannot be rung, it has closed.
+                let _ = send_bells(socket, pair, ring.bells_again()).await;
+            }
+        }
+    }
+    std::future::pending().await
 }
 
 /// Why the program gets no more messages.
@@ -291,7 +313,11 @@ async fn deliver(
 
 /// Rings for messages that were put into the ring.
 async fn ring_bells(socket: &Socket, pair: &Pair, ring: &SharedRing, put: usize) -> io::Result<()> {
-    let (first, count) = ring.bells(put);
+    send_bells(socket, pair, ring.bells(put)).await
+}
+
+async fn send_bells(socket: &Socket, pair: &Pair, bells: (u32, u32)) -> io::Result<()> {
+    let (first, count) = bells;
     for n in 0..count {
         pair.ring(socket.broker().region.key(), first.wrapping_add(n)).await?;
     }

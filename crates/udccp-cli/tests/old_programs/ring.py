@@ -212,6 +212,21 @@ def test_system_calls_past_the_library():
     assert sorted(int(b.recv(100)) for _ in range(50)) == list(range(50))
 
 
+def test_a_bell_that_somebody_took_and_did_not_report_is_rung_again():
+    """As by a process that is killed between the two."""
+    a, b = pair()
+    a.send(b"first")
+    assert b.recv(10) == b"first"
+    packet = ctypes.create_string_buffer(100)
+    for turn in range(5):
+        a.send(b"one %d" % turn)
+        assert readable(b, 10)
+        assert LIBC.syscall(READ, b.fileno(), packet, 100) == 24, packet.raw
+        assert readable(b, 10), turn
+        assert b.recv(10) == b"one %d" % turn
+        assert not readable(b, 0.3)
+
+
 def test_messages_before_the_first_read_come_first():
     a, b = pair()
     for n in range(20):

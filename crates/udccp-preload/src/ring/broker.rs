@@ -210,6 +210,18 @@ impl BrokerRing {
         fence(Ordering::SeqCst);
         let rung = self.rx_rung.load(Ordering::Relaxed);
         let is_released = self.ring.int(RX_RELEASED_AT).load(Ordering::SeqCst) == rung;
+        self.ring_bells(put, is_released)
+    }
+
+    /// The same where nothing is in the socket pair: whoever took the last bell was killed before
+    /// it could say so, or is about to say so.
+    pub fn bells_again(&self) -> (u32, u32) {
+        fence(Ordering::SeqCst);
+        self.ring_bells(0, true)
+    }
+
+    fn ring_bells(&self, put: usize, is_released: bool) -> (u32, u32) {
+        let rung = self.rx_rung.load(Ordering::Relaxed);
         // A bell wakes one thread: where several wait, each gets its own.
         let waiters = self.ring.int(RX_WAITERS_AT).load(Ordering::SeqCst) as usize;
         let count = match (is_released, waiters) {

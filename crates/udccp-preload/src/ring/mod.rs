@@ -10,6 +10,8 @@
 //!   *bell* in the socket pair: a packet with a number. Whoever takes the last message takes the
 //!   bell too. It first writes the bell's number to `RX_RELEASED`. From then on the broker rings a
 //!   new bell for a new message; so a bell may be there a moment too long, and never too short.
+//!   Where it took a newer bell than it meant, it says so, and the broker rings again; the broker
+//!   also does so some time later by itself, because who took the bell may have been killed.
 //! - The ring to the broker is full when the socket's queue of messages waits in it. What
 //!   congestion control would send at once does not wait: the broker says up to which message that
 //!   goes.

@@ -168,12 +168,16 @@ fn a_bell_is_there_while_messages_are_and_one_for_each_waiting_thread() {
     assert!(both.ring.bell_gone(2) && !both.ring.is_rung(2) && both.ring.is_gone(2));
     assert!(!both.ring.bell_gone(1) && both.ring.is_gone(2));
     assert_eq!(both.broker.bells(0), (3, 1), "it was lost");
+    assert_eq!(both.broker.bells(0).1, 0);
+    assert_eq!(both.broker.bells_again(), (4, 1), "who took it said nothing");
+    assert!(both.ring.bell_gone(3) && both.ring.is_rung(4), "it says so later");
+    assert_eq!(both.broker.bells(0).1, 0, "a newer one is there");
     for _ in 0..3 {
         both.ring.count_waiter(true);
     }
     both.broker.put(b"4", RX_BYTES).unwrap();
     both.broker.put(b"5", RX_BYTES).unwrap();
-    assert_eq!(both.broker.bells(2), (4, 2));
+    assert_eq!(both.broker.bells(2), (5, 2));
 }
 
 #[test]
