@@ -45,7 +45,7 @@ impl Pump {
             remote: "10.0.0.2:0".parse().unwrap(),
             remote_port: 5001,
             service,
-            config,
+            config: config.into(),
         };
         let id = ends[0].connect(Instant::ZERO, options).unwrap();
         let one_way = SERIALISATION * u64::from(window) / 2;

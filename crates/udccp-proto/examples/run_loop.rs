@@ -55,7 +55,7 @@ fn connect(client: &mut Endpoint) -> ConnectionId {
         remote: address(2),
         remote_port: PORT,
         service: SERVICE,
-        config: ConnectionConfig::default(),
+        config: ConnectionConfig::default().into(),
     };
     client.connect(Instant::ZERO, options).expect("a fresh endpoint has free ports")
 }

@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
+use std::sync::Arc;
 
 use udccp_base::{DataRate, Duration, Instant};
 use udccp_wire::ServiceCode;
@@ -138,8 +139,8 @@ pub struct ConnectOptions {
     pub remote_port: u16,
     /// The service asked for.
     pub service: ServiceCode,
-    /// Settings of the connection.
-    pub config: ConnectionConfig,
+    /// Settings of the connection. Those of many connections are best shared.
+    pub config: Arc<ConnectionConfig>,
 }
 
 /// How the path's MTU is looked for with padded Syncs (RFC 8899).

@@ -135,7 +135,7 @@ fn play_client(name: &str, config: ConnectionConfig) -> (Stage, CloseOutcome) {
         remote,
         remote_port: header.dst_port,
         service,
-        config,
+        config: config.into(),
     };
     let id = end.connect(now, options).unwrap();
     let mut stage = Stage {

@@ -72,7 +72,7 @@ fn connected() -> [Endpoint; 2] {
             remote: "10.0.0.2:0".parse().unwrap(),
             remote_port: 5001,
             service,
-            config: ConnectionConfig::default(),
+            config: ConnectionConfig::default().into(),
         };
         let id = ends[0].connect(now, options).unwrap();
         while exchange(&mut ends, now) {}

@@ -114,7 +114,7 @@ impl Pair {
             remote: "10.0.0.2:0".parse().unwrap(),
             remote_port: PORT,
             service: SERVICE,
-            config: connection,
+            config: connection.into(),
         };
         let id = ends[CLIENT].connect(now, options).unwrap();
         let mut pair = Self {

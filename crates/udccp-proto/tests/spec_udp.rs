@@ -209,7 +209,7 @@ fn one_listener_serves_both_encapsulations_alike() {
         let options = ConnectOptions {
             local: at(local),
             remote: at(remote),
-            config: config.clone(),
+            config: config.clone().into(),
             ..connect_options(plain())
         };
         let mut pair = connected(options);

@@ -1,6 +1,7 @@
 //! Settings of sockets and connections.
 
 use std::num::NonZeroU32;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -289,7 +290,7 @@ impl Default for PmtuProbing {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub(crate) config: ConnectionConfig,
+    pub(crate) config: Arc<ConnectionConfig>,
     pub(crate) backlog: usize,
     pub(crate) init_cookies: InitCookies,
     pub(crate) cookie_lifetime: udccp_base::Duration,
@@ -299,30 +300,35 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let config = ConnectionConfig {
-            // Room for a few full batches, so that a writer finds the next one filled.
-            send_queue_packets: 512,
-            send_queue_bytes: 1 << 20,
-            // CCID 2 where the peer has it in its list; a peer that insists on CCID 3 or 4 has its
-            // way.
-            tx_ccids: vec![2, 3, 4],
-            rx_ccids: vec![2, 3, 4],
-            ccid2: Ccid2Options::default().0,
-            ccid3: Ccid3Options::default().0,
-            ccid4: Ccid4Options::default().0,
-            pmtu_probing: Some(PmtuProbing::default().to_proto()),
-            keep_alive: Some(KEEP_ALIVE.into()),
-            idle_limit: Some(IDLE_LIMIT.into()),
-            ..ConnectionConfig::default()
-        };
+        // Most connections of a program share it.
+        static CONFIG: LazyLock<Arc<ConnectionConfig>> =
+            LazyLock::new(|| Arc::new(default_config()));
         Self {
-            config,
+            config: Arc::clone(&CONFIG),
             backlog: 128,
             init_cookies: InitCookies::default(),
             cookie_lifetime: COOKIE_LIFETIME.into(),
             local_port: None,
             request_data: Bytes::new(),
         }
+    }
+}
+
+fn default_config() -> ConnectionConfig {
+    ConnectionConfig {
+        // Room for a few full batches, so that a writer finds the next one filled.
+        send_queue_packets: 512,
+        send_queue_bytes: 1 << 20,
+        // CCID 2 where the peer has it in its list; a peer that insists on CCID 3 or 4 has its way.
+        tx_ccids: vec![2, 3, 4],
+        rx_ccids: vec![2, 3, 4],
+        ccid2: Ccid2Options::default().0,
+        ccid3: Ccid3Options::default().0,
+        ccid4: Ccid4Options::default().0,
+        pmtu_probing: Some(PmtuProbing::default().to_proto()),
+        keep_alive: Some(KEEP_ALIVE.into()),
+        idle_limit: Some(IDLE_LIMIT.into()),
+        ..ConnectionConfig::default()
     }
 }
 
@@ -333,7 +339,7 @@ macro_rules! setters {
                 $(#[$doc])*
                 #[must_use]
                 pub fn $name(mut self, $name: $type) -> Self {
-                    self.config.$name = $value;
+                    Arc::make_mut(&mut self.config).$name = $value;
                     self
                 }
             )*
@@ -429,8 +435,8 @@ impl Options {
     /// One CCID and no other, both ways (default: 2, or 3 or 4 if the peer asks for it alone).
     #[must_use]
     pub fn ccid(mut self, ccid: u8) -> Self {
-        self.config.tx_ccids = vec![ccid];
-        self.config.rx_ccids = vec![ccid];
+        let config = Arc::make_mut(&mut self.config);
+        (config.tx_ccids, config.rx_ccids) = (vec![ccid], vec![ccid]);
         self
     }
 
@@ -438,8 +444,8 @@ impl Options {
     /// the queue is full.
     #[must_use]
     pub fn send_queue(mut self, bytes: usize, messages: usize) -> Self {
-        self.config.send_queue_bytes = bytes;
-        self.config.send_queue_packets = messages;
+        let config = Arc::make_mut(&mut self.config);
+        (config.send_queue_bytes, config.send_queue_packets) = (bytes, messages);
         self
     }
 
@@ -447,8 +453,8 @@ impl Options {
     /// down as the queue fills.
     #[must_use]
     pub fn recv_queue(mut self, bytes: usize, messages: usize) -> Self {
-        self.config.recv_queue_bytes = bytes;
-        self.config.recv_queue_packets = messages;
+        let config = Arc::make_mut(&mut self.config);
+        (config.recv_queue_bytes, config.recv_queue_packets) = (bytes, messages);
         self
     }
 
@@ -500,6 +506,6 @@ impl Options {
     /// The same to change; not part of the interface.
     #[doc(hidden)]
     pub fn protocol_config_mut(&mut self) -> &mut ConnectionConfig {
-        &mut self.config
+        Arc::make_mut(&mut self.config)
     }
 }

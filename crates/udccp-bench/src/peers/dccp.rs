@@ -174,7 +174,19 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
 
 /// What one end of an idle connection holds on the heap.
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
-    let address = serve_many(turn, |connection| async move { Ok(connection.closed().await?) })?;
+    let (tell, heard) = channel();
+    let expected = turn.connections + 1;
+    turn.network.serve::<()>(move || {
+        runtime()?.block_on(async {
+            let listener = Listener::bind(Network::server_addr(), SERVICE)?;
+            tell.send(listener.local_addr())?;
+            let mut held = Vec::with_capacity(expected);
+            loop {
+                held.push(listener.accept().await?);
+            }
+        })
+    })?;
+    let address = heard.recv()?;
     runtime()?.block_on(async {
         let client = Endpoint::bind(Network::client_addr())?;
         let first = connect(&client, address, 1).await?;

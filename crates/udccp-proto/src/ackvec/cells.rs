@@ -3,12 +3,10 @@
 use core::fmt;
 
 use super::CellState;
+use super::room::Room;
 
 /// Packets that one cell can stand for.
 const FULL: u64 = 64;
-
-/// Room for the first cells.
-const LEAST_ROOM: usize = 32;
 
 /// Longest growth by one change in the middle: one cell becomes three.
 const SLACK: usize = 2;
@@ -18,7 +16,7 @@ const SLACK: usize = 2;
 /// grows while more than half of it is in use.
 #[derive(Clone)]
 pub(super) struct Cells {
-    buf: Vec<u8>,
+    buf: Room,
     head: usize,
     tail: usize,
     max: usize,
@@ -43,7 +41,8 @@ struct Place {
 impl Cells {
     /// At most `max` cells.
     pub(super) fn new(max: usize) -> Self {
-        Self { buf: Vec::new(), head: 0, tail: 0, max, packets: 0 }
+        let buf = Room::default();
+        Self { head: buf.len(), tail: buf.len(), buf, max, packets: 0 }
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
@@ -172,8 +171,8 @@ impl Cells {
         let most = 2 * self.max + 2 * SLACK;
         if self.buf.len() < most && 2 * (len + count) > self.buf.len() {
             // Mostly a few cells are all that is ever needed.
-            let room = (2 * self.buf.len()).max(2 * (len + count)).max(LEAST_ROOM).min(most);
-            let mut buf = vec![0; room];
+            let room = (2 * self.buf.len()).max(2 * (len + count)).min(most);
+            let mut buf = Room::of(room);
             buf[room - len..].copy_from_slice(self.as_slice());
             self.buf = buf;
         } else {

@@ -14,6 +14,7 @@ mod evidence;
 mod lookup;
 mod nonces;
 mod records;
+mod room;
 mod runs;
 #[cfg(test)]
 mod tests;

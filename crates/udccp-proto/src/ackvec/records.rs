@@ -28,6 +28,9 @@ impl Record {
 /// The vectors that the peer has not acknowledged, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
+    /// Mostly there is no other.
+    oldest: Option<Record>,
+    /// Those after it.
     list: VecDeque<Record>,
     /// Packets that one record may stand for: more while many acknowledgements are on their way.
     stride: u64,
@@ -38,7 +41,7 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new() -> Self {
-        Self { list: VecDeque::new(), stride: 1, late: None }
+        Self { oldest: None, list: VecDeque::new(), stride: 1, late: None }
     }
 
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
@@ -46,20 +49,34 @@ impl Records {
         let joins = |last: &&mut Record| {
             last.last.next() == our_seq && (last.ackno == ackno || last.packets() < stride)
         };
-        if let Some(last) = self.list.back_mut().filter(joins) {
+        if let Some(last) = self.list.back_mut().or(self.oldest.as_mut()).filter(joins) {
             last.last = our_seq;
             return;
         }
-        if self.list.len() == MAX_RECORDS {
+        if self.len() == MAX_RECORDS {
             self.thin_out();
             self.stride = (2 * self.stride).min(MAX_STRIDE);
         }
-        self.list.push_back(Record { first: our_seq, last: our_seq, ackno });
+        let record = Record { first: our_seq, last: our_seq, ackno };
+        match self.oldest {
+            None => self.oldest = Some(record),
+            Some(_) => self.list.push_back(record),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.list.len() + usize::from(self.oldest.is_some())
+    }
+
+    fn pop_oldest(&mut self) {
+        self.oldest = self.list.pop_front();
     }
 
     /// A packet that was sent as missing (or unmarked) is not so any more.
     pub(super) fn on_late_change(&mut self, seq: Seqno) {
-        let Some(newest) = self.list.back().map(|r| r.last) else { return };
+        let Some(newest) = self.list.back().or(self.oldest.as_ref()).map(|r| r.last) else {
+            return;
+        };
         let lowest = self.late.map_or(seq, |(lowest, _)| lowest.min(seq));
         self.late = Some((lowest, newest));
     }
@@ -67,15 +84,15 @@ impl Records {
     /// The peer has our packet `our_seq`. If it carried a vector: the newest packet up to which
     /// the peer knows everything.
     pub(super) fn on_acked(&mut self, our_seq: Seqno) -> Option<Seqno> {
-        while self.list.front().is_some_and(|r| r.last.is_before(our_seq)) {
-            self.list.pop_front();
+        while self.oldest.is_some_and(|r| r.last.is_before(our_seq)) {
+            self.pop_oldest();
         }
-        if self.list.len() < MAX_RECORDS / 4 {
+        if self.len() < MAX_RECORDS / 4 {
             self.stride = 1;
         }
-        let record = *self.list.front().filter(|r| r.first.at_most(our_seq))?;
+        let record = self.oldest.filter(|r| r.first.at_most(our_seq))?;
         if record.last == our_seq {
-            self.list.pop_front();
+            self.pop_oldest();
         }
         match self.late {
             Some((lowest, newest)) if our_seq.at_most(newest) => {
@@ -91,6 +108,8 @@ impl Records {
     /// Halves the list: two records of neighbouring packets become one that promises what both
     /// said; else the older one is forgotten. Either only delays the clearing.
     fn thin_out(&mut self) {
+        self.list.extend(self.oldest.take());
+        self.list.rotate_right(1);
         let mut kept = 0;
         let mut index = 0;
         while index < self.list.len() {
@@ -104,5 +123,6 @@ impl Records {
             index += 2;
         }
         self.list.truncate(kept);
+        self.pop_oldest();
     }
 }

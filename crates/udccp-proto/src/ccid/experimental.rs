@@ -78,8 +78,8 @@ impl WindowCcid {
         Box::new(Ccid2Sender::numbered(self.number, &config, setup.packet_size_bytes))
     }
 
-    fn receiver_of(&self, setup: &CcidSetup<'_>) -> Box<Ccid2Receiver> {
-        Box::new(Ccid2Receiver::numbered(self.number, setup.ccid2))
+    fn receiver_of(&self, setup: &CcidSetup<'_>) -> Ccid2Receiver {
+        Ccid2Receiver::numbered(self.number, setup.ccid2)
     }
 }
 
@@ -89,7 +89,7 @@ impl CcidFactory for WindowCcid {
     }
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
-        self.receiver_of(setup)
+        Box::new(self.receiver_of(setup))
     }
 
     fn needed_features(&self) -> &'static [FeatureNeed] {

@@ -20,7 +20,7 @@ pub enum SenderHalf {
 #[derive(Clone, Debug)]
 pub enum ReceiverHalf {
     /// CCID 2, or an experiment with its acknowledgements.
-    Ccid2(Box<Ccid2Receiver>),
+    Ccid2(Ccid2Receiver),
     /// CCID 3 or 4.
     Tfrc(Box<Ccid3Receiver>),
     /// A registered one.

@@ -114,8 +114,8 @@ impl Ccid2Factory {
         Box::new(Ccid2Sender::new(setup.ccid2, setup.packet_size_bytes))
     }
 
-    fn receiver_of(setup: &CcidSetup<'_>) -> Box<Ccid2Receiver> {
-        Box::new(Ccid2Receiver::new(setup.ccid2))
+    fn receiver_of(setup: &CcidSetup<'_>) -> Ccid2Receiver {
+        Ccid2Receiver::new(setup.ccid2)
     }
 }
 
@@ -125,7 +125,7 @@ impl CcidFactory for Ccid2Factory {
     }
 
     fn receiver(&self, setup: &CcidSetup<'_>) -> Box<dyn CcidReceiver> {
-        Self::receiver_of(setup)
+        Box::new(Self::receiver_of(setup))
     }
 
     fn needed_features(&self) -> &'static [FeatureNeed] {

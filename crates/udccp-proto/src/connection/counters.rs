@@ -15,6 +15,14 @@ pub(super) struct Counters {
     pub(super) acks_received: u64,
     pub(super) data_packets_acked: u64,
     pub(super) data_packets_lost: u64,
+    // Most connections count one of these at their beginning or end. There are few.
+    pub(super) syncs_sent: u32,
+    pub(super) syncs_received: u32,
+    pub(super) sync_acks_sent: u32,
+    pub(super) sync_acks_received: u32,
+    pub(super) resets_sent: u32,
+    pub(super) resets_received: u32,
+    pub(super) pmtu_probes_sent: u32,
     /// All others; those above are 0 here.
     rare: Option<Box<ConnectionCounters>>,
 }
@@ -39,6 +47,13 @@ impl Counters {
             acks_received: self.acks_received,
             data_packets_acked: self.data_packets_acked,
             data_packets_lost: self.data_packets_lost,
+            syncs_sent: self.syncs_sent.into(),
+            syncs_received: self.syncs_received.into(),
+            sync_acks_sent: self.sync_acks_sent.into(),
+            sync_acks_received: self.sync_acks_received.into(),
+            resets_sent: self.resets_sent.into(),
+            resets_received: self.resets_received.into(),
+            pmtu_probes_sent: self.pmtu_probes_sent.into(),
             ..self.rare.as_deref().copied().unwrap_or_default()
         }
     }

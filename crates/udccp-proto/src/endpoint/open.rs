@@ -127,15 +127,16 @@ impl Endpoint {
     }
 
     /// These settings, checked, as connections share them: most are opened with those of the last.
-    fn settings_of(&mut self, config: &ConnectionConfig) -> Result<Settings, ConfigError> {
-        if let Some(last) = self.last_settings.as_ref().filter(|last| *last.config == *config) {
+    fn settings_of(&mut self, config: &Arc<ConnectionConfig>) -> Result<Settings, ConfigError> {
+        let is_same = |last: &Arc<_>| Arc::ptr_eq(last, config) || last == config;
+        if let Some(last) = self.last_settings.as_ref().filter(|last| is_same(&last.config)) {
             return Ok(last.clone());
         }
         config.check()?;
         self.check_registered(&config.tx_ccids)?;
         self.check_registered(&config.rx_ccids)?;
         let preferences = preferences(config).map_err(|_| ConfigError::CcidList)?.into();
-        let settings = Settings { config: Arc::new(config.clone()), preferences };
+        let settings = Settings { config: config.clone(), preferences };
         self.last_settings = Some(settings.clone());
         Ok(settings)
     }

@@ -3,6 +3,7 @@
 use udccp_base::{Duration, Instant};
 use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};
 
+use super::list::ByteList;
 use super::preferences::Preference;
 use super::value::{decode, encode, reconcile};
 use super::{ChangeError, Location, Role};
@@ -97,10 +98,10 @@ pub(super) struct Entry {
     pub(super) state: State,
     pub(super) answer: Option<Answer>,
     /// The list that `answer` was reconciled with, where ours changed since.
-    pub(super) answer_list: Option<Vec<u8>>,
+    pub(super) answer_list: Option<ByteList>,
     /// What our latest Change offered, and what those before it did.
-    pub(super) offered: Vec<u8>,
-    pub(super) offered_before: Vec<u8>,
+    pub(super) offered: ByteList,
+    pub(super) offered_before: ByteList,
     /// The peer has sent a Change of this feature.
     pub(super) negotiated: bool,
     /// The value stays, once it is one of those that we accept.
@@ -125,8 +126,8 @@ impl Entry {
             state: State::Stable { queued: false },
             answer: None,
             answer_list: None,
-            offered: Vec::new(),
-            offered_before: Vec::new(),
+            offered: ByteList::EMPTY,
+            offered_before: ByteList::EMPTY,
             negotiated: false,
             is_fixed: false,
             news: false,
@@ -265,7 +266,7 @@ impl Entry {
         let before = self.negotiated;
         self.set_answer(Some(confirmed));
         if holds_on {
-            self.answer_list = Some(vec![confirmed as u8]);
+            self.answer_list = Some(ByteList::new(&[confirmed as u8]));
         }
         // The peer's Change may be an old one, sent again although its negotiation is long over;
         // then the peer ignores our Confirm, and nobody would see that values differ. So it is
@@ -377,7 +378,7 @@ impl Entry {
         if !self.is_server_priority() {
             let old = || self.offered_before.chunks_exact(self.info.value_len).any(|v| v == bytes);
             return match decode(self.info, bytes) {
-                Some(value) if bytes == self.preference.change => Judgement::Right(value),
+                Some(value) if bytes == &*self.preference.change => Judgement::Right(value),
                 Some(_) if old() => Judgement::Old,
                 _ => Judgement::Wrong,
             };
@@ -406,11 +407,10 @@ impl Entry {
     /// The Change left.
     pub(super) fn on_change_sent(&mut self, next_at: Instant, interval: Duration) {
         if self.is_new_change() {
-            if self.offered_before.len() >= MAX_REMEMBERED {
-                self.offered_before.drain(..MAX_REMEMBERED / 2);
-            }
-            self.offered_before.append(&mut self.offered);
-            self.offered.extend_from_slice(&self.preference.change);
+            let is_full = self.offered_before.len() >= MAX_REMEMBERED;
+            let before = &self.offered_before[if is_full { MAX_REMEMBERED / 2 } else { 0 }..];
+            self.offered_before = before.iter().chain(&*self.offered).copied().collect();
+            self.offered = self.preference.change.clone();
         }
         self.state = State::Changing { next_at, interval };
     }

@@ -13,6 +13,7 @@
 
 mod entry;
 mod error;
+mod list;
 mod negotiator;
 mod output;
 mod preferences;

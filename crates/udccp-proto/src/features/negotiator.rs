@@ -102,6 +102,7 @@ impl Negotiator {
                 entry.answer = entry.answer.filter(|a| !a.sent);
             }
             self.refresh();
+            self.put_away();
         }
     }
 

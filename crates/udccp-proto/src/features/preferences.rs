@@ -3,6 +3,7 @@
 use udccp_wire::{FeatureNumber, Reconciliation};
 
 use super::entry::{SLOTS, slot};
+use super::list::ByteList;
 use super::value::encode;
 use super::{ChangeError, Location};
 
@@ -10,7 +11,7 @@ use super::{ChangeError, Location};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preference {
     /// The value area of our Change: acceptable values, best first, or the one value.
-    pub(super) change: Vec<u8>,
+    pub(super) change: ByteList,
     /// Send Mandatory before our Change: no agreement, no connection.
     pub mandatory: bool,
     /// Send a Change even where the feature has the first value already.
@@ -21,7 +22,7 @@ pub struct Preference {
 }
 
 impl Preference {
-    pub(super) fn new(change: Vec<u8>) -> Self {
+    pub(super) fn new(change: ByteList) -> Self {
         Self { change, mandatory: false, announced: false, indifferent: false }
     }
 
@@ -94,16 +95,18 @@ impl Default for FeaturePreferences {
     }
 }
 
-fn default_change(location: Location, feature: FeatureNumber) -> Vec<u8> {
+fn default_change(location: Location, feature: FeatureNumber) -> ByteList {
     match (feature, location) {
-        (FeatureNumber::CCID, _) => vec![2],
+        (FeatureNumber::CCID, _) => ByteList::new(&[2]),
         (FeatureNumber::ALLOW_SHORT_SEQNOS, _) | (FeatureNumber::MIN_CSCOV, Location::Local) => {
-            vec![0]
+            ByteList::new(&[0])
         }
         (FeatureNumber::MIN_CSCOV, Location::Remote) => (0..16).collect(),
-        (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => vec![0, 0, 0, 0, 0, 100],
-        (FeatureNumber::ACK_RATIO, Location::Local) => vec![0, 2],
-        (FeatureNumber::SEQUENCE_WINDOW | FeatureNumber::ACK_RATIO, Location::Remote) => vec![],
-        _ => vec![0, 1],
+        (FeatureNumber::SEQUENCE_WINDOW, Location::Local) => ByteList::new(&[0, 0, 0, 0, 0, 100]),
+        (FeatureNumber::ACK_RATIO, Location::Local) => ByteList::new(&[0, 2]),
+        (FeatureNumber::SEQUENCE_WINDOW | FeatureNumber::ACK_RATIO, Location::Remote) => {
+            ByteList::EMPTY
+        }
+        _ => ByteList::new(&[0, 1]),
     }
 }

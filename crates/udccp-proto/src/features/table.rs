@@ -6,6 +6,7 @@ use std::sync::Arc;
 use udccp_wire::FeatureNumber;
 
 use super::entry::{Entry, SLOTS, State, feature_at, slot};
+use super::list::ByteList;
 use super::preferences::Preference;
 use super::{FeaturePreferences, Location};
 
@@ -136,15 +137,17 @@ impl Table {
     pub(super) fn pack(&mut self) {
         let Store::Working(entries) = &mut self.store else { return };
         debug_assert!(!entries.iter().any(|e| e.is_open() || e.news));
-        let mut bytes = Vec::new();
         for entry in entries.iter_mut() {
             // It says something of an answer, and there is none.
             entry.answer_list = None;
-            let index = entry.slot();
-            if let Some(new) = fresh(&self.preferences, index).filter(|new| new != &*entry) {
-                pack_into(&mut bytes, index, entry, &new);
-            }
         }
+        let new = |entry: &Entry| fresh(&self.preferences, entry.slot());
+        let changed = || entries.iter().filter_map(|e| Some((e, new(e).filter(|new| new != e)?)));
+        let mut bytes = Vec::with_capacity(changed().map(|(e, new)| packed_len(e, &new)).sum());
+        for (entry, new) in changed() {
+            pack_into(&mut bytes, entry, &new);
+        }
+        debug_assert_eq!(bytes.len(), bytes.capacity());
         let packed = Store::Packed(bytes.into());
         let working = core::mem::replace(&mut self.store, packed);
         if cfg!(debug_assertions) {
@@ -171,25 +174,35 @@ const INDIFFERENT: u8 = 32;
 
 /// Appends place, flags, value, and the lists: what is preferred, where it is not what it was at
 /// first; what was offered last; what was offered before.
-fn pack_into(bytes: &mut Vec<u8>, index: usize, entry: &Entry, new: &Entry) {
+fn pack_into(bytes: &mut Vec<u8>, entry: &Entry, new: &Entry) {
     let preference = &entry.preference;
-    let is_own = *preference != new.preference;
+    let lists = packed_lists(entry, new);
     let flags = [
         (entry.negotiated, NEGOTIATED),
         (entry.is_fixed, FIXED),
-        (is_own, OWN_PREFERENCE),
+        (*preference != new.preference, OWN_PREFERENCE),
         (preference.mandatory, MANDATORY),
         (preference.announced, ANNOUNCED),
         (preference.indifferent, INDIFFERENT),
     ];
-    bytes.push(index as u8);
+    bytes.push(entry.slot() as u8);
     bytes.push(flags.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum());
     bytes.extend_from_slice(&entry.value.to_be_bytes()[2..]);
-    let own: &[u8] = if is_own { &preference.change } else { &[] };
-    for list in [own, &entry.offered, &entry.offered_before] {
+    for list in lists {
         bytes.extend_from_slice(&(list.len() as u16).to_be_bytes());
         bytes.extend_from_slice(list);
     }
+}
+
+fn packed_lists<'a>(entry: &'a Entry, new: &Entry) -> [&'a [u8]; 3] {
+    let is_own = entry.preference != new.preference;
+    let own: &[u8] = if is_own { &entry.preference.change } else { &[] };
+    [own, &entry.offered, &entry.offered_before]
+}
+
+/// What [`pack_into`] appends.
+fn packed_len(entry: &Entry, new: &Entry) -> usize {
+    8 + packed_lists(entry, new).map(|list| 2 + list.len()).iter().sum::<usize>()
 }
 
 /// Reads packed entries; then, one of them.
@@ -217,7 +230,7 @@ impl<'a> Unpacked<'a> {
 
     /// The entry that was `new` once.
     fn entry(&self, new: Entry) -> Option<Entry> {
-        let [own, offered, offered_before] = self.lists.map(<[u8]>::to_vec);
+        let [own, offered, offered_before] = self.lists.map(ByteList::new);
         let preference = Preference {
             change: if self.has(OWN_PREFERENCE) { own } else { new.preference.change },
             mandatory: self.has(MANDATORY),
@@ -265,13 +278,13 @@ mod tests {
             for location in [Location::Local, Location::Remote] {
                 let entry = table.entry_mut(location, feature).unwrap();
                 entry.value = (1 << 45) + n as u64;
-                entry.offered = vec![7; n * 31];
-                entry.offered_before = vec![8; n * 40];
+                entry.offered = ByteList::new(&[7; 300][..n * 31]);
+                entry.offered_before = ByteList::new(&[8; 400][..n * 40]);
                 entry.negotiated = n % 2 == 0;
                 entry.is_fixed = n % 3 == 0;
                 entry.preference.mandatory = n % 4 == 0;
                 if n % 5 == 0 {
-                    entry.preference.change = vec![9; 251];
+                    entry.preference.change = ByteList::new(&[9; 251]);
                 }
             }
         }

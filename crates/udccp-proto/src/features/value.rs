@@ -3,6 +3,7 @@
 use udccp_wire::{FeatureInfo, FeatureNumber, Reconciliation};
 
 use super::ChangeError;
+use super::list::ByteList;
 
 /// Longest preference list that fits a Confirm: 253 bytes of option data less the feature number
 /// and the confirmed value.
@@ -14,7 +15,7 @@ pub(super) fn reconcile(server: &[u8], client: &[u8]) -> Option<u8> {
 }
 
 /// What the value area of a Change holds: the list, or the one value in its fixed length.
-pub(super) fn encode(info: &FeatureInfo, values: &[u64]) -> Result<Vec<u8>, ChangeError> {
+pub(super) fn encode(info: &FeatureInfo, values: &[u64]) -> Result<ByteList, ChangeError> {
     let feature = info.number;
     if values.is_empty() {
         return Err(ChangeError::NoValue(feature));
@@ -28,7 +29,7 @@ pub(super) fn encode(info: &FeatureInfo, values: &[u64]) -> Result<Vec<u8>, Chan
             None => Ok(values.iter().map(|&v| v as u8).collect()),
         },
         Reconciliation::NonNegotiable => match values {
-            [value] => Ok(value.to_be_bytes()[8 - info.value_len..].to_vec()),
+            [value] => Ok(ByteList::new(&value.to_be_bytes()[8 - info.value_len..])),
             [_, second, ..] => Err(ChangeError::InvalidValue { feature, value: *second }),
             [] => Err(ChangeError::NoValue(feature)),
         },

@@ -27,7 +27,7 @@ pub fn connect_options(config: ConnectionConfig) -> ConnectOptions {
         remote: "10.0.0.2:0".parse().unwrap(),
         remote_port: PORT,
         service: service(),
-        config,
+        config: config.into(),
     }
 }
 

@@ -347,7 +347,7 @@ impl World {
             remote: self.addresses[1],
             remote_port: self.ports[1],
             service: self.service,
-            config: self.config.clone(),
+            config: self.config.clone().into(),
         };
         let made = self.end.connect(self.now, options);
         expect_error(line, made.as_ref().err().map(ToString::to_string), error)?;

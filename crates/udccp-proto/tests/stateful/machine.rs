@@ -91,7 +91,7 @@ impl Story {
             remote,
             remote_port: PORT,
             service: SERVICE,
-            config: config.clone(),
+            config: config.clone().into(),
         };
         let id = ends[0].connect(now, options).unwrap();
         let (flight, last, awaited) = Default::default();

@@ -81,7 +81,7 @@ pub(super) fn build(
         remote,
         remote_port: SERVER_PORT,
         service,
-        config: config.clone(),
+        config: config.clone().into(),
     };
     trial().connect(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
     let sender =

@@ -30,7 +30,7 @@ fn request(client: &UdpSocket, server: &Shared, service: ServiceCode) -> Vec<u8>
         remote,
         remote_port: remote.port(),
         service,
-        config: ConnectionConfig::default(),
+        config: ConnectionConfig::default().into(),
     };
     end.connect(now, options).unwrap();
     end.poll_transmit(now).expect("a Request").header.to_vec()

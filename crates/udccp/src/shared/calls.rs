@@ -9,9 +9,9 @@ use udccp_proto as proto;
 use udccp_proto::{EndpointStats, ListenConfig};
 use udccp_wire::ServiceCode;
 
+use super::fitted::fit_to_system;
 use super::handle::{ConnHandle, Handle, ListenHandle};
 use super::waiters::{Conn, Listening};
-use crate::io::{Io, KERNEL_OVERHEAD_BYTES};
 use crate::{Address, Error, IoStats, Options};
 
 impl Handle {
@@ -27,13 +27,12 @@ impl Handle {
         let peer = shared.peer(peer)?;
         let now = shared.clock.now();
         let route = shared.io.route_to(now, peer.udp).map_err(|e| unroutable(e, peer))?;
-        let mut config = options.config.clone();
-        fit_to_system(&mut config, &shared.io);
         //= 4340-14.1-2
-        config.path_mtu = config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
+        let path_mtu = options.config.path_mtu.min(route.mtu.unwrap_or(u16::MAX));
+        let config = shared.fitted.of(&options.config, path_mtu, &shared.io);
         shared.note_linger(config.close_linger);
-        let path_mtu_bytes = config.path_mtu;
-        tracing::debug!(%peer, %service, path_mtu_bytes, interface_mtu = route.mtu, "connecting");
+        let interface_mtu = route.mtu;
+        tracing::debug!(%peer, %service, path_mtu_bytes = path_mtu, interface_mtu, "connecting");
         let data = Payload::Bytes(options.request_data.clone());
         let mut options = proto::ConnectOptions {
             local: route.source,
@@ -64,7 +63,7 @@ impl Handle {
         services: Vec<ServiceCode>,
         options: &Options,
     ) -> Result<ListenHandle, Error> {
-        let mut connection = options.config.clone();
+        let mut connection = (*options.config).clone();
         fit_to_system(&mut connection, &self.shared().io);
         let path_mtu = connection.path_mtu;
         self.shared().note_linger(connection.close_linger);
@@ -177,17 +176,4 @@ pub(super) fn unroutable(source: io::Error, peer: Address) -> Error {
         }
         _ => Error::Io { what: "cannot find the way to the peer", source },
     }
-}
-
-/// Leaves out what the system cannot do, and keeps the receive queue, and with it the peer's
-/// window, below what the kernel holds while the driver does not run: a burst of a full window must
-/// find room there.
-pub(super) fn fit_to_system(config: &mut proto::ConnectionConfig, io: &Io) {
-    let room = io.recv_buffer_bytes() / 2;
-    if io.may_fragment() {
-        // Probes that arrive in pieces say nothing of the path.
-        config.pmtu_probing = None;
-    }
-    config.recv_queue_bytes = config.recv_queue_bytes.min(room).max(1);
-    config.recv_queue_packets = config.recv_queue_packets.min(room / KERNEL_OVERHEAD_BYTES).max(1);
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::task::Waker;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
@@ -12,6 +11,7 @@ use super::fragments::may_be_fragmented;
 use super::log;
 use super::signals::Signals;
 use super::waiters::{Conn, Listening, Waiters};
+use super::wakes::Wakes;
 use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
 use crate::{ConnectionEvent, IoStats};
@@ -63,7 +63,7 @@ pub(crate) struct Core {
     /// STUN messages that arrived.
     pub(crate) stun: Inbox,
     /// Tasks to wake once the lock is free.
-    pub(crate) wake: Vec<Waker>,
+    pub(crate) wake: Wakes,
     pub(crate) driver: Driver,
     /// Handles that users hold; the driver ends with the last of them.
     pub(crate) handles: usize,
@@ -94,7 +94,7 @@ impl Core {
             claims,
             ephemeral_ports,
             stun: Inbox::default(),
-            wake: Vec::new(),
+            wake: Wakes::default(),
             driver: Driver::default(),
             handles: 0,
         }
@@ -160,7 +160,7 @@ impl Core {
     }
 
     /// Ends a change: what happened is passed on. Returns the tasks to wake.
-    pub(crate) fn settle(&mut self, now: Instant) -> Vec<Waker> {
+    pub(crate) fn settle(&mut self, now: Instant) -> Wakes {
         self.dispatch(None);
         self.show_changes();
         self.wake_idlers();
@@ -330,7 +330,7 @@ impl Core {
     }
 
     /// The driver ends a turn. Returns the tasks to wake and when to come back.
-    pub(crate) fn end_turn(&mut self) -> (Vec<Waker>, Option<Instant>) {
+    pub(crate) fn end_turn(&mut self) -> (Wakes, Option<Instant>) {
         self.dispatch(None);
         self.show_changes();
         let due = self.endpoint.poll_timeout();
@@ -395,7 +395,7 @@ impl Core {
     }
 
     /// The driver is gone: nobody may wait for it.
-    pub(crate) fn stop(&mut self) -> Vec<Waker> {
+    pub(crate) fn stop(&mut self) -> Wakes {
         self.driver.stopped = true;
         for conn in self.conns.values_mut() {
             conn.wake_all(&mut self.wake);

@@ -149,7 +149,7 @@ impl World {
             remote: to(2),
             remote_port: 2,
             service: udccp_wire::ServiceCode(1),
-            config: ConnectionConfig::default(),
+            config: ConnectionConfig::default().into(),
         };
         let id = core.endpoint.connect(Instant::ZERO, options).unwrap();
         core.conns.insert(id, Conn::default());
@@ -265,7 +265,7 @@ impl World {
         let (wake, deadline) = core.end_turn();
         let stands_by = stand_by && wake.len() == 1 && core.stand_by(self.now);
         self.turn = Turn { more: false, stands_by, deadline, ..Turn::FIRST };
-        self.to_wake[actor] = wake;
+        self.to_wake[actor] = wake.tasks().collect();
     }
 
     fn own_thread(&mut self) {
@@ -302,7 +302,7 @@ impl World {
                 self.leave_work();
             }
         }
-        self.to_wake[n] = self.core.settle(self.now);
+        self.to_wake[n] = self.core.settle(self.now).tasks().collect();
         is_there
     }
 
@@ -367,7 +367,7 @@ impl World {
             }
             _ => Other::Done,
         };
-        self.to_wake[READERS] = self.core.settle(self.now);
+        self.to_wake[READERS] = self.core.settle(self.now).tasks().collect();
     }
 
     /// What must hold after each step.

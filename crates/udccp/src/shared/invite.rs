@@ -3,7 +3,8 @@
 use udccp_proto::InviteOptions;
 use udccp_wire::ServiceCode;
 
-use super::calls::{fit_to_system, unroutable};
+use super::calls::unroutable;
+use super::fitted::fit_to_system;
 use super::handle::{Handle, ListenHandle};
 use super::waiters::Listening;
 use crate::{Address, Error, Options};
@@ -22,7 +23,7 @@ impl Handle {
         let peer = shared.peer(peer)?;
         let now = shared.clock.now();
         let route = shared.io.route_to(now, peer.udp).map_err(|e| unroutable(e, peer))?;
-        let mut config = options.config.clone();
+        let mut config = (*options.config).clone();
         fit_to_system(&mut config, &shared.io);
         let path_mtu = config.path_mtu;
         shared.note_linger(config.close_linger);

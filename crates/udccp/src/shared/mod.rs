@@ -9,6 +9,7 @@ mod core;
 mod driven_by;
 mod driver;
 mod farewell;
+mod fitted;
 mod fragments;
 mod handle;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod sending;
 mod signals;
 mod stun;
 mod waiters;
+mod wakes;
 
 use std::fmt;
 use std::io;
@@ -38,6 +40,7 @@ use self::core::Core;
 #[cfg(test)]
 pub(crate) use self::driven_by::Who;
 pub(crate) use self::driven_by::{Alarm, DrivenBy, ThreadNumber};
+use self::fitted::Fitted;
 pub(crate) use self::handle::{ConnHandle, Handle, ListenHandle};
 pub(crate) use self::waiters::Waiters;
 use crate::blocking::SharedDriver;
@@ -58,6 +61,8 @@ pub(crate) struct Shared {
     shared_driver: OnceLock<Arc<SharedDriver>>,
     /// Who opened it. A forked child has a copy of all this, and must not use it.
     process: Process,
+    /// Settings that its connections share.
+    fitted: Fitted,
     /// The longest that any of its connections may take for its close.
     linger_nanos: AtomicU64,
     /// CCIDs that its connections can use.
@@ -161,6 +166,7 @@ impl Shared {
             starter: Mutex::new(None),
             shared_driver: OnceLock::new(),
             process: Process::this(),
+            fitted: Fitted::default(),
             linger_nanos: AtomicU64::new(0),
             ccids,
             closes_at_exit: options.close_at_exit,
@@ -260,7 +266,7 @@ impl Shared {
         let result = change(&mut core, &self.io, now);
         let wake = core.settle(now);
         drop(core);
-        wake.into_iter().for_each(Waker::wake);
+        wake.wake();
         Ok(result)
     }
 
@@ -335,7 +341,7 @@ impl Shared {
         let finished = core.is_finished();
         let turn = Turn { more, holds_acks, stands_by, blocked, deadline, finished };
         drop(core);
-        wake.into_iter().for_each(Waker::wake);
+        wake.wake();
         turn
     }
 
@@ -348,7 +354,7 @@ impl Shared {
         let wake = core.stop();
         let is_busy = self.closes_at_exit && !core.is_idle();
         drop(core);
-        wake.into_iter().for_each(Waker::wake);
+        wake.wake();
         if is_busy && self.see_off_on_a_thread(()).is_err() {
             let _ = self.with(|core, io, now| {
                 core.endpoint.abort_all(now);

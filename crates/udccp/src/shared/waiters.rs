@@ -46,10 +46,10 @@ impl Waiters {
     }
 
     /// Moves all tasks to the list of those to be woken.
-    pub(crate) fn move_to(&mut self, list: &mut Vec<Waker>) {
+    pub(crate) fn move_to(&mut self, list: &mut impl Extend<Waker>) {
         match std::mem::take(self) {
             Self::None => {}
-            Self::One(one) => list.push(one),
+            Self::One(one) => list.extend([one]),
             Self::Several(all) => list.extend(all),
         }
     }
@@ -98,7 +98,7 @@ impl Conn {
     }
 
     /// Everybody has a reason to look again.
-    pub(crate) fn wake_all(&mut self, list: &mut Vec<Waker>) {
+    pub(crate) fn wake_all(&mut self, list: &mut impl Extend<Waker>) {
         self.readers.move_to(list);
         self.writers.move_to(list);
         self.flushers.move_to(list);

@@ -1,7 +1,7 @@
 //! Drives the congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::{AckSample, CongestionControl, Delivered, RttEstimator, WindowValidation};
+use udccp_cc::{AckSample, CongestionControl, Delivered, Instance, RttEstimator, WindowValidation};
 use udccp_wire::Seqno;
 
 use crate::ccid::SentInfo;
@@ -48,7 +48,7 @@ pub(super) struct AckContext<'a> {
 /// cwnd and ssthresh, and the rules about when they move.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    cc: Box<dyn CongestionControl>,
+    cc: Instance,
     max_window: u32,
     validation: WindowValidation,
     slow_start: SlowStartGrowth,
@@ -71,7 +71,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn new(config: &Ccid2Config, packet_size_bytes: u32) -> Self {
         let initial = config.initial_window.packets(packet_size_bytes);
-        let mut cc = config.algorithm.build(initial);
+        let mut cc = Instance::new(&config.algorithm, initial);
         let needs = cc.needs();
         // Samples of the delivery rate take more than three times the memory.
         let part = if needs.rates { 4 } else { 1 };
@@ -97,7 +97,7 @@ impl Window {
     }
 
     pub(super) fn algorithm(&self) -> &dyn CongestionControl {
-        self.cc.as_ref()
+        &*self.cc
     }
 
     pub(super) fn cwnd(&self) -> u32 {
@@ -136,7 +136,7 @@ impl Window {
     //= 4341-5.1-1
     /// Data waits: a window that went stale is reduced before it is used.
     pub(super) fn before_send(&mut self, now: Instant, rto: Duration) {
-        self.validation.before_send(now, rto, self.cc.as_mut());
+        self.validation.before_send(now, rto, &mut *self.cc);
     }
 
     /// Data waits while `pipe` packets are in the network; `last` is the last packet sent.
@@ -155,7 +155,7 @@ impl Window {
         if let Some(observer) = &mut self.observer {
             observer.on_sent(now, packet, pipe - 1, cwnd);
         }
-        self.validation.on_sent(now, pipe, rto, self.cc.as_mut());
+        self.validation.on_sent(now, pipe, rto, &mut *self.cc);
     }
 
     /// The handshake measured a round-trip time.
@@ -178,7 +178,7 @@ impl Window {
         //= 4340-11.7.1-1
         if self.in_recovery && self.is_after_cut(at.ackno) {
             self.in_recovery = false;
-            self.validation.on_recovery_end(at.now, self.cc.as_mut());
+            self.validation.on_recovery_end(at.now, &mut *self.cc);
         }
         if tally.received > 0 {
             let delivered = Delivered {
@@ -217,7 +217,7 @@ impl Window {
     /// One congestion event: whatever else is lost or marked of the packets sent up to now
     /// belongs to it.
     fn cut(&mut self, at: &AckContext<'_>) {
-        self.validation.before_cut(at.now, at.pipe, self.cc.as_mut());
+        self.validation.before_cut(at.now, at.pipe, &mut *self.cc);
         self.cc.on_congestion_event(at.now, at.pipe);
         self.recover = Some(at.next);
         self.in_recovery = true;
@@ -265,7 +265,8 @@ impl Window {
         self.cc.exit_slow_start(now);
         if buffer_drops > 0 {
             let cwnd = self.cwnd().saturating_sub(buffer_drops).max(1);
-            self.cc.set_window(now, cwnd, self.cc.ssthresh().min(cwnd));
+            let ssthresh = self.cc.ssthresh().min(cwnd);
+            self.cc.set_window(now, cwnd, ssthresh);
         }
     }
 

@@ -54,9 +54,9 @@ impl Connection {
         match packet.ty {
             PacketType::Data | PacketType::DataAck => c.data_packets_received += count,
             PacketType::Ack => c.acks_received += 1,
-            PacketType::Sync => c.rare().syncs_received += 1,
-            PacketType::SyncAck => c.rare().sync_acks_received += 1,
-            PacketType::Reset => c.rare().resets_received += 1,
+            PacketType::Sync => c.syncs_received += 1,
+            PacketType::SyncAck => c.sync_acks_received += 1,
+            PacketType::Reset => c.resets_received += 1,
             _ => {}
         }
         if packet.ecn == Ecn::Ce {

@@ -30,8 +30,8 @@ impl Connection {
         self.credit = Credit::UNLIMITED;
         self.seq.osr = packet.seq;
         self.become_state(State::Open);
-        self.negotiation.set_phase(Phase::Open);
         self.negotiation.fix_ccids();
+        self.negotiation.set_phase(Phase::Open);
         self.timers.stop(Timer::Handshake);
         self.start_keep_alive(ctx.now);
         self.start_probing(ctx);
