@@ -27,7 +27,8 @@ pub(crate) struct Measured {
     pub(crate) wall_s: f64,
     /// Median and 99th percentile of a round trip in microseconds.
     pub(crate) percentiles_us: Option<(f64, f64)>,
-    /// What one end of an idle connection holds: bytes of the heap, and allocations.
+    /// Of one end of an idle connection: bytes of the heap that it holds, and allocations that were
+    /// made for it, freed ones too.
     pub(crate) heap: Option<(f64, f64)>,
 }
 

@@ -153,7 +153,7 @@ impl Rounds {
     }
 
     fn print_memory(&self, out: &mut impl Write, table: &Table) -> io::Result<()> {
-        writeln!(out, "| | bytes of the heap | allocations |\n|---|---:|---:|")?;
+        writeln!(out, "| | bytes held of the heap | allocations made |\n|---|---:|---:|")?;
         for (n, peer) in table.peers.iter().enumerate() {
             let of = |figure: fn((f64, f64)) -> f64| {
                 median(self.of(n, |m| m.heap.map_or(f64::NAN, figure)))

@@ -3,8 +3,10 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
+use udccp_base::DataRate;
+
 use crate::algorithm::Algorithm;
-use crate::control::CongestionControl;
+use crate::control::{AckSample, CongestionControl};
 use crate::newreno::NewReno;
 
 /// A window algorithm of one sender. NewReno, the default, needs no allocation.
@@ -17,6 +19,16 @@ enum Held {
     Other(Box<dyn CongestionControl>),
 }
 
+/// Calls a method of the algorithm, whichever it is.
+macro_rules! of {
+    ($held:expr, $cc:ident => $call:expr) => {
+        match $held {
+            Held::NewReno($cc) => $call,
+            Held::Other($cc) => $call,
+        }
+    };
+}
+
 impl Instance {
     /// A fresh instance with a first window of `initial_cwnd` packets (at least 1).
     pub fn new(algorithm: &Algorithm, initial_cwnd: u32) -> Self {
@@ -26,6 +38,34 @@ impl Instance {
             }
             other => Held::Other(other.build(initial_cwnd)),
         })
+    }
+}
+
+/// What senders ask for each packet, as [`CongestionControl`] has it: of NewReno without a table of
+/// functions.
+impl Instance {
+    /// The congestion window.
+    #[inline]
+    pub fn cwnd(&self) -> u32 {
+        of!(&self.0, cc => cc.cwnd())
+    }
+
+    /// Whether the window is below the threshold.
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        of!(&self.0, cc => cc.in_slow_start())
+    }
+
+    /// New packets were acknowledged.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &AckSample) {
+        of!(&mut self.0, cc => cc.on_ack(ack));
+    }
+
+    /// The rate at which the algorithm wants packets spread.
+    #[inline]
+    pub fn pacing_rate(&self) -> Option<DataRate> {
+        of!(&self.0, cc => cc.pacing_rate())
     }
 }
 

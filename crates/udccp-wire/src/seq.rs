@@ -1,49 +1,55 @@
 //! 48-bit sequence numbers and their circular arithmetic (RFC 4340 sections 3.1, 7 and 7.6).
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 /// A 48-bit sequence or acknowledgement number.
 ///
 /// Numbers are circular, so there is no `Ord`: use [`Seqno::is_before`] and its siblings, whose
 /// answers are right as long as the two numbers are less than 2^47 apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Seqno(u64);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Seqno(NonZeroU64);
 
 const BITS: u32 = 48;
 const MASK: u64 = (1 << BITS) - 1;
+/// Always set, above the number, so that an `Option<Seqno>` is as small as a `Seqno`.
+const PRESENT: NonZeroU64 = NonZeroU64::new(1 << 63).unwrap();
 const LOW_MASK: u64 = (1 << 24) - 1;
 const LOW_HALF: u64 = 1 << 23;
 
 impl Seqno {
     /// Zero, the number that follows [`Seqno::MAX`].
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self::new(0);
     /// The largest number, 2^48 - 1.
-    pub const MAX: Self = Self(MASK);
+    pub const MAX: Self = Self::new(MASK);
 
     /// The number `value` modulo 2^48.
     #[inline]
     pub const fn new(value: u64) -> Self {
-        Self(value & MASK)
+        match NonZeroU64::new(value & MASK | PRESENT.get()) {
+            Some(number) => Self(number),
+            None => Self(PRESENT),
+        }
     }
 
     /// The number as an integer in `0..2^48`.
     #[inline]
     pub const fn value(self) -> u64 {
-        self.0
+        self.0.get() & MASK
     }
 
     /// The number `n` after this one, modulo 2^48.
     #[inline]
     #[must_use]
     pub const fn add(self, n: u64) -> Self {
-        Self(self.0.wrapping_add(n) & MASK)
+        Self::new(self.0.get().wrapping_add(n))
     }
 
     /// The number `n` before this one, modulo 2^48.
     #[inline]
     #[must_use]
     pub const fn sub(self, n: u64) -> Self {
-        Self(self.0.wrapping_sub(n) & MASK)
+        Self::new(self.0.get().wrapping_sub(n))
     }
 
     /// The next number.
@@ -64,7 +70,7 @@ impl Seqno {
     #[inline]
     pub const fn distance_from(self, other: Self) -> i64 {
         // The 48-bit difference is moved to the top so that the arithmetic shift extends its sign.
-        ((self.0.wrapping_sub(other.0) << (64 - BITS)) as i64) >> (64 - BITS)
+        ((self.0.get().wrapping_sub(other.0.get()) << (64 - BITS)) as i64) >> (64 - BITS)
     }
 
     /// Whether `self` is circularly less than `other`.
@@ -95,7 +101,8 @@ impl Seqno {
     /// of any width; it is empty nowhere (`low` after `high` reads as a window that wraps).
     #[inline]
     pub const fn in_window(self, low: Self, high: Self) -> bool {
-        self.0.wrapping_sub(low.0) & MASK <= high.0.wrapping_sub(low.0) & MASK
+        self.0.get().wrapping_sub(low.0.get()) & MASK
+            <= high.0.get().wrapping_sub(low.0.get()) & MASK
     }
 
     /// The circularly greater of two numbers.
@@ -115,7 +122,7 @@ impl Seqno {
     /// The low 24 bits, which is what a packet with X=0 carries (RFC 4340 section 7.6).
     #[inline]
     pub const fn low24(self) -> u32 {
-        (self.0 & LOW_MASK) as u32
+        (self.0.get() & LOW_MASK) as u32
     }
 
     /// The 48-bit number nearest to `reference` whose low 24 bits are `low` (RFC 4340 section 7.6,
@@ -124,21 +131,33 @@ impl Seqno {
     #[inline]
     pub const fn extend24(low: u32, reference: Self) -> Self {
         let s = low as u64 & LOW_MASK;
-        let ref_low = reference.0 & LOW_MASK;
-        let same_epoch = (reference.0 & !LOW_MASK) | s;
+        let ref_low = reference.value() & LOW_MASK;
+        let same_epoch = (reference.value() & !LOW_MASK) | s;
         if s < ref_low && s.wrapping_sub(ref_low) & LOW_MASK <= LOW_HALF {
             return Self::new(same_epoch + (1 << 24));
         }
         if s > ref_low && ref_low.wrapping_sub(s) & LOW_MASK <= LOW_HALF {
             return Self::new(same_epoch.wrapping_sub(1 << 24));
         }
-        Self(same_epoch)
+        Self::new(same_epoch)
+    }
+}
+
+impl Default for Seqno {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Seqno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Seqno").field(&self.value()).finish()
     }
 }
 
 impl fmt::Display for Seqno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.value(), f)
     }
 }
 

@@ -175,6 +175,7 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
 /// What one end of an idle connection holds on the heap.
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
     let (tell, heard) = channel();
+    // Without a task for each, which would count as the connection's.
     let expected = turn.connections + 1;
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {

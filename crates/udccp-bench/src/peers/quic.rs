@@ -2,9 +2,9 @@
 //! small part.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -179,8 +179,10 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
 
 /// What one end of an idle connection holds on the heap.
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
-    let (address, config) = serve(turn, |connection| async move {
-        connection.closed().await;
+    let held = Arc::new(Mutex::new(Vec::with_capacity(turn.connections + 1)));
+    let (address, config) = serve(turn, move |connection| {
+        let held = Arc::clone(&held);
+        async move { held.lock().unwrap_or_else(PoisonError::into_inner).push(connection) }
     })?;
     runtime()?.block_on(async {
         let client = endpoint(config)?;

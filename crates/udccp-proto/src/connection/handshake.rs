@@ -15,8 +15,7 @@ const OPTION_HEADER: usize = 2;
 /// The handshake of one connection, at either end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handshake {
-    /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
-    cookies: Vec<Vec<u8>>,
+    rare: Option<Box<Rare>>,
     /// A server's greatest number sent before OPEN, until the client acknowledges a greater one.
     greet_after: Option<Seqno>,
     is_data_taken: bool,
@@ -24,6 +23,13 @@ pub(super) struct Handshake {
     was_invited: bool,
     /// How often the Request, or the Ack in PARTOPEN, has been sent again.
     retries: Retries,
+}
+
+/// What few handshakes have.
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    /// Init Cookies: of the Response, to be echoed until the server has one; or to be put on it.
+    cookies: Vec<Vec<u8>>,
     /// Until then the Init Cookie that made the connection could make another.
     cookie_until: Option<Instant>,
     /// Data of the Request, until the Response.
@@ -31,36 +37,46 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn drop_cookies(&mut self) {
+        if let Some(rare) = &mut self.rare {
+            rare.cookies = Vec::new();
+        }
+    }
+
     /// Init Cookies to be put on the packet that leaves.
     #[inline]
     pub(super) fn cookies(&self) -> &[Vec<u8>] {
-        &self.cookies
+        self.rare.as_ref().map_or(&[], |rare| &rare.cookies)
     }
 
     /// Bytes of options that they take.
     pub(super) fn cookie_bytes(&self) -> usize {
-        self.cookies.iter().map(|cookie| cookie.len() + OPTION_HEADER).sum()
+        self.cookies().iter().map(|cookie| cookie.len() + OPTION_HEADER).sum()
     }
 
     /// The Response has this Init Cookie, which is to be echoed.
     pub(super) fn keep_cookie(&mut self, cookie: &[u8]) {
-        self.cookies.push(cookie.to_vec());
+        self.rare().cookies.push(cookie.to_vec());
     }
 
     /// The Response carries these Init Cookies.
     pub(super) fn give_cookies(&mut self, cookies: Vec<Vec<u8>>) {
-        self.cookies = cookies;
+        self.rare().cookies = cookies;
     }
 
     /// An Init Cookie, good until then, made the connection.
     pub(super) fn came_by_cookie(&mut self, until: Instant) {
-        self.cookie_until = Some(until);
-        self.cookies = Vec::new();
+        self.rare().cookie_until = Some(until);
+        self.drop_cookies();
     }
 
     /// Until when an Init Cookie could make the connection again.
     pub(super) fn cookie_until(&self) -> Option<Instant> {
-        self.cookie_until
+        self.rare.as_ref()?.cookie_until
     }
 
     /// A Request or Response has data. Whether it may be taken: once, from the first such packet.
@@ -75,17 +91,18 @@ impl Handshake {
 
     /// Every Request carries this data.
     pub(super) fn set_request_data(&mut self, data: Payload) {
-        self.request_data = Some(data);
+        self.rare().request_data = Some(data);
     }
 
     /// Data of the Request that leaves.
     pub(super) fn request_data(&self) -> Payload {
-        self.request_data.clone().unwrap_or(Payload::EMPTY)
+        let data = self.rare.as_ref().and_then(|rare| rare.request_data.clone());
+        data.unwrap_or(Payload::EMPTY)
     }
 
     /// What became of the Request's data is known, or nobody will know; it is needed no longer.
     pub(super) fn take_request_data(&mut self) -> Option<Payload> {
-        self.request_data.take()
+        self.rare.as_mut()?.request_data.take()
     }
 
     /// Whether no Request has left but the first.
@@ -133,7 +150,7 @@ impl Handshake {
     /// The client's handshake is done.
     pub(super) fn finish_client(&mut self) {
         self.was_open = true;
-        self.cookies = Vec::new();
+        self.drop_cookies();
     }
 
     /// The server's handshake is done, after it sent `gss`.

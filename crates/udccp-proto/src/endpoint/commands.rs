@@ -220,7 +220,7 @@ impl Endpoint {
 
     /// Whether a connection has these addresses and ports, or had them until lately (TIMEWAIT).
     pub fn is_in_use(&self, tuple: &FourTuple) -> bool {
-        self.table.is_taken(tuple)
+        self.table.is_taken(&self.slots, tuple)
     }
 
     /// Addresses and ports of a connection.

@@ -133,7 +133,7 @@ impl Endpoint {
         debug_assert_eq!(packet.ty, PacketType::Listen);
         self.stats.listens_received += 1;
         let tuple = packet.tuple();
-        let Some(index) = self.table.find(&tuple) else { return };
+        let Some(index) = self.table.find(&self.slots, &tuple) else { return };
         if let Some((connection, _)) = self.connection_at(now, index) {
             connection.on_listen();
             self.make_ready(index);

@@ -149,7 +149,7 @@ impl Endpoint {
         connection.start(now);
         let tuple = *connection.tuple();
         let index = self.slots.insert(connection);
-        self.table.insert(tuple, index);
+        self.table.insert(&self.slots, &tuple, index);
         self.make_ready(index);
         index
     }

@@ -159,13 +159,13 @@ impl Endpoint {
             remote_port: options.remote_port,
         };
         if options.local_port.is_some() {
-            let taken = self.table.is_taken(&tuple);
+            let taken = self.table.is_taken(&self.slots, &tuple);
             return if taken { Err(ConnectError::InUse) } else { Ok(tuple) };
         }
-        let (table, listeners) = (&self.table, &self.listeners);
+        let (table, slots, listeners) = (&self.table, &self.slots, &self.listeners);
         let is_free = |local_port| {
             let candidate = FourTuple { local_port, ..tuple };
-            !table.is_taken(&candidate) && !listeners.is_port_open(tuple.local, local_port)
+            !table.is_taken(slots, &candidate) && !listeners.is_port_open(tuple.local, local_port)
         };
         let range = self.config.ephemeral_ports;
         //= 4340-5.1-1

@@ -48,7 +48,7 @@ impl Endpoint {
             FourTuple { local, local_port: quoted.src_port, remote, remote_port: quoted.dst_port };
         // A Listen made no connection yet: what is said of it changes nothing.
         //= 5596-2.2.2-4
-        let Some(index) = self.table.find(&tuple) else { return };
+        let Some(index) = self.table.find(&self.slots, &tuple) else { return };
         let Some((connection, mut ctx)) = self.connection_at(now, index) else { return };
         if !connection.is_alive() {
             return;

@@ -2,6 +2,7 @@
 
 use crate::connection::Connection;
 use crate::ids::ConnectionId;
+use crate::tuple::FourTuple;
 
 /// A place for one connection after another.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +63,12 @@ impl Slots {
     /// The connection at this index.
     pub(super) fn at(&mut self, index: u32) -> Option<&mut Connection> {
         self.slots.get_mut(index as usize)?.connection.as_deref_mut()
+    }
+
+    /// Addresses and ports of the connection at this index.
+    #[inline]
+    pub(super) fn tuple(&self, index: u32) -> Option<&FourTuple> {
+        Some(self.slots.get(index as usize)?.connection.as_deref()?.tuple())
     }
 
     /// Notes that the connection has, or has no longer, something to send; returns what was

@@ -107,7 +107,7 @@ impl Endpoint {
             }
         }
         let tuple = packet.tuple();
-        match self.table.find(&tuple) {
+        match self.table.find(&self.slots, &tuple) {
             Some(index) if self.slots.at(index).is_some_and(|c| c.is_alive()) => {
                 Route::Connection(index)
             }
@@ -117,7 +117,7 @@ impl Endpoint {
                 Route::Nowhere
             }
             Some(_) => self.refuse(now, packet, ResetCode::NoConnection),
-            None if self.table.is_taken(&tuple) => {
+            None if self.table.is_taken(&self.slots, &tuple) => {
                 self.refuse(now, packet, ResetCode::NoConnection)
             }
             None => self.step_3_process_listen(now, packet, tuple),

@@ -1,18 +1,21 @@
 //! Finds the connection that a packet belongs to.
 
-use std::collections::HashMap;
+use core::hash::BuildHasher as _;
 
+use hashbrown::HashTable;
 use udccp_base::Instant;
 
 use super::numbers::TableHash;
+use super::slots::Slots;
 use super::timewait::Timewaits;
 use crate::tuple::FourTuple;
 
 /// All tuples in use.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Connections by index.
-    connections: HashMap<FourTuple, u32, TableHash>,
+    /// Indices of connections, by the hash of their tuples, which the connections hold.
+    connections: HashTable<u32>,
+    hash: TableHash,
     timewaits: Timewaits,
     /// Packets come in trains: the last one's connection is likely the next one's.
     last: Option<(FourTuple, u32)>,
@@ -22,7 +25,8 @@ impl Table {
     /// An empty table for at most this many tuples in TIMEWAIT.
     pub(super) fn new(hash: TableHash, max_timewaits: usize) -> Self {
         Self {
-            connections: HashMap::with_hasher(hash),
+            connections: HashTable::new(),
+            hash,
             timewaits: Timewaits::new(hash, max_timewaits),
             last: None,
         }
@@ -35,30 +39,34 @@ impl Table {
     }
 
     /// The connection with this tuple.
-    pub(super) fn find(&mut self, tuple: &FourTuple) -> Option<u32> {
-        let index = *self.connections.get(tuple)?;
+    pub(super) fn find(&mut self, slots: &Slots, tuple: &FourTuple) -> Option<u32> {
+        let index = self.index_of(slots, tuple)?;
         self.last = Some((*tuple, index));
         Some(index)
     }
 
+    fn index_of(&self, slots: &Slots, tuple: &FourTuple) -> Option<u32> {
+        let is_it = |index: &u32| slots.tuple(*index) == Some(tuple);
+        self.connections.find(self.hash.hash_one(tuple), is_it).copied()
+    }
+
     /// Whether the tuple is in use, by a connection or by TIMEWAIT.
-    pub(super) fn is_taken(&self, tuple: &FourTuple) -> bool {
-        self.connections.contains_key(tuple) || self.timewaits.contains(tuple)
+    pub(super) fn is_taken(&self, slots: &Slots, tuple: &FourTuple) -> bool {
+        self.index_of(slots, tuple).is_some() || self.timewaits.contains(tuple)
     }
 
-    /// Enters a connection.
-    pub(super) fn insert(&mut self, tuple: FourTuple, index: u32) {
-        self.connections.insert(tuple, index);
+    /// Enters a connection that has its slot.
+    pub(super) fn insert(&mut self, slots: &Slots, tuple: &FourTuple, index: u32) {
+        let hash = self.hash;
+        let rehash = |index: &u32| slots.tuple(*index).map_or(0, |tuple| hash.hash_one(tuple));
+        self.connections.insert_unique(hash.hash_one(tuple), index, rehash);
     }
 
-    /// Removes a connection; whether it was there.
+    /// Removes a connection, before it leaves its slot; whether it was there.
     pub(super) fn remove(&mut self, tuple: &FourTuple, index: u32) -> bool {
         self.last = None;
-        let is_there = self.connections.get(tuple) == Some(&index);
-        if is_there {
-            self.connections.remove(tuple);
-        }
-        is_there
+        let entry = self.connections.find_entry(self.hash.hash_one(tuple), |i| *i == index);
+        entry.is_ok_and(|entry| entry.remove().0 == index)
     }
 
     /// Keeps the tuple of a connection that was removed out of use until `until`.

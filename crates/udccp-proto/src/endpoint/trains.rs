@@ -55,7 +55,9 @@ impl Endpoint {
         let arrival = Arrival { datagram: train, quick_start: None, pressure: self.outside };
         let first = Received::new(view, arrival);
         let known = self.table.last(|tuple| first.is_of(tuple));
-        let Some(index) = known.or_else(|| self.table.find(&first.tuple())) else { return 0 };
+        let Some(index) = known.or_else(|| self.table.find(&self.slots, &first.tuple())) else {
+            return 0;
+        };
         let Some((connection, mut ctx)) = self.connection_at(now, index) else { return 0 };
         let most = connection.run_limit(&first);
         let Some(run) = DataRun::new(view, bytes, most) else { return 0 };

@@ -135,7 +135,7 @@ impl Core {
         let Some(conn) = self.conns.get_mut(&event.id) else { return };
         match event.kind {
             EventKind::Readable => conn.readers.move_to(&mut self.wake),
-            EventKind::Writable => conn.writers.move_to(&mut self.wake),
+            EventKind::Writable => conn.wake_writers(&mut self.wake),
             EventKind::Connected => {
                 conn.connected = true;
                 conn.wake_all(&mut self.wake);
@@ -149,7 +149,7 @@ impl Core {
             other => {
                 if other == EventKind::PeerShutdownRead {
                     // Those who wait for room wait in vain.
-                    conn.writers.move_to(&mut self.wake);
+                    conn.wake_writers(&mut self.wake);
                 }
                 if let Some(event) = ConnectionEvent::of(other) {
                     conn.events.push(event);
@@ -292,7 +292,7 @@ impl Core {
             if !self.is_flushed(id) {
                 self.flushing.push(id);
             } else if let Some(conn) = self.conns.get_mut(&id) {
-                conn.flushers.move_to(&mut self.wake);
+                conn.senders().flushers.move_to(&mut self.wake);
             }
         }
     }
@@ -303,7 +303,7 @@ impl Core {
             if !self.is_acknowledged(id) {
                 self.awaiting_acks.push(id);
             } else if let Some(conn) = self.conns.get_mut(&id) {
-                conn.acknowledged.move_to(&mut self.wake);
+                conn.senders().acknowledged.move_to(&mut self.wake);
             }
         }
     }

@@ -62,12 +62,8 @@ pub(crate) struct Conn {
     pub(crate) events: Events,
     /// Waiting for a message.
     pub(crate) readers: Waiters,
-    /// Waiting for room in the send queue.
-    pub(crate) writers: Waiters,
-    /// Waiting for an empty send queue.
-    pub(crate) flushers: Waiters,
-    /// Waiting for everything sent to be accounted for.
-    pub(crate) acknowledged: Waiters,
+    /// Tasks that wait for what they sent; made with the first of them.
+    pub(crate) senders: Option<Box<Senders>>,
     /// Waiting for the handshake or for the end.
     pub(crate) others: Waiters,
     pub(crate) connected: bool,
@@ -80,6 +76,23 @@ pub(crate) struct Conn {
     pub(crate) signal: Option<Box<Signal>>,
 }
 
+/// Tasks that wait for what they sent.
+#[derive(Debug, Default)]
+pub(crate) struct Senders {
+    /// Waiting for room in the send queue.
+    pub(crate) writers: Waiters,
+    /// Waiting for an empty send queue.
+    pub(crate) flushers: Waiters,
+    /// Waiting for everything sent to be accounted for.
+    pub(crate) acknowledged: Waiters,
+}
+
+impl Senders {
+    fn all(&mut self) -> [&mut Waiters; 3] {
+        [&mut self.writers, &mut self.flushers, &mut self.acknowledged]
+    }
+}
+
 /// A listener as the socket layer sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Listening {
@@ -90,19 +103,33 @@ pub(crate) struct Listening {
 }
 
 impl Conn {
+    /// Room for tasks that wait for what they sent.
+    pub(crate) fn senders(&mut self) -> &mut Senders {
+        self.senders.get_or_insert_default()
+    }
+
     /// Whether anybody waits.
     pub(crate) fn has_waiters(&self) -> bool {
-        [&self.readers, &self.writers, &self.flushers, &self.acknowledged, &self.others]
-            .iter()
-            .any(|waiters| !waiters.is_empty())
+        let senders = self.senders.as_deref();
+        let waits = |s: &Senders| {
+            [&s.writers, &s.flushers, &s.acknowledged].iter().any(|waiters| !waiters.is_empty())
+        };
+        !self.readers.is_empty() || !self.others.is_empty() || senders.is_some_and(waits)
+    }
+
+    /// There is room in the send queue.
+    pub(crate) fn wake_writers(&mut self, list: &mut impl Extend<Waker>) {
+        if let Some(senders) = &mut self.senders {
+            senders.writers.move_to(list);
+        }
     }
 
     /// Everybody has a reason to look again.
     pub(crate) fn wake_all(&mut self, list: &mut impl Extend<Waker>) {
         self.readers.move_to(list);
-        self.writers.move_to(list);
-        self.flushers.move_to(list);
-        self.acknowledged.move_to(list);
+        for waiters in self.senders.as_deref_mut().into_iter().flat_map(Senders::all) {
+            waiters.move_to(list);
+        }
         self.others.move_to(list);
     }
 }
@@ -138,6 +165,6 @@ mod tests {
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_connection_is_small_here_too() {
-        assert_eq!((size_of::<Waiters>(), size_of::<Conn>()), (24, 152));
+        assert_eq!((size_of::<Waiters>(), size_of::<Conn>()), (24, 88));
     }
 }

@@ -1,7 +1,7 @@
 //! Drives the congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
 
 use udccp_base::{Duration, Instant};
-use udccp_cc::{AckSample, CongestionControl, Delivered, Instance, RttEstimator, WindowValidation};
+use udccp_cc::{AckSample, Delivered, Instance, RttEstimator, WindowValidation};
 use udccp_wire::Seqno;
 
 use crate::ccid::SentInfo;
@@ -96,8 +96,8 @@ impl Window {
         }
     }
 
-    pub(super) fn algorithm(&self) -> &dyn CongestionControl {
-        &*self.cc
+    pub(super) fn algorithm(&self) -> &Instance {
+        &self.cc
     }
 
     pub(super) fn cwnd(&self) -> u32 {

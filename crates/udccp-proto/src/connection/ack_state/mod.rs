@@ -28,7 +28,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 pub(super) struct AckState {
     vector: AckVectorBuffer,
     sent: AckRecords,
-    drops: DropLog,
+    /// Made with the first.
+    drops: Option<Box<DropLog>>,
     /// Acknowledgements are held back; a sign of life is due then.
     held_until: Option<Instant>,
 }
@@ -53,8 +54,7 @@ impl AckState {
         if !ecn {
             vector.set_ecn_incapable();
         }
-        let (sent, drops) = (AckRecords::default(), DropLog::new(MAX_DROP_RUNS));
-        Self { vector, sent, drops, held_until: None }
+        Self { vector, sent: AckRecords::default(), drops: None, held_until: None }
     }
 
     /// The newest packet to acknowledge.
@@ -76,7 +76,8 @@ impl AckState {
 
     /// The data of packet `seq` did not reach the application as it should.
     pub(super) fn on_drop(&mut self, seq: Seqno, code: DropCode) {
-        self.drops.on_drop(seq, code);
+        let drops = self.drops.get_or_insert_with(|| Box::new(DropLog::new(MAX_DROP_RUNS)));
+        drops.on_drop(seq, code);
     }
 
     /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one: what it is
@@ -84,8 +85,8 @@ impl AckState {
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
         if let Some(ours) = self.sent.newest_known(ackno, cells) {
-            if self.vector.on_ack_of_ack(ours).is_some() {
-                self.drops.on_ack_of_ack(ours);
+            if let (Some(_), Some(drops)) = (self.vector.on_ack_of_ack(ours), &mut self.drops) {
+                drops.on_ack_of_ack(ours);
             }
         }
     }
@@ -97,8 +98,8 @@ impl AckState {
             self.vector.on_ack_sent(seq);
             self.sent.on_sent(seq);
         }
-        if with_drops {
-            self.drops.on_ack_sent(seq);
+        if let (true, Some(drops)) = (with_drops, &mut self.drops) {
+            drops.on_ack_sent(seq);
         }
     }
 
@@ -108,11 +109,16 @@ impl AckState {
         self.vector.is_nearly_full()
     }
 
+    #[inline]
+    fn has_no_drops(&self) -> bool {
+        self.drops.as_ref().is_none_or(|drops| drops.is_empty())
+    }
+
     /// Bytes of options that an acknowledgement needs, at most.
     #[inline]
     pub(super) fn option_bytes(&self, with_vector: bool) -> usize {
         let cells = if with_vector { self.vector.cells().len() + OPTION_HEADER } else { 0 };
-        let dropped = if self.drops.is_empty() { 0 } else { OPTION_HEADER + DROPPED_BLOCKS };
+        let dropped = if self.has_no_drops() { 0 } else { OPTION_HEADER + DROPPED_BLOCKS };
         cells + dropped
     }
 
@@ -120,7 +126,7 @@ impl AckState {
     #[inline]
     pub(super) fn lone_vector(&self) -> Option<(bool, &[u8])> {
         let cells = self.vector.cells();
-        let is_alone = self.drops.is_empty() && !cells.is_empty();
+        let is_alone = self.has_no_drops() && !cells.is_empty();
         is_alone.then(|| (self.vector.ecn_nonce_echo(), cells))
     }
 
@@ -135,12 +141,12 @@ impl AckState {
     /// it went out.
     #[inline]
     pub(super) fn write_dropped(&mut self, ackno: Seqno, sink: &mut impl OptionSink) -> bool {
-        if self.drops.is_empty() {
+        let Some(drops) = self.drops.as_mut().filter(|drops| !drops.is_empty()) else {
             return false;
-        }
+        };
         //= 4341-6-3
         let mut blocks = [0; DROPPED_BLOCKS];
-        let n = self.drops.write_blocks(ackno, &mut blocks);
+        let n = drops.write_blocks(ackno, &mut blocks);
         n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
     }
 
