@@ -178,6 +178,16 @@ impl Broker {
         self.sockets.lock().expect("never poisoned").get(&cookie).map(Arc::clone)
     }
 
+    /// What the first socket gives for which `f` gives something.
+    pub(crate) fn find_map<T>(&self, f: impl FnMut(&Arc<Socket>) -> Option<T>) -> Option<T> {
+        self.sockets.lock().expect("never poisoned").values().find_map(f)
+    }
+
+    /// What sockets give for which `f` gives something.
+    pub(crate) fn filter_map<T>(&self, f: impl FnMut(&Arc<Socket>) -> Option<T>) -> Vec<T> {
+        self.sockets.lock().expect("never poisoned").values().filter_map(f).collect()
+    }
+
     /// Keeps a new socket.
     pub(crate) fn add(&self, socket: &Arc<Socket>) {
         let mut sockets = self.sockets.lock().expect("never poisoned");

@@ -353,6 +353,11 @@ impl SocketOptions {
         [SO_REUSEADDR, SO_REUSEPORT].iter().any(|n| self.number(SOL_SOCKET, *n).unwrap_or(0) != 0)
     }
 
+    /// Whether another socket may listen at the same port.
+    pub(crate) fn shares_port(&self) -> bool {
+        self.number(SOL_SOCKET, SO_REUSEPORT).unwrap_or(0) != 0
+    }
+
     /// Whether an IPv6 socket takes IPv6 only.
     pub(crate) fn is_v6_only(&self) -> bool {
         self.number(SOL_IPV6, IPV6_V6ONLY).unwrap_or(0) != 0

@@ -74,6 +74,13 @@ fn every_wrong_call_has_its_documented_errno() {
 }
 
 #[test]
+fn sockets_share_a_port_as_linux_tests_it() {
+    let place = Place::new();
+    succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("reuseport.py")]));
+    place.wait_until_the_broker_ends();
+}
+
+#[test]
 fn messages_in_shared_memory_survive_threads_kills_and_nonsense() {
     let place = Place::new();
     succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("ring.py")]));

@@ -64,8 +64,11 @@ impl Socket {
             (inner.options.service_codes(), inner.options.connection())
         };
         let options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
-        let listener = endpoint.listen(local.port(), services, &options).map_err(refused)?;
-        let listener = Arc::new(listener);
+        let shared = self.listener_to_share(endpoint.local_addr(), local.port(), &services);
+        let listener = match shared {
+            Some(listener) => listener,
+            None => Arc::new(endpoint.listen(local.port(), services, &options).map_err(refused)?),
+        };
         self.inner().listener = Some((Arc::clone(&listener), endpoint.local_addr()));
         self.set_state(STATE_LISTENING);
         self.command(Command::Listen(listener));

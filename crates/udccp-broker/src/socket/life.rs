@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use udccp::{Address, Connection, Endpoint, Listener, ServiceCode};
+use udccp::{Address, Connection, Endpoint, ServiceCode};
 use udccp_preload::protocol::*;
 
 use super::{Command, Socket};
 use crate::pair::Pair;
-use crate::requests::errno_of;
 use crate::settings::Transport;
 use crate::{address, errno, flow};
 
@@ -81,46 +80,8 @@ impl Socket {
         endpoint.connect(peer, service, &options).await
     }
 
-    /// Passes each new connection to the program through the listener's pair.
-    async fn serve(&self, listener: &Listener, pair: &Pair) {
-        let only = self.inner().bound.map(|b| b.ip()).filter(|ip| !ip.is_unspecified());
-        while let Ok(connection) = listener.accept().await {
-            let peer = address::plain(connection.peer_addr().udp).ip();
-            let local = address::plain(connection.local_addr().udp).ip();
-            let is_mine = only.is_none_or(|ip| ip == local || local.is_unspecified());
-            let is_family = if self.is_v6 {
-                peer.is_ipv6() || !self.inner().options.is_v6_only()
-            } else {
-                peer.is_ipv4()
-            };
-            if !is_mine || !is_family {
-                connection.abort();
-                continue;
-            }
-            if let Err(e) = self.hand_over(connection, pair).await {
-                tracing::warn!("an accepted connection is lost: {e}");
-            }
-        }
-    }
-
-    async fn hand_over(&self, connection: Connection, pair: &Pair) -> Result<(), Errno> {
-        let options = self.inner().options.clone();
-        let (child, own, programs) = Self::make(&self.broker, self.is_v6, self.settings, options)?;
-        {
-            let mut inner = child.inner();
-            inner.is_server = true;
-            inner.options.set_service(connection.service_code().0);
-            inner.bound = self.inner().bound;
-        }
-        // Before the program has it, so that its first calls find it connected.
-        child.show(&connection);
-        let slot = (child.slot as i32).to_ne_bytes();
-        tokio::spawn(Arc::clone(&child).carry(connection, own));
-        pair.send_descriptor(&slot, &programs).await.map_err(errno_of)
-    }
-
     /// Publishes what an open connection is.
-    fn show(&self, connection: &Connection) {
+    pub(super) fn show(&self, connection: &Connection) {
         let name = |address: Address| SocketAddr::new(address.ip(), address.port);
         let mut local = name(connection.local_addr());
         if let Some(bound) = self.inner().bound.filter(|b| !b.ip().is_unspecified()) {
@@ -134,7 +95,7 @@ impl Socket {
     }
 
     /// Carries messages until either side ends it.
-    async fn carry(self: Arc<Self>, connection: Connection, pair: Pair) {
+    pub(super) async fn carry(self: Arc<Self>, connection: Connection, pair: Pair) {
         self.show(&connection);
         let connection = Arc::new(connection);
         {
@@ -178,6 +139,7 @@ impl Socket {
             let mut inner = self.inner();
             inner.listener = None;
             inner.bound = None;
+            inner.accepted.drain(..).for_each(|connection| connection.abort());
         }
         self.set_state(STATE_ENDED);
     }

@@ -2,7 +2,9 @@
 
 mod calls;
 mod life;
+mod listening;
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,6 +39,8 @@ struct Inner {
     is_server: bool,
     reads_no_more: bool,
     listener: Option<(Arc<Listener>, SocketAddr)>,
+    /// Connections for a listening socket that its program has not got yet.
+    accepted: VecDeque<Connection>,
     command: Option<Command>,
     ring: Option<Arc<SharedRing>>,
 }
@@ -95,6 +99,7 @@ impl Socket {
             is_server: false,
             reads_no_more: false,
             listener: None,
+            accepted: VecDeque::new(),
             command: None,
             ring: None,
         };

@@ -1,0 +1,113 @@
+//! Listening sockets. Several of them share a listener where all have SO_REUSEPORT.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use udccp::{Connection, Listener, ServiceCode};
+
+use super::Socket;
+use crate::address;
+use crate::pair::Pair;
+use crate::requests::errno_of;
+
+/// Connections that wait for a program which accepts none, while others accept theirs.
+const MOST_ACCEPTED: usize = 128;
+
+impl Socket {
+    /// The listener of other sockets that this one shares, if all want that.
+    pub(super) fn listener_to_share(
+        &self,
+        at: SocketAddr,
+        port: u16,
+        services: &[ServiceCode],
+    ) -> Option<Arc<Listener>> {
+        if !self.inner().options.shares_port() {
+            return None;
+        }
+        self.broker.find_map(|other| {
+            let inner = other.inner();
+            let (listener, its) = inner.listener.as_ref()?;
+            let is_same = *its == at && inner.bound.is_some_and(|bound| bound.port() == port);
+            let shares = inner.options.shares_port() && inner.options.service_codes() == services;
+            (is_same && shares).then(|| Arc::clone(listener))
+        })
+    }
+
+    /// Passes new connections to programs: this socket's through its pair.
+    pub(super) async fn serve(&self, listener: &Arc<Listener>, pair: &Pair) {
+        loop {
+            while let Some(connection) = self.next_accepted() {
+                if let Err(e) = self.hand_over(connection, pair).await {
+                    tracing::warn!("an accepted connection is lost: {e}");
+                }
+            }
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok(connection) => self.route(listener, connection),
+                    Err(_) => return,
+                },
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+
+    fn next_accepted(&self) -> Option<Connection> {
+        self.inner().accepted.pop_front()
+    }
+
+    /// Gives a connection to the socket whose address fits best. Among equal ones the peer's
+    /// address decides.
+    fn route(&self, listener: &Arc<Listener>, connection: Connection) {
+        let peer = connection.peer_addr();
+        let local = address::plain(connection.local_addr().udp).ip();
+        let from = address::plain(peer.udp).ip();
+        let mut fitting = self.broker.filter_map(|socket| {
+            let is_of_it =
+                socket.inner().listener.as_ref().is_some_and(|(its, _)| Arc::ptr_eq(its, listener));
+            let fit = socket.fit(local, from).filter(|_| is_of_it)?;
+            Some((fit, Arc::clone(socket)))
+        });
+        let best = fitting.iter().map(|(fit, _)| *fit).max();
+        fitting.retain(|(fit, _)| Some(*fit) == best);
+        fitting.sort_by_key(|(_, socket)| socket.cookie);
+        let mut hasher = DefaultHasher::new();
+        (peer.udp, peer.port).hash(&mut hasher);
+        let chosen = hasher.finish().checked_rem(fitting.len() as u64);
+        match chosen.map(|n| &fitting[n as usize].1) {
+            Some(socket) if socket.inner().accepted.len() < MOST_ACCEPTED => {
+                socket.inner().accepted.push_back(connection);
+                socket.changed.notify_one();
+            }
+            _ => connection.abort(),
+        }
+    }
+
+    /// How well the socket's address fits a connection; `None` where it does not. One address is
+    /// better than all, and the connection's IP version better than both.
+    fn fit(&self, local: IpAddr, peer: IpAddr) -> Option<(bool, bool)> {
+        let inner = self.inner();
+        let only = inner.bound.map(|bound| bound.ip()).filter(|ip| !ip.is_unspecified());
+        let is_mine = only.is_none_or(|ip| ip == local || local.is_unspecified());
+        let is_family =
+            if self.is_v6 { peer.is_ipv6() || !inner.options.is_v6_only() } else { peer.is_ipv4() };
+        (is_mine && is_family).then_some((only.is_some(), self.is_v6 == peer.is_ipv6()))
+    }
+
+    async fn hand_over(&self, connection: Connection, pair: &Pair) -> Result<(), Errno> {
+        let options = self.inner().options.clone();
+        let (child, own, programs) = Self::make(&self.broker, self.is_v6, self.settings, options)?;
+        {
+            let mut inner = child.inner();
+            inner.is_server = true;
+            inner.options.set_service(connection.service_code().0);
+            inner.bound = self.inner().bound;
+        }
+        // Before the program has it, so that its first calls find it connected.
+        child.show(&connection);
+        let slot = (child.slot as i32).to_ne_bytes();
+        tokio::spawn(Arc::clone(&child).carry(connection, own));
+        pair.send_descriptor(&slot, &programs).await.map_err(errno_of)
+    }
+}
