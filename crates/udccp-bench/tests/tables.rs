@@ -33,3 +33,20 @@ fn a_peer_that_cannot_do_a_load_is_named() {
     assert!(is_refused || err.contains("making network namespaces"), "{err}");
     assert!(!done.status.success());
 }
+
+/// What each of many connections costs shows here, and not only in the tables.
+#[test]
+fn an_idle_connection_is_small() {
+    let done = Command::new(env!("CARGO_BIN_EXE_udccp-bench"))
+        .args(["idle", "--peer", "udccp", "--connections", "500"])
+        .output()
+        .expect("the program runs");
+    if String::from_utf8_lossy(&done.stderr).contains("making network namespaces") {
+        return;
+    }
+    let figures: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let [bytes, allocations] = [0, 1].map(|n| figures["heap"][n].as_f64().expect("a number"));
+    // Builds with debug assertions unpack the settled feature values to compare them.
+    let compared = if cfg!(debug_assertions) { 2.0 } else { 0.0 };
+    assert!(bytes < 2900.0 && allocations < 6.0 + compared, "{bytes} bytes, {allocations}");
+}
