@@ -4,6 +4,7 @@
 #
 #   UDCCP=PATH  the program (default: built here)    RUNS=N  runs of each (default 100)
 #   ONLY=NAME   one of them, printed and not written
+#   SEED=N      of the moments at which programs are killed (default: random, printed)
 #   ROWS=FOLDER keeps the row of each program there, and plays none again whose row is there: many
 #               runs of several programs at the same time, with ONLY, and then the page
 set -euo pipefail

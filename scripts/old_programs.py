@@ -377,7 +377,7 @@ def page(rows):
         "",
         "netperfmeter cannot be helped by a preloaded library: its control connection is SCTP, for",
         "which the kernel has to be asked. GStreamer as Debian 12 packages it has no element for",
-        "DCCP.",
+        "DCCP. Its ncat, iperf, iperf3 and nuttcp have no DCCP either.",
         "",
     ]
     return "\n".join(lines)
@@ -390,6 +390,9 @@ def main():
     parser.add_argument("--rows", type=Path, help="folder that keeps the row of each case")
     parser.add_argument("-o", "--out", type=Path)
     args = parser.parse_args()
+    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
+    print("SEED", seed, flush=True)
+    random.seed(seed)
     rows = []
     for case in CASES:
         if args.only.lower() not in case[0].lower():
