@@ -23,7 +23,8 @@
 use udccp_base::Instant;
 
 use crate::control::AckSample;
-use crate::parts::Cut;
+use crate::delivery::{Delivery, Needs};
+use crate::parts::{Cut, Ticks, WholePackets};
 use crate::policy::{GrowthPolicy, Window};
 
 /// Parameters of BIC.
@@ -88,15 +89,31 @@ pub(crate) struct Bic {
     w_max: u32,
     /// Packets that an acknowledgement covers, in sixteenths.
     ack_ratio: u32,
+    whole: WholePackets,
+    /// What Linux computes for a window, and keeps for as long as that stays.
+    kept: Option<Kept>,
 }
+
+/// The growth of one window.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    window: u32,
+    tick: u64,
+    count: u32,
+}
+
+/// Ticks for which the growth of a window is kept (`HZ / 32`).
+const KEPT_TICKS: u64 = Ticks::PER_SECOND / 32;
 
 impl Bic {
     pub(crate) fn new(config: BicConfig) -> Self {
-        Self { config, w_max: 0, ack_ratio: 2 * SIXTEENTHS }
-    }
-
-    fn follow(&mut self, ack: &AckSample) {
-        self.ack_ratio = self.ack_ratio + ack.newly_acked - self.ack_ratio / SIXTEENTHS;
+        Self {
+            config,
+            w_max: 0,
+            ack_ratio: 2 * SIXTEENTHS,
+            whole: WholePackets::default(),
+            kept: None,
+        }
     }
 
     /// Packets to be acknowledged for one packet of growth.
@@ -122,29 +139,60 @@ impl Bic {
         let most = if self.w_max == 0 { self.config.unknown_count } else { u32::MAX };
         count.min(most).max(1)
     }
+
+    /// The same in Linux since 3.18, which returns the count of a small window before it comes to
+    /// the ratio.
+    fn count_by_ratio(&self, cwnd: u32) -> u32 {
+        let count = self.count(cwnd);
+        if cwnd <= self.config.low_window {
+            return count;
+        }
+        (count.saturating_mul(SIXTEENTHS) / self.ack_ratio.max(1)).max(1)
+    }
 }
 
 impl GrowthPolicy for Bic {
     const NAME: &'static str = "bic";
 
-    fn slow_start(&mut self, window: &mut Window, ack: &AckSample, acked: u32) -> u32 {
-        self.follow(ack);
-        window.slow_start(acked)
+    fn needs(&self) -> Needs {
+        if self.config.times_ack_ratio { Needs::DELIVERIES } else { Needs::default() }
+    }
+
+    fn on_delivery(&mut self, _window: &mut Window, delivery: &Delivery) {
+        if delivery.was_in_order {
+            let sixteenth = self.ack_ratio / SIXTEENTHS;
+            self.ack_ratio = self.ack_ratio + delivery.advanced - sixteenth;
+        }
     }
 
     fn congestion_avoidance(&mut self, window: &mut Window, ack: &AckSample, acked: u32) {
-        self.follow(ack);
-        let mut count = self.count(window.cwnd());
-        // The kernels return the count of a small window before they come to the ratio.
-        if self.config.times_ack_ratio && window.cwnd() > self.config.low_window {
-            count = (count.saturating_mul(SIXTEENTHS) / self.ack_ratio.max(1)).max(1);
+        let cwnd = window.cwnd();
+        if !self.config.times_ack_ratio {
+            window.grow(f64::from(acked) / f64::from(self.count(cwnd)));
+            return;
         }
-        window.grow(f64::from(acked) / f64::from(count));
+        let tick = Ticks::at(ack.now);
+        let is_kept = |k: &Kept| k.window == cwnd && tick - k.tick <= KEPT_TICKS;
+        let count = match self.kept.filter(is_kept) {
+            Some(kept) => kept.count,
+            None => self.count_by_ratio(cwnd),
+        };
+        if self.kept.is_none_or(|k| !is_kept(&k)) {
+            self.kept = Some(Kept { window: cwnd, tick, count });
+        }
+        window.grow(f64::from(self.whole.grow(count, acked)));
     }
 
     fn ssthresh(&mut self, window: &Window, _now: Instant) -> u32 {
         let (cwnd, cut) = (window.cwnd(), self.config.cut);
+        self.whole.reset();
         let makes_room = self.config.fast_convergence && cwnd < self.w_max;
+        if self.config.times_ack_ratio {
+            let beta = cut.in_1024ths();
+            self.w_max = if makes_room { cwnd * (1024 + beta) / 2048 } else { cwnd };
+            let is_small = cwnd <= self.config.low_window;
+            return if is_small { cwnd / 2 } else { cwnd * beta / 1024 }.max(2);
+        }
         let midway = Cut { keep_permille: (1000 + cut.keep_permille) / 2 };
         self.w_max = if makes_room { midway.apply(cwnd) } else { cwnd };
         let cut = if cwnd <= self.config.low_window { Cut::HALF } else { cut };
@@ -153,5 +201,7 @@ impl GrowthPolicy for Bic {
 
     fn on_timeout(&mut self, _window: &mut Window) {
         self.w_max = 0;
+        self.ack_ratio = 2 * SIXTEENTHS;
+        self.kept = None;
     }
 }

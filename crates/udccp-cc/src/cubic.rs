@@ -5,9 +5,10 @@
 //! which counts in whole packets. All arithmetic is
 //! IEEE 754 addition, multiplication and division and `libm`'s cube root: the same bits everywhere.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::Instant;
 
 use crate::control::{AckSample, CongestionControl};
+use crate::cubic_kernel::Kernel;
 use crate::delivery::{Delivery, Needs};
 use crate::hystart::{HyStart, Pace, Watch};
 use crate::parts::{Cut, SlowStart};
@@ -114,77 +115,13 @@ struct Epoch {
     k: f64,
     /// What NewReno would have by now (W_est), in packets.
     reno: f64,
-    whole: Whole,
 }
-
-/// What Linux 6.1 counts in whole packets.
-#[derive(Clone, Copy, Debug, Default)]
-struct Whole {
-    /// Packets acknowledged towards the next packet of the window.
-    for_window: u32,
-    /// The same towards the next packet of the Reno-friendly estimate.
-    for_reno: u32,
-    /// The window for which the curve was followed last, when, and the count that it gave.
-    window: u32,
-    at: Instant,
-    count: u32,
-}
-
-impl Whole {
-    /// The window after `acked` more packets.
-    fn grow(&mut self, window: u32, acked: u32) -> u32 {
-        let mut window = window;
-        // The count may have fallen since.
-        if self.for_window >= self.count {
-            self.for_window = 0;
-            window += 1;
-        }
-        self.for_window += acked;
-        window += self.for_window / self.count;
-        self.for_window %= self.count;
-        window
-    }
-}
-
-/// The curve is not followed anew for a window that stays, for 1/32 s.
-const SAME_WINDOW: Duration = Duration::from_micros(31_250);
 
 impl Epoch {
     /// RFC 9438 section 4.2, equation 2.
     fn begin(now: Instant, window: f64, w_max: Option<f64>, c: f64) -> Self {
         let origin = w_max.unwrap_or(window).max(window);
-        Self {
-            start: now,
-            origin,
-            k: libm::cbrt((origin - window) / c),
-            reno: window,
-            whole: Whole::default(),
-        }
-    }
-
-    /// Packets to be acknowledged for one packet of growth towards the curve, whose distance from
-    /// the plateau is whole packets, rounded down.
-    fn count_to(&self, t: f64, c: f64, window: u32) -> u32 {
-        let from_plateau = t - self.k;
-        let distance = libm::floor(c * libm::fabs(from_plateau * from_plateau * from_plateau));
-        let target = self.origin + if from_plateau < 0.0 { -distance } else { distance };
-        match target as u32 {
-            target if target > window => window / (target - window),
-            _ => 100 * window,
-        }
-    }
-
-    /// What NewReno would have: a packet more for every 15/8 of the window acknowledged.
-    fn follow_reno(&mut self, window: u32) {
-        let step = window * 15 / 8;
-        while self.whole.for_reno > step {
-            self.whole.for_reno -= step;
-            self.reno += 1.0;
-        }
-        let ahead = self.reno as u32;
-        if ahead > window {
-            self.whole.count = self.whole.count.min(window / (ahead - window));
-        }
+        Self { start: now, origin, k: libm::cbrt((origin - window) / c), reno: window }
     }
 
     /// The curve `t` seconds after the start (RFC 9438 section 4.2, equation 1).
@@ -213,6 +150,8 @@ pub struct Cubic {
     hystart: Option<Watch>,
     /// What slow start's growth is divided by.
     slowed: u32,
+    /// Only in the form of Linux 6.1, which keeps its own curve.
+    kernel: Option<Kernel>,
 }
 
 impl Cubic {
@@ -222,6 +161,7 @@ impl Cubic {
             alpha: config.alpha(),
             hystart: config.hystart.map(Watch::new),
             slowed: 1,
+            kernel: (config.form == CubicForm::Linux61).then(|| Kernel::new(config.cut)),
             config,
             window: f64::from(initial_cwnd.max(1)),
             ssthresh: u32::MAX,
@@ -235,14 +175,17 @@ impl Cubic {
 
     /// Congestion avoidance: `acked` packets were acknowledged.
     fn congestion_avoidance(&mut self, ack: &AckSample, acked: u32) {
+        if let Some(kernel) = &mut self.kernel {
+            self.window += f64::from(kernel.grow(ack.now, self.window as u32, acked));
+            return;
+        }
         let (window, c) = (self.window, self.config.c);
         let w_max = self.w_max;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, c));
         let t = (ack.now - epoch.start).as_secs_f64();
         self.window = match self.config.form {
-            CubicForm::Rfc9438 => self.rfc9438(ack, f64::from(acked), t),
             CubicForm::Linux26 => self.linux26(ack, f64::from(acked), t),
-            CubicForm::Linux61 => f64::from(self.linux61(ack, acked, t)),
+            CubicForm::Rfc9438 | CubicForm::Linux61 => self.rfc9438(ack, f64::from(acked), t),
         };
     }
 
@@ -287,30 +230,13 @@ impl Cubic {
         window + acked / count.max(1.0)
     }
 
-    /// The window of Linux 6.1: a packet for every `count` packets acknowledged.
-    fn linux61(&mut self, ack: &AckSample, acked: u32, t: f64) -> u32 {
-        let (window, c, is_unknown) = (self.cwnd(), self.config.c, self.w_max.is_none());
-        let Some(epoch) = &mut self.epoch else { return window };
-        epoch.whole.for_reno += acked;
-        if epoch.whole.window != window || ack.now - epoch.whole.at > SAME_WINDOW {
-            (epoch.whole.window, epoch.whole.at) = (window, ack.now);
-            let min_rtt = ack.min_rtt.unwrap_or_default().as_secs_f64();
-            let count = epoch.count_to(t + min_rtt, c, window);
-            epoch.whole.count = if is_unknown { count.min(20) } else { count };
-            if self.config.reno_friendly {
-                epoch.follow_reno(window);
-            }
-            epoch.whole.count = epoch.whole.count.max(2);
-        }
-        epoch.whole.grow(window, acked)
-    }
-
     /// Time does not pass for the curve while the window is not used (RFC 9438 section 4.2).
     fn hold_still(&mut self, now: Instant) {
-        if let (CubicForm::Rfc9438 | CubicForm::Linux61, Some(epoch)) =
-            (self.config.form, &mut self.epoch)
-        {
-            epoch.start += now - self.last_ack;
+        let silence = now - self.last_ack;
+        if let Some(kernel) = &mut self.kernel {
+            kernel.hold_still(now, silence);
+        } else if let (CubicForm::Rfc9438, Some(epoch)) = (self.config.form, &mut self.epoch) {
+            epoch.start += silence;
         }
     }
 
@@ -341,6 +267,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_delivery(&mut self, delivery: &Delivery) {
+        if let Some((kernel, rtt)) = self.kernel.as_mut().zip(delivery.rtt) {
+            kernel.on_rtt(delivery.now, rtt);
+        }
         // Only the first slow start: later ones have a threshold.
         if self.ssthresh < u32::MAX {
             return;
@@ -383,12 +312,16 @@ impl CongestionControl for Cubic {
 
     fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
         let window = self.window;
+        if let Some(kernel) = &mut self.kernel {
+            self.ssthresh = kernel.cut(window as u32, self.config.fast_convergence);
+            self.window = f64::from(self.ssthresh);
+            self.slowed = 1;
+            return;
+        }
         // RFC 9438 section 4.7: a window that did not reach its last maximum makes room.
         let makes_room = self.config.fast_convergence && self.w_max.is_some_and(|m| window < m);
         let share = if makes_room { (1.0 + self.config.keep()) / 2.0 } else { 1.0 };
-        let w_max = window * share;
-        let is_whole = self.config.form == CubicForm::Linux61;
-        self.w_max = Some(if is_whole { libm::floor(w_max) } else { w_max });
+        self.w_max = Some(window * share);
         self.cut();
         self.window = f64::from(self.ssthresh);
     }
@@ -396,6 +329,10 @@ impl CongestionControl for Cubic {
     fn on_rto(&mut self, _now: Instant, _in_flight: u32) {
         // RFC 9438 section 4.8: the next plateau is where congestion avoidance begins.
         self.cut();
+        if let Some(kernel) = &mut self.kernel {
+            self.ssthresh = kernel.cut(self.window as u32, self.config.fast_convergence);
+            kernel.reset();
+        }
         self.w_max = None;
         self.window = 1.0;
     }
@@ -406,6 +343,9 @@ impl CongestionControl for Cubic {
         self.window = f64::from(cwnd.clamp(1, self.max_cwnd));
         self.ssthresh = ssthresh.max(2);
         self.epoch = None;
+        if let Some(kernel) = &mut self.kernel {
+            kernel.restart();
+        }
     }
 
     fn clamp(&mut self, max_cwnd: u32) {

@@ -50,6 +50,8 @@ pub struct Delivery {
     pub packet_bytes: u32,
     /// Packets in flight after this acknowledgement.
     pub in_flight: u32,
+    /// Nothing was lost or out of order before.
+    pub was_in_order: bool,
     /// A loss recovery is under way.
     pub in_recovery: bool,
     /// All packets are acknowledged that had been sent when the last round began, and one sent

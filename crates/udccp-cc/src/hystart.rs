@@ -135,10 +135,9 @@ impl Watch {
             }
         }
         let Some(rtt) = delivery.rtt else { return Pace::Full };
-        if self.samples < SAMPLES {
-            self.sample(rtt);
-        }
+        // The round-trip time after the first samples may still be the smallest.
         let enough = self.samples >= SAMPLES;
+        self.sample(rtt);
         if enough && self.smallest > min_rtt + rise(min_rtt) { Pace::Over } else { Pace::Full }
     }
 

@@ -13,6 +13,7 @@ mod bic;
 mod compound;
 mod control;
 mod cubic;
+mod cubic_kernel;
 mod custom;
 mod cwv;
 mod delivery;

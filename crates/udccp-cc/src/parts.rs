@@ -1,5 +1,7 @@
 //! The small parts that window algorithms are assembled from.
 
+use udccp_base::{Duration, Instant};
+
 /// Slow start: the window grows by what is acknowledged, up to the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStart;
@@ -34,6 +36,52 @@ impl AdditiveIncrease {
     /// Forgets the window in progress: it saw congestion.
     pub fn reset(&mut self) {
         self.acked = 0;
+    }
+}
+
+/// Growth in whole packets, one for every `count` acknowledged (`tcp_cong_avoid_ai` of Linux).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WholePackets {
+    acked: u32,
+}
+
+impl WholePackets {
+    /// The packets by which the window grows.
+    pub(crate) fn grow(&mut self, count: u32, acked: u32) -> u32 {
+        let mut grown = 0;
+        // The count may have fallen since.
+        if self.acked >= count {
+            self.acked = 0;
+            grown = 1;
+        }
+        self.acked += acked;
+        grown += self.acked / count;
+        self.acked %= count;
+        grown
+    }
+
+    /// Forgets what is on its way to a packet.
+    pub(crate) fn reset(&mut self) {
+        self.acked = 0;
+    }
+}
+
+/// Ticks of a kernel with 250 a second, in which window algorithms of Linux measure time.
+pub(crate) struct Ticks;
+
+impl Ticks {
+    /// Ticks a second.
+    pub(crate) const PER_SECOND: u64 = 250;
+    const LENGTH: u64 = 1_000_000_000 / Self::PER_SECOND;
+
+    /// Ticks that have passed.
+    pub(crate) fn at(now: Instant) -> u64 {
+        (now - Instant::ZERO).as_nanos() / Self::LENGTH
+    }
+
+    /// Ticks in which `time` has passed for sure.
+    pub(crate) fn for_time(time: Duration) -> u64 {
+        time.as_nanos().div_ceil(Self::LENGTH)
     }
 }
 
@@ -75,6 +123,11 @@ impl Cut {
     pub const fn apply(self, window: u32) -> u32 {
         let keep = if self.keep_permille > 1000 { 1000 } else { self.keep_permille };
         (window as u64 * keep as u64 / 1000) as u32
+    }
+
+    /// The share kept in 1024ths, as kernels write it: 819 for 80 %, 717 for 70 %.
+    pub(crate) const fn in_1024ths(self) -> u32 {
+        (self.keep_permille * 1024 + 500) / 1000
     }
 }
 

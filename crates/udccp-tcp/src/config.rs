@@ -1,6 +1,6 @@
 //! The settings of a TCP end. Defaults are a current host's; profiles name other ones.
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Instant};
 use udccp_cc::{Algorithm, InitialWindow};
 
 /// Settings of one TCP end. Both ends of a flow usually share one value.
@@ -36,6 +36,9 @@ pub struct TcpConfig {
     /// 2.3, which kernels set to the minimum of 200 ms. Without it a steady path of 300 ms has an
     /// RTO of 301 ms, and the round trip of every fast retransmission would run into it.
     pub rto_margin: Duration,
+    /// Timers expire at multiples of this, and what is waited for is rounded up to it, as where a
+    /// kernel counts ticks; zero is any time.
+    pub tick: Duration,
     /// Which round-trip times count.
     pub rtt_sampling: RttSampling,
     /// Upper bound of the retransmission timeout (RFC 6298 section 2.5: at least 60 s).
@@ -50,6 +53,10 @@ pub struct TcpConfig {
     pub rescue: bool,
     /// Whether the acknowledgement that ends a recovery counts for growth, as in kernels since 4.6.
     pub grows_at_recovery_end: bool,
+    /// Whether a receiver holds acknowledgements of segments out of order back, from the fourth of
+    /// a hole on: for a millisecond, or a twentieth of the round-trip time if that is less (kernels
+    /// since 4.18).
+    pub compresses_sacks: bool,
     /// How losses are found.
     pub loss_detection: LossDetection,
     /// With [`LossDetection::Sack`]: find lost retransmissions before the timer does, as kernels do
@@ -58,9 +65,12 @@ pub struct TcpConfig {
     pub detect_lost_retransmissions: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// The most segments that leave at once where the congestion control sets a rate: what it
-    /// carries in a millisecond, and two at least, as kernels size segments for offload; 1 is none.
+    /// The most segments of a train where the congestion control sets a rate: what it carries in a
+    /// millisecond, and two at least, as kernels size segments for offload; 1 is none. The window
+    /// has room for trains.
     pub max_train: u32,
+    /// Whether the segments of a train leave at once (segmentation offload), or each in its time.
+    pub offload: bool,
     /// Send partly filled segments at once (no Nagle).
     pub nodelay: bool,
     /// Restart from a smaller window after an idle time longer than the RTO (RFC 5681 4.1).
@@ -162,6 +172,17 @@ impl DelayedAck {
         Self { every: 1, timeout: Duration::from_millis(40), quick: 0, quick_again: false };
 }
 
+/// When a timer of `wait` set at `now` expires, with ticks of `tick`.
+#[inline]
+pub(crate) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
+    if tick.is_zero() {
+        return now + wait;
+    }
+    let (at, tick) = ((now - Instant::ZERO).as_nanos(), tick.as_nanos());
+    let last = Duration::from_nanos(at - at % tick);
+    Instant::ZERO + last + Duration::from_nanos(wait.as_nanos().div_ceil(tick) * tick)
+}
+
 impl Default for DelayedAck {
     /// Every second segment, or after 40 ms (the kernels' minimum; RFC 9293 allows 500 ms).
     fn default() -> Self {
@@ -190,16 +211,19 @@ impl TcpConfig {
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_millis(200),
             rto_margin: Duration::from_millis(200),
+            tick: Duration::from_millis(4),
             rtt_sampling: RttSampling::EveryAck,
             max_rto: Duration::from_secs(120),
             timestamps: true,
             window_scaling: true,
             limited_transmit: true,
             rescue: true,
+            compresses_sacks: true,
             loss_detection: LossDetection::RackTlp,
             detect_lost_retransmissions: true,
             ecn: false,
             max_train: 44,
+            offload: true,
             nodelay: true,
             idle_restart: true,
             syn_retries: 6,
@@ -219,8 +243,10 @@ impl TcpConfig {
             delayed_ack: DelayedAck { quick: 0, quick_again: false, ..DelayedAck::default() },
             min_rto: Duration::from_secs(1),
             rto_margin: Duration::from_millis(1),
+            tick: Duration::ZERO,
             rtt_sampling: RttSampling::OncePerWindow,
             grows_at_recovery_end: false,
+            compresses_sacks: false,
             loss_detection: LossDetection::Sack,
             detect_lost_retransmissions: false,
             max_train: 1,
@@ -252,8 +278,10 @@ impl TcpConfig {
             recv_buffer_bytes: 3 << 20,
             send_buffer_bytes: 4 << 20,
             initial_rto: Duration::from_secs(3),
+            tick: Duration::ZERO,
             rescue: false,
             grows_at_recovery_end: false,
+            compresses_sacks: false,
             loss_detection: LossDetection::Sack,
             max_train: 1,
             delayed_ack: DelayedAck { quick_again: false, ..DelayedAck::default() },
@@ -265,5 +293,20 @@ impl TcpConfig {
     pub fn segment_payload(&self) -> usize {
         let options = if self.timestamps { 12 } else { 0 };
         usize::from(self.mss).saturating_sub(options).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_expire_on_ticks() {
+        let (tick, now) = (Duration::from_millis(4), Instant::from_nanos(10_500_000));
+        let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
+        assert_eq!(on_tick(now, Duration::from_millis(40), tick), ms(48));
+        assert_eq!(on_tick(now, Duration::from_micros(8_200), tick), ms(20));
+        let exact = Instant::from_nanos(50_500_000);
+        assert_eq!(on_tick(now, Duration::from_millis(40), Duration::ZERO), exact);
     }
 }

@@ -119,6 +119,29 @@ fn a_lost_retransmission_waits_for_the_timer_unless_it_is_looked_for() {
     }
 }
 
+/// Of 100 segments the 41st is lost. The acknowledgement that begins the recovery counts in it, so
+/// the second after it sends: one of two packets of 120 us each.
+#[test]
+fn the_cut_begins_with_the_acknowledgement_that_shows_the_loss() {
+    let config = TcpConfig {
+        initial_window: InitialWindow::Packets(20),
+        max_cwnd: Some(20),
+        delayed_ack: DelayedAck::OFF,
+        compresses_sacks: false,
+        ..TcpConfig::new(Algorithm::NEW_RENO)
+    };
+    let mut pipe = Pipe::new(config, ms(50)).with_bytes(100 * 1448).with_rate(100, 1000);
+    let log = pipe.record();
+    pipe.forward.rule = Some(Box::new(drop_segments(&[40])));
+    pipe.start();
+    pipe.run_to_end(Duration::from_secs(300));
+    let log = log.borrow();
+    let sent: Vec<_> = log.iter().filter(|s| s.forward && s.data > 0).collect();
+    let again = sent.windows(2).position(|w| w[1].header.seq < w[0].header.seq);
+    let at = |n: usize| sent[again.expect("a retransmission") + n].at;
+    assert_eq!((at(2) - at(1)).as_micros(), 240);
+}
+
 #[test]
 fn an_overshoot_is_mended_without_a_timeout() {
     // Slow start into a short queue: hundreds of losses, of retransmissions too.

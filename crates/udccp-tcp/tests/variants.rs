@@ -120,6 +120,21 @@ fn bbr_fills_the_path_with_about_one_path_in_flight() {
     assert!(found.dropped < 20, "{found:?}");
 }
 
+/// A flow that opens after 12 s has just seen its smallest round-trip time; its first ten segments
+/// leave at once, and the window grows with them.
+#[test]
+fn bbr_begins_late_as_it_begins_early() {
+    let config = TcpConfig::new(Algorithm::Bbr(BbrConfig::linux_6_1()));
+    let mut pipe = Pipe::new(config, ms(25)).with_rate(10, 42);
+    pipe.run_for(Duration::from_secs(12));
+    pipe.start();
+    pipe.run_for(ms(60));
+    assert_eq!(pipe.sender.stats().send.segments_sent, 10);
+    pipe.run_for(ms(55));
+    let window = pipe.sender.probe().cwnd_packets.expect("a window");
+    assert!(window >= 19.0, "{window}");
+}
+
 /// Once in 10 s, for 200 ms, BBR sends four packets a round trip.
 #[test]
 fn bbr_looks_for_the_smallest_round_trip_time_every_ten_seconds() {

@@ -27,6 +27,16 @@ pub struct BbrConfig {
     pub pacing_margin: f64,
     /// Packets beyond the gain times the path, for what waits at the ends.
     pub quantum: f64,
+    /// Whether the window has room for what is acknowledged in bursts, beyond what the path carries
+    /// meanwhile (kernels since 5.1).
+    pub allows_bursts: bool,
+}
+
+impl BbrConfig {
+    /// Out of the box in Linux 6.1.
+    pub fn linux_6_1() -> Self {
+        Self { allows_bursts: true, ..Self::default() }
+    }
 }
 
 impl Default for BbrConfig {
@@ -43,6 +53,7 @@ impl Default for BbrConfig {
             full_rounds: 3,
             pacing_margin: 0.01,
             quantum: 3.0,
+            allows_bursts: false,
         }
     }
 }

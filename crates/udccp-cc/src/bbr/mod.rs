@@ -22,6 +22,7 @@
 //! (`set_trains`). The first phase of PROBE_BW is drawn from the time at which it begins, so that
 //! flows differ and runs repeat.
 
+mod bursts;
 mod config;
 mod filter;
 
@@ -32,7 +33,11 @@ use udccp_base::{DataRate, Duration, Instant, Seed};
 use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use crate::pacer::train_of;
+use bursts::Bursts;
 use filter::WindowedMax;
+
+/// Packets until which the window grows whatever the estimate (`TCP_INIT_CWND`).
+const FIRST_PACKETS: f64 = 10.0;
 
 /// What BBR does (draft section 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +86,8 @@ pub(crate) struct Bbr {
     in_recovery: bool,
     conserve: bool,
     idle_restart: bool,
+    /// What is acknowledged in bursts.
+    bursts: Bursts,
     /// Bytes per second; nothing is known before the first round-trip time.
     rate: Option<f64>,
     /// Packets in flight before the last acknowledgement.
@@ -116,6 +123,7 @@ impl Bbr {
             in_recovery: false,
             conserve: false,
             idle_restart: false,
+            bursts: Bursts::default(),
             rate: None,
             in_flight: 0,
             max_train: 1,
@@ -147,8 +155,14 @@ impl Bbr {
 
     /// `gain` times the path in packets, with what waits at the ends; none before a first sample.
     fn target(&self, gain: f64) -> Option<u32> {
+        self.target_with(gain, 0)
+    }
+
+    /// The same with `more` packets, for acknowledgements that come in bursts.
+    fn target_with(&self, gain: f64, more: u32) -> Option<u32> {
         let min_rtt = self.min_rtt?.as_secs_f64();
         let path = libm::ceil(self.bandwidth.get() * min_rtt * gain / self.packet_bytes);
+        let path = path + f64::from(more);
         let mut target = (path + self.config.quantum * self.train()) as u32;
         target += target % 2;
         // The probing phase must exceed the path where that is only a few packets.
@@ -172,6 +186,11 @@ impl Bbr {
         if !limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(self.round, rate, self.config.bandwidth_rounds);
         }
+    }
+
+    /// Packets a second that the path carries.
+    fn packet_rate(&self) -> f64 {
+        self.bandwidth.get() / self.packet_bytes.max(1.0)
     }
 
     /// Whether the sample says less than what the path can.
@@ -239,6 +258,9 @@ impl Bbr {
     /// Draft section 4.3.5: the smallest round-trip time, and when to look for it.
     fn update_min_rtt(&mut self, delivery: &Delivery) {
         let now = delivery.now;
+        if self.min_rtt.is_none() {
+            self.min_rtt_at = now;
+        }
         let expired = now - self.min_rtt_at > self.config.min_rtt_window;
         let is_new = |rtt: &Duration| expired || self.min_rtt.is_none_or(|min| *rtt < min);
         if let Some(rtt) = delivery.rtt.filter(is_new) {
@@ -337,10 +359,11 @@ impl Bbr {
         if self.conserve {
             return cwnd.max(delivery.in_flight + acked);
         }
-        let target = self.target(self.cwnd_gain()).unwrap_or(u32::MAX);
+        let more = if self.full { self.bursts.most(self.packet_rate()) } else { 0 };
+        let target = self.target_with(self.cwnd_gain(), more).unwrap_or(u32::MAX);
         if self.full {
             cwnd = (cwnd + acked).min(target);
-        } else if cwnd < target {
+        } else if cwnd < target || (self.delivered as f64) < FIRST_PACKETS * self.packet_bytes {
             cwnd += acked;
         }
         cwnd.max(self.config.min_cwnd)
@@ -367,6 +390,10 @@ impl CongestionControl for Bbr {
     fn on_delivery(&mut self, delivery: &Delivery) {
         self.packet_bytes = f64::from(delivery.packet_bytes.max(1));
         self.update_bandwidth(delivery);
+        if self.config.allows_bursts && delivery.rate.is_some() && delivery.delivered > 0 {
+            let (rate, cwnd) = (self.packet_rate(), self.cwnd);
+            self.bursts.update(delivery.now, delivery.delivered, self.round_start, rate, cwnd);
+        }
         self.update_phase(delivery);
         self.check_full(delivery);
         self.check_drain(delivery);

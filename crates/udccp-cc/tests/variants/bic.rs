@@ -1,7 +1,7 @@
 //! BIC: every stretch of its window curve.
 
 use udccp_base::Instant;
-use udccp_cc::{AckSample, Algorithm, BicConfig};
+use udccp_cc::{AckSample, Algorithm, BicConfig, Delivery};
 
 use crate::path::{Path, near};
 
@@ -67,6 +67,7 @@ fn a_cut_below_the_last_maximum_makes_room() {
 fn since_3_18_growth_is_doubled() {
     for (covers, grown) in [(2, 32.0), (1, 1600.0 / 51.0)] {
         let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(2000);
+        let odd = Delivery { advanced: 30, ..Delivery::default() };
         cc.on_congestion_event(Instant::ZERO, 2000);
         // A round trip for the average, from which the window is taken back.
         for round in 0..2 {
@@ -74,11 +75,29 @@ fn since_3_18_growth_is_doubled() {
                 cc.set_window(Instant::ZERO, 1600, 1600);
             }
             for _ in 0..1600 / covers {
+                let in_order = Delivery { advanced: covers, was_in_order: true, ..odd };
+                cc.on_delivery(&in_order);
+                // What comes behind a hole, or in a recovery, does not count for the average.
+                cc.on_delivery(&odd);
                 cc.on_ack(&AckSample::full_window(Instant::ZERO, covers));
             }
         }
         near(cc.cwnd(), 1600.0 + grown, 1.0);
     }
+}
+
+/// 819/1024 of 20 packets are 15, and 922/1024 of 15 packets 13; growth is whole packets.
+#[test]
+fn linux_6_1_cuts_by_1024ths() {
+    let mut cc = Algorithm::Bic(BicConfig::linux_6_1()).build(20);
+    cc.on_congestion_event(Instant::ZERO, 20);
+    assert_eq!(cc.cwnd(), 15);
+    // One packet below the maximum: 20 / 4 windows for one, half of that by the average of 2.
+    for _ in 0..37 {
+        assert_eq!(cc.cwnd(), 15);
+        cc.on_ack(&AckSample::full_window(Instant::ZERO, 1));
+    }
+    assert_eq!(cc.cwnd(), 16);
 }
 
 /// Also where growth is doubled above them.

@@ -132,6 +132,7 @@ fn algorithm(name: &str, options: &TcpOptions) -> Result<Algorithm, String> {
         "tcp/veno" => Algorithm::Veno(VenoConfig::default()),
         "tcp/westwood" => Algorithm::Westwood(WestwoodConfig::default()),
         "tcp/yeah" => Algorithm::Yeah(YeahConfig::default()),
+        "tcp/bbr" if is_modern => Algorithm::Bbr(BbrConfig::linux_6_1()),
         "tcp/bbr" => Algorithm::Bbr(BbrConfig::default()),
         "tcp/compound" => Algorithm::Compound(CompoundConfig::default()),
         _ => return Err(format!("there is no congestion control for {name}")),

@@ -60,7 +60,7 @@ impl Connection {
         }
         if range.start < range.end {
             self.note_congestion(ecn, flags);
-            self.recv.on_segment(now, range, fin, self.send.rto());
+            self.recv.on_segment(now, range, fin, self.send.rtt());
             self.after_data(now);
         }
     }

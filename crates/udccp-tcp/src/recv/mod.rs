@@ -1,10 +1,14 @@
 //! The receiving side of a connection: reassembly, the advertised window, when to acknowledge.
 
-use udccp_base::{Duration, Instant};
+mod compression;
 
-use crate::config::{DelayedAck, TcpConfig};
+use udccp_base::{Duration, Instant};
+use udccp_cc::RttEstimator;
+
+use crate::config::{DelayedAck, TcpConfig, on_tick};
 use crate::ranges::{Range, RangeSet};
 use crate::send::FIRST_DATA;
+use compression::Compression;
 
 /// Counters of the receiving side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,11 +49,13 @@ pub(crate) struct ReceiveSide {
     window_end: u64,
     waiting_segments: u32,
     ack_now: bool,
+    compression: Compression,
     ack_deadline: Instant,
     quick_left: u32,
     /// When data arrived last.
     last_data: Instant,
     policy: DelayedAck,
+    tick: Duration,
     pub(crate) stats: RecvStats,
 }
 
@@ -71,10 +77,12 @@ impl ReceiveSide {
             window_end: FIRST_DATA,
             waiting_segments: 0,
             ack_now: false,
+            compression: Compression::new(config.compresses_sacks),
             ack_deadline: Instant::MAX,
             last_data: Instant::ZERO,
             quick_left: config.delayed_ack.quick,
             policy: config.delayed_ack,
+            tick: config.tick,
             stats: RecvStats::default(),
         }
     }
@@ -132,10 +140,18 @@ impl ReceiveSide {
         }
     }
 
-    /// Data (and the FIN at its end) arrived; `rto` is the timeout that the sender may have.
-    pub(crate) fn on_segment(&mut self, now: Instant, range: Range, fin: bool, rto: Duration) {
+    /// Data (and the FIN at its end) arrived; `times` are those of this connection.
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        range: Range,
+        fin: bool,
+        times: &RttEstimator,
+    ) {
         self.stats.segments += 1;
-        if now - self.last_data > rto {
+        let silence = now - self.last_data;
+        // No timeout is shorter than the delay of an acknowledgement.
+        if silence > self.policy.timeout && silence > times.rto() {
             self.acknowledge_quickly();
         }
         self.last_data = now;
@@ -151,13 +167,14 @@ impl ReceiveSide {
             self.fin_at = Some(range.end - 1);
         }
         if taken.start > self.nxt {
-            self.keep_beyond(range, taken);
+            let rtt = times.min_rtt().unwrap_or_default();
+            self.keep_beyond(now, range, taken, rtt);
         } else {
             self.advance(now, taken.end);
         }
     }
 
-    fn keep_beyond(&mut self, range: Range, taken: Range) {
+    fn keep_beyond(&mut self, now: Instant, range: Range, taken: Range, rtt: Duration) {
         self.stats.out_of_order += 1;
         let mut fresh = 0;
         let merged = self.beyond.insert(taken, |part| fresh += part.len());
@@ -165,7 +182,10 @@ impl ReceiveSide {
             self.stats.duplicates += 1;
             self.duplicate = Some(range);
         }
-        self.ack_now = true;
+        let known = &self.report[..self.report_len];
+        let touches = |old: &Range| old.end >= merged.start && merged.end >= old.start;
+        let place = known.iter().position(touches).unwrap_or(self.report_len);
+        self.acknowledge_beyond(now, rtt, place);
         // The stretch with this segment goes first; stretches it swallowed go.
         let mut report = [merged; 4];
         let mut len = 1;
@@ -177,6 +197,17 @@ impl ReceiveSide {
             }
         }
         (self.report, self.report_len) = (report, len);
+    }
+
+    /// A segment out of order arrived: acknowledged at once, or soon with those that follow it.
+    /// `place` is that of its stretch among those reported.
+    fn acknowledge_beyond(&mut self, now: Instant, rtt: Duration, place: usize) {
+        let is_quick = self.quick_left > 0;
+        if self.compression.is_on() {
+            self.quick_left = self.quick_left.saturating_sub(1);
+        }
+        let is_full = self.compression.is_full(place);
+        self.ack_now |= is_quick || is_full || !self.compression.holds(now, self.nxt, rtt);
     }
 
     /// Everything up to `end` is here; what waited behind it joins.
@@ -203,7 +234,7 @@ impl ReceiveSide {
         if self.waiting_segments >= self.policy.every {
             self.ack_now = true;
         } else if self.waiting_segments == 1 {
-            self.ack_deadline = now + self.policy.timeout;
+            self.ack_deadline = on_tick(now, self.policy.timeout, self.tick);
         }
     }
 
@@ -225,17 +256,22 @@ impl ReceiveSide {
 
     /// Whether an acknowledgement must leave now.
     pub(crate) fn ack_due(&self, now: Instant) -> bool {
-        self.ack_now || now >= self.ack_deadline
+        self.ack_now || now >= self.ack_deadline || now >= self.compression.deadline()
     }
 
     /// When an acknowledgement that waits must leave.
     pub(crate) fn deadline(&self) -> Instant {
-        if self.ack_now { Instant::ZERO } else { self.ack_deadline }
+        if self.ack_now {
+            Instant::ZERO
+        } else {
+            self.ack_deadline.min(self.compression.deadline())
+        }
     }
 
     /// A segment with the acknowledgement number `nxt` left.
     pub(crate) fn on_ack_sent(&mut self) {
         self.ack_now = false;
+        self.compression.on_ack_sent();
         self.waiting_segments = 0;
         self.ack_deadline = Instant::MAX;
         self.duplicate = None;

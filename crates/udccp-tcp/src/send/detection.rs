@@ -4,6 +4,7 @@ use udccp_base::{Duration, Instant};
 
 use super::rack::{Rack, Sending, TIMER_SLACK};
 use super::{AckInfo, Phase, SendSide};
+use crate::config::on_tick;
 use crate::send::times::Acked;
 
 /// SACKed segments from which on losses are certain where nothing was ever reordered.
@@ -17,6 +18,8 @@ pub(super) struct Detection {
     pub(super) reorder_deadline: Instant,
     /// When a silent tail is probed.
     pub(super) probe_deadline: Instant,
+    /// When that was decided last.
+    scheduled_at: Instant,
     /// A probe is to be sent.
     pub(super) probe_due: bool,
     /// The probe that is on its way.
@@ -40,6 +43,7 @@ impl Detection {
             rack: Rack::new(),
             reorder_deadline: Instant::MAX,
             probe_deadline: Instant::MAX,
+            scheduled_at: Instant::ZERO,
             probe_due: false,
             probe: None,
             min_rto,
@@ -68,16 +72,21 @@ impl SendSide {
         info: &AckInfo<'_>,
         acked: Acked,
         high_rxt: u64,
+        shortest: Duration,
     ) {
         let Some(mut detection) = self.detection.take() else { return };
         let (first, again) = self.board.take_newest();
         let sacked = (first > 0).then(|| self.times.sending(first)).flatten();
-        let covered = acked.newest.filter(|newest| newest.end > high_rxt);
-        for sending in sacked.into_iter().chain(covered) {
-            detection.rack.on_delivered(now, sending, Duration::ZERO);
-        }
-        if let Some(sending) = again {
-            let shortest = self.rtt.min_rtt().unwrap_or_default();
+        // Not what had been SACKed before, or was sent twice.
+        let is_fresh = acked.rtt.is_some();
+        let covered = acked.newest.filter(|newest| is_fresh && newest.end > high_rxt);
+        // In the order of a kernel: what was SACKed, then what the acknowledgement covers.
+        let mut arrived =
+            [sacked, covered, again].map(|s| s.map(|s| (s.end <= info.ack, s.end, s)));
+        arrived.sort_unstable_by_key(|s| s.map(|(covered, end, _)| (covered, end)));
+        for (_, _, sending) in arrived.into_iter().flatten() {
+            let is_again = again.is_some_and(|again| again == sending);
+            let shortest = if is_again { shortest } else { Duration::ZERO };
             detection.rack.on_delivered(now, sending, shortest);
         }
         if self.board.take_reordered() > self.times.ambiguous_below() {
@@ -110,7 +119,8 @@ impl SendSide {
             let hole = self.board.last_hole_end().filter(|end| *end > edge);
             let hole = hole.and_then(|end| self.times.sending(end));
             if let Some(hole) = hole.filter(|h: &Sending| *h < newest) {
-                detection.reorder_deadline = rack.lost_at(hole.at, window) + TIMER_SLACK;
+                let left = rack.lost_at(hole.at, window) - now;
+                detection.reorder_deadline = on_tick(now, left + TIMER_SLACK, self.limits.tick);
             }
         }
         self.detection = Some(detection);
@@ -125,29 +135,44 @@ impl SendSide {
 
     /// Says when the tail is probed (RFC 8985 section 7.2): new data left, or an acknowledgement
     /// (`advanced`) restarted the retransmission timer.
+    #[inline]
     pub(super) fn schedule_probe(&mut self, now: Instant) {
+        let several = self.board.flight() > 2 * u64::from(self.mss);
+        let is_known = |d: &Detection| d.scheduled_at == now && d.probe_deadline < Instant::MAX;
+        if several && self.detection.as_ref().is_some_and(is_known) {
+            // The segment before it left, or the acknowledgement arrived, at the same time.
+            return;
+        }
+        self.reschedule_probe(now);
+    }
+
+    /// The same after an acknowledgement, which changes the round-trip time.
+    pub(super) fn reschedule_probe(&mut self, now: Instant) {
         let flight = self.board.flight();
         let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
         let is_silent = flight > 0 && is_open && self.board.sacked_bytes() == 0;
         let srtt = self.rtt.srtt();
         let Some(detection) = self.detection.as_mut() else { return };
-        detection.probe_deadline = Instant::MAX;
+        (detection.probe_deadline, detection.scheduled_at) = (Instant::MAX, now);
         let Some(srtt) = srtt.filter(|_| is_silent) else { return };
         // The receiver may keep the acknowledgement of a single segment for its longest delay.
         let alone = flight <= u64::from(self.mss);
         let slack = if alone { detection.min_rto } else { TIMER_SLACK };
-        detection.probe_deadline = (now + srtt * 2 + slack).min(self.rto_deadline);
+        let at = on_tick(now, srtt * 2 + slack, self.limits.tick);
+        detection.probe_deadline = at.min(self.rto_deadline);
     }
 
     /// The timers of this module.
     pub(super) fn on_detection_timeout(&mut self, now: Instant) {
         let Some(detection) = self.detection.as_mut() else { return };
+        let is_late = now >= detection.reorder_deadline;
         if now >= detection.probe_deadline {
             detection.probe_deadline = Instant::MAX;
             detection.probe_due = detection.probe.is_none();
-            self.rto_deadline = now + self.rtt.rto();
+            self.rto_deadline = self.rto_at(now);
         }
-        if now >= detection.reorder_deadline {
+        if is_late {
+            (self.newly_delivered, self.is_safe) = (0, false);
             self.find_losses(now);
             self.enter_recovery_if_lost(now);
         }
@@ -155,7 +180,7 @@ impl SendSide {
 
     /// The probe left, as new data or as a retransmission.
     pub(super) fn on_probe_sent(&mut self, now: Instant, retransmission: bool) {
-        self.rto_deadline = now + self.rtt.rto();
+        self.rto_deadline = self.rto_at(now);
         let high = self.board.nxt();
         if let Some(detection) = self.detection.as_mut() {
             detection.probe_due = false;

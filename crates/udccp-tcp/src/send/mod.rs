@@ -15,7 +15,7 @@ mod times;
 use udccp_base::{Duration, Instant};
 use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 
-use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction};
+use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction, on_tick};
 use crate::ranges::Range;
 use detection::Detection;
 use observer::Observer;
@@ -31,6 +31,9 @@ pub(crate) const FIRST_DATA: u64 = 1;
 
 /// Least window after a cut, in segments (RFC 5681 section 3.1, equation 4, and section 3.2).
 const LEAST_WINDOW: u32 = 2;
+
+/// Segments that a kernel with trains sends before it paces any (`tcp_update_skb_after_send`).
+const UNPACED: u64 = 10;
 
 /// Where loss recovery stands. Every phase but `Open` ends when `point` is acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +98,10 @@ pub(crate) struct SendSide {
     detection: Option<Detection>,
     phase: Phase,
     dup_acks: u32,
+    /// Bytes that the last acknowledgement reported.
+    newly_delivered: u64,
+    /// Whether it advanced and showed no further loss.
+    is_safe: bool,
     /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
     limited_transmit_bytes: u64,
     /// The first retransmission of a recovery leaves whatever the pipe holds.
@@ -128,6 +135,11 @@ pub(crate) struct SendSide {
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     initial_window: u32,
+    tick: Duration,
+    /// Segments from the start on that leave at once.
+    unpaced: u64,
+    /// The congestion control sets its own window in recovery.
+    own_recovery: bool,
     send_buffer: u64,
     unsent: u64,
     ack_counting: AckCounting,
@@ -154,9 +166,11 @@ impl SendSide {
         cc.set_trains(config.max_train);
         let needs = cc.needs();
         let mut limits = Limits::of(config, initial_window);
+        let wire_train = if config.offload { config.max_train } else { 1 };
         if needs.own_recovery {
             limits.reduction = WindowReduction::AtOnce;
             limits.least_window = 0;
+            limits.own_recovery = true;
             limits.grows_at_recovery_end = false;
         }
         Self {
@@ -177,6 +191,8 @@ impl SendSide {
                 .then(|| Detection::new(config.min_rto)),
             phase: Phase::Open,
             dup_acks: 0,
+            newly_delivered: 0,
+            is_safe: false,
             limited_transmit_bytes: 0,
             fast_retransmit: false,
             rescue: false,
@@ -188,7 +204,7 @@ impl SendSide {
             unanswered: 0,
             timed_out_at: 0,
             last_sent: Instant::ZERO,
-            pacing: Pacing::new(config.max_train),
+            pacing: Pacing::new(wire_train, config.max_train > 1),
             paced: false,
             blocked: false,
             cwr_owed: false,
@@ -254,6 +270,12 @@ impl SendSide {
         self.written + u64::from(self.fin)
     }
 
+    /// When the retransmission timer expires that starts now.
+    #[inline]
+    fn rto_at(&self, now: Instant) -> Instant {
+        on_tick(now, self.rtt.rto(), self.limits.tick)
+    }
+
     /// Whether the FIN (and so everything) is acknowledged.
     pub(crate) fn fin_acked(&self) -> bool {
         self.fin && self.board.una() == self.end()
@@ -299,6 +321,9 @@ impl Limits {
     fn of(config: &TcpConfig, initial_window: u32) -> Self {
         Self {
             initial_window,
+            tick: config.tick,
+            own_recovery: false,
+            unpaced: if config.max_train > 1 { UNPACED } else { 0 },
             send_buffer: config.send_buffer_bytes.max(1),
             unsent: config.unsent_limit_bytes.max(1),
             ack_counting: config.ack_counting,

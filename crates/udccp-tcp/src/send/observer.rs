@@ -30,6 +30,8 @@ impl Observer {
 pub(super) struct Before {
     pub(super) una: u64,
     pub(super) pipe: u64,
+    /// Nothing was lost or out of order.
+    pub(super) in_order: bool,
 }
 
 impl SendSide {
@@ -85,6 +87,7 @@ impl SendSide {
             one_way_ticks,
             packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
+            was_in_order: before.in_order,
             in_recovery,
             round_start,
             cwnd_limited: before.una < self.cwnd_limited_below,

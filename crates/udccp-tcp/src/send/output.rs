@@ -120,7 +120,7 @@ impl SendSide {
         self.stats.retransmits += 1;
         if range.start == self.board.una() {
             // RFC 6675 section 6: the timer runs from the last time the first hole was sent.
-            self.rto_deadline = now + self.rtt.rto();
+            self.rto_deadline = self.rto_at(now);
         }
         self.segment(now, range, true)
     }
@@ -156,7 +156,7 @@ impl SendSide {
     #[inline(always)]
     fn send_new(&mut self, now: Instant, range: Range) -> Segment {
         if self.board.flight() == 0 {
-            self.rto_deadline = now + self.rtt.rto();
+            self.rto_deadline = self.rto_at(now);
         }
         if let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) {
             rates.on_new_data(now, range, self.board.pipe() == 0);
@@ -219,8 +219,12 @@ impl SendSide {
         self.stats.segments_sent += 1;
         let fin = self.fin && range.end == self.end();
         let data = (range.len() - u64::from(fin)) as u32;
-        if let Some(rate) = self.cc.pacing_rate() {
-            self.pacing.on_sent(now, rate, data);
+        match self.cc.pacing_rate() {
+            Some(_) if self.stats.segments_sent <= self.limits.unpaced => {
+                self.pacing.on_unpaced(now);
+            }
+            Some(rate) => self.pacing.on_sent(now, rate, data),
+            None => {}
         }
         let push = range.end == self.end();
         Segment { range, data, fin, push, retransmission }

@@ -8,6 +8,8 @@ use udccp_cc::train_of;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacing {
     max_train: u32,
+    /// Whether a late train is made up for.
+    makes_up: bool,
     /// When the next train may leave.
     until: Instant,
     /// When the last train left, and how many segments it may still take.
@@ -19,9 +21,9 @@ pub(super) struct Pacing {
 
 impl Pacing {
     /// Trains of at most `max_train` segments; 1 is none.
-    pub(super) fn new(max_train: u32) -> Self {
+    pub(super) fn new(max_train: u32, makes_up: bool) -> Self {
         let (until, train_at) = (Instant::ZERO, Instant::ZERO);
-        Self { max_train, until, train_at, train_left: 0, late: Duration::ZERO }
+        Self { max_train, makes_up, until, train_at, train_left: 0, late: Duration::ZERO }
     }
 
     /// Whether a segment has to wait at `now`.
@@ -32,6 +34,11 @@ impl Pacing {
     /// When no segment has to wait any more.
     pub(super) fn until(&self) -> Instant {
         self.until
+    }
+
+    /// A segment left that is not paced.
+    pub(super) fn on_unpaced(&mut self, now: Instant) {
+        self.until = now;
     }
 
     /// A segment of so many bytes left.
@@ -48,8 +55,7 @@ impl Pacing {
     }
 
     fn begin_train(&mut self, now: Instant, segments: u32) {
-        let is_trains = self.max_train > 1;
-        let is_late = is_trains && self.until > Instant::ZERO && now > self.until;
+        let is_late = self.makes_up && self.until > Instant::ZERO && now > self.until;
         self.late = if is_late { now - self.until } else { Duration::ZERO };
         (self.train_at, self.train_left) = (now, segments.saturating_sub(1));
     }
@@ -82,7 +88,7 @@ mod tests {
 
     #[test]
     fn without_trains_segments_leave_one_by_one() {
-        let mut pacing = Pacing::new(1);
+        let mut pacing = Pacing::new(1, false);
         assert_eq!(departures(&mut pacing, 5_000, 4), [5_000, 6_000, 7_000, 8_000]);
         // A pause is not made up for.
         assert_eq!(departures(&mut pacing, 20_000, 3), [20_000, 21_000, 22_000]);
@@ -90,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_train_is_two_segments_or_what_a_millisecond_carries() {
-        let mut pacing = Pacing::new(44);
+        let mut pacing = Pacing::new(44, true);
         let left = departures(&mut pacing, 5_000, 5);
         assert_eq!(left, [5_000, 5_000, 7_000, 7_000, 9_000]);
         assert_eq!(train_of(DataRate::from_mbps(100), 1_250, 44), 9);
@@ -99,12 +105,19 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_segments_that_were_not_paced_is_late() {
+        let mut pacing = Pacing::new(1, true);
+        pacing.on_unpaced(at(5_000));
+        assert_eq!(departures(&mut pacing, 20_000, 3), [20_000, 20_500, 21_500]);
+    }
+
+    #[test]
     fn a_late_train_makes_up_for_half_of_its_time() {
-        let mut pacing = Pacing::new(44);
+        let mut pacing = Pacing::new(44, true);
         assert_eq!(departures(&mut pacing, 5_000, 2), [5_000, 5_000]);
         // Due at 7,000: half a millisecond late is made up for, three are not wholly.
         assert_eq!(departures(&mut pacing, 7_500, 3), [7_500, 7_500, 9_000]);
-        let mut pacing = Pacing::new(44);
+        let mut pacing = Pacing::new(44, true);
         assert_eq!(departures(&mut pacing, 5_000, 2), [5_000, 5_000]);
         assert_eq!(departures(&mut pacing, 10_000, 3), [10_000, 10_000, 11_000]);
     }

@@ -2,8 +2,8 @@
 
 use udccp_base::{Duration, Instant};
 
-/// What kernels add to a timer of this module: two ticks, at 250 a second.
-pub(super) const TIMER_SLACK: Duration = Duration::from_millis(8);
+/// What kernels add to a timer of this module (`TCP_TIMEOUT_MIN_US`).
+pub(super) const TIMER_SLACK: Duration = Duration::from_millis(2);
 
 /// Recoveries for which a wider reordering window is kept (RFC 8985 section 6.2, step 4).
 const PERSIST: u32 = 16;
@@ -54,9 +54,10 @@ impl Rack {
     /// is believed: less is an answer to the original (RFC 8985 section 6.2, step 2).
     pub(super) fn on_delivered(&mut self, now: Instant, sending: Sending, shortest: Duration) {
         let rtt = now - sending.at;
-        if sending > self.newest && rtt >= shortest {
-            self.newest = sending;
+        if rtt >= shortest {
+            // Of the newest in the RFC; in kernels, of what arrived last.
             self.rtt = rtt;
+            self.newest = self.newest.max(sending);
         }
     }
 
@@ -163,6 +164,14 @@ mod tests {
         assert_eq!(rack.newest(), sent(10, 300));
         rack.on_delivered(at(70), sent(30, 100), RTT);
         assert_eq!(rack.newest(), sent(30, 100));
+    }
+
+    #[test]
+    fn the_round_trip_is_that_of_what_arrived_last() {
+        let mut rack = newest_sent_at(10);
+        rack.on_delivered(at(50), sent(4, 100), Duration::ZERO);
+        assert_eq!(rack.newest(), sent(10, 300));
+        assert_eq!(rack.lost_at(at(6), Duration::ZERO), at(52));
     }
 
     #[test]

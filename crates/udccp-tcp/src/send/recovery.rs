@@ -4,7 +4,7 @@ use udccp_base::Instant;
 use udccp_cc::AckSample;
 
 use super::{AckInfo, Phase, SendSide};
-use crate::config::{AckCounting, RttSampling};
+use crate::config::{AckCounting, RttSampling, WindowReduction};
 use crate::send::observer::Before;
 use crate::send::reduction::Reduction;
 use crate::send::times::Acked;
@@ -18,14 +18,15 @@ impl SendSide {
         let before = self.board.una();
         self.blocked = false;
         let in_flight = self.times.count();
-        let pipe = if self.observer.is_some() { self.board.pipe() } else { 0 };
+        let is_open = matches!(self.phase, Phase::Open);
+        let pipe = if is_open && self.observer.is_none() { 0 } else { self.board.pipe() };
+        let in_order = is_open && self.board.sacked_bytes() == 0;
         if info.window_end > self.window_end {
             self.window_end = info.window_end;
             self.persist_deadline = Instant::MAX;
         }
         self.unanswered = 0;
         self.board.begin_ack();
-        let lost = self.board.lost();
         let mut delivered = 0;
         if !info.blocks.is_empty() {
             self.stats.duplicates_reported += u64::from(self.reports_duplicate(info));
@@ -37,6 +38,7 @@ impl SendSide {
         let grows = matches!(self.phase, Phase::Open | Phase::Loss { .. });
         let mut acked = Acked::default();
         let high_rxt = self.board.high_rxt();
+        let shortest = self.rtt.min_rtt().unwrap_or_default();
         if info.ack > before {
             let sacked = self.board.on_cumulative_ack(info.ack);
             delivered += info.ack - before - sacked;
@@ -51,23 +53,49 @@ impl SendSide {
             self.sample_rtt(info, acked);
             self.restart_rto(now);
         }
-        self.detect_after_ack(now, info, acked, high_rxt);
-        let further = self.board.lost().0 > lost.0.max(info.ack) || self.board.lost().1 > lost.1;
-        let is_safe = info.ack > before && !further;
+        self.newly_delivered = delivered;
+        self.detect_after_ack(now, info, acked, high_rxt, shortest);
+        let is_safe = info.ack > before && !self.lost_more(is_open, pipe, delivered);
         let ended = self.step_phase(now, info, delivered, in_flight, is_safe);
+        self.is_safe = is_safe;
+        self.enter_own_recovery(now);
         if self.observer.is_some() {
-            self.observe(now, info, Before { una: before, pipe }, delivered, acked);
+            self.observe(now, info, Before { una: before, pipe, in_order }, delivered, acked);
         }
-        if ended && self.limits.grows_at_recovery_end {
+        if self.detection.is_some() {
+            self.enter_recovery_if_lost(now);
+        }
+        let may_grow = !matches!(self.phase, Phase::Recovery { .. } | Phase::Reduced { .. });
+        if ended && may_grow && self.limits.grows_at_recovery_end {
             let fresh = delivered.div_ceil(self.mss.into()) as u32;
             self.grow(now, before, Acked { segments: fresh, ..acked }, in_flight);
         }
-        if grows && acked.segments > 0 && !matches!(self.phase, Phase::Reduced { .. }) {
+        if grows && may_grow && acked.segments > 0 {
+            if self.detection.is_some() {
+                acked.segments = delivered.div_ceil(self.mss.into()) as u32;
+            }
             self.grow(now, before, acked, in_flight);
         }
-        self.enter_recovery_if_lost(now);
+        if self.detection.is_none() {
+            self.enter_recovery_if_lost(now);
+        }
         if info.ack > before {
-            self.schedule_probe(now);
+            self.reschedule_probe(now);
+        }
+    }
+
+    /// Whether an acknowledgement of `delivered` bytes showed a loss, with `pipe` bytes before it.
+    fn lost_more(&self, was_open: bool, pipe: u64, delivered: u64) -> bool {
+        if was_open {
+            return self.board.head_is_lost();
+        }
+        pipe > self.board.pipe() + delivered
+    }
+
+    /// A congestion control that sets its own window hears of the recovery at once.
+    fn enter_own_recovery(&mut self, now: Instant) {
+        if self.limits.own_recovery {
+            self.enter_recovery_if_lost(now);
         }
     }
 
@@ -159,7 +187,7 @@ impl SendSide {
     /// RFC 6298 section 5.2 and 5.3.
     fn restart_rto(&mut self, now: Instant) {
         let idle = self.board.flight() == 0;
-        self.rto_deadline = if idle { Instant::MAX } else { now + self.rtt.rto() };
+        self.rto_deadline = if idle { Instant::MAX } else { self.rto_at(now) };
     }
 
     fn grow(&mut self, now: Instant, before: u64, acked: Acked, in_flight: u32) {
@@ -193,6 +221,7 @@ impl SendSide {
     /// RFC 6675 section 5, step 4.
     fn enter_recovery(&mut self, now: Instant) {
         let flight = self.board.flight();
+        let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         if matches!(self.phase, Phase::Open) {
             // Segments of limited transmit do not count (RFC 5681 section 3.2, step 2).
             let extra = (self.limited_transmit_bytes / u64::from(self.mss)) as u32;
@@ -200,7 +229,15 @@ impl SendSide {
         }
         self.board.lose_head();
         let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
-        let reduction = Reduction::begin(self.limits.reduction, flight, target);
+        let mss = u64::from(self.mss);
+        let kind = self.limits.reduction;
+        let before = if kind == WindowReduction::Proportional { window } else { flight };
+        let mut reduction = Reduction::begin(kind, before, target);
+        if kind == WindowReduction::Proportional {
+            // What begins the recovery counts, or one segment where a timer does.
+            let newly = self.newly_delivered.max(mss);
+            reduction.on_delivered(newly, self.board.pipe(), target, mss, self.is_safe);
+        }
         self.phase = Phase::Recovery { point: self.board.nxt(), reduction };
         self.fast_retransmit = true;
         self.rescue = self.limits.rescue;
@@ -233,6 +270,6 @@ impl SendSide {
         }
         self.dup_acks = 0;
         self.limited_transmit_bytes = 0;
-        self.rto_deadline = now + self.rtt.rto();
+        self.rto_deadline = self.rto_at(now);
     }
 }

@@ -37,10 +37,15 @@ impl Reduction {
         mss: u64,
         is_safe: bool,
     ) {
+        if newly == 0 && self.is_careful {
+            return;
+        }
         self.delivered += newly;
         let Some((num, den)) = self.ratio else { return };
         self.allowance = if pipe > target {
-            (self.delivered * num).div_ceil(den).saturating_sub(self.sent)
+            let due = (self.delivered * num).div_ceil(den);
+            let due = if self.is_careful { due.div_ceil(mss) * mss } else { due };
+            due.saturating_sub(self.sent)
         } else {
             // Slow start reduction bound: catch up, a segment more than what was delivered. Or the
             // conservative one: as much as was delivered.
@@ -113,5 +118,21 @@ mod tests {
         assert_eq!(allowed(WindowReduction::Proportional, false), 1);
         assert_eq!(allowed(WindowReduction::Proportional, true), 2);
         assert_eq!(allowed(WindowReduction::RateHalving, false), 2);
+    }
+
+    /// A window of 61 becomes 30: due are 30/61, 60/61 and 90/61 of a segment, rounded up.
+    #[test]
+    fn proportional_reduction_counts_whole_segments() {
+        let mut r = Reduction::begin(WindowReduction::Proportional, 61_000, 30_000);
+        let mut sent = Vec::new();
+        for _ in 0..4 {
+            r.on_delivered(1_000, 58_000, 30_000, 1_000, false);
+            let may_send = r.allows(1_000, 58_000, 30_000);
+            if may_send {
+                r.on_sent(1_000);
+            }
+            sent.push(may_send);
+        }
+        assert_eq!(sent, [true, false, true, false]);
     }
 }

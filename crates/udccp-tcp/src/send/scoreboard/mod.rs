@@ -252,12 +252,6 @@ impl Scoreboard {
         core::mem::take(&mut self.reordered)
     }
 
-    /// What is known to be lost: end of what was sent once, bytes of what was sent again. More of
-    /// either is a further loss.
-    pub(crate) fn lost(&self) -> (u64, u64) {
-        (self.lost_edge, self.lost_again())
-    }
-
     fn lost_again(&self) -> u64 {
         self.retransmissions.as_ref().map_or(0, Retransmissions::pending_bytes)
     }
