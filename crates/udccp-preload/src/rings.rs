@@ -1,6 +1,6 @@
 //! The rings that this process has mapped, by slot.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::abi::*;
 use crate::find::{PLACES, Socket};
@@ -8,34 +8,34 @@ use crate::protocol::Op;
 use crate::ring::{RING_BYTES, Ring};
 use crate::{rpc, sys};
 
-/// The address of a ring; or twice a cookie plus one, for a socket that gets none. Mappings are
-/// never taken away, since another thread may be in one: the next socket of the slot takes its
-/// place.
+/// The address of a slot's ring, or 0. Mappings are never taken away, since another thread may be
+/// in one: the next ring of the slot takes its place.
 static MAPPED: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+
+/// Whose ring that is: twice the socket's cookie, and one more for a socket that gets none. To
+/// look into the ring of a socket that is gone would bring back memory that the broker gave back.
+static OWNER: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 /// The ring of a connected socket. The first call asks the broker for it.
 pub fn of(s: &Socket) -> Option<Ring> {
-    let known = MAPPED[s.place].load(Ordering::Acquire);
-    let without = (s.cookie << 1 | 1) as usize;
-    if known == without {
+    let (own, without) = (s.cookie << 1, s.cookie << 1 | 1);
+    let owner = OWNER[s.place].load(Ordering::Acquire);
+    if owner == without {
         return None;
     }
-    let old = if known.is_multiple_of(2) { known as *mut u8 } else { core::ptr::null_mut() };
-    if !old.is_null() {
+    let known = MAPPED[s.place].load(Ordering::Acquire) as *mut u8;
+    if owner == own {
         // SAFETY: mapped by `map`, for ever.
-        let ring = unsafe { Ring::at(old) };
-        if ring.cookie() == s.cookie {
-            return Some(ring);
-        }
+        return Some(unsafe { Ring::at(known) });
     }
-    let Some(at) = map(s, old) else {
-        MAPPED[s.place].store(without, Ordering::Release);
-        return None;
-    };
-    MAPPED[s.place].store(at as usize, Ordering::Release);
-    // SAFETY: mapped just now, for ever.
-    let ring = unsafe { Ring::at(at) };
-    (ring.cookie() == s.cookie).then_some(ring)
+    let ring = map(s, known).map(|at| {
+        MAPPED[s.place].store(at as usize, Ordering::Release);
+        // SAFETY: mapped just now, for ever.
+        unsafe { Ring::at(at) }
+    });
+    let ring = ring.filter(|ring| ring.cookie() == s.cookie);
+    OWNER[s.place].store(if ring.is_some() { own } else { without }, Ordering::Release);
+    ring
 }
 
 fn map(s: &Socket, old: *mut u8) -> Option<*mut u8> {
