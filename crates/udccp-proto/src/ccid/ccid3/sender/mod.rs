@@ -1,17 +1,15 @@
 //! The sender half: paces data by the allowed rate (RFC 4342 section 5, RFC 5348 section 4).
 
-use core::ops::ControlFlow;
+mod acked;
 
 use udccp_base::{Duration, Ecn, Instant};
 use udccp_wire::Seqno;
 
-use super::feedback::Options;
-use super::verify::{Sending, Verifier};
+use super::verify::Verifier;
 use super::{Ccid3Config, NUMBER, SegmentSizeRule};
-use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::tfrc::{
-    DataLimited, MinInterval, NDUPACK, Rate, RateControl, RatePacer, Report, RttFloor, Segment,
-    SegmentSize, Sent, SentLog, SmallPackets, WindowCounter, equation,
+    DataLimited, MinInterval, Rate, RateControl, RatePacer, RttFloor, Segment, SegmentSize, Sent,
+    SentLog, SmallPackets, WindowCounter,
 };
 use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, PacketReport, QUICK_START_HEADER_BYTES,
@@ -26,8 +24,6 @@ const ROUNDS_IN_SEQUENCE_WINDOW: u64 = 5;
 const LEAST_SEQUENCE_WINDOW: u64 = 100;
 /// Unit of the times in a Timestamp Echo (RFC 4340 section 13.3).
 const ECHO_UNIT: Duration = Duration::from_micros(10);
-/// The longest first loss interval, which its field holds.
-const LONGEST_INTERVAL: f64 = 16_777_215.0;
 
 /// The sender half of CCID 3.
 #[derive(Clone, Debug)]
@@ -184,138 +180,6 @@ impl Ccid3Sender {
         self.sent_since_set = false;
     }
 
-    /// When the acknowledged packet left, and the round-trip time without the receiver's wait: what
-    /// the peer reports of that makes it no less than what our clock measured on this path.
-    fn measure(&mut self, now: Instant, ack: &AckInfo<'_>) -> (Instant, Option<Duration>) {
-        let sent = self.log.get(ack.ackno).map(|sent| sent.at);
-        let elapsed = ack.elapsed.unwrap_or_default();
-        let by_packet = sent.map(|at| {
-            let total = now - at;
-            self.rtt_floor.measured(now, total);
-            // An Elapsed Time beyond the whole is a lie; without it the sample is only larger.
-            if elapsed < total { total - elapsed } else { total }
-        });
-        let sample = by_packet.or(ack.timestamp_echo_rtt).map(|rtt| rtt.max(self.rtt_floor.get()));
-        let guess = self.rate.rtt().unwrap_or(DEFAULT_RTT) + elapsed;
-        (sent.unwrap_or(now - guess), sample)
-    }
-
-    /// p, and how many loss events are new; `None` where the packet is no feedback.
-    fn read_losses(&mut self, ack: &AckInfo<'_>, options: &Options) -> Option<(f64, u64)> {
-        let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-        if !options.intervals().is_empty() {
-            if self.loss_events == 0 {
-                // A receiver cannot have seen more than was ever allowed before the first loss.
-                let s = self.segment();
-                let p = equation::loss_event_rate(s.nominal, rtt, self.fastest.with_headers(s));
-                self.first_at_most = (1.0 / p).min(LONGEST_INTERVAL) as u32;
-            }
-            let sending = Sending { log: &self.log, rtt, first_at_most: self.first_at_most };
-            let fresh = self.verifier.take(ack.ackno, options, &sending).ok()?;
-            return Some((self.verifier.rate(), fresh));
-        }
-        //= 4342-6.1.1-2
-        let inverse = options.loss_event_rate.filter(|_| self.config.accept_loss_event_rate)?;
-        let p = match inverse {
-            u32::MAX => 0.0,
-            n => 1.0 / f64::from(n.max(1)),
-        };
-        Some((p, u64::from(p > self.rate.loss_event_rate())))
-    }
-
-    //= 4340-11.7.1-3
-    //= 4342-5.2-1
-    //= 4342-5.2-2
-    /// What the receiver's own troubles make of its receive rate (RFC 4342 section 5.2).
-    fn adjust_x_recv(&self, x_recv: Rate, slow: bool, dropped: u64) -> Rate {
-        if !slow && dropped == 0 {
-            return x_recv;
-        }
-        let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-        let one = Rate::of(u64::from(self.segment().bytes), rtt);
-        let less = one.scaled(dropped as f64);
-        let bound = x_recv.minus(less).max(x_recv.min(one));
-        x_recv.min(bound.halved())
-    }
-
-    //= 4342-6-2
-    /// Reads Data Dropped blocks; returns the packets newly reported with Drop Code 2.
-    fn read_drops(&mut self, ack: &AckInfo<'_>, out: &mut AckOutcome) -> u64 {
-        let read = self.drops_read;
-        let is_new = |seq: Seqno| read.is_none_or(|r| seq.is_after(r));
-        let verifier = &mut self.verifier;
-        let mut buffer_drops = 0;
-        for_each_drop(ack.ackno, ack.data_dropped, |state, newest, oldest| {
-            let DropState::Dropped(code) = state else { return ControlFlow::Continue(()) };
-            let oldest = read.map_or(oldest, |r| oldest.max(r.next()));
-            if !is_new(newest) {
-                return ControlFlow::Continue(());
-            }
-            let count = newest.distance_from(oldest).max(0) as u64 + 1;
-            out.data_dropped += u32::try_from(count).unwrap_or(u32::MAX);
-            out.peer_drops.add(code, count);
-            match code {
-                //= 4340-11.7.2-1
-                DropCode::ProtocolConstraints => out.constrained = true,
-                DropCode::ApplicationNotListening => out.not_listening = true,
-                //= 4340-11.7.2-6
-                DropCode::ReceiveBuffer => buffer_drops += count,
-                DropCode::Corrupt | DropCode::Reserved(_) | DropCode::DeliveredCorrupt => {
-                    verifier.on_corrupt(oldest);
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        self.drops_read = Some(read.map_or(ack.ackno, |r| r.max(ack.ackno)));
-        buffer_drops
-    }
-
-    fn take_feedback(&mut self, now: Instant, ack: &AckInfo<'_>, out: &mut AckOutcome) {
-        let dropped = self.read_drops(ack, out);
-        let options = Options::read(ack);
-        let Some(receive_rate) = options.receive_rate else { return };
-        let Some((p, fresh)) = self.read_losses(ack, &options) else { return };
-        (out.probes_reported, out.probes_hidden) = self.verifier.take_probe_counts();
-        self.loss_events += fresh;
-        if fresh > 0 {
-            self.size.on_loss_event();
-        }
-        let (t_new, rtt) = self.measure(now, ack);
-        let known_rtt = rtt.or(self.rate.rtt()).unwrap_or(DEFAULT_RTT);
-        let limited = self.data_limited.on_feedback(now, t_new, known_rtt);
-        let reported = Rate::from_bytes_per_sec(u64::from(receive_rate));
-        self.x_recv = self.adjust_x_recv(reported, ack.slow_receiver, dropped);
-        let report = Report {
-            rtt,
-            x_recv: self.x_recv,
-            loss_event_rate: p,
-            more_loss: fresh > 0 || p > self.rate.loss_event_rate(),
-            data_limited: limited,
-        };
-        let s = self.segment();
-        self.rate.on_feedback(now, &report, s);
-        self.fastest = self.fastest.max(self.rate.allowed(s));
-        self.set_no_feedback_timer(now);
-        self.acknowledge(now, ack.ackno, fresh, out);
-    }
-
-    /// Moves the accounting on to the acknowledged packet.
-    fn acknowledge(&mut self, now: Instant, ackno: Seqno, lost: u64, out: &mut AckOutcome) {
-        if let Some(sent) = self.log.get(ackno).copied() {
-            let before = self.acked.map_or(0, |(_, data)| data);
-            let covered = sent.data.saturating_sub(before);
-            // Loss Intervals do not show how many packets a loss event lost; one at least.
-            let lost = lost.min(covered);
-            out.newly_acked = u32::try_from(covered - lost).unwrap_or(u32::MAX);
-            out.newly_lost = u32::try_from(lost).unwrap_or(u32::MAX);
-            self.acked = Some((ackno, sent.data));
-            if let Some(counter) = self.log.counter(ackno) {
-                let rtt = self.rate.rtt().unwrap_or(DEFAULT_RTT);
-                self.counter.on_ack(now, counter, rtt);
-            }
-        }
-    }
-
     fn on_no_feedback(&mut self, now: Instant) -> TimeoutOutcome {
         let s = self.segment();
         let idle = !self.sent_since_set;
@@ -457,34 +321,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn read_reports(&self, ack: &AckInfo<'_>, visit: &mut dyn FnMut(PacketReport, Seqno, Seqno)) {
-        let options = Options::read(ack);
-        let mut newest = ack.ackno.sub(u64::from(options.skip));
-        // Of a hole that is longer than what can be skipped, the rest counts as lossless for now.
-        let mut is_settled = usize::from(options.skip) < NDUPACK;
-        for interval in options.intervals() {
-            let lossless = u64::from(interval.lossless_length);
-            if lossless > 0 && is_settled {
-                visit(PacketReport::Received, newest, newest.sub(lossless - 1));
-            }
-            is_settled = true;
-            newest = newest.sub(lossless);
-            let Some(after_first) = u64::from(interval.loss_length).checked_sub(1) else {
-                continue;
-            };
-            let first = newest.sub(after_first);
-            if after_first > 0 {
-                visit(PacketReport::Unknown, newest, first.next());
-            }
-            // A lossy part begins with a loss.
-            visit(PacketReport::LostOrMarked, first, first);
-            newest = first.prev();
-        }
-        // Older packets are not reported any more, nor any by themselves in a loss event rate.
-        let is_feedback = !options.intervals().is_empty() || options.loss_event_rate.is_some();
-        let first = self.log.first().filter(|first| is_feedback && first.at_most(newest));
-        if let Some(first) = first {
-            visit(PacketReport::Unknown, newest, first);
-        }
+        self.visit_reports(ack, visit);
     }
 
     fn on_handshake_measured(&mut self, now: Instant, total: Duration) {
