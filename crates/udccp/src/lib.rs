@@ -53,6 +53,7 @@ mod connection;
 mod driver;
 #[cfg(feature = "tokio")]
 mod endpoint;
+mod endpoint_options;
 pub mod errno;
 mod error;
 mod event;
@@ -81,6 +82,7 @@ pub use connecting::Connecting;
 pub use connection::Connection;
 #[cfg(feature = "tokio")]
 pub use endpoint::Endpoint;
+pub use endpoint_options::{AnswerForHost, EndpointOptions};
 pub use error::{Error, TryRecvError, TrySendError};
 pub use event::ConnectionEvent;
 #[cfg(feature = "tokio")]
@@ -89,7 +91,7 @@ pub use io::{kernel_has_dccp, probe_ecn};
 #[cfg(feature = "tokio")]
 pub use listener::Listener;
 pub use message::{Outgoing, Received, ReceivedInto};
-pub use options::{AnswerForHost, EndpointOptions, Options, PmtuProbing};
+pub use options::{Options, PmtuProbing};
 pub use process::close_all;
 pub use readiness::Readiness;
 pub use stats::{ConnectionStats, IoInfo, IoStats, ReceiverState, SenderState};
