@@ -64,7 +64,7 @@ impl Fabric {
         self.paths[path as usize].sent(len, has_data);
         self.cost.packets += 1;
         self.packets.keep(slot);
-        let parcel = Parcel::new(slot, to, len, ecn);
+        let parcel = Parcel::new(slot, to, path, len, ecn);
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)
             && let Some(plain) = link.simple()
@@ -113,8 +113,7 @@ impl Fabric {
             if copies > 0 {
                 times += copies;
                 self.packets.share(parcel.slot(), copies as u32);
-                let path = self.packets.meta(parcel.slot()).path;
-                self.paths[path as usize].duplicated(copies);
+                self.paths[parcel.path() as usize].duplicated(copies);
             }
         }
         if let Some(observer) = &mut self.observer {
@@ -246,7 +245,7 @@ impl Fabric {
         self.cost.hops += 1;
         self.hash.log(now, self.first_link + index, Kind::Departed, parcel.len());
         if crosses {
-            self.crossings.count(index, self.packets.meta(parcel.slot()).path, parcel.len());
+            self.crossings.count(index, parcel.path(), parcel.len());
         }
     }
 
@@ -320,8 +319,8 @@ impl Fabric {
         {
             observer.delivered(now, host as usize, parcel, packet);
         }
-        let Meta { sent, path, has_data, .. } = *self.packets.meta(parcel.slot());
-        self.paths[path as usize].delivered(sent, now, parcel.len(), has_data);
+        let Meta { sent, has_data, .. } = *self.packets.meta(parcel.slot());
+        self.paths[parcel.path() as usize].delivered(sent, now, parcel.len(), has_data);
         true
     }
 
@@ -340,9 +339,8 @@ impl Fabric {
     #[cold]
     fn discard(&mut self, now: Instant, component: usize, parcel: Parcel, reason: DropReason) {
         self.hash.log(now, component, Kind::Dropped, parcel.len());
-        let path = self.packets.meta(parcel.slot()).path;
         drop(self.packets.take(parcel.slot()));
-        self.paths[path as usize].dropped(reason);
+        self.paths[parcel.path() as usize].dropped(reason);
     }
 }
 

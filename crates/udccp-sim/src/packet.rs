@@ -5,25 +5,32 @@ use std::collections::BTreeMap;
 use udccp_base::{Datagram, Ecn, Instant, QuickStart};
 use udccp_link::Packet;
 
-/// What links carry: a handle, and what a link or router needs to know. Two words, so that a hop
-/// moves it in two registers.
+/// What links carry: a handle, and what links, routers and recorders on the way need to know. Two
+/// words, so that a hop moves it in two registers, and nothing touches the packet before its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parcel {
     /// Slot in the high half, destination in the low one.
     place: u64,
-    /// Length in the low half; above it an octet each for ECN and time to live.
+    /// From the lowest bit: 24 for the length, an octet each for ECN and time to live, 24 for the
+    /// path.
     what: u64,
 }
 
-const ECN_SHIFT: u32 = 32;
-const TTL_SHIFT: u32 = 40;
+const LEN_BITS: u32 = 24;
+const ECN_SHIFT: u32 = LEN_BITS;
+const TTL_SHIFT: u32 = 32;
+const PATH_SHIFT: u32 = 40;
 
 impl Parcel {
     /// `slot` is where the datagram lies in the [`PacketStore`], `to` the number of the destination
-    /// host, `len` the IP length in bytes.
+    /// host, `len` the IP length in bytes, `path` the number of the flow's direction.
     #[inline(always)]
-    pub(crate) const fn new(slot: u32, to: u32, len: u32, ecn: Ecn) -> Self {
-        let what = len as u64 | (ecn as u64) << ECN_SHIFT | (Datagram::TTL as u64) << TTL_SHIFT;
+    pub(crate) const fn new(slot: u32, to: u32, path: u32, len: u32, ecn: Ecn) -> Self {
+        debug_assert!(len < 1 << LEN_BITS && path < 1 << (u64::BITS - PATH_SHIFT));
+        let what = len as u64
+            | (ecn as u64) << ECN_SHIFT
+            | (Datagram::TTL as u64) << TTL_SHIFT
+            | (path as u64) << PATH_SHIFT;
         Self { place: (slot as u64) << 32 | to as u64, what }
     }
 
@@ -42,7 +49,13 @@ impl Parcel {
     /// IP length in bytes.
     #[inline(always)]
     pub(crate) const fn len(self) -> u32 {
-        self.what as u32
+        self.what as u32 & ((1 << LEN_BITS) - 1)
+    }
+
+    /// Number of the path (flow and direction) that it is on.
+    #[inline(always)]
+    pub(crate) const fn path(self) -> u32 {
+        (self.what >> PATH_SHIFT) as u32
     }
 
     /// Time to live as it is now.
@@ -53,7 +66,7 @@ impl Parcel {
     /// A router passes it on.
     #[inline(always)]
     pub(crate) const fn lower_ttl(&mut self) {
-        self.what -= ((self.what >> TTL_SHIFT != 0) as u64) << TTL_SHIFT;
+        self.what -= ((self.ttl() != 0) as u64) << TTL_SHIFT;
     }
 }
 
@@ -62,6 +75,7 @@ impl core::fmt::Debug for Parcel {
         f.debug_struct("Parcel")
             .field("slot", &self.slot())
             .field("to", &self.to())
+            .field("path", &self.path())
             .field("len", &self.len())
             .field("ecn", &self.ecn())
             .field("ttl", &self.ttl())

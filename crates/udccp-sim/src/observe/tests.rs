@@ -24,7 +24,7 @@ fn observer() -> Box<Observer> {
 }
 
 fn parcel(slot: u32) -> Parcel {
-    Parcel::new(slot, 0, 28, Ecn::NotEct)
+    Parcel::new(slot, 0, 0, 28, Ecn::NotEct)
 }
 
 fn meta(uid: u64) -> Meta {
