@@ -63,7 +63,7 @@ impl Fabric {
         self.hash.log(now, from.host, Kind::Sent, len);
         self.paths[path as usize].sent(len, has_data);
         self.cost.packets += 1;
-        self.packets.keep(slot);
+        self.packets.keep(slot, path);
         let parcel = Parcel::new(slot, to, path, len, ecn);
         let index = from.uplink as usize;
         if let Some(link) = self.links.get_mut(index)

@@ -271,7 +271,7 @@ impl Engine {
             datagram.ecn = parcel.ecn();
         }
         self.hosts[host as usize].transport.handle_datagram_in(self.now, place);
-        self.fabric.packets.release(parcel.slot());
+        self.fabric.packets.release(parcel.slot(), parcel.path());
         true
     }
 
@@ -450,7 +450,7 @@ fn transmit(
     let before = *at_once;
     let from = Sending { host: host.number as usize, uplink: host.uplink, path: host.path };
     while *at_once < LIVELOCK {
-        let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant();
+        let (slot, Slot { datagram: place, meta }) = fabric.packets.vacant(host.path);
         if !host.transport.poll_transmit_into(now, place) {
             break;
         }
