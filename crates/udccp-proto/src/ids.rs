@@ -7,6 +7,14 @@ pub struct ConnectionId {
     pub(crate) generation: u32,
 }
 
+impl ConnectionId {
+    /// Its place among the endpoint's connections, which are few numbers from 0 on; one of those
+    /// that the application has not released has it to itself.
+    pub const fn place(self) -> usize {
+        self.index as usize
+    }
+}
+
 /// A listener of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId(pub(crate) u32);

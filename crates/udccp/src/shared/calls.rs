@@ -139,14 +139,18 @@ impl ListenHandle {
         let accepted = self.handle.shared().poll_with(|core, _, _| {
             core.signals.touch_listener(self.id);
             while let Some(id) = core.endpoint.accept(self.id) {
-                let conn = core.conns.entry(id).or_default();
-                conn.connected = true;
-                conn.queued_at = None;
                 let found = (core.endpoint.tuple(id), core.endpoint.service(id));
                 if let (Some(tuple), Some(service)) = found {
+                    if core.conns.get(id).is_none() {
+                        core.conns.insert(id, Conn::default());
+                    }
+                    if let Some(conn) = core.conns.get_mut(id) {
+                        conn.connected = true;
+                        conn.queued_at = None;
+                    }
                     return Poll::Ready(Ok((id, tuple, service)));
                 }
-                core.conns.remove(&id);
+                core.conns.remove(id);
             }
             if core.driver.stopped {
                 return Poll::Ready(Err(stopped()));

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
 
+use super::conns::Conns;
 use super::driver::Driver;
 use super::fragments::may_be_fragmented;
 use super::log;
@@ -32,7 +33,7 @@ const FEW: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
-    pub(crate) conns: BTreeMap<ConnectionId, Conn>,
+    pub(crate) conns: Conns,
     pub(crate) listeners: BTreeMap<ListenerId, Listening>,
     /// Descriptors that show what a call would find.
     pub(super) signals: Signals,
@@ -77,7 +78,7 @@ impl Core {
     ) -> Self {
         Self {
             endpoint,
-            conns: BTreeMap::new(),
+            conns: Conns::default(),
             listeners: BTreeMap::new(),
             signals: Signals::default(),
             tx: Transmitter::new(may_be_fragmented, claims.is_some()),
@@ -132,7 +133,7 @@ impl Core {
             return;
         }
         self.signals.touch(event.id);
-        let Some(conn) = self.conns.get_mut(&event.id) else { return };
+        let Some(conn) = self.conns.get_mut(event.id) else { return };
         match event.kind {
             EventKind::Readable => conn.readers.move_to(&mut self.wake),
             EventKind::Writable => conn.wake_writers(&mut self.wake),
@@ -291,7 +292,7 @@ impl Core {
         for id in flushing {
             if !self.is_flushed(id) {
                 self.flushing.push(id);
-            } else if let Some(conn) = self.conns.get_mut(&id) {
+            } else if let Some(conn) = self.conns.get_mut(id) {
                 conn.senders().flushers.move_to(&mut self.wake);
             }
         }
@@ -302,7 +303,7 @@ impl Core {
         for id in awaiting_acks {
             if !self.is_acknowledged(id) {
                 self.awaiting_acks.push(id);
-            } else if let Some(conn) = self.conns.get_mut(&id) {
+            } else if let Some(conn) = self.conns.get_mut(id) {
                 conn.senders().acknowledged.move_to(&mut self.wake);
             }
         }
@@ -368,7 +369,7 @@ impl Core {
             || !self.idlers.is_empty()
             || !self.stun.readers.is_empty()
             || self.listeners.values().any(|listening| !listening.waiters.is_empty())
-            || self.conns.values().any(Conn::has_waiters)
+            || self.conns.all().any(Conn::has_waiters)
     }
 
     /// Whether no connection is open or closing.
@@ -397,7 +398,7 @@ impl Core {
     /// The driver is gone: nobody may wait for it.
     pub(crate) fn stop(&mut self) -> Wakes {
         self.driver.stopped = true;
-        for conn in self.conns.values_mut() {
+        for conn in self.conns.all_mut() {
             conn.wake_all(&mut self.wake);
         }
         for listening in self.listeners.values_mut() {

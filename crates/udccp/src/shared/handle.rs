@@ -154,7 +154,7 @@ impl Drop for ListenHandle {
         let _ = self.handle.shared().with(|core, io, now| {
             core.endpoint.unlisten(now, self.id);
             core.forget_listener(self.id);
-            core.conns.retain(|_, conn| conn.queued_at != Some(self.id));
+            core.conns.retain(|conn| conn.queued_at != Some(self.id));
             core.flush(io, now);
         });
     }

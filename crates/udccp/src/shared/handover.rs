@@ -256,7 +256,7 @@ impl World {
         core.begin_turn(self.now);
         if arrived > 0 {
             let woken = core.wake.len();
-            core.conns.get_mut(&self.id).unwrap().readers.move_to(&mut core.wake);
+            core.conns.get_mut(self.id).unwrap().readers.move_to(&mut core.wake);
             core.readers_woken += core.wake.len() - woken;
         }
         // What others wait for comes with a turn.
@@ -296,7 +296,7 @@ impl World {
             self.packets.2 -= 1;
             self.reads[n] -= 1;
         } else if let Some(task) = task {
-            let conn = self.core.conns.get_mut(&self.id).unwrap();
+            let conn = self.core.conns.get_mut(self.id).unwrap();
             conn.readers.add(&self.tasks[usize::from(task)]);
             if task >= DRIVING && std::mem::take(&mut self.may_block) {
                 self.leave_work();
@@ -403,7 +403,7 @@ impl World {
     fn key(&self) -> impl std::hash::Hash + Eq + use<> {
         let driver = &self.core.driver;
         let driven_by = driver.driven_by.as_ref().unwrap();
-        let conn = &self.core.conns[&self.id];
+        let conn = self.core.conns.get(self.id).unwrap();
         let who = match driven_by.who() {
             Who::Thread => 0,
             Who::Nobody => 1,

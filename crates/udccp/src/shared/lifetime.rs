@@ -23,7 +23,7 @@ impl ConnHandle {
     pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(|core, _, _| {
             let stopped_now = core.driver.stopped;
-            let Some(conn) = core.conns.get_mut(&self.id) else {
+            let Some(conn) = core.conns.get_mut(self.id) else {
                 return Poll::Ready(Err(Error::Closed));
             };
             if conn.connected {
@@ -45,7 +45,7 @@ impl ConnHandle {
     pub(crate) fn shutdown_read(&self) {
         let _ = self.with(|core, _, now| {
             core.endpoint.shutdown_read(now, self.id);
-            if let Some(conn) = core.conns.get_mut(&self.id) {
+            if let Some(conn) = core.conns.get_mut(self.id) {
                 conn.read_closed = true;
                 conn.readers.move_to(&mut core.wake);
             }
@@ -75,7 +75,7 @@ impl ConnHandle {
     pub(crate) fn poll_event(&self, cx: &mut Context<'_>) -> Poll<Option<ConnectionEvent>> {
         let event = self.with(|core, _, _| {
             let stopped_now = core.driver.stopped;
-            let Some(conn) = core.conns.get_mut(&self.id) else { return Poll::Ready(None) };
+            let Some(conn) = core.conns.get_mut(self.id) else { return Poll::Ready(None) };
             if let Some(event) = conn.events.pop_front() {
                 return Poll::Ready(Some(event));
             }
@@ -108,7 +108,7 @@ impl ConnHandle {
     pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.poll_with(|core, _, _| {
             let stopped_now = core.driver.stopped;
-            let Some(conn) = core.conns.get_mut(&self.id) else {
+            let Some(conn) = core.conns.get_mut(self.id) else {
                 return Poll::Ready(Ok(()));
             };
             match conn.ended {
@@ -197,7 +197,7 @@ impl ConnHandle {
     }
 
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        self.with(|core, _, _| core.conns.get(&self.id)?.ended).ok().flatten()
+        self.with(|core, _, _| core.conns.get(self.id)?.ended).ok().flatten()
     }
 
     pub(crate) fn stats(&self) -> Option<ConnectionStats> {

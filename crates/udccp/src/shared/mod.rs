@@ -5,6 +5,7 @@
 mod blocked;
 mod calls;
 mod clock;
+mod conns;
 mod core;
 mod driven_by;
 mod driver;

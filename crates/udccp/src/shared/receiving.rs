@@ -151,7 +151,7 @@ impl ConnHandle {
         if core.driver.stopped {
             return Poll::Ready(Err(stopped()));
         }
-        match core.conns.get_mut(&self.id) {
+        match core.conns.get_mut(self.id) {
             Some(conn) => conn.readers.add(cx.waker()),
             None => return Poll::Ready(Err(Error::Closed)),
         }
@@ -161,7 +161,7 @@ impl ConnHandle {
 
     /// What reading gives when everything was read.
     fn end_of_reading(&self, core: &Core, e: proto::RecvError) -> Result<(), Error> {
-        let was_open = core.conns.get(&self.id).is_some_and(|c| c.ended.is_none());
+        let was_open = core.conns.get(self.id).is_some_and(|c| c.ended.is_none());
         match e {
             // Nobody closed it: its driver ended first.
             proto::RecvError::Closed(_) if core.driver.stopped && was_open => Err(stopped()),

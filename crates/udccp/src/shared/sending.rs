@@ -150,7 +150,7 @@ impl ConnHandle {
         if core.driver.stopped {
             return Poll::Ready(Err(stopped()));
         }
-        match core.conns.get_mut(&self.id) {
+        match core.conns.get_mut(self.id) {
             Some(conn) => conn.senders().writers.add(cx.waker()),
             None => return Poll::Ready(Err(Error::Closed)),
         }
@@ -173,7 +173,7 @@ impl ConnHandle {
 
     /// Why nothing can be sent any more.
     fn ended(&self, core: &Core) -> Error {
-        match core.conns.get(&self.id).and_then(|c| c.ended) {
+        match core.conns.get(self.id).and_then(|c| c.ended) {
             Some(reason) => Error::ended(reason),
             None if core.driver.stopped => stopped(),
             None => Error::Closed,
@@ -183,7 +183,7 @@ impl ConnHandle {
     /// Has a task wait for something that only a living connection brings.
     fn wait_for(&self, core: &mut Core, add: impl FnOnce(&mut Conn)) -> Poll<Result<(), Error>> {
         let stopped_now = core.driver.stopped;
-        match core.conns.get_mut(&self.id) {
+        match core.conns.get_mut(self.id) {
             None => return Poll::Ready(Err(Error::Closed)),
             Some(Conn { ended: Some(reason), .. }) => {
                 return Poll::Ready(Err(Error::ended(*reason)));

@@ -57,7 +57,7 @@ impl Core {
     /// Shows everything again.
     pub(super) fn show_all(&mut self) {
         if self.signals.count > 0 {
-            self.signals.touched = self.conns.keys().copied().collect();
+            self.signals.touched = self.conns.ids();
             self.signals.listeners_touched = self.listeners.keys().copied().collect();
             self.show_changes();
         }
@@ -65,7 +65,7 @@ impl Core {
 
     fn show(&mut self, id: ConnectionId) {
         let stopped = self.driver.stopped;
-        let Some(conn) = self.conns.get_mut(&id) else { return };
+        let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(signal) = &mut conn.signal else { return };
         let condition = match conn {
             Conn { ended: Some(reason), .. } => Condition::end(errno::of_end(*reason) != 0),
@@ -104,7 +104,7 @@ impl Core {
 
     /// Its user has let go.
     pub(super) fn forget(&mut self, id: ConnectionId) {
-        let conn = self.conns.remove(&id);
+        let conn = self.conns.remove(id);
         self.signals.count -= usize::from(conn.is_some_and(|conn| conn.signal.is_some()));
     }
 
@@ -135,7 +135,7 @@ impl ConnHandle {
         once(&self.readiness, |signal| {
             self.with(|core, _, _| {
                 // Another thread may have been first.
-                let conn = core.conns.get_mut(&self.id).ok_or(Error::Closed)?;
+                let conn = core.conns.get_mut(self.id).ok_or(Error::Closed)?;
                 core.signals.count += usize::from(conn.signal.is_none());
                 let readiness = conn.signal.get_or_insert(signal).readiness();
                 core.signals.touch(self.id);
