@@ -91,6 +91,13 @@ fn messages_in_shared_memory_survive_threads_kills_and_nonsense() {
 }
 
 #[test]
+fn a_program_of_real_time_priority_does_not_hold_up_its_broker() {
+    let place = Place::new();
+    let program = ["python3", &script("ring.py"), "alone_a_program_of_real_time_priority_sends"];
+    succeeds(&place.run(&["--udp-port", &free_port()], &program));
+}
+
+#[test]
 fn faults_of_linux_are_off_unless_named() {
     let place = Place::new();
     let port = free_port();
@@ -146,6 +153,24 @@ fn a_program_of_musl_runs_and_a_static_one_is_refused() {
     let output = place.run(&[], &[&program]);
     assert_eq!(output.status.code(), Some(10));
     assert!(String::from_utf8_lossy(&output.stderr).contains("statically linked"));
+}
+
+#[test]
+fn programs_as_linux_documents_them() {
+    let (place, folder) = (Place::new(), TempDir::new().unwrap());
+    for name in ["options", "priority", "echo"] {
+        let program = folder.path().join(name).display().to_string();
+        let source = script(&format!("linux/{name}.c"));
+        let compiler =
+            Command::new("cc").args(["-Wall", "-Werror", "-o", &program, &source]).output();
+        let Ok(output) = compiler else {
+            eprintln!("skipped: there is no C compiler");
+            return;
+        };
+        succeeds(&output);
+        succeeds(&place.run(&["--udp-port", &free_port()], &[&program]));
+    }
+    place.wait_until_the_broker_ends();
 }
 
 #[test]

@@ -317,6 +317,24 @@ def alone_memory_is_given_back():
         time.sleep(0.2)
 
 
+def alone_a_program_of_real_time_priority_sends():
+    """On one core with the broker, which gets its turn only where the program waits."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    a, b = pair()
+    receiver = os.fork()
+    if receiver == 0:
+        for n in range(20_000):
+            assert struct.unpack("=I", b.recv(2000)[:4]) == (n,)
+        os._exit(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    except PermissionError:
+        print("not of real-time priority: nobody else may have it")
+    for n in range(20_000):
+        a.send(struct.pack("=I", n) + bytes(1000))
+    assert os.waitstatus_to_exitcode(os.waitpid(receiver, 0)[1]) == 0
+
+
 def main():
     tests = [name for name in globals() if name.startswith("test")]
     for name in sys.argv[1:] or tests:

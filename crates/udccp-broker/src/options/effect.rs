@@ -1,0 +1,84 @@
+//! What the options of a socket do to its connection.
+
+use std::time::Duration;
+
+use udccp::{Connection, EndpointOptions};
+
+use super::names::*;
+use super::{LINGER, QUEUE_BYTES, SocketOptions};
+
+impl SocketOptions {
+    /// How packets to an address of one family leave.
+    pub(crate) fn below(&self, is_v6: bool, is_raw: bool) -> EndpointOptions {
+        let (level, ttl, class) = if is_v6 {
+            (SOL_IPV6, IPV6_UNICAST_HOPS, IPV6_TCLASS)
+        } else {
+            (SOL_IP, IP_TTL, IP_TOS)
+        };
+        let byte = |name| self.number(level, name).and_then(|n| u8::try_from(n).ok());
+        let mut below = EndpointOptions::new().raw_ip(is_raw).dscp(byte(class).unwrap_or(0) >> 2);
+        if let Some(ttl) = byte(ttl).filter(|ttl| *ttl > 0) {
+            below = below.ttl(ttl);
+        }
+        if let Some(mark) = self.number(SOL_SOCKET, SO_MARK).filter(|mark| *mark != 0) {
+            below = below.mark(mark.cast_unsigned());
+        }
+        match self.device() {
+            Some(device) => below.device(device),
+            None => below,
+        }
+    }
+
+    /// How many messages wait in the kernel's queue to the broker, and in the connection's.
+    pub(crate) fn queues(&self) -> (usize, usize) {
+        const UNBOUNDED: u32 = 1024;
+        let all = if self.tx_qlen == 0 { UNBOUNDED } else { self.tx_qlen.min(UNBOUNDED) } as usize;
+        if self.has_priorities {
+            // Only the connection's queue knows priorities.
+            return (1, all);
+        }
+        // A burst of `tx_qlen` messages is taken even while the broker sleeps. One more is on its
+        // way from the one queue to the other.
+        let in_kernel = all.min(udccp_preload::protocol::MAX_PAIR_FRAMES);
+        (in_kernel, all.saturating_sub(in_kernel + 1).max(1))
+    }
+
+    /// The settings of a connection.
+    pub(crate) fn connection(&self) -> udccp::Options {
+        let policy = if self.has_priorities {
+            udccp::QueuePolicy::DropLowest
+        } else {
+            udccp::QueuePolicy::Refuse
+        };
+        let options = udccp::Options::new()
+            .tx_ccids(self.tx_ccids.clone())
+            .rx_ccids(self.rx_ccids.clone())
+            .send_cscov(self.send_cscov)
+            .min_cscov(self.recv_cscov)
+            .server_timewait(self.server_timewait)
+            .queue_policy(policy)
+            .send_queue(QUEUE_BYTES, self.queues().1);
+        options.close_linger(self.close_linger())
+    }
+
+    /// The time that a close may take.
+    fn close_linger(&self) -> Duration {
+        self.linger().map_or(LINGER, |seconds| Duration::from_secs(seconds.min(3600)))
+    }
+
+    /// Passes on what may have been set since the connection began.
+    pub(crate) fn apply_all(&self, connection: &Connection) {
+        let live = [(SOL_SOCKET, SO_LINGER), (SOL_DCCP, QPOLICY_TXQLEN)];
+        live.into_iter().for_each(|(level, name)| self.apply(level, name, connection));
+    }
+
+    /// Passes an option that was set on to the connection that lives already.
+    pub(crate) fn apply(&self, level: i32, name: i32, connection: &Connection) {
+        match (level, name) {
+            (SOL_SOCKET, SO_LINGER) => connection.set_linger(self.close_linger()),
+            (SOL_DCCP, QPOLICY_TXQLEN) => connection.set_send_queue(QUEUE_BYTES, self.queues().1),
+            (SOL_DCCP, SERVER_TIMEWAIT) => connection.set_server_timewait(self.server_timewait),
+            _ => {}
+        }
+    }
+}
