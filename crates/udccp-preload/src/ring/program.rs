@@ -293,8 +293,8 @@ impl Ring {
     }
 }
 
-/// Copies bytes with `memmove`: without a version, `memcpy` is that of the oldest glibc, which keeps
-/// to the oldest processors.
+/// Copies bytes with `memmove`. This library asks for `memcpy` without a version, and would get
+/// that of the oldest glibc, which serves the oldest processors.
 ///
 /// # Safety
 /// As [`core::ptr::copy`].
