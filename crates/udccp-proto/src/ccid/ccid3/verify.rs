@@ -352,6 +352,10 @@ fn check(ackno: Seqno, options: &Options, log: &SentLog) -> Result<Seqno, Lie> {
 /// The packet that begins another loss event after the one that `start` began, no later than
 /// `last`. Only the sender can know where all packets between two losses were lost as well.
 fn next_event(start: Seqno, last: Seqno, log: &SentLog) -> Option<Seqno> {
+    if start == last {
+        // Most events lose one packet: no need to look up when that left.
+        return None;
+    }
     let (first, newest) = (log.counter(start)?, log.counter(last)?);
     if newest <= first + LONGEST_EVENT {
         return None;
