@@ -203,23 +203,28 @@ impl EventQueue {
     }
 }
 
-/// A tournament: every inner node holds the earlier of its two children, so the root is the next
+/// A tournament: every inner node holds the earliest of its four children, so the root is the next
 /// event and a change costs one walk to the root. A walk never stops half-way and has no branch
 /// that depends on keys: it would be guessed wrong half of the time, which costs more than the few
 /// steps to the root.
 #[derive(Debug)]
 struct Tournament {
-    /// Node `n` has the children `2 n` and `2 n + 1`; the root is 1, leaves begin at `leaves`.
+    /// Node `n` has the children `4 n` to `4 n + 3`; the root is 1, leaves begin at `leaves`.
     nodes: Vec<Key>,
     leaves: usize,
 }
 
 const ROOT: usize = 1;
+const CHILDREN: usize = 4;
 
 impl Tournament {
     fn new(count: usize) -> Self {
-        let leaves = count.next_power_of_two().max(2);
-        Self { nodes: vec![NEVER; 2 * leaves], leaves }
+        let mut leaves = CHILDREN;
+        while leaves < count {
+            leaves *= CHILDREN;
+        }
+        let places = count.next_multiple_of(CHILDREN).max(CHILDREN);
+        Self { nodes: vec![NEVER; leaves + places], leaves }
     }
 
     #[inline]
@@ -235,12 +240,14 @@ impl Tournament {
     #[inline(never)]
     fn set(&mut self, component: usize, key: Key) {
         let nodes = self.nodes.as_mut_slice();
-        let mut at = self.leaves + component;
+        let (mut at, mut earliest) = (self.leaves + component, key);
         nodes[at] = key;
         while at > ROOT {
-            let earlier = nodes[at].min(nodes[at ^ 1]);
-            at /= 2;
-            nodes[at] = earlier;
+            // The other three do not wait for what was found below.
+            let others = nodes[at ^ 1].min(nodes[at ^ 2].min(nodes[at ^ 3]));
+            earliest = earliest.min(others);
+            at /= CHILDREN;
+            nodes[at] = earliest;
         }
     }
 }
