@@ -94,8 +94,8 @@ const RX_AT: usize = TX_PLACES_AT + TX_PLACES as usize * PLACE_BYTES;
 pub const RX_BYTES: usize = 1 << 19;
 /// Length of a message before its bytes.
 const RECORD_HEADER: usize = 8;
-/// Bytes of the shared memory.
-pub const RING_BYTES: usize = RX_AT + RX_BYTES;
+/// Bytes of the shared memory: whole pages of any size, since the system gives back no part of one.
+pub const RING_BYTES: usize = (RX_AT + RX_BYTES).next_multiple_of(1 << 16);
 /// No position.
 const NEVER: u64 = u64::MAX;
 
