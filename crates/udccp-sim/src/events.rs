@@ -296,8 +296,11 @@ mod tests {
     proptest! {
         #[test]
         fn the_earliest_is_that_of_a_sorted_list(
-            count in 1..70_usize,
-            changes in prop::collection::vec((0..70_usize, prop::option::of(0..50_u64)), 1..400),
+            count in 1..200_usize,
+            changes in prop::collection::vec(
+                (0..200_usize, prop::option::weighted(0.9, 0..200_u64)),
+                1..1200,
+            ),
         ) {
             let mut q = EventQueue::new(count);
             let mut list: Vec<(u64, usize, usize)> = Vec::new();

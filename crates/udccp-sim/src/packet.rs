@@ -132,7 +132,7 @@ const NEW_SLOTS: u32 = 16;
 pub(crate) struct PacketStore {
     slots: Vec<Slot>,
     /// Of packets from senders, and from receivers: these stay in the network for different times.
-    free: [VecDeque<u32>; 2],
+    free: [FreeSlots; 2],
     /// Slots whose packet is in the network more than once, and how many times more. A slot is free
     /// when the last copy has left.
     shared: BTreeMap<u32, u32>,
@@ -140,6 +140,14 @@ pub(crate) struct PacketStore {
     pub(crate) options: BTreeMap<u32, QuickStart>,
     /// The option of the next packet that is kept.
     pub(crate) next_option: Option<QuickStart>,
+}
+
+/// Slots without a packet.
+#[derive(Debug, Default)]
+struct FreeSlots {
+    /// The one for the next packet.
+    next: Option<u32>,
+    others: VecDeque<u32>,
 }
 
 /// The place of a packet.
@@ -151,42 +159,38 @@ pub(crate) struct Slot {
 }
 
 impl PacketStore {
-    /// The free slots for packets of a path.
-    #[inline(always)]
-    fn free(&mut self, path: u32) -> &mut VecDeque<u32> {
-        &mut self.free[path as usize & 1]
-    }
-
-    #[inline(always)]
-    fn is_in_turn(&self) -> bool {
-        self.slots.len() >= IN_TURN_FROM
-    }
-
     /// Where the next packet of a path is to be written, for [`Self::keep`].
     #[inline(always)]
     pub(crate) fn vacant(&mut self, path: u32) -> (u32, &mut Slot) {
-        let free = &self.free[path as usize & 1];
-        let next = if self.is_in_turn() { free.front() } else { free.back() };
-        let slot = match next {
-            Some(&slot) => slot,
-            None => self.grow(path),
-        };
+        let side = path as usize & 1;
+        if self.free[side].next.is_none() {
+            self.find_next(side);
+        }
+        let slot = self.free[side].next.unwrap_or_default();
         (slot, &mut self.slots[slot as usize])
     }
 
-    #[cold]
-    fn grow(&mut self, path: u32) -> u32 {
-        let first = self.slots.len() as u32;
-        let new = first..first + NEW_SLOTS;
-        self.slots.extend(new.clone().map(|_| Slot::default()));
-        let is_in_turn = self.is_in_turn();
-        let free = self.free(path);
-        if is_in_turn {
-            free.extend(new);
-        } else {
-            free.extend(new.rev());
+    /// There was no free slot when the last one was taken.
+    #[inline(never)]
+    fn find_next(&mut self, side: usize) {
+        self.free[side].next = self.free[side].others.pop_front();
+        if self.free[side].next.is_none() {
+            self.grow(side);
         }
-        first
+    }
+
+    #[cold]
+    fn grow(&mut self, side: usize) {
+        let first = self.slots.len() as u32;
+        let others = first + 1..first + NEW_SLOTS;
+        self.slots.resize_with(others.end as usize, Slot::default);
+        let free = &mut self.free[side];
+        free.next = Some(first);
+        if self.slots.len() >= IN_TURN_FROM {
+            free.others.extend(others);
+        } else {
+            free.others.extend(others.rev());
+        }
     }
 
     /// Where the datagram of a slot lies.
@@ -198,10 +202,10 @@ impl PacketStore {
     /// Keeps the packet that was written to the [vacant](Self::vacant) slot.
     #[inline(always)]
     pub(crate) fn keep(&mut self, slot: u32, path: u32) {
-        let is_in_turn = self.is_in_turn();
-        let free = self.free(path);
-        let kept = if is_in_turn { free.pop_front() } else { free.pop_back() };
-        debug_assert_eq!(kept, Some(slot));
+        let is_in_turn = self.slots.len() >= IN_TURN_FROM;
+        let FreeSlots { next, others } = &mut self.free[path as usize & 1];
+        debug_assert_eq!(*next, Some(slot));
+        *next = if is_in_turn { others.pop_front() } else { others.pop_back() };
         if self.next_option.is_some() {
             self.keep_option(slot);
         }
@@ -221,7 +225,7 @@ impl PacketStore {
     /// The packet of a slot was taken from its place, where [`Self::is_simple`].
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: u32, path: u32) {
-        self.free(path).push_back(slot);
+        self.free[path as usize & 1].others.push_back(slot);
     }
 
     /// The packet in a slot. A slot that holds none is a defect of the simulator.
@@ -298,7 +302,8 @@ mod tests {
         assert_eq!([put(&mut store), put(&mut store), put(&mut store)], [0, 1, 2]);
         store.release(0, PATH);
         store.release(1, PATH);
-        assert_eq!([put(&mut store), put(&mut store), put(&mut store)], [1, 0, 3]);
+        // The slot for the next packet is chosen when the one before leaves.
+        assert_eq!([put(&mut store), put(&mut store), put(&mut store)], [3, 1, 0]);
 
         while put(&mut store) < IN_TURN_FROM as u32 {}
         let newest = store.slots.len() as u32 - 1;
@@ -319,6 +324,7 @@ mod tests {
         assert_ne!(mine, theirs);
         store.release(theirs, PATH + 1);
         assert_ne!(put(&mut store), theirs);
+        store.keep(theirs + 1, PATH + 1);
         assert_eq!(store.vacant(PATH + 1).0, theirs);
     }
 
