@@ -71,6 +71,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         max_window,
         min_rto,
         timestamps,
+        offload,
         ecn,
         receive_buffer: _,
         send_buffer: _,
@@ -86,6 +87,8 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         ("max_window", max_window.is_some()),
         ("min_rto", min_rto.is_some()),
         ("timestamps", timestamps.is_some()),
+        // Links of a testbed carry single packets.
+        ("offload", *offload == Some(true)),
         ("ecn", ecn.is_some()),
     ];
     let set = keys.into_iter().filter(|(_, is_set)| *is_set);

@@ -49,6 +49,9 @@ pub struct LinkConfig {
     pub trace: Option<Opportunities>,
     /// One-way propagation delay.
     pub delay: Duration,
+    /// Bytes of a token bucket that shapes instead of a transmitter, as Linux's `tbf` does: see
+    /// [`RateDelay::with_token_bucket`]. For a drop-tail queue on a link that does not change.
+    pub token_bucket: Option<u32>,
     /// Limit of the queue. A host's own queue is unlimited by default.
     pub limit: QueueLimit,
     /// Which queue.
@@ -107,6 +110,10 @@ impl LinkConfig {
             Change::Loss(loss) => Some(loss),
             _ => None,
         });
+        if self.token_bucket.is_some() && !self.is_first_in_first_out() {
+            let why = "a token bucket takes a drop-tail queue on a link that does not change";
+            return Err(why.into());
+        }
         let mut shares = vec![("duplication", self.duplicate), ("corruption", self.corrupt)];
         shares.extend(self.reorder.map(|reorder| ("reordering", reorder.probability)));
         for loss in core::iter::once(&self.loss).chain(changed) {
@@ -134,8 +141,12 @@ impl LinkConfig {
             Variation::Uniform(below) => below,
             _ => Duration::ZERO,
         };
-        RateDelay::new(RateDelayConfig { rate, delay, limit })
-            .with_jitter(below, seed.stream(&format!("jitter/{name}")))
+        let plain = RateDelay::new(RateDelayConfig { rate, delay, limit })
+            .with_jitter(below, seed.stream(&format!("jitter/{name}")));
+        match self.token_bucket {
+            Some(bytes) => plain.with_token_bucket(bytes),
+            None => plain,
+        }
     }
 
     /// The whole link. Its chance comes from streams of `seed` that carry the link's name.
@@ -167,15 +178,20 @@ impl LinkConfig {
         }
     }
 
+    /// Whether the fast element does for queue, transmitter and delay.
+    fn is_first_in_first_out(&self) -> bool {
+        let moves = |(_, change): &(Instant, Change)| !matches!(change, Change::Loss(_));
+        let fixed = !self.changes.iter().any(moves);
+        let bare = Self { mtu: None, duplicate: 0.0, corrupt: 0.0, ..self.clone() };
+        fixed && (Self { loss: LossConfig::None, changes: Vec::new(), ..bare }).is_plain()
+    }
+
     /// Queue, transmitter and delay: one element where the fast one will do, else two.
     fn transport<P>(&self, chain: &mut Parts<P>, seed: Seed, name: &str)
     where
         P: Packet + core::fmt::Debug + Send + 'static,
     {
-        let bare = Self { mtu: None, duplicate: 0.0, corrupt: 0.0, ..self.clone() };
-        let moves = |(_, change): &(Instant, Change)| !matches!(change, Change::Loss(_));
-        let fixed = !self.changes.iter().any(moves);
-        if fixed && (Self { loss: LossConfig::None, changes: Vec::new(), ..bare }).is_plain() {
+        if self.is_first_in_first_out() {
             chain.add(Box::new(self.plain(seed, name)));
             return;
         }

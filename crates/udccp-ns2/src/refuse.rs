@@ -55,6 +55,7 @@ fn link_gaps(what: &str, link: &LinkConfig, gaps: &mut Vec<String>) {
         ("duplicate: no copies", link.duplicate > 0.0),
         ("corrupt: no bit errors", link.corrupt > 0.0),
         ("mtu: packets of any size pass", link.mtu.is_some()),
+        ("token_bucket: its links are transmitters", link.token_bucket.is_some()),
     ];
     gaps.extend(keys.iter().filter(|(_, asked)| *asked).map(|(gap, _)| format!("{what}.{gap}")));
 }

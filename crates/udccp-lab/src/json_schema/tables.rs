@@ -151,6 +151,7 @@ fn tcp() -> Table {
             may("send_buffer", SIZE, "Send buffer"),
             may("min_rto", TIME, "Lower bound of the retransmission timeout"),
             may("timestamps", Kind::Flag, "Timestamps (RFC 7323): 12 bytes of every packet"),
+            may("offload", Kind::Flag, "Paced segments leave in trains; true where absent"),
             may("ecn", Kind::Flag, "Explicit congestion notification"),
         ],
     )

@@ -57,6 +57,7 @@ fn common() -> Vec<Key> {
         may("duplicate", PERCENT, "Packets that arrive twice"),
         may("corrupt", PERCENT, "Packets that are damaged, and so dropped"),
         may("mtu", SIZE, "Larger packets are dropped"),
+        may("token_bucket", SIZE, "Size of a token bucket that shapes instead of a transmitter"),
     ]
 }
 

@@ -40,12 +40,20 @@ pub struct RateDelay<P> {
     /// ... and the bytes of the rest. They wait, or have begun since.
     waiting_bytes: u64,
     /// Few links have it, and it is long.
-    jitter: Option<Box<Jitter>>,
+    shift: Option<Box<Shift>>,
     arrived: Tally,
     /// All for want of room.
     dropped: Tally,
     /// Where anybody asks how long packets waited.
     queue_delay: Option<Box<DelayHistogram>>,
+}
+
+/// What moves packets away from the times of a transmitter.
+#[derive(Debug, Default)]
+struct Shift {
+    /// By how much they leave before their serialisation would end: a full bucket's worth.
+    lead: Option<Duration>,
+    jitter: Option<Jitter>,
 }
 
 /// Delivery made later by chance, in order.
@@ -54,6 +62,22 @@ struct Jitter {
     below: Duration,
     rng: Rng,
     last: Instant,
+}
+
+impl Shift {
+    /// When a packet that arrived at `now` leaves the queue and is delivered.
+    fn apply(&mut self, now: Instant, transmitted: Transmission, delay: Duration) -> Times {
+        let Transmission { mut begin, mut end } = transmitted;
+        if let Some(lead) = self.lead {
+            begin = now.max(end - lead);
+            end = begin;
+        }
+        let mut deliver = end + delay;
+        if let Some(jitter) = &mut self.jitter {
+            deliver = jitter.apply(deliver);
+        }
+        Times { begin, deliver }
+    }
 }
 
 impl Jitter {
@@ -88,7 +112,7 @@ impl<P: Packet> RateDelay<P> {
             next: Instant::MAX,
             begun: 0,
             waiting_bytes: 0,
-            jitter: None,
+            shift: None,
             arrived: Tally::default(),
             dropped: Tally::default(),
             queue_delay: Some(Box::default()),
@@ -105,7 +129,20 @@ impl<P: Packet> RateDelay<P> {
     #[must_use]
     pub fn with_jitter(mut self, below: Duration, rng: Rng) -> Self {
         let jitter = Jitter { below, rng, last: Instant::ZERO };
-        self.jitter = (!below.is_zero()).then(|| Box::new(jitter));
+        if !below.is_zero() {
+            self.shift.get_or_insert_default().jitter = Some(jitter);
+        }
+        self
+    }
+
+    /// Shapes by a token bucket of `bytes` instead of by a transmitter, as Linux's `tbf` does. A
+    /// packet leaves when its tokens are there: at once, or that many bytes' time before its
+    /// serialisation would end. Without a rate this changes nothing.
+    #[must_use]
+    pub fn with_token_bucket(mut self, bytes: u32) -> Self {
+        if let Some(rate) = self.config.rate {
+            self.shift.get_or_insert_default().lead = Some(rate.time_for(bytes.into()));
+        }
         self
     }
 
@@ -155,15 +192,18 @@ impl<P: Packet> RateDelay<P> {
             self.dropped.count(len);
             return None;
         }
-        let Transmission { begin, end } = self.serializer.transmit(now, len);
+        let transmitted = self.serializer.transmit(now, len);
+        let times = match &mut self.shift {
+            None => {
+                let Transmission { begin, end } = transmitted;
+                Times { begin, deliver: end + self.config.delay }
+            }
+            Some(shift) => shift.apply(now, transmitted, self.config.delay),
+        };
         if let Some(delays) = &mut self.queue_delay {
-            delays.record(begin - now);
+            delays.record(times.begin - now);
         }
-        let mut deliver = end + self.config.delay;
-        if let Some(jitter) = &mut self.jitter {
-            deliver = jitter.apply(deliver);
-        }
-        Some(Times { begin, deliver })
+        Some(times)
     }
 
     /// Puts a packet that was accepted in the line.

@@ -15,6 +15,11 @@ fn link(mbps: u64, delay: Duration, limit: QueueLimit) -> RateDelay<Datagram> {
     RateDelay::new(RateDelayConfig { rate: Some(DataRate::from_mbps(mbps)), delay, limit })
 }
 
+/// A token bucket of 12 Mbit/s: a byte's tokens come in 667 ns, and 1500 in a millisecond.
+fn bucket(bytes: u32, limit: QueueLimit) -> RateDelay<Datagram> {
+    link(12, Duration::ZERO, limit).with_token_bucket(bytes)
+}
+
 /// Takes everything out at the instants that the link itself names.
 fn drain(link: &mut RateDelay<Datagram>) -> Vec<(u64, u32)> {
     let mut out = Vec::new();
@@ -36,6 +41,50 @@ fn delivery_is_serialisation_plus_propagation() {
     let expected = [(25_121_000, 1500), (25_124_200, 40), (26_020_000, 1500)];
     assert_eq!(drain(&mut link), expected);
     assert_eq!(link.poll_timeout(), None);
+}
+
+#[test]
+fn a_full_bucket_lets_a_packet_go_at_once_and_the_next_when_its_tokens_are_there() {
+    let mut link = bucket(1_800, QueueLimit::Unlimited);
+    let mut drops = Drops::new();
+    for len in [1500, 1500, 1200, 150] {
+        link.handle_packet(at(0), datagram(len), &mut drops);
+    }
+    // 300 bytes of tokens are left for the second, which waits for 1200 more, in 0.8 ms.
+    let expected = [(0, 1500), (800_000, 1500), (1_600_000, 1200), (1_700_000, 150)];
+    assert_eq!(drain(&mut link), expected);
+    // 0.2 ms later there are 300 bytes: enough for two packets of 150, and not for a third.
+    for _ in 0..3 {
+        link.handle_packet(at(1_900_000), datagram(150), &mut drops);
+    }
+    assert_eq!(drain(&mut link), [(1_900_000, 150), (1_900_000, 150), (2_000_000, 150)]);
+    assert!(drops.is_empty());
+}
+
+#[test]
+fn a_bucket_never_holds_more_than_its_size() {
+    let mut link = bucket(3_000, QueueLimit::Unlimited);
+    let mut drops = Drops::new();
+    for _ in 0..3 {
+        link.handle_packet(at(1_000_000_000), datagram(1500), &mut drops);
+    }
+    let second = 1_000_000_000;
+    assert_eq!(drain(&mut link), [(second, 1500), (second, 1500), (second + 1_000_000, 1500)]);
+}
+
+#[test]
+fn a_packet_that_waits_for_tokens_takes_room_in_the_queue() {
+    let mut link = bucket(1_500, QueueLimit::Bytes(3_000));
+    let mut drops = Drops::new();
+    for _ in 0..4 {
+        link.handle_packet(at(0), datagram(1500), &mut drops);
+    }
+    assert_eq!((drops.len(), link.backlog(at(0)).packets), (1, 2));
+    drops.clear();
+    // The first that waited leaves after 1 ms: from then on there is room for one.
+    link.handle_packet(at(999_999), datagram(1500), &mut drops);
+    link.handle_packet(at(1_000_000), datagram(1500), &mut drops);
+    assert_eq!((drops.len(), link.backlog(at(1_000_000)).packets), (1, 2));
 }
 
 #[test]

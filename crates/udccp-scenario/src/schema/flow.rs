@@ -214,6 +214,9 @@ pub struct TcpOptions {
     /// Timestamps (RFC 7323): 12 bytes of every packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
+    /// Whether paced segments leave in trains, as with segmentation offload, or one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<bool>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
 }
@@ -233,6 +236,7 @@ impl Default for TcpOptions {
             send_buffer: None,
             min_rto: None,
             timestamps: None,
+            offload: None,
             ecn: None,
         }
     }
@@ -407,6 +411,7 @@ impl FromNode for TcpOptions {
             send_buffer: reader.want("send_buffer"),
             min_rto: reader.want("min_rto"),
             timestamps: reader.want("timestamps"),
+            offload: reader.want("offload"),
             ecn: reader.want("ecn"),
         };
         reader.finish();

@@ -57,7 +57,8 @@ pub struct Link {
 
 /// As a text that differs for different links: it goes into the key of a run.
 fn as_text<S: Serializer>(config: &LinkConfig, s: S) -> Result<S::Ok, S::Error> {
-    shortened(&format!("{config:?}"), s)
+    // Runs of links without a token bucket keep the keys that they had before there was one.
+    shortened(&format!("{config:?}").replace(", token_bucket: None", ""), s)
 }
 
 /// The text, or its hash where it is long (records of thousands of packets are).
@@ -154,6 +155,8 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
     let duplicate = share(reader.or("duplicate", Percent(0.0)));
     let corrupt = share(reader.or("corrupt", Percent(0.0)));
     let mtu = reader.want::<DataSize>("mtu").map(|m| u32::try_from(m.bytes()).unwrap_or(u32::MAX));
+    let bucket = reader.want::<DataSize>("token_bucket");
+    let token_bucket = bucket.map(|b| u32::try_from(b.bytes()).unwrap_or(u32::MAX));
     let (variation, free_order) = variation?;
     Some(LinkConfig {
         trace: match trace {
@@ -171,6 +174,7 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
         duplicate,
         corrupt,
         mtu,
+        token_bucket,
         ..LinkConfig::default()
     })
 }

@@ -94,6 +94,9 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
     if let Some(timestamps) = options.timestamps {
         config.timestamps = timestamps;
     }
+    if let Some(offload) = options.offload {
+        config.offload = offload;
+    }
     if let Some(ecn) = options.ecn {
         config.ecn = ecn;
     }

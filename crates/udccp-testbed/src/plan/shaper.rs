@@ -58,6 +58,9 @@ impl Shaper {
         if config.trace.is_some() {
             gaps.push("a link that transmits by a trace".into());
         }
+        if config.token_bucket.is_some_and(|bytes| u64::from(bytes) < largest) {
+            gaps.push("a token bucket that is smaller than a packet".into());
+        }
         if config.mtu.is_some() {
             gaps.push("a link with an MTU of its own (its router would send ICMP messages)".into());
         }
@@ -221,7 +224,7 @@ impl Shaper {
             (QueueConfig::DropTail, QueueLimit::Bytes(n)) => n,
             _ => UNLIMITED,
         };
-        let packet = self.largest + 14;
+        let packet = self.config.token_bucket.map_or(self.largest + 14, u64::from);
         let burst = if self.real_time { packet + rate / 8 * LATENESS_MS / 1_000 } else { packet };
         format!("tbf rate {rate}bit burst {burst} limit {}", limit.max(1))
     }
