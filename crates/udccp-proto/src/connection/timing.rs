@@ -1,6 +1,6 @@
 //! Records when things happened, and makes timestamp options of it (RFC 4340 section 13).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 /// Round-trip time to assume while none is known (RFC 4340 section 3.4).
 pub(crate) const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -17,7 +17,7 @@ pub(crate) struct Timing {
     /// A Timestamp to be echoed, and when it came.
     owed_echo: Option<(u32, Instant)>,
     /// When the last Request or Response left, until the peer acknowledges one.
-    greeting: Option<Instant>,
+    greeting: MaybeInstant,
     /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
     pub(crate) handshake_rtt: Option<Duration>,
     /// The same by our clock alone, from the last Request or Response to the first acknowledgement
@@ -37,7 +37,7 @@ impl Timing {
             epoch: now,
             last_valid: now,
             owed_echo: None,
-            greeting: None,
+            greeting: MaybeInstant::NONE,
             handshake_rtt: None,
             handshake_measured: None,
             keep_alive_probes: 0,
@@ -47,7 +47,7 @@ impl Timing {
 
     /// A Request or Response left.
     pub(crate) fn on_greeting(&mut self, now: Instant) {
-        self.greeting = Some(now);
+        self.greeting = MaybeInstant::some(now);
     }
 
     /// The first acknowledgement of a Request or Response arrived. Returns whether it is the first.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, MaybeInstant};
 use udccp_wire::{FeatureNumber, OptionRef, PacketType, ResetCode, Seqno, option_kind as kind};
 
 use super::entry::{Entry, EntryError};
@@ -66,7 +66,7 @@ pub struct Negotiator {
     packet: Option<(PacketContext, bool)>,
     pub(super) rtt: Option<Duration>,
     /// When the last packet left that was made for options alone.
-    pub(super) lone_packet_at: Option<Instant>,
+    pub(super) lone_packet_at: MaybeInstant,
     /// Whether anything waits at all; spares packets the look at every feature.
     pub(super) open: bool,
     news: bool,
@@ -86,7 +86,7 @@ impl Negotiator {
             fgss: None,
             packet: None,
             rtt: None,
-            lone_packet_at: None,
+            lone_packet_at: MaybeInstant::NONE,
             open: false,
             news: false,
         };

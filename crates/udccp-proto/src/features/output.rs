@@ -1,6 +1,6 @@
 //! Writes feature options, and knows when they are due.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_wire::{
     FeatureNumber, OptionRef, PacketType, Reconciliation, Seqno, option_kind as kind,
 };
@@ -203,7 +203,7 @@ impl Negotiator {
     pub fn take_packet_request(&mut self, now: Instant) -> bool {
         let due = self.poll_timeout().is_some_and(|at| at <= now);
         if due {
-            self.lone_packet_at = Some(now);
+            self.lone_packet_at = MaybeInstant::some(now);
         }
         due
     }
@@ -232,7 +232,7 @@ impl Negotiator {
     fn earliest_due(&self) -> Option<Instant> {
         let earliest = self.first_due()?;
         let spacing = self.rtt.unwrap_or(LONE_PACKET_SPACING);
-        Some(self.lone_packet_at.map_or(earliest, |last| earliest.max(last + spacing)))
+        Some(self.lone_packet_at.get().map_or(earliest, |last| earliest.max(last + spacing)))
     }
 
     /// When this entry next has something to send; `Instant::ZERO` for at once.

@@ -3,7 +3,7 @@
 
 mod records;
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::{OptionRef, Seqno};
 
 use super::recv_side::Pressure;
@@ -31,7 +31,7 @@ pub(super) struct AckState {
     /// Made with the first.
     drops: Option<Box<DropLog>>,
     /// Acknowledgements are held back; a sign of life is due then.
-    held_until: Option<Instant>,
+    held_until: MaybeInstant,
 }
 
 /// Whether acknowledgements are held back.
@@ -54,7 +54,7 @@ impl AckState {
         if !ecn {
             vector.set_ecn_incapable();
         }
-        Self { vector, sent: AckRecords::default(), drops: None, held_until: None }
+        Self { vector, sent: AckRecords::default(), drops: None, held_until: MaybeInstant::NONE }
     }
 
     /// The newest packet to acknowledge.
@@ -155,17 +155,17 @@ impl AckState {
     /// due.
     pub(super) fn hold(&mut self, now: Instant, pressure: Pressure) -> Hold {
         if pressure < Pressure::Slow {
-            self.held_until = None;
+            self.held_until = MaybeInstant::NONE;
             return Hold::No;
         }
-        match self.held_until {
+        match self.held_until.get() {
             None if pressure < Pressure::Hold => Hold::No,
             None => {
-                self.held_until = Some(now + LONGEST_SILENCE);
+                self.held_until = MaybeInstant::some(now + LONGEST_SILENCE);
                 Hold::Begins
             }
             Some(until) if until <= now => {
-                self.held_until = Some(now + LONGEST_SILENCE);
+                self.held_until = MaybeInstant::some(now + LONGEST_SILENCE);
                 Hold::Silent
             }
             Some(_) => Hold::Continues,
@@ -175,6 +175,6 @@ impl AckState {
     /// Until when acknowledgements are held back.
     #[inline]
     pub(super) fn held_until(&self) -> Option<Instant> {
-        self.held_until
+        self.held_until.get()
     }
 }

@@ -4,7 +4,7 @@ mod mark_probe;
 
 use core::num::NonZeroU32;
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
 use super::timing::DEFAULT_RTT;
@@ -24,10 +24,10 @@ pub(super) struct CongestionControl {
     rx: Option<ReceiverHalf>,
     /// When the sender half last kept the first message from leaving, until an acknowledgement or a
     /// timeout.
-    blocked_at: Option<Instant>,
+    blocked_at: MaybeInstant,
     mark_probe: MarkProbe,
     /// The peer asked us not to go faster before then.
-    peer_slow_until: Option<Instant>,
+    peer_slow_until: MaybeInstant,
     /// Features that the sender half needs.
     tx_needs: &'static [FeatureNeed],
 }
@@ -50,7 +50,7 @@ impl CongestionControl {
     ) -> &'static [FeatureNeed] {
         self.tx = Some(factory.sender_half(setup));
         self.tx_needs = factory.needed_features();
-        self.blocked_at = None;
+        self.blocked_at = MaybeInstant::NONE;
         self.tx_needs
     }
 
@@ -126,14 +126,15 @@ impl CongestionControl {
     pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
         let Some(tx) = &mut self.tx else { return false };
         let verdict = of_sender!(tx, tx => tx.poll_send(now, size_bytes));
-        self.blocked_at = (verdict == SendVerdict::Blocked).then_some(now);
+        let is_blocked = verdict == SendVerdict::Blocked;
+        self.blocked_at = if is_blocked { MaybeInstant::some(now) } else { MaybeInstant::NONE };
         verdict == SendVerdict::Now
     }
 
     /// Whether at this very instant the sender half was asked, and data has to wait.
     #[inline]
     pub(super) fn is_blocked(&self, now: Instant) -> bool {
-        self.blocked_at == Some(now)
+        self.blocked_at == MaybeInstant::some(now)
     }
 
     /// CCVal of the data packet that is being written.
@@ -232,8 +233,8 @@ impl CongestionControl {
 
     /// The peer can hardly keep up, which holds for a round-trip time; whether that is news.
     pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) -> bool {
-        let is_news = self.peer_slow_until.is_none_or(|until| until < now);
-        self.peer_slow_until = Some(now + rtt);
+        let is_news = self.peer_slow_until.get().is_none_or(|until| until < now);
+        self.peer_slow_until = MaybeInstant::some(now + rtt);
         is_news
     }
 

@@ -5,7 +5,7 @@ mod odd_reports;
 mod search;
 mod sizes;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
 use crate::config::{ConnectionConfig, PmtuProbing};
@@ -41,7 +41,7 @@ pub(super) struct PathMtu {
     /// ICMP messages that nothing of ours explains.
     odd_reports: Option<Box<OddReports>>,
     /// When the application last asked for a new search.
-    rediscovered: Option<Instant>,
+    rediscovered: MaybeInstant,
 }
 
 /// What the connection knows when a router reports that a packet was too big.
@@ -82,7 +82,13 @@ impl PathMtu {
     pub(super) fn new(tuple: &FourTuple, c: &ConnectionConfig) -> Self {
         let sizes = Sizes::new(tuple, c.path_mtu, c.pmtu_floor);
         let awaits_message = c.pmtu_probing.is_some_and(|probing| probing.when_needed);
-        Self { sizes, search: None, awaits_message, odd_reports: None, rediscovered: None }
+        Self {
+            sizes,
+            search: None,
+            awaits_message,
+            odd_reports: None,
+            rediscovered: MaybeInstant::NONE,
+        }
     }
 
     /// A message of this many bytes was queued; whether the search has to begin for it.
@@ -139,9 +145,9 @@ impl PathMtu {
     /// Whether the application may have a new search now; at most one in two seconds.
     pub(super) fn may_rediscover(&mut self, now: Instant) -> bool {
         //= 4340-14.1-3
-        let ready = self.rediscovered.is_none_or(|at| now - at >= REDISCOVERY_INTERVAL);
+        let ready = self.rediscovered.get().is_none_or(|at| now - at >= REDISCOVERY_INTERVAL);
         if ready {
-            self.rediscovered = Some(now);
+            self.rediscovered = MaybeInstant::some(now);
         }
         ready
     }
