@@ -1,7 +1,7 @@
 /* The queuing policy "prio": a priority beside each message, and the highest leave first. */
 #include "common.h"
 
-enum { MESSAGES = 400, QUEUE = 16 };
+enum { MESSAGES = 2000, EVERY = 200, QUEUE = 16 };
 
 static ssize_t send_with(int fd, uint32_t number, uint32_t priority)
 {
@@ -38,7 +38,7 @@ static void receive(int fd, int *all, int *urgent)
 int main(void)
 {
     int server = dccp_socket(), client = dccp_socket(), plain = dccp_socket(), accepted;
-    int all = 0, urgent = 0;
+    int all = 0, urgent = 0, small = 8192;
     struct linger time = {1, 20};
     struct sockaddr_in at = listen_at(server);
     must_fail(set(client, DCCP_SOCKOPT_QPOLICY_ID, DCCPQ_POLICY_MAX), EINVAL);
@@ -48,13 +48,14 @@ int main(void)
     must(setsockopt(client, SOL_SOCKET, SO_LINGER, &time, sizeof time) == 0);
     must(connect(client, (void *)&at, sizeof at) == 0);
     must((accepted = accept(server, NULL, NULL)) >= 0);
-    /* One urgent message in forty: the queue drops others for it. */
+    must(setsockopt(accepted, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+    /* Nobody reads yet, so that the queue fills: it drops others for an urgent message. */
     for (uint32_t n = 0; n < MESSAGES; n++)
-        must(send_with(client, n, n % 40 == 39 ? 9 : 0) == 1000);
+        must(send_with(client, n, n % EVERY == EVERY - 1 ? 9 : 0) == 1000);
     must(close(client) == 0);
     receive(accepted, &all, &urgent);
-    must(urgent == MESSAGES / 40);
-    printf("%d of %d messages, %d of %d urgent\n", all, MESSAGES, urgent, MESSAGES / 40);
+    printf("%d of %d messages, %d of %d urgent\n", all, MESSAGES, urgent, MESSAGES / EVERY);
+    must(all < MESSAGES && urgent == MESSAGES / EVERY);
     /* Under the policy "simple" a priority is refused. */
     must(connect(plain, (void *)&at, sizeof at) == 0);
     must_fail(send_with(plain, 0, 1), EINVAL);
