@@ -150,7 +150,7 @@ fn a_host_without_dccp_says_so_unless_a_raw_socket_is_open() {
     }
     let net = Network::new();
     for (v6, server) in [(false, "10.2.0.1"), (true, "fd02::1")] {
-        let e = net.client.on(move || connect(server, PORT, &impatient()).unwrap_err());
+        let e = net.client.on(move || connect(server, PORT, &Options::default()).unwrap_err());
         assert!(matches!(e, Error::PortClosed { .. }), "{e}");
         // It only connects, so it does not answer; but the kernel is quiet now.
         let open = net.server.on(move || endpoint(v6));
