@@ -93,6 +93,10 @@ says! {
         "rtt = \"40 ms\"\ndelay_distribution = { kind = \"norml\", deviation = \"1 ms\" }";
     a_bad_line_of_delays: "rtt = \"40 ms\"" =>
         "rtt = \"40 ms\"\ndelay_distribution = { kind = \"trace\", file = \"delays.txt\" }";
+    a_token_bucket_with_another_queue: "queue = \"drop-tail\"" =>
+        "queue = \"codel\"\ntoken_bucket = \"3000 B\"";
+    a_token_bucket_on_a_link_that_changes: "rtt = \"40 ms\"" =>
+        "rtt = \"40 ms\"\ntoken_bucket = \"3000 B\"";
     a_rate_and_a_trace: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\ntrace = \"steady.trace\"";
     a_trace_that_is_missing: "rate = \"10 Mbit/s\"" => "trace = \"nowhere.trace\"";
     a_trace_that_is_empty: "rate = \"10 Mbit/s\"" => "trace = \"empty.trace\"";

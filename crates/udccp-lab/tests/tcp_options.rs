@@ -84,3 +84,15 @@ fn scalable_of_kernel_2_6_grows_by_acknowledgements() {
     assert!((each / paper - 2.0).abs() < 0.4, "{each:.4} for each, {paper:.4} in the paper");
     assert!((second / paper - 1.0).abs() < 0.3, "{second:.4} for each second, {paper:.4}");
 }
+
+/// BBR paces. On a path that never fills, the second segment of a train waits for the first.
+#[test]
+fn without_offload_paced_segments_leave_one_by_one() {
+    let path = "rate = \"100 Mbit/s\", rtt = \"20 ms\", limit = \"1000 packets\"";
+    let delay = |offload: bool| {
+        let tcp = format!("max_window = \"20 packets\", offload = {offload}");
+        run("tcp/bbr", &tcp, path).delay_ms.expect("a delay")
+    };
+    let (alone, in_trains) = (delay(false), delay(true));
+    assert!(in_trains > alone + 0.02, "{in_trains} ms in trains, {alone} ms one by one");
+}

@@ -111,7 +111,8 @@ impl LinkConfig {
             _ => None,
         });
         if self.token_bucket.is_some() && !self.is_first_in_first_out() {
-            let why = "a token bucket takes a drop-tail queue on a link that does not change";
+            let why = "a token bucket takes a drop-tail queue, packets that stay in order, and a \
+                       link that changes nothing but its loss";
             return Err(why.into());
         }
         let mut shares = vec![("duplication", self.duplicate), ("corruption", self.corrupt)];

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use udccp_base::{Duration, Instant};
-use udccp_sim::Change;
+use udccp_sim::{Change, LinkConfig};
 
 use super::{Flow, Topology, loss};
 use crate::diagnostic::{Diagnostic, suggestion};
@@ -131,10 +131,16 @@ fn read_one(
         let error = format!("the change comes at {at}, the run ends at {end}");
         errors.push(Diagnostic::at(span("at"), error));
     }
-    let traced = |link: &String| is_traced(topology, link);
-    if rate.is_some() && links.iter().any(traced) {
+    let is_traced = |link: &String| config_of(topology, link).trace.is_some();
+    if rate.is_some() && links.iter().any(is_traced) {
         let error = Diagnostic::at(span("rate"), "a link with a `trace` has no rate to change");
         errors.push(error.hint("the trace says when it transmits; `down` stops it"));
+    }
+    let has_bucket = |link: &String| config_of(topology, link).token_bucket.is_some();
+    if (rate.is_some() || delay.is_some() || down.is_some()) && links.iter().any(has_bucket) {
+        let error = "a link with a `token_bucket` changes nothing but its `loss`";
+        let error = Diagnostic::at(&node.span, error);
+        errors.push(error.hint("without `token_bucket` it is a transmitter, which may change"));
     }
     let what: Vec<Change> = [rate, delay, loss, down].into_iter().flatten().collect();
     if what.is_empty() {
@@ -153,18 +159,16 @@ fn read_one(
     Some(changes)
 }
 
-/// Whether a link of this name transmits by a trace.
-fn is_traced(topology: &Topology, link: &str) -> bool {
+/// The description of the link of this name.
+fn config_of<'a>(topology: &'a Topology, link: &str) -> &'a LinkConfig {
     let hops = topology.hops().count();
     let mut hop = topology.hops().enumerate().filter(|(i, _)| {
         let name = hop_name(*i, hops);
         link.strip_prefix(&name).is_some_and(|rest| matches!(rest, " forward" | " reverse"))
     });
     match hop.next() {
-        Some((_, (forward, reverse))) if link.ends_with(" reverse") => {
-            reverse.unwrap_or(forward).config.trace.is_some()
-        }
-        Some((_, (forward, _))) => forward.config.trace.is_some(),
-        None => topology.access.config.trace.is_some(),
+        Some((_, (_, Some(reverse)))) if link.ends_with(" reverse") => &reverse.config,
+        Some((_, (forward, _))) => &forward.config,
+        None => &topology.access.config,
     }
 }

@@ -158,7 +158,7 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
     let bucket = reader.want::<DataSize>("token_bucket");
     let token_bucket = bucket.map(|b| u32::try_from(b.bytes()).unwrap_or(u32::MAX));
     let (variation, free_order) = variation?;
-    Some(LinkConfig {
+    let config = LinkConfig {
         trace: match trace {
             Some(trace) => Some(trace?),
             None => None,
@@ -176,7 +176,11 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
         mtu,
         token_bucket,
         ..LinkConfig::default()
-    })
+    };
+    if let (Some(bucket), Err(why)) = (reader.raw("token_bucket"), config.check()) {
+        errors.push(Diagnostic::at(&bucket.span, why));
+    }
+    Some(config)
 }
 
 /// `jitter`, or `delay_distribution`; and whether packets may overtake each other.

@@ -119,6 +119,12 @@ fn queues_are_the_kernel_s_in_its_own_units() {
 }
 
 #[test]
+fn a_token_bucket_has_the_size_that_is_asked_for() {
+    let lines = bottleneck(r#"limit = "20 kB", token_bucket = "3000 B""#);
+    assert!(lines.contains("tbf rate 10000000bit burst 3000 limit 20000"), "{lines}");
+}
+
+#[test]
 fn chance_is_netem_s() {
     let all = [
         r#"loss = "0.5 %""#,
@@ -198,6 +204,8 @@ fn what_traffic_control_has_not_is_told_before_anything_starts() {
     let reorder = r#"limit = "1.0 bdp", reorder = { share = "1 %", by = "5 ms" }"#;
     assert!(found(reorder).contains("reordering by a delay of its own"));
     assert!(found(r#"limit = "1.0 bdp", mtu = "576 B""#).contains("an MTU of its own"));
+    let small = r#"limit = "20 kB", token_bucket = "1000 B""#;
+    assert!(found(small).contains("a token bucket that is smaller than a packet"));
     let bytes = r#"queue = "drop-head", limit = "10 kB""#;
     assert!(found(bytes).contains("drop-head queue with a limit in bytes"));
 }
