@@ -269,6 +269,8 @@ class TcpOptions(Table):
         Lower bound of the retransmission timeout.
     timestamps
         Timestamps (RFC 7323): 12 bytes of every packet.
+    offload
+        Paced segments leave in trains; true where absent.
     ecn
         Explicit congestion notification.
     """
@@ -288,4 +290,5 @@ class TcpOptions(Table):
     send_buffer: Size | None = None
     min_rto: Time | None = None
     timestamps: bool | None = None
+    offload: bool | None = None
     ecn: bool | None = None

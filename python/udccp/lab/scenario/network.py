@@ -90,6 +90,8 @@ class AccessLink(Table):
         Packets that are damaged, and so dropped.
     mtu
         Larger packets are dropped.
+    token_bucket
+        Size of a token bucket that shapes instead of a transmitter.
     """
 
     rate: Rate | None = None
@@ -113,6 +115,7 @@ class AccessLink(Table):
     duplicate: Percent | None = None
     corrupt: Percent | None = None
     mtu: Size | None = None
+    token_bucket: Size | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,8 @@ class Link(Table):
         Packets that are damaged, and so dropped.
     mtu
         Larger packets are dropped.
+    token_bucket
+        Size of a token bucket that shapes instead of a transmitter.
     """
 
     limit: Limit
@@ -171,6 +176,7 @@ class Link(Table):
     duplicate: Percent | None = None
     corrupt: Percent | None = None
     mtu: Size | None = None
+    token_bucket: Size | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +211,8 @@ class ReverseLink(Table):
         Packets that are damaged, and so dropped.
     mtu
         Larger packets are dropped.
+    token_bucket
+        Size of a token bucket that shapes instead of a transmitter.
     """
 
     rate: Rate | None = None
@@ -229,6 +237,7 @@ class ReverseLink(Table):
     duplicate: Percent | None = None
     corrupt: Percent | None = None
     mtu: Size | None = None
+    token_bucket: Size | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +270,8 @@ class Hop(Table):
         Packets that are damaged, and so dropped.
     mtu
         Larger packets are dropped.
+    token_bucket
+        Size of a token bucket that shapes instead of a transmitter.
     reverse
         What differs from right to left.
     """
@@ -286,6 +297,7 @@ class Hop(Table):
     duplicate: Percent | None = None
     corrupt: Percent | None = None
     mtu: Size | None = None
+    token_bucket: Size | None = None
     reverse: ReverseLink | None = None
 
 
