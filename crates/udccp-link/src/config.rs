@@ -50,8 +50,8 @@ pub struct LinkConfig {
     /// One-way propagation delay.
     pub delay: Duration,
     /// Bytes of a token bucket that shapes instead of a transmitter, as Linux's `tbf` does: see
-    /// [`RateDelay::with_token_bucket`]. For a drop-tail queue, on a link that
-    /// changes nothing but its loss.
+    /// [`RateDelay::with_token_bucket`]. For a drop-tail queue, on a link that changes nothing but
+    /// its loss.
     pub token_bucket: Option<u32>,
     /// Limit of the queue. A host's own queue is unlimited by default.
     pub limit: QueueLimit,

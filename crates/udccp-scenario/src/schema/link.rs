@@ -57,8 +57,7 @@ pub struct Link {
 
 /// As a text that differs for different links: it goes into the key of a run.
 fn as_text<S: Serializer>(config: &LinkConfig, s: S) -> Result<S::Ok, S::Error> {
-    // Runs of links without a token bucket keep the keys that they had before there was one.
-    shortened(&format!("{config:?}").replace(", token_bucket: None", ""), s)
+    shortened(&format!("{config:?}"), s)
 }
 
 /// The text, or its hash where it is long (records of thousands of packets are).
