@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use common::{SERVICE, listener, localhost, number_of, numbered, pair, pair_at, run};
 use udccp::{
-    Address, Connection, ConnectionEvent, ConnectionStats, Endpoint, EndpointOptions, Error,
-    Options, Outgoing, TryRecvError, TrySendError,
+    Connection, ConnectionEvent, Endpoint, Error, Options, Outgoing, TryRecvError, TrySendError,
 };
 
 #[test]
@@ -29,92 +28,6 @@ fn messages_keep_their_boundaries_over_ipv4_and_ipv6() {
             assert_eq!(server.recv().await.unwrap(), None);
         });
     }
-}
-
-#[test]
-fn one_hundred_thousand_messages_arrive_whole_and_in_order() {
-    run(async {
-        let options = Options::default();
-        let (client, server) = pair(&options, &options).await;
-        let sending = async {
-            client.send_batch((0..100_000).map(|n| numbered(n, 1400))).await.unwrap();
-            client.acknowledged().await.unwrap();
-            let stats = client.stats().unwrap();
-            client.close().await.unwrap();
-            stats
-        };
-        let receiving = async {
-            let (mut batch, mut next) = (Vec::new(), 0);
-            while server.recv_batch(&mut batch, 256).await.unwrap() > 0 {
-                for message in batch.drain(..) {
-                    assert_eq!(number_of(&message), next);
-                    next += 1;
-                }
-            }
-            next
-        };
-        let (stats, received) = tokio::join!(sending, receiving);
-        assert_eq!(received, 100_000);
-        assert_eq!(
-            (stats.counters.data_packets_acked, stats.counters.data_packets_lost),
-            (100_000, 0)
-        );
-        let acks = stats.counters.acks_received;
-        assert!(acks < 25_000, "{acks} acknowledgements: a batch is answered by one");
-    });
-}
-
-#[test]
-fn a_slow_reader_slows_the_sender_down_and_loses_nothing() {
-    run(async {
-        let server = Options::default().recv_queue(256 << 10, 256);
-        let (client, server) = pair(&Options::default(), &server).await;
-        let count = 3_000;
-        let sending = async {
-            for n in 0..count {
-                client.send(numbered(n, 1000)).await.unwrap();
-            }
-            client.close().await.unwrap();
-        };
-        let receiving = async {
-            let mut next = 0;
-            while let Some(message) = server.recv().await.unwrap() {
-                assert_eq!(number_of(&message), next);
-                next += 1;
-                if next % 50 == 0 {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-            }
-            next
-        };
-        let ((), received) = tokio::join!(sending, receiving);
-        assert_eq!(received, count);
-        let counters = server.stats().unwrap().counters;
-        assert_eq!(counters.drops.receive_queue_full, 0);
-    });
-}
-
-#[test]
-fn a_reader_that_pauses_loses_nothing() {
-    run(async {
-        let options = Options::default().close_linger(Duration::from_secs(20));
-        let (client, server) = pair(&options, &options).await;
-        let sending = async {
-            client.send_batch((0..20_000).map(|n| numbered(n, 1200))).await.unwrap();
-            client.close().await.unwrap();
-        };
-        let receiving = async {
-            tokio::time::sleep(Duration::from_millis(800)).await;
-            let mut next = 0;
-            while let Some(message) = server.recv().await.unwrap() {
-                assert_eq!(number_of(&message), next);
-                next += 1;
-            }
-            next
-        };
-        let ((), received) = tokio::join!(sending, receiving);
-        assert_eq!(received, 20_000);
-    });
 }
 
 #[test]
@@ -377,51 +290,6 @@ async fn futures_join<T>(tasks: impl IntoIterator<Item = tokio::task::JoinHandle
     for task in tasks.into_iter().collect::<Vec<_>>() {
         task.await.unwrap();
     }
-}
-
-/// Two threads, each with its own runtime, and a kernel buffer of a size that systems have.
-fn sent_and_received(options: EndpointOptions, len: usize) -> (ConnectionStats, u64) {
-    let (tell, hear) = std::sync::mpsc::channel();
-    let server = std::thread::Builder::new().spawn(move || {
-        run(async {
-            let endpoint = Endpoint::bind_with(localhost(false), &options).unwrap();
-            let listener = endpoint.listen(7, [SERVICE], &Options::default()).unwrap();
-            tell.send(endpoint.local_addr()).unwrap();
-            let connection = listener.accept().await.unwrap();
-            let (mut batch, mut received) = (Vec::new(), 0);
-            while connection.recv_batch(&mut batch, 64).await.unwrap() > 0 {
-                received += batch.drain(..).len() as u64;
-            }
-            received
-        })
-    });
-    let udp = hear.recv().unwrap();
-    let stats = run(async {
-        let peer = Address { udp, port: 7 };
-        let client = Connection::connect(peer, SERVICE).await.unwrap();
-        client.send_batch((0..30_000).map(|n| numbered(n, len))).await.unwrap();
-        client.acknowledged().await.unwrap();
-        let stats = client.stats().unwrap();
-        client.close().await.unwrap();
-        stats
-    });
-    (stats, server.unwrap().join().unwrap())
-}
-
-#[test]
-fn nothing_is_lost_with_the_kernel_buffers_that_systems_have() {
-    for (recv_buffer, len) in [(212_992, 1400), (212_992, 50), (50_000, 1400)] {
-        let options = EndpointOptions::default().recv_buffer(recv_buffer);
-        let (stats, received) = sent_and_received(options, len);
-        assert_eq!(received, 30_000, "{recv_buffer}: {stats:?}");
-        assert_eq!(stats.counters.data_packets_lost, 0, "{recv_buffer}: {stats:?}");
-    }
-}
-
-#[test]
-fn without_offload_every_packet_travels_alone_and_none_is_lost() {
-    let (stats, received) = sent_and_received(EndpointOptions::default().offload(false), 1400);
-    assert_eq!((received, stats.counters.data_packets_lost), (30_000, 0), "{stats:?}");
 }
 
 #[test]
