@@ -96,6 +96,20 @@ fn the_hidden_set_up_is_found_and_what_changes_nothing_is_not_told_apart() {
 }
 
 #[test]
+fn a_set_up_that_brings_whole_points_near_and_loses_none_is_named() {
+    let lab = lab_with(KNOBS);
+    let text = lab.run("calibrate", "lab.sqlite", &["small", "--explain"]);
+    assert!(text.starts_with("small: 8 set-ups, whole points"), "{text}");
+    let part = text.split_once("shares: the file as it stands agrees with ").expect("a table").1;
+    let mut lines = part.lines();
+    let agree: usize =
+        lines.next().and_then(|l| l.split(' ').next()?.parse().ok()).expect("a number");
+    let more = 4 - agree;
+    let first = lines.next().expect("a set-up");
+    assert_eq!(first, format!("  {more} more and none lost: queue half, acks each"), "{text}");
+}
+
+#[test]
 fn a_calibration_is_checked_like_the_rest_of_the_file() {
     let says = |calibrate: &str| {
         let lab = Lab::new();

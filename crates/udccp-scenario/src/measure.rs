@@ -104,6 +104,7 @@ fn flow_record(
         jitter_ms: keep("jitter_ms", milliseconds(jitter.rfc3550)),
         jitter_transit_ms: keep("jitter_transit_ms", milliseconds(jitter.transit)),
         jitter_arrival_gap_ms: keep("jitter_arrival_gap_ms", milliseconds(jitter.arrival_gap)),
+        jitter_per_number_ms: milliseconds(jitter.per_number).ok(),
         packets_sent: found.forward.sent.packets,
         packets_delivered: found.forward.delivered.packets,
         goodput_bytes: found.goodput_bytes,

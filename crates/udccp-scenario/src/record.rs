@@ -108,6 +108,10 @@ pub struct FlowRecord {
     /// Mean change of the gap between arrivals of data packets.
     #[serde(default)]
     pub jitter_arrival_gap_ms: Option<f64>,
+    /// Mean change of the transit time from one data packet to the next, over the difference of
+    /// their numbers; of ns-2 alone, where all packets of a run are numbered.
+    #[serde(default)]
+    pub jitter_per_number_ms: Option<f64>,
     /// Packets sent by the sending host in the whole run.
     pub packets_sent: u64,
     /// Of those, packets delivered to the receiving host.

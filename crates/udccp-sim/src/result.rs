@@ -175,7 +175,7 @@ impl PathWindow {
     }
 }
 
-/// Jitter by three definitions; `None` where too few packets arrived.
+/// Jitter by four definitions; `None` where too few packets arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
     /// The running estimate of RFC 3550 section 6.4.1 at the end of the window.
@@ -184,6 +184,9 @@ pub struct Jitter {
     pub transit: Option<Duration>,
     /// Mean of the absolute difference between successive gaps of arrival.
     pub arrival_gap: Option<Duration>,
+    /// Mean of the absolute difference in transit time of successive packets, each over the
+    /// difference of their numbers; `None` too where packets have no numbers, as in the simulator.
+    pub per_number: Option<Duration>,
 }
 
 /// One flow in one interval.

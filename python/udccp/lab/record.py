@@ -53,6 +53,7 @@ class _Flow(TypedDict):
     jitter_ms: float | None
     jitter_transit_ms: float | None
     jitter_arrival_gap_ms: float | None
+    jitter_per_number_ms: float | None
     packets_sent: int
     packets_delivered: int
     goodput_bytes: int

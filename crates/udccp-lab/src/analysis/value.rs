@@ -82,7 +82,11 @@ fn whole(record: &Record, metric: Metric, rates: Rates, flow: Option<&str>) -> R
             (format!("system.{key}"), value)
         }
     };
-    let why = || record.undefined.get(&path).cloned().unwrap_or_else(|| "no value".to_owned());
+    let absent = match metric {
+        Metric::JitterPerNumber => "only ns-2 numbers its packets",
+        _ => "no value",
+    };
+    let why = || record.undefined.get(&path).cloned().unwrap_or_else(|| absent.to_owned());
     value.ok_or_else(why)
 }
 
@@ -129,6 +133,7 @@ fn flow_value(flow: &FlowRecord, metric: Metric) -> Found {
         Metric::Jitter => ("jitter_ms", flow.jitter_ms),
         Metric::JitterTransit => ("jitter_transit_ms", flow.jitter_transit_ms),
         Metric::JitterArrivalGap => ("jitter_arrival_gap_ms", flow.jitter_arrival_gap_ms),
+        Metric::JitterPerNumber => ("jitter_per_number_ms", flow.jitter_per_number_ms),
         _ => return None,
     })
 }

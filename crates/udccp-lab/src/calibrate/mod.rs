@@ -7,8 +7,8 @@
 mod score;
 mod text;
 
-pub use score::{Fit, Judged, SetUp};
-pub use text::text;
+pub use score::{Fit, Held, Judged, Points, SetUp};
+pub use text::{text, whole_points};
 
 use udccp_scenario::diagnostic::{Diagnostic, Diagnostics};
 

@@ -1,6 +1,7 @@
 //! How far a set-up is from what was published, and which set-ups cannot be told apart.
 
 use crate::analysis::{Cell, TableResult};
+use crate::schema::Point;
 
 /// No cell counts for more than this many tolerances: one that no set-up reaches decides nothing.
 const MOST: f64 = 4.0;
@@ -10,8 +11,32 @@ const MOST: f64 = 4.0;
 pub struct SetUp {
     /// The number of each knob's value.
     pub values: Vec<usize>,
-    /// Of each cell: its table, and its distance in tolerances; none for a value without runs.
-    pub cells: Vec<(String, Option<f64>)>,
+    /// The cells that have a published value.
+    pub cells: Vec<Held>,
+}
+
+/// A cell held against its published value.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The table.
+    pub table: String,
+    /// The case and the grid point: all flows and metrics of it are one point.
+    pub place: (Option<String>, Point),
+    /// The distance in tolerances; none for a value without runs.
+    pub distance: Option<f64>,
+}
+
+/// Whole points of a table: those whose every cell agrees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Points {
+    /// All that have a published value.
+    pub of: usize,
+    /// Those that agree.
+    pub agree: usize,
+    /// Of these, points that do not agree with the set-up that this is compared with.
+    pub gained: usize,
+    /// Points that agree with that set-up alone.
+    pub lost: usize,
 }
 
 /// Cells that agree, of those that have runs.
@@ -36,9 +61,11 @@ impl SetUp {
     pub(super) fn of(values: Vec<usize>, tables: &[TableResult<'_>]) -> Self {
         let of_table = |table: &TableResult<'_>| {
             let id = table.table.id.clone();
-            let distances: Vec<_> =
-                table.cells().filter_map(distance).map(|d| (id.clone(), d)).collect();
-            distances
+            let held = |cell: &Cell| {
+                let (table, place) = (id.clone(), cell.place.clone());
+                Some(Held { table, place, distance: distance(cell)? })
+            };
+            table.cells().filter_map(held).collect::<Vec<_>>()
         };
         Self { values, cells: tables.iter().flat_map(of_table).collect() }
     }
@@ -51,13 +78,37 @@ impl SetUp {
 
     /// Cells that agree; of one table, or of all.
     pub fn judged(&self, table: Option<&str>) -> Judged {
-        let meant = self.cells.iter().filter(|(id, _)| table.is_none_or(|t| t == id));
-        let found: Vec<f64> = meant.filter_map(|(_, distance)| *distance).collect();
+        let meant = self.cells.iter().filter(|held| table.is_none_or(|t| t == held.table));
+        let found: Vec<f64> = meant.filter_map(|held| held.distance).collect();
         Judged { agree: found.iter().filter(|d| **d <= 1.0).count(), of: found.len() }
     }
 
     fn losses(&self) -> impl Iterator<Item = f64> {
-        self.cells.iter().map(|(_, distance)| distance.unwrap_or(MOST).min(MOST))
+        self.cells.iter().map(|held| held.distance.unwrap_or(MOST).min(MOST))
+    }
+
+    /// The whole points of a table, compared with another set-up.
+    pub fn points(&self, table: &str, other: &Self) -> Points {
+        let mut places: Vec<_> = self.of_table(table).map(|held| &held.place).collect();
+        places.sort();
+        places.dedup();
+        let mut points = Points { of: places.len(), ..Points::default() };
+        for place in places {
+            let agrees = |s: &Self| {
+                s.of_table(table)
+                    .filter(|held| held.place == *place)
+                    .all(|held| held.distance.is_some_and(|d| d <= 1.0))
+            };
+            let (own, theirs) = (agrees(self), agrees(other));
+            points.agree += usize::from(own);
+            points.gained += usize::from(own && !theirs);
+            points.lost += usize::from(theirs && !own);
+        }
+        points
+    }
+
+    fn of_table<'s>(&'s self, table: &'s str) -> impl Iterator<Item = &'s Held> {
+        self.cells.iter().filter(move |held| held.table == table)
     }
 
     /// Whether this is further away than `best` by more than chance: the mean of the differences

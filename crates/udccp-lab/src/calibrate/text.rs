@@ -95,3 +95,38 @@ fn title(calibration: &Calibration, set_up: &SetUp) -> String {
 fn words(judged: Judged) -> String {
     format!("{} of {}", judged.agree, judged.of)
 }
+
+/// Which set-ups explain a table: they bring whole points near that the file as it stands does not,
+/// and lose none.
+pub fn whole_points(
+    experiment: &Experiment,
+    calibration: &Calibration,
+    set_ups: &[SetUp],
+) -> String {
+    let mut out = format!("{}: {} set-ups, whole points\n", experiment.id, set_ups.len());
+    let Some(own) = set_ups.iter().find(|s| s.values.iter().all(|v| *v == 0)) else { return out };
+    for table in calibration.fit.iter().chain(&calibration.test) {
+        let stands = own.points(table, own);
+        let _ = writeln!(
+            out,
+            "\n{table}: the file as it stands agrees with {} of {} points",
+            stands.agree, stands.of
+        );
+        let mut found: Vec<_> = set_ups.iter().map(|s| (s.points(table, own), s)).collect();
+        found.sort_by_key(|(points, _)| core::cmp::Reverse(points.agree));
+        let most = found.first().map_or(0, |(points, _)| points.agree);
+        found.retain(|(points, _)| points.gained > 0 && points.lost == 0);
+        for (points, set_up) in found.iter().take(LISTED) {
+            let _ = writeln!(
+                out,
+                "  {} more and none lost: {}",
+                points.gained,
+                title(calibration, set_up)
+            );
+        }
+        if found.is_empty() {
+            let _ = writeln!(out, "  no set-up has more without losing others; the most is {most}");
+        }
+    }
+    out
+}

@@ -60,6 +60,8 @@ words! {
     JitterTransit = "jitter-transit",
     /// Mean change of the gap between arrivals.
     JitterArrivalGap = "jitter-arrival-gap",
+    /// Mean change of the transit time from packet to packet, over that of their numbers in ns-2.
+    JitterPerNumber = "jitter-per-number",
     /// Part of the bottleneck that is filled.
     Utilisation = "utilisation",
     /// Median of the queueing delay at the bottleneck.
@@ -139,6 +141,7 @@ impl Metric {
             | Self::Jitter
             | Self::JitterTransit
             | Self::JitterArrivalGap
+            | Self::JitterPerNumber
             | Self::QueueDelayP50
             | Self::QueueDelay
             | Self::QueueDelayP99 => Kind::Time,
@@ -195,6 +198,7 @@ impl Metric {
             Self::Jitter => "Jitter (RFC 3550)",
             Self::JitterTransit => "Change of transit time, mean",
             Self::JitterArrivalGap => "Jitter by gaps of arrival",
+            Self::JitterPerNumber => "Jitter per packet number",
             Self::Utilisation => "Bottleneck utilisation",
             Self::QueueDelayP50 => "Queueing delay, median",
             Self::QueueDelay => "Queueing delay, 95th percentile",
@@ -238,6 +242,7 @@ impl Metric {
                 | Self::Jitter
                 | Self::JitterTransit
                 | Self::JitterArrivalGap
+                | Self::JitterPerNumber
                 | Self::Nru
                 | Self::NruOfMean
                 | Self::Harm

@@ -203,6 +203,7 @@ impl FlowReplay {
         }
         way.recorder.delivered(sent, now, packet.bytes, packet.has_data);
         if is_forward && packet.has_data {
+            way.recorder.numbered(packet.number, now - sent);
             let packets = match &mut self.in_order {
                 Some(order) => order.arrived(packet.segment),
                 None => 1,

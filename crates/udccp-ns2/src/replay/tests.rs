@@ -81,6 +81,8 @@ fn a_flow_is_what_its_packets_did() {
     assert_eq!(goodput, [0, 1460, 2920]);
     let delay = flow.measured.delay.mean().unwrap();
     assert_eq!(delay, Duration::from_millis(30));
+    // 20 and 40 ms, of packets 10 and 12; then 30 ms, of packet 14.
+    assert_eq!(flow.measured.jitter.per_number, Some(Duration::from_micros(7_500)));
     assert_eq!(flow.crossings[0].data.bytes, 4500);
     assert_eq!(flow.crossings[0].acks.bytes, 40);
     let windows: Vec<_> = flow.series.iter().map(|s| s.probe.cwnd_packets).collect();

@@ -1,4 +1,4 @@
-//! Jitter of a stream of packets, by three definitions at once.
+//! Jitter of a stream of packets, by several definitions at once.
 
 use udccp_base::{Duration, Instant};
 
@@ -12,6 +12,16 @@ pub(crate) struct JitterMeter {
     scaled: u64,
     transit: Mean,
     gap: Mean,
+    numbered: Numbered,
+}
+
+/// The change of the transit time from packet to packet, over that of the packets' numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbered {
+    /// Number and transit time in nanoseconds of the packet before.
+    last: Option<(u64, u64)>,
+    /// In thousandths of nanoseconds: the changes of a packet among many are small.
+    mean: Mean,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +74,28 @@ impl JitterMeter {
         self.last = Some(Last { arrival, transit, gap });
     }
 
+    /// The packet that arrived has this number, among all that were made in the run.
+    pub(crate) fn number(&mut self, number: u64, transit: Duration, measuring: bool) {
+        let transit = transit.as_nanos();
+        if let Some((last, before)) = self.numbered.last
+            && measuring
+            && let Some(share) =
+                (1000 * transit.abs_diff(before)).checked_div(number.abs_diff(last))
+        {
+            self.numbered.mean.add(share);
+        }
+        self.numbered.last = Some((number, transit));
+    }
+
     pub(crate) fn get(&self) -> Jitter {
         let rfc3550 = self.transit.get().map(|_| Duration::from_nanos(self.scaled >> 4));
-        Jitter { rfc3550, transit: self.transit.get(), arrival_gap: self.gap.get() }
+        let thousandths = self.numbered.mean.get().map(Duration::as_nanos);
+        Jitter {
+            rfc3550,
+            transit: self.transit.get(),
+            arrival_gap: self.gap.get(),
+            per_number: thousandths.map(|ns| Duration::from_nanos((ns + 500) / 1000)),
+        }
     }
 }
 
@@ -91,6 +120,19 @@ mod tests {
         assert_eq!(jitter.arrival_gap, Some(Duration::from_micros(70)));
         // 60000/16 = 3750 ns, then + (30000 - 3750)/16 = 5390.6 ns.
         assert_eq!(jitter.rfc3550, Some(Duration::from_nanos(5_390)));
+    }
+
+    #[test]
+    fn a_change_counts_less_the_more_packets_lie_between() {
+        let mut meter = JitterMeter::default();
+        let mut packet = |number, transit_us, measuring| {
+            meter.number(number, Duration::from_micros(transit_us), measuring);
+        };
+        // Before the window; then changes of 40 and 9 us over 2 and 3 packets: 20 and 3 us.
+        packet(5, 60, false);
+        packet(7, 100, true);
+        packet(10, 91, true);
+        assert_eq!(meter.get().per_number, Some(Duration::from_nanos(11_500)));
     }
 
     #[test]

@@ -97,6 +97,13 @@ impl PathRecorder {
         }
     }
 
+    /// The data packet that was just delivered has this number, where a backend numbers packets.
+    pub fn numbered(&mut self, number: u64, transit: Duration) {
+        if let Some(times) = &mut self.times {
+            times.jitter.number(number, transit, self.measuring);
+        }
+    }
+
     /// A link made copies.
     pub fn duplicated(&mut self, copies: u64) {
         self.now.counts.duplicated += copies;

@@ -1,6 +1,6 @@
 //! `udccp lab calibrate`: which set-up gives a study's tables.
 
-use udccp_lab::calibrate::{Fit, SetUp, Trial, calibration, text};
+use udccp_lab::calibrate::{Fit, SetUp, Trial, calibration, text, whole_points};
 use udccp_lab::schema::{Calibration, Experiment};
 use udccp_lab::{PlanOptions, Simulator, campaign};
 
@@ -22,6 +22,9 @@ pub(super) struct Args {
     /// Run and judge the tables of `fit` only, not those of `test`
     #[arg(long)]
     fit_only: bool,
+    /// Run every set-up over all tables, and say which bring whole points near and lose none
+    #[arg(long, conflicts_with = "fit_only")]
+    explain: bool,
     #[command(flatten)]
     part: Part,
     /// Worker threads [default: all cores]
@@ -36,6 +39,9 @@ Every combination of the values of the file's knobs is run over the tables of `f
 is then run over the tables of `test`, beside the file as it stands. The runs are stored: an
 interrupted calibration goes on where it stopped.
 
+With --explain nothing is fitted: every set-up is run over the tables of `fit` and of `test`. A
+set-up can explain what differs in a table if it brings whole points near and loses none.
+
 Examples:
   udccp lab calibrate bhatti-2008 --quick
   udccp lab calibrate bhatti-2008 --set time.duration=\"120 s\" --set time.measure.to=\"120 s\"";
@@ -46,6 +52,12 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     let own = load(args)?;
     let plan = calibration(&own).map_err(bad_input)?;
     let set_ups = plan.set_ups();
+    if args.explain {
+        let tables: Vec<String> = plan.fit.iter().chain(&plan.test).cloned().collect();
+        let found = judged(args, plan, &tables, &set_ups, options)?;
+        output::line(whole_points(&own, plan, &found).trim_end())?;
+        return Ok(Exit::Success);
+    }
     let fit = Fit::of(judged(args, plan, &plan.fit, &set_ups, options)?);
     let Some(best) = fit.best() else { return Ok(Exit::Success) };
     let mut tested = None;
