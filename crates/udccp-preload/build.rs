@@ -23,7 +23,16 @@ fn main() {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--crate-name", "udccp_preload", "--edition", "2024", "--crate-type", "cdylib"]);
     rustc.args(["--cfg", "udccp_shim", "--check-cfg", "cfg(udccp_shim)"]);
-    rustc.args(["-C", "panic=abort", "-C", "opt-level=2", "-C", "strip=symbols"]);
+    rustc.args([
+        "-C",
+        "panic=abort",
+        "-C",
+        "opt-level=3",
+        "-C",
+        "codegen-units=1",
+        "-C",
+        "strip=symbols",
+    ]);
     rustc.args(["-C", "link-arg=-nostdlib", "-C", "link-arg=-Wl,-soname,libudccp_preload.so"]);
     rustc.args(["-C", "default-linker-libraries=no"]);
     rustc.args(["--target", &variable("TARGET")]).arg("-o").arg(&library).arg("src/lib.rs");

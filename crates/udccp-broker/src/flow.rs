@@ -19,8 +19,12 @@ use crate::shared::SharedRing;
 use crate::socket::Socket;
 use crate::taken::{Inbox, Taken};
 
-/// Messages taken from a connection or a program at once.
-const BATCH: usize = 480;
+/// Messages taken from a connection at once.
+const BATCH: usize = 1024;
+/// Messages taken from a program for one write to the network: as many of 1,200 bytes as it takes.
+const TRAIN: usize = 53;
+/// Writes to the network after which others have their turn.
+const TRAINS: usize = 9;
 /// Time after which the ring to a program is looked at again that was full, should the program's
 /// bell have found no room.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -85,7 +89,7 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
 /// Takes what the program sends, as far as the connection has room for it.
 async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &News) -> Ending {
     let inbox = Inbox::new(socket, pair);
-    let mut published = 0;
+    let (mut published, mut trains) = (0, 0);
     let mut slab = None;
     loop {
         match inbox.ended() {
@@ -105,7 +109,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             socket.publish(SLOT_MPS_AT, max as u32);
             published = max;
         }
-        let mut taken = Taken::new(&inbox, BATCH, &mut slab);
+        let mut taken = Taken::new(&inbox, TRAIN, &mut slab);
         let sent = if socket.has_priorities() {
             displace(connection, &mut taken)
         } else {
@@ -125,7 +129,9 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
         }
         inbox.grant(window_room(connection));
         inbox.unplug();
-        if taken.are_all() {
+        trains = if taken.are_all() { trains + 1 } else { 0 };
+        if trains >= TRAINS {
+            trains = 0;
             // Others have their turn.
             tokio::task::yield_now().await;
         }
@@ -170,7 +176,7 @@ fn window_room(connection: &Connection) -> usize {
 /// Has the connection take at once what congestion control lets go at once, so that few system
 /// calls send it. What has to wait stays with the program, as far as `tx_qlen` allows.
 fn fit_queue(socket: &Socket, connection: &Connection) {
-    let messages = window_room(connection).min(BATCH).max(socket.queued_messages());
+    let messages = window_room(connection).min(TRAIN * TRAINS).max(socket.queued_messages());
     connection.set_send_queue(QUEUE_BYTES, messages);
 }
 

@@ -163,7 +163,9 @@ fn told(s: &Socket, result: Raw) -> Result<(), c_int> {
 
 /// Waits until the ring may have room, or says why that is not to be waited for.
 fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
-    let ready = sys::poll(s.fd, POLLOUT, Some(TimeSpec::default()))?;
+    let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
+    let time = if waits { s.timeout(SO_SNDTIMEO) } else { Some(TimeSpec::default()) };
+    let ready = sys::poll(s.fd, POLLOUT, time)?;
     if ready & POLLHUP != 0 {
         return Err(why_ended(s));
     }
@@ -174,11 +176,7 @@ fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
     if ready & POLLOUT != 0 {
         plug_ring(s, ring)?;
     }
-    let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
-    if !waits || sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO))? == 0 {
-        return Err(EAGAIN);
-    }
-    Ok(())
+    if waits && ready != 0 { Ok(()) } else { Err(EAGAIN) }
 }
 
 /// Sends one message of a few pieces, which the kernel checks.
@@ -236,23 +234,15 @@ pub unsafe fn send_some(s: &Socket, all: &mut [MMsgHdr]) -> usize {
 
 /// The broker is told once.
 unsafe fn send_some_by_ring(s: &Socket, ring: Ring, all: &mut [MMsgHdr]) -> usize {
-    let (mut count, mut is_full) = (0, false);
-    while count < all.len() && !is_full && !ring.is_shut() {
-        let one = &mut all[count];
-        // SAFETY: the caller's promise.
-        let Some((pieces, priority)) = (unsafe { plain(s, &one.header) }) else { break };
-        let len = length(pieces);
-        // SAFETY: the caller's promise; `plain` has checked the length.
-        match unsafe { ring.send(pieces, len, priority, s.queue()) } {
-            Ok(now_full) => is_full = now_full,
-            Err(_) => break,
-        }
-        one.len = len as u32;
-        count += 1;
+    if ring.is_shut() {
+        return 0;
     }
+    let queue = s.queue();
+    // SAFETY: the caller's promise; `plain` checks the lengths.
+    let count = unsafe { ring.send_many(queue, all, |message| plain(s, message)) };
     if count > 0 {
         // The next call reports what is wrong.
-        let _ = wake_broker(s, ring, is_full);
+        let _ = wake_broker(s, ring, ring.is_full(queue));
     }
     count
 }

@@ -3,10 +3,10 @@
 use core::ffi::{c_int, c_void};
 
 use crate::abi::*;
-use crate::data::{length, pending_error, pieces, tell};
+use crate::data::{length, pending_error, pieces, tell, vector};
 use crate::find::Socket;
 use crate::protocol::*;
-use crate::ring::{Into, Ring, Taken};
+use crate::ring::{Into, Ring};
 use crate::rings;
 use crate::sys::{self, Raw};
 
@@ -110,7 +110,7 @@ unsafe fn by_ring(
         if let Some(taken) = unsafe { ring.receive(&into, flags & MSG_PEEK != 0) }? {
             let room = length(into.pieces);
             message.flags = if taken.len > room { MSG_TRUNC } else { 0 };
-            after_taking(s, ring, &taken);
+            after_taking(s, ring, taken.was_last, taken.has_room);
             let is_true = flags & MSG_TRUNC != 0;
             let len = if is_true { taken.len } else { taken.len.min(room) };
             return Ok(Some(Came::Message(len)));
@@ -144,11 +144,11 @@ unsafe fn by_ring(
     }
 }
 
-fn after_taking(s: &Socket, ring: Ring, taken: &Taken) {
-    if taken.was_last {
+fn after_taking(s: &Socket, ring: Ring, was_last: bool, has_room: bool) {
+    if was_last {
         take_bell(s, ring);
     }
-    if taken.has_room {
+    if has_room {
         // Where the broker is gone, the next call says so.
         let _ = tell(s);
     }
@@ -216,16 +216,26 @@ pub unsafe fn receive_many(
     }
     let mut clock = Clock::start(time);
     let mut done = 0;
-    for one in all {
-        let is_rest = done > 0 && flags & MSG_WAITFORONE != 0;
-        let flags = if is_rest { flags | MSG_DONTWAIT } else { flags };
+    while done < all.len() {
+        let (rest, waits) = (&mut all[done..], done == 0 || flags & MSG_WAITFORONE == 0);
         // SAFETY: the caller's promise.
-        match unsafe { receive_or_end(s, &mut one.header, flags) } {
-            Ok(Came::Message(len)) => one.len = len as u32,
+        let some = if time.is_null() { unsafe { at_once(s, rest, flags) } } else { None };
+        match some {
+            Some(0) if !waits => break,
+            Some(0) | None => {}
+            Some(some) => {
+                done += some;
+                continue;
+            }
+        }
+        let flags = if waits { flags } else { flags | MSG_DONTWAIT };
+        // SAFETY: the caller's promise.
+        match unsafe { receive_or_end(s, &mut rest[0].header, flags) } {
+            Ok(Came::Message(len)) => rest[0].len = len as u32,
             // At the end, each of the rest would read as nothing.
             Ok(Came::End) if done > 0 => break,
             Ok(Came::End) => {
-                one.len = 0;
+                rest[0].len = 0;
                 return 1;
             }
             Err(e) if done == 0 => return fail(e),
@@ -236,7 +246,40 @@ pub unsafe fn receive_many(
             break;
         }
     }
-    done
+    done as Raw
+}
+
+/// Receives messages that are in the ring; how many. Where there are none, [`receive`] says why, or
+/// waits; `None` where only that can receive.
+unsafe fn at_once(s: &Socket, all: &mut [MMsgHdr], flags: c_int) -> Option<usize> {
+    let is_plain = flags & !(MSG_DONTWAIT | MSG_WAITFORONE | MSG_TRUNC) == 0;
+    if !is_plain || !matches!(s.state(), STATE_OPEN | STATE_ENDED) {
+        return None;
+    }
+    let ring = rings::of(s).filter(|ring| ring.is_on())?;
+    // SAFETY: the caller's promise.
+    let into = |one: &MMsgHdr| unsafe { room_of(one) }.map(|pieces| Into { pieces, fd: s.fd });
+    // SAFETY: the caller's promise.
+    let Some(many) = (unsafe { ring.receive_many(all, into) }) else { return Some(0) };
+    for one in &mut all[..many.count] {
+        // SAFETY: as above.
+        let room = unsafe { room_of(one) }.map_or(0, length);
+        one.header.flags = if one.len as usize > room { MSG_TRUNC } else { 0 };
+        if flags & MSG_TRUNC == 0 {
+            one.len = one.len.min(room as u32);
+        }
+        one.header.control_len = 0;
+        // SAFETY: the caller's promise.
+        one.header.name_len = unsafe { give_source(s, one.header.name, one.header.name_len) };
+    }
+    after_taking(s, ring, many.was_last, many.has_room);
+    Some(many.count)
+}
+
+/// The pieces of a message, for as long as the call lasts.
+unsafe fn room_of<'a>(one: &MMsgHdr) -> Option<&'a [IoVec]> {
+    // SAFETY: the caller's promise.
+    unsafe { vector(one.header.iov, one.header.iov_len & 0xffff_ffff) }.ok()
 }
 
 /// The timeout of `recvmmsg`, which Linux looks at after each message alone.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use udccp::{Connection, EndpointOptions};
 
 use super::names::*;
-use super::{LINGER, QUEUE_BYTES, SocketOptions};
+use super::{ARRIVED, ARRIVED_BYTES, LINGER, QUEUE_BYTES, SocketOptions};
 
 impl SocketOptions {
     /// How packets to an address of one family leave.
@@ -57,7 +57,8 @@ impl SocketOptions {
             .min_cscov(self.recv_cscov)
             .server_timewait(self.server_timewait)
             .queue_policy(policy)
-            .send_queue(QUEUE_BYTES, self.queues().1);
+            .send_queue(QUEUE_BYTES, self.queues().1)
+            .recv_queue(ARRIVED_BYTES, ARRIVED);
         options.close_linger(self.close_linger())
     }
 

@@ -16,6 +16,11 @@ use udccp_preload::protocol::{STATE_CLOSED, STATE_CONNECTING, STATE_ENDED, STATE
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 /// What may wait in a connection's send queue.
 pub(crate) const QUEUE_BYTES: usize = 1 << 20;
+/// What may wait between a connection and the ring to its program. At a quarter of it the peer is
+/// asked to slow down, and so many messages arrive in one batch.
+pub(crate) const ARRIVED_BYTES: usize = 2 << 20;
+/// The same in messages.
+pub(crate) const ARRIVED: usize = 2048;
 /// Services that a socket can have.
 const MAX_SERVICES: usize = 32;
 const NO_SERVICE: u32 = u32::MAX;

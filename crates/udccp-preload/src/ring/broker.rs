@@ -18,6 +18,8 @@ pub struct Nonsense;
 pub struct BrokerRing {
     ring: Ring,
     tx_head: AtomicU64,
+    /// Places of messages that were taken, which programs do not know yet.
+    tx_freed: [AtomicU64; TX_PLACES as usize / 64],
     sleep: AtomicU32,
     rx_tail: AtomicU64,
     rx_rung: AtomicU32,
@@ -55,6 +57,7 @@ impl BrokerRing {
         Ok(Self {
             ring,
             tx_head: AtomicU64::new(0),
+            tx_freed: Default::default(),
             sleep: AtomicU32::new(1),
             rx_tail: AtomicU64::new(0),
             rx_rung: AtomicU32::new(0),
@@ -75,7 +78,8 @@ impl BrokerRing {
     }
 
     /// Takes the next message of the program, and adds its bytes to those of `room`; its length
-    /// and its priority.
+    /// and its priority. Programs have its room with the next [`Self::grant`],
+    /// [`Self::must_unplug`] or [`Self::sleep`].
     ///
     /// # Errors
     /// It is none.
@@ -102,27 +106,42 @@ impl BrokerRing {
             core::ptr::copy_nonoverlapping(place.add(PLACE_HEADER), to.cast(), len);
             room.advance_mut(len);
         }
-        self.ring.set_free(index as usize);
-        let head = self.tx_head.load(Ordering::Relaxed) + 1;
-        self.tx_head.store(head, Ordering::Relaxed);
-        self.ring.long(TX_HEAD_AT).store(head, Ordering::Release);
+        let freed = &self.tx_freed[index as usize / 64];
+        freed.store(freed.load(Ordering::Relaxed) | 1 << (index % 64), Ordering::Relaxed);
+        self.tx_head.store(self.tx_head.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Ok(Some((len, priority)))
+    }
+
+    /// Tells programs of what was taken: there is room for as many.
+    pub(super) fn tell_taken(&self) {
+        for (n, freed) in self.tx_freed.iter().enumerate() {
+            let bits = freed.load(Ordering::Relaxed);
+            if bits != 0 {
+                freed.store(0, Ordering::Relaxed);
+                self.ring.set_free(n * 64, bits);
+            }
+        }
+        let head = self.tx_head.load(Ordering::Relaxed);
+        self.ring.long(TX_HEAD_AT).store(head, Ordering::Release);
     }
 
     /// Lets programs send this many messages beyond those taken so far and the queue.
     pub fn grant(&self, messages: usize) {
+        self.tell_taken();
         let grant = self.tx_head.load(Ordering::Relaxed) + messages.min(TX_MOST) as u64;
         self.ring.long(TX_GRANT_AT).store(grant, Ordering::SeqCst);
     }
 
     /// Whether a plug is in the socket pair although programs can send.
     pub fn must_unplug(&self, queue: usize) -> bool {
+        self.tell_taken();
         fence(Ordering::SeqCst);
         self.ring.is_plugged() && !self.ring.is_full(queue as u64)
     }
 
     /// Says that the broker will wait for a bell; whether it may, because nothing came meanwhile.
     pub fn sleep(&self) -> bool {
+        self.tell_taken();
         let sleep = self.sleep.load(Ordering::Relaxed).wrapping_add(1).max(1);
         self.sleep.store(sleep, Ordering::Relaxed);
         self.ring.int(TX_SLEEPS_AT).store(sleep, Ordering::SeqCst);

@@ -28,6 +28,7 @@
 
 #[cfg(not(udccp_shim))]
 mod broker;
+mod many;
 mod program;
 #[cfg(all(test, not(udccp_shim)))]
 mod tests;
@@ -36,6 +37,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(not(udccp_shim))]
 pub use broker::{BrokerRing, Nonsense};
+pub use many::TakenMany;
 pub use program::{Into, Taken};
 
 use crate::protocol::MAX_MESSAGE;
@@ -77,21 +79,21 @@ const RX_IS_ON_AT: usize = 852;
 const RX_IS_WANTED_AT: usize = 788;
 
 /// Places for messages to the broker; more than a socket's queue may hold.
-const TX_PLACES: u64 = 256;
+const TX_PLACES: u64 = 512;
 /// For each position, modulo [`TX_PLACES`]: the position plus one, and the place.
 const TX_ORDER_AT: usize = 4096;
 /// Bits of the place in an entry of the order.
 const PLACE_BITS: u32 = 16;
 const TX_PLACES_AT: usize = TX_ORDER_AT + TX_PLACES as usize * 8;
 /// Most messages that wait, whatever congestion control would send at once. Places that are left
-/// are for senders that were killed while they had one.
-pub const TX_MOST: usize = 240;
+/// are for senders that were killed while they had some.
+pub const TX_MOST: usize = 448;
 /// Length and priority of a message before its bytes.
 const PLACE_HEADER: usize = 16;
 const PLACE_BYTES: usize = (PLACE_HEADER + MAX_MESSAGE).next_multiple_of(64);
 const RX_AT: usize = TX_PLACES_AT + TX_PLACES as usize * PLACE_BYTES;
 /// Bytes of the ring to the program; a power of two.
-pub const RX_BYTES: usize = 1 << 19;
+pub const RX_BYTES: usize = 1 << 20;
 /// Length of a message before its bytes.
 const RECORD_HEADER: usize = 8;
 /// Bytes of the shared memory: whole pages of any size, since the system gives back no part of one.
@@ -139,9 +141,9 @@ impl Ring {
         (0..TX_PLACES as usize / 64).map(move |n| (self.long(TX_FREE_AT + n * 8), n * 64))
     }
 
-    /// Says that a place is free, which there is.
-    fn set_free(self, place: usize) {
-        self.long(TX_FREE_AT + place / 64 * 8).fetch_or(1 << (place % 64), Ordering::AcqRel);
+    /// Says that places are free: bits of the 64 from `first` on.
+    fn set_free(self, first: usize, bits: u64) {
+        self.long(TX_FREE_AT + first / 8).fetch_or(bits, Ordering::AcqRel);
     }
 
     /// What is at a position of the order of messages.
@@ -149,19 +151,18 @@ impl Ring {
         self.long(TX_ORDER_AT + (position % TX_PLACES) as usize * 8)
     }
 
-    /// Whether a message with this position has no room where a queue of `queue` may wait.
-    fn has_no_room(self, position: u64, queue: u64) -> bool {
+    /// The first position that has no room where a queue of `queue` may wait.
+    fn limit(self, queue: u64) -> u64 {
         let head = self.long(TX_HEAD_AT).load(Ordering::SeqCst);
         let grant = self.long(TX_GRANT_AT).load(Ordering::SeqCst);
         // The broker asks as well: a program's numbers may be anything.
-        position >= grant.max(head).saturating_add(queue)
-            || position >= head.saturating_add(TX_MOST as u64)
+        grant.max(head).saturating_add(queue).min(head.saturating_add(TX_MOST as u64))
     }
 
     /// Whether no message can be sent where a queue of `queue` may wait.
     pub fn is_full(self, queue: u64) -> bool {
         // The tail may be behind by what a killed sender had no time to count.
-        self.has_no_room(self.long(TX_TAIL_AT).load(Ordering::SeqCst), queue)
+        self.long(TX_TAIL_AT).load(Ordering::SeqCst) >= self.limit(queue)
     }
 
     /// The place of a message to the broker.

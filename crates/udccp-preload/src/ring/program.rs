@@ -47,8 +47,25 @@ impl Ring {
         if !pieces.iter().all(probe::is_readable) {
             return Err(EFAULT);
         }
-        let place = self.reserve().ok_or(EAGAIN)?;
-        // SAFETY: the place is this call's alone until it is published.
+        let mut places = self.reserve(1);
+        let place = places.next().ok_or(EAGAIN)?;
+        // SAFETY: the caller's promise; the place is this call's alone until it is published.
+        unsafe { self.fill(place, pieces, len, priority) };
+        let mut position = self.long(TX_TAIL_AT).load(Ordering::SeqCst);
+        let published = self.publish(&mut position, place, queue);
+        self.count_to(position);
+        if published.is_err() {
+            self.set_free(place / 64 * 64, 1 << (place % 64));
+        }
+        published.map(|()| position >= self.limit(queue))
+    }
+
+    /// Writes a message into a place.
+    ///
+    /// # Safety
+    /// As [`Self::send`]; the place is the caller's.
+    pub(super) unsafe fn fill(self, place: usize, pieces: &[IoVec], len: usize, priority: u32) {
+        // SAFETY: the caller's promise.
         unsafe {
             let at = self.place(place);
             at.cast::<u32>().write(len as u32);
@@ -59,57 +76,38 @@ impl Ring {
                 to = to.add(piece.len);
             }
         }
-        self.publish(place, queue).inspect_err(|_| self.set_free(place))
     }
 
-    fn reserve(self) -> Option<usize> {
-        for (free, first) in self.free() {
-            let mut bits = free.load(Ordering::Relaxed);
-            while bits != 0 {
-                let rest = bits & (bits - 1);
-                match free.compare_exchange_weak(bits, rest, Ordering::AcqRel, Ordering::Relaxed) {
-                    Ok(_) => return Some(first + bits.trailing_zeros() as usize),
-                    Err(now) => bits = now,
-                }
-            }
-        }
-        None
-    }
-
-    fn publish(self, place: usize, queue: u64) -> Result<bool, i32> {
-        let tail = self.long(TX_TAIL_AT);
+    /// Publishes a place at a position that is free or at one behind it, and steps over that.
+    pub(super) fn publish(self, position: &mut u64, place: usize, queue: u64) -> Result<(), i32> {
         loop {
-            let position = tail.load(Ordering::SeqCst);
-            let order = self.order(position);
+            let order = self.order(*position);
             let found = order.load(Ordering::SeqCst);
-            if found >> PLACE_BITS == position + 1 {
+            if found >> PLACE_BITS == *position + 1 {
                 // Somebody published it and did not count it yet.
-                let _ = tail.compare_exchange(
-                    position,
-                    position + 1,
-                    Ordering::SeqCst,
-                    Ordering::Relaxed,
-                );
+                *position += 1;
                 continue;
             }
-            if self.has_no_room(position, queue) {
+            if *position >= self.limit(queue) {
                 return Err(EAGAIN);
             }
-            if found >> PLACE_BITS != (position + 1).saturating_sub(TX_PLACES) {
-                // The position is no longer the last.
+            if found >> PLACE_BITS != (*position + 1).saturating_sub(TX_PLACES) {
+                // The position is long taken.
+                let tail = self.long(TX_TAIL_AT).load(Ordering::SeqCst);
+                *position = tail.max(self.long(TX_HEAD_AT).load(Ordering::SeqCst));
                 continue;
             }
-            let entry = (position + 1) << PLACE_BITS | place as u64;
+            let entry = (*position + 1) << PLACE_BITS | place as u64;
             if order.compare_exchange(found, entry, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-                let _ = tail.compare_exchange(
-                    position,
-                    position + 1,
-                    Ordering::SeqCst,
-                    Ordering::Relaxed,
-                );
-                return Ok(self.has_no_room(position + 1, queue));
+                *position += 1;
+                return Ok(());
             }
         }
+    }
+
+    /// Counts what was published before a position.
+    pub(super) fn count_to(self, position: u64) {
+        self.long(TX_TAIL_AT).fetch_max(position, Ordering::SeqCst);
     }
 
     /// The broker's sleep out of which the caller must ring it.
@@ -166,7 +164,7 @@ impl Ring {
         (self.long(RX_TAIL_AT).load(Ordering::SeqCst) != head).then(|| self.len_at(head))
     }
 
-    fn len_at(self, position: u64) -> usize {
+    pub(super) fn len_at(self, position: u64) -> usize {
         let (header, _) = self.rx(position);
         // SAFETY: positions of records are multiples of eight. Where somebody else took this one
         // meanwhile, the number is anything: it is bounded, and then not used.
@@ -206,7 +204,11 @@ impl Ring {
         }
     }
 
-    unsafe fn copy(self, mut from: u64, len: usize, into: &Into<'_>) -> Result<(), i32> {
+    /// Copies a message to the program's memory, as far as that has room.
+    ///
+    /// # Safety
+    /// The pieces are the program's.
+    pub(super) unsafe fn copy(self, mut from: u64, len: usize, into: &Into<'_>) -> Result<(), i32> {
         let mut left = len;
         for piece in into.pieces {
             let part = IoVec { base: piece.base, len: piece.len.min(left) };
@@ -230,7 +232,7 @@ impl Ring {
     }
 
     /// Whether the broker waits for the ring to be read up to here. Only one caller is told.
-    fn gives_room(self, position: u64) -> bool {
+    pub(super) fn gives_room(self, position: u64) -> bool {
         let wanted = self.long(RX_ROOM_AT);
         let at = wanted.load(Ordering::SeqCst);
         position >= at

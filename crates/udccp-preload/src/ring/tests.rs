@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use bytes::BytesMut;
 
 use super::*;
-use crate::abi::{EAGAIN, EFAULT, IoVec};
+use crate::abi::{EAGAIN, EFAULT, IoVec, MMsgHdr, MsgHdr};
 use crate::sys;
 
 /// Both sides of a ring, and a socket for the library to ask about memory.
@@ -43,9 +43,49 @@ impl Both {
         unsafe { self.ring.send(&pieces, message.len(), 3, queue) }
     }
 
+    /// Sends messages with one call; their lengths as the call gives them.
+    fn send_many(&self, messages: &[&[u8]], queue: u64) -> Vec<usize> {
+        let piece = |m: &&[u8]| IoVec { base: m.as_ptr().cast_mut().cast(), len: m.len() };
+        let pieces: Vec<IoVec> = messages.iter().map(piece).collect();
+        let header = |piece: &IoVec| MsgHdr::of(core::ptr::from_ref(piece).cast_mut(), 1);
+        let mut all: Vec<MMsgHdr> =
+            pieces.iter().map(|piece| MMsgHdr { header: header(piece), len: 9999 }).collect();
+        fn plain(message: &MsgHdr) -> Option<(&[IoVec], u32)> {
+            // SAFETY: each has the one piece that it was made of.
+            Some((unsafe { core::slice::from_raw_parts(message.iov, 1) }, 3))
+        }
+        // SAFETY: the pieces live.
+        let sent = unsafe { self.ring.send_many(queue, &mut all, plain) };
+        all[..sent].iter().map(|one| one.len as usize).collect()
+    }
+
+    /// Receives with one call for `rooms` messages of so many bytes: each as its buffer holds it,
+    /// and its length.
+    fn receive_many(&self, rooms: &[usize]) -> (Vec<(Vec<u8>, usize)>, Option<TakenMany>) {
+        let mut data: Vec<Vec<u8>> = rooms.iter().map(|room| vec![0; *room]).collect();
+        let mut all: Vec<MMsgHdr> = rooms.iter().map(|_| MMsgHdr::empty()).collect();
+        let pieces: Vec<IoVec> = data
+            .iter_mut()
+            .map(|data| IoVec { base: data.as_mut_ptr().cast(), len: data.len() })
+            .collect();
+        for (one, piece) in all.iter_mut().zip(&pieces) {
+            one.header = MsgHdr::of(core::ptr::from_ref(piece).cast_mut(), 1);
+        }
+        let into = |one: &MMsgHdr| {
+            // SAFETY: as above.
+            let pieces = unsafe { core::slice::from_raw_parts(one.header.iov, 1) };
+            Some(Into { pieces, fd: self.socket.as_raw_fd() })
+        };
+        // SAFETY: the pieces live.
+        let many = unsafe { self.ring.receive_many(&mut all, into) };
+        let count = many.map_or(0, |many| many.count);
+        (data.into_iter().zip(all.iter().map(|one| one.len as usize)).take(count).collect(), many)
+    }
+
     fn take(&self) -> Result<Option<(Vec<u8>, u32)>, Nonsense> {
         let mut room = BytesMut::from(&b"before"[..]);
         let taken = self.broker.take(&mut room)?;
+        self.broker.tell_taken();
         assert_eq!(room.len(), 6 + taken.map_or(0, |(len, _)| len));
         Ok(taken.map(|(_, priority)| (room[6..].to_vec(), priority)))
     }
@@ -113,6 +153,64 @@ fn a_sender_killed_at_any_step_stops_nobody() {
     assert_eq!(both.take(), Ok(Some((b"b".to_vec(), 3))));
     assert_eq!(both.send(b"c", 1), Ok(true));
     assert_eq!(both.take(), Ok(Some((b"c".to_vec(), 3))));
+}
+
+#[test]
+fn a_call_sends_as_many_messages_as_have_room() {
+    let both = Both::new();
+    let messages: Vec<Vec<u8>> = (0..100usize).map(|n| vec![n as u8; n * 10]).collect();
+    let all: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+    for round in 0..20 {
+        // Some wait already, sent alone.
+        let before = round % 3;
+        for _ in 0..before {
+            assert_eq!(both.send(b"first", 40), Ok(false));
+        }
+        let sent = both.send_many(&all, 40);
+        assert_eq!(sent, (0..40 - before).map(|n| n * 10).collect::<Vec<_>>());
+        assert_eq!(both.send_many(&all, 40), [], "it is full");
+        for _ in 0..before {
+            assert_eq!(both.take(), Ok(Some((b"first".to_vec(), 3))));
+        }
+        for message in &messages[..40 - before] {
+            assert_eq!(both.take(), Ok(Some((message.clone(), 3))));
+        }
+        assert_eq!(both.take(), Ok(None));
+    }
+    let free: u32 =
+        both.ring.free().map(|(bits, _)| bits.load(Ordering::SeqCst).count_ones()).sum();
+    assert_eq!(u64::from(free), TX_PLACES, "no place was lost");
+}
+
+#[test]
+fn a_message_that_cannot_go_ends_the_call_before_it_and_costs_no_place() {
+    let both = Both::new();
+    let bad = core::ptr::without_provenance::<u8>(8);
+    // SAFETY: nobody reads it: the kernel is asked first.
+    let bad = unsafe { core::slice::from_raw_parts(bad, 5) };
+    assert_eq!(both.send_many(&[b"a", b"bc", bad, b"d"], 40), [1, 2]);
+    assert_eq!(both.take(), Ok(Some((b"a".to_vec(), 3))));
+    assert_eq!(both.take(), Ok(Some((b"bc".to_vec(), 3))));
+    assert_eq!(both.take(), Ok(None));
+    let free: u32 =
+        both.ring.free().map(|(bits, _)| bits.load(Ordering::SeqCst).count_ones()).sum();
+    assert_eq!(u64::from(free), TX_PLACES);
+}
+
+#[test]
+fn a_call_receives_what_is_there_and_says_whether_anything_is_left() {
+    let both = Both::new();
+    assert_eq!(both.receive_many(&[10; 3]), (Vec::new(), None));
+    for message in [&b"one"[..], b"", b"three"] {
+        both.broker.put(message, RX_BYTES).unwrap();
+    }
+    let (got, many) = both.receive_many(&[10, 2]);
+    assert_eq!(got, [(b"one\0\0\0\0\0\0\0".to_vec(), 3), (vec![0; 2], 0)]);
+    assert_eq!(many, Some(TakenMany { count: 2, was_last: false, has_room: false }));
+    let (got, many) = both.receive_many(&[2, 10]);
+    assert_eq!(got, [(b"th".to_vec(), 5)], "cut, with its true length");
+    assert_eq!(many, Some(TakenMany { count: 1, was_last: true, has_room: false }));
+    assert!(!both.broker.has_unread());
 }
 
 #[test]
@@ -254,7 +352,12 @@ fn threads_send_and_receive_each_message_once_and_in_their_order() {
             let both = &both;
             scope.spawn(move || {
                 for n in 0..EACH {
-                    while both.send(&(thread * EACH + n).to_ne_bytes(), 9).is_err() {
+                    let message = (thread * EACH + n).to_ne_bytes();
+                    let is_sent = || match n % 2 {
+                        0 => both.send(&message, 9).is_ok(),
+                        _ => !both.send_many(&[&message], 9).is_empty(),
+                    };
+                    while !is_sent() {
                         std::thread::yield_now();
                     }
                 }
@@ -265,6 +368,14 @@ fn threads_send_and_receive_each_message_once_and_in_their_order() {
                 scope.spawn(|| {
                     let mut got = Vec::new();
                     loop {
+                        if got.len() % 2 == 0 {
+                            let ends = |got: &(Vec<u8>, usize)| got.1 == 0;
+                            let (some, _) = both.receive_many(&[4]);
+                            if some.first().is_some_and(ends) {
+                                return got;
+                            }
+                            got.extend(some.iter().map(|(message, _)| number(message)));
+                        }
                         match both.receive(8, false) {
                             Some((message, _)) if message.is_empty() => return got,
                             Some((message, _)) => got.push(number(&message)),
