@@ -62,3 +62,18 @@ fn so_does_one_that_was_not_run() {
     results.others[0].runs.retain(|(task, _)| !is_last(task));
     assert!(witnesses(&Analysis::of(&experiment, results)).iter().all(Option::is_none));
 }
+
+#[test]
+fn as_many_runs_as_the_study_made_are_enough_where_the_file_says_how_many() {
+    let one_run = |witness_runs: &str| {
+        let text = common::SMALL
+            .replace("stddev = \"stddev\"\n", &format!("stddev = \"stddev\"\n{witness_runs}"));
+        let experiment = common::read(&text);
+        let mut results = results(&experiment, 0.04);
+        results.others[0].runs.retain(|(task, _)| task.run == 1);
+        witnesses(&Analysis::of(&experiment, results))
+    };
+    assert!(one_run("").iter().all(Option::is_none), "one of two runs is not judged");
+    assert_eq!(one_run("witness_runs = 1\n").iter().flatten().count(), 2);
+    assert!(one_run("witness_runs = 2\n").iter().all(Option::is_none));
+}

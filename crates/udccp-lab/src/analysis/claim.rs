@@ -1,7 +1,8 @@
 //! Claims judged on our numbers and on the published ones.
 
 use super::basis::Basis;
-use super::table::{Cell, TableResult};
+use super::cell::Cell;
+use super::table::TableResult;
 use crate::schema::{Bound, Claim, Filter, Origin, Predicate, Side};
 
 /// A claim with its two verdicts.

@@ -4,9 +4,10 @@
 use udccp_metrics::Summary;
 
 use super::basis::Basis;
+use super::cell::{Cell, is_close};
 use super::results::Results;
 use super::spread::Spread;
-use super::table::{Cell, TableResult, is_close, tabulate};
+use super::table::{TableResult, tabulate};
 use crate::schema::{Experiment, Explanation, Variant};
 
 /// A reason given for the difference of one cell.

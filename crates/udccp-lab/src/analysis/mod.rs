@@ -1,6 +1,7 @@
 //! From stored runs to tables, verdicts on claims, and reasons of differences.
 
 mod basis;
+mod cell;
 mod claim;
 mod expected;
 mod explanation;
@@ -11,16 +12,18 @@ mod table;
 mod value;
 mod window;
 mod witness;
+mod words;
 
 pub use basis::Basis;
+pub use cell::{Agreement, Cell};
 pub use claim::{Check, ClaimCount, JudgedClaim, Judgement, count_by_origin, judge};
 pub use expected::{Convergence, Expected};
 pub use explanation::{Reason, Support, explain};
 pub use results::Results;
 pub use score::{STEADY_POINTS, Score, Scored, scores};
 pub use spread::{Bounds, Spread};
-pub use table::{Agreement, Cell, Row, TableResult, tabulate};
-pub(crate) use table::{fixed, in_words, own_name};
+pub use table::{Row, TableResult, tabulate};
+pub(crate) use words::{fixed, in_words, own_name};
 
 use udccp_scenario::{SIM, backend_title};
 

@@ -4,8 +4,9 @@ use udccp_base::Duration;
 use udccp_scenario::{Record, SIM};
 
 use super::basis::Basis;
+use super::cell::{Cell, is_close};
 use super::results::Results;
-use super::table::{Cell, TableResult, is_close};
+use super::table::TableResult;
 use super::{Analysis, window};
 use crate::schema::{Metric, MetricSpec, Published, Table, Window};
 

@@ -1,15 +1,16 @@
-//! Tables: our mean and interval beside the published value.
+//! Tables filled with the runs of an experiment, cell by cell.
 
 use udccp_metrics::Summary;
 use udccp_scenario::Record;
 use udccp_scenario::protocol::{self, Protocol};
 
 use super::basis::Basis;
+use super::cell::{Cell, agreement};
 use super::expected::Expected;
-use super::explanation::Reason;
 use super::results::Results;
 use super::spread::Spread;
 use super::value::value;
+use super::words::{in_words, own_name};
 use crate::schema::{
     CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published,
     Scenario, Table,
@@ -41,73 +42,6 @@ pub struct Row {
     /// What its labels are called.
     names: Names,
 }
-
-/// One cell.
-#[derive(Debug)]
-pub struct Cell {
-    /// Its grid point, and `flow`, `metric` and `case` where the table tells them apart.
-    pub labels: Point,
-    /// The case (`None`: the file as it stands) and the grid point whose runs it shows.
-    pub place: (Option<String>, Point),
-    /// Its metric.
-    pub shown: MetricSpec,
-    /// The protocol that it is about: its flow's, or the one that a label names.
-    pub protocol: Option<&'static Protocol>,
-    /// Our runs.
-    pub ours: Summary,
-    /// How far they lie apart.
-    pub spread: Spread,
-    /// How many they are, of those that the file asks for.
-    pub basis: Basis,
-    /// Whether its flow does not run in the stretch that the value is of.
-    pub idle: bool,
-    /// How many runs have no value.
-    pub without: usize,
-    /// Why a run has no value, where one has none.
-    pub undefined: Option<String>,
-    /// The published value.
-    pub published: Option<Published>,
-    /// Whether the one flow of its runs fills the link, and the metric says no more than that.
-    pub fills_link: bool,
-    /// How the two compare.
-    pub agreement: Agreement,
-    /// Why they differ, as far as runs support it.
-    pub reasons: Vec<Reason>,
-    /// The backend with which every value of the table agrees, where ours differs.
-    pub witness: Option<String>,
-    /// What its labels are called.
-    names: Names,
-}
-
-/// How our mean compares with the published value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreement {
-    /// No run yet.
-    Missing,
-    /// Nothing was published.
-    Alone,
-    /// Too few runs to be judged, or shortened ones.
-    Unjudged,
-    /// Within the distance that counts as agreement.
-    Close,
-    /// The same, where the one flow of the run fills its link: any sender would agree, so the cell
-    /// does not count.
-    LinkLimited,
-    /// Neither has a value, which does not count either.
-    Neither,
-    /// Further away, but the published value lies in our 95 % interval.
-    InInterval,
-    /// Further away; or one has a value and the other says that there is none.
-    Differs,
-}
-
-impl Agreement {
-    /// The same of a cell whose flow fills its link, or not.
-    fn on_link(self, is_full: bool) -> Self {
-        if self == Self::Close && is_full { Self::LinkLimited } else { self }
-    }
-}
-
 impl Row {
     /// What the row is about, in words: `TCP CUBIC (2007), first: DCCP CCID 2`.
     pub fn title(&self) -> String {
@@ -124,131 +58,6 @@ impl Row {
     /// The cells that are there.
     pub fn filled(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().flatten()
-    }
-}
-
-/// A number with this many digits after the point and a true minus.
-pub(crate) fn fixed(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}").replace('-', "\u{2212}");
-    let is_zero = text.chars().all(|c| "\u{2212}0.".contains(c));
-    if is_zero { text.trim_start_matches('\u{2212}').to_owned() } else { text }
-}
-
-/// What a flow is called beside its protocol; `None` where that says the same.
-pub(crate) fn own_name<'n>(names: &'n Names, flow: &'n str, protocol: &str) -> Option<&'n str> {
-    let letters = |text: &str| {
-        let letters = text.chars().filter(|c| c.is_alphanumeric());
-        letters.map(|c| c.to_ascii_lowercase()).collect::<String>()
-    };
-    let name = names.of(flow).unwrap_or(flow);
-    (!letters(protocol).contains(&letters(name))).then_some(name)
-}
-
-/// A label in words: what the file calls it, or a protocol's title.
-pub(crate) fn in_words(names: &Names, key: &str, label: &str) -> String {
-    match (key, names.of(label)) {
-        (_, Some(name)) => name.to_owned(),
-        (FLOW_KEY, None) => format!("{label} flow"),
-        (CASE_AXIS, None) => label.replace('-', " "),
-        _ => protocol::title_of(label).to_owned(),
-    }
-}
-
-impl Cell {
-    /// Our mean less the published value.
-    pub fn difference(&self) -> Option<f64> {
-        Some(self.ours.mean.ok()? - self.published?.value?)
-    }
-
-    /// Whether it counts: there is something to compare its runs with, and the comparison says
-    /// something.
-    pub fn is_compared(&self) -> bool {
-        matches!(self.agreement, Agreement::Close | Agreement::InInterval | Agreement::Differs)
-    }
-
-    /// Whether it agrees in a way that does not count.
-    pub fn is_unscored(&self) -> bool {
-        matches!(self.agreement, Agreement::LinkLimited | Agreement::Neither)
-    }
-
-    /// Whether it is judged, be it counted or not.
-    pub fn has_verdict(&self) -> bool {
-        self.is_compared() || self.is_unscored()
-    }
-
-    /// Whether it has a value of ours and a published one, be it judged or not.
-    pub fn has_both(&self) -> bool {
-        self.has_verdict() || self.agreement == Agreement::Unjudged
-    }
-
-    /// Whether it has runs, but not as many, or not as long, as the file asks for.
-    pub fn is_early(&self) -> bool {
-        self.runs() > 0 && !self.basis.is_enough()
-    }
-
-    /// Whether a reader has to be told why the two differ.
-    pub fn needs_reason(&self) -> bool {
-        matches!(self.agreement, Agreement::InInterval | Agreement::Differs)
-    }
-
-    /// Whether a run supports one of the reasons given, or another backend agrees with the table.
-    pub fn is_explained(&self) -> bool {
-        self.witness.is_some() || self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
-    }
-
-    /// Our mean as printed with its [`Spread`]; a dash without any, and for a flow that does not
-    /// run.
-    pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
-        let Some(mean) = self.mean() else { return "–".to_owned() };
-        self.spread.beside(mean, &self.printed(), plus_minus)
-    }
-
-    /// Our mean, where the flow runs.
-    pub(crate) fn mean(&self) -> Option<f64> {
-        self.ours.mean.ok().filter(|_| !self.idle)
-    }
-
-    /// A value with as many digits as chance allows.
-    pub(crate) fn print(&self, value: f64) -> String {
-        fixed(value, self.digits())
-    }
-
-    /// The metric, printed with as many digits as chance allows.
-    pub(crate) fn printed(&self) -> MetricSpec {
-        MetricSpec { digits: self.digits(), ..self.shown.clone() }
-    }
-
-    /// Digits after the point: two of what chance does to the mean, or three of a mean of which
-    /// that is not known; never more than the file asks for.
-    pub(crate) fn digits(&self) -> usize {
-        let doubt = self.spread.doubt();
-        let (value, wanted) = match self.ours.mean {
-            Ok(_) if doubt > 0.0 => (doubt, 2),
-            Ok(mean) if mean != 0.0 => (mean.abs(), 3),
-            Ok(_) => return 0,
-            Err(_) => return self.shown.digits,
-        };
-        // The noise of the last bits takes 0.1 below itself.
-        let first = (value.log10() + 1e-9).floor() as i64;
-        usize::try_from(wanted - 1 - first).unwrap_or(0).min(self.shown.digits)
-    }
-
-    /// How many runs there are, with a value or without.
-    pub fn runs(&self) -> usize {
-        self.ours.n + self.without
-    }
-
-    /// The cell in words: `TCP CUBIC (2007), 50 ms`.
-    pub fn title(&self) -> String {
-        let word = |(key, label): &(String, String)| match key.as_str() {
-            METRIC_KEY => self.shown.title().to_owned(),
-            FLOW_KEY => match self.protocol.map(|p| (own_name(&self.names, label, p.title), p)) {
-                Some((None, protocol)) => protocol.title.to_owned(),
-                _ => in_words(&self.names, key, label),
-            },
-            _ => in_words(&self.names, key, label),
-        };
-        self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -476,43 +285,4 @@ fn row_protocol(row: &Row) -> Option<&'static Protocol> {
 fn fills_link(record: &Record) -> bool {
     let utilisation = record.system.utilisation_percent;
     record.flows.len() == 1 && utilisation.is_some_and(|percent| percent >= FULL_PERCENT)
-}
-
-fn agreement(
-    (ours, spread): (&Summary, &Spread),
-    without: usize,
-    basis: Basis,
-    published: Option<Published>,
-    shown: &MetricSpec,
-) -> Agreement {
-    if ours.n + without == 0 {
-        return Agreement::Missing;
-    }
-    if published.is_some() && !basis.is_enough() {
-        return Agreement::Unjudged;
-    }
-    let Some(published) = published else { return Agreement::Alone };
-    match (ours.mean.ok(), published.value) {
-        (None, None) => Agreement::Neither,
-        (None, Some(_)) | (Some(_), None) => Agreement::Differs,
-        (Some(mean), Some(_)) if is_close(mean, &published, shown) => Agreement::Close,
-        (Some(_), Some(value)) => {
-            let inside = |(low, high)| (low..=high).contains(&value);
-            if spread.interval().is_some_and(inside) {
-                Agreement::InInterval
-            } else {
-                Agreement::Differs
-            }
-        }
-    }
-}
-
-/// Whether a mean agrees with what was published, compared with the digits that are printed.
-pub(super) fn is_close(mean: f64, published: &Published, shown: &MetricSpec) -> bool {
-    let (Some(value), Some(tolerance)) = (published.value, published.tolerance(shown)) else {
-        return false;
-    };
-    let unit = shown.last_digit();
-    let round = |x: f64| (x / unit).round() * unit;
-    (round(mean) - round(value)).abs() <= tolerance + unit * 1e-6
 }

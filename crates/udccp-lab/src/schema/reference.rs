@@ -29,6 +29,8 @@ pub struct Reference {
     values: Vec<ValueColumn>,
     /// How many runs the study made of each value with a spread.
     runs: Option<NonZeroU64>,
+    /// How many runs of another backend are enough for a witness.
+    witness_runs: Option<NonZeroU64>,
     rows: Vec<Vec<String>>,
 }
 
@@ -51,6 +53,12 @@ enum Spread {
 }
 
 impl Reference {
+    /// How many runs of another backend at each point are enough for a witness: as many as the
+    /// study made there. `None`: as many as the file asks for.
+    pub fn witness_runs(&self) -> Option<usize> {
+        self.witness_runs.and_then(|runs| usize::try_from(runs.get()).ok())
+    }
+
     /// What was published for a cell, by its labels: values of axes, and `flow`, `metric`, `case`
     /// where the table has them.
     pub fn lookup(&self, labels: &[(String, String)]) -> Option<Published> {
@@ -102,6 +110,11 @@ impl Reference {
         let value = reader.raw("value");
         let spreads = [reader.raw("stddev"), reader.raw("cv")];
         let runs = read_runs(&mut reader, node, spreads.iter().any(Option::is_some), errors);
+        let witness_runs: Option<u64> = reader.want("witness_runs");
+        if witness_runs == Some(0) {
+            let at = node.get("witness_runs").map_or(&node.span, |n| &n.span);
+            errors.push(Diagnostic::at(at, "`witness_runs` is at least 1"));
+        }
         reader.finish();
         let (file, file_span) = (file?, &node.get("file")?.span);
         let csv = Csv::load(&context.base.join(&file), &file, file_span, errors)?;
@@ -123,6 +136,7 @@ impl Reference {
             names: names.iter().map(|e| (e.key.clone(), e.node.label())).collect(),
             values: Vec::new(),
             runs,
+            witness_runs: witness_runs.and_then(NonZeroU64::new),
             rows: Vec::new(),
         };
         let mut columns = Columns { csv: &csv, context, table, found: Vec::new() };

@@ -1,0 +1,227 @@
+//! One cell of a table: our runs beside the published value, and how the two compare.
+
+use udccp_metrics::Summary;
+use udccp_scenario::protocol::Protocol;
+
+use super::basis::Basis;
+use super::explanation::Reason;
+use super::spread::Spread;
+use super::words::{fixed, in_words, own_name};
+use crate::schema::{FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published};
+
+/// One cell.
+#[derive(Debug)]
+pub struct Cell {
+    /// Its grid point, and `flow`, `metric` and `case` where the table tells them apart.
+    pub labels: Point,
+    /// The case (`None`: the file as it stands) and the grid point whose runs it shows.
+    pub place: (Option<String>, Point),
+    /// Its metric.
+    pub shown: MetricSpec,
+    /// The protocol that it is about: its flow's, or the one that a label names.
+    pub protocol: Option<&'static Protocol>,
+    /// Our runs.
+    pub ours: Summary,
+    /// How far they lie apart.
+    pub spread: Spread,
+    /// How many they are, of those that the file asks for.
+    pub basis: Basis,
+    /// Whether its flow does not run in the stretch that the value is of.
+    pub idle: bool,
+    /// How many runs have no value.
+    pub without: usize,
+    /// Why a run has no value, where one has none.
+    pub undefined: Option<String>,
+    /// The published value.
+    pub published: Option<Published>,
+    /// Whether the one flow of its runs fills the link, and the metric says no more than that.
+    pub fills_link: bool,
+    /// How the two compare.
+    pub agreement: Agreement,
+    /// Why they differ, as far as runs support it.
+    pub reasons: Vec<Reason>,
+    /// The backend with which every value of the table agrees, where ours differs.
+    pub witness: Option<String>,
+    /// What its labels are called.
+    pub(super) names: Names,
+}
+
+/// How our mean compares with the published value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// No run yet.
+    Missing,
+    /// Nothing was published.
+    Alone,
+    /// Too few runs to be judged, or shortened ones.
+    Unjudged,
+    /// Within the distance that counts as agreement.
+    Close,
+    /// The same, where the one flow of the run fills its link: any sender would agree, so the cell
+    /// does not count.
+    LinkLimited,
+    /// Neither has a value, which does not count either.
+    Neither,
+    /// Further away, but the published value lies in our 95 % interval.
+    InInterval,
+    /// Further away; or one has a value and the other says that there is none.
+    Differs,
+}
+
+impl Agreement {
+    /// Whether it agrees, be it counted or not.
+    pub(super) fn is_met(self) -> bool {
+        matches!(self, Self::Close | Self::LinkLimited | Self::Neither)
+    }
+
+    /// The same of a cell whose flow fills its link, or not.
+    pub(super) fn on_link(self, is_full: bool) -> Self {
+        if self == Self::Close && is_full { Self::LinkLimited } else { self }
+    }
+}
+
+impl Cell {
+    /// Our mean less the published value.
+    pub fn difference(&self) -> Option<f64> {
+        Some(self.ours.mean.ok()? - self.published?.value?)
+    }
+
+    /// Whether it counts: there is something to compare its runs with, and the comparison says
+    /// something.
+    pub fn is_compared(&self) -> bool {
+        matches!(self.agreement, Agreement::Close | Agreement::InInterval | Agreement::Differs)
+    }
+
+    /// Whether it agrees in a way that does not count.
+    pub fn is_unscored(&self) -> bool {
+        matches!(self.agreement, Agreement::LinkLimited | Agreement::Neither)
+    }
+
+    /// Whether it is judged, be it counted or not.
+    pub fn has_verdict(&self) -> bool {
+        self.is_compared() || self.is_unscored()
+    }
+
+    /// Whether it has a value of ours and a published one, be it judged or not.
+    pub fn has_both(&self) -> bool {
+        self.has_verdict() || self.agreement == Agreement::Unjudged
+    }
+
+    /// Whether it has runs, but not as many, or not as long, as the file asks for.
+    pub fn is_early(&self) -> bool {
+        self.runs() > 0 && !self.basis.is_enough()
+    }
+
+    /// Whether a reader has to be told why the two differ.
+    pub fn needs_reason(&self) -> bool {
+        matches!(self.agreement, Agreement::InInterval | Agreement::Differs)
+    }
+
+    /// Whether a run supports one of the reasons given, or another backend agrees with the table.
+    pub fn is_explained(&self) -> bool {
+        self.witness.is_some() || self.reasons.iter().any(|r| r.support.is_some_and(|s| s.counts()))
+    }
+
+    /// Our mean as printed with its [`Spread`]; a dash without any, and for a flow that does not
+    /// run.
+    pub(crate) fn ours_in_words(&self, plus_minus: &str) -> String {
+        let Some(mean) = self.mean() else { return "–".to_owned() };
+        self.spread.beside(mean, &self.printed(), plus_minus)
+    }
+
+    /// Our mean, where the flow runs.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        self.ours.mean.ok().filter(|_| !self.idle)
+    }
+
+    /// A value with as many digits as chance allows.
+    pub(crate) fn print(&self, value: f64) -> String {
+        fixed(value, self.digits())
+    }
+
+    /// The metric, printed with as many digits as chance allows.
+    pub(crate) fn printed(&self) -> MetricSpec {
+        MetricSpec { digits: self.digits(), ..self.shown.clone() }
+    }
+
+    /// Digits after the point: two of what chance does to the mean, or three of a mean of which
+    /// that is not known; never more than the file asks for.
+    pub(crate) fn digits(&self) -> usize {
+        let doubt = self.spread.doubt();
+        let (value, wanted) = match self.ours.mean {
+            Ok(_) if doubt > 0.0 => (doubt, 2),
+            Ok(mean) if mean != 0.0 => (mean.abs(), 3),
+            Ok(_) => return 0,
+            Err(_) => return self.shown.digits,
+        };
+        // The noise of the last bits takes 0.1 below itself.
+        let first = (value.log10() + 1e-9).floor() as i64;
+        usize::try_from(wanted - 1 - first).unwrap_or(0).min(self.shown.digits)
+    }
+
+    /// How it compares with the published value, if its runs are taken as enough.
+    pub(super) fn if_judged(&self) -> Agreement {
+        let basis = Basis { runs: self.basis.runs, asked: 0, shortened: false };
+        let held = (&self.ours, &self.spread);
+        let found = agreement(held, self.without, basis, self.published, &self.shown);
+        found.on_link(self.fills_link)
+    }
+
+    /// How many runs there are, with a value or without.
+    pub fn runs(&self) -> usize {
+        self.ours.n + self.without
+    }
+
+    /// The cell in words: `TCP CUBIC (2007), 50 ms`.
+    pub fn title(&self) -> String {
+        let word = |(key, label): &(String, String)| match key.as_str() {
+            METRIC_KEY => self.shown.title().to_owned(),
+            FLOW_KEY => match self.protocol.map(|p| (own_name(&self.names, label, p.title), p)) {
+                Some((None, protocol)) => protocol.title.to_owned(),
+                _ => in_words(&self.names, key, label),
+            },
+            _ => in_words(&self.names, key, label),
+        };
+        self.labels.iter().map(word).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How runs compare with what was published.
+pub(super) fn agreement(
+    (ours, spread): (&Summary, &Spread),
+    without: usize,
+    basis: Basis,
+    published: Option<Published>,
+    shown: &MetricSpec,
+) -> Agreement {
+    if ours.n + without == 0 {
+        return Agreement::Missing;
+    }
+    if published.is_some() && !basis.is_enough() {
+        return Agreement::Unjudged;
+    }
+    let Some(published) = published else { return Agreement::Alone };
+    match (ours.mean.ok(), published.value) {
+        (None, None) => Agreement::Neither,
+        (None, Some(_)) | (Some(_), None) => Agreement::Differs,
+        (Some(mean), Some(_)) if is_close(mean, &published, shown) => Agreement::Close,
+        (Some(_), Some(value)) => {
+            let inside = |(low, high)| (low..=high).contains(&value);
+            if spread.interval().is_some_and(inside) {
+                Agreement::InInterval
+            } else {
+                Agreement::Differs
+            }
+        }
+    }
+}
+
+/// Whether a mean agrees with what was published, compared with the digits that are printed.
+pub(super) fn is_close(mean: f64, published: &Published, shown: &MetricSpec) -> bool {
+    let (Some(value), Some(tolerance)) = (published.value, published.tolerance(shown)) else {
+        return false;
+    };
+    let unit = shown.last_digit();
+    let round = |x: f64| (x / unit).round() * unit;
+    (round(mean) - round(value)).abs() <= tolerance + unit * 1e-6
+}
