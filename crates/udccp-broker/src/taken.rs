@@ -110,6 +110,10 @@ impl<'a> Inbox<'a> {
     /// messages, which come first.
     fn next_packet(&self) -> Option<Outgoing> {
         let mut packet = [0; PACKET_BYTES];
+        if let Some(ring) = self.ring.get() {
+            // Where a plug goes, a program may run at once: it has to find room, or it plugs again.
+            ring.tell_taken();
+        }
         loop {
             let len = match self.pair.recv_now(&mut packet)? {
                 Packet::Bytes(len) => len,

@@ -78,8 +78,8 @@ impl BrokerRing {
     }
 
     /// Takes the next message of the program, and adds its bytes to those of `room`; its length
-    /// and its priority. Programs have its room with the next [`Self::grant`],
-    /// [`Self::must_unplug`] or [`Self::sleep`].
+    /// and its priority. Programs have its room with the next
+    /// [`Self::tell_taken`], which all that grants room or waits does.
     ///
     /// # Errors
     /// It is none.
@@ -113,7 +113,7 @@ impl BrokerRing {
     }
 
     /// Tells programs of what was taken: there is room for as many.
-    pub(super) fn tell_taken(&self) {
+    pub fn tell_taken(&self) {
         for (n, freed) in self.tx_freed.iter().enumerate() {
             let bits = freed.load(Ordering::Relaxed);
             if bits != 0 {
