@@ -30,12 +30,15 @@ pub struct BbrConfig {
     /// Whether the window has room for what is acknowledged in bursts, beyond what the path carries
     /// meanwhile (kernels since 5.1).
     pub allows_bursts: bool,
+    /// Whether what is in flight is counted for the time at which the next packets leave, with
+    /// them where the rate is to grow it (kernels since 4.20).
+    pub counts_departures: bool,
 }
 
 impl BbrConfig {
     /// Out of the box in Linux 6.1.
     pub fn linux_6_1() -> Self {
-        Self { allows_bursts: true, ..Self::default() }
+        Self { allows_bursts: true, counts_departures: true, ..Self::default() }
     }
 }
 
@@ -54,6 +57,7 @@ impl Default for BbrConfig {
             pacing_margin: 0.01,
             quantum: 3.0,
             allows_bursts: false,
+            counts_departures: false,
         }
     }
 }

@@ -41,7 +41,8 @@ impl WindowedMax {
         } else if second.round == first.round && round - first.round > window / 4 {
             // A quarter of the window passed without a second best: take one from here.
             (*second, *third) = (new, new);
-        } else if third.round == second.round && round - second.round > window / 2 {
+        } else if third.round == second.round && round - first.round > window / 2 {
+            // Half of it passed without a third.
             *third = new;
         }
     }
@@ -61,6 +62,21 @@ mod tests {
         }
         filter.update(11, 5.0, 10);
         assert!((filter.get() - 5.0).abs() < 1e-9);
+    }
+
+    /// A second best of the third round, and a third of the sixth, which is more than half of the
+    /// window after the best: that one holds until the 16th.
+    #[test]
+    fn a_third_is_taken_from_the_second_half_of_the_window() {
+        let mut filter = WindowedMax::default();
+        let values = [10.0, 5.0, 5.0, 7.0, 5.0, 5.0, 6.0, 5.0, 5.0, 5.0, 5.0];
+        for (round, value) in (0..).zip(values) {
+            filter.update(round, value, 10);
+        }
+        filter.update(11, 5.0, 10);
+        assert!((filter.get() - 7.0).abs() < 1e-9);
+        filter.update(14, 5.0, 10);
+        assert!((filter.get() - 6.0).abs() < 1e-9);
     }
 
     #[test]

@@ -17,10 +17,10 @@
 //!
 //! Losses do not cut: in the first round of a recovery packets are conserved, then the window
 //! returns to its target, and what it was before is restored at the end. Left out of the kernels'
-//! form: the detection of policers (long-term sampling) and the allowance for aggregated
-//! acknowledgements that came in 2019. Room for bursts of segmentation offload is a setting
-//! (`set_trains`). The first phase of PROBE_BW is drawn from the time at which it begins, so that
-//! flows differ and runs repeat.
+//! form: the detection of policers (long-term sampling). What later kernels added is a setting of
+//! [`BbrConfig`]; room for bursts of segmentation offload is one too (`set_trains`). The first
+//! phase of PROBE_BW is drawn from the time at which it begins, so that flows differ and runs
+//! repeat.
 
 mod bursts;
 mod config;
@@ -199,6 +199,17 @@ impl Bbr {
         delivery.rate.is_some_and(|s| s.app_limited || probed(s.prior_delivered))
     }
 
+    /// Of so many packets in flight, those that still are when the next ones leave, and these where
+    /// the rate is to grow what is in flight (`bbr_packets_in_net_at_edt`).
+    fn at_departure(&self, delivery: &Delivery, in_flight: u32) -> u32 {
+        if !self.config.counts_departures {
+            return in_flight;
+        }
+        let wait = delivery.departure.saturating_since(delivery.now).as_secs_f64();
+        let leaving = if self.pacing_gain() > 1.0 { self.train() as u32 } else { 0 };
+        (in_flight + leaving).saturating_sub((self.packet_rate() * wait) as u32)
+    }
+
     /// Draft section 4.3.4: the next phase of PROBE_BW.
     fn update_phase(&mut self, delivery: &Delivery) {
         if self.mode != Mode::ProbeBw {
@@ -206,7 +217,7 @@ impl Bbr {
         }
         let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO);
         let is_long = delivery.now - self.phase_began > min_rtt;
-        let before = delivery.in_flight + delivery.delivered;
+        let before = self.at_departure(delivery, delivery.in_flight + delivery.delivered);
         let gain = self.pacing_gain();
         let reached = |gain| self.target(gain).is_none_or(|target| before >= target);
         let next = if gain > 1.0 {
@@ -240,7 +251,8 @@ impl Bbr {
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
         }
-        let drained = self.target(1.0).is_some_and(|target| delivery.in_flight <= target);
+        let in_flight = self.at_departure(delivery, delivery.in_flight);
+        let drained = self.target(1.0).is_some_and(|target| in_flight <= target);
         if self.mode == Mode::Drain && drained {
             self.enter_probe_bw(delivery.now);
         }
@@ -443,5 +455,40 @@ impl CongestionControl for Bbr {
 
     fn pacing_rate(&self) -> Option<DataRate> {
         self.rate.map(|rate| DataRate::from_bytes_per_sec(rate.max(1.0) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In flight at the end of a probing phase on a path of 40 packets: 1,600 packets of 1,250
+    /// bytes a second (16 Mbit/s) for 25 ms, with trains of two.
+    fn probed_until(counts_departures: bool, wait: Duration) -> u32 {
+        let mut bbr = Bbr::new(10, BbrConfig { counts_departures, ..BbrConfig::default() });
+        bbr.set_trains(44);
+        bbr.packet_bytes = 1_250.0;
+        bbr.bandwidth.update(0, 2e6, 10);
+        bbr.rate = Some(2.475e6);
+        bbr.min_rtt = Some(Duration::from_millis(25));
+        bbr.mode = Mode::ProbeBw;
+        let now = Instant::ZERO + Duration::from_millis(26);
+        (0..100)
+            .find(|&in_flight| {
+                let delivery =
+                    Delivery { now, in_flight, departure: now + wait, ..Delivery::default() };
+                bbr.update_phase(&delivery);
+                bbr.phase != 0
+            })
+            .expect("an end")
+    }
+
+    /// 5/4 of the path is 50 packets, with three trains 56, and 58 in this phase.
+    #[test]
+    fn what_leaves_next_counts_as_in_flight_while_probing() {
+        assert_eq!(probed_until(false, Duration::ZERO), 58);
+        assert_eq!(probed_until(true, Duration::ZERO), 56);
+        // One packet is delivered before the next ones leave.
+        assert_eq!(probed_until(true, Duration::from_micros(700)), 57);
     }
 }

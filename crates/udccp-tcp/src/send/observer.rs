@@ -87,6 +87,7 @@ impl SendSide {
             one_way_ticks,
             packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
+            departure: self.pacing.until(),
             was_in_order: before.in_order,
             in_recovery,
             round_start,
