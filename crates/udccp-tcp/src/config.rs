@@ -53,6 +53,13 @@ pub struct TcpConfig {
     pub rescue: bool,
     /// Whether the acknowledgement that ends a recovery counts for growth, as in kernels since 4.6.
     pub grows_at_recovery_end: bool,
+    /// Whether a timeout during a recovery leaves the slow start threshold as the recovery set it:
+    /// kernels do (`tcp_enter_loss`), RFC 5681 does not.
+    pub timeout_keeps_threshold: bool,
+    /// Whether the first acknowledgement after a timeout lets new data out before more is sent
+    /// again, to see whether the timeout was needed (F-RTO, RFC 5682 section 3.1). One that was not
+    /// is not undone.
+    pub frto: bool,
     /// Whether a receiver holds acknowledgements of segments out of order back, from the fourth of
     /// a hole on: for a millisecond, or a twentieth of the round-trip time if that is less (kernels
     /// since 4.18).
@@ -172,16 +179,31 @@ impl DelayedAck {
         Self { every: 1, timeout: Duration::from_millis(40), quick: 0, quick_again: false };
 }
 
-/// When a timer of `wait` set at `now` expires, with ticks of `tick`.
+/// When a timer of `wait` set at `now` expires, with ticks of `tick`: a tick after its time, and a
+/// long one at a multiple of 8, 64 and so on ticks after it, as in the wheel of timers of Linux
+/// since 5.8 (`calc_index` of kernel/time/timer.c).
 #[inline]
 pub(crate) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
     if tick.is_zero() {
         return now + wait;
     }
-    let (at, tick) = ((now - Instant::ZERO).as_nanos(), tick.as_nanos());
-    let last = Duration::from_nanos(at - at % tick);
-    Instant::ZERO + last + Duration::from_nanos(wait.as_nanos().div_ceil(tick) * tick)
+    let tick = tick.as_nanos();
+    let ticks = wait.as_nanos().div_ceil(tick);
+    let expires = (now - Instant::ZERO).as_nanos() / tick + ticks;
+    let mut shift = 0;
+    while ticks >= FIRST_LEVEL_TICKS << shift && shift < LAST_LEVEL_SHIFT {
+        shift += 3;
+    }
+    Instant::from_nanos((((expires >> shift) + 1) << shift).saturating_mul(tick))
 }
+
+/// Timers of fewer ticks are exact to a tick (`LVL_START(1)`); each level above has eight times as
+/// many, eight times as coarse.
+const FIRST_LEVEL_TICKS: u64 = 63;
+
+/// Ticks of the coarsest level, as a power of two (`LVL_SHIFT(7)` with fewer than 1000 ticks a
+/// second).
+const LAST_LEVEL_SHIFT: u32 = 21;
 
 impl Default for DelayedAck {
     /// Every second segment, or after 40 ms (the kernels' minimum; RFC 9293 allows 500 ms).
@@ -200,6 +222,8 @@ impl TcpConfig {
             ack_counting: AckCounting::today(&algorithm),
             // Illinois counts that acknowledgement itself, for more than it reports.
             grows_at_recovery_end: !matches!(algorithm, Algorithm::Illinois(_)),
+            timeout_keeps_threshold: true,
+            frto: true,
             algorithm,
             initial_window: InitialWindow::Rfc6928,
             max_cwnd: None,
@@ -246,6 +270,8 @@ impl TcpConfig {
             tick: Duration::ZERO,
             rtt_sampling: RttSampling::OncePerWindow,
             grows_at_recovery_end: false,
+            timeout_keeps_threshold: false,
+            frto: false,
             compresses_sacks: false,
             loss_detection: LossDetection::Sack,
             detect_lost_retransmissions: false,
@@ -281,6 +307,8 @@ impl TcpConfig {
             tick: Duration::ZERO,
             rescue: false,
             grows_at_recovery_end: false,
+            timeout_keeps_threshold: false,
+            frto: false,
             compresses_sacks: false,
             loss_detection: LossDetection::Sack,
             max_train: 1,
@@ -304,9 +332,22 @@ mod tests {
     fn timers_expire_on_ticks() {
         let (tick, now) = (Duration::from_millis(4), Instant::from_nanos(10_500_000));
         let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
-        assert_eq!(on_tick(now, Duration::from_millis(40), tick), ms(48));
-        assert_eq!(on_tick(now, Duration::from_micros(8_200), tick), ms(20));
+        assert_eq!(on_tick(now, Duration::from_millis(40), tick), ms(52));
+        assert_eq!(on_tick(now, Duration::from_micros(8_200), tick), ms(24));
         let exact = Instant::from_nanos(50_500_000);
         assert_eq!(on_tick(now, Duration::from_millis(40), Duration::ZERO), exact);
+    }
+
+    /// Up to 62 ticks to the tick, up to 503 to eight, up to 4031 to 64.
+    #[test]
+    fn long_timers_expire_on_coarse_ticks() {
+        let (tick, now) = (Duration::from_millis(4), Instant::from_nanos(10_500_000));
+        let after = |ticks| {
+            let at = on_tick(now, tick * ticks, tick);
+            (at - Instant::ZERO).as_nanos() / tick.as_nanos()
+        };
+        assert_eq!((after(62), after(63), after(70)), (65, 72, 80));
+        assert_eq!((after(503), after(504), after(700)), (512, 512, 704));
+        assert_eq!((after(4031), after(4032)), (4096, 4096));
     }
 }

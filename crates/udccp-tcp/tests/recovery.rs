@@ -365,3 +365,37 @@ fn the_acknowledgement_that_ends_a_recovery_may_count_for_growth() {
     let (with, without) = (sent(true), sent(false));
     assert!(with * 100 > without * 103, "{with} {without}");
 }
+
+/// Segment 5 and its retransmission are lost, and a timer of the recovery makes up for them. The
+/// recovery had halved the threshold to 10.
+#[test]
+fn a_timeout_in_a_recovery_may_keep_the_threshold() {
+    let threshold = |timeout_keeps_threshold| {
+        let config = TcpConfig { rescue: false, timeout_keeps_threshold, ..twenty() };
+        let (pipe, stats) = after(config, 40, drop_copies(2));
+        assert_eq!((stats.timeouts, stats.congestion_events), (1, 1));
+        pipe.sender.probe().ssthresh_packets
+    };
+    assert_eq!((threshold(true), threshold(false)), (Some(10.0), Some(5.0)));
+}
+
+/// All 20 segments of a window are lost. Of the two segments that the answer to the retransmission
+/// lets out, none is sent again with F-RTO.
+#[test]
+fn after_a_timeout_new_data_may_go_first() {
+    let next_two = |frto| {
+        let lost = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19];
+        let mut pipe = Pipe::new(TcpConfig { frto, ..twenty() }, ms(50));
+        pipe.forward.rule = Some(Box::new(drop_segments(lost)));
+        let log = pipe.record();
+        pipe.start();
+        pipe.run_for(Duration::from_secs(3));
+        assert_eq!(pipe.sender.stats().send.timeouts, 1);
+        let log = log.borrow();
+        let sent: Vec<u32> =
+            log.iter().filter(|s| s.forward && s.data > 0).map(|s| s.header.seq).collect();
+        let number = |n: usize| sent[n].wrapping_sub(sent[0]) / 1448;
+        [number(20), number(21), number(22)]
+    };
+    assert_eq!((next_two(true), next_two(false)), ([0, 20, 21], [0, 1, 2]));
+}

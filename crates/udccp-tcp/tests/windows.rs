@@ -108,13 +108,13 @@ fn ack_delays(pipe: &mut Pipe, messages: u64) -> Vec<u64> {
     times(true).zip(times(false)).map(delay).collect()
 }
 
-/// The sixteen quick acknowledgements of the start are used up; the others wait for 40 ms from the
-/// tick before the arrival, which is 2 ms earlier. A silence of longer than the RTO
+/// The sixteen quick acknowledgements of the start are used up; the others wait for 40 ms and a
+/// tick, from the tick before the arrival, which is 2 ms earlier. A silence of longer than the RTO
 /// of 220 ms, and no shorter one, brings them back.
 #[test]
 fn a_silence_longer_than_the_timeout_brings_quick_acknowledgements_back() {
     let mut pipe = open_and_silent();
-    let waits = |quick: usize, n: usize| [vec![0; quick], vec![38; n - quick]].concat();
+    let waits = |quick: usize, n: usize| [vec![0; quick], vec![42; n - quick]].concat();
     assert_eq!(ack_delays(&mut pipe, 18), waits(16, 18));
     assert_eq!(ack_delays(&mut pipe, 3), waits(0, 3));
     pipe.run_for(ms(400));
@@ -133,7 +133,7 @@ fn a_duplicate_brings_quick_acknowledgements_back() {
     pipe.receiver.handle_datagram(pipe.now, segment);
     pipe.drain();
     pipe.run_for(ms(50));
-    assert_eq!(ack_delays(&mut pipe, 18), [vec![0; 16], vec![40; 2]].concat());
+    assert_eq!(ack_delays(&mut pipe, 18), [vec![0; 16], vec![44; 2]].concat());
 }
 
 #[test]

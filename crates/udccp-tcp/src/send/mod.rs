@@ -10,6 +10,7 @@ mod recovery;
 mod reduction;
 mod retransmissions;
 mod scoreboard;
+mod timeout;
 mod times;
 
 use udccp_base::{Duration, Instant};
@@ -22,6 +23,7 @@ use observer::Observer;
 use pacing::Pacing;
 use reduction::Reduction;
 use scoreboard::Scoreboard;
+use timeout::Frto;
 use times::SendTimes;
 
 pub(crate) use output::Segment;
@@ -120,6 +122,7 @@ pub(crate) struct SendSide {
     unanswered: u32,
     /// First outstanding offset when the timer expired last; 0 is none.
     timed_out_at: u64,
+    frto: Frto,
     last_sent: Instant,
     pacing: Pacing,
     /// Whether a segment waits for its time.
@@ -150,6 +153,8 @@ struct Limits {
     nodelay: bool,
     idle_restart: bool,
     grows_at_recovery_end: bool,
+    timeout_keeps_threshold: bool,
+    frto: bool,
     /// Least window after a cut.
     least_window: u32,
 }
@@ -203,6 +208,7 @@ impl SendSide {
             persist_deadline: Instant::MAX,
             unanswered: 0,
             timed_out_at: 0,
+            frto: Frto::Off,
             last_sent: Instant::ZERO,
             pacing: Pacing::new(wire_train, config.max_train > 1),
             paced: false,
@@ -334,6 +340,8 @@ impl Limits {
             nodelay: config.nodelay,
             idle_restart: config.idle_restart,
             grows_at_recovery_end: config.grows_at_recovery_end,
+            timeout_keeps_threshold: config.timeout_keeps_threshold,
+            frto: config.frto,
             least_window: LEAST_WINDOW,
         }
     }

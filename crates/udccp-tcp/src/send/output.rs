@@ -3,6 +3,7 @@
 
 use udccp_base::{Duration, Instant};
 
+use super::timeout::Frto;
 use super::{Phase, SendSide};
 use crate::ranges::Range;
 
@@ -67,6 +68,16 @@ impl SendSide {
     fn next_after_loss(&mut self, now: Instant) -> Option<Segment> {
         if matches!(self.phase, Phase::Recovery { .. }) {
             return self.next_in_recovery(now);
+        }
+        if self.frto == Frto::SendsNew {
+            if let Some(segment) = self.next_new_after_loss(now) {
+                return Some(segment);
+            }
+            let Phase::Loss { point } = self.phase else { return None };
+            if self.board.nxt() > point {
+                return None;
+            }
+            self.frto = Frto::Off;
         }
         match self.board.next_lost() {
             Some(hole) => self.retransmit_within_window(now, hole),
@@ -190,7 +201,7 @@ impl SendSide {
         }
     }
 
-    fn new_data_fits_peer_window(&self) -> bool {
+    pub(super) fn new_data_fits_peer_window(&self) -> bool {
         self.board.nxt() < self.window_end
     }
 

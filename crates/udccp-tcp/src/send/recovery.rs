@@ -57,6 +57,7 @@ impl SendSide {
         self.detect_after_ack(now, info, acked, high_rxt, shortest);
         let is_safe = info.ack > before && !self.lost_more(is_open, pipe, delivered);
         let ended = self.step_phase(now, info, delivered, in_flight, is_safe);
+        self.step_frto(info.ack > before);
         self.is_safe = is_safe;
         self.enter_own_recovery(now);
         if self.observer.is_some() {
@@ -246,30 +247,5 @@ impl SendSide {
         }
         self.limited_transmit_bytes = 0;
         self.dup_acks = 0;
-    }
-
-    /// The retransmission timer expired (RFC 6298 sections 5.4 to 5.7).
-    pub(super) fn on_rto(&mut self, now: Instant) {
-        self.rtt.back_off();
-        self.stats.timeouts += 1;
-        self.unanswered += 1;
-        let threshold = self.cc.ssthresh();
-        self.cc.on_rto(now, self.times.count());
-        if self.board.una() == self.timed_out_at {
-            // The threshold is held when the same segment times out again (RFC 5681 3.1).
-            self.cc.set_window(now, self.cc.cwnd(), threshold);
-        }
-        self.timed_out_at = self.board.una();
-        self.board.on_timeout();
-        self.times.on_retransmit(self.board.nxt());
-        self.phase = Phase::Loss { point: self.board.nxt() };
-        self.fast_retransmit = false;
-        self.rescue = false;
-        if let Some(detection) = self.detection.as_mut() {
-            detection.stop_probes();
-        }
-        self.dup_acks = 0;
-        self.limited_transmit_bytes = 0;
-        self.rto_deadline = self.rto_at(now);
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Reduction {
     delivered: u64,
     sent: u64,
     allowance: u64,
+    /// The pipe that may be reached: what is found lost after the acknowledgement makes room.
+    limit: u64,
 }
 
 impl Reduction {
@@ -24,7 +26,7 @@ impl Reduction {
             WindowReduction::RateHalving => Some((1, 2)),
         };
         let is_careful = kind == WindowReduction::Proportional;
-        Self { ratio, is_careful, delivered: 0, sent: 0, allowance: 0 }
+        Self { ratio, is_careful, delivered: 0, sent: 0, allowance: 0, limit: 0 }
     }
 
     /// An acknowledgement reported `newly` bytes delivered; `pipe` is the pipe after it. `is_safe`:
@@ -53,12 +55,14 @@ impl Reduction {
             let bound = self.delivered.saturating_sub(self.sent).max(newly) + more;
             bound.min(target - pipe)
         };
+        self.limit = pipe + self.allowance;
     }
 
     /// Whether `len` more bytes may leave.
     pub(crate) fn allows(&self, len: u64, pipe: u64, target: u64) -> bool {
         match self.ratio {
             None => pipe + len <= target,
+            Some(_) if self.is_careful => pipe + len <= self.limit,
             Some(_) => len <= self.allowance,
         }
     }
@@ -118,6 +122,21 @@ mod tests {
         assert_eq!(allowed(WindowReduction::Proportional, false), 1);
         assert_eq!(allowed(WindowReduction::Proportional, true), 2);
         assert_eq!(allowed(WindowReduction::RateHalving, false), 2);
+    }
+
+    /// One of 8 segments is lost, and the one that makes up for it leaves. Then a timer finds that
+    /// two more are: as the window stays what it was, these leave at once.
+    #[test]
+    fn what_is_found_lost_later_makes_room() {
+        let room = |kind| {
+            let mut r = Reduction::begin(kind, 8, 4);
+            r.on_delivered(1, 6, 4, 1, false);
+            assert!(r.allows(1, 6, 4));
+            r.on_sent(1);
+            (1..5).take_while(|len| r.allows(*len, 5, 4)).count()
+        };
+        assert_eq!(room(WindowReduction::Proportional), 2);
+        assert_eq!(room(WindowReduction::RateHalving), 0);
     }
 
     /// A window of 61 becomes 30: due are 30/61, 60/61 and 90/61 of a segment, rounded up.

@@ -1,0 +1,66 @@
+//! What a retransmission timeout does (RFC 6298 sections 5.4 to 5.7), and F-RTO (RFC 5682).
+
+use udccp_base::Instant;
+
+use super::{Phase, SendSide};
+
+/// How far the test is of whether a timeout was needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frto {
+    /// There is none.
+    Off,
+    /// The next acknowledgement that advances is awaited.
+    Waits,
+    /// It has come: new data leaves, and nothing is sent again before the next one.
+    SendsNew,
+}
+
+impl SendSide {
+    /// The retransmission timer expired.
+    pub(super) fn on_rto(&mut self, now: Instant) {
+        self.rtt.back_off();
+        self.stats.timeouts += 1;
+        self.unanswered += 1;
+        let again = self.board.una() == self.timed_out_at;
+        let is_same_loss = match self.phase {
+            Phase::Recovery { point, .. } | Phase::Reduced { point } => self.board.una() < point,
+            Phase::Open | Phase::Loss { .. } => false,
+        };
+        let threshold = self.cc.ssthresh();
+        self.cc.on_rto(now, self.times.count());
+        // The threshold is held when the same segment times out again (RFC 5681 3.1).
+        if again || (is_same_loss && self.limits.timeout_keeps_threshold) {
+            self.cc.set_window(now, self.cc.cwnd(), threshold);
+        }
+        let was_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
+        let is_tested = self.limits.frto && (was_open || again);
+        self.frto = if is_tested { Frto::Waits } else { Frto::Off };
+        self.timed_out_at = self.board.una();
+        self.board.on_timeout();
+        self.times.on_retransmit(self.board.nxt());
+        self.phase = Phase::Loss { point: self.board.nxt() };
+        self.fast_retransmit = false;
+        self.rescue = false;
+        if let Some(detection) = self.detection.as_mut() {
+            detection.stop_probes();
+        }
+        self.dup_acks = 0;
+        self.limited_transmit_bytes = 0;
+        self.rto_deadline = self.rto_at(now);
+    }
+
+    /// An acknowledgement was taken in; whether it `advanced` (RFC 5682 section 3.1, step 2).
+    #[inline]
+    pub(super) fn step_frto(&mut self, advanced: bool) {
+        if self.frto == Frto::Off {
+            return;
+        }
+        let is_lost = matches!(self.phase, Phase::Loss { .. });
+        let has_new = self.board.nxt() < self.end() && self.new_data_fits_peer_window();
+        self.frto = match self.frto {
+            Frto::Waits if is_lost && !advanced => Frto::Waits,
+            Frto::Waits if is_lost && has_new => Frto::SendsNew,
+            _ => Frto::Off,
+        };
+    }
+}
