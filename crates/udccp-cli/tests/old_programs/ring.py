@@ -4,6 +4,7 @@ one test, no argument runs all.
 """
 
 import ctypes
+import faulthandler
 import os
 import platform
 import random
@@ -344,12 +345,14 @@ def alone_a_program_of_real_time_priority_sends():
 def main():
     tests = [name for name in globals() if name.startswith("test")]
     for name in sys.argv[1:] or tests:
-        signal.alarm(120)
+        # Wherever it hangs, even in the library.
+        faulthandler.dump_traceback_later(120, exit=True)
         try:
             globals()[name]()
         except BaseException:
             print("SEED", SEED, name, flush=True)
             raise
+        faulthandler.cancel_dump_traceback_later()
         print("ok", name, flush=True)
 
 
