@@ -90,8 +90,6 @@ pub(crate) struct Bbr {
     bursts: Bursts,
     /// Bytes per second; nothing is known before the first round-trip time.
     rate: Option<f64>,
-    /// Packets in flight before the last acknowledgement.
-    in_flight: u32,
     /// Packets that leave at once at most.
     max_train: u32,
 }
@@ -125,7 +123,6 @@ impl Bbr {
             idle_restart: false,
             bursts: Bursts::default(),
             rate: None,
-            in_flight: 0,
             max_train: 1,
         }
     }
@@ -412,14 +409,12 @@ impl CongestionControl for Bbr {
         self.update_min_rtt(delivery);
         self.update_rate(delivery);
         self.update_cwnd(delivery);
-        self.in_flight = delivery.in_flight + delivery.delivered;
     }
 
     fn on_ack(&mut self, _ack: &AckSample) {}
 
     fn on_congestion_event(&mut self, _now: Instant, _in_flight: u32) {
         self.save_cwnd();
-        self.cwnd = self.cwnd.min(self.in_flight.max(1));
     }
 
     fn on_rto(&mut self, _now: Instant, _in_flight: u32) {
