@@ -92,6 +92,11 @@ fn a_loss_at_the_end_waits_for_the_timer() {
 
 /// Loses segment 5 and the first `copies` - 1 retransmissions of it.
 fn drop_copies(copies: usize) -> impl FnMut(u64, &Datagram) -> Fate {
+    drop_copies_of(&[5], copies)
+}
+
+/// The same of several segments.
+fn drop_copies_of(victims: &'static [usize], copies: usize) -> impl FnMut(u64, &Datagram) -> Fate {
     let mut seen: Vec<u32> = Vec::new();
     move |_, d| {
         if d.payload.is_empty() {
@@ -99,7 +104,7 @@ fn drop_copies(copies: usize) -> impl FnMut(u64, &Datagram) -> Fate {
         }
         seen.push(TcpHeader::of(d).expect("intact").0.seq);
         let last = seen[seen.len() - 1];
-        let victim = seen.get(5).is_some_and(|v| *v == last);
+        let victim = victims.iter().any(|&n| seen.get(n).is_some_and(|v| *v == last));
         let so_far = seen.iter().filter(|s| **s == last).count();
         if victim && so_far <= copies { Fate::Drop } else { Fate::Pass }
     }
@@ -398,4 +403,24 @@ fn after_a_timeout_new_data_may_go_first() {
         [number(20), number(21), number(22)]
     };
     assert_eq!((next_two(true), next_two(false)), ([0, 20, 21], [0, 1, 2]));
+}
+
+/// Segments 5 and 6 are lost twice, so that a timer ends their recovery. Such a timeout is no
+/// question: with the answer to segment 5, segment 6 leaves again.
+#[test]
+fn a_timeout_in_a_recovery_is_not_tested_with_new_data() {
+    let config = TcpConfig { rescue: false, frto: true, ..twenty() };
+    let mut pipe = Pipe::new(config, ms(50));
+    pipe.forward.rule = Some(Box::new(drop_copies_of(&[5, 6], 2)));
+    let log = pipe.record();
+    pipe.start();
+    pipe.run_for(Duration::from_secs(3));
+    let stats = pipe.sender.stats().send;
+    assert_eq!((stats.timeouts, stats.congestion_events), (1, 1));
+    let log = log.borrow();
+    let sent: Vec<u32> =
+        log.iter().filter(|s| s.forward && s.data > 0).map(|s| s.header.seq).collect();
+    let [fifth, sixth] = [5, 6].map(|n| sent[n]);
+    let last = sent.iter().rposition(|seq| *seq == fifth).expect("segment 5");
+    assert_eq!((sent.iter().filter(|seq| **seq == fifth).count(), sent[last + 1]), (3, sixth));
 }

@@ -99,7 +99,7 @@ impl SendSide {
         if let Some(segment) = self.next_new_after_loss(now) {
             return Some(segment);
         }
-        if self.board.nxt() < self.end() && self.new_data_fits_peer_window() {
+        if self.has_new_data() {
             // New data waits for the congestion window; it goes first.
             return None;
         }
@@ -201,8 +201,9 @@ impl SendSide {
         }
     }
 
-    pub(super) fn new_data_fits_peer_window(&self) -> bool {
-        self.board.nxt() < self.window_end
+    /// Whether data waits that was never sent, and the peer's window has room for it.
+    pub(super) fn has_new_data(&self) -> bool {
+        self.board.nxt() < self.end().min(self.window_end)
     }
 
     /// Whether the congestion window has room for `len` bytes; a FIN on a full segment is free.

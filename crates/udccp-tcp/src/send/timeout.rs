@@ -56,10 +56,9 @@ impl SendSide {
             return;
         }
         let is_lost = matches!(self.phase, Phase::Loss { .. });
-        let has_new = self.board.nxt() < self.end() && self.new_data_fits_peer_window();
         self.frto = match self.frto {
             Frto::Waits if is_lost && !advanced => Frto::Waits,
-            Frto::Waits if is_lost && has_new => Frto::SendsNew,
+            Frto::Waits if is_lost && self.has_new_data() => Frto::SendsNew,
             _ => Frto::Off,
         };
     }
