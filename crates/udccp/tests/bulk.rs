@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{SERVICE, localhost, number_of, numbered, pair, run};
+use common::{SERVICE, deliver, localhost, number_of, numbered, pair, run};
 use udccp::{Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Options};
 
 #[test]
@@ -12,24 +12,7 @@ fn one_hundred_thousand_messages_arrive_whole_and_in_order() {
     run(async {
         let options = Options::default();
         let (client, server) = pair(&options, &options).await;
-        let sending = async {
-            client.send_batch((0..100_000).map(|n| numbered(n, 1400))).await.unwrap();
-            client.acknowledged().await.unwrap();
-            let stats = client.stats().unwrap();
-            client.close().await.unwrap();
-            stats
-        };
-        let receiving = async {
-            let (mut batch, mut next) = (Vec::new(), 0);
-            while server.recv_batch(&mut batch, 256).await.unwrap() > 0 {
-                for message in batch.drain(..) {
-                    assert_eq!(number_of(&message), next);
-                    next += 1;
-                }
-            }
-            next
-        };
-        let (stats, received) = tokio::join!(sending, receiving);
+        let (stats, received) = deliver(&client, &server, 100_000, 1400, 256).await;
         assert_eq!(received, 100_000);
         assert_eq!(
             (stats.counters.data_packets_acked, stats.counters.data_packets_lost),

@@ -2,31 +2,14 @@
 
 mod common;
 
-use common::{number_of, numbered, pair, run};
+use common::{deliver, numbered, pair, run};
 use udccp::Options;
 
 #[test]
 fn a_client_that_insists_on_ccid_3_has_it_both_ways() {
     run(async {
         let (client, server) = pair(&Options::default().ccid(3), &Options::default()).await;
-        let sending = async {
-            client.send_batch((0..300).map(|n| numbered(n, 1000))).await.unwrap();
-            client.acknowledged().await.unwrap();
-            let stats = client.stats().unwrap();
-            client.close().await.unwrap();
-            stats
-        };
-        let receiving = async {
-            let (mut batch, mut next) = (Vec::new(), 0);
-            while server.recv_batch(&mut batch, 64).await.unwrap() > 0 {
-                for message in batch.drain(..) {
-                    assert_eq!(number_of(&message), next);
-                    next += 1;
-                }
-            }
-            next
-        };
-        let (stats, received) = tokio::join!(sending, receiving);
+        let (stats, received) = deliver(&client, &server, 300, 1000, 64).await;
         assert_eq!((stats.tx_ccid, stats.rx_ccid, received), (Some(3), Some(3), 300));
         assert_eq!(stats.loss_event_rate, Some(0.0));
         assert!(stats.x_bytes_per_sec.is_some_and(|x| x > 0.0));

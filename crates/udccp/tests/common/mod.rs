@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use udccp::{Connection, Endpoint, Listener, Options, ServiceCode};
+use udccp::{Connection, ConnectionStats, Endpoint, Listener, Options, ServiceCode};
 use udccp_testkit::Fate;
 
 /// The service that the tests serve.
@@ -73,6 +73,35 @@ impl Relay {
     pub fn cut(&self) {
         self.is_open.store(false, Ordering::Relaxed);
     }
+}
+
+/// Sends so many messages of `len` bytes and closes, while the other end reads up to `most` at once
+/// and checks their order; what the sender knows once all are acknowledged, and how many arrived.
+pub async fn deliver(
+    client: &Connection,
+    server: &Connection,
+    count: u32,
+    len: usize,
+    most: usize,
+) -> (ConnectionStats, u32) {
+    let sending = async {
+        client.send_batch((0..count).map(|n| numbered(n, len))).await.unwrap();
+        client.acknowledged().await.unwrap();
+        let stats = client.stats().unwrap();
+        client.close().await.unwrap();
+        stats
+    };
+    let receiving = async {
+        let (mut batch, mut next) = (Vec::new(), 0);
+        while server.recv_batch(&mut batch, most).await.unwrap() > 0 {
+            for message in batch.drain(..) {
+                assert_eq!(number_of(&message), next);
+                next += 1;
+            }
+        }
+        next
+    };
+    tokio::join!(sending, receiving)
 }
 
 /// A message that says its number and fills up to `len` bytes.
