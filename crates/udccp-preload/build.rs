@@ -23,16 +23,9 @@ fn main() {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--crate-name", "udccp_preload", "--edition", "2024", "--crate-type", "cdylib"]);
     rustc.args(["--cfg", "udccp_shim", "--check-cfg", "cfg(udccp_shim)"]);
-    rustc.args([
-        "-C",
-        "panic=abort",
-        "-C",
-        "opt-level=3",
-        "-C",
-        "codegen-units=1",
-        "-C",
-        "strip=symbols",
-    ]);
+    for setting in ["panic=abort", "opt-level=3", "codegen-units=1", "strip=symbols"] {
+        rustc.args(["-C", setting]);
+    }
     rustc.args(["-C", "link-arg=-nostdlib", "-C", "link-arg=-Wl,-soname,libudccp_preload.so"]);
     rustc.args(["-C", "default-linker-libraries=no"]);
     rustc.args(["--target", &variable("TARGET")]).arg("-o").arg(&library).arg("src/lib.rs");
