@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{deliver, numbered, pair, run};
+use common::{deliver, pair, run};
 use udccp::Options;
 
 #[test]
@@ -28,21 +28,7 @@ fn two_that_take_both_settle_on_ccid_2() {
 fn a_client_that_insists_on_ccid_4_has_it_too() {
     run(async {
         let (client, server) = pair(&Options::default().ccid(4), &Options::default()).await;
-        let sending = async {
-            client.send_batch((0..60).map(|n| numbered(n, 160))).await.unwrap();
-            client.acknowledged().await.unwrap();
-            let stats = client.stats().unwrap();
-            client.close().await.unwrap();
-            stats
-        };
-        let receiving = async {
-            let (mut batch, mut received) = (Vec::new(), 0);
-            while server.recv_batch(&mut batch, 64).await.unwrap() > 0 {
-                received += batch.drain(..).len();
-            }
-            received
-        };
-        let (stats, received) = tokio::join!(sending, receiving);
+        let (stats, received) = deliver(&client, &server, 60, 160, 64).await;
         assert_eq!((stats.tx_ccid, stats.rx_ccid, received), (Some(4), Some(4), 60));
     });
 }
