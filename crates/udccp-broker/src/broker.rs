@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,12 +10,11 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep, timeout};
-use udccp::{Endpoint, EndpointOptions};
+use tokio::time::{Instant, sleep};
 
+use crate::gates::{self, Gates};
 use crate::ports::Ports;
 use crate::region::{Claim, Region};
-use crate::settings::Transport;
 use crate::slabs::Slabs;
 use crate::socket::Socket;
 use crate::{place, requests};
@@ -43,26 +41,13 @@ fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { what, source }
 }
 
-/// Where packets of listeners arrive.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Gate {
-    ip: IpAddr,
-    udp_port: u16,
-    is_raw: bool,
-    /// The only network interface, if it is bound to one.
-    device: Option<String>,
-    /// Whether it belongs to one DCCP port, and so ends with it. The UDP port that all share is the
-    /// broker's as long as it lives.
-    is_of_one_port: bool,
-}
-
 /// What all requests and sockets share.
 #[derive(Debug)]
 pub(crate) struct Broker {
     pub(crate) region: Region,
     pub(crate) ports: Mutex<Ports>,
     sockets: Mutex<HashMap<u64, Arc<Socket>>>,
-    gates: Mutex<HashMap<Gate, Endpoint>>,
+    pub(crate) gates: Mutex<Gates>,
     closing: AtomicUsize,
     /// Where messages of programs are copied to.
     pub(crate) slabs: Slabs,
@@ -120,7 +105,8 @@ impl Broker {
         loop {
             sleep(SWEEP).await;
             self.sweep();
-            self.shut_idle_gates().await;
+            let is_used = |at| self.find_map(|s| s.listens_at(at).then_some(())).is_some();
+            gates::shut_idle(&self.gates, is_used).await;
             let is_idle = self.sockets.lock().expect("never poisoned").is_empty();
             if !is_idle || self.closing.load(Ordering::Relaxed) > 0 {
                 busy = Instant::now();
@@ -152,27 +138,6 @@ impl Broker {
         });
     }
 
-    /// Lets go of UDP ports that no listener and no connection uses.
-    async fn shut_idle_gates(&self) {
-        let gates: Vec<(Gate, Endpoint)> = {
-            let gates = self.gates.lock().expect("never poisoned");
-            gates
-                .iter()
-                .filter(|(gate, _)| gate.is_of_one_port)
-                .map(|(gate, endpoint)| (gate.clone(), endpoint.clone()))
-                .collect()
-        };
-        for (gate, endpoint) in gates {
-            let at = endpoint.local_addr();
-            let is_idle = timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok();
-            // Nothing happens between this look and the removal.
-            let sockets = self.sockets.lock().expect("never poisoned");
-            if is_idle && !sockets.values().any(|s| s.listens_at() == Some(at)) {
-                self.gates.lock().expect("never poisoned").remove(&gate);
-            }
-        }
-    }
-
     /// The socket of a program's end.
     pub(crate) fn find(&self, cookie: u64) -> Option<Arc<Socket>> {
         self.sockets.lock().expect("never poisoned").get(&cookie).map(Arc::clone)
@@ -201,43 +166,5 @@ impl Broker {
         } else {
             self.closing.fetch_sub(1, Ordering::Relaxed);
         }
-    }
-
-    /// The endpoint whose listeners have a local address. One for all addresses serves IPv4 and
-    /// IPv6.
-    pub(crate) fn gate(
-        &self,
-        transport: Transport,
-        local: SocketAddr,
-        device: Option<String>,
-    ) -> Result<Endpoint, udccp::Error> {
-        let is_raw = transport == Transport::Raw;
-        let udp_port = match transport {
-            Transport::Udp(port) => port,
-            Transport::SamePort => local.port(),
-            Transport::Raw => 0,
-        };
-        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let ip = if local.ip().is_unspecified() && !is_raw { any } else { local.ip() };
-        let mut gates = self.gates.lock().expect("never poisoned");
-        let is_of_one_port = transport == Transport::SamePort;
-        let gate = Gate { ip, udp_port, is_raw, device, is_of_one_port };
-        let for_all = Gate { ip: any, ..gate.clone() };
-        if let Some(endpoint) = gates.get(&gate).or_else(|| gates.get(&for_all)) {
-            return Ok(endpoint.clone());
-        }
-        let mut options = EndpointOptions::new().raw_ip(is_raw);
-        if let Some(device) = &gate.device {
-            options = options.device(device);
-        }
-        let endpoint = match Endpoint::bind_with((ip, udp_port).into(), &options) {
-            // A machine without IPv6.
-            Err(udccp::Error::Io { .. } | udccp::Error::AddressNotLocal { .. }) if ip == any => {
-                Endpoint::bind_with((local.ip(), udp_port).into(), &options)?
-            }
-            other => other?,
-        };
-        gates.insert(gate, endpoint.clone());
-        Ok(endpoint)
     }
 }

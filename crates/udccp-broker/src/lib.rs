@@ -30,6 +30,7 @@ mod address;
 mod broker;
 mod errno;
 mod flow;
+mod gates;
 mod options;
 mod pair;
 pub mod place;

@@ -1,7 +1,7 @@
 //! Allocates DCCP ports to the sockets of a broker.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
@@ -12,6 +12,26 @@ const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=49_151;
 struct Bound {
     address: SocketAddr,
     is_shared: bool,
+    is_v6_only: bool,
+}
+
+impl Bound {
+    fn is_for_all(&self) -> bool {
+        self.address.ip().is_unspecified()
+    }
+
+    fn has_version_of(&self, other: &Self) -> bool {
+        let is_mixed = self.is_for_all() && self.address.is_ipv6() && !self.is_v6_only;
+        is_mixed || self.address.is_ipv4() == other.address.is_ipv4()
+    }
+
+    /// Whether some connection could be for either.
+    fn overlaps(&self, other: &Self) -> bool {
+        let has_same_ip = self.address.ip() == other.address.ip();
+        let is_within = |all: &Self, one: &Self| all.is_for_all() && all.has_version_of(one);
+        self.address.port() == other.address.port()
+            && (has_same_ip || is_within(self, other) || is_within(other, self))
+    }
 }
 
 /// The bound addresses, by the cookies of their sockets.
@@ -22,24 +42,28 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Gives a socket an address; port 0 picks a free one.
+    /// Gives a socket an address; port 0 picks a free one. All addresses of IPv6 are those of IPv4
+    /// as well, unless `is_v6_only`.
     ///
     /// # Errors
     /// EADDRINUSE, EACCES for ports below the system's limit, EADDRNOTAVAIL.
     pub(crate) fn bind(
         &mut self,
         cookie: u64,
-        mut address: SocketAddr,
+        address: SocketAddr,
         is_shared: bool,
+        is_v6_only: bool,
     ) -> Result<SocketAddr, Errno> {
         may_bind(address)?;
+        let mut wanted = Bound { address, is_shared, is_v6_only };
         if address.port() == 0 {
-            address.set_port(self.pick(address.ip())?);
+            self.pick(&mut wanted)?;
         }
-        if self.is_taken(address, is_shared) {
+        if self.is_taken(&wanted) {
             return Err(Errno::ADDRINUSE);
         }
-        self.bound.insert(cookie, Bound { address, is_shared });
+        let address = wanted.address;
+        self.bound.insert(cookie, wanted);
         Ok(address)
     }
 
@@ -48,23 +72,18 @@ impl Ports {
         self.bound.remove(&cookie);
     }
 
-    fn is_taken(&self, address: SocketAddr, is_shared: bool) -> bool {
-        let overlaps =
-            |ip: IpAddr| ip == address.ip() || ip.is_unspecified() || address.ip().is_unspecified();
-        self.bound.values().any(|other| {
-            other.address.port() == address.port()
-                && overlaps(other.address.ip())
-                && !(is_shared && other.is_shared)
-        })
+    fn is_taken(&self, wanted: &Bound) -> bool {
+        let mut bound = self.bound.values();
+        bound.any(|other| other.overlaps(wanted) && !(wanted.is_shared && other.is_shared))
     }
 
-    fn pick(&mut self, ip: IpAddr) -> Result<u16, Errno> {
+    fn pick(&mut self, wanted: &mut Bound) -> Result<(), Errno> {
         let count = EPHEMERAL.end() - EPHEMERAL.start();
         for _ in 0..count {
             self.next = (self.next + 1) % count;
-            let port = EPHEMERAL.start() + self.next;
-            if !self.is_taken((ip, port).into(), false) {
-                return Ok(port);
+            wanted.address.set_port(EPHEMERAL.start() + self.next);
+            if !self.bound.values().any(|other| other.overlaps(wanted)) {
+                return Ok(());
             }
         }
         Err(Errno::ADDRINUSE)
@@ -98,14 +117,40 @@ mod tests {
         let mut ports = Ports::default();
         let any: SocketAddr = "0.0.0.0:5004".parse().unwrap();
         let local: SocketAddr = "127.0.0.1:5004".parse().unwrap();
-        assert_eq!(ports.bind(1, any, true), Ok(any));
-        assert_eq!(ports.bind(2, local, false), Err(Errno::ADDRINUSE));
-        assert_eq!(ports.bind(2, local, true), Ok(local));
+        assert_eq!(ports.bind(1, any, true, false), Ok(any));
+        assert_eq!(ports.bind(2, local, false, false), Err(Errno::ADDRINUSE));
+        assert_eq!(ports.bind(2, local, true, false), Ok(local));
         ports.release(1);
         ports.release(2);
-        assert_eq!(ports.bind(3, local, false), Ok(local));
-        assert_ne!(ports.bind(4, "127.0.0.1:0".parse().unwrap(), false).unwrap().port(), 0);
+        assert_eq!(ports.bind(3, local, false, false), Ok(local));
+        let picked = ports.bind(4, "127.0.0.1:0".parse().unwrap(), false, false).unwrap();
+        assert_ne!(picked.port(), 0);
         let foreign = "192.0.2.1:5004".parse().unwrap();
-        assert_eq!(ports.bind(5, foreign, false), Err(Errno::ADDRNOTAVAIL));
+        assert_eq!(ports.bind(5, foreign, false, false), Err(Errno::ADDRNOTAVAIL));
+    }
+
+    #[test]
+    fn each_ip_version_has_ports_of_its_own_unless_one_socket_has_both() {
+        // Each row: two addresses, whether they are those of IPv6 alone, and whether they meet.
+        for (one, one_only, other, other_only, meet) in [
+            ("0.0.0.0:5004", false, "[::]:5004", true, false),
+            ("0.0.0.0:5004", false, "[::]:5004", false, true),
+            ("127.0.0.1:5004", false, "[::]:5004", false, true),
+            ("127.0.0.1:5004", false, "[::]:5004", true, false),
+            ("127.0.0.1:5004", false, "[::1]:5004", false, false),
+            ("0.0.0.0:5004", false, "[::1]:5004", false, false),
+            ("[::]:5004", true, "[::1]:5004", false, true),
+            ("127.0.0.1:5004", false, "127.0.0.2:5004", false, false),
+            ("127.0.0.1:5004", false, "127.0.0.1:5005", false, false),
+        ] {
+            let bound = |text: &str, is_v6_only| Bound {
+                address: text.parse().unwrap(),
+                is_shared: false,
+                is_v6_only,
+            };
+            let (one, other) = (bound(one, one_only), bound(other, other_only));
+            assert_eq!(one.overlaps(&other), meet, "{one:?} {other:?}");
+            assert_eq!(other.overlaps(&one), meet, "{other:?} {one:?}");
+        }
     }
 }

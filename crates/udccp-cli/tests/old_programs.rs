@@ -113,8 +113,8 @@ fn a_killed_broker_is_an_error_and_never_a_hang() {
     succeeds(&place.run(&["--udp-port", &free_port()], &program));
 }
 
-#[test]
-fn the_same_calls_over_raw_ip() {
+/// Runs a script over raw IP, in a network of its own.
+fn over_raw_ip(name: &str) {
     let place = Place::new();
     let namespace = |command: &str| {
         Command::new("unshare")
@@ -126,9 +126,26 @@ fn the_same_calls_over_raw_ip() {
         eprintln!("skipped: no network namespace can be made here");
         return;
     }
-    let (udccp, calls) = (env!("CARGO_BIN_EXE_udccp"), script("calls.py"));
-    let command = format!("ip link set lo up; '{udccp}' run --raw-ip -- python3 '{calls}'");
+    let (udccp, file) = (env!("CARGO_BIN_EXE_udccp"), script(name));
+    let command = format!("ip link set lo up; '{udccp}' run --raw-ip -- python3 '{file}'");
     succeeds(&namespace(&command).unwrap());
+}
+
+#[test]
+fn the_same_calls_over_raw_ip() {
+    over_raw_ip("calls.py");
+}
+
+#[test]
+fn listeners_of_several_addresses_over_raw_ip() {
+    over_raw_ip("addresses.py");
+}
+
+#[test]
+fn listeners_of_several_addresses_live_side_by_side() {
+    let place = Place::new();
+    succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("addresses.py")]));
+    place.wait_until_the_broker_ends();
 }
 
 #[test]

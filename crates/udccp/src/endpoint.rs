@@ -44,6 +44,9 @@ impl Endpoint {
         let shared = Shared::bind(addr, options)?;
         let handle = Handle::new(Arc::clone(&shared));
         driver::prepare(&shared)?;
+        if options.answers_before_it_listens() {
+            handle.start()?;
+        }
         Ok(Self { handle })
     }
 

@@ -16,6 +16,9 @@ pub enum AnswerForHost {
     /// its own.
     #[default]
     IfAlone,
+    /// The same, and also while it does not listen: for a program that is the DCCP of its host. It
+    /// then sees every DCCP packet of the host.
+    WhileOpen,
     /// Others, or nobody.
     Never,
     /// This endpoint, whatever others do. Ports that other endpoints have claimed are still theirs.
@@ -135,6 +138,12 @@ impl EndpointOptions {
     pub fn answer_for_host(mut self, answers: AnswerForHost) -> Self {
         self.answer_for_host = answers;
         self
+    }
+
+    /// Whether it has answers to give before there is a listener or a connection.
+    pub(crate) fn answers_before_it_listens(&self) -> bool {
+        let answers = self.answer_for_host;
+        self.raw_ip && matches!(answers, AnswerForHost::Always | AnswerForHost::WhileOpen)
     }
 
     /// Time to live, or hop limit, of packets, 1 to 255 (default: the system's, mostly 64).

@@ -1,5 +1,6 @@
 //! Settings of connections.
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -75,6 +76,7 @@ pub struct Options {
     pub(crate) init_cookies: InitCookies,
     pub(crate) cookie_lifetime: udccp_base::Duration,
     pub(crate) local_port: Option<u16>,
+    pub(crate) local_ip: Option<IpAddr>,
     pub(crate) request_data: Bytes,
 }
 
@@ -89,6 +91,7 @@ impl Default for Options {
             init_cookies: InitCookies::default(),
             cookie_lifetime: COOKIE_LIFETIME.into(),
             local_port: None,
+            local_ip: None,
             request_data: Bytes::new(),
         }
     }
@@ -257,6 +260,15 @@ impl Options {
     #[must_use]
     pub fn cookie_lifetime(mut self, lifetime: Duration) -> Self {
         self.cookie_lifetime = lifetime.into();
+        self
+    }
+
+    /// Listeners only: serve this local address alone; an unspecified address stands for all of its
+    /// IP version (default: every address of the endpoint). Listeners for different addresses may
+    /// have the same DCCP port.
+    #[must_use]
+    pub fn local_ip(mut self, ip: IpAddr) -> Self {
+        self.local_ip = Some(ip);
         self
     }
 

@@ -10,7 +10,7 @@ use super::{Command, Socket};
 use crate::options::{self, Around, SocketOptions, Value};
 use crate::requests::errno_of;
 use crate::shared::SharedRing;
-use crate::{address, errno, pair, ports};
+use crate::{address, pair, ports};
 
 impl Socket {
     /// Takes the pending error; 0 where there is none.
@@ -24,15 +24,16 @@ impl Socket {
     pub(crate) fn bind(&self, bytes: &[u8]) -> Result<(), Errno> {
         let local = address::plain(address::read_to_bind(bytes, self.is_v6)?);
         ports::may_bind(local)?;
-        let (is_free, is_shared) = {
+        let (is_free, is_shared, is_v6_only) = {
             let inner = self.inner();
-            (inner.state == STATE_CLOSED && inner.bound.is_none(), inner.options.shares_address())
+            let is_free = inner.state == STATE_CLOSED && inner.bound.is_none();
+            (is_free, inner.options.shares_address(), inner.options.is_v6_only())
         };
         if !is_free {
             return Err(Errno::INVAL);
         }
         let mut ports = self.broker.ports.lock().expect("never poisoned");
-        let local = ports.bind(self.cookie, local, is_shared)?;
+        let local = ports.bind(self.cookie, local, is_shared, is_v6_only)?;
         self.inner().bound = Some(local);
         self.publish_local(local);
         Ok(())
@@ -55,23 +56,10 @@ impl Socket {
         if state == STATE_LISTENING {
             return Ok(());
         }
-        let local = self.bind_if_unbound()?;
-        let refused = |e: udccp::Error| errno::of(&e).unwrap_or(Errno::IO);
-        let device = self.inner().options.device();
-        let endpoint = self.broker.gate(self.settings.transport, local, device).map_err(refused)?;
-        let (services, options) = {
-            let inner = self.inner();
-            (inner.options.service_codes(), inner.options.connection())
-        };
-        let options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
-        let shared = self.listener_to_share(endpoint.local_addr(), local.port(), &services);
-        let listener = match shared {
-            Some(listener) => listener,
-            None => Arc::new(endpoint.listen(local.port(), services, &options).map_err(refused)?),
-        };
-        self.inner().listener = Some((Arc::clone(&listener), endpoint.local_addr()));
+        let listening = self.start_listening(self.bind_if_unbound()?, backlog)?;
+        self.inner().listening = listening.clone();
         self.set_state(STATE_LISTENING);
-        self.command(Command::Listen(listener));
+        self.command(Command::Listen(listening));
         Ok(())
     }
 
@@ -166,13 +154,11 @@ impl Socket {
             Ok::<_, Errno>((before, options.queues()))
         })?;
         self.publish_queue();
-        let (services, listener) = {
+        let (services, listening) = {
             let inner = self.inner();
-            (inner.options.service_codes(), inner.listener.clone())
+            (inner.options.service_codes(), inner.listening.clone())
         };
-        if let Some((listener, _)) = listener {
-            listener.set_services(services).map_err(|_| Errno::INVAL)?;
-        }
+        listening.set_services(&services)?;
         // Beside a ring, the pair holds no messages.
         if before.0 == after.0 || self.ring().is_some() {
             Ok(None)

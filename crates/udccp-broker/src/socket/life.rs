@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use udccp::{Address, Connection, Endpoint, ServiceCode};
 use udccp_preload::protocol::*;
 
-use super::{Command, Socket};
+use super::{Command, Listening, Socket};
 use crate::pair::Pair;
 use crate::settings::Transport;
 use crate::{address, errno, flow};
@@ -25,10 +25,10 @@ impl Socket {
             let command = self.inner().command.take();
             match command {
                 None => pair.drain(),
-                Some(Command::Listen(listener)) => {
+                Some(Command::Listen(listening)) => {
                     tokio::select! {
                         () = pair.hung_up() => {}
-                        () = self.serve(&listener, &pair) => {}
+                        () = self.serve(&listening, &pair) => {}
                     }
                     break;
                 }
@@ -66,6 +66,10 @@ impl Socket {
             let below = inner.options.below(to.is_ipv6(), is_raw);
             (inner.options.connection(), service, inner.bound, below)
         };
+        if is_raw {
+            // A host that cannot answer leaves the caller to its time limit.
+            let _ = self.broker.gates.lock().expect("never poisoned").answer_for_host(to.ip());
+        }
         let peer = Address::new(to.ip(), to.port()).over_udp_port(udp_port);
         let any: IpAddr = match to.ip() {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -137,7 +141,7 @@ impl Socket {
         }
         {
             let mut inner = self.inner();
-            inner.listener = None;
+            inner.listening = Listening::default();
             inner.bound = None;
             inner.accepted.drain(..).for_each(|connection| connection.abort());
         }

@@ -1,23 +1,96 @@
 //! Listening sockets. Several of them share a listener where all have SO_REUSEPORT.
 
+use std::future::{Future, poll_fn};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::task::Poll;
 
 use rustix::io::Errno;
 use udccp::{Connection, Listener, ServiceCode};
 
 use super::Socket;
-use crate::address;
+use crate::gates::Wanted;
 use crate::pair::Pair;
 use crate::requests::errno_of;
+use crate::{address, errno};
 
 /// Connections that wait for a program which accepts none, while others accept theirs.
 const MOST_ACCEPTED: usize = 128;
 
+/// The listeners of one socket, each with the UDP address of its endpoint.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Listening(Vec<(Arc<Listener>, SocketAddr)>);
+
+impl Listening {
+    /// Whether one of them is at the endpoint with this address.
+    pub(super) fn is_at(&self, at: SocketAddr) -> bool {
+        self.0.iter().any(|(_, its)| *its == at)
+    }
+
+    fn has(&self, listener: &Arc<Listener>) -> bool {
+        self.0.iter().any(|(its, _)| Arc::ptr_eq(its, listener))
+    }
+
+    /// Serves other service codes from here on.
+    pub(super) fn set_services(&self, services: &[ServiceCode]) -> Result<(), Errno> {
+        for (listener, _) in &self.0 {
+            listener.set_services(services).map_err(|_| Errno::INVAL)?;
+        }
+        Ok(())
+    }
+
+    /// The next connection of any of them.
+    async fn accept(&self) -> Result<(&Arc<Listener>, Connection), udccp::Error> {
+        let mut all: Vec<_> =
+            self.0.iter().map(|(listener, _)| (listener, Box::pin(listener.accept()))).collect();
+        poll_fn(|cx| {
+            for (listener, accept) in &mut all {
+                if let Poll::Ready(accepted) = accept.as_mut().poll(cx) {
+                    return Poll::Ready(accepted.map(|connection| (*listener, connection)));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
 impl Socket {
+    /// Listens wherever packets for the socket's address arrive.
+    pub(super) fn start_listening(
+        &self,
+        local: SocketAddr,
+        backlog: i32,
+    ) -> Result<Listening, Errno> {
+        let refused = |e: udccp::Error| errno::of(&e).unwrap_or(Errno::IO);
+        let (wanted, services, options, shares_port) = {
+            let inner = self.inner();
+            let options = &inner.options;
+            let (is_v6_only, device) = (options.is_v6_only(), options.device());
+            let transport = self.settings.transport;
+            let wanted = Wanted { transport, local, is_v6_only, device };
+            (wanted, options.service_codes(), options.connection(), options.shares_port())
+        };
+        let mut options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
+        let serves_both = local.ip() == Ipv6Addr::UNSPECIFIED && !wanted.is_v6_only;
+        // Sockets that share a port may have other addresses: `route` tells them apart.
+        if !shares_port && !serves_both {
+            options = options.local_ip(local.ip());
+        }
+        let endpoints = self.broker.gates.lock().expect("never poisoned").of(&wanted)?;
+        let mut listeners = Vec::with_capacity(endpoints.len());
+        for endpoint in endpoints {
+            let at = endpoint.local_addr();
+            let shared = self.listener_to_share(at, local.port(), &services);
+            let new = || endpoint.listen(local.port(), &*services, &options).map(Arc::new);
+            listeners.push((shared.map_or_else(new, Ok).map_err(refused)?, at));
+        }
+        Ok(Listening(listeners))
+    }
+
     /// The listener of other sockets that this one shares, if all want that.
-    pub(super) fn listener_to_share(
+    fn listener_to_share(
         &self,
         at: SocketAddr,
         port: u16,
@@ -28,15 +101,15 @@ impl Socket {
         }
         self.broker.find_map(|other| {
             let inner = other.inner();
-            let (listener, its) = inner.listener.as_ref()?;
-            let is_same = *its == at && inner.bound.is_some_and(|bound| bound.port() == port);
+            let (listener, _) = inner.listening.0.iter().find(|(_, its)| *its == at)?;
             let shares = inner.options.shares_port() && inner.options.service_codes() == services;
+            let is_same = inner.bound.is_some_and(|bound| bound.port() == port);
             (is_same && shares).then(|| Arc::clone(listener))
         })
     }
 
     /// Passes new connections to programs: this socket's through its pair.
-    pub(super) async fn serve(&self, listener: &Arc<Listener>, pair: &Pair) {
+    pub(super) async fn serve(&self, listening: &Listening, pair: &Pair) {
         loop {
             while let Some(connection) = self.next_accepted() {
                 if let Err(e) = self.hand_over(connection, pair).await {
@@ -44,8 +117,8 @@ impl Socket {
                 }
             }
             tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok(connection) => self.route(listener, connection),
+                accepted = listening.accept() => match accepted {
+                    Ok((listener, connection)) => self.route(listener, connection),
                     Err(_) => return,
                 },
                 () = self.changed.notified() => {}
@@ -64,8 +137,7 @@ impl Socket {
         let local = address::plain(connection.local_addr().udp).ip();
         let from = address::plain(peer.udp).ip();
         let mut fitting = self.broker.filter_map(|socket| {
-            let is_of_it =
-                socket.inner().listener.as_ref().is_some_and(|(its, _)| Arc::ptr_eq(its, listener));
+            let is_of_it = socket.inner().listening.has(listener);
             let fit = socket.fit(local, from).filter(|_| is_of_it)?;
             Some((fit, Arc::clone(socket)))
         });

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::io::Errno;
 use tokio::sync::Notify;
-use udccp::{Connection, Listener};
+use udccp::Connection;
 use udccp_preload::protocol::*;
 
 use crate::address;
@@ -21,12 +21,13 @@ use crate::pair::Pair;
 use crate::requests::errno_of;
 use crate::settings::Settings;
 use crate::shared::SharedRing;
+use listening::Listening;
 
 /// What a request leaves to the socket's task.
 #[derive(Debug)]
 enum Command {
     Connect(SocketAddr),
-    Listen(Arc<Listener>),
+    Listen(Listening),
 }
 
 #[derive(Debug)]
@@ -38,7 +39,7 @@ struct Inner {
     connection: Option<Arc<Connection>>,
     is_server: bool,
     reads_no_more: bool,
-    listener: Option<(Arc<Listener>, SocketAddr)>,
+    listening: Listening,
     /// Connections for a listening socket that its program has not got yet.
     accepted: VecDeque<Connection>,
     command: Option<Command>,
@@ -98,7 +99,7 @@ impl Socket {
             connection: None,
             is_server: false,
             reads_no_more: false,
-            listener: None,
+            listening: Listening::default(),
             accepted: VecDeque::new(),
             command: None,
             ring: None,
@@ -147,9 +148,9 @@ impl Socket {
         self.inner().state == STATE_ENDED
     }
 
-    /// The UDP address of the endpoint it listens at.
-    pub(crate) fn listens_at(&self) -> Option<SocketAddr> {
-        self.inner().listener.as_ref().map(|(_, at)| *at)
+    /// Whether it listens at the endpoint with this UDP address.
+    pub(crate) fn listens_at(&self, at: SocketAddr) -> bool {
+        self.inner().listening.is_at(at)
     }
 
     /// Whether the queue policy has priorities.

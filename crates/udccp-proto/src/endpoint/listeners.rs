@@ -36,7 +36,7 @@ pub(super) struct Listener {
 
 impl Listener {
     fn is_at(&self, at: SocketAddr) -> bool {
-        self.local.is_none_or(|local| local == at)
+        self.local.is_none_or(|local| covers(local, at))
     }
 
     /// Whether a packet with this tuple may be for this listener.
@@ -69,6 +69,15 @@ impl Listener {
     pub(super) fn is_accept_queue_full(&self) -> bool {
         self.ready.len() >= self.backlog
     }
+}
+
+/// Whether a listener at `local` serves the address `at`. An unspecified address stands for all of
+/// its IP version.
+fn covers(local: SocketAddr, at: SocketAddr) -> bool {
+    local == at
+        || local.ip().is_unspecified()
+            && local.is_ipv4() == at.is_ipv4()
+            && local.port() == at.port()
 }
 
 /// What becomes of a Request.
@@ -161,7 +170,7 @@ impl Listeners {
         there.any(|id| {
             let other = &self.by_id[id];
             let meets = match (local, other.local) {
-                (Some(a), Some(b)) => a == b,
+                (Some(a), Some(b)) => covers(a, b) || covers(b, a),
                 _ => true,
             };
             // Who waits for one client takes nothing from who waits for all.

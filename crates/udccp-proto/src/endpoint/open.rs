@@ -15,7 +15,8 @@ use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
 
 impl Endpoint {
-    /// Serves `config.services` on DCCP port `port`, at `local` only or (`None`) everywhere.
+    /// Serves `config.services` on DCCP port `port`: everywhere (`None`), or at `local` only, where
+    /// an unspecified IP address stands for all of its IP version.
     ///
     /// # Errors
     /// A service code taken on this port, or settings that cannot be used.

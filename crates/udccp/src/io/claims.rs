@@ -132,7 +132,8 @@ impl Claims {
 
     /// The packets that this endpoint has to see.
     pub(super) fn with_wanted<R>(&self, tell: impl FnOnce(Wanted<'_>) -> R) -> R {
-        if self.listens || self.answers == AnswerForHost::Always {
+        let answers_idle = matches!(self.answers, AnswerForHost::Always | AnswerForHost::WhileOpen);
+        if self.listens || answers_idle {
             return tell(Wanted::Everything);
         }
         let ports: Vec<u16> = self.held.keys().copied().collect();
@@ -152,6 +153,7 @@ impl Claims {
             AnswerForHost::Never => false,
             AnswerForHost::Always => true,
             AnswerForHost::IfAlone => self.listens && self.has_the_hosts_name(now),
+            AnswerForHost::WhileOpen => self.has_the_hosts_name(now),
         };
         answers && self.is_nobodys(now, port)
     }
@@ -290,6 +292,18 @@ mod tests {
         drop(a);
         assert!(!b.is_ours(at(999), 7), "not asked again so soon");
         assert!(b.is_ours(at(1000), 7), "the next one takes over");
+    }
+
+    #[test]
+    fn who_answers_while_open_needs_no_listener_and_answers_alone() {
+        let (mut a, mut b) = two("open", AnswerForHost::WhileOpen);
+        if kernel_has_dccp() {
+            return;
+        }
+        assert!(a.is_ours(at(0), 7) && !b.is_ours(at(0), 7));
+        assert!(b.with_wanted(|wanted| matches!(wanted, Wanted::Everything)));
+        drop(a);
+        assert!(b.is_ours(at(1000), 7));
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Handle {
         };
         let (id, port) = self.shared().with(|core, io, _| {
             let port = core.claim_to_listen(io, port)?;
-            let id = core.endpoint.listen(None, port, config).map_err(Error::listen)?;
+            let local = options.local_ip.map(|ip| (ip, io.local_addr().port()).into());
+            let id = core.endpoint.listen(local, port, config).map_err(Error::listen)?;
             core.listeners.insert(id, Listening::default());
             Ok::<_, Error>((id, port))
         })??;

@@ -30,7 +30,7 @@ impl Handle {
     }
 
     /// Starts the driver if that has not been done yet.
-    pub(super) fn start(&self) -> Result<(), Error> {
+    pub(crate) fn start(&self) -> Result<(), Error> {
         self.0.start()
     }
 }

@@ -1,0 +1,268 @@
+//! The sockets below listeners: which of them a listener needs.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+use tokio::time::timeout;
+use udccp::{AnswerForHost, Endpoint, EndpointOptions};
+
+use crate::errno;
+use crate::settings::Transport;
+
+const ANY_V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const ANY_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
+/// Where packets of listeners arrive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Gate {
+    ip: IpAddr,
+    udp_port: u16,
+    is_raw: bool,
+    /// The only network interface, if it is bound to one.
+    device: Option<String>,
+    /// Whether it belongs to one DCCP port, and so ends with it. The UDP port that all share is the
+    /// broker's as long as it lives.
+    is_of_one_port: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    endpoint: Endpoint,
+    /// The socket below, to change its options; none over raw IP.
+    socket: Option<UdpSocket>,
+}
+
+/// What a listener asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) transport: Transport,
+    /// The bound address; a mapped one is written as IPv4.
+    pub(crate) local: SocketAddr,
+    /// Whether all addresses are those of IPv6 alone.
+    pub(crate) is_v6_only: bool,
+    pub(crate) device: Option<String>,
+}
+
+impl Wanted {
+    fn is_for_all(&self) -> bool {
+        self.local.ip().is_unspecified()
+    }
+
+    /// Whether it serves an IP version at all.
+    fn serves(&self, is_v4: bool) -> bool {
+        let is_mixed = self.is_for_all() && self.local.is_ipv6() && !self.is_v6_only;
+        is_mixed || self.local.is_ipv4() == is_v4
+    }
+
+    fn gate(&self, ip: IpAddr) -> Gate {
+        Gate {
+            ip,
+            udp_port: match self.transport {
+                Transport::Udp(port) => port,
+                Transport::SamePort => self.local.port(),
+                Transport::Raw => 0,
+            },
+            is_raw: self.transport == Transport::Raw,
+            device: self.device.clone(),
+            is_of_one_port: self.transport == Transport::SamePort,
+        }
+    }
+
+    /// Whether some packets for it arrive at a gate beside the one for all addresses.
+    fn shares(&self, gate: &Gate) -> bool {
+        let ours = self.gate(gate.ip);
+        self.is_for_all()
+            && *gate == ours
+            && !gate.ip.is_unspecified()
+            && self.serves(gate.ip.is_ipv4())
+    }
+}
+
+/// All sockets below listeners.
+#[derive(Debug, Default)]
+pub(crate) struct Gates {
+    open: HashMap<Gate, Open>,
+}
+
+impl Gates {
+    /// The endpoints at which packets for a listener arrive. Where there is a socket for all
+    /// addresses, it serves each of them; over UDP it serves IPv4 and IPv6.
+    pub(crate) fn of(&mut self, wanted: &Wanted) -> Result<Vec<Endpoint>, Errno> {
+        if wanted.transport == Transport::Raw {
+            return self.raw(wanted);
+        }
+        let (own, all) = (wanted.gate(wanted.local.ip()), wanted.gate(ANY_V6));
+        if !wanted.is_for_all() {
+            // A packet for the address goes to the socket that is bound to it, if there is one.
+            let there = self.open.get(&own).or_else(|| self.open.get(&all));
+            let there = there.map(|open| open.endpoint.clone());
+            return Ok(vec![there.map_or_else(|| self.open_udp(own), Ok)?]);
+        }
+        let every = match self.open.get(&all) {
+            Some(open) => open.endpoint.clone(),
+            None => self.open_udp(all)?,
+        };
+        let beside = self.open.iter().filter(|(gate, _)| wanted.shares(gate));
+        let mut endpoints: Vec<Endpoint> = beside.map(|(_, open)| open.endpoint.clone()).collect();
+        endpoints.push(every);
+        Ok(endpoints)
+    }
+
+    /// Over raw IP a socket for all addresses of an IP version serves each of them, since all
+    /// sockets get all packets.
+    fn raw(&mut self, wanted: &Wanted) -> Result<Vec<Endpoint>, Errno> {
+        let mut endpoints = Vec::new();
+        for ip in [ANY_V4, ANY_V6] {
+            if !wanted.serves(ip.is_ipv4()) {
+                continue;
+            }
+            match self.open_raw(wanted.gate(ip)) {
+                Ok(endpoint) => endpoints.push(endpoint),
+                // A machine with one IP version.
+                Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if wanted.is_for_all() => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if endpoints.is_empty() { Err(Errno::ADDRNOTAVAIL) } else { Ok(endpoints) }
+    }
+
+    fn open_raw(&mut self, gate: Gate) -> Result<Endpoint, Errno> {
+        if let Some(open) = self.open.get(&gate) {
+            return Ok(open.endpoint.clone());
+        }
+        // A program expects that its host refuses whom nobody serves, as a kernel with DCCP does.
+        let options = options(&gate).raw_ip(true).answer_for_host(AnswerForHost::WhileOpen);
+        let endpoint = Endpoint::bind_with((gate.ip, 0).into(), &options).map_err(refused)?;
+        self.open.insert(gate, Open { endpoint: endpoint.clone(), socket: None });
+        Ok(endpoint)
+    }
+
+    /// Refuses whom nobody serves at an address of this host, which no kernel does over raw IP.
+    pub(crate) fn answer_for_host(&mut self, ip: IpAddr) -> Result<(), Errno> {
+        let is_ours = UdpSocket::bind((ip, 0)).is_ok();
+        let any = if ip.is_ipv4() { ANY_V4 } else { ANY_V6 };
+        let gate = Gate { ip: any, udp_port: 0, is_raw: true, device: None, is_of_one_port: false };
+        if is_ours { self.open_raw(gate).map(drop) } else { Ok(()) }
+    }
+
+    fn open_udp(&mut self, gate: Gate) -> Result<Endpoint, Errno> {
+        let socket = match self.bind(gate.ip, gate.udp_port) {
+            // A machine without IPv6.
+            Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if gate.ip == ANY_V6 => {
+                self.bind(ANY_V4, gate.udp_port)?
+            }
+            other => other?,
+        };
+        let kept = socket.try_clone().map_err(|e| of_io(&e))?;
+        let endpoint = Endpoint::from_socket(socket, &options(&gate)).map_err(refused)?;
+        self.open.insert(gate, Open { endpoint: endpoint.clone(), socket: Some(kept) });
+        Ok(endpoint)
+    }
+
+    /// Binds a UDP socket beside those of the same port that are open here. The kernel gives each
+    /// packet to the one whose address fits best.
+    fn bind(&self, ip: IpAddr, udp_port: u16) -> Result<UdpSocket, Errno> {
+        let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        if ip.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, !ip.is_unspecified())?;
+        }
+        let beside = self.open.iter().filter(|(gate, _)| !gate.is_raw && gate.udp_port == udp_port);
+        let beside: Vec<&UdpSocket> = beside.filter_map(|(_, open)| open.socket.as_ref()).collect();
+        let share = |is_shared: bool| -> Result<(), Errno> {
+            let all = beside.iter().map(|other| sockopt::set_socket_reuseport(other, is_shared));
+            all.chain([sockopt::set_socket_reuseport(&socket, is_shared)]).collect()
+        };
+        if !beside.is_empty() {
+            // For this moment alone, so that no other process can share the port.
+            share(true)?;
+        }
+        let bound = bind(&socket, &SocketAddr::new(ip, udp_port));
+        if !beside.is_empty() {
+            share(false)?;
+        }
+        bound.map(|()| UdpSocket::from(socket))
+    }
+
+    /// Endpoints that belong to one DCCP port.
+    fn of_one_port(&self) -> Vec<(Gate, Endpoint)> {
+        let open = self.open.iter().filter(|(gate, _)| gate.is_of_one_port);
+        open.map(|(gate, open)| (gate.clone(), open.endpoint.clone())).collect()
+    }
+}
+
+fn options(gate: &Gate) -> EndpointOptions {
+    let options = EndpointOptions::new();
+    match &gate.device {
+        Some(device) => options.device(device),
+        None => options,
+    }
+}
+
+fn refused(e: udccp::Error) -> Errno {
+    errno::of(&e).unwrap_or(Errno::IO)
+}
+
+fn of_io(e: &std::io::Error) -> Errno {
+    Errno::from_io_error(e).unwrap_or(Errno::IO)
+}
+
+/// Lets go of UDP ports that no listener and no connection uses. `is_used` tells whether some
+/// listener is at an address.
+pub(crate) async fn shut_idle(
+    gates: &std::sync::Mutex<Gates>,
+    is_used: impl Fn(SocketAddr) -> bool,
+) {
+    let of_one_port = gates.lock().expect("never poisoned").of_one_port();
+    for (gate, endpoint) in of_one_port {
+        let is_idle = timeout(Duration::ZERO, endpoint.wait_idle()).await.is_ok();
+        // Nothing happens between this look and the removal: the broker has one thread.
+        if is_idle && !is_used(endpoint.local_addr()) {
+            gates.lock().expect("never poisoned").open.remove(&gate);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(local: &str, is_v6_only: bool) -> Wanted {
+        let (transport, local) = (Transport::Udp(0), local.parse().unwrap());
+        Wanted { transport, local, is_v6_only, device: None }
+    }
+
+    #[test]
+    fn all_addresses_are_of_one_version_or_both() {
+        let versions = |local, only| [true, false].map(|v4| wanted(local, only).serves(v4));
+        assert_eq!(versions("0.0.0.0:1", false), [true, false]);
+        assert_eq!(versions("[::]:1", false), [true, true]);
+        assert_eq!(versions("[::]:1", true), [false, true]);
+        assert_eq!(versions("[::1]:1", false), [false, true]);
+    }
+
+    #[tokio::test]
+    async fn a_listener_for_all_addresses_is_at_those_that_have_a_socket_already() {
+        let mut gates = Gates::default();
+        let free = UdpSocket::bind("[::]:0").unwrap().local_addr().unwrap().port();
+        let at = |local: &str, is_v6_only| Wanted {
+            transport: Transport::Udp(free),
+            ..wanted(local, is_v6_only)
+        };
+        let count = |gates: &mut Gates, wanted: Wanted| gates.of(&wanted).map(|all| all.len());
+        assert_eq!(count(&mut gates, at("127.0.0.1:1", false)), Ok(1));
+        assert_eq!(count(&mut gates, at("127.0.0.2:1", false)), Ok(1));
+        assert_eq!(count(&mut gates, at("[::1]:1", false)), Ok(1));
+        assert_eq!(count(&mut gates, at("0.0.0.0:2", false)), Ok(3));
+        assert_eq!(count(&mut gates, at("[::]:3", true)), Ok(2));
+        assert_eq!(count(&mut gates, at("[::]:4", false)), Ok(4));
+        // From here on there is a socket for each address.
+        assert_eq!(count(&mut gates, at("127.0.0.3:1", false)), Ok(1));
+        assert_eq!(gates.open.len(), 4);
+        let other = UdpSocket::bind(("127.0.0.4", free));
+        assert_eq!(other.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    }
+}
