@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use namespace::{Host, Network, has, inside, output, skip};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Address, ConnectionEvent, EndpointOptions, Error, Options, ServiceCode};
+use udccp::{
+    Address, AnswerForHost, ConnectionEvent, EndpointOptions, Error, Options, ServiceCode,
+};
 
 const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
 const PORT: u16 = 5004;
@@ -181,6 +183,21 @@ fn what_is_wrong_is_refused_by_name() {
             let e = connect(server, 7, &Options::default()).unwrap_err();
             assert!(matches!(e, Error::Refused { .. }), "{e}");
         });
+    }
+}
+
+#[test]
+fn a_host_answers_while_nobody_listens_if_it_is_asked_to() {
+    if !inside("a_host_answers_while_nobody_listens_if_it_is_asked_to") {
+        return;
+    }
+    for (v6, host) in [(false, "127.0.0.1"), (true, "::1")] {
+        let e = connect(host, PORT, &impatient()).unwrap_err();
+        assert!(matches!(e, Error::NoAnswer { .. }), "{e}");
+        let options = raw().answer_for_host(AnswerForHost::WhileOpen);
+        let _host = Endpoint::bind_with(any(v6), &options).unwrap();
+        let e = connect(host, PORT, &Options::default()).unwrap_err();
+        assert!(matches!(e, Error::Refused { .. }), "{e}");
     }
 }
 

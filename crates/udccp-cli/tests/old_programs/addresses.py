@@ -70,6 +70,22 @@ def close_all(*sockets):
         sock.close()
 
 
+def test_nobody_listens_there():
+    # The first case: the broker has had no listener yet.
+    refused(V4, "127.0.0.1", new_port())
+    refused(V6, "::1", new_port())
+    port = new_port()
+    six = listening(V6, "::", port, 1)
+    refused(V4, "127.0.0.1", port)
+    six.close()
+    port = new_port()
+    four = listening(V4, "127.0.0.1", port)
+    refused(V6, "::1", port)
+    refused(V4, "127.0.0.2", port)
+    four.close()
+    refused(V4, "127.0.0.1", port)
+
+
 def test_one_address_then_all():
     one_port, all_port = new_port(), new_port()
     one = listening(V4, "127.0.0.1", one_port)
@@ -141,21 +157,6 @@ def test_a_mapped_address_is_one_of_ipv4():
     assert mapped.getsockname()[:2] == ("::ffff:127.0.0.1", port)
     serves(mapped, [], V4, "127.0.0.1", port)
     mapped.close()
-
-
-def test_nobody_listens_there():
-    refused(V4, "127.0.0.1", new_port())
-    refused(V6, "::1", new_port())
-    port = new_port()
-    six = listening(V6, "::", port, 1)
-    refused(V4, "127.0.0.1", port)
-    six.close()
-    port = new_port()
-    four = listening(V4, "127.0.0.1", port)
-    refused(V6, "::1", port)
-    refused(V4, "127.0.0.2", port)
-    four.close()
-    refused(V4, "127.0.0.1", port)
 
 
 def test_services_of_each():

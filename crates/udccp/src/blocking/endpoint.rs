@@ -41,7 +41,7 @@ impl Endpoint {
         let handle = Handle::new(Arc::clone(&shared));
         driver::prepare(&shared)?;
         if options.answers_before_it_listens() {
-            handle.start()?;
+            handle.answer_for_host()?;
         }
         Ok(Self { handle })
     }

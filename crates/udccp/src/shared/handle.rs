@@ -29,8 +29,14 @@ impl Handle {
         &self.0
     }
 
+    /// Sees the packets of the host from here on, to answer those that are for nobody.
+    pub(crate) fn answer_for_host(&self) -> Result<(), Error> {
+        self.0.with(|core, io, _| core.want_packets(io))??;
+        self.start()
+    }
+
     /// Starts the driver if that has not been done yet.
-    pub(crate) fn start(&self) -> Result<(), Error> {
+    pub(super) fn start(&self) -> Result<(), Error> {
         self.0.start()
     }
 }

@@ -48,6 +48,11 @@ impl Core {
         io.want_packets_of(claims)
     }
 
+    /// Has the kernel pass on what is for this endpoint.
+    pub(super) fn want_packets(&self, io: &Io) -> Result<(), Error> {
+        self.claims.as_ref().map_or(Ok(()), |claims| io.want_packets_of(claims))
+    }
+
     /// Sees to it that a port is ours to listen at; port 0 picks one.
     pub(super) fn claim_to_listen(&mut self, io: &Io, port: u16) -> Result<u16, Error> {
         let Some(claims) = &mut self.claims else { return Ok(port) };
