@@ -26,9 +26,14 @@ ip link add v0 type veth peer name v1
 ip addr add 192.0.2.2/24 dev v0
 ip link set v0 up
 ip link set v1 up
+ip addr add 2001:db8::2/64 dev v0 nodad
 ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:09 dev v0 nud permanent
+ip neigh add 2001:db8::1 lladdr 02:00:00:00:00:09 dev v0 nud permanent
 """
-LIMIT_S = 600
+LIMIT_S = 1200
+# IPv6 as the program's word, IPv4 as none.
+VERSIONS = [[], ["IPv6"]]
+OF_V6 = "IPv6 "
 
 FAULT = "The fault {}|`--linux-fault {}` brings this fault of Linux back."
 PAIR = (
@@ -45,7 +50,8 @@ REASONS = [
      FAULT.format("reset-is-end", "reset-is-end")),
     (".*", r"getsockopt\(SO_LINGER\) after .*", ".*", ".*",
      "SO_LINGER|The largest time to linger depends on the kernel's clock."),
-    (".*", "recvfrom", ".*address of 16", ".*address of 0", FAULT.format("no-source", "no-source")),
+    (".*", "recvfrom", ".*address of (16|28)", ".*address of 0",
+     FAULT.format("no-source", "no-source")),
     (".*", "poll", ".*", ".*", PAIR),
     ("shut for writing", "sendmsg.*", "EINVAL", "EPIPE",
      "Two errors in one call|Both are right; Linux finds the other one first."),
@@ -56,17 +62,19 @@ REASONS = [
      "Checksum coverage|Linux gives 0 until the handshake (a number in too few bits); here it is "
      "what was set."),
     (r"connecting|refused|refused \(not asked\)",
-     r"getsockopt\(SOL_DCCP, 5, .*|getsockname|.*IP_MTU.*", ".*", ".*",
+     r"getsockopt\(SOL_DCCP, 5, .*|getsockname|.*IP(V6)?_MTU[,)].*", ".*", ".*",
      "Before the connection|Local address, path MTU and message size are known here once a "
      "connection is."),
     (".*", r"getsockopt\(SOL_DCCP, 5, .*", ".*", ".*",
      "Message size|Linux reserves other room for options in its packets."),
-    (r"peer closed.*|peer reset", r".*setsockopt\(S.*|.*getsockopt\(S.*", ".*", ".*", ENDED),
+    (r"peer closed.*|peer reset", r".etsockopt\((S|IPV6_V6ONLY).*", ".*", ".*", ENDED),
     (r"peer closed \(read\)|peer reset", "getpeername|shutdown.*|bind.*", ".*", ".*", ENDED),
     (r"connecting|refused \(not asked\)|peer closed \(read\)", "SIOCOUTQ", "0 0", "0 .*",
      "SIOCOUTQ|Linux counts the memory of its Request or Close."),
-    (".*", r"getsockopt\(IP_MTU\) after .*", "0 .*", "ENOTCONN",
+    (".*", r"getsockopt\(IP(V6)?_MTU\) after .*", "0 .*", "ENOTCONN",
      "Path MTU|Linux forgets the path after some settings, until the next packet."),
+    ("accepted", r"getsockopt\(IPV6_MULTICAST_HOPS, .*", ".*", ".*",
+     "Multicast hops|An accepted socket of Linux has the hop limit of its Request there."),
     ("none", "socketpair", "ESOCKTNOSUPPORT", "EOPNOTSUPP",
      "socketpair|It is the kernel's, which has no DCCP."),
 ]
@@ -98,7 +106,8 @@ def in_guest():
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     subprocess.run(["sh", "-c", NETWORK], check=False)
     print("@@", os.uname().release, flush=True)
-    subprocess.run([sys.executable, PROGRAM], check=False)
+    for version in VERSIONS:
+        subprocess.run([sys.executable, PROGRAM, *version], check=False)
     libc.reboot(0x4321FEDC)
 
 
@@ -118,7 +127,9 @@ def of_the_kernel():
 
 def of_udccp():
     with tempfile.TemporaryDirectory() as folder:
-        script = f'{NETWORK}"$UDCCP" run --raw-ip -- "{sys.executable}" "{PROGRAM}"'
+        script = NETWORK + "".join(
+            f'"$UDCCP" run --raw-ip -- "{sys.executable}" "{PROGRAM}" {" ".join(version)}\n'
+            for version in VERSIONS)
         command = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script]
         env = dict(os.environ, XDG_RUNTIME_DIR=folder)
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, timeout=LIMIT_S, text=True,
@@ -127,6 +138,7 @@ def of_udccp():
 
 
 def reason(state, call, ours, theirs):
+    state = state.removeprefix(OF_V6)
     for patterns in REASONS:
         if all(re.fullmatch(p, text) for p, text in zip(patterns, (state, call, ours, theirs))):
             return patterns[4]
@@ -153,8 +165,16 @@ def rows(differences):
         row = merged.setdefault((name, ours, theirs), set())
         row.update(states)
     for (call, ours, theirs), states in sorted(merged.items()):
-        states = ", ".join(sorted(states)) if len(states) < 6 else f"{len(states)} states"
+        states = named(states)
+        states = ", ".join(states) if len(states) < 6 else f"{len(states)} states"
         yield f"| `{call}` | {states} | {ours or '0'} | {theirs or '0'} |"
+
+
+def named(states):
+    """States by their names; where only one IP version differs, it is named too."""
+    plain = sorted({state.removeprefix(OF_V6) for state in states})
+    return [state if {state, OF_V6 + state} <= set(states)
+            else f"{state} ({'IPv4' if state in states else 'IPv6'})" for state in plain]
 
 
 def page(found, count, release):
@@ -162,12 +182,12 @@ def page(found, count, release):
     lines = [
         "# Calls, compared with the kernel",
         "",
-        f"The same program makes {count:,} socket calls in {len(STATES)} states of a DCCP socket,",
-        f"on Linux {release} and under [`udccp run --raw-ip`](../guides/old-programs.md): every",
-        "option with wrong lengths and values, and every call with good and bad arguments. Result,",
-        f"errno, and what the call wrote are equal in {count - total:,} of them. The rest differs",
-        "for the reasons below. `make kernel-calls` makes this page, and fails where a difference",
-        "has no reason.",
+        f"The same program makes {count:,} socket calls in {len(STATES)} states of a DCCP socket",
+        f"of each IP version, on Linux {release} and under",
+        "[`udccp run --raw-ip`](../guides/old-programs.md): every option with wrong lengths and",
+        "values, and every call with good and bad arguments. Result, errno, and what the call",
+        f"wrote are equal in {count - total:,} of them. The rest differs for the reasons below.",
+        "`make kernel-calls` makes this page, and fails where a difference has no reason.",
         "",
         textwrap.fill("States: " + ", ".join(STATES) + ".", 118),
         "",
@@ -191,7 +211,8 @@ def main():
     theirs, release = of_the_kernel()
     if not ours or not theirs:
         sys.exit(f"calls made: {len(ours)} here, {len(theirs)} in the guest")
-    STATES = list(collections.OrderedDict.fromkeys(s for s, _ in theirs if s != "none"))
+    states = (state.removeprefix(OF_V6) for state, _ in theirs if state != "none")
+    STATES = list(collections.OrderedDict.fromkeys(states))
     found = compare(ours, theirs)
     unknown = found.get(None, {})
     for (call, x, y), states in sorted(unknown.items()):

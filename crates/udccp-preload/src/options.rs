@@ -35,14 +35,19 @@ fn is_of_the_system(level: c_int, name: c_int) -> bool {
 }
 
 /// A socket of the same family, to ask about an option. At the level of IP, that of TCP is the most
-/// alike; but it leaves the bits of ECN out of the traffic class.
+/// alike; but it leaves the bits of ECN out of the traffic class, and knows no multicast.
 struct Asked(c_int);
 
 impl Asked {
     fn open(s: &Socket, level: c_int, name: c_int) -> Result<Self, c_int> {
         let has_ecn = matches!((level, name), (SOL_IP, IP_TOS) | (SOL_IPV6, IPV6_TCLASS));
         let is_mtu = matches!((level, name), (SOL_IP, IP_MTU) | (SOL_IPV6, IPV6_MTU));
-        let is_datagram = has_ecn || is_mtu || level == SOL_SOCKET;
+        let is_multicast = matches!(
+            (level, name),
+            (SOL_IP, IP_MULTICAST_IF | IP_MULTICAST_TTL)
+                | (SOL_IPV6, IPV6_MULTICAST_IF | IPV6_MULTICAST_HOPS)
+        );
+        let is_datagram = has_ecn || is_mtu || is_multicast || level == SOL_SOCKET;
         let kind = if is_datagram { SOCK_DGRAM } else { SOCK_STREAM };
         let fd = sys::socket(s.family(), kind | SOCK_CLOEXEC, 0);
         if fd < 0 {
@@ -64,6 +69,11 @@ impl Drop for Asked {
     }
 }
 
+/// Whether only sockets of TCP and UDP have an option: no other can become one of IPv4.
+const fn is_of_tcp_and_udp(level: c_int, name: c_int) -> bool {
+    matches!((level, name), (SOL_IPV6, IPV6_ADDRFORM))
+}
+
 /// The kernel's result as a result.
 fn checked(result: Raw) -> Result<(), c_int> {
     if result < 0 { Err(-result as c_int) } else { Ok(()) }
@@ -77,7 +87,9 @@ fn set_of_the_system(
     len: u32,
 ) -> Result<(), c_int> {
     let asked = Asked::open(s, level, name)?;
-    checked(sys::setsockopt(asked.0, level, name, of, len))?;
+    checked(sys::setsockopt(asked.0, level, name, of, len)).map_err(|e| {
+        if is_of_tcp_and_udp(level, name) && e == ENOTCONN { ENOPROTOOPT } else { e }
+    })?;
     let mut value = [0u8; SYSTEM_VALUE];
     let mut len = SYSTEM_VALUE as u32;
     let to = value.as_mut_ptr().cast();
@@ -96,6 +108,9 @@ unsafe fn get_of_the_system(
     to: *mut c_void,
     len: *mut u32,
 ) -> Result<(), c_int> {
+    if is_of_tcp_and_udp(level, name) {
+        return Err(ENOPROTOOPT);
+    }
     let asked = Asked::open(s, level, name)?;
     let most = (SYSTEM_VALUE as u32).to_ne_bytes();
     if let Ok(kept) = rpc::ask(Op::GetOption, s.cookie, level, name, &most) {

@@ -62,6 +62,13 @@ pub(crate) struct Around<'a> {
     pub(crate) connection: Option<&'a Connection>,
 }
 
+impl Around<'_> {
+    /// Whether the socket has a local address, chosen by the program or by the system.
+    const fn has_address(&self) -> bool {
+        self.is_bound || !matches!(self.state, STATE_CLOSED | STATE_ENDED)
+    }
+}
+
 /// The value of an option and its true length.
 pub(crate) type Value = (Vec<u8>, usize);
 
@@ -122,7 +129,7 @@ impl SocketOptions {
                 self.recv_queue = Some(self.recv_buffer() / 2);
                 Ok(())
             }
-            SOL_IPV6 if name == IPV6_V6ONLY && around.is_bound => Err(Errno::INVAL),
+            SOL_IPV6 if name == IPV6_V6ONLY && around.has_address() => Err(Errno::INVAL),
             _ => self.keep(level, name, bytes),
         }
     }
@@ -269,6 +276,11 @@ impl SocketOptions {
     /// Whether another socket may listen at the same port.
     pub(crate) fn shares_port(&self) -> bool {
         self.number(SOL_SOCKET, SO_REUSEPORT).unwrap_or(0) != 0
+    }
+
+    /// Takes IPv6 only, as a socket with an address of IPv6 does.
+    pub(crate) fn take_v6_only(&mut self) {
+        self.kept.insert((SOL_IPV6, IPV6_V6ONLY), 1i32.to_ne_bytes().to_vec());
     }
 
     /// Whether an IPv6 socket takes IPv6 only.

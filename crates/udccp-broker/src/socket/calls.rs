@@ -22,19 +22,31 @@ impl Socket {
 
     /// `bind`.
     pub(crate) fn bind(&self, bytes: &[u8]) -> Result<(), Errno> {
-        let local = address::plain(address::read_to_bind(bytes, self.is_v6)?);
-        ports::may_bind(local)?;
+        let written = address::read_to_bind(bytes, self.is_v6)?;
+        let local = address::plain(written);
         let (is_free, is_shared, is_v6_only) = {
             let inner = self.inner();
             let is_free = inner.state == STATE_CLOSED && inner.bound.is_none();
             (is_free, inner.options.shares_address(), inner.options.is_v6_only())
         };
+        let is_mapped = local != written;
+        // Linux looks at the address first for IPv4, and at the socket first for IPv6.
+        if self.is_v6 && (!is_free || is_mapped && is_v6_only) {
+            return Err(Errno::INVAL);
+        }
+        ports::may_bind(local)?;
         if !is_free {
             return Err(Errno::INVAL);
         }
         let mut ports = self.broker.ports.lock().expect("never poisoned");
         let local = ports.bind(self.cookie, local, is_shared, is_v6_only)?;
-        self.inner().bound = Some(local);
+        {
+            let mut inner = self.inner();
+            inner.bound = Some(local);
+            if local.is_ipv6() && !local.ip().is_unspecified() {
+                inner.options.take_v6_only();
+            }
+        }
         self.publish_local(local);
         Ok(())
     }

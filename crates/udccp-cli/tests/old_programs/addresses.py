@@ -159,6 +159,36 @@ def test_a_mapped_address_is_one_of_ipv4():
     mapped.close()
 
 
+def fails(code, call, *arguments):
+    try:
+        call(*arguments)
+    except OSError as e:
+        assert e.errno == code, e
+    else:
+        raise AssertionError((call, arguments))
+
+
+def test_an_address_decides_about_ipv4():
+    only = (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+    for address, expected in (("::1", 1), ("::", 0), ("::ffff:127.0.0.1", 0)):
+        sock = socket.socket(V6, 6, 33)
+        assert sock.getsockopt(*only) == 0
+        sock.bind((address, new_port()))
+        assert sock.getsockopt(*only) == expected, address
+        fails(errno.EINVAL, sock.setsockopt, *only, 1)
+        fails(errno.EINVAL, sock.bind, ("2001:db8::77", 0))
+        if expected:
+            fails(errno.ENETUNREACH, sock.connect, ("::ffff:127.0.0.1", new_port()))
+        sock.close()
+    sock = socket.socket(V6, 6, 33)
+    sock.setsockopt(*only, 1)
+    fails(errno.EINVAL, sock.bind, ("::ffff:127.0.0.1", 0))
+    server = listening(V6, "::1", new_port())
+    sock.connect(server.getsockname()[:2])
+    fails(errno.EINVAL, sock.setsockopt, *only, 0)
+    close_all(sock, server)
+
+
 def test_services_of_each():
     port = new_port()
     sockets = []

@@ -1,7 +1,9 @@
 """Makes the socket calls of DCCP in every state, and prints what each gave: one line a call.
 
 The same calls run under `udccp run` and on a kernel with DCCP; scripts/kernel_calls.py compares the
-lines. The network has an address at which nobody answers, 192.0.2.1.
+lines. The network has an address at which nobody answers, 192.0.2.1 or 2001:db8::1.
+
+    every_call.py [IPv6]
 """
 
 import ctypes
@@ -13,8 +15,12 @@ import sys
 import time
 
 SOL_DCCP = 269
-LOCAL = "127.0.0.1"
-NOBODY = "192.0.2.1"
+IS_V6 = sys.argv[1:] == ["IPv6"]
+FAMILY, OTHER_FAMILY = (10, 2) if IS_V6 else (2, 10)
+ADDRESS_BYTES = {2: 16, 10: 28}
+ANY, LOCAL, NOBODY, FOREIGN, MULTICAST = (
+    ("::", "::1", "2001:db8::1", "2001:db8:1::1", "ff0e::1") if IS_V6
+    else ("0.0.0.0", "127.0.0.1", "192.0.2.1", "198.51.100.1", "224.0.0.1"))
 C = ctypes.CDLL(None, use_errno=True)
 for call in ("send", "sendto", "sendmsg", "recv", "recvfrom", "recvmsg", "read", "write", "writev",
              "sendfile"):
@@ -28,11 +34,11 @@ def say(state, call, result, value=""):
     if result < 0:
         code = ctypes.get_errno()
         result, value = errno.errorcode.get(code, code), ""
-    print("@", state, "|", call, "|", result, value)
+    print("@", f"IPv6 {state}" if IS_V6 else state, "|", call, "|", result, value)
 
 
-def new(family=socket.AF_INET):
-    s = socket.socket(family, 6, 33)
+def new():
+    s = socket.socket(FAMILY, 6, 33)
     KEEP.append(s)
     return s
 
@@ -48,7 +54,7 @@ def listening():
 def pair():
     server = listening()
     client = new()
-    client.connect(server.getsockname())
+    client.connect(server.getsockname()[:2])
     accepted = server.accept()[0]
     KEEP.append(accepted)
     # The client is open, and no longer waits for the first packet of the server.
@@ -174,14 +180,25 @@ def put(s, level, name, value, length=None):
     return C.setsockopt(s.fileno(), level, name, value, len(value) if length is None else length)
 
 
-def address(host, port, family=2):
-    return struct.pack("=H", family) + struct.pack("!H", port) + socket.inet_aton(host) + bytes(8)
+def address(host, port, family=FAMILY):
+    """A `struct sockaddr` of the host's IP version, with another family written in it if asked."""
+    head = struct.pack("=H", family) + struct.pack("!H", port)
+    if ":" in host:
+        return head + bytes(4) + socket.inet_pton(10, host) + bytes(4)
+    return head + socket.inet_aton(host) + bytes(8)
+
+
+def foreign_family():
+    """An address of the other IP version, as long as one."""
+    host = "127.0.0.1" if IS_V6 else "::1"
+    return address(host, 9, OTHER_FAMILY), ADDRESS_BYTES[OTHER_FAMILY]
 
 
 def name_of(s, call):
     buffer, length = ctypes.create_string_buffer(64), ctypes.c_uint(64)
     result = call(s.fileno(), buffer, ctypes.byref(length))
-    host = socket.inet_ntoa(buffer.raw[4:8])
+    host = (socket.inet_ntop(10, buffer.raw[8:24]) if length.value == 28
+            else socket.inet_ntoa(buffer.raw[4:8]))
     port = struct.unpack("!H", buffer.raw[2:4])[0]
     return result, f"{length.value}: {host} {'port' if port else 'no port'}"
 
@@ -253,9 +270,60 @@ def maximum(s):
     return struct.unpack("i", s.getsockopt(SOL_DCCP, 5, 4))[0]
 
 
+LENGTH = ADDRESS_BYTES[FAMILY]
+
+
+def binding():
+    """Calls of bind and connect with good and bad addresses."""
+    calls = {
+        "bind": (C.bind, address(LOCAL, 0), LENGTH),
+        "bind(short)": (C.bind, address(LOCAL, 0), 3),
+        "bind(a byte short)": (C.bind, address(LOCAL, 0), LENGTH - 1),
+        "bind(NULL)": (C.bind, None, LENGTH),
+        "bind(AF_UNSPEC, any)": (C.bind, address(ANY, 0, 0), LENGTH),
+        "bind(AF_UNSPEC)": (C.bind, address(LOCAL, 0, 0), LENGTH),
+        "bind(other family)": (C.bind, *foreign_family()),
+        "bind(foreign)": (C.bind, address(FOREIGN, 0), LENGTH),
+        "connect(NULL)": (C.connect, None, LENGTH),
+        "connect(1 byte)": (C.connect, address(LOCAL, 9), 1),
+        "connect(a byte short)": (C.connect, address(LOCAL, 9), LENGTH - 1),
+        "connect(other family)": (C.connect, *foreign_family()),
+        "connect(AF_UNSPEC)": (C.connect, address(LOCAL, 9, 0), LENGTH),
+        "connect(multicast)": (C.connect, address(MULTICAST, 9), LENGTH),
+        "connect(nobody listens)": (C.connect, address(LOCAL, 19_998), LENGTH),
+        "connect(not routed)": (C.connect, address(FOREIGN, 9), LENGTH),
+    }
+    if IS_V6:
+        mapped = address("::ffff:127.0.0.1", 0)
+        calls |= {
+            "bind(mapped)": (C.bind, mapped, LENGTH),
+            "bind(mapped, foreign)": (C.bind, address("::ffff:198.51.100.1", 0), LENGTH),
+            "bind(without scope)": (C.bind, address(LOCAL, 0), 24),
+            "bind(shorter than that)": (C.bind, address(LOCAL, 0), 23),
+            "connect(mapped, nobody listens)": (
+                C.connect, address("::ffff:127.0.0.1", 19_998), LENGTH),
+            "connect(mapped, not routed)": (C.connect, address("::ffff:198.51.100.1", 9), LENGTH),
+            "connect(mapped broadcast)": (
+                C.connect, address("::ffff:255.255.255.255", 9), LENGTH),
+            "connect(without scope)": (C.connect, address(LOCAL, 19_998), 24),
+        }
+    else:
+        calls["connect(broadcast)"] = (C.connect, address("255.255.255.255", 9), LENGTH)
+    return {name: plain(*call) for name, call in calls.items()}
+
+
+def v6_only(value, then):
+    """A call of a socket that takes IPv6 only, or IPv4 too."""
+    def call(s):
+        put(s, 41, 26, number(value))
+        return then(s.fileno(), address("::ffff:127.0.0.1", 0), LENGTH), ""
+
+    return call
+
+
 def probes():
     """Each call by its name; it gets a socket of its own."""
-    all_calls = {
+    all_calls = binding() | {
         "getsockname": lambda s: name_of(s, C.getsockname),
         "getpeername": lambda s: name_of(s, C.getpeername),
         "getsockname(NULL)": plain(C.getsockname, None, None),
@@ -268,25 +336,8 @@ def probes():
         "accept4(flag 1)": plain(C.accept4, None, None, 1),
         "listen(4)": plain(C.listen, 4),
         "listen(-1)": plain(C.listen, -1),
-        "bind": plain(C.bind, address(LOCAL, 0), 16),
-        "bind(short)": plain(C.bind, address(LOCAL, 0), 3),
-        "bind(15 bytes)": plain(C.bind, address(LOCAL, 0), 15),
-        "bind(NULL)": plain(C.bind, None, 16),
-        "bind(AF_UNSPEC, any)": plain(C.bind, address("0.0.0.0", 0, 0), 16),
-        "bind(AF_UNSPEC)": plain(C.bind, address(LOCAL, 0, 0), 16),
-        "bind(AF_INET6)": plain(C.bind, address(LOCAL, 0, 10), 28),
-        "bind(foreign)": plain(C.bind, address("198.51.100.1", 0), 16),
-        "connect(NULL)": plain(C.connect, None, 16),
-        "connect(1 byte)": plain(C.connect, address(LOCAL, 9), 1),
-        "connect(15 bytes)": plain(C.connect, address(LOCAL, 9), 15),
-        "connect(AF_INET6)": plain(C.connect, address(LOCAL, 9, 10), 28),
-        "connect(AF_UNSPEC)": plain(C.connect, address(LOCAL, 9, 0), 16),
-        "connect(multicast)": plain(C.connect, address("224.0.0.1", 9), 16),
-        "connect(broadcast)": plain(C.connect, address("255.255.255.255", 9), 16),
-        "connect(nobody listens)": plain(C.connect, address(LOCAL, 19_998), 16),
-        "connect(not routed)": plain(C.connect, address("198.51.100.1", 9), 16),
         "connect(does not wait)": lambda s: (
-            s.setblocking(False), C.connect(s.fileno(), address(NOBODY, 9), 16))[1:] + ("",),
+            s.setblocking(False), C.connect(s.fileno(), address(NOBODY, 9), LENGTH))[1:] + ("",),
         "send": plain(C.send, b"x", 1, DONTWAIT),
         "send(nothing)": plain(C.send, b"", 0, DONTWAIT),
         "send(NULL, 1)": plain(C.send, None, 1, DONTWAIT),
@@ -298,7 +349,7 @@ def probes():
         "send(MSG_OOB)": plain(C.send, b"x", 1, DONTWAIT | socket.MSG_OOB),
         "send(MSG_MORE)": plain(C.send, b"x", 1, DONTWAIT | 0x8000),
         "send(MSG_DONTROUTE)": plain(C.send, b"x", 1, DONTWAIT | socket.MSG_DONTROUTE),
-        "sendto(address)": plain(C.sendto, b"x", 1, DONTWAIT, address(NOBODY, 9), 16),
+        "sendto(address)": plain(C.sendto, b"x", 1, DONTWAIT, address(NOBODY, 9), LENGTH),
         "write": lambda s: (s.setblocking(False), C.write(s.fileno(), b"x", 1))[1:] + ("",),
         "sendmsg(two pieces)": plain(C.sendmsg, message([b"ab", b"cd"]), DONTWAIT),
         "sendmsg(no piece)": plain(C.sendmsg, message([]), DONTWAIT),
@@ -334,6 +385,11 @@ def probes():
         "recv, then SO_ERROR": lambda s: (receive(0)(s), get(s, 1, 4, 4))[1],
         "close": lambda s: (C.close(s.detach()), ""),
     }
+    if IS_V6:
+        all_calls |= {
+            "bind(mapped), IPv6 only": v6_only(1, C.bind),
+            "bind(mapped), both": v6_only(0, C.bind),
+        }
     return all_calls
 
 
@@ -351,6 +407,14 @@ IP_OPTIONS = {
     "IP_FREEBIND": 15, "IP_TRANSPARENT": 19, "IP_MINTTL": 21, "IP_BIND_ADDRESS_NO_PORT": 24,
     "unknown": 77,
 }
+IPV6_OPTIONS = {
+    "IPV6_ADDRFORM": 1, "IPV6_UNICAST_HOPS": 16, "IPV6_MULTICAST_HOPS": 18, "IPV6_MTU_DISCOVER": 23,
+    "IPV6_MTU": 24, "IPV6_RECVERR": 25, "IPV6_V6ONLY": 26, "IPV6_RECVPKTINFO": 49,
+    "IPV6_RECVHOPLIMIT": 51, "IPV6_RECVTCLASS": 66, "IPV6_TCLASS": 67, "IPV6_TRANSPARENT": 75,
+    "IPV6_FREEBIND": 78, "unknown of IPv6": 99,
+}
+LEVELS = [(socket.SOL_SOCKET, SOCKET_OPTIONS), (socket.SOL_IP, IP_OPTIONS)]
+LEVELS += [(41, IPV6_OPTIONS)] if IS_V6 else []
 DCCP_OPTIONS = list(range(0, 20)) + [100, 127, 128, 191, 192, 255, 256, -1]
 
 
@@ -386,11 +450,11 @@ def dccp_options(state, build):
 
 def other_options(state, build):
     s = build()
-    for level, names in ((socket.SOL_SOCKET, SOCKET_OPTIONS), (socket.SOL_IP, IP_OPTIONS)):
+    for level, names in LEVELS:
         for label, name in names.items():
             for room in (0, 1, 4, 16, -1):
                 say(state, f"getsockopt({label}, room {room})", *get(s, level, name, room))
-    for level, names in ((socket.SOL_SOCKET, SOCKET_OPTIONS), (socket.SOL_IP, IP_OPTIONS)):
+    for level, names in LEVELS:
         for label, name in names.items():
             if label in ("SO_RCVTIMEO", "SO_SNDTIMEO", "SO_TIMESTAMP", "SO_TIMESTAMPNS"):
                 continue
@@ -420,6 +484,11 @@ def main():
                 kept.close()
         KEEP.clear()
         sys.stdout.flush()
+    if not IS_V6:
+        every_kind_of_socket()
+
+
+def every_kind_of_socket():
     for family, kind, protocol in ((2, 6, 33), (2, 6, 0), (10, 6, 33), (2, 6, 17), (2, 1, 33),
                                    (2, 5, 33), (1, 6, 33), (200, 6, 33), (2, 6, -1)):
         result = C.socket(family, kind, protocol)
