@@ -140,7 +140,7 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
 
 /// Waits until there may be something to take.
 async fn wait_for_program(inbox: &Inbox<'_>, connection: &Connection, pair: &Pair, news: &News) {
-    while !inbox.has_some() && !pair.has_packets() && inbox.sleep() {
+    while !inbox.has_some() && !pair.may_have_packets() && inbox.sleep() {
         tokio::select! {
             () = news.to_peer.notified() => {}
             never = grant_all(inbox, connection) => never,

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use bytes::Bytes;
@@ -43,6 +44,8 @@ pub(crate) enum Packet {
 pub(crate) struct Pair {
     // Tokio has no type for SEQPACKET; nothing here depends on which kind of Unix socket it is.
     fd: UnixDatagram,
+    /// Whether something may have come since the queue was found empty: then there was news.
+    has_come: AtomicBool,
 }
 
 fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -56,18 +59,15 @@ impl Pair {
         let (ours, programs) = open_pair()?;
         set_socket_send_buffer_size(&programs, buffer_for(frames)?)?;
         rustix::io::ioctl_fionbio(&ours, true)?;
-        Ok((Self { fd: UnixDatagram::from_std(ours.into())? }, programs))
-    }
-
-    fn has_hung_up(&self) -> bool {
-        is_ready(self.fd.as_fd(), PollFlags::HUP)
+        let has_come = AtomicBool::new(true);
+        Ok((Self { fd: UnixDatagram::from_std(ours.into())?, has_come }, programs))
     }
 
     /// Waits until no program has the other end open any more, or it was shut down both ways.
     pub(crate) async fn hung_up(&self) {
         // Errors are those of a runtime that ends.
-        while self.fd.writable().await.is_ok() {
-            if self.has_hung_up() {
+        while let Ok(ready) = self.fd.ready(Interest::WRITABLE).await {
+            if ready.is_write_closed() {
                 return;
             }
             self.forget(Interest::WRITABLE);
@@ -88,25 +88,33 @@ impl Pair {
         }
     }
 
-    /// The next packet, if there is one now.
+    /// The next packet, if there is one now. Somebody has to wait for [`Self::news`].
     pub(crate) fn recv_now(&self, into: &mut [u8]) -> Option<Packet> {
-        self.try_recv(into).ok()
+        if !self.may_have_packets() {
+            return None;
+        }
+        let packet = self.try_recv(into).ok();
+        self.has_come.store(packet.is_some(), Ordering::Relaxed);
+        packet
     }
 
-    /// Whether there is a packet to read, or the end.
-    pub(crate) fn has_packets(&self) -> bool {
-        is_ready(self.fd.as_fd(), PollFlags::IN | PollFlags::HUP)
+    /// Whether there may be a packet to read, or the end.
+    pub(crate) fn may_have_packets(&self) -> bool {
+        self.has_come.load(Ordering::Relaxed)
     }
 
     /// Waits until a packet has come, whether it was read since or not. At the end it is the end,
     /// once.
     pub(crate) async fn news(&self, has_ended: &mut bool) {
         // Errors are those of a runtime that ends.
-        if *has_ended || self.fd.readable().await.is_err() {
-            return std::future::pending().await;
+        match self.fd.ready(Interest::READABLE).await {
+            Ok(ready) if !*has_ended => {
+                *has_ended = ready.is_read_closed();
+                self.forget(Interest::READABLE);
+                self.has_come.store(true, Ordering::Relaxed);
+            }
+            _ => std::future::pending().await,
         }
-        self.forget(Interest::READABLE);
-        *has_ended = is_ready(self.fd.as_fd(), PollFlags::RDHUP | PollFlags::HUP);
     }
 
     /// Whether the program has not read all that was sent.
@@ -126,7 +134,7 @@ impl Pair {
     /// Reads and forgets what is there.
     pub(crate) fn drain(&self) {
         let mut nothing = [0; PACKET_BYTES];
-        while let Some(Packet::Bytes(_)) = self.recv_now(&mut nothing) {}
+        while let Ok(Packet::Bytes(_)) = self.try_recv(&mut nothing) {}
     }
 
     /// Gives the program messages in order, one packet each, waiting while its queue is full.
