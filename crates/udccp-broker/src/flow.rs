@@ -31,6 +31,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// The same for a socket pair that has to be read empty before the ring is used.
 const UNTIL_EMPTY: Duration = Duration::from_millis(1);
 
+/// Time after which a ring is looked at again whose places are all in use, and how often. To fill a
+/// place takes less than a microsecond.
+const UNTIL_PLACES: Duration = Duration::from_millis(20);
+const PLACE_LOOKS: usize = 50;
+
 /// Time after which a bell that somebody has taken is rung again, unless he has said so.
 const UNTIL_LOST: Duration = Duration::from_millis(100);
 
@@ -104,6 +109,10 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
                 return Ending::Program;
             }
         }
+        if inbox.is_starved() && !finds_places(&inbox).await {
+            tracing::warn!("programs that were killed took the memory of messages with them");
+            return Ending::ProgramLeftUnread;
+        }
         let max = connection.max_message_size();
         if max != published {
             socket.publish(SLOT_MPS_AT, max as u32);
@@ -136,6 +145,17 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// Waits for whoever has all places of the ring; whether any came back.
+async fn finds_places(inbox: &Inbox<'_>) -> bool {
+    for _ in 0..PLACE_LOOKS {
+        sleep(UNTIL_PLACES).await;
+        if !inbox.is_starved() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Waits until there may be something to take.

@@ -96,6 +96,11 @@ impl<'a> Inbox<'a> {
         }
     }
 
+    /// Whether the ring has no places left for messages.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.ring.get().is_some_and(|ring| ring.is_starved())
+    }
+
     /// Makes the program's end writable again where the ring has room.
     pub(crate) fn unplug(&self) {
         let queue = self.socket.pair_messages();
@@ -110,9 +115,9 @@ impl<'a> Inbox<'a> {
     /// messages, which come first.
     fn next_packet(&self) -> Option<Outgoing> {
         let mut packet = [0; PACKET_BYTES];
-        if let Some(ring) = self.ring.get() {
-            // Where a plug goes, a program may run at once: it has to find room, or it plugs again.
-            ring.tell_taken();
+        // Where a plug goes, a program may run at once: it has to find room, or it plugs again.
+        if self.is_starved() {
+            return None;
         }
         loop {
             let len = match self.pair.recv_now(&mut packet)? {

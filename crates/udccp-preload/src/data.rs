@@ -169,10 +169,10 @@ fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
     if ready & POLLHUP != 0 {
         return Err(why_ended(s));
     }
-    if !ring.is_full(s.queue()) {
+    if !ring.is_full(s.queue()) && ring.has_place() {
         return Ok(());
     }
-    // Whoever filled the ring was killed before it could plug the socket.
+    // Whoever filled the ring was killed before it could plug the socket, or with its places.
     if ready & POLLOUT != 0 {
         plug_ring(s, ring)?;
     }

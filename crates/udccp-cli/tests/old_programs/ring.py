@@ -4,6 +4,7 @@ one test, no argument runs all.
 """
 
 import ctypes
+import errno
 import faulthandler
 import os
 import platform
@@ -298,6 +299,39 @@ def test_nonsense_in_the_memory_ends_its_connection_alone():
         assert os.waitstatus_to_exitcode(os.wait()[1]) in (7, -signal.SIGALRM)
         good[0].send(b"after %d" % turn)
         assert good[1].recv(20) == b"after %d" % turn
+
+
+def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
+    """As if senders that were killed had taken all of them."""
+    for waits in (True, False):
+        a, b = pair()
+        a.send(b"before")
+        assert b.recv(10) == b"before"
+        places = ring_of(a)[0] + 192
+        ctypes.memset(places, 0, 64)
+        a.setblocking(waits)
+        began, ended = time.monotonic(), None
+        while ended is None:
+            try:
+                a.send(b"after")
+            except BlockingIOError:
+                assert time.monotonic() < began + 30 and not waits
+                time.sleep(0.01)
+            except OSError as e:
+                ended = e.errno
+        assert ended in (errno.ECONNRESET, errno.EPIPE), ended
+        # One that comes back in time ends nothing.
+        a, b = pair()
+        a.send(b"before")
+        assert b.recv(10) == b"before"
+        places = ring_of(a)[0] + 192
+        ctypes.memset(places, 0, 64)
+        give_back = threading.Timer(0.2, ctypes.memset, (places, 1, 1))
+        give_back.start()
+        for n in range(20):
+            a.send(b"%d" % n)
+            assert b.recv(10) == b"%d" % n
+        give_back.join()
 
 
 def test_memory_is_given_back():

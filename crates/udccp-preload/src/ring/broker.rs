@@ -51,6 +51,7 @@ impl BrokerRing {
         // SAFETY: it was mapped just now, and is until the value is dropped.
         let ring = unsafe { Ring::at(at) };
         ring.free().for_each(|(bits, _)| bits.store(u64::MAX, Ordering::Relaxed));
+        ring.long(TX_ROOM_AT).store(TX_MOST as u64, Ordering::Relaxed);
         ring.long(RX_ROOM_AT).store(NEVER, Ordering::Relaxed);
         ring.int(TX_SLEEPS_AT).store(1, Ordering::Relaxed);
         ring.long(COOKIE_AT).store(cookie, Ordering::Release);
@@ -125,9 +126,26 @@ impl BrokerRing {
         self.ring.long(TX_HEAD_AT).store(head, Ordering::Release);
     }
 
+    /// Tells programs for how many messages there are places: all but those that somebody fills, or
+    /// was killed with.
+    fn tell_places(&self) -> u64 {
+        let tail = self.ring.long(TX_TAIL_AT).load(Ordering::SeqCst);
+        let waiting = tail.saturating_sub(self.tx_head.load(Ordering::Relaxed)).min(TX_PLACES);
+        let room = (self.ring.free_places() as u64 + waiting).min(TX_MOST as u64);
+        self.ring.long(TX_ROOM_AT).store(room, Ordering::SeqCst);
+        room
+    }
+
+    /// Whether nobody can send any more, unless somebody is still about to fill a place.
+    pub fn is_starved(&self) -> bool {
+        self.tell_taken();
+        self.tell_places() == 0
+    }
+
     /// Lets programs send this many messages beyond those taken so far and the queue.
     pub fn grant(&self, messages: usize) {
         self.tell_taken();
+        self.tell_places();
         let grant = self.tx_head.load(Ordering::Relaxed) + messages.min(TX_MOST) as u64;
         self.ring.long(TX_GRANT_AT).store(grant, Ordering::SeqCst);
     }
@@ -135,6 +153,7 @@ impl BrokerRing {
     /// Whether a plug is in the socket pair although programs can send.
     pub fn must_unplug(&self, queue: usize) -> bool {
         self.tell_taken();
+        self.tell_places();
         fence(Ordering::SeqCst);
         self.ring.is_plugged() && !self.ring.is_full(queue as u64)
     }

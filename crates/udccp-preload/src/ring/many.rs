@@ -8,7 +8,7 @@ use crate::data::length;
 use crate::probe;
 
 /// Most places that a sender has at once, and takes with it when it is killed.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 4;
 
 /// Places that were reserved, one after the other.
 #[derive(Clone, Copy, Debug)]

@@ -18,6 +18,8 @@
 //! - The descriptor is not writable while the ring is full, because whoever filled it puts a *plug*
 //!   into the socket pair: a packet that is charged more than a quarter of the send buffer. The
 //!   broker reads it once the ring has room.
+//! - Senders that are killed take the places of a few messages with them. The broker counts what is
+//!   left, so that a ring without places is full as well; one without any ends.
 //! - The broker sleeps on the socket pair. `TX_SLEEPS` says so, and who sends then sends a bell.
 //!   Each sleep has a number, so that nobody declares a later sleep ended.
 //!
@@ -57,6 +59,8 @@ const TX_GRANT_AT: usize = 144;
 /// The number of the broker's sleep, in which it waits for a bell; 0 while it is awake. Written by
 /// both.
 const TX_SLEEPS_AT: usize = 136;
+/// How many messages there are places for. Written by the broker.
+const TX_ROOM_AT: usize = 152;
 /// One bit for each place, set while it is free. Written by both.
 const TX_FREE_AT: usize = 192;
 /// Bytes taken by programs. Written by programs.
@@ -155,14 +159,25 @@ impl Ring {
     fn limit(self, queue: u64) -> u64 {
         let head = self.long(TX_HEAD_AT).load(Ordering::SeqCst);
         let grant = self.long(TX_GRANT_AT).load(Ordering::SeqCst);
+        let room = self.long(TX_ROOM_AT).load(Ordering::SeqCst).min(TX_MOST as u64);
         // The broker asks as well: a program's numbers may be anything.
-        grant.max(head).saturating_add(queue).min(head.saturating_add(TX_MOST as u64))
+        grant.max(head).saturating_add(queue).min(head.saturating_add(room))
     }
 
     /// Whether no message can be sent where a queue of `queue` may wait.
     pub fn is_full(self, queue: u64) -> bool {
         // The tail may be behind by what a killed sender had no time to count.
         self.long(TX_TAIL_AT).load(Ordering::SeqCst) >= self.limit(queue)
+    }
+
+    /// How many places are free.
+    fn free_places(self) -> usize {
+        self.free().map(|(bits, _)| bits.load(Ordering::SeqCst).count_ones() as usize).sum()
+    }
+
+    /// Whether a place is free.
+    pub fn has_place(self) -> bool {
+        self.free().any(|(bits, _)| bits.load(Ordering::SeqCst) != 0)
     }
 
     /// The place of a message to the broker.

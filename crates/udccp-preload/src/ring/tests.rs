@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use bytes::BytesMut;
 
+use super::many::AT_ONCE;
 use super::*;
 use crate::abi::{EAGAIN, EFAULT, IoVec, MMsgHdr, MsgHdr};
 use crate::sys;
@@ -153,6 +154,47 @@ fn a_sender_killed_at_any_step_stops_nobody() {
     assert_eq!(both.take(), Ok(Some((b"b".to_vec(), 3))));
     assert_eq!(both.send(b"c", 1), Ok(true));
     assert_eq!(both.take(), Ok(Some((b"c".to_vec(), 3))));
+}
+
+#[test]
+fn places_that_killed_senders_took_are_no_room() {
+    let both = Both::new();
+    // Each had taken as many as one can have.
+    for _ in 0..30 {
+        assert_eq!(both.ring.reserve(AT_ONCE).count(), AT_ONCE);
+    }
+    let left = TX_PLACES as usize - 30 * AT_ONCE;
+    for _ in 0..3 {
+        both.broker.grant(1000);
+        for n in 1..=left {
+            assert_eq!(both.send(b"x", 5), Ok(n == left), "{n} of {left}");
+        }
+        assert_eq!(both.send(b"x", 5), Err(EAGAIN));
+        assert!(!both.ring.has_place());
+        both.ring.plug();
+        assert!(!both.broker.must_unplug(5));
+        assert!(both.take().unwrap().is_some());
+        both.broker.grant(1000);
+        assert!(both.broker.must_unplug(5));
+        while both.take().unwrap().is_some() {}
+    }
+    both.broker.grant(0);
+    assert_eq!((0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count(), 5);
+}
+
+#[test]
+fn a_ring_without_places_is_full_until_one_comes_back() {
+    let both = Both::new();
+    assert_eq!(both.send(b"x", 5), Ok(false));
+    while both.ring.reserve(AT_ONCE).count() > 0 {}
+    assert!(!both.broker.is_starved(), "a message waits");
+    assert!(both.take().unwrap().is_some());
+    while both.ring.reserve(AT_ONCE).count() > 0 {}
+    assert!(both.broker.is_starved() && both.ring.is_full(5));
+    both.ring.set_free(64, 2);
+    assert!(!both.broker.is_starved() && !both.ring.is_full(5));
+    assert_eq!(both.send(b"y", 5), Ok(true));
+    assert_eq!(both.take(), Ok(Some((b"y".to_vec(), 3))));
 }
 
 #[test]
