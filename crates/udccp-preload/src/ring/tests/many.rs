@@ -1,0 +1,167 @@
+//! The calls for many messages, where something stops them or others work at the same ring.
+
+use super::*;
+
+impl Both {
+    /// Receives with one call; `None` is a message that cannot be received like this.
+    fn receive_into(&self, rooms: &[Option<IoVec>]) -> (Vec<u32>, Option<TakenMany>) {
+        let mut all: Vec<MMsgHdr> =
+            rooms.iter().map(|_| MMsgHdr { len: 9999, ..MMsgHdr::empty() }).collect();
+        for (one, room) in all.iter_mut().zip(rooms) {
+            let piece =
+                room.as_ref().map_or(core::ptr::null_mut(), |r| core::ptr::from_ref(r).cast_mut());
+            one.header = MsgHdr::of(piece, 1);
+        }
+        let into = |one: &MMsgHdr| {
+            // SAFETY: each has the one piece that it was made of, or none.
+            let piece = unsafe { one.header.iov.as_ref() }?;
+            Some(Into { pieces: core::slice::from_ref(piece), fd: self.socket.as_raw_fd() })
+        };
+        // SAFETY: the pieces live, or cannot be written.
+        let many = unsafe { self.ring.receive_many(&mut all, into) };
+        (all.iter().map(|one| one.len).collect(), many)
+    }
+}
+
+fn piece(data: &mut [u8]) -> Option<IoVec> {
+    Some(IoVec { base: data.as_mut_ptr().cast(), len: data.len() })
+}
+
+#[test]
+fn a_message_that_cannot_be_received_ends_the_call_before_it_and_stays() {
+    let both = Both::new();
+    for message in [b"one", b"two"] {
+        both.broker.put(message, RX_BYTES).unwrap();
+    }
+    let mut data = [0; 8];
+    let bad = Some(IoVec { base: core::ptr::without_provenance_mut(4096), len: 8 });
+    assert_eq!(both.receive_into(&[bad, piece(&mut data)]).1, None);
+    assert_eq!(both.receive_into(&[None, piece(&mut data)]).1, None);
+    let first = Some(TakenMany { count: 1, was_last: false, has_room: false });
+    assert_eq!(both.receive_into(&[piece(&mut data), bad, bad]), (vec![3, 9999, 9999], first));
+    assert_eq!(&data, b"one\0\0\0\0\0");
+    both.broker.put(b"three", RX_BYTES).unwrap();
+    assert_eq!(both.receive_into(&[piece(&mut data), None]), (vec![3, 9999], first));
+    assert_eq!(&data, b"two\0\0\0\0\0");
+    assert_eq!(both.receive(8, false).unwrap().0, b"three");
+}
+
+#[test]
+fn room_is_told_to_the_call_that_makes_it() {
+    let both = Both::new();
+    while both.broker.put(&[1; 992], 10_000).unwrap() {}
+    assert_eq!(both.broker.want_room(), Ok(true));
+    let room_of = |count| both.receive_many(&vec![1000; count]).1.unwrap().has_room;
+    assert!(!room_of(4) && room_of(2) && !room_of(2));
+}
+
+/// A closure for messages of any lifetime.
+const fn of_each<F: Fn(&MsgHdr) -> Option<(&[IoVec], u32)>>(f: F) -> F {
+    f
+}
+
+#[test]
+fn a_call_has_few_places_at_once() {
+    let both = Both::new();
+    let mut data = [7; 10];
+    let piece = piece(&mut data).unwrap();
+    let one = || MsgHdr::of(core::ptr::from_ref(&piece).cast_mut(), 1);
+    let mut all: Vec<MMsgHdr> = (0..40).map(|_| MMsgHdr { header: one(), len: 0 }).collect();
+    let sent = core::cell::Cell::new(0);
+    let plain = of_each(|message| {
+        let taken = TX_PLACES as usize - both.ring.free_places() - sent.get();
+        assert!((1..=AT_ONCE).contains(&taken), "{taken} after {} messages", sent.get());
+        sent.set(sent.get() + 1);
+        // SAFETY: the piece lives.
+        Some((unsafe { core::slice::from_raw_parts(message.iov, 1) }, 3))
+    });
+    // SAFETY: as above.
+    assert_eq!(unsafe { both.ring.send_many(40, &mut all, plain) }, 40);
+    assert_eq!(both.broker.take(&mut BytesMut::new()), Ok(Some((10, 3))));
+}
+
+#[test]
+fn what_a_call_sent_is_counted_for_the_next_one() {
+    let both = Both::new();
+    assert_eq!(both.send_many(&[b"a", b"b"], 3), [1, 1]);
+    assert!(!both.ring.is_full(3));
+    assert_eq!(both.send_many(&[b"c", b"d"], 3), [1]);
+    assert!(both.ring.is_full(3));
+    // Where others have taken the ring's end meanwhile, the call goes on behind them.
+    assert!(both.take().unwrap().is_some());
+    both.ring.long(TX_TAIL_AT).store(0, Ordering::SeqCst);
+    assert_eq!(both.send_many(&[b"e"], 3), [1]);
+    assert_eq!(both.ring.long(TX_TAIL_AT).load(Ordering::SeqCst), 4);
+    for message in [b"b", b"c", b"e"] {
+        assert_eq!(both.take(), Ok(Some((message.to_vec(), 3))));
+    }
+}
+
+/// Sends its numbers in calls of one to five.
+fn send_numbers(both: &Both, from: u32, to: u32) {
+    let mut next = from;
+    while next < to {
+        let all: Vec<[u8; 4]> = (next..to.min(next + 1 + next % 5)).map(u32::to_ne_bytes).collect();
+        let all: Vec<&[u8]> = all.iter().map(|m| &m[..]).collect();
+        match both.send_many(&all, 9).len() {
+            0 => std::thread::yield_now(),
+            sent => next += sent as u32,
+        }
+    }
+}
+
+/// Receives numbers in calls of up to six until `left` is none.
+fn receive_numbers(both: &Both, left: &AtomicU32) -> Vec<u32> {
+    let mut got = Vec::new();
+    while left.load(Ordering::SeqCst) > 0 {
+        let (some, many) = both.receive_many(&[4; 6]);
+        if many.is_none() {
+            std::thread::yield_now();
+        }
+        left.fetch_sub(some.len() as u32, Ordering::SeqCst);
+        got.extend(some.iter().map(|(m, _)| u32::from_ne_bytes(m[..].try_into().unwrap())));
+    }
+    got
+}
+
+#[test]
+fn calls_of_threads_send_and_receive_each_message_once_and_in_their_order() {
+    const EACH: u32 = 6000;
+    const THREADS: u32 = 3;
+    let both = Both::new();
+    let left = AtomicU32::new(EACH * THREADS);
+    std::thread::scope(|scope| {
+        let (both, left) = (&both, &left);
+        for thread in 0..THREADS {
+            scope.spawn(move || send_numbers(both, thread * EACH, (thread + 1) * EACH));
+        }
+        let receivers: Vec<_> =
+            (0..THREADS).map(|_| scope.spawn(|| receive_numbers(both, left))).collect();
+        let mut next: Vec<u32> = (0..THREADS).map(|thread| thread * EACH).collect();
+        for _ in 0..EACH * THREADS {
+            let message = loop {
+                match both.take().unwrap() {
+                    Some((message, _)) => break message,
+                    None => std::thread::yield_now(),
+                }
+            };
+            let value = u32::from_ne_bytes(message[..].try_into().unwrap());
+            assert_eq!(value, next[(value / EACH) as usize]);
+            next[(value / EACH) as usize] += 1;
+            while !both.broker.put(&message, 500).unwrap() {
+                std::thread::yield_now();
+            }
+        }
+        let mut got = Vec::new();
+        for receiver in receivers {
+            let some = receiver.join().unwrap();
+            for thread in 0..THREADS {
+                assert!(some.iter().filter(|n| *n / EACH == thread).is_sorted());
+            }
+            got.extend(some);
+        }
+        got.sort_unstable();
+        assert!(got.iter().copied().eq(0..EACH * THREADS));
+    });
+    assert_eq!(both.ring.free_places(), TX_PLACES as usize);
+}
