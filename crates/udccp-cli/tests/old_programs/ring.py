@@ -336,11 +336,16 @@ def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
 
 def test_memory_is_given_back():
     """Of sockets of this test, and of those before."""
-    # So much that the ring to the program is used up to its end.
+    # So much at once that the ring to the program is used up to its end.
     a, b = pair()
-    for n in range(1000):
-        a.send(bytes(1200))
+    thread = threading.Thread(target=lambda: [a.send(bytes(1200)) for _ in range(2000)])
+    thread.start()
+    deadline = time.monotonic() + 20
+    while sum(kib for _, _, kib in mapped_rings()) < 1000 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for n in range(2000):
         assert len(b.recv(2000)) == 1200, n
+    thread.join()
     a.close()
     b.close()
     for _ in range(30):

@@ -22,6 +22,7 @@ pub struct BrokerRing {
     tx_freed: [AtomicU64; TX_PLACES as usize / 64],
     sleep: AtomicU32,
     rx_tail: AtomicU64,
+    rx_base: AtomicU64,
     rx_rung: AtomicU32,
     rx_is_on: AtomicBool,
 }
@@ -61,6 +62,7 @@ impl BrokerRing {
             tx_freed: Default::default(),
             sleep: AtomicU32::new(1),
             rx_tail: AtomicU64::new(0),
+            rx_base: AtomicU64::new(0),
             rx_rung: AtomicU32::new(0),
             rx_is_on: AtomicBool::new(false),
         })
@@ -225,16 +227,24 @@ impl BrokerRing {
             return Ok(false);
         }
         let tail = self.rx_tail.load(Ordering::Relaxed);
-        let (header, _) = self.ring.rx(tail);
+        if unread == 0 {
+            // Whoever still copies what was read finds that it was read.
+            self.rx_base.store(tail, Ordering::Relaxed);
+            self.ring.long(RX_BASE_AT).store(tail, Ordering::Release);
+        }
+        let place = tail - self.rx_base.load(Ordering::Relaxed);
+        let (header, _) = self.ring.rx(place);
         // SAFETY: records are aligned to eight bytes and fit; the program does not read them yet,
         // and what it does instead changes bytes that only it reads.
         unsafe {
             (*header.cast::<AtomicU64>()).store(message.len() as u64, Ordering::Relaxed);
-            let (to, room) = self.ring.rx(tail + RECORD_HEADER as u64);
+            let (to, room) = self.ring.rx(place + RECORD_HEADER as u64);
             let first = room.min(message.len());
             core::ptr::copy_nonoverlapping(message.as_ptr(), to, first);
-            let (to, _) = self.ring.rx(tail + (RECORD_HEADER + first) as u64);
-            core::ptr::copy_nonoverlapping(message[first..].as_ptr(), to, message.len() - first);
+            if let Some(rest) = message.get(first..).filter(|rest| !rest.is_empty()) {
+                let (to, _) = self.ring.rx(0);
+                core::ptr::copy_nonoverlapping(rest.as_ptr(), to, rest.len());
+            }
         }
         self.rx_tail.store(tail + need as u64, Ordering::Relaxed);
         // `bells` and `want_room` have the fence.

@@ -109,16 +109,17 @@ impl Ring {
         loop {
             let begin = head.load(Ordering::SeqCst);
             let tail = self.long(RX_TAIL_AT).load(Ordering::SeqCst);
-            let (mut at, mut count) = (begin, 0);
+            let (place, mut at, mut count) = (self.rx_place(begin), begin, 0);
             for one in &mut *all {
                 if at == tail {
                     break;
                 }
                 // Where somebody else takes these meanwhile, this is any number.
-                let len = self.len_at(at);
+                let place = place.wrapping_add(at - begin);
+                let len = self.len_at(place);
                 let Some(into) = into(one) else { break };
                 // SAFETY: the caller's promise.
-                if unsafe { self.copy(at + RECORD_HEADER as u64, len, &into) }.is_err() {
+                if unsafe { self.copy(place + RECORD_HEADER as u64, len, &into) }.is_err() {
                     break;
                 }
                 one.len = len as u32;

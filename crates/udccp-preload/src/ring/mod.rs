@@ -20,6 +20,8 @@
 //!   broker reads it once the ring has room.
 //! - Senders that are killed take the places of a few messages with them. The broker counts what is
 //!   left, so that a ring without places is full as well; one without any ends.
+//! - Whenever the program has read all, the ring to it begins anew at the begin of its memory, so
+//!   that no more of that is used than messages wait, and caches keep it.
 //! - The broker sleeps on the socket pair. `TX_SLEEPS` says so, and who sends then sends a bell.
 //!   Each sleep has a number, so that nobody declares a later sleep ended.
 //!
@@ -81,6 +83,9 @@ const RX_RUNG_AT: usize = 848;
 const RX_IS_ON_AT: usize = 852;
 /// Whether a program can receive this way. Written by programs.
 const RX_IS_WANTED_AT: usize = 788;
+
+/// The position that is at the begin of the ring's memory. Written by the broker.
+const RX_BASE_AT: usize = 856;
 
 /// Places for messages to the broker; more than a socket's queue may hold.
 const TX_PLACES: u64 = 512;
@@ -186,9 +191,16 @@ impl Ring {
         unsafe { self.at.add(TX_PLACES_AT + index * PLACE_BYTES) }
     }
 
-    /// The bytes at a position of the ring to the program, up to where the ring begins anew.
-    const fn rx(self, position: u64) -> (*mut u8, usize) {
-        let at = position as usize % RX_BYTES;
+    /// How far behind the begin of its memory a position of the ring to the program is. The base
+    /// is right as long as nobody has read what is there.
+    fn rx_place(self, position: u64) -> u64 {
+        let base = self.long(RX_BASE_AT).load(Ordering::SeqCst);
+        position.wrapping_sub(base) & !7
+    }
+
+    /// The bytes of the ring to the program at a place, up to where the memory begins anew.
+    const fn rx(self, place: u64) -> (*mut u8, usize) {
+        let at = place as usize % RX_BYTES;
         // SAFETY: within the mapping.
         (unsafe { self.at.add(RX_AT + at) }, RX_BYTES - at)
     }

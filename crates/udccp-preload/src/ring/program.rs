@@ -161,12 +161,13 @@ impl Ring {
     /// The length of the next message, if there is one.
     pub fn next_len(self) -> Option<usize> {
         let head = self.long(RX_HEAD_AT).load(Ordering::SeqCst);
-        (self.long(RX_TAIL_AT).load(Ordering::SeqCst) != head).then(|| self.len_at(head))
+        let is_there = self.long(RX_TAIL_AT).load(Ordering::SeqCst) != head;
+        is_there.then(|| self.len_at(self.rx_place(head)))
     }
 
-    pub(super) fn len_at(self, position: u64) -> usize {
-        let (header, _) = self.rx(position);
-        // SAFETY: positions of records are multiples of eight. Where somebody else took this one
+    pub(super) fn len_at(self, place: u64) -> usize {
+        let (header, _) = self.rx(place);
+        // SAFETY: places of records are multiples of eight. Where somebody else took this one
         // meanwhile, the number is anything: it is bounded, and then not used.
         let len = unsafe { &*header.cast::<AtomicU64>() }.load(Ordering::Relaxed);
         (len as usize).min(RX_BYTES - RECORD_HEADER)
@@ -187,9 +188,10 @@ impl Ring {
             if begin == tail {
                 return Ok(None);
             }
-            let len = self.len_at(begin);
+            let place = self.rx_place(begin);
+            let len = self.len_at(place);
             // SAFETY: the caller's promise.
-            unsafe { self.copy(begin + RECORD_HEADER as u64, len, into) }?;
+            unsafe { self.copy(place + RECORD_HEADER as u64, len, into) }?;
             let end = begin + record(len) as u64;
             let is_mine = if is_peek {
                 fence(Ordering::SeqCst);

@@ -256,18 +256,51 @@ fn a_call_receives_what_is_there_and_says_whether_anything_is_left() {
 #[test]
 fn messages_to_the_program_wrap_around_and_are_cut_or_looked_at() {
     let both = Both::new();
-    for turn in 0..500usize {
-        let message: Vec<u8> = (0..turn * 31 % 3000).map(|n| (n + turn) as u8).collect();
-        assert_eq!(both.broker.put(&message, RX_BYTES), Ok(true));
+    let message =
+        |turn: usize| -> Vec<u8> { (0..turn * 31 % 3000).map(|n| (n + turn) as u8).collect() };
+    // One is always there: else the memory is used from its begin again.
+    assert_eq!(both.broker.put(&message(0), RX_BYTES), Ok(true));
+    for turn in 0..1000usize {
+        assert_eq!(both.broker.put(&message(turn + 1), RX_BYTES), Ok(true));
+        let message = message(turn);
         let (peeked, taken) = both.receive(3000, true).unwrap();
-        assert_eq!((peeked, taken.was_last), (message.clone(), true));
+        assert_eq!((peeked, taken.was_last), (message.clone(), false));
         assert_eq!(both.ring.next_len(), Some(message.len()));
         let room = turn % 7 * 500;
-        let (got, taken) = both.receive(room, false).unwrap();
-        assert_eq!(got, message[..message.len().min(room)]);
-        assert_eq!((taken.len, taken.was_last), (message.len(), true));
-        assert!(both.receive(10, false).is_none());
+        if turn % 2 == 0 {
+            let (got, taken) = both.receive(room, false).unwrap();
+            assert_eq!(got, message[..message.len().min(room)]);
+            assert_eq!((taken.len, taken.was_last), (message.len(), false));
+        } else {
+            let (got, many) = both.receive_many(&[room]);
+            assert_eq!(got[0].0[..room.min(message.len())], message[..message.len().min(room)]);
+            assert_eq!((got[0].1, many.unwrap().was_last), (message.len(), false));
+        }
     }
+    assert!(both.receive(10, false).unwrap().1.was_last);
+    assert!(both.receive(10, false).is_none());
+}
+
+#[test]
+fn the_ring_to_the_program_begins_anew_whenever_all_was_read() {
+    let both = Both::new();
+    let first = |both: &Both| {
+        let (at, _) = both.ring.rx(RECORD_HEADER as u64);
+        // SAFETY: within the mapping.
+        unsafe { core::slice::from_raw_parts(at, 3) }.to_vec()
+    };
+    both.broker.put(b"one", RX_BYTES).unwrap();
+    both.broker.put(b"two", RX_BYTES).unwrap();
+    assert_eq!(both.receive(3, false).unwrap().0, b"one");
+    // One that still copies this has to find that it was read.
+    both.broker.put(b"six", RX_BYTES).unwrap();
+    assert_eq!(first(&both), b"one", "a message waits");
+    assert_eq!(both.receive_many(&[3; 2]).0.len(), 2);
+    both.broker.put(b"ten", RX_BYTES).unwrap();
+    assert_eq!(first(&both), b"ten");
+    assert_eq!(both.ring.next_len(), Some(3));
+    assert_eq!(both.receive(3, true).unwrap().0, b"ten");
+    assert_eq!(both.receive_many(&[3]).0, [(b"ten".to_vec(), 3)]);
 }
 
 #[test]
@@ -360,7 +393,8 @@ fn nonsense_is_found() {
         spoil(&both);
         assert_eq!(both.take(), Err(Nonsense));
     }
-    let numbers = [TX_TAIL_AT, TX_FREE_AT, TX_HEAD_AT, TX_GRANT_AT, RX_TAIL_AT, RX_ROOM_AT];
+    let numbers =
+        [TX_TAIL_AT, TX_FREE_AT, TX_HEAD_AT, TX_GRANT_AT, RX_TAIL_AT, RX_ROOM_AT, RX_BASE_AT];
     for (at, value) in numbers.into_iter().flat_map(|at| [(at, u64::MAX), (at, 1 << 63)]) {
         let both = Both::new();
         both.ring.long(at).store(value, Ordering::SeqCst);
