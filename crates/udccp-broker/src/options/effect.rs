@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
-use udccp::{Connection, EndpointOptions};
+use udccp::ccid::ccid2::AckRatioConfig;
+use udccp::{Ccid2Options, Connection, EndpointOptions};
 
 use super::names::*;
 use super::{ARRIVED, ARRIVED_BYTES, LINGER, QUEUE_BYTES, SocketOptions};
+
+/// Acknowledgements of a window, at most, that a sender of Linux wants. A batch of data is answered
+/// by one, which lets the window grow by half of the Ack Ratio: with a ratio of two, a window of
+/// hundreds of packets would come about one by one.
+const LINUX_ACKS: u16 = 20;
 
 impl SocketOptions {
     /// How packets to an address of one family leave.
@@ -50,7 +56,9 @@ impl SocketOptions {
         } else {
             udccp::QueuePolicy::Refuse
         };
+        let thinned = AckRatioConfig::Thinned { min: 1, acks: LINUX_ACKS };
         let options = udccp::Options::new()
+            .ccid2(Ccid2Options::new().ack_ratio(thinned))
             .tx_ccids(self.tx_ccids.clone())
             .rx_ccids(self.rx_ccids.clone())
             .send_cscov(self.send_cscov)

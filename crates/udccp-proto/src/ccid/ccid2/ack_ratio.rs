@@ -86,6 +86,7 @@ impl AckRatio {
         let ratio = match self.config {
             AckRatioConfig::Fixed(ratio) => ratio,
             AckRatioConfig::Adaptive { .. } => self.adapt(cwnd),
+            AckRatioConfig::Thinned { acks, .. } => self.adapt(cwnd).max(thinned(cwnd, acks)),
         };
         //= 4341-6.1.2-2
         self.wanted = self.bound(ratio, cwnd);
@@ -113,11 +114,19 @@ impl AckRatio {
     /// four packets on.
     fn bound(&self, ratio: u16, cwnd: u32) -> u16 {
         let least = match self.config {
-            AckRatioConfig::Adaptive { min } => min.clamp(1, 2),
+            AckRatioConfig::Adaptive { min } | AckRatioConfig::Thinned { min, .. } => {
+                min.clamp(1, 2)
+            }
             AckRatioConfig::Fixed(_) => 1,
         };
         let low = if cwnd >= 4 { 2 } else { least };
         let high = u16::try_from(cwnd.div_ceil(2)).unwrap_or(u16::MAX).max(2);
         ratio.clamp(low, high)
     }
+}
+
+/// The least power of two with which a window has no more than `acks` acknowledgements.
+fn thinned(cwnd: u32, acks: u16) -> u16 {
+    let ratio = cwnd.div_ceil(u32::from(acks.max(1))).next_power_of_two();
+    u16::try_from(ratio).unwrap_or(u16::MAX)
 }

@@ -24,6 +24,14 @@ pub enum AckRatioConfig {
         /// The smallest ratio used: 2, or 1 which applies while the window is under four packets.
         min: u16,
     },
+    /// The same, and in a large window a power of two with which the window has no more than this
+    /// many acknowledgements. Linux doubles its ratio where a window has more than 20.
+    Thinned {
+        /// As for [`Self::Adaptive`].
+        min: u16,
+        /// Most acknowledgements of a window.
+        acks: u16,
+    },
     /// Always this ratio (within RFC 4341's bounds for the window).
     Fixed(u16),
 }

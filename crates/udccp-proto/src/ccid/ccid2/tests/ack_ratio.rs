@@ -127,6 +127,26 @@ fn by_choice_a_window_of_one_has_each_packet_acknowledged() {
 }
 
 #[test]
+fn a_large_window_has_no_more_acknowledgements_than_asked_for() {
+    let config = AckRatioConfig::Thinned { min: 1, acks: 20 };
+    let mut ratio = super::super::ack_ratio::AckRatio::new(config, 4);
+    let mut seq = 1;
+    let mut after = |ratio: &mut super::super::ack_ratio::AckRatio, cwnd| {
+        ratio.on_ack(udccp_wire::Seqno::new(seq), udccp_wire::Seqno::new(seq + 1), cwnd);
+        seq += 1;
+        ratio.wanted()
+    };
+    assert_eq!(after(&mut ratio, 1), 2);
+    let wanted = [1, 4, 40, 41, 80, 81, 400].map(|cwnd| after(&mut ratio, cwnd));
+    assert_eq!(wanted, [1, 2, 2, 4, 4, 8, 32]);
+    // It comes down as far as a smaller window needs, by one in a window without lost ones.
+    let wanted: Vec<u16> = (0..18).map(|_| after(&mut ratio, 200)).collect();
+    assert!(wanted.iter().copied().eq((16..32).rev().chain([16, 16])), "{wanted:?}");
+    ratio.on_cut(20);
+    assert_eq!(ratio.wanted(), 10);
+}
+
+#[test]
 fn ratio_one_is_for_small_windows_only_and_by_choice() {
     let wanted = |packets, ratio| {
         let config = Ccid2Config {
