@@ -96,9 +96,9 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    /// Whether the ring has no places left for messages.
-    pub(crate) fn is_starved(&self) -> bool {
-        self.ring.get().is_some_and(|ring| ring.is_starved())
+    /// Whether the ring had no places for messages when that was last counted.
+    pub(crate) fn was_starved(&self) -> bool {
+        self.ring.get().is_some_and(|ring| ring.was_starved())
     }
 
     /// Makes the program's end writable again where the ring has room.
@@ -116,7 +116,7 @@ impl<'a> Inbox<'a> {
     fn next_packet(&self) -> Option<Outgoing> {
         let mut packet = [0; PACKET_BYTES];
         // Where a plug goes, a program may run at once: it has to find room, or it plugs again.
-        if self.is_starved() {
+        if self.ring.get().is_some_and(|ring| ring.is_starved()) {
             return None;
         }
         loop {

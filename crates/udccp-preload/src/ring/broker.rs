@@ -20,6 +20,8 @@ pub struct BrokerRing {
     tx_head: AtomicU64,
     /// Places of messages that were taken, which programs do not know yet.
     tx_freed: [AtomicU64; TX_PLACES as usize / 64],
+    /// For how many messages there were places.
+    tx_room: AtomicU64,
     sleep: AtomicU32,
     rx_tail: AtomicU64,
     rx_base: AtomicU64,
@@ -60,6 +62,7 @@ impl BrokerRing {
             ring,
             tx_head: AtomicU64::new(0),
             tx_freed: Default::default(),
+            tx_room: AtomicU64::new(TX_MOST as u64),
             sleep: AtomicU32::new(1),
             rx_tail: AtomicU64::new(0),
             rx_base: AtomicU64::new(0),
@@ -130,18 +133,24 @@ impl BrokerRing {
 
     /// Tells programs for how many messages there are places: all but those that somebody fills, or
     /// was killed with.
-    fn tell_places(&self) -> u64 {
+    fn tell_places(&self) {
         let tail = self.ring.long(TX_TAIL_AT).load(Ordering::SeqCst);
         let waiting = tail.saturating_sub(self.tx_head.load(Ordering::Relaxed)).min(TX_PLACES);
         let room = (self.ring.free_places() as u64 + waiting).min(TX_MOST as u64);
         self.ring.long(TX_ROOM_AT).store(room, Ordering::SeqCst);
-        room
+        self.tx_room.store(room, Ordering::Relaxed);
     }
 
     /// Whether nobody can send any more, unless somebody is still about to fill a place.
     pub fn is_starved(&self) -> bool {
         self.tell_taken();
-        self.tell_places() == 0
+        self.tell_places();
+        self.was_starved()
+    }
+
+    /// The same, as of when places were last counted.
+    pub fn was_starved(&self) -> bool {
+        self.tx_room.load(Ordering::Relaxed) == 0
     }
 
     /// Lets programs send this many messages beyond those taken so far and the queue.
@@ -155,9 +164,12 @@ impl BrokerRing {
     /// Whether a plug is in the socket pair although programs can send.
     pub fn must_unplug(&self, queue: usize) -> bool {
         self.tell_taken();
-        self.tell_places();
         fence(Ordering::SeqCst);
-        self.ring.is_plugged() && !self.ring.is_full(queue as u64)
+        if !self.ring.is_plugged() {
+            return false;
+        }
+        self.tell_places();
+        !self.ring.is_full(queue as u64)
     }
 
     /// Says that the broker will wait for a bell; whether it may, because nothing came meanwhile.

@@ -142,6 +142,14 @@ fn a_queue_is_full_by_its_length_the_grant_and_the_most_there_is() {
 }
 
 #[test]
+fn a_ring_is_no_larger_than_it_is_whatever_is_written_there() {
+    let both = Both::new();
+    both.ring.long(TX_ROOM_AT).store(u64::MAX, Ordering::SeqCst);
+    both.ring.long(TX_GRANT_AT).store(1000, Ordering::SeqCst);
+    assert_eq!((0..1000).take_while(|_| both.send(b"x", 5).is_ok()).count(), TX_MOST);
+}
+
+#[test]
 fn a_sender_killed_at_any_step_stops_nobody() {
     let both = Both::new();
     // It had taken a place.
@@ -393,8 +401,16 @@ fn nonsense_is_found() {
         spoil(&both);
         assert_eq!(both.take(), Err(Nonsense));
     }
-    let numbers =
-        [TX_TAIL_AT, TX_FREE_AT, TX_HEAD_AT, TX_GRANT_AT, RX_TAIL_AT, RX_ROOM_AT, RX_BASE_AT];
+    let numbers = [
+        TX_TAIL_AT,
+        TX_FREE_AT,
+        TX_HEAD_AT,
+        TX_GRANT_AT,
+        TX_ROOM_AT,
+        RX_TAIL_AT,
+        RX_ROOM_AT,
+        RX_BASE_AT,
+    ];
     for (at, value) in numbers.into_iter().flat_map(|at| [(at, u64::MAX), (at, 1 << 63)]) {
         let both = Both::new();
         both.ring.long(at).store(value, Ordering::SeqCst);

@@ -46,6 +46,48 @@ fn a_message_that_cannot_be_received_ends_the_call_before_it_and_stays() {
     assert_eq!(both.receive(8, false).unwrap().0, b"three");
 }
 
+/// Receives with one call, while `meanwhile` happens after the first look at the ring.
+fn receive_while(both: &Both, meanwhile: impl Fn()) -> (Vec<u8>, Option<TakenMany>) {
+    let mut data = [0; 16];
+    let (first, second) = data.split_at_mut(8);
+    let rooms = [piece(first).unwrap(), piece(second).unwrap()];
+    let header = |room: &IoVec| MsgHdr::of(core::ptr::from_ref(room).cast_mut(), 1);
+    let mut all = [&rooms[0], &rooms[1]].map(|room| MMsgHdr { header: header(room), len: 0 });
+    let is_first = core::cell::Cell::new(true);
+    let into = |one: &MMsgHdr| {
+        if is_first.replace(false) {
+            meanwhile();
+        }
+        // SAFETY: each has the one piece that it was made of.
+        let pieces = unsafe { core::slice::from_raw_parts(one.header.iov, 1) };
+        Some(Into { pieces, fd: both.socket.as_raw_fd() })
+    };
+    // SAFETY: the pieces live.
+    let many = unsafe { both.ring.receive_many(&mut all, into) };
+    (data.to_vec(), many)
+}
+
+#[test]
+fn what_somebody_else_took_meanwhile_is_not_received_again() {
+    let both = Both::new();
+    let put = |message: &[u8]| assert_eq!(both.broker.put(message, RX_BYTES), Ok(true));
+    put(b"one");
+    put(b"two");
+    let (data, many) = receive_while(&both, || assert!(both.receive(8, false).is_some()));
+    assert_eq!((&data[..3], many.unwrap().count), (&b"two"[..], 1));
+    // The memory may be used from its begin again by then.
+    put(b"one");
+    put(b"two");
+    let (data, many) = receive_while(&both, || {
+        assert_eq!(both.receive_many(&[8; 2]).0.len(), 2);
+        put(b"three");
+    });
+    assert_eq!((&data[..5], many.unwrap().count), (&b"three"[..], 1));
+    put(b"one");
+    assert_eq!(receive_while(&both, || drop(both.receive(8, false))).1, None);
+    assert!(!both.broker.has_unread());
+}
+
 #[test]
 fn room_is_told_to_the_call_that_makes_it() {
     let both = Both::new();
@@ -78,6 +120,27 @@ fn a_call_has_few_places_at_once() {
     // SAFETY: as above.
     assert_eq!(unsafe { both.ring.send_many(40, &mut all, plain) }, 40);
     assert_eq!(both.broker.take(&mut BytesMut::new()), Ok(Some((10, 3))));
+}
+
+#[test]
+fn places_that_were_not_needed_come_back_and_no_others() {
+    let both = Both::new();
+    let bad = core::ptr::without_provenance::<u8>(8);
+    // SAFETY: nobody reads it: the kernel is asked first.
+    let bad = unsafe { core::slice::from_raw_parts(bad, 5) };
+    let messages: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; 9]).collect();
+    for message in &messages[..70] {
+        both.send(message, 200).unwrap();
+    }
+    // Not those of the messages that wait in the first 64.
+    assert_eq!(both.send_many(&[&messages[70], bad, bad], 200), [9]);
+    for message in &messages[71..] {
+        assert_eq!(both.send_many(&[message], 200), [9]);
+    }
+    for message in messages {
+        assert_eq!(both.take(), Ok(Some((message, 3))));
+    }
+    assert_eq!(both.ring.free_places(), TX_PLACES as usize);
 }
 
 #[test]
