@@ -9,7 +9,7 @@
 mod datagram;
 mod header;
 mod machine;
-mod maybe_instant;
+mod maybe;
 mod quantity;
 mod quick_start;
 mod seed;
@@ -20,7 +20,7 @@ mod units;
 pub use datagram::{Datagram, Ecn, Message, Payload};
 pub use header::HeaderBytes;
 pub use machine::Machine;
-pub use maybe_instant::MaybeInstant;
+pub use maybe::{MaybeDuration, MaybeInstant};
 pub use quantity::QuantityError;
 pub use quick_start::{QuickStart, QuickStartFunction};
 pub use seed::{Rng, Seed};

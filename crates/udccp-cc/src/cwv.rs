@@ -1,6 +1,6 @@
 //! Congestion window validation for rate-limited senders (RFC 7661).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 use crate::control::CongestionControl;
 use crate::parts::THREE_QUARTERS;
@@ -17,10 +17,10 @@ pub struct NewCwv {
     initial_window: u32,
     /// Made when the first data is acknowledged.
     pipe_ack: Option<Box<PipeAck>>,
-    last_ack: Option<Instant>,
+    last_ack: MaybeInstant,
     srtt: Duration,
     /// Start of the non-validated phase, moved on by every expired period.
-    non_validated_since: Option<Instant>,
+    non_validated_since: MaybeInstant,
     recovery: Option<Recovery>,
 }
 
@@ -36,16 +36,16 @@ impl NewCwv {
         Self {
             initial_window,
             pipe_ack: None,
-            last_ack: None,
+            last_ack: MaybeInstant::NONE,
             srtt: Duration::ZERO,
-            non_validated_since: None,
+            non_validated_since: MaybeInstant::NONE,
             recovery: None,
         }
     }
 
     /// Whether the window is larger than what its use has validated.
     pub fn is_non_validated(&self) -> bool {
-        self.non_validated_since.is_some()
+        self.non_validated_since != MaybeInstant::NONE
     }
 
     /// Packets were acknowledged: takes them into pipeACK and decides the phase.
@@ -55,19 +55,19 @@ impl NewCwv {
             self.pipe_ack.get_or_insert_default().on_ack(ack);
         }
         self.decide_phase(ack.now, cwnd);
-        self.last_ack = Some(ack.now);
+        self.last_ack = MaybeInstant::some(ack.now);
     }
 
     /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3).
     pub fn before_send(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
-        if self.non_validated_since.is_none() {
+        if self.non_validated_since == MaybeInstant::NONE {
             // Until acknowledgements have stopped for a while, the last one settled the phase.
-            if self.last_ack.is_none_or(|at| now - at < SHORTEST_PERIOD) {
+            if self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD) {
                 return;
             }
             self.decide_phase(now, cc.cwnd());
         }
-        let Some(mut since) = self.non_validated_since else { return };
+        let Some(mut since) = self.non_validated_since.get() else { return };
         while now - since >= NON_VALIDATED_PERIOD && cc.cwnd() > self.initial_window {
             let ssthresh = cc.ssthresh().max(THREE_QUARTERS.apply(cc.cwnd()));
             cc.set_window(now, (cc.cwnd() / 2).max(self.initial_window), ssthresh);
@@ -76,7 +76,7 @@ impl NewCwv {
         if now - since >= NON_VALIDATED_PERIOD {
             since = now;
         }
-        self.non_validated_since = Some(since);
+        self.non_validated_since = MaybeInstant::some(since);
     }
 
     /// Congestion was met, with `in_flight` packets outstanding: a non-validated window is first
@@ -90,7 +90,7 @@ impl NewCwv {
                 cc.set_window(now, used, cc.ssthresh());
             }
         }
-        self.non_validated_since = None;
+        self.non_validated_since = MaybeInstant::NONE;
         self.recovery = Some(Recovery { lost: 0, non_validated });
     }
 
@@ -115,7 +115,7 @@ impl NewCwv {
     /// A timeout: the standard response applies, and ends the phase (RFC 7661 section 4.4).
     pub fn on_rto(&mut self) {
         self.recovery = None;
-        self.non_validated_since = None;
+        self.non_validated_since = MaybeInstant::NONE;
         self.forget_use();
     }
 
@@ -133,10 +133,10 @@ impl NewCwv {
     fn decide_phase(&mut self, now: Instant, cwnd: u32) {
         let used = self.used(now);
         if used.is_none_or(|used| u64::from(used) * 2 >= u64::from(cwnd)) {
-            self.non_validated_since = None;
-        } else if self.non_validated_since.is_none() {
+            self.non_validated_since = MaybeInstant::NONE;
+        } else if self.non_validated_since == MaybeInstant::NONE {
             // After silence, the phase began when acknowledgements stopped.
-            self.non_validated_since = Some(self.last_ack.unwrap_or(now));
+            self.non_validated_since = MaybeInstant::some(self.last_ack.get().unwrap_or(now));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Round-trip time and timeout estimation (RFC 6298).
 
-use udccp_base::Duration;
+use udccp_base::{Duration, MaybeDuration};
 
 /// Bounds of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,26 +33,35 @@ impl Default for RtoConfig {
 /// rule; DCCP never sends a sequence number twice, so each of its acknowledgements qualifies).
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    config: RtoConfig,
-    smoothed: Option<Smoothed>,
-    min_rtt: Option<Duration>,
+    min: Duration,
+    max: Duration,
+    granularity: Duration,
+    /// None before the first sample: then the averages mean nothing, but for `srtt`, which is the
+    /// initial timeout.
+    latest: MaybeDuration,
+    srtt: Duration,
+    rttvar: Duration,
+    min_rtt: MaybeDuration,
     backoff: u32,
     /// The timeout that follows from the rest.
     rto: Duration,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Smoothed {
-    latest: Duration,
-    srtt: Duration,
-    rttvar: Duration,
-}
-
 impl RttEstimator {
     /// No samples yet.
     pub fn new(config: RtoConfig) -> Self {
-        let mut this =
-            Self { config, smoothed: None, min_rtt: None, backoff: 0, rto: Duration::ZERO };
+        let RtoConfig { initial, min, max, granularity } = config;
+        let mut this = Self {
+            min,
+            max,
+            granularity,
+            latest: MaybeDuration::NONE,
+            srtt: initial,
+            rttvar: Duration::ZERO,
+            min_rtt: MaybeDuration::NONE,
+            backoff: 0,
+            rto: Duration::ZERO,
+        };
         this.update_rto();
         this
     }
@@ -60,42 +69,43 @@ impl RttEstimator {
     /// Takes a sample into the averages and ends any back-off (RFC 6298 sections 2.2, 2.3, 5.7).
     pub fn sample(&mut self, rtt: Duration) {
         self.observe(rtt);
-        let next = match self.smoothed {
-            None => Smoothed { latest: rtt, srtt: rtt, rttvar: rtt / 2 },
-            Some(old) => Smoothed {
-                latest: rtt,
-                srtt: (old.srtt * 7 + rtt) / 8,
-                rttvar: (old.rttvar * 3 + old.srtt.abs_diff(rtt)) / 4,
-            },
+        (self.srtt, self.rttvar) = if self.has_sample() {
+            ((self.srtt * 7 + rtt) / 8, (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4)
+        } else {
+            (rtt, rtt / 2)
         };
-        self.smoothed = Some(next);
+        self.latest = MaybeDuration::some(rtt);
         self.backoff = 0;
         self.update_rto();
     }
 
     /// Takes a sample into the minimum only.
     pub fn observe(&mut self, rtt: Duration) {
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
+        self.min_rtt = self.min_rtt.shorter(MaybeDuration::some(rtt));
+    }
+
+    fn has_sample(&self) -> bool {
+        self.latest != MaybeDuration::NONE
     }
 
     /// Smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
-        self.smoothed.map(|s| s.srtt)
+        self.has_sample().then_some(self.srtt)
     }
 
     /// Round-trip time variation.
     pub fn rttvar(&self) -> Option<Duration> {
-        self.smoothed.map(|s| s.rttvar)
+        self.has_sample().then_some(self.rttvar)
     }
 
     /// The last sample that went into the averages.
     pub fn latest(&self) -> Option<Duration> {
-        self.smoothed.map(|s| s.latest)
+        self.latest.get()
     }
 
     /// The smallest round-trip time seen.
     pub fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt
+        self.min_rtt.get()
     }
 
     /// The timeout now, backed off and within its bounds.
@@ -104,17 +114,15 @@ impl RttEstimator {
     }
 
     fn update_rto(&mut self) {
-        let base = match self.smoothed {
-            None => self.config.initial,
-            Some(s) => s.srtt + self.config.granularity.max(s.rttvar * 4),
-        };
-        let bounded = base.max(self.config.min).min(self.config.max);
-        self.rto = (bounded * (1 << self.backoff)).min(self.config.max);
+        let variation = self.granularity.max(self.rttvar * 4);
+        let base = if self.has_sample() { self.srtt + variation } else { self.srtt };
+        let bounded = base.max(self.min).min(self.max);
+        self.rto = (bounded * (1 << self.backoff)).min(self.max);
     }
 
     /// Doubles the timeout until the next sample (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
-        if self.rto < self.config.max && self.backoff < 32 {
+        if self.rto < self.max && self.backoff < 32 {
             self.backoff += 1;
             self.update_rto();
         }

@@ -1,6 +1,6 @@
 //! Reduces a congestion window that was not used, by one of several policies.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 use crate::control::CongestionControl;
 use crate::cwv::NewCwv;
@@ -25,7 +25,7 @@ pub enum IdlePolicy {
 #[derive(Clone, Debug)]
 pub struct WindowValidation {
     initial_window: u32,
-    last_sent: Option<Instant>,
+    last_sent: MaybeInstant,
     policy: Policy,
 }
 
@@ -46,7 +46,7 @@ impl WindowValidation {
             IdlePolicy::Restart => Policy::Restart,
             IdlePolicy::Keep => Policy::Keep,
         };
-        Self { initial_window, last_sent: None, policy }
+        Self { initial_window, last_sent: MaybeInstant::NONE, policy }
     }
 
     /// Whether a window may grow whose acknowledged packets did (`cwnd_limited`) or did not fill
@@ -69,11 +69,11 @@ impl WindowValidation {
             cwv.before_send(now, cc);
             return;
         }
-        let idle = now - self.last_sent.unwrap_or(now);
+        let idle = now - self.last_sent.get().unwrap_or(now);
         if idle < rto || rto.is_zero() {
             return;
         }
-        self.last_sent = Some(now);
+        self.last_sent = MaybeInstant::some(now);
         let (cwnd, floor) = (cc.cwnd(), self.initial_window.min(cc.cwnd()));
         match &mut self.policy {
             Policy::Restart => cc.on_idle_restart(now, floor),
@@ -95,7 +95,7 @@ impl WindowValidation {
         rto: Duration,
         cc: &mut dyn CongestionControl,
     ) {
-        self.last_sent = Some(now);
+        self.last_sent = MaybeInstant::some(now);
         let Policy::OldCwv { used, filled_at } = &mut self.policy else { return };
         let cwnd = cc.cwnd();
         if in_flight >= cwnd {

@@ -37,7 +37,6 @@ pub struct AckVectorBuffer {
     ackno: Option<Seqno>,
     nonces: Nonces,
     records: Records,
-    max_cells: usize,
     ecn_incapable: bool,
     overflowed: u64,
 }
@@ -49,9 +48,8 @@ impl AckVectorBuffer {
         Self {
             cells: Cells::new(max_cells),
             ackno: None,
-            nonces: Nonces::new(64 * max_cells as u64),
+            nonces: Nonces::default(),
             records: Records::new(),
-            max_cells,
             ecn_incapable: false,
             overflowed: 0,
         }
@@ -77,7 +75,7 @@ impl AckVectorBuffer {
         }
         self.on_newer(seq, ahead as u64 - 1, 1, state);
         if ecn == Ecn::Ect1 {
-            self.nonces.set(seq);
+            self.nonces.set(seq, self.cells.most_packets());
         }
         match ahead {
             1 => Arrival::InOrder,
@@ -102,7 +100,7 @@ impl AckVectorBuffer {
         let (oldest, before) = (self.oldest(), self.cells.packets());
         let mut gone = before;
         // A gap that alone fills the buffer would leave nothing else in it: start afresh behind.
-        if missing >= 64 * (self.max_cells as u64 - 1) {
+        if missing >= self.cells.most_packets() - 64 {
             self.cells.clear();
             self.cells.push_newest(state, count);
         } else {
@@ -133,7 +131,7 @@ impl AckVectorBuffer {
         let gone = before - self.cells.packets();
         self.overflowed += gone;
         if ecn == Ecn::Ect1 && back < self.cells.packets() {
-            self.nonces.set(seq);
+            self.nonces.set(seq, self.cells.most_packets());
         }
         self.nonces.clear(oldest, gone);
         self.records.on_late_change(seq);
@@ -204,7 +202,7 @@ impl AckVectorBuffer {
     /// Whether more than three quarters of the cells are in use: time to ask for an
     /// acknowledgement of an acknowledgement, for example with a Sync (RFC 4340 section 11.2).
     pub fn is_nearly_full(&self) -> bool {
-        4 * self.cells().len() > 3 * self.max_cells
+        4 * self.cells().len() > 3 * self.cells.max()
     }
 
     /// Packets forgotten for want of room before the peer confirmed that it knows of them.

@@ -49,6 +49,16 @@ impl Cells {
         &self.buf[self.head..self.tail]
     }
 
+    /// Cells at most.
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Packets that so many cells can stand for.
+    pub(super) fn most_packets(&self) -> u64 {
+        FULL * self.max as u64
+    }
+
     /// Packets that all cells stand for.
     pub(super) fn packets(&self) -> u64 {
         self.packets
@@ -83,7 +93,7 @@ impl Cells {
             count -= filled;
         }
         // What is older than `max` full cells would fall off at once.
-        count = count.min(self.max as u64 * FULL);
+        count = count.min(self.most_packets());
         while count > 0 {
             self.make_room(1);
             self.head -= 1;

@@ -4,39 +4,57 @@ use udccp_wire::Seqno;
 
 /// One bit for each packet of the vector, in a ring; there is none until the first nonce comes,
 /// since today's senders set ECT(0) alone (RFC 8311 section 6).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nonces(Option<Box<Ring>>);
+
 #[derive(Clone, Debug)]
-pub(super) struct Nonces {
+struct Ring {
+    /// Their number is a power of two.
     words: Vec<u64>,
-    /// Packets that the ring has room for; a power of two.
-    capacity: u64,
     /// Parity of all bits.
     parity: bool,
 }
 
 impl Nonces {
-    /// Room for any `packets` consecutive packets.
-    pub(super) fn new(packets: u64) -> Self {
-        let capacity = packets.next_power_of_two().max(64);
-        Self { words: Vec::new(), capacity, parity: false }
-    }
-
     /// The parity of all nonces.
+    #[inline]
     pub(super) fn parity(&self) -> bool {
-        self.parity
+        self.0.as_ref().is_some_and(|ring| ring.parity)
     }
 
-    /// The packet carried nonce 1.
-    pub(super) fn set(&mut self, seq: Seqno) {
-        if self.words.is_empty() {
-            self.words = vec![0; (self.capacity / 64) as usize];
+    /// The packet carried nonce 1. With the first there is room for any `packets` consecutive
+    /// packets.
+    pub(super) fn set(&mut self, seq: Seqno, packets: u64) {
+        self.0.get_or_insert_with(|| Box::new(Ring::new(packets))).set(seq);
+    }
+
+    /// Forgets the nonces of `count` packets from `oldest` upwards.
+    #[inline]
+    pub(super) fn clear(&mut self, oldest: Seqno, count: u64) {
+        if let Some(ring) = &mut self.0 {
+            ring.clear(oldest, count);
         }
+    }
+
+    /// The parity of the nonces of `count` packets from `oldest` upwards.
+    pub(super) fn parity_of(&self, oldest: Seqno, count: u64) -> bool {
+        self.0.as_ref().is_some_and(|ring| ring.parity_of(oldest, count))
+    }
+}
+
+impl Ring {
+    fn new(packets: u64) -> Self {
+        let words = packets.next_power_of_two().max(64) / 64;
+        Self { words: vec![0; words as usize], parity: false }
+    }
+
+    fn set(&mut self, seq: Seqno) {
         let (word, bit) = self.place(seq);
         self.parity ^= self.words[word] & bit == 0;
         self.words[word] |= bit;
     }
 
-    /// Forgets the nonces of `count` packets from `oldest` upwards.
-    pub(super) fn clear(&mut self, oldest: Seqno, count: u64) {
+    fn clear(&mut self, oldest: Seqno, count: u64) {
         let mut left = self.range(oldest, count);
         while let Some((word, mask)) = left.next(self) {
             self.parity ^= (self.words[word] & mask).count_ones() % 2 == 1;
@@ -44,8 +62,7 @@ impl Nonces {
         }
     }
 
-    /// The parity of the nonces of `count` packets from `oldest` upwards.
-    pub(super) fn parity_of(&self, oldest: Seqno, count: u64) -> bool {
+    fn parity_of(&self, oldest: Seqno, count: u64) -> bool {
         let mut left = self.range(oldest, count);
         let mut ones = 0;
         while let Some((word, mask)) = left.next(self) {
@@ -55,12 +72,16 @@ impl Nonces {
     }
 
     fn range(&self, oldest: Seqno, count: u64) -> Range {
-        let left = if self.words.is_empty() { 0 } else { count.min(self.capacity) };
-        Range { seq: oldest, left }
+        Range { seq: oldest, left: count.min(self.packets()) }
+    }
+
+    /// Packets that there is room for.
+    fn packets(&self) -> u64 {
+        64 * self.words.len() as u64
     }
 
     fn place(&self, seq: Seqno) -> (usize, u64) {
-        let index = seq.value() & (self.capacity - 1);
+        let index = seq.value() & (self.packets() - 1);
         ((index / 64) as usize, 1 << (index % 64))
     }
 }
@@ -73,7 +94,7 @@ struct Range {
 
 impl Range {
     /// The next word, and which of its bits belong to the range.
-    fn next(&mut self, nonces: &Nonces) -> Option<(usize, u64)> {
+    fn next(&mut self, nonces: &Ring) -> Option<(usize, u64)> {
         if self.left == 0 {
             return None;
         }

@@ -8,7 +8,7 @@ use udccp_wire::Seqno;
 const MAX_RECORDS: usize = 128;
 
 /// Largest stride.
-const MAX_STRIDE: u64 = 1 << 20;
+const MAX_STRIDE: u32 = 1 << 20;
 
 /// Consecutive packets of ours that all carried the whole vector of their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +30,16 @@ impl Record {
 pub(super) struct Records {
     /// Mostly there is no other.
     oldest: Option<Record>,
-    /// Those after it.
-    list: VecDeque<Record>,
+    /// What there is beside, made when it is first needed.
+    more: Option<Box<More>>,
     /// Packets that one record may stand for: more while many acknowledgements are on their way.
-    stride: u64,
+    stride: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct More {
+    /// Those after the oldest.
+    list: VecDeque<Record>,
     /// A packet that changed after its state was sent: the lowest such, and our newest packet
     /// that does not know of it. What that packet and older ones said reaches only to there.
     late: Option<(Seqno, Seqno)>,
@@ -41,15 +47,15 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new() -> Self {
-        Self { oldest: None, list: VecDeque::new(), stride: 1, late: None }
+        Self { oldest: None, more: None, stride: 1 }
     }
 
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
-        let stride = self.stride;
+        let stride = u64::from(self.stride);
         let joins = |last: &&mut Record| {
             last.last.next() == our_seq && (last.ackno == ackno || last.packets() < stride)
         };
-        if let Some(last) = self.list.back_mut().or(self.oldest.as_mut()).filter(joins) {
+        if let Some(last) = self.newest_mut().filter(joins) {
             last.last = our_seq;
             return;
         }
@@ -60,25 +66,31 @@ impl Records {
         let record = Record { first: our_seq, last: our_seq, ackno };
         match self.oldest {
             None => self.oldest = Some(record),
-            Some(_) => self.list.push_back(record),
+            Some(_) => self.more.get_or_insert_default().list.push_back(record),
         }
     }
 
     fn len(&self) -> usize {
-        self.list.len() + usize::from(self.oldest.is_some())
+        let others = self.more.as_ref().map_or(0, |more| more.list.len());
+        others + usize::from(self.oldest.is_some())
+    }
+
+    #[inline]
+    fn newest_mut(&mut self) -> Option<&mut Record> {
+        let newest = self.more.as_mut().and_then(|more| more.list.back_mut());
+        newest.or(self.oldest.as_mut())
     }
 
     fn pop_oldest(&mut self) {
-        self.oldest = self.list.pop_front();
+        self.oldest = self.more.as_mut().and_then(|more| more.list.pop_front());
     }
 
     /// A packet that was sent as missing (or unmarked) is not so any more.
     pub(super) fn on_late_change(&mut self, seq: Seqno) {
-        let Some(newest) = self.list.back().or(self.oldest.as_ref()).map(|r| r.last) else {
-            return;
-        };
-        let lowest = self.late.map_or(seq, |(lowest, _)| lowest.min(seq));
-        self.late = Some((lowest, newest));
+        let Some(newest) = self.newest_mut().map(|r| r.last) else { return };
+        let more = self.more.get_or_insert_default();
+        let lowest = more.late.map_or(seq, |(lowest, _)| lowest.min(seq));
+        more.late = Some((lowest, newest));
     }
 
     /// The peer has our packet `our_seq`. If it carried a vector: the newest packet up to which
@@ -94,12 +106,13 @@ impl Records {
         if record.last == our_seq {
             self.pop_oldest();
         }
-        match self.late {
+        let Some(more) = &mut self.more else { return Some(record.ackno) };
+        match more.late {
             Some((lowest, newest)) if our_seq.at_most(newest) => {
                 Some(record.ackno.min(lowest.prev()))
             }
             _ => {
-                self.late = None;
+                more.late = None;
                 Some(record.ackno)
             }
         }
@@ -108,21 +121,22 @@ impl Records {
     /// Halves the list: two records of neighbouring packets become one that promises what both
     /// said; else the older one is forgotten. Either only delays the clearing.
     fn thin_out(&mut self) {
-        self.list.extend(self.oldest.take());
-        self.list.rotate_right(1);
+        let list = &mut self.more.get_or_insert_default().list;
+        list.extend(self.oldest.take());
+        list.rotate_right(1);
         let mut kept = 0;
         let mut index = 0;
-        while index < self.list.len() {
-            let mut record = self.list[index];
-            match self.list.get(index + 1) {
+        while index < list.len() {
+            let mut record = list[index];
+            match list.get(index + 1) {
                 Some(next) if record.last.next() == next.first => record.last = next.last,
                 _ => {}
             }
-            self.list[kept] = record;
+            list[kept] = record;
             kept += 1;
             index += 2;
         }
-        self.list.truncate(kept);
+        list.truncate(kept);
         self.pop_oldest();
     }
 }

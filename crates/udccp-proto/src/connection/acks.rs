@@ -21,7 +21,7 @@ impl Connection {
     }
 
     pub(super) fn known_rtt(&self) -> Option<Duration> {
-        self.cc.rtt().or(self.timing.handshake_rtt)
+        self.cc.rtt().or(self.timing.handshake_rtt.get())
     }
 
     /// Gives an acknowledgement to the sender half, and to whoever waits for our own
@@ -174,7 +174,7 @@ impl Connection {
     }
 
     fn on_handshake_rtt(&mut self, ctx: &Ctx<'_>, echo: Option<Duration>) {
-        self.timing.handshake_rtt = echo;
+        self.timing.handshake_rtt = echo.into();
         if let Some(rtt) = echo {
             self.negotiation.set_rtt(rtt);
         }
@@ -183,7 +183,8 @@ impl Connection {
 
     /// Tells both halves of congestion control what the handshake measured.
     pub(super) fn pass_on_handshake_rtt(&mut self, ctx: &Ctx<'_>) {
-        let (measured, echoed) = (self.timing.handshake_measured, self.timing.handshake_rtt);
+        let (measured, echoed) =
+            (self.timing.handshake_measured.get(), self.timing.handshake_rtt.get());
         self.cc.on_handshake(ctx.now, measured, echoed);
     }
 }

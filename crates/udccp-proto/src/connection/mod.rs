@@ -98,7 +98,6 @@ pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     // What most packets touch.
     state: State,
-    pseudo: PseudoHeader,
     seq: Sequence,
     acks: AckState,
     cc: CongestionControl,
@@ -137,7 +136,6 @@ impl Connection {
         let mut seq = Sequence::new(iss, INITIAL_SEQUENCE_WINDOW);
         seq.window_local = c.sequence_window.max(INITIAL_SEQUENCE_WINDOW);
         Self {
-            pseudo: PseudoHeader::new(tuple.local.ip(), tuple.remote.ip()),
             path: PathMtu::new(tuple, c),
             state,
             seq,
@@ -173,6 +171,12 @@ impl Connection {
     fn become_state(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{} to {next}", self.state);
         self.state = next;
+    }
+
+    /// What checksums outside UDP cover beside the packet.
+    #[inline]
+    fn pseudo_header(&self) -> PseudoHeader {
+        PseudoHeader::new(self.who.tuple.local.ip(), self.who.tuple.remote.ip())
     }
 
     fn emit(&self, ctx: &mut Ctx<'_>, kind: EventKind) {

@@ -3,6 +3,7 @@
 
 use core::num::NonZeroU16;
 
+use udccp_base::MaybeDuration;
 use udccp_wire::Seqno;
 
 use super::path_mtu::{MtuChange, NextProbe, Situation};
@@ -79,7 +80,7 @@ impl Connection {
         let settled = c.data_packets_acked + c.data_packets_lost;
         c.data_packets_lost += c.data_packets_sent.saturating_sub(settled);
         self.settle_all_fates(ctx, MessageFate::Unknown);
-        self.timing.handshake_rtt = None;
+        self.timing.handshake_rtt = MaybeDuration::NONE;
         //= 4340-10.5-1
         if let (Some(tx), Some(rx)) = (self.cc.sender_ccid(), self.cc.receiver_ccid()) {
             // They were there before, so they are registered.

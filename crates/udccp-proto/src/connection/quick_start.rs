@@ -176,7 +176,7 @@ impl Connection {
         qs.leaving = Some(qs.option(QuickStartFunction::Report, rate));
         qs.phase = Phase::Idle;
         let step = QuickStartStep::Approved(QuickStart::rate_of(rate));
-        let Some(rtt) = self.timing.handshake_rtt else { return };
+        let Some(rtt) = self.timing.handshake_rtt.get() else { return };
         if self.cc.quick_start(now, step) {
             self.counters.rare().quick_starts += 1;
             qs.phase = Phase::Mode { first: None, last: None };

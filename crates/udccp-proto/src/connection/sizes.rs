@@ -17,7 +17,6 @@ fn table() -> String {
     row!(
         Connection,
         Identity,
-        PseudoHeader,
         Sequence,
         AckState,
         CongestionControl,

@@ -78,7 +78,7 @@ impl Connection {
 
     /// How long the peer may stay silent after what has left.
     fn silent_until(&self) -> Option<Instant> {
-        self.timing.unanswered_since.map(|t| t + self.config.silence_timeout)
+        self.timing.unanswered_since.get().map(|t| t + self.config.silence_timeout)
     }
 
     fn on_request_timeout(&mut self, ctx: &mut Ctx<'_>) {

@@ -1,6 +1,6 @@
 //! Records when things happened, and makes timestamp options of it (RFC 4340 section 13).
 
-use udccp_base::{Duration, Instant, MaybeInstant};
+use udccp_base::{Duration, Instant, MaybeDuration, MaybeInstant};
 
 /// Round-trip time to assume while none is known (RFC 4340 section 3.4).
 pub(crate) const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -15,19 +15,19 @@ pub(crate) struct Timing {
     /// When a valid packet last arrived.
     pub(crate) last_valid: Instant,
     /// A Timestamp to be echoed, and when it came.
-    owed_echo: Option<(u32, Instant)>,
+    owed_echo: (u32, MaybeInstant),
     /// When the last Request or Response left, until the peer acknowledges one.
     greeting: MaybeInstant,
     /// Round-trip time of the handshake, as the peer's Timestamp Echo has it.
-    pub(crate) handshake_rtt: Option<Duration>,
+    pub(crate) handshake_rtt: MaybeDuration,
     /// The same by our clock alone, from the last Request or Response to the first acknowledgement
     /// of one. The peer knows what our Timestamps will be and can put anything in an echo; it
     /// cannot acknowledge a number that it has not seen.
-    pub(crate) handshake_measured: Option<Duration>,
+    pub(crate) handshake_measured: MaybeDuration,
     /// Keep-alive probes sent since the last valid packet.
     pub(crate) keep_alive_probes: u32,
     /// When the first data left that no packet of the peer followed.
-    pub(crate) unanswered_since: Option<Instant>,
+    pub(crate) unanswered_since: MaybeInstant,
 }
 
 impl Timing {
@@ -36,12 +36,12 @@ impl Timing {
         Self {
             epoch: now,
             last_valid: now,
-            owed_echo: None,
+            owed_echo: (0, MaybeInstant::NONE),
             greeting: MaybeInstant::NONE,
-            handshake_rtt: None,
-            handshake_measured: None,
+            handshake_rtt: MaybeDuration::NONE,
+            handshake_measured: MaybeDuration::NONE,
             keep_alive_probes: 0,
-            unanswered_since: None,
+            unanswered_since: MaybeInstant::NONE,
         }
     }
 
@@ -53,8 +53,10 @@ impl Timing {
     /// The first acknowledgement of a Request or Response arrived. Returns whether it is the first.
     pub(crate) fn on_greeting_known(&mut self, now: Instant) -> bool {
         let Some(left) = self.greeting.take() else { return false };
-        let is_first = self.handshake_measured.is_none();
-        self.handshake_measured.get_or_insert(now - left);
+        let is_first = self.handshake_measured == MaybeDuration::NONE;
+        if is_first {
+            self.handshake_measured = MaybeDuration::some(now - left);
+        }
         is_first
     }
 
@@ -65,12 +67,12 @@ impl Timing {
 
     /// A Timestamp option came.
     pub(crate) fn owe_echo(&mut self, now: Instant, timestamp: u32) {
-        self.owed_echo = Some((timestamp, now));
+        self.owed_echo = (timestamp, MaybeInstant::some(now));
     }
 
     /// Whether an echo is owed.
-    pub(crate) const fn owes_echo(&self) -> bool {
-        self.owed_echo.is_some()
+    pub(crate) fn owes_echo(&self) -> bool {
+        self.owed_echo.1 != MaybeInstant::NONE
     }
 
     /// Takes the echo that is owed: the timestamp, and its elapsed time in units of 10
@@ -80,8 +82,8 @@ impl Timing {
         //= 4340-13.2-4
         //= 4340-13.3-1
         //= 4340-13.3-3
-        let (timestamp, at) = self.owed_echo.take()?;
-        Some((timestamp, units(now.saturating_since(at))))
+        let at = self.owed_echo.1.take()?;
+        Some((self.owed_echo.0, units(now.saturating_since(at))))
     }
 
     /// Round-trip time that a Timestamp Echo measures; `None` where it cannot be an echo of ours.

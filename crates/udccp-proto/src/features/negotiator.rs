@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use udccp_base::{Duration, MaybeInstant};
+use udccp_base::{Duration, MaybeDuration, MaybeInstant};
 use udccp_wire::{FeatureNumber, OptionRef, PacketType, ResetCode, Seqno, option_kind as kind};
 
 use super::entry::{Entry, EntryError};
@@ -55,16 +55,19 @@ pub struct Negotiator {
     pub(super) role: Role,
     pub(super) phase: Phase,
     pub(super) table: Table,
-    /// Empty Confirms to send for what we do not know: option type and feature.
-    pub(super) unknown: Vec<(u8, FeatureNumber)>,
+    /// Empty Confirms to send for what we do not know, if any: option type and feature.
+    #[expect(clippy::box_collection, reason = "few connections have any, and there are many")]
+    pub(super) unknown: Option<Box<Vec<(u8, FeatureNumber)>>>,
     /// Greatest sequence number received, and greatest with a feature option on it.
     gsr: Option<Seqno>,
     fgsr: Option<Seqno>,
     /// Greatest sequence number sent with a new Change on it.
     pub(super) fgss: Option<Seqno>,
-    /// The packet whose options are being read, and whether they come in order.
-    packet: Option<(PacketContext, bool)>,
-    pub(super) rtt: Option<Duration>,
+    /// The packet whose options are being read.
+    packet: Option<PacketContext>,
+    /// Whether they come in order.
+    is_in_order: bool,
+    pub(super) rtt: MaybeDuration,
     /// When the last packet left that was made for options alone.
     pub(super) lone_packet_at: MaybeInstant,
     /// Whether anything waits at all; spares packets the look at every feature.
@@ -80,12 +83,13 @@ impl Negotiator {
             role,
             phase: Phase::Handshake,
             table: Table::new(preferences),
-            unknown: Vec::new(),
+            unknown: None,
             gsr: None,
             fgsr: None,
             fgss: None,
             packet: None,
-            rtt: None,
+            is_in_order: false,
+            rtt: MaybeDuration::NONE,
             lone_packet_at: MaybeInstant::NONE,
             open: false,
             news: false,
@@ -108,7 +112,7 @@ impl Negotiator {
 
     /// The round-trip time, for the timers (1 s until known).
     pub fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = Some(rtt);
+        self.rtt = MaybeDuration::some(rtt);
     }
 
     /// Asks for a feature value: server-priority features take a list of values, best first,
@@ -151,8 +155,8 @@ impl Negotiator {
         }
         //= 4340-6.6.4-1
         //= 4340-6.6.4-6
-        let in_order = self.fgsr.is_none_or(|f| packet.seq.is_after(f));
-        self.packet = Some((packet, in_order));
+        self.is_in_order = self.fgsr.is_none_or(|f| packet.seq.is_after(f));
+        self.packet = Some(packet);
     }
 
     /// An option of that packet; options that are no feature negotiation are ignored. `mandatory`
@@ -173,12 +177,10 @@ impl Negotiator {
             _ => return Ok(()),
         };
         //= 4340-6-1
-        let data_packet = |p: &(PacketContext, bool)| p.0.packet_type == PacketType::Data;
-        let Some((packet, in_order)) = self.packet.filter(|p| !data_packet(p)) else {
-            return Ok(());
-        };
+        let is_other = |p: &PacketContext| p.packet_type != PacketType::Data;
+        let Some(packet) = self.packet.filter(is_other) else { return Ok(()) };
         self.fgsr = Some(self.fgsr.map_or(packet.seq, |f| f.max(packet.seq)));
-        let result = self.process(kind, feature, value, mandatory, packet, in_order);
+        let result = self.process(kind, feature, value, mandatory, packet);
         self.refresh();
         result.map_err(|error| {
             let code = match error {
@@ -198,14 +200,13 @@ impl Negotiator {
         value: &[u8],
         mandatory: bool,
         packet: PacketContext,
-        in_order: bool,
     ) -> Result<(), EntryError> {
         let is_change = matches!(kind, kind::CHANGE_L | kind::CHANGE_R);
         let location = match kind {
             kind::CHANGE_L | kind::CONFIRM_L => Location::Remote,
             _ => Location::Local,
         };
-        let (role, fgss) = (self.role, self.fgss);
+        let (role, fgss, in_order) = (self.role, self.fgss, self.is_in_order);
         let Some(entry) = self.entry_mut(location, feature) else {
             return if is_change { self.on_unknown(kind, feature, mandatory) } else { Ok(()) };
         };
@@ -238,8 +239,9 @@ impl Negotiator {
         }
         //= 4340-6.6.7-1
         let confirm = if kind == kind::CHANGE_L { kind::CONFIRM_R } else { kind::CONFIRM_L };
-        if !self.unknown.contains(&(confirm, feature)) {
-            self.unknown.push((confirm, feature));
+        let unknown = self.unknown.get_or_insert_default();
+        if !unknown.contains(&(confirm, feature)) {
+            unknown.push((confirm, feature));
         }
         Ok(())
     }
@@ -309,7 +311,7 @@ impl Negotiator {
     /// Brings the summaries up to date after a change.
     pub(super) fn refresh(&mut self) {
         let entries = self.table.working();
-        self.open = !self.unknown.is_empty() || entries.iter().any(Entry::is_open);
+        self.open = self.unknown.is_some() || entries.iter().any(Entry::is_open);
         self.news = entries.iter().any(|e| e.news);
     }
 

@@ -96,7 +96,9 @@ impl Negotiator {
 
     //= 4340-6.2-1
     fn write_empty_confirms(&mut self, packet: &mut Packet<'_>) {
-        self.unknown.retain(|&(kind, feature)| !packet.put(kind, feature, &[], false));
+        let Some(mut unknown) = self.unknown.take() else { return };
+        unknown.retain(|&(kind, feature)| !packet.put(kind, feature, &[], false));
+        self.unknown = Some(unknown).filter(|left| !left.is_empty());
     }
 
     /// Writes the Confirm that waits at this entry, if any; its value is in force from then on.
@@ -187,7 +189,7 @@ impl Negotiator {
 
     /// Not less than one round-trip time (RFC 4340 section 6.6.3).
     fn first_interval(&self) -> Duration {
-        self.rtt.map_or(UNKNOWN_RTT, |rtt| (rtt * 2).max(MIN_INTERVAL))
+        self.rtt.get().map_or(UNKNOWN_RTT, |rtt| (rtt * 2).max(MIN_INTERVAL))
     }
 
     fn check_fgss(&mut self, gss: Seqno) {
@@ -224,14 +226,14 @@ impl Negotiator {
     }
 
     fn first_due(&self) -> Option<Instant> {
-        let unknown = (!self.unknown.is_empty()).then_some(Instant::ZERO);
+        let unknown = self.unknown.is_some().then_some(Instant::ZERO);
         let indices = 0..self.table.working().len();
         indices.filter_map(|i| self.due_at(i)).chain(unknown).min()
     }
 
     fn earliest_due(&self) -> Option<Instant> {
         let earliest = self.first_due()?;
-        let spacing = self.rtt.unwrap_or(LONE_PACKET_SPACING);
+        let spacing = self.rtt.get().unwrap_or(LONE_PACKET_SPACING);
         Some(self.lone_packet_at.get().map_or(earliest, |last| earliest.max(last + spacing)))
     }
 

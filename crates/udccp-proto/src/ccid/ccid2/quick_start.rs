@@ -11,15 +11,15 @@ impl Ccid2Sender {
             QuickStartStep::Approved(rate) => return self.enter_quick_start(now, rate),
             QuickStartStep::Validated => {
                 //= 5634-3.1.4-2
-                if let Some((_, before)) = self.quick_start.take() {
-                    let cwnd = self.pipe.max(before).min(self.window.cwnd());
+                if let Some(paced) = self.quick_start.take() {
+                    let cwnd = self.pipe.max(paced.1).min(self.window.cwnd());
                     self.window.set_window(now, cwnd, false);
                 }
             }
             QuickStartStep::Congested | QuickStartStep::Silent => {
                 //= 5634-3.1.5-1
-                if let Some((_, before)) = self.quick_start.take() {
-                    self.window.set_window(now, (before / 2).max(1), true);
+                if let Some(paced) = self.quick_start.take() {
+                    self.window.set_window(now, (paced.1 / 2).max(1), true);
                 }
             }
         }
@@ -38,7 +38,7 @@ impl Ccid2Sender {
         if cwnd <= before {
             return false;
         }
-        self.quick_start = Some((rate.time_for(packet), before));
+        self.quick_start = Some(Box::new((rate.time_for(packet), before)));
         self.window.set_window(now, cwnd, false);
         true
     }

@@ -1,6 +1,6 @@
 //! The receiver half: when acknowledgements are due (RFC 4340 section 11.3, RFC 4341 section 6).
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::{OptionRef, Seqno};
 
 use crate::ccid::ccid2::{Ccid2Config, NUMBER, ack_ratio};
@@ -27,9 +27,9 @@ pub struct Ccid2Receiver {
     pending: u32,
     /// Something that the sender should hear of at once.
     urgent: bool,
-    deadline: Option<Instant>,
-    last_mark: Option<Instant>,
-    last_data: Option<Instant>,
+    deadline: MaybeInstant,
+    last_mark: MaybeInstant,
+    last_data: MaybeInstant,
     coverage: Coverage,
 }
 
@@ -60,9 +60,9 @@ impl Ccid2Receiver {
             newest: None,
             pending: 0,
             urgent: false,
-            deadline: None,
-            last_mark: None,
-            last_data: None,
+            deadline: MaybeInstant::NONE,
+            last_mark: MaybeInstant::NONE,
+            last_data: MaybeInstant::NONE,
             coverage: Coverage::Complete,
         }
     }
@@ -92,10 +92,10 @@ impl Ccid2Receiver {
 
     /// Whether a mark is worth an acknowledgement at once: the first in a round-trip time is.
     fn note_mark(&mut self, now: Instant) -> bool {
-        if self.last_mark.is_some_and(|at| now - at < self.rtt) {
+        if self.last_mark.get().is_some_and(|at| now - at < self.rtt) {
             return false;
         }
-        self.last_mark = Some(now);
+        self.last_mark = MaybeInstant::some(now);
         true
     }
 }
@@ -110,10 +110,12 @@ impl CcidReceiver for Ccid2Receiver {
         let out_of_order = self.note_order(now, packet.seq);
         if packet.is_data {
             self.pending += 1;
-            self.last_data = Some(now);
+            self.last_data = MaybeInstant::some(now);
             self.coverage = Coverage::Unsent;
             //= 4340-11.3-5
-            self.deadline.get_or_insert(now + self.delayed_ack);
+            if self.deadline == MaybeInstant::NONE {
+                self.deadline = MaybeInstant::some(now + self.delayed_ack);
+            }
         }
         // A gap among packets that are not data alone would have acknowledgements acknowledged.
         if self.pending > 0 {
@@ -132,7 +134,7 @@ impl CcidReceiver for Ccid2Receiver {
 
     #[inline]
     fn feedback(&self, now: Instant) -> Feedback {
-        let Some(deadline) = self.deadline else { return Feedback::None };
+        let Some(deadline) = self.deadline.get() else { return Feedback::None };
         //= 4340-11.3-2
         let enough = self.pending >= u32::from(self.ack_ratio);
         if enough || self.urgent || deadline <= now {
@@ -155,7 +157,7 @@ impl CcidReceiver for Ccid2Receiver {
     fn on_feedback_sent(&mut self, _now: Instant, seq: Seqno) {
         self.pending = 0;
         self.urgent = false;
-        self.deadline = None;
+        self.deadline = MaybeInstant::NONE;
         if self.coverage == Coverage::Unsent {
             self.coverage = Coverage::SentIn(seq);
         }
@@ -182,12 +184,13 @@ impl CcidReceiver for Ccid2Receiver {
     /// section 6.2.1).
     fn peer_is_quiescent(&self, now: Instant) -> bool {
         let silence = QUIESCENT_AFTER.max(self.rtt * 2);
-        self.coverage == Coverage::Complete && self.last_data.is_none_or(|at| now - at >= silence)
+        self.coverage == Coverage::Complete
+            && self.last_data.get().is_none_or(|at| now - at >= silence)
     }
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline
+        self.deadline.get()
     }
 
     fn handle_timeout(&mut self, _now: Instant) {}

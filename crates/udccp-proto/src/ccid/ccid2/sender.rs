@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_cc::{Pacer, RttEstimator};
 use udccp_wire::Seqno;
 
@@ -41,7 +41,7 @@ pub struct Ccid2Sender {
     /// Size of a whole packet of data, without headers.
     pub(super) packet_size_bytes: u32,
     /// In Quick-Start: time between packets, and the window before.
-    pub(super) quick_start: Option<(Duration, u32)>,
+    pub(super) quick_start: Option<Box<(Duration, u32)>>,
     peer_ack_delay: Duration,
     /// Data packets believed to be in the network.
     pub(super) pipe: u32,
@@ -51,8 +51,8 @@ pub struct Ccid2Sender {
     /// Acknowledgements of packets from here on may give the next round-trip time sample.
     next_sample: Option<Seqno>,
     in_flight_limit: u64,
-    timer: Option<Instant>,
-    pacing_wake: Option<Instant>,
+    timer: MaybeInstant,
+    pacing_wake: MaybeInstant,
     sent_total: u64,
     timeouts: u64,
     lost: u64,
@@ -88,8 +88,8 @@ impl Ccid2Sender {
             last_sent: None,
             next_sample: None,
             in_flight_limit: u64::MAX,
-            timer: None,
-            pacing_wake: None,
+            timer: MaybeInstant::NONE,
+            pacing_wake: MaybeInstant::NONE,
             sent_total: 0,
             timeouts: 0,
             lost: 0,
@@ -107,7 +107,7 @@ impl Ccid2Sender {
     fn restart_timer(&mut self, now: Instant) {
         let waits = self.pipe < u32::from(self.ack_ratio.in_force());
         let delay = if waits { self.peer_ack_delay } else { Duration::ZERO };
-        self.timer = (self.pipe > 0).then(|| now + self.rtt.rto() + delay);
+        self.timer = (self.pipe > 0).then(|| now + self.rtt.rto() + delay).into();
     }
 
     /// Round-trip time by the acknowledged packet, or else by a timestamp. The averages take one
@@ -217,8 +217,8 @@ impl Ccid2Sender {
     /// Time between packets where they are paced now.
     fn pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
         //= 5634-3.1.3-3
-        if let Some((interval, _)) = self.quick_start {
-            return Some(interval);
+        if let Some(quick_start) = &self.quick_start {
+            return Some(quick_start.0);
         }
         if let Some(rate) = self.window.algorithm().pacing_rate() {
             return Some(rate.time_for(u64::from(size_bytes)));
@@ -257,7 +257,7 @@ impl Ccid2Sender {
         self.rtt.back_off();
         self.pipe = 0;
         self.pipe_floor = Some(next);
-        self.timer = None;
+        self.timer = MaybeInstant::NONE;
         self.timeouts += 1;
     }
 }
@@ -269,7 +269,7 @@ impl CcidSender for Ccid2Sender {
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
         self.window.before_send(now, self.rtt.rto());
-        self.pacing_wake = None;
+        self.pacing_wake = MaybeInstant::NONE;
         //= 4341-5-1
         if u64::from(self.pipe) >= u64::from(self.window.cwnd()).min(self.in_flight_limit) {
             if let Some(last) = self.last_sent {
@@ -279,14 +279,14 @@ impl CcidSender for Ccid2Sender {
             return SendVerdict::Blocked;
         }
         if let Some(at) = self.wait_for_train(now) {
-            self.pacing_wake = Some(at);
+            self.pacing_wake = MaybeInstant::some(at);
             return SendVerdict::At(at);
         }
         //= 4341-5-6
         if let Some(interval) = self.pacing_interval(size_bytes) {
             let at = self.trains.next_paced(now, interval, &self.pacer);
             if at > now {
-                self.pacing_wake = Some(at);
+                self.pacing_wake = MaybeInstant::some(at);
                 return SendVerdict::At(at);
             }
         }
@@ -310,7 +310,7 @@ impl CcidSender for Ccid2Sender {
         self.pipe += 1;
         self.sent_total += 1;
         self.window.on_sent(now, &packet, self.pipe, self.rtt.rto());
-        if self.timer.is_none() {
+        if self.timer == MaybeInstant::NONE {
             self.restart_timer(now);
         }
     }
@@ -394,17 +394,14 @@ impl CcidSender for Ccid2Sender {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        match (self.timer, self.pacing_wake) {
-            (Some(timer), Some(wake)) => Some(timer.min(wake)),
-            (timer, wake) => timer.or(wake),
-        }
+        self.timer.earlier(self.pacing_wake).get()
     }
 
     fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome {
-        if self.pacing_wake.is_some_and(|wake| wake <= now) {
-            self.pacing_wake = None;
+        if self.pacing_wake.get().is_some_and(|wake| wake <= now) {
+            self.pacing_wake = MaybeInstant::NONE;
         }
-        let timed_out = self.timer.is_some_and(|timer| timer <= now);
+        let timed_out = self.timer.get().is_some_and(|timer| timer <= now);
         if timed_out {
             self.on_timeout(now);
         }

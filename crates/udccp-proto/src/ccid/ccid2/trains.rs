@@ -2,7 +2,7 @@
 //! the pacing of Linux do. Without, each acknowledgement of a few packets could release as few, and
 //! these cause the next such acknowledgement: a mode of small batches that nothing ends.
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_cc::Pacer;
 
 /// A full window is used again when this part of it is free.
@@ -23,14 +23,14 @@ pub(super) struct Trains {
     /// What the window has room for leaves, until it is full.
     fills: bool,
     /// The window is used then at the latest, whatever its room.
-    until: Option<Instant>,
+    until: MaybeInstant,
     /// A paced train leaves.
     paces: bool,
 }
 
 impl Trains {
     pub(super) fn new(most: u32) -> Self {
-        Self { most, fills: false, until: None, paces: false }
+        Self { most, fills: false, until: MaybeInstant::NONE, paces: false }
     }
 
     #[inline]
@@ -40,7 +40,7 @@ impl Trains {
 
     /// The window is full.
     pub(super) fn on_full(&mut self) {
-        (self.fills, self.until) = (false, None);
+        (self.fills, self.until) = (false, MaybeInstant::NONE);
     }
 
     /// The window of `cwnd` packets has room for `room`; when to use it, if not now.
@@ -56,11 +56,12 @@ impl Trains {
         }
         let train = (cwnd / WINDOW_PARTS).min(self.most);
         let wait = srtt.unwrap_or(Duration::ZERO) / ROUND_PARTS;
-        let until = *self.until.get_or_insert(now + wait);
+        let until = self.until.get().unwrap_or(now + wait);
+        self.until = MaybeInstant::some(until);
         if room < u64::from(train) && now < until {
             return Some(until);
         }
-        (self.fills, self.until) = (true, None);
+        (self.fills, self.until) = (true, MaybeInstant::NONE);
         None
     }
 

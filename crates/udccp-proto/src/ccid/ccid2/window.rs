@@ -1,6 +1,6 @@
 //! Drives the congestion window of CCID 2, around any window algorithm (RFC 4341 section 5).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 use udccp_cc::{AckSample, Delivered, Instance, RttEstimator, WindowValidation};
 use udccp_wire::Seqno;
 
@@ -62,7 +62,7 @@ pub(super) struct Window {
     /// Half a packet of slow start growth left over.
     half: u32,
     /// No growth until then: the receiver is slow.
-    held_until: Option<Instant>,
+    held_until: MaybeInstant,
     /// The newest packet sent while the window was full.
     filled: Option<Seqno>,
     congestion_events: u64,
@@ -90,7 +90,7 @@ impl Window {
             recover: None,
             in_recovery: false,
             half: 0,
-            held_until: None,
+            held_until: MaybeInstant::NONE,
             filled: None,
             congestion_events: 0,
         }
@@ -226,7 +226,7 @@ impl Window {
     }
 
     fn grow(&mut self, counted: u32, at: &AckContext<'_>) {
-        if self.held_until.is_some_and(|until| at.now < until) {
+        if self.held_until.get().is_some_and(|until| at.now < until) {
             return;
         }
         let cwnd_limited = self.filled.is_some_and(|filled| at.ackno.at_most(filled));
@@ -274,7 +274,7 @@ impl Window {
     /// The receiver is slow: no growth for about a round-trip time (RFC 4340 section 11.6).
     pub(super) fn on_slow_receiver(&mut self, now: Instant, rtt: Duration) {
         self.cc.exit_slow_start(now);
-        self.held_until = Some(now + rtt);
+        self.held_until = MaybeInstant::some(now + rtt);
     }
 
     /// The transmit timer expired: one packet, and half the window as threshold.

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{Duration, Instant, MaybeInstant};
 
 /// Marks in a row that nobody reports before we are no longer ECN-capable.
 const HIDDEN_AT_MOST: u8 = 3;
@@ -16,7 +16,7 @@ const ROUNDS_BETWEEN: u64 = 3;
 #[derive(Clone, Debug, Default)]
 pub(super) struct MarkProbe {
     since_last: u32,
-    last: Option<Instant>,
+    last: MaybeInstant,
     hidden: u8,
 }
 
@@ -26,9 +26,9 @@ impl MarkProbe {
     pub(super) fn is_due(&mut self, now: Instant, every: NonZeroU32, rtt: Duration) -> bool {
         self.since_last = self.since_last.saturating_add(1);
         let is_due = self.since_last >= every.get()
-            && self.last.is_none_or(|at| now - at >= rtt * ROUNDS_BETWEEN);
+            && self.last.get().is_none_or(|at| now - at >= rtt * ROUNDS_BETWEEN);
         if is_due {
-            (self.since_last, self.last) = (0, Some(now));
+            (self.since_last, self.last) = (0, MaybeInstant::some(now));
         }
         is_due
     }

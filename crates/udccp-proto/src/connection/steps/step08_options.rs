@@ -1,6 +1,6 @@
 //! Step 8: process options and mark acknowledgeable.
 
-use udccp_base::Ecn;
+use udccp_base::{Ecn, MaybeInstant};
 use udccp_wire::PacketType;
 
 use super::super::{Connection, Ctx, Received};
@@ -48,7 +48,7 @@ impl Connection {
     /// So many packets like this one are the peer's.
     pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>, count: u64) {
         self.timing.last_valid = ctx.now;
-        self.timing.unanswered_since = None;
+        self.timing.unanswered_since = MaybeInstant::NONE;
         let c = &mut self.counters;
         c.packets_received += count;
         match packet.ty {

@@ -1,6 +1,6 @@
 //! Writes one packet: header, options, checksum; and accounts for it.
 
-use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload};
+use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, MaybeInstant, Payload};
 use udccp_wire::{Checksum, Emitter, Header, HeaderKind, OptionRef, PacketType, Seqno, UsualAck};
 
 use super::super::received::data_checksum;
@@ -122,7 +122,7 @@ impl Connection {
                 Payload::Bytes(b) => (b, 0),
                 Payload::Zeros(n) => (&[], *n as usize),
             };
-            emitter.finish(&self.pseudo, bytes, zeros);
+            emitter.finish(&self.pseudo_header(), bytes, zeros);
         }
         let bytes = HeaderBytes::take_from(ctx.arena);
         self.credit.on_sent(bytes.len() + payload.len());
@@ -163,9 +163,10 @@ impl Connection {
         if self.needs_long_way() {
             return None;
         }
+        let pseudo = self.pseudo_header();
         let checksum = match payload {
             _ if self.path.is_encapsulated() => Checksum::Zero,
-            &Payload::Zeros(zeros) => Checksum::OfZeros(&self.pseudo, zeros as usize),
+            &Payload::Zeros(zeros) => Checksum::OfZeros(&pseudo, zeros as usize),
             Payload::Bytes(_) => return None,
         };
         match header.kind {
@@ -355,7 +356,8 @@ impl Connection {
         if is_data {
             c.data_packets_sent += 1;
             c.data_bytes_sent += size as u64;
-            self.timing.unanswered_since.get_or_insert(now);
+            let since = self.timing.unanswered_since.get().unwrap_or(now);
+            self.timing.unanswered_since = MaybeInstant::some(since);
             self.path.on_data_sent(seq, size);
         }
         if let Some(quick_start) = &mut self.quick_start {

@@ -27,7 +27,7 @@ pub(in super::super) struct SendQueue {
     run: Run,
     packets: usize,
     bytes: usize,
-    with_deadline: usize,
+    with_deadline: u32,
     max_packets: usize,
     max_bytes: usize,
     policy: QueuePolicy,
@@ -186,7 +186,7 @@ impl SendQueue {
         }
         self.packets += 1;
         self.bytes += message.payload.len();
-        self.with_deadline += usize::from(message.deadline.is_some());
+        self.with_deadline += u32::from(message.deadline.is_some());
         let Message { payload, deadline, priority, token } = message;
         self.level(priority).push_back(Waiting { payload, deadline, token });
     }
@@ -354,7 +354,7 @@ impl SendQueue {
     fn forget(&mut self, waiting: &Waiting) {
         self.packets -= 1;
         self.bytes -= waiting.payload.len();
-        self.with_deadline -= usize::from(waiting.deadline.is_some());
+        self.with_deadline -= u32::from(waiting.deadline.is_some());
     }
 
     /// Displaces the newest messages of lowest priority below `priority` until `size` fits, if

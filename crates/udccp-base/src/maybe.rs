@@ -1,0 +1,123 @@
+//! Times that may be missing, in the room of one.
+
+use core::fmt;
+
+use crate::{Duration, Instant};
+
+macro_rules! maybe {
+    ($(#[$doc:meta])* $name:ident, $of:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub struct $name($of);
+
+        impl $name {
+            #[doc = concat!("No ", $what, ".")]
+            pub const NONE: Self = Self($of::MAX);
+
+            #[doc = concat!("This ", $what, ".")]
+            #[inline]
+            pub const fn some(value: $of) -> Self {
+                Self(value)
+            }
+
+            #[doc = concat!("The ", $what, ", if there is one.")]
+            #[inline]
+            pub fn get(self) -> Option<$of> {
+                (self.0 != $of::MAX).then_some(self.0)
+            }
+
+            #[doc = concat!("Takes the ", $what, " out.")]
+            #[inline]
+            pub fn take(&mut self) -> Option<$of> {
+                core::mem::take(self).get()
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::NONE
+            }
+        }
+
+        impl From<Option<$of>> for $name {
+            #[inline]
+            fn from(value: Option<$of>) -> Self {
+                Self(value.unwrap_or($of::MAX))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.get().fmt(f)
+            }
+        }
+    };
+}
+
+maybe!(
+    /// An instant or none, in 8 bytes where an `Option` takes 16: for state that each of many
+    /// connections has. [`Instant::MAX`], after 584 years, counts as none.
+    MaybeInstant,
+    Instant,
+    "instant"
+);
+
+impl MaybeInstant {
+    /// The earlier of both, where there is one.
+    #[inline]
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        // None is later than all.
+        Self(self.0.min(other.0))
+    }
+}
+
+maybe!(
+    /// A span or none, in 8 bytes where an `Option` takes 16. [`Duration::MAX`] counts as none.
+    MaybeDuration,
+    Duration,
+    "span"
+);
+
+impl MaybeDuration {
+    /// The shorter of both, where there is one.
+    #[inline]
+    #[must_use]
+    pub fn shorter(self, other: Self) -> Self {
+        // None is longer than all.
+        Self(self.0.min(other.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_comes_back_and_none_stays_none() {
+        let at = Instant::from_nanos(7);
+        let mut maybe = MaybeInstant::some(at);
+        assert_eq!((maybe.get(), format!("{maybe:?}")), (Some(at), format!("{:?}", Some(at))));
+        assert_eq!((maybe.take(), maybe), (Some(at), MaybeInstant::NONE));
+        assert_eq!((maybe.take(), MaybeInstant::default().get()), (None, None));
+        assert_eq!(MaybeInstant::some(Instant::ZERO).get(), Some(Instant::ZERO));
+        assert_eq!([Some(at), None].map(|it| MaybeInstant::from(it).get()), [Some(at), None]);
+        let [none, early, late] =
+            [None, Some(at), Some(at + Duration::from_secs(1))].map(MaybeInstant::from);
+        assert_eq!(
+            [none.earlier(late), late.earlier(early), none.earlier(none)],
+            [late, early, none]
+        );
+        assert_eq!(size_of::<MaybeInstant>(), size_of::<Instant>());
+    }
+
+    #[test]
+    fn no_span_is_another_than_no_time() {
+        let none = MaybeDuration::from(None);
+        assert_eq!((none.get(), none), (None, MaybeDuration::NONE));
+        assert_eq!(MaybeDuration::some(Duration::ZERO).get(), Some(Duration::ZERO));
+        let some = [2, 3].map(Duration::from_secs).map(MaybeDuration::some);
+        assert_eq!([none.shorter(some[1]), some[1].shorter(some[0])], [some[1], some[0]]);
+        assert_eq!(size_of::<MaybeDuration>(), size_of::<Duration>());
+    }
+}
