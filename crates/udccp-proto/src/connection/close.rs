@@ -69,7 +69,7 @@ impl Connection {
     pub(super) fn reset_for_error(&mut self, ctx: &mut Ctx<'_>, code: ResetCode, data: [u8; 3]) {
         self.post_reset(code, data);
         if let Some(reset) = &mut self.outbox.reset {
-            reset.text = error_text(code);
+            reset.is_explained = true;
         }
         self.tear_down(ctx, State::Closed, CloseReason::ProtocolError { code, data });
     }
@@ -80,7 +80,7 @@ impl Connection {
         let in_request = self.state == State::Request;
         //= 4340-8.1.1-5
         let ackno = if in_request { Seqno::ZERO } else { self.seq.gsr };
-        self.outbox.reset = Some(ResetOut { code, data, ackno, text: "" });
+        self.outbox.reset = Some(ResetOut { code, data, ackno, is_explained: false });
     }
 
     /// Ends the connection for the application. What was received can still be read.
@@ -139,11 +139,18 @@ impl Connection {
     }
 }
 
-/// The reason in a Reset, for people who read packets (RFC 4340 section 5.6).
-const fn error_text(code: ResetCode) -> &'static str {
-    match code {
-        ResetCode::OptionError => "an option is wrong; its type and first bytes are in the data",
-        ResetCode::MandatoryError => "a Mandatory option could not be obeyed; it is in the data",
-        _ => "",
+impl ResetOut {
+    /// The reason, for people who read packets (RFC 4340 section 5.6).
+    pub(super) const fn error_text(&self) -> &'static str {
+        match self.code {
+            _ if !self.is_explained => "",
+            ResetCode::OptionError => {
+                "an option is wrong; its type and first bytes are in the data"
+            }
+            ResetCode::MandatoryError => {
+                "a Mandatory option could not be obeyed; it is in the data"
+            }
+            _ => "",
+        }
     }
 }

@@ -6,7 +6,7 @@ const FACTOR: usize = 3;
 
 /// The bytes that may still leave, options and data included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Credit(Option<usize>);
+pub(crate) struct Credit(Option<u32>);
 
 impl Credit {
     /// We chose the address ourselves, or it is proven.
@@ -17,14 +17,20 @@ impl Credit {
 
     /// What packets of this many bytes together are worth.
     pub(crate) const fn of(received: usize) -> Self {
-        Self(Some(received * FACTOR))
+        Self::NONE.and(received)
     }
 
     /// A packet of this many bytes came from there.
     #[inline]
     pub(crate) fn on_received(&mut self, len: usize) {
-        if let Some(left) = &mut self.0 {
-            *left = left.saturating_add(len * FACTOR);
+        *self = self.and(len);
+    }
+
+    const fn and(self, received: usize) -> Self {
+        // A datagram is far shorter than what 32 bits count.
+        match self.0 {
+            Some(left) => Self(Some(left.saturating_add((received * FACTOR) as u32))),
+            None => self,
         }
     }
 
@@ -33,17 +39,17 @@ impl Credit {
     pub(crate) fn on_sent(&mut self, len: usize) {
         if let Some(left) = &mut self.0 {
             debug_assert!(
-                len <= *left,
+                len <= *left as usize,
                 "{len} bytes to an unproven address, where {left} may leave"
             );
-            *left = left.saturating_sub(len);
+            *left = left.saturating_sub(len as u32);
         }
     }
 
     /// Whether a packet of this many bytes may leave.
     pub(crate) const fn allows(self, len: usize) -> bool {
         match self.0 {
-            Some(left) => len <= left,
+            Some(left) => len <= left as usize,
             None => true,
         }
     }
@@ -52,7 +58,7 @@ impl Credit {
     /// left by the path. Options are padded to whole words.
     #[inline]
     pub(crate) fn room(self, len: usize, room: usize) -> usize {
-        self.0.map_or(room, |left| room.min(left.saturating_sub(len) & !3))
+        self.0.map_or(room, |left| room.min((left as usize).saturating_sub(len) & !3))
     }
 
     /// Whether the address is still to be proven.

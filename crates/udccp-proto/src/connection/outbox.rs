@@ -13,8 +13,8 @@ pub(crate) struct ResetOut {
     pub(crate) data: [u8; 3],
     /// Its acknowledgement number.
     pub(crate) ackno: Seqno,
-    /// Its Error Text; none where it is empty.
-    pub(crate) text: &'static str,
+    /// It explains its code in an Error Text.
+    pub(crate) is_explained: bool,
 }
 
 /// What waits to leave, apart from data and feedback. One of each kind is enough: a newer one

@@ -67,6 +67,9 @@ pub(crate) enum Timer {
 
 const COUNT: usize = 10;
 
+/// Timers that run at once in most connections.
+const FEW: usize = 4;
+
 impl Timer {
     /// All timers, in the order in which they fire at one instant.
     pub(crate) const ALL: [Self; COUNT] = [
@@ -84,24 +87,62 @@ impl Timer {
 }
 
 /// When each timer fires.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timers {
-    at: [Instant; COUNT],
     /// The earliest of them, which is asked for after every packet.
     earliest: Instant,
+    /// When the first few fire; one without a timer never does.
+    at: [Instant; FEW],
+    of: [Timer; FEW],
+    /// All of them, once there were more than a few at a time.
+    all: Option<Box<[Instant; COUNT]>>,
 }
 
 impl Timers {
     /// No timer runs.
     pub(crate) const fn new() -> Self {
-        Self { at: [Instant::MAX; COUNT], earliest: Instant::MAX }
+        let (never, of) = (Instant::MAX, [Timer::Request; FEW]);
+        Self { earliest: never, at: [never; FEW], of, all: None }
     }
 
     /// Starts or moves a timer.
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
-        if core::mem::replace(&mut self.at[timer as usize], at) != at {
-            self.earliest = self.at.into_iter().min().unwrap_or(Instant::MAX);
+        if let Some(all) = &mut self.all {
+            all[timer as usize] = at;
+            self.earliest = all.iter().copied().min().unwrap_or(Instant::MAX);
+            return;
         }
+        let runs = |n: &usize| self.at[*n] != Instant::MAX && self.of[*n] == timer;
+        let place = (0..FEW).find(runs);
+        if at == place.map_or(Instant::MAX, |n| self.at[n]) {
+            return;
+        }
+        match place.or_else(|| self.at.iter().position(|at| *at == Instant::MAX)) {
+            Some(n) => (self.at[n], self.of[n]) = (at, timer),
+            None => return self.set_another(timer, at),
+        }
+        self.earliest = self.at.into_iter().min().unwrap_or(Instant::MAX);
+    }
+
+    /// Starts a timer beside a few others.
+    #[cold]
+    fn set_another(&mut self, timer: Timer, at: Instant) {
+        let mut all = Box::new([Instant::MAX; COUNT]);
+        for (timer, at) in self.of.into_iter().zip(self.at) {
+            all[timer as usize] = at;
+        }
+        self.all = Some(all);
+        self.set(timer, at);
+    }
+
+    /// When this one fires.
+    fn at(&self, timer: Timer) -> Instant {
+        if let Some(all) = &self.all {
+            return all[timer as usize];
+        }
+        let running = self.of.into_iter().zip(self.at);
+        let this = running.filter(|(of, _)| *of == timer).map(|(_, at)| at);
+        this.min().unwrap_or(Instant::MAX)
     }
 
     /// Starts or moves a timer, or stops it.
@@ -129,8 +170,48 @@ impl Timers {
         if self.earliest > now {
             return None;
         }
-        let due = Timer::ALL.into_iter().find(|&t| self.at[t as usize] <= now)?;
+        let due = Timer::ALL.into_iter().find(|&t| self.at(t) <= now)?;
         self.stop(due);
         Some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use udccp_base::Seed;
+
+    use super::*;
+
+    #[test]
+    fn few_and_many_timers_fire_in_the_order_of_their_times_and_kinds() {
+        let mut rng = Seed(11).stream("timers");
+        for most in [1, 2, FEW, FEW + 1, COUNT] {
+            let (mut timers, mut model) = (Timers::new(), [Instant::MAX; COUNT]);
+            for _ in 0..3000 {
+                let n = rng.below(COUNT as u64) as usize;
+                let running = model.iter().filter(|at| **at != Instant::MAX).count();
+                let stops = rng.chance(0.3) || (running == most && model[n] == Instant::MAX);
+                let at = if stops { Instant::MAX } else { Instant::from_nanos(rng.below(50)) };
+                timers.set(Timer::ALL[n], at);
+                model[n] = at;
+                if rng.chance(0.2) {
+                    let now = Instant::from_nanos(rng.below(50));
+                    let due = (0..COUNT).find(|n| model[*n] <= now);
+                    assert_eq!(timers.take_due(now), due.map(|n| Timer::ALL[n]));
+                    due.into_iter().for_each(|n| model[n] = Instant::MAX);
+                }
+                assert_eq!(timers.next(), *model.iter().min().unwrap());
+            }
+            assert_eq!(timers.all.is_some(), most > FEW);
+        }
+    }
+
+    #[test]
+    fn timers_that_were_many_are_few_again_once_all_are_stopped() {
+        let mut timers = Timers::new();
+        Timer::ALL.into_iter().for_each(|timer| timers.set(timer, Instant::ZERO));
+        assert!(timers.all.is_some());
+        timers.stop_all();
+        assert!(timers.all.is_none() && timers.next() == Instant::MAX);
     }
 }

@@ -172,8 +172,15 @@ const MANDATORY: u8 = 8;
 const ANNOUNCED: u8 = 16;
 const INDIFFERENT: u8 = 32;
 
-/// Appends place, flags, value, and the lists: what is preferred, where it is not what it was at
-/// first; what was offered last; what was offered before.
+/// Bits above the length of the value: one for each list that is not empty.
+const LIST_BITS: u8 = 3;
+
+/// A list is that long or longer where its length takes two more bytes.
+const LONG: u8 = u8::MAX;
+
+/// Appends place, flags, the length of the value and which lists follow, value, and the lists: what
+/// is preferred, where it is not what it was at first; what was offered last; what was offered
+/// before.
 fn pack_into(bytes: &mut Vec<u8>, entry: &Entry, new: &Entry) {
     let preference = &entry.preference;
     let lists = packed_lists(entry, new);
@@ -187,11 +194,25 @@ fn pack_into(bytes: &mut Vec<u8>, entry: &Entry, new: &Entry) {
     ];
     bytes.push(entry.slot() as u8);
     bytes.push(flags.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum());
-    bytes.extend_from_slice(&entry.value.to_be_bytes()[2..]);
-    for list in lists {
-        bytes.extend_from_slice(&(list.len() as u16).to_be_bytes());
+    let value_len = value_len(entry.value);
+    let present = (0..).zip(&lists).filter(|(_, list)| !list.is_empty()).map(|(n, _)| 1 << n);
+    bytes.push(value_len as u8 | present.sum::<u8>() << LIST_BITS);
+    bytes.extend_from_slice(&entry.value.to_be_bytes()[8 - value_len..]);
+    for list in lists.into_iter().filter(|list| !list.is_empty()) {
+        match u8::try_from(list.len()) {
+            Ok(len) if len < LONG => bytes.push(len),
+            _ => {
+                bytes.push(LONG);
+                bytes.extend_from_slice(&(list.len() as u16).to_be_bytes());
+            }
+        }
         bytes.extend_from_slice(list);
     }
+}
+
+/// Bytes of a value without zeros before it.
+fn value_len(value: u64) -> usize {
+    8 - value.leading_zeros() as usize / 8
 }
 
 fn packed_lists<'a>(entry: &'a Entry, new: &Entry) -> [&'a [u8]; 3] {
@@ -202,7 +223,12 @@ fn packed_lists<'a>(entry: &'a Entry, new: &Entry) -> [&'a [u8]; 3] {
 
 /// What [`pack_into`] appends.
 fn packed_len(entry: &Entry, new: &Entry) -> usize {
-    8 + packed_lists(entry, new).map(|list| 2 + list.len()).iter().sum::<usize>()
+    let len = |list: &[u8]| match list.len() {
+        0 => 0,
+        len if len < LONG.into() => 1 + len,
+        len => 3 + len,
+    };
+    3 + value_len(entry.value) + packed_lists(entry, new).map(len).iter().sum::<usize>()
 }
 
 /// Reads packed entries; then, one of them.
@@ -210,14 +236,14 @@ fn packed_len(entry: &Entry, new: &Entry) -> usize {
 struct Unpacked<'a> {
     index: usize,
     flags: u8,
-    value: [u8; 6],
+    value: &'a [u8],
     lists: [&'a [u8]; 3],
     rest: &'a [u8],
 }
 
 impl<'a> Unpacked<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self { index: 0, flags: 0, value: [0; 6], lists: [&[]; 3], rest: bytes }
+        Self { index: 0, flags: 0, value: &[], lists: [&[]; 3], rest: bytes }
     }
 
     fn value(&self) -> u64 {
@@ -254,16 +280,28 @@ impl Iterator for Unpacked<'_> {
     type Item = Self;
 
     fn next(&mut self) -> Option<Self> {
-        let (&[index, flags], rest) = self.rest.split_first_chunk()?;
-        let (&value, mut rest) = rest.split_first_chunk()?;
+        let (&[index, flags, shape], rest) = self.rest.split_first_chunk()?;
+        let value_len = shape & ((1 << LIST_BITS) - 1);
+        let (value, mut rest) = rest.split_at_checked(value_len.into())?;
         let mut lists = [&[][..]; 3];
-        for list in &mut lists {
-            let (&len, after) = rest.split_first_chunk()?;
-            (*list, rest) = after.split_at_checked(u16::from_be_bytes(len).into())?;
+        for (n, list) in lists.iter_mut().enumerate() {
+            if shape >> LIST_BITS & 1 << n != 0 {
+                (*list, rest) = split_list(rest)?;
+            }
         }
         self.rest = rest;
         Some(Self { index: index.into(), flags, value, lists, rest: &[] })
     }
+}
+
+/// A list and what follows it.
+fn split_list(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&len, rest) = bytes.split_first()?;
+    if len < LONG {
+        return rest.split_at_checked(len.into());
+    }
+    let (&len, rest) = rest.split_first_chunk()?;
+    rest.split_at_checked(u16::from_be_bytes(len).into())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::driver::Driver;
 use super::fragments::may_be_fragmented;
 use super::log;
 use super::signals::Signals;
-use super::waiters::{Conn, Listening, Waiters};
+use super::waiters::{Conn, For, Listening, Waiters};
 use super::wakes::Wakes;
 use crate::io::{Claims, Failure, Flushed, Io, Report, Said, Transmitter};
 use crate::stun::Inbox;
@@ -135,26 +135,26 @@ impl Core {
         self.signals.touch(event.id);
         let Some(conn) = self.conns.get_mut(event.id) else { return };
         match event.kind {
-            EventKind::Readable => conn.readers.move_to(&mut self.wake),
-            EventKind::Writable => conn.wake_writers(&mut self.wake),
+            EventKind::Readable => conn.waiting.wake(For::Message, &mut self.wake),
+            EventKind::Writable => conn.waiting.wake(For::Room, &mut self.wake),
             EventKind::Connected => {
                 conn.connected = true;
-                conn.wake_all(&mut self.wake);
+                conn.waiting.wake_all(&mut self.wake);
             }
             EventKind::Closed(reason) => {
                 if !self.driver.stopped {
                     conn.ended = Some(reason);
                 }
-                conn.wake_all(&mut self.wake);
+                conn.waiting.wake_all(&mut self.wake);
             }
             other => {
                 if other == EventKind::PeerShutdownRead {
                     // Those who wait for room wait in vain.
-                    conn.wake_writers(&mut self.wake);
+                    conn.waiting.wake(For::Room, &mut self.wake);
                 }
                 if let Some(event) = ConnectionEvent::of(other) {
                     conn.events.push(event);
-                    conn.others.move_to(&mut self.wake);
+                    conn.waiting.wake(For::Other, &mut self.wake);
                 }
             }
         }
@@ -293,7 +293,7 @@ impl Core {
             if !self.is_flushed(id) {
                 self.flushing.push(id);
             } else if let Some(conn) = self.conns.get_mut(id) {
-                conn.senders().flushers.move_to(&mut self.wake);
+                conn.waiting.wake(For::Flushed, &mut self.wake);
             }
         }
     }
@@ -304,7 +304,7 @@ impl Core {
             if !self.is_acknowledged(id) {
                 self.awaiting_acks.push(id);
             } else if let Some(conn) = self.conns.get_mut(id) {
-                conn.senders().acknowledged.move_to(&mut self.wake);
+                conn.waiting.wake(For::Acknowledged, &mut self.wake);
             }
         }
     }
@@ -369,7 +369,7 @@ impl Core {
             || !self.idlers.is_empty()
             || !self.stun.readers.is_empty()
             || self.listeners.values().any(|listening| !listening.waiters.is_empty())
-            || self.conns.all().any(Conn::has_waiters)
+            || self.conns.all().any(|conn| !conn.waiting.is_empty())
     }
 
     /// Whether no connection is open or closing.
@@ -399,7 +399,7 @@ impl Core {
     pub(crate) fn stop(&mut self) -> Wakes {
         self.driver.stopped = true;
         for conn in self.conns.all_mut() {
-            conn.wake_all(&mut self.wake);
+            conn.waiting.wake_all(&mut self.wake);
         }
         for listening in self.listeners.values_mut() {
             listening.waiters.move_to(&mut self.wake);

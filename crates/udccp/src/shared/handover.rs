@@ -14,7 +14,7 @@ use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, Endp
 use super::Turn;
 use super::core::Core;
 use super::driven_by::{Alarm, DrivenBy, ThreadNumber, Who};
-use super::waiters::Conn;
+use super::waiters::{Conn, For};
 
 const READERS: usize = 2;
 
@@ -256,7 +256,7 @@ impl World {
         core.begin_turn(self.now);
         if arrived > 0 {
             let woken = core.wake.len();
-            core.conns.get_mut(self.id).unwrap().readers.move_to(&mut core.wake);
+            core.conns.get_mut(self.id).unwrap().waiting.wake(For::Message, &mut core.wake);
             core.readers_woken += core.wake.len() - woken;
         }
         // What others wait for comes with a turn.
@@ -297,7 +297,7 @@ impl World {
             self.reads[n] -= 1;
         } else if let Some(task) = task {
             let conn = self.core.conns.get_mut(self.id).unwrap();
-            conn.readers.add(&self.tasks[usize::from(task)]);
+            conn.waiting.add(For::Message, &self.tasks[usize::from(task)]);
             if task >= DRIVING && std::mem::take(&mut self.may_block) {
                 self.leave_work();
             }
@@ -409,8 +409,11 @@ impl World {
             Who::Nobody => 1,
             Who::Caller(number) => number.get(),
         };
-        let waiting =
-            format!("{:?}{:?}", self.names(&conn.readers), self.names(&self.core.stun.readers));
+        let waiting = format!(
+            "{:?}{:?}",
+            self.positions(&conn.waiting.list(For::Message)),
+            self.names(&self.core.stun.readers)
+        );
         let waking = format!("{:?}", self.to_wake.each_ref().map(|list| self.positions(list)));
         let marks = &self.marks;
         let marks = (

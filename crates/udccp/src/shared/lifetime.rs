@@ -7,6 +7,7 @@ use udccp_proto::{CloseReason, State};
 
 use super::calls::stopped;
 use super::handle::ConnHandle;
+use super::waiters::For;
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
 impl ConnHandle {
@@ -36,7 +37,7 @@ impl ConnHandle {
             if stopped_now {
                 return Poll::Ready(Err(stopped()));
             }
-            conn.others.add(cx.waker());
+            conn.waiting.add(For::Other, cx.waker());
             Poll::Pending
         })
     }
@@ -47,7 +48,7 @@ impl ConnHandle {
             core.endpoint.shutdown_read(now, self.id);
             if let Some(conn) = core.conns.get_mut(self.id) {
                 conn.read_closed = true;
-                conn.readers.move_to(&mut core.wake);
+                conn.waiting.wake(For::Message, &mut core.wake);
             }
         });
     }
@@ -82,7 +83,7 @@ impl ConnHandle {
             if conn.ended.is_some() || stopped_now {
                 return Poll::Ready(None);
             }
-            conn.others.add(cx.waker());
+            conn.waiting.add(For::Other, cx.waker());
             Poll::Pending
         });
         event.unwrap_or(Poll::Ready(None))
@@ -116,7 +117,7 @@ impl ConnHandle {
                 Some(reason) => Poll::Ready(Err(Error::Lost(reason))),
                 None if stopped_now => Poll::Ready(Err(stopped())),
                 None => {
-                    conn.others.add(cx.waker());
+                    conn.waiting.add(For::Other, cx.waker());
                     Poll::Pending
                 }
             }

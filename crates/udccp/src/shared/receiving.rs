@@ -9,6 +9,7 @@ use udccp_proto as proto;
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
+use super::waiters::For;
 use crate::io::Io;
 use crate::{Error, Received, TryRecvError};
 
@@ -152,7 +153,7 @@ impl ConnHandle {
             return Poll::Ready(Err(stopped()));
         }
         match core.conns.get_mut(self.id) {
-            Some(conn) => conn.readers.add(cx.waker()),
+            Some(conn) => conn.waiting.add(For::Message, cx.waker()),
             None => return Poll::Ready(Err(Error::Closed)),
         }
         core.reader_waits(io, now, self.id);

@@ -8,7 +8,7 @@ use udccp_proto as proto;
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::Conn;
+use super::waiters::{Conn, For};
 use crate::io::Io;
 use crate::{Error, Outgoing};
 
@@ -151,7 +151,7 @@ impl ConnHandle {
             return Poll::Ready(Err(stopped()));
         }
         match core.conns.get_mut(self.id) {
-            Some(conn) => conn.senders().writers.add(cx.waker()),
+            Some(conn) => conn.waiting.add(For::Room, cx.waker()),
             None => return Poll::Ready(Err(Error::Closed)),
         }
         Poll::Pending
@@ -200,7 +200,7 @@ impl ConnHandle {
             if core.is_acknowledged(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.senders().acknowledged.add(cx.waker()));
+            let added = self.wait_for(core, |conn| conn.waiting.add(For::Acknowledged, cx.waker()));
             if added.is_pending() && !core.awaiting_acks.contains(&self.id) {
                 core.awaiting_acks.push(self.id);
             }
@@ -216,7 +216,7 @@ impl ConnHandle {
             if core.is_flushed(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.senders().flushers.add(cx.waker()));
+            let added = self.wait_for(core, |conn| conn.waiting.add(For::Flushed, cx.waker()));
             if added.is_pending() && !core.flushing.contains(&self.id) {
                 core.flushing.push(self.id);
             }

@@ -55,17 +55,121 @@ impl Waiters {
     }
 }
 
+/// What a task of a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum For {
+    /// A message.
+    Message = 1,
+    /// Room in the send queue.
+    Room = 2,
+    /// An empty send queue.
+    Flushed = 4,
+    /// Everything sent to be accounted for.
+    Acknowledged = 8,
+    /// The handshake or the end.
+    Other = 16,
+}
+
+/// A task, and what it waits for: one bit each.
+#[derive(Debug)]
+pub(super) struct Task(Waker, u8);
+
+/// Tasks that wait for one thing or another of a connection. Mostly none or one.
+#[derive(Debug, Default)]
+pub(crate) enum Waiting {
+    #[default]
+    None,
+    One(Waker, u8),
+    /// At least two, as they came.
+    #[expect(clippy::box_collection, reason = "few connections have these, and there are many")]
+    Several(Box<Vec<Task>>),
+}
+
+impl Waiting {
+    /// Adds a task, once for each thing. One that cannot be woken does not wait.
+    pub(crate) fn add(&mut self, what: For, waker: &Waker) {
+        if waker.will_wake(Waker::noop()) {
+            return;
+        }
+        let more = Task(waker.clone(), what as u8);
+        *self = match std::mem::take(self) {
+            Self::None => Self::One(more.0, more.1),
+            Self::One(one, bits) if one.will_wake(waker) => Self::One(one, bits | more.1),
+            Self::One(one, bits) => Self::Several(Box::new(vec![Task(one, bits), more])),
+            Self::Several(mut all) => {
+                match all.iter_mut().find(|task| task.0.will_wake(waker)) {
+                    Some(task) => task.1 |= more.1,
+                    None => all.push(more),
+                }
+                Self::Several(all)
+            }
+        };
+    }
+
+    /// Whether no task waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Moves the tasks that wait for this to the list of those to be woken.
+    pub(crate) fn wake(&mut self, what: For, list: &mut impl Extend<Waker>) {
+        let bit = what as u8;
+        match self {
+            Self::One(_, bits) if *bits == bit => self.wake_all(list),
+            Self::One(one, bits) if *bits & bit != 0 => {
+                *bits &= !bit;
+                list.extend([one.clone()]);
+            }
+            Self::Several(all) => {
+                list.extend(all.iter().filter(|task| task.1 & bit != 0).map(|t| t.0.clone()));
+                all.retain_mut(|task| {
+                    task.1 &= !bit;
+                    task.1 != 0
+                });
+                self.tidy();
+            }
+            Self::None | Self::One(..) => {}
+        }
+    }
+
+    /// One or none of several are left.
+    fn tidy(&mut self) {
+        let Self::Several(all) = self else { return };
+        if all.len() < 2 {
+            *self = all.pop().map_or(Self::None, |Task(one, bits)| Self::One(one, bits));
+        }
+    }
+
+    /// Moves all tasks to the list of those to be woken.
+    pub(crate) fn wake_all(&mut self, list: &mut impl Extend<Waker>) {
+        match std::mem::take(self) {
+            Self::None => {}
+            Self::One(one, _) => list.extend([one]),
+            Self::Several(all) => list.extend(all.into_iter().map(|task| task.0)),
+        }
+    }
+
+    /// The tasks that wait for this.
+    #[cfg(test)]
+    pub(crate) fn list(&self, what: For) -> Vec<Waker> {
+        let waits = |bits: u8| bits & what as u8 != 0;
+        match self {
+            Self::One(one, bits) if waits(*bits) => vec![one.clone()],
+            Self::Several(all) => {
+                all.iter().filter(|task| waits(task.1)).map(|task| task.0.clone()).collect()
+            }
+            Self::None | Self::One(..) => Vec::new(),
+        }
+    }
+}
+
 /// A connection as the socket layer sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Conn {
     /// What its application may want to know.
     pub(crate) events: Events,
-    /// Waiting for a message.
-    pub(crate) readers: Waiters,
-    /// Tasks that wait for what they sent; made with the first of them.
-    pub(crate) senders: Option<Box<Senders>>,
-    /// Waiting for the handshake or for the end.
-    pub(crate) others: Waiters,
+    pub(crate) waiting: Waiting,
     pub(crate) connected: bool,
     pub(crate) ended: Option<CloseReason>,
     /// The application reads no more.
@@ -76,23 +180,6 @@ pub(crate) struct Conn {
     pub(crate) signal: Option<Box<Signal>>,
 }
 
-/// Tasks that wait for what they sent.
-#[derive(Debug, Default)]
-pub(crate) struct Senders {
-    /// Waiting for room in the send queue.
-    pub(crate) writers: Waiters,
-    /// Waiting for an empty send queue.
-    pub(crate) flushers: Waiters,
-    /// Waiting for everything sent to be accounted for.
-    pub(crate) acknowledged: Waiters,
-}
-
-impl Senders {
-    fn all(&mut self) -> [&mut Waiters; 3] {
-        [&mut self.writers, &mut self.flushers, &mut self.acknowledged]
-    }
-}
-
 /// A listener as the socket layer sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Listening {
@@ -100,38 +187,6 @@ pub(crate) struct Listening {
     pub(crate) waiters: Waiters,
     /// Its descriptor, if somebody asked for one.
     pub(crate) signal: Option<Box<Signal>>,
-}
-
-impl Conn {
-    /// Room for tasks that wait for what they sent.
-    pub(crate) fn senders(&mut self) -> &mut Senders {
-        self.senders.get_or_insert_default()
-    }
-
-    /// Whether anybody waits.
-    pub(crate) fn has_waiters(&self) -> bool {
-        let senders = self.senders.as_deref();
-        let waits = |s: &Senders| {
-            [&s.writers, &s.flushers, &s.acknowledged].iter().any(|waiters| !waiters.is_empty())
-        };
-        !self.readers.is_empty() || !self.others.is_empty() || senders.is_some_and(waits)
-    }
-
-    /// There is room in the send queue.
-    pub(crate) fn wake_writers(&mut self, list: &mut impl Extend<Waker>) {
-        if let Some(senders) = &mut self.senders {
-            senders.writers.move_to(list);
-        }
-    }
-
-    /// Everybody has a reason to look again.
-    pub(crate) fn wake_all(&mut self, list: &mut impl Extend<Waker>) {
-        self.readers.move_to(list);
-        for waiters in self.senders.as_deref_mut().into_iter().flat_map(Senders::all) {
-            waiters.move_to(list);
-        }
-        self.others.move_to(list);
-    }
 }
 
 #[cfg(test)]
@@ -161,10 +216,43 @@ mod tests {
         assert!(woken.iter().zip(&tasks).all(|(one, other)| one.will_wake(other)));
     }
 
+    #[test]
+    fn a_task_that_waits_for_two_things_is_woken_by_each() {
+        let tasks = [(); 3].map(|()| Waker::from(Arc::new(Nobody)));
+        let mut waiting = Waiting::default();
+        let names = |woken: Vec<Waker>| -> Vec<usize> {
+            let name = |w: &Waker| tasks.iter().position(|task| task.will_wake(w)).unwrap();
+            woken.iter().map(name).collect()
+        };
+        let wake = |waiting: &mut Waiting, what| {
+            let mut woken = Vec::new();
+            waiting.wake(what, &mut woken);
+            names(woken)
+        };
+        waiting.add(For::Message, Waker::noop());
+        assert!(waiting.is_empty());
+        waiting.add(For::Message, &tasks[0]);
+        waiting.add(For::Room, &tasks[0]);
+        assert_eq!(wake(&mut waiting, For::Room), [0]);
+        assert_eq!(wake(&mut waiting, For::Room), []);
+        for (what, n) in [(For::Other, 1), (For::Message, 1), (For::Room, 2), (For::Message, 0)] {
+            waiting.add(what, &tasks[n]);
+        }
+        assert_eq!(names(waiting.list(For::Message)), [0, 1]);
+        assert_eq!(wake(&mut waiting, For::Message), [0, 1]);
+        assert_eq!(wake(&mut waiting, For::Room), [2]);
+        assert!(matches!(waiting, Waiting::One(..)));
+        waiting.add(For::Acknowledged, &tasks[2]);
+        let mut woken = Vec::new();
+        waiting.wake_all(&mut woken);
+        assert_eq!(names(woken), [1, 2]);
+        assert!(waiting.is_empty());
+    }
+
     /// What nobody waits for takes little room in each of many connections.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_connection_is_small_here_too() {
-        assert_eq!((size_of::<Waiters>(), size_of::<Conn>()), (24, 88));
+        assert_eq!((size_of::<Waiting>(), size_of::<Conn>()), (24, 64));
     }
 }

@@ -54,7 +54,7 @@ pub struct Ccid2Sender {
     timer: MaybeInstant,
     pacing_wake: MaybeInstant,
     sent_total: u64,
-    timeouts: u64,
+    timeouts: u32,
     lost: u64,
     marked: u64,
 }
@@ -429,7 +429,7 @@ impl CcidSender for Ccid2Sender {
             rto: Some(self.rtt.rto()),
             ack_ratio: Some(self.ack_ratio.wanted()),
             congestion_events: self.window.congestion_events(),
-            timeouts: self.timeouts,
+            timeouts: self.timeouts.into(),
             packets_lost: self.lost,
             packets_marked: self.marked,
             ..CcidMetrics::default()

@@ -65,7 +65,7 @@ pub(super) struct Window {
     held_until: MaybeInstant,
     /// The newest packet sent while the window was full.
     filled: Option<Seqno>,
-    congestion_events: u64,
+    congestion_events: u32,
 }
 
 impl Window {
@@ -110,7 +110,7 @@ impl Window {
     }
 
     pub(super) fn congestion_events(&self) -> u64 {
-        self.congestion_events
+        self.congestion_events.into()
     }
 
     pub(super) fn is_non_validated(&self) -> bool {

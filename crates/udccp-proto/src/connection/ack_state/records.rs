@@ -7,25 +7,58 @@ use crate::ackvec::is_received;
 
 const KEPT: usize = 8;
 
+/// What the handshake needs.
+const FEW: usize = 2;
+
 /// A sample of such packets, the newest last.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AckRecords {
-    sent: [Seqno; KEPT],
+    sent: Sent,
     len: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Sent {
+    Few([Seqno; FEW]),
+    /// Once there were more.
+    Kept(Box<[Seqno; KEPT]>),
+}
+
+impl Default for Sent {
+    fn default() -> Self {
+        Self::Few([Seqno::ZERO; FEW])
+    }
 }
 
 impl AckRecords {
     /// Our packet `seq` left with the whole vector.
     pub(super) fn on_sent(&mut self, seq: Seqno) {
-        if self.len == KEPT {
-            // Every other one goes, but never the oldest: those left span all that is in flight.
-            for i in 0..KEPT / 2 {
-                self.sent[i] = self.sent[2 * i];
+        match &mut self.sent {
+            Sent::Few(few) if self.len == FEW => {
+                let mut sent = Box::new([Seqno::ZERO; KEPT]);
+                sent[..FEW].copy_from_slice(few);
+                self.sent = Sent::Kept(sent);
             }
-            self.len = KEPT / 2;
+            Sent::Kept(sent) if self.len == KEPT => {
+                // Every other one goes, but never the oldest: those left span all in flight.
+                for i in 0..KEPT / 2 {
+                    sent[i] = sent[2 * i];
+                }
+                self.len = KEPT / 2;
+            }
+            _ => {}
         }
-        self.sent[self.len] = seq;
+        let len = self.len;
+        self.places()[len] = seq;
         self.len += 1;
+    }
+
+    #[inline]
+    fn places(&mut self) -> &mut [Seqno] {
+        match &mut self.sent {
+            Sent::Few(few) => few,
+            Sent::Kept(sent) => &mut sent[..],
+        }
     }
 
     /// The newest of our packets with a vector that the peer has, by its acknowledgement number or
@@ -33,9 +66,13 @@ impl AckRecords {
     /// missing, since a packet after it arrived: were it only late, a newer one would do as well.
     pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
         let cells = cells.unwrap_or_default();
-        let mut candidates = self.sent[..self.len].partition_point(|seq| seq.at_most(ackno));
+        let len = self.len;
+        if len == 0 {
+            return None;
+        }
+        let mut candidates = self.places()[..len].partition_point(|seq| seq.at_most(ackno));
         while candidates > 0 {
-            let seq = self.sent[candidates - 1];
+            let seq = self.places()[candidates - 1];
             match is_received(seq, ackno, cells) {
                 Some(true) => {
                     self.forget(0, candidates);
@@ -50,7 +87,8 @@ impl AckRecords {
     }
 
     fn forget(&mut self, from: usize, to: usize) {
-        self.sent.copy_within(to..self.len, from);
+        let len = self.len;
+        self.places().copy_within(to..len, from);
         self.len -= to - from;
     }
 }
@@ -66,7 +104,8 @@ mod tests {
         for n in [1, 4, 7, 10, 13, 16, 19, 22, 25, 28] {
             records.on_sent(seq(n));
         }
-        assert_eq!(records.sent[..records.len], [1, 7, 13, 19, 25, 28].map(seq));
+        let len = records.len;
+        assert_eq!(records.places()[..len], [1, 7, 13, 19, 25, 28].map(seq));
         // Up to 26: 26 received, 25 and 24 missing, 23 to 18 received, the rest unsaid.
         let cells = [0, 0xc1, 0x05];
         assert_eq!(records.newest_known(seq(26), Some(&cells)), Some(seq(19)));

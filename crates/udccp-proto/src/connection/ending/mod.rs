@@ -32,7 +32,8 @@ pub(super) struct Ending {
     /// Code and data of the Reset that we ended the connection with.
     reset_sent: Option<(ResetCode, [u8; 3])>,
     /// Error Text of the peer's Reset.
-    reset_text: Option<Box<str>>,
+    #[expect(clippy::box_collection, reason = "few connections get one, and there are many")]
+    reset_text: Option<Box<String>>,
     refusals: Refusals,
 }
 
@@ -124,7 +125,7 @@ impl Ending {
     ) -> CloseReason {
         if !text.is_empty() {
             let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]);
-            self.reset_text = Some(text.into());
+            self.reset_text = Some(Box::new(text.into_owned()));
         }
         match code {
             // The peer forgot the connection when it answered our Close, and the answer was lost.
@@ -138,7 +139,7 @@ impl Ending {
 
     /// Error Text of the Reset that ended the connection, if it was the peer's.
     pub(super) fn reset_text(&self) -> Option<&str> {
-        self.reset_text.as_deref()
+        self.reset_text.as_ref().map(|text| text.as_str())
     }
 
     /// The peer's Close arrived in `state`. Returns why the connection ends.

@@ -26,7 +26,7 @@ impl Connection {
             let (ack, code, data) = (reset.ackno, reset.code, reset.data);
             self.counters.resets_sent += 1;
             self.ending.on_reset_sent(code, data);
-            let text = Payload::Bytes(Bytes::from_static(reset.text.as_bytes()));
+            let text = Payload::Bytes(Bytes::from_static(reset.error_text().as_bytes()));
             self.write_packet(ctx, out, HeaderKind::Reset { ack, code, data }, text);
             return true;
         }
@@ -52,9 +52,10 @@ impl Connection {
     /// again.
     fn drop_what_is_too_much(&mut self) {
         let (credit, outbox) = (self.credit, &mut self.outbox);
-        let too_long = |reset: &&mut ResetOut| !credit.allows(RESET_HEADER + reset.text.len());
+        let too_long =
+            |reset: &&mut ResetOut| !credit.allows(RESET_HEADER + reset.error_text().len());
         if let Some(reset) = outbox.reset.as_mut().filter(too_long) {
-            reset.text = "";
+            reset.is_explained = false;
         }
         outbox.reset = outbox.reset.filter(|_| credit.allows(RESET_HEADER));
         outbox.handshake &= credit.allows(RESPONSE_HEADER);
