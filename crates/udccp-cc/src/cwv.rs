@@ -12,9 +12,10 @@ const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 
 /// A window is validated while half of it is used; a window that is not keeps its size for
 /// five minutes, does not grow, and is cut from what was used when it meets congestion.
-#[derive(Clone, Debug)]
+///
+/// A new one is in the validated phase.
+#[derive(Clone, Debug, Default)]
 pub struct NewCwv {
-    initial_window: u32,
     /// Made when the first data is acknowledged.
     pipe_ack: Option<Box<PipeAck>>,
     last_ack: MaybeInstant,
@@ -31,18 +32,6 @@ struct Recovery {
 }
 
 impl NewCwv {
-    /// A sender in the validated phase, whose first window is `initial_window` packets.
-    pub fn new(initial_window: u32) -> Self {
-        Self {
-            initial_window,
-            pipe_ack: None,
-            last_ack: MaybeInstant::NONE,
-            srtt: Duration::ZERO,
-            non_validated_since: MaybeInstant::NONE,
-            recovery: None,
-        }
-    }
-
     /// Whether the window is larger than what its use has validated.
     pub fn is_non_validated(&self) -> bool {
         self.non_validated_since != MaybeInstant::NONE
@@ -58,8 +47,14 @@ impl NewCwv {
         self.last_ack = MaybeInstant::some(ack.now);
     }
 
-    /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3).
-    pub fn before_send(&mut self, now: Instant, cc: &mut dyn CongestionControl) {
+    /// A packet is about to be sent: what was kept too long is reduced (RFC 7661 section 4.4.3), to
+    /// `initial_window` packets at most.
+    pub fn before_send(
+        &mut self,
+        now: Instant,
+        initial_window: u32,
+        cc: &mut dyn CongestionControl,
+    ) {
         if self.non_validated_since == MaybeInstant::NONE {
             // Until acknowledgements have stopped for a while, the last one settled the phase.
             if self.last_ack.get().is_none_or(|at| now - at < SHORTEST_PERIOD) {
@@ -68,9 +63,9 @@ impl NewCwv {
             self.decide_phase(now, cc.cwnd());
         }
         let Some(mut since) = self.non_validated_since.get() else { return };
-        while now - since >= NON_VALIDATED_PERIOD && cc.cwnd() > self.initial_window {
+        while now - since >= NON_VALIDATED_PERIOD && cc.cwnd() > initial_window {
             let ssthresh = cc.ssthresh().max(THREE_QUARTERS.apply(cc.cwnd()));
-            cc.set_window(now, (cc.cwnd() / 2).max(self.initial_window), ssthresh);
+            cc.set_window(now, (cc.cwnd() / 2).max(initial_window), ssthresh);
             since += NON_VALIDATED_PERIOD;
         }
         if now - since >= NON_VALIDATED_PERIOD {

@@ -41,7 +41,7 @@ impl WindowValidation {
     /// The state of `policy` for a sender whose first window is `initial_window` packets.
     pub fn new(policy: IdlePolicy, initial_window: u32) -> Self {
         let policy = match policy {
-            IdlePolicy::Rfc7661 => Policy::NewCwv(NewCwv::new(initial_window)),
+            IdlePolicy::Rfc7661 => Policy::NewCwv(NewCwv::default()),
             IdlePolicy::Rfc2861 => Policy::OldCwv { used: 0, filled_at: Instant::ZERO },
             IdlePolicy::Restart => Policy::Restart,
             IdlePolicy::Keep => Policy::Keep,
@@ -66,7 +66,7 @@ impl WindowValidation {
     /// A packet is about to be sent, with the timeout at `rto`.
     pub fn before_send(&mut self, now: Instant, rto: Duration, cc: &mut dyn CongestionControl) {
         if let Policy::NewCwv(cwv) = &mut self.policy {
-            cwv.before_send(now, cc);
+            cwv.before_send(now, self.initial_window, cc);
             return;
         }
         let idle = now - self.last_sent.get().unwrap_or(now);

@@ -64,11 +64,8 @@ impl SlidingLimit {
 
 /// What a connection limits. Anybody can send packets that do not fit, so that what else has to
 /// leave has limits of its own. Most connections never meet any, and hold none.
-#[derive(Clone, Debug)]
-pub(crate) struct Limits {
-    interval: Duration,
-    used: Option<Box<Used>>,
-}
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits(Option<Box<Used>>);
 
 #[derive(Clone, Debug)]
 struct Used {
@@ -78,29 +75,23 @@ struct Used {
 }
 
 impl Limits {
-    /// Limits of one in every `interval` on average.
-    pub(crate) const fn new(interval: Duration) -> Self {
-        Self { interval, used: None }
-    }
-
-    /// Whether a Sync may answer a packet that does not fit.
-    pub(crate) fn allow_sync(&mut self, now: Instant) -> bool {
-        self.used().syncs.take(now)
+    /// Whether a Sync may answer a packet that does not fit; one in every `interval` on average.
+    pub(crate) fn allow_sync(&mut self, now: Instant, interval: Duration) -> bool {
+        self.used(interval).syncs.take(now)
     }
 
     /// Whether a Sync may ask for an acknowledgement of acknowledgements.
-    pub(crate) fn allow_vector_sync(&mut self, now: Instant) -> bool {
-        self.used().vector_syncs.take(now)
+    pub(crate) fn allow_vector_sync(&mut self, now: Instant, interval: Duration) -> bool {
+        self.used(interval).vector_syncs.take(now)
     }
 
     /// Whether a Reset may answer a packet in REQUEST.
-    pub(crate) fn allow_refusal(&mut self, now: Instant) -> bool {
-        self.used().refusals.take(now)
+    pub(crate) fn allow_refusal(&mut self, now: Instant, interval: Duration) -> bool {
+        self.used(interval).refusals.take(now)
     }
 
-    fn used(&mut self) -> &mut Used {
-        let interval = self.interval;
-        self.used.get_or_insert_with(|| {
+    fn used(&mut self, interval: Duration) -> &mut Used {
+        self.0.get_or_insert_with(|| {
             let (syncs, others) = (SlidingLimit::new(interval), Limiter::new(interval));
             Box::new(Used { syncs, vector_syncs: others, refusals: others })
         })

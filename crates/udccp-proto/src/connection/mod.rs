@@ -148,7 +148,7 @@ impl Connection {
             credit,
             timers: Timers::new(),
             timing: Timing::new(now),
-            limits: Limits::new(c.sync_interval),
+            limits: Limits::default(),
             handshake: Handshake::default(),
             quick_start: QuickStartState::of(&c.quick_start),
             ending: Ending::default(),

@@ -90,30 +90,34 @@ pub(super) enum Change {
 #[derive(Clone, Debug)]
 pub(super) struct History {
     ring: VecDeque<Sent>,
-    open: usize,
+    open: u32,
     evidence: Evidence,
     newest_lost: Option<Seqno>,
     /// Packets remembered at most.
-    most: usize,
+    most: u32,
 }
 
 impl History {
     /// No packet yet. At most `max_window` will be in the network at once; a third as many are
     /// remembered of those that timed out or are settled.
     pub(super) fn new(max_window: u32) -> Self {
-        let most = max_window as usize;
         Self {
             ring: VecDeque::new(),
             open: 0,
             evidence: Evidence::default(),
             newest_lost: None,
-            most: most.saturating_add((most / 3).max(LATE_WINDOW)),
+            most: max_window.saturating_add((max_window / 3).max(LATE_WINDOW as u32)),
         }
+    }
+
+    #[inline]
+    fn open(&self) -> usize {
+        self.open as usize
     }
 
     /// A data packet left; its number is greater than all before.
     pub(super) fn push(&mut self, seq: Seqno, at: Instant) {
-        if self.ring.len() >= self.most {
+        if self.ring.len() >= self.most as usize {
             // Settled, or given up by a timeout: as many as are in the network are younger.
             self.ring.pop_front();
             self.open = self.open.saturating_sub(1);
@@ -121,15 +125,15 @@ impl History {
         let len = self.ring.len();
         if len == self.ring.capacity() && len >= LARGE {
             // By more than the usual doubling: while it grows, both places are taken.
-            self.ring.reserve_exact((self.most - len).min(3 * len));
+            self.ring.reserve_exact((self.most as usize - len).min(3 * len));
         }
         self.ring.push_back(Sent::new(seq, at));
     }
 
     /// Forgets settled packets but the newest `keep`, and a twelfth of the largest window.
     pub(super) fn trim(&mut self, keep: usize) {
-        let keep = keep.min((self.most / 16).max(LATE_WINDOW));
-        while self.open > keep {
+        let keep = keep.min((self.most as usize / 16).max(LATE_WINDOW));
+        while self.open() > keep {
             self.ring.pop_front();
             self.open -= 1;
         }
@@ -202,12 +206,12 @@ impl History {
     /// Packets of which nothing is known yet, and all after them.
     #[cfg(test)]
     pub(super) fn open_len(&self) -> usize {
-        self.ring.len() - self.open
+        self.ring.len() - self.open()
     }
 
     fn infer_losses(&mut self, mut visit: impl FnMut(&Sent, Change)) {
         if let Some(third) = self.evidence.third_newest() {
-            while let Some(sent) = self.ring.get_mut(self.open) {
+            while let Some(sent) = self.ring.get_mut(self.open as usize) {
                 if !sent.seq().is_before(third) {
                     break;
                 }
@@ -219,7 +223,7 @@ impl History {
                 self.open += 1;
             }
         }
-        while self.ring.get(self.open).is_some_and(|sent| sent.state() != PacketState::Open) {
+        while self.ring.get(self.open()).is_some_and(|sent| sent.state() != PacketState::Open) {
             self.open += 1;
         }
     }
@@ -227,10 +231,10 @@ impl History {
     /// Index at which reading an Ack Vector may stop: the oldest open packet, or a little before
     /// it where a lost packet may still arrive.
     fn oldest_of_interest(&self) -> usize {
-        let late = self.open.saturating_sub(LATE_WINDOW);
+        let late = self.open().saturating_sub(LATE_WINDOW);
         match (self.newest_lost, self.ring.get(late)) {
             (Some(lost), Some(sent)) if lost.at_least(sent.seq()) => late,
-            _ => self.open,
+            _ => self.open(),
         }
     }
 

@@ -55,7 +55,7 @@ pub struct Delivery {
 pub(super) struct RecvQueue {
     waiting: Messages,
     bytes: usize,
-    max_packets: usize,
+    max_packets: u32,
     max_bytes: usize,
     outside: Pressure,
     /// Messages ever taken out.
@@ -71,12 +71,16 @@ impl RecvQueue {
         Self {
             waiting: Messages::default(),
             bytes: 0,
-            max_packets,
+            max_packets: u32::try_from(max_packets).unwrap_or(u32::MAX),
             max_bytes,
             outside: Pressure::None,
             popped: 0,
             corrupt: None,
         }
+    }
+
+    fn max_packets(&self) -> usize {
+        self.max_packets as usize
     }
 
     /// Messages that wait.
@@ -97,7 +101,7 @@ impl RecvQueue {
     /// Whether there is room for `size` bytes; an empty queue has room for every message.
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.waiting.is_empty()
-            || (self.waiting.len() < self.max_packets && self.bytes + size <= self.max_bytes)
+            || (self.waiting.len() < self.max_packets() && self.bytes + size <= self.max_bytes)
     }
 
     /// Queues a message for which there is room.
@@ -119,7 +123,7 @@ impl RecvQueue {
         }
         let left = |n: usize, max: usize| Pressure::most_before_mark(max).saturating_sub(n);
         let bytes = left(self.bytes, self.max_bytes) / size.max(1);
-        bytes.min(left(self.waiting.len(), self.max_packets))
+        bytes.min(left(self.waiting.len(), self.max_packets()))
     }
 
     /// The next message to be queued is corrupt, and its reader will be notified.
@@ -176,7 +180,7 @@ impl RecvQueue {
             return Pressure::None;
         }
         let bytes = Pressure::of(self.bytes, self.max_bytes);
-        bytes.max(Pressure::of(self.waiting.len(), self.max_packets))
+        bytes.max(Pressure::of(self.waiting.len(), self.max_packets()))
     }
 
     /// Whether arriving packets count as congestion-marked.

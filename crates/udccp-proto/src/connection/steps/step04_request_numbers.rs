@@ -28,7 +28,7 @@ impl Connection {
             return GO_ON;
         }
         self.counters.rare().drops.sequence_invalid += 1;
-        if self.limits.allow_refusal(ctx.now) {
+        if self.limits.allow_refusal(ctx.now, self.config.sync_interval) {
             if packet.ackno.is_some_and(|ackno| self.seq.ack_in_window(ackno)) {
                 // The Reset takes its number from the packet, which may be our next one.
                 self.seq.take_next();

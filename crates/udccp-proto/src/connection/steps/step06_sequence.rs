@@ -46,7 +46,7 @@ impl Connection {
     /// Sends a Sync about a packet that does not fit, unless one left just now.
     pub(super) fn challenge(&mut self, ctx: &mut Ctx<'_>, ackno: udccp_wire::Seqno) {
         //= 4340-7.5.4-8
-        if self.limits.allow_sync(ctx.now) {
+        if self.limits.allow_sync(ctx.now, self.config.sync_interval) {
             self.outbox.sync = Some(ackno);
         } else {
             self.counters.rare().syncs_limited += 1;

@@ -28,7 +28,10 @@ impl Connection {
         self.counters.acks_sent += 1;
         self.write_usual(ctx, out, HeaderKind::Ack { ack }, Payload::EMPTY);
         let is_told = self.negotiation.agreed().send_ack_vector;
-        if is_told && self.acks.is_nearly_full() && self.limits.allow_vector_sync(ctx.now) {
+        if is_told
+            && self.acks.is_nearly_full()
+            && self.limits.allow_vector_sync(ctx.now, self.config.sync_interval)
+        {
             // Only an acknowledgement of an acknowledgement lets us forget; a Sync with the whole
             // vector elicits one (RFC 4340 section 11.2).
             self.outbox.sync = Some(ack);
