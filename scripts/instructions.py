@@ -51,7 +51,7 @@ def layer_of(path):
     return next((name for part, name in LAYERS if at >= 0 and path[at:].startswith(part)), None)
 
 
-def self_costs(profile):
+def self_costs(profile, layer_of=layer_of):
     """Instructions by layer. Code that was inlined from the standard library counts for the
     code around it."""
     names = {}
@@ -168,4 +168,5 @@ def main():
         sys.exit(1)
 
 
-main()
+if __name__ == "__main__":
+    main()

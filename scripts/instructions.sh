@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # Counts the instructions that the simulation of a delivered packet takes, by layer
-# (scripts/instructions.py). Installs valgrind where it is missing.
-# Usage: scripts/instructions.sh [table|check|write]
+# (scripts/instructions.py); or a message in bulk over the sockets, both ends
+# (scripts/instructions_bulk.py; needs the right to make network namespaces). Installs valgrind where
+# it is missing.
+# Usage: scripts/instructions.sh [table|check|write|bulk]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 verb=${1:-table}
 scripts/setup.sh instructions
+if [ "$verb" = bulk ]; then
+    "${CARGO:-cargo}" build --quiet --locked --profile bench -p udccp-bench
+    exec python3 scripts/instructions_bulk.py "${CARGO_TARGET_DIR:-target}/release/udccp-bench"
+fi
 built=$("${CARGO:-cargo}" build --quiet --locked --profile bench -p udccp-scenario --bench mixes \
     --message-format=json)
 program=$(sed -n 's/.*"name":"mixes".*"executable":"\([^"]*\)".*/\1/p' <<<"$built")

@@ -33,6 +33,7 @@ struct Recovery {
 
 impl NewCwv {
     /// Whether the window is larger than what its use has validated.
+    #[inline]
     pub fn is_non_validated(&self) -> bool {
         self.non_validated_since != MaybeInstant::NONE
     }

@@ -59,6 +59,7 @@ impl WindowValidation {
     }
 
     /// Whether bursts should be spread: the window is not validated (RFC 7661 section 4.4.2).
+    #[inline]
     pub fn is_non_validated(&self) -> bool {
         matches!(&self.policy, Policy::NewCwv(cwv) if cwv.is_non_validated())
     }

@@ -24,6 +24,11 @@ impl Probes {
         marks.push_back(seq);
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|marks| marks.is_empty())
+    }
+
     /// Whether the packet was one, which it is no longer.
     pub(crate) fn take(&mut self, seq: Seqno) -> bool {
         let Some(marks) = &mut self.0 else { return false };

@@ -148,13 +148,17 @@ impl History {
     //= 4340-11.4-11
     //= 4340-11.4.1-2
     /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` is
-    /// called for every packet whose state changes.
+    /// called for every packet whose state changes. But packets newly received without a mark, which
+    /// nearly all are, are only counted where `is_plain` says of their numbers that no more is asked
+    /// of them. Returns how many these were.
     pub(super) fn read_ack_vector(
         &mut self,
         ackno: Seqno,
         cells: &[u8],
+        is_plain: impl Fn(Seqno) -> bool,
         mut visit: impl FnMut(&Sent, Change),
-    ) {
+    ) -> u32 {
+        let mut counted = 0;
         let low = self.oldest_of_interest();
         let mut end = self.position(ackno);
         let mut newest = ackno;
@@ -167,10 +171,17 @@ impl History {
             let oldest = newest.sub(u64::from(cell & 63));
             if state.is_received() {
                 witnesses = self.evidence.add_run(newest, oldest, witnesses);
-                while end > low && self.ring[end - 1].seq().at_least(oldest) {
+                let marked = state == CellState::Marked;
+                for sent in self.ring.range_mut(low..end).rev() {
+                    let seq = sent.seq();
+                    if !seq.at_least(oldest) {
+                        break;
+                    }
                     end -= 1;
-                    let sent = &mut self.ring[end];
-                    if let Some(change) = sent.combine(state == CellState::Marked) {
+                    if sent.state() == PacketState::Open && !marked && is_plain(seq) {
+                        sent.set_state(PacketState::Received);
+                        counted += 1;
+                    } else if let Some(change) = sent.combine(marked) {
                         visit(sent, change);
                     }
                 }
@@ -180,6 +191,7 @@ impl History {
             newest = oldest.prev();
         }
         self.infer_losses(visit);
+        counted
     }
 
     //= 4340-11.7-10

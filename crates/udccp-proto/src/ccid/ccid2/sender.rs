@@ -141,7 +141,12 @@ impl Ccid2Sender {
         self.ack_of_ack.on_ack_vector();
         let (window, floor) = (&mut self.window, self.pipe_floor);
         let probes = &mut self.probes;
-        self.history.read_ack_vector(ack.ackno, cells, |sent, change| {
+        // Without marks of our own, what was sent since the last cut only counts as received.
+        let asks_no_more = probes.is_empty() && !window.observes();
+        let recover = window.recover();
+        let is_after = |seq: Seqno, from: Option<Seqno>| from.is_none_or(|f| seq.at_least(f));
+        let is_plain = |seq| asks_no_more && is_after(seq, recover) && is_after(seq, floor);
+        let plain = self.history.read_ack_vector(ack.ackno, cells, is_plain, |sent, change| {
             let seq = sent.seq();
             //= 4340-12.3-1
             //= 4340-12.3-2
@@ -184,6 +189,9 @@ impl Ccid2Sender {
                 Change::Late => out.late += 1,
             }
         });
+        out.newly_acked += plain;
+        tally.left_pipe += plain;
+        tally.counted += plain;
         (tally.received, tally.lost) = (out.newly_acked, out.newly_lost);
     }
 
@@ -215,7 +223,18 @@ impl Ccid2Sender {
     }
 
     /// Time between packets where they are paced now.
+    #[inline(always)]
     fn pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
+        let by_window = match self.pacing {
+            Pacing::Off => false,
+            Pacing::NonValidated => self.window.is_non_validated(),
+            Pacing::Always => true,
+        };
+        let by_rate = self.quick_start.is_some() || self.window.algorithm().pacing_rate().is_some();
+        if by_window || by_rate { self.any_pacing_interval(size_bytes) } else { None }
+    }
+
+    fn any_pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
         //= 5634-3.1.3-3
         if let Some(quick_start) = &self.quick_start {
             return Some(quick_start.0);

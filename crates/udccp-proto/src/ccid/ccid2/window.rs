@@ -113,6 +113,7 @@ impl Window {
         self.congestion_events.into()
     }
 
+    #[inline]
     pub(super) fn is_non_validated(&self) -> bool {
         self.validation.is_non_validated()
     }
@@ -121,6 +122,16 @@ impl Window {
     pub(super) fn set_window(&mut self, now: Instant, cwnd: u32, ends_slow_start: bool) {
         let ssthresh = if ends_slow_start { cwnd } else { self.cc.ssthresh() };
         self.cc.set_window(now, cwnd, ssthresh);
+    }
+
+    /// The first packet sent after the last cut, if there was one.
+    pub(super) fn recover(&self) -> Option<Seqno> {
+        self.recover
+    }
+
+    /// Whether the algorithm looks at each packet.
+    pub(super) fn observes(&self) -> bool {
+        self.observer.is_some()
     }
 
     /// Whether `seq` was sent after the last cut.
