@@ -223,15 +223,20 @@ impl Ccid2Sender {
     }
 
     /// Time between packets where they are paced now.
-    #[inline(always)]
+    #[inline]
     fn pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
+        if self.is_unpaced() { None } else { self.any_pacing_interval(size_bytes) }
+    }
+
+    #[inline(always)]
+    fn is_unpaced(&self) -> bool {
         let by_window = match self.pacing {
             Pacing::Off => false,
             Pacing::NonValidated => self.window.is_non_validated(),
             Pacing::Always => true,
         };
         let by_rate = self.quick_start.is_some() || self.window.algorithm().pacing_rate().is_some();
-        if by_window || by_rate { self.any_pacing_interval(size_bytes) } else { None }
+        !by_window && !by_rate
     }
 
     fn any_pacing_interval(&self, size_bytes: u32) -> Option<Duration> {
@@ -255,6 +260,16 @@ impl Ccid2Sender {
     /// burst, and must not wait because an earlier one took long.
     fn sends_one_by_one(&self) -> bool {
         self.trains.are_on() && self.pipe == 0
+    }
+
+    /// After `poll_send` let a packet leave, and it left at this very instant: whether it is sure to
+    /// let another. The window has been validated, and is being filled.
+    #[inline]
+    pub(crate) fn may_follow(&self) -> bool {
+        self.pipe > 0
+            && u64::from(self.pipe) < u64::from(self.window.cwnd()).min(self.in_flight_limit)
+            && self.trains.fill()
+            && self.is_unpaced()
     }
 
     /// Until when what the window has room for waits for more.

@@ -38,6 +38,12 @@ impl Trains {
         self.most > 1
     }
 
+    /// Whether what the window has room for leaves at once.
+    #[inline]
+    pub(super) fn fill(&self) -> bool {
+        !self.are_on() || self.fills
+    }
+
     /// The window is full.
     pub(super) fn on_full(&mut self) {
         (self.fills, self.until) = (false, MaybeInstant::NONE);

@@ -131,6 +131,12 @@ impl CongestionControl {
         verdict == SendVerdict::Now
     }
 
+    /// After `may_send` let data leave at this very instant: whether it is known to let more leave.
+    #[inline]
+    pub(super) fn may_follow(&self) -> bool {
+        matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.may_follow())
+    }
+
     /// Whether at this very instant the sender half was asked, and data has to wait.
     #[inline]
     pub(super) fn is_blocked(&self, now: Instant) -> bool {

@@ -21,7 +21,7 @@ impl Connection {
     ) -> u32 {
         let mut count = 0;
         let Some(template) = self.run_template(ctx.now, like) else { return count };
-        while count < most && self.next_fits(ctx.now, train) {
+        while count < most && self.next_fits(ctx.now, train, count > 0) {
             let Some((payload, token)) = self.send.queue_mut().pop() else { break };
             let (seq, size) = (self.seq.take_next(), payload.len());
             train.put(&template.with(seq, self.cc.ccval(ctx.now)), &payload);
@@ -39,13 +39,14 @@ impl Connection {
         count
     }
 
-    /// Whether the first message fits in the train and may leave without an acknowledgement.
+    /// Whether the first message fits in the train and may leave without an acknowledgement; it
+    /// `follows` where another has just left.
     #[inline]
-    fn next_fits(&mut self, now: Instant, train: &impl Train) -> bool {
+    fn next_fits(&mut self, now: Instant, train: &impl Train, follows: bool) -> bool {
         let Some(size) = self.send.queue().next_len() else { return false };
         train.takes(DataRun::HEADER_LEN + size)
             && !self.cc.wants_ack_of_ack()
-            && self.cc.may_send(now, size as u32)
+            && (follows && self.cc.may_follow() || self.cc.may_send(now, size as u32))
     }
 
     /// What all packets of a run have in their headers; `None` where the next packet may be
