@@ -1,11 +1,11 @@
 //! Packets that leave in trains.
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Seed};
 use udccp_cc::{Algorithm, BbrConfig, CubicConfig, InitialWindow};
 
 use super::line::Line;
-use crate::ccid::SendVerdict;
 use crate::ccid::ccid2::{Ccid2Config, Pacing};
+use crate::ccid::{CcidSender as _, SendVerdict};
 
 /// A sender with this window, of which everything is in the network.
 fn full(max_train: u32, window: u32) -> Line {
@@ -147,4 +147,41 @@ fn bbr_leaves_room_for_trains() {
     };
     assert!(window(43) >= 3 * 43, "{}", window(43));
     assert!(window(1) < 3 * 43, "{}", window(1));
+}
+
+#[test]
+fn what_may_follow_is_what_would_leave_if_it_were_asked_for() {
+    let bbr = Algorithm::Bbr(BbrConfig::default());
+    for (max_train, pacing, algorithm) in [
+        (1, Pacing::Off, Algorithm::CCID2),
+        (43, Pacing::NonValidated, Algorithm::CCID2),
+        (43, Pacing::NonValidated, bbr),
+        (43, Pacing::Always, Algorithm::CCID2),
+    ] {
+        let is_paced = pacing == Pacing::Always;
+        let config = Ccid2Config { algorithm, max_train, pacing, ..Ccid2Config::default() };
+        let (mut line, mut rng) = (Line::new(&config), Seed(5).stream("what may follow"));
+        let (mut acked, mut followed) = (0, 0);
+        for _ in 0..3000 {
+            line.now += Duration::from_micros(rng.below(3000));
+            let most = rng.below(30);
+            let mut left = 0;
+            while left < most && line.verdict() == SendVerdict::Now {
+                line.leave(true, false);
+                left += 1;
+                if line.sender.may_follow() {
+                    followed += 1;
+                    let asked = line.sender.clone().poll_send(line.now, 1400);
+                    assert_eq!(asked, SendVerdict::Now, "{max_train} {pacing:?}");
+                }
+            }
+            let arrived = rng.below(u64::from(line.pipe()) + 1);
+            if arrived > 0 {
+                line.ack_each(acked + 1, acked + arrived, arrived as usize);
+                acked += arrived;
+            }
+        }
+        assert!(followed > 1000 || is_paced || max_train == 43, "{followed}");
+        assert!(followed == 0 || !is_paced, "paced packets ask each");
+    }
 }
