@@ -1,5 +1,8 @@
 //! The event queue: who is next?
 
+use core::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
 use udccp_base::Instant;
 
 const COMPONENT_BITS: u32 = 24;
@@ -23,15 +26,19 @@ impl Key {
     const fn as_number(self) -> u128 {
         (self.due.as_nanos() as u128) << 64 | self.order as u128
     }
+}
 
-    /// The earlier of two, without a branch.
+impl Ord for Key {
     #[inline]
-    const fn min(self, other: Self) -> Self {
-        let is_first = self.as_number() < other.as_number();
-        Self {
-            due: if is_first { self.due } else { other.due },
-            order: if is_first { self.order } else { other.order },
-        }
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_number().cmp(&other.as_number())
+    }
+}
+
+impl PartialOrd for Key {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -39,7 +46,7 @@ impl Key {
 const PLACES: usize = 32;
 
 /// One pending event per component. The next few events of all stand in a short sorted list, the
-/// others in a tournament. Nearly every change is to one of the next few: a packet that leaves a
+/// others in a heap. Nearly every change is to one of the next few: a packet that leaves a
 /// link sets two events at most, both due within a packet's time or so, while the timers of hosts
 /// stay far off. So a change costs a few steps in the short list, however many components there
 /// are.
@@ -50,7 +57,7 @@ pub(crate) struct EventQueue {
     near: [Key; PLACES],
     /// Places used, the first one included.
     len: usize,
-    far: Tournament,
+    far: Far,
     /// The event of each component.
     keys: Vec<Key>,
     inserted: u64,
@@ -62,7 +69,7 @@ impl EventQueue {
 
     /// A queue for components `0..count`, none of them with an event.
     pub(crate) fn new(count: usize) -> Self {
-        let far = Tournament::new(count);
+        let far = Far::default();
         Self { near: [NEVER; PLACES], len: 1, far, keys: vec![NEVER; count], inserted: 0 }
     }
 
@@ -121,7 +128,7 @@ impl EventQueue {
             if old.order == self.near[self.len.wrapping_sub(1) % PLACES].order {
                 self.len -= 1;
             } else {
-                self.remove(old);
+                self.remove(component, old);
             }
             if self.len == 1 {
                 self.refill();
@@ -134,11 +141,12 @@ impl EventQueue {
         }
     }
 
-    /// Takes an event out.
-    fn remove(&mut self, old: Key) {
+    /// Takes the event of a component out.
+    fn remove(&mut self, component: usize, old: Key) {
         let latest = self.near[1];
-        if self.len == 1 || old.as_number() > latest.as_number() {
-            return self.far.set(old.component(), NEVER);
+        if self.len == 1 || old > latest {
+            self.keys[component] = NEVER;
+            return self.far.drop_stale(&self.keys);
         }
         let mut at = self.len - 1;
         let mut moved = self.near[at % PLACES];
@@ -160,7 +168,7 @@ impl EventQueue {
             self.make_room();
         }
         if due >= self.near[1].due && !self.far.is_empty() {
-            return self.far.set(component, key);
+            return self.far.push(key, &self.keys);
         }
         let mut at = self.len;
         self.len += 1;
@@ -180,7 +188,7 @@ impl EventQueue {
     #[cold]
     fn make_room(&mut self) {
         for &key in &self.near[1..PLACES / 2] {
-            self.far.set(key.component(), key);
+            self.far.push(key, &self.keys);
         }
         self.near.copy_within(PLACES / 2.., 1);
         self.len -= PLACES / 2 - 1;
@@ -191,9 +199,9 @@ impl EventQueue {
     fn refill(&mut self) {
         let mut next = [NEVER; PLACES / 2];
         let mut count = 0;
-        while count < next.len() && !self.far.is_empty() {
-            next[count] = self.far.earliest();
-            self.far.set(next[count].component(), NEVER);
+        for place in &mut next {
+            let Some(key) = self.far.pop(&self.keys) else { break };
+            *place = key;
             count += 1;
         }
         for (place, &key) in self.near[1..].iter_mut().zip(next[..count].iter().rev()) {
@@ -203,53 +211,59 @@ impl EventQueue {
     }
 }
 
-/// A tournament: every inner node holds the earliest of its four children, so the root is the next
-/// event and a change costs one walk to the root. A walk never stops half-way and has no branch
-/// that depends on keys: it would be guessed wrong half of the time, which costs more than the few
-/// steps to the root.
-#[derive(Debug)]
-struct Tournament {
-    /// Node `n` has the children `4 n` to `4 n + 3`; the root is 1, leaves begin at `leaves`.
-    nodes: Vec<Key>,
-    leaves: usize,
+/// Events that are not soon: a heap from which none is taken out but the first. An event that is
+/// moved or removed stays as a stale copy, which nothing else in the queue equals, until it comes
+/// up. So a change costs a push at most, where the timers of many hosts are moved all the time.
+#[derive(Debug, Default)]
+struct Far {
+    /// The first is never stale.
+    heap: BinaryHeap<Reverse<Key>>,
 }
 
-const ROOT: usize = 1;
-const CHILDREN: usize = 4;
+/// Places beside two for each component; with more, stale copies are thrown out.
+const SPARE: usize = 64;
 
-impl Tournament {
-    fn new(count: usize) -> Self {
-        let mut leaves = CHILDREN;
-        while leaves < count {
-            leaves *= CHILDREN;
-        }
-        let places = count.next_multiple_of(CHILDREN).max(CHILDREN);
-        Self { nodes: vec![NEVER; leaves + places], leaves }
-    }
-
+impl Far {
     #[inline]
     fn earliest(&self) -> Key {
-        self.nodes[ROOT]
+        self.heap.peek().map_or(NEVER, |first| first.0)
     }
 
     #[inline]
     fn is_empty(&self) -> bool {
-        self.earliest() == NEVER
+        self.heap.is_empty()
     }
 
+    /// Enters an event that is the current one of its component.
     #[inline(never)]
-    fn set(&mut self, component: usize, key: Key) {
-        let nodes = self.nodes.as_mut_slice();
-        let (mut at, mut earliest) = (self.leaves + component, key);
-        nodes[at] = key;
-        while at > ROOT {
-            // The other three do not wait for what was found below.
-            let others = nodes[at ^ 1].min(nodes[at ^ 2].min(nodes[at ^ 3]));
-            earliest = earliest.min(others);
-            at /= CHILDREN;
-            nodes[at] = earliest;
+    fn push(&mut self, key: Key, current: &[Key]) {
+        if self.heap.len() >= 2 * current.len() + SPARE {
+            self.heap.retain(|Reverse(key)| is_current(*key, current));
+        }
+        self.heap.push(Reverse(key));
+    }
+
+    /// Takes the first event out.
+    #[inline]
+    fn pop(&mut self, current: &[Key]) -> Option<Key> {
+        let first = self.heap.pop()?.0;
+        self.drop_stale(current);
+        Some(first)
+    }
+
+    /// Takes out what is stale before the first event that is not.
+    #[inline]
+    fn drop_stale(&mut self, current: &[Key]) {
+        while self.heap.peek().is_some_and(|first| !is_current(first.0, current)) {
+            self.heap.pop();
         }
     }
+}
+
+/// Whether this event is that of its component now.
+#[inline]
+fn is_current(key: Key, current: &[Key]) -> bool {
+    current[key.component()] == key
 }
 
 #[cfg(test)]
@@ -283,10 +297,12 @@ mod tests {
         fn check(&self) {
             assert_eq!(self.near[0], NEVER);
             let near = &self.near[1..self.len];
-            assert!(near.windows(2).all(|w| w[0].as_number() > w[1].as_number()));
-            let next = self.far.earliest().as_number();
-            assert!(near.first().is_none_or(|latest| latest.as_number() < next));
-            let far = self.far.nodes[self.far.leaves..].iter().filter(|&&k| k != NEVER).count();
+            assert!(near.windows(2).all(|w| w[0] > w[1]));
+            let next = self.far.earliest();
+            assert!(near.first().is_none_or(|latest| *latest < next));
+            assert!(next == NEVER || is_current(next, &self.keys));
+            assert!(self.far.heap.len() <= 2 * self.keys.len() + SPARE);
+            let far = self.far.heap.iter().filter(|k| is_current(k.0, &self.keys)).count();
             let set = self.keys.iter().filter(|&&k| k != NEVER).count();
             assert_eq!(near.len() + far, set);
             assert!(!near.is_empty() || set == 0);
