@@ -37,13 +37,22 @@ impl Host {
     /// When there is something to do without a packet from the network.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Instant {
-        let timer = self.transport.poll_timeout().unwrap_or(Instant::MAX);
-        self.app.as_ref().map_or(timer, |app| app.poll_timeout().min(timer))
+        let [timer, app] = self.poll_timeouts();
+        timer.min(app)
     }
 
-    /// Starts and stops the application and tells the transport the time.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if let Some(app) = &mut self.app {
+    /// As [`Self::poll_timeout`], for the transport and for the application.
+    #[inline]
+    pub(crate) fn poll_timeouts(&self) -> [Instant; 2] {
+        let timer = self.transport.poll_timeout().unwrap_or(Instant::MAX);
+        [timer, self.app.as_ref().map_or(Instant::MAX, Application::poll_timeout)]
+    }
+
+    /// Starts and stops the application and tells the transport the time; `timers` is what
+    /// [`Self::poll_timeouts`] said.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, timers: [Instant; 2]) {
+        let [mut timer, app_timer] = timers;
+        if let Some(app) = self.app.as_mut().filter(|_| app_timer <= now) {
             while let Some(step) = app.poll_step(now) {
                 match step {
                     FlowStep::Open => {
@@ -53,8 +62,9 @@ impl Host {
                     FlowStep::Close => self.transport.close(now),
                 }
             }
+            timer = self.transport.poll_timeout().unwrap_or(Instant::MAX);
         }
-        if self.transport.poll_timeout().is_some_and(|due| due <= now) {
+        if timer <= now {
             self.transport.handle_timeout(now);
         }
     }

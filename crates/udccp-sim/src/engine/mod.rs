@@ -292,7 +292,8 @@ impl Engine {
 
     /// A host's timer, or its application's.
     fn host_event(&mut self, index: usize) -> Result<(), Stop> {
-        let due = self.hosts[index].poll_timeout();
+        let timers = self.hosts[index].poll_timeouts();
+        let due = timers[0].min(timers[1]);
         if due > self.now {
             // The timer was moved to later since; see `drain`.
             self.fabric.events.set(index, due);
@@ -300,7 +301,7 @@ impl Engine {
         }
         self.fabric.cost.events += 1;
         self.fabric.hash.log(self.now, index, Kind::Wake, 0);
-        self.hosts[index].handle_timeout(self.now);
+        self.hosts[index].handle_timeout(self.now, timers);
         self.drain(index)
     }
 
