@@ -22,9 +22,9 @@ use mark_probe::MarkProbe;
 pub(super) struct CongestionControl {
     tx: Option<SenderHalf>,
     rx: Option<ReceiverHalf>,
-    /// When the sender half last kept the first message from leaving, until an acknowledgement or a
-    /// timeout.
-    blocked_at: MaybeInstant,
+    /// When the sender half last kept the first message from leaving, until an acknowledgement, a
+    /// timeout or the time that it named.
+    kept_at: MaybeInstant,
     mark_probe: MarkProbe,
     /// The peer asked us not to go faster before then.
     peer_slow_until: MaybeInstant,
@@ -50,7 +50,7 @@ impl CongestionControl {
     ) -> &'static [FeatureNeed] {
         self.tx = Some(factory.sender_half(setup));
         self.tx_needs = factory.needed_features();
-        self.blocked_at = MaybeInstant::NONE;
+        self.kept_at = MaybeInstant::NONE;
         self.tx_needs
     }
 
@@ -126,9 +126,9 @@ impl CongestionControl {
     pub(super) fn may_send(&mut self, now: Instant, size_bytes: u32) -> bool {
         let Some(tx) = &mut self.tx else { return false };
         let verdict = of_sender!(tx, tx => tx.poll_send(now, size_bytes));
-        let is_blocked = verdict == SendVerdict::Blocked;
-        self.blocked_at = if is_blocked { MaybeInstant::some(now) } else { MaybeInstant::NONE };
-        verdict == SendVerdict::Now
+        let may_send = verdict == SendVerdict::Now;
+        self.kept_at = if may_send { MaybeInstant::NONE } else { MaybeInstant::some(now) };
+        may_send
     }
 
     /// After `may_send` let data leave at this very instant: whether it is known to let more leave.
@@ -140,7 +140,7 @@ impl CongestionControl {
     /// Whether at this very instant the sender half was asked, and data has to wait.
     #[inline]
     pub(super) fn is_blocked(&self, now: Instant) -> bool {
-        self.blocked_at == MaybeInstant::some(now)
+        self.kept_at == MaybeInstant::some(now)
     }
 
     /// CCVal of the data packet that is being written.
