@@ -120,9 +120,14 @@ impl LossHistory {
             change.removed_event = packet.data.is_some() && self.take_late(packet.seq);
             return change;
         }
-        let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
-        self.waiting.insert(at, packet);
-        self.settle_what_can_be(first, &mut change);
+        if packet.seq == settled.next() && self.waiting.is_empty() {
+            // The normal case: nothing waits, nor has this one to.
+            self.settle(packet, first, &mut change);
+        } else {
+            let at = self.waiting.partition_point(|w| w.seq.is_before(packet.seq));
+            self.waiting.insert(at, packet);
+            self.settle_what_can_be(first, &mut change);
+        }
         self.average.set_current(self.length(0));
         self.average.set_short(self.is_short(0));
         change

@@ -12,11 +12,13 @@ pub(crate) struct RatePacer {
     max_credit: Duration,
     /// Nominal time of the packet sent last.
     nominal: Option<Instant>,
+    /// What `worth` said last, and of what: most packets ask the same.
+    last_worth: ([Duration; 3], Duration),
 }
 
 impl RatePacer {
     pub(crate) fn new(granularity: Duration, max_credit: Duration) -> Self {
-        Self { granularity, max_credit, nominal: None }
+        Self { granularity, max_credit, nominal: None, last_worth: Default::default() }
     }
 
     /// t_delta = min(t_ipi, t_gran, rtt)/2.
@@ -48,24 +50,50 @@ impl RatePacer {
         steady: Duration,
         rtt: Option<Duration>,
     ) -> bool {
-        let round = rtt.map_or(Duration::ZERO, |rtt| worth(rtt, interval, steady));
+        let round = rtt.map_or(Duration::ZERO, |rtt| self.worth(rtt, interval, steady));
         let credit = self.max_credit.max(interval * 2).min(round);
         let due = self.nominal.map_or(now, |last| last + interval);
         let nominal = due.max(now - credit);
         self.nominal = Some(nominal);
         nominal + interval > now
     }
+
+    #[inline]
+    fn worth(&mut self, rtt: Duration, interval: Duration, steady: Duration) -> Duration {
+        if interval >= steady {
+            return rtt;
+        }
+        let of = [rtt, interval, steady];
+        if self.last_worth.0 != of {
+            self.last_worth = (of, worth(rtt, interval, steady));
+        }
+        self.last_worth.1
+    }
 }
 
-/// The time in which as many packets leave `interval` apart as leave `steady` apart in `rtt`; no
-/// longer than that.
+/// The time in which as many packets leave `interval` apart as leave `steady` apart, which is more,
+/// in `rtt`.
 fn worth(rtt: Duration, interval: Duration, steady: Duration) -> Duration {
-    if interval >= steady {
-        return rtt;
-    }
     let (rtt, interval, steady) = (rtt.as_nanos(), interval.as_nanos(), steady.as_nanos());
     Duration::from_nanos(match rtt.checked_mul(interval) {
         Some(product) => product / steady,
         None => (u128::from(rtt) * u128::from(interval) / u128::from(steady)) as u64,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_credit_is_worth_follows_each_of_its_three_times() {
+        let us = Duration::from_micros;
+        let mut pacer = RatePacer::new(us(1000), us(10_000));
+        for [rtt, interval, steady] in
+            [[800, 10, 20], [800, 10, 20], [900, 10, 20], [900, 15, 20], [900, 15, 45], [900, 9, 9]]
+        {
+            let expected = us(rtt * interval / steady);
+            assert_eq!(pacer.worth(us(rtt), us(interval), us(steady)), expected);
+        }
+    }
 }

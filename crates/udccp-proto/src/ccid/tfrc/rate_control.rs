@@ -29,6 +29,14 @@ pub(crate) struct Report {
     pub(crate) data_limited: bool,
 }
 
+/// All that the allowed and the instantaneous rate of a segment follow from, but the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RateBasis {
+    x: Option<Rate>,
+    /// X_inst/X.
+    factor: Option<f64>,
+}
+
 /// The sender's rate and what it follows from.
 #[derive(Clone, Debug)]
 pub(crate) struct RateControl {
@@ -88,6 +96,12 @@ impl RateControl {
     /// p.
     pub(crate) fn loss_event_rate(&self) -> f64 {
         self.loss_event_rate
+    }
+
+    /// What `allowed` and `instantaneous` follow from: where it is the same, so are they.
+    #[inline]
+    pub(crate) fn basis(&self) -> RateBasis {
+        RateBasis { x: self.x, factor: self.square_roots.map(|(_, factor)| factor) }
     }
 
     /// X, where nothing decided it yet one segment a second. Never less than one segment in 64

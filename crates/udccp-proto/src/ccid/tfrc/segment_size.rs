@@ -1,7 +1,7 @@
 //! Estimates the segment size s of the throughput equation.
 
 /// Sizes that go into the allowed rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// Data in a packet, in the mean, bytes.
     pub(crate) bytes: u32,
@@ -51,11 +51,15 @@ impl SegmentSize {
     //= 5348-4.1-3
     /// A data packet left.
     pub(crate) fn on_sent(&mut self, bytes: u32) {
+        let is_mean = bytes == self.mean;
         let bytes = u64::from(bytes);
         self.sums[0].0 += bytes;
         self.sums[0].1 += 1;
         self.total = (self.total.0 + bytes, self.total.1 + 1);
-        self.update_mean();
+        // Another packet of the mean leaves the mean as it is, rounded down or not.
+        if !is_mean {
+            self.update_mean();
+        }
     }
 
     /// A loss event was reported: a new interval begins.
@@ -108,5 +112,18 @@ mod tests {
         assert_eq!(size.bytes(), 300, "the first interval is forgotten where a fifth begins");
         size.on_sent(700);
         assert_eq!(size.bytes(), 400);
+    }
+    #[test]
+    fn the_mean_is_rounded_down_whether_or_not_packets_have_it() {
+        let mut size = SegmentSize::new(1000);
+        let (mut total, mut packets) = (0, 0);
+        for bytes in [1000, 1000, 7, 671, 669, 669, 669, 2, 586, 573, 573, 0, 1, 1] {
+            size.on_sent(bytes);
+            (total, packets) = (total + bytes, packets + 1);
+            assert_eq!(size.bytes(), total / packets, "{packets}");
+        }
+        let mut small = SegmentSize::new(0);
+        [0, 1, 0, 1, 1].into_iter().for_each(|bytes| small.on_sent(bytes));
+        assert_eq!(small.bytes(), 1);
     }
 }

@@ -12,6 +12,8 @@ use udccp_wire::Seqno;
 const MAX_PACKETS: usize = 2048;
 /// Window counter steps remembered: at four a round-trip time, some 250 of those.
 const MAX_STEPS: usize = 1024;
+/// Steps of the last two round-trip times, about.
+const RECENT_STEPS: usize = 8;
 
 /// One packet.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +106,18 @@ impl SentLog {
     }
 
     fn step(&self, seq: Seqno) -> Option<(u64, Instant)> {
-        let after = self.steps.partition_point(|&(first, ..)| first.at_most(seq));
-        self.steps.get(after.checked_sub(1)?).map(|&(_, counter, at)| (counter, at))
+        let is_at_most = |&(first, ..): &(Seqno, u64, Instant)| first.at_most(seq);
+        // Mostly it is one of the last round-trip time. A search in the whole would touch memory
+        // that no other packet does.
+        let recent = self.steps.iter().rev().take(RECENT_STEPS).find(|step| is_at_most(step));
+        let step = match recent {
+            Some(step) => step,
+            None => {
+                let after = self.steps.partition_point(is_at_most);
+                self.steps.get(after.checked_sub(1)?)?
+            }
+        };
+        Some((step.1, step.2))
     }
 
     /// Room taken for what is remembered.
@@ -123,5 +135,6 @@ impl SentLog {
 }
 
 fn is_kept(seq: Seqno, stride: u64) -> bool {
-    seq.value() % stride == 0
+    // A power of two.
+    seq.value() & (stride - 1) == 0
 }

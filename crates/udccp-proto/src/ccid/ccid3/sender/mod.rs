@@ -1,8 +1,9 @@
 //! The sender half: paces data by the allowed rate (RFC 4342 section 5, RFC 5348 section 4).
 
 mod acked;
+mod spacing;
 
-use udccp_base::{Duration, Ecn, Instant};
+use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
 use super::verify::Verifier;
@@ -15,6 +16,8 @@ use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, PacketReport, QUICK_START_HEADER_BYTES,
     QuickStartStep, SendVerdict, SentInfo, TimeoutOutcome,
 };
+
+use spacing::Spacing;
 
 /// Round-trip time for the window counter while none is known (RFC 4340 section 3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -30,10 +33,12 @@ const ECHO_UNIT: Duration = Duration::from_micros(10);
 pub struct Ccid3Sender {
     ccid: u8,
     /// What CCID 4 does otherwise.
-    small: Option<(SmallPackets, MinInterval)>,
+    small: Option<Box<(SmallPackets, MinInterval)>>,
     config: Ccid3Config,
     rate: RateControl,
     pacer: RatePacer,
+    /// What the packets' distance was last.
+    spacing: Spacing,
     size: SegmentSize,
     max_size: u32,
     counter: WindowCounter,
@@ -61,12 +66,12 @@ pub struct Ccid3Sender {
     drops_read: Option<Seqno>,
     /// Acknowledgements carried what only an acknowledgement lets the receiver forget.
     owes_ack: bool,
-    ack_sent: Option<Instant>,
-    no_feedback: Option<Instant>,
+    ack_sent: MaybeInstant,
+    no_feedback: MaybeInstant,
     /// In Quick-Start: the rate before, and the rate that was approved.
     quick_start: Option<(Rate, Rate)>,
     sent_since_set: bool,
-    wake: Option<Instant>,
+    wake: MaybeInstant,
     loss_events: u64,
     timeouts: u64,
 }
@@ -89,11 +94,12 @@ impl Ccid3Sender {
             ccid,
             small: small.map(|small| {
                 let gate = MinInterval::new(small.min_interval);
-                (small, gate)
+                Box::new((small, gate))
             }),
             config: config.clone(),
             rate: RateControl::new(config.oscillation_reduction, config.least_timeout),
             pacer: RatePacer::new(config.granularity, config.max_credit),
+            spacing: Spacing::default(),
             size: SegmentSize::new(packet_size_bytes),
             max_size: packet_size_bytes.max(1),
             counter: WindowCounter::default(),
@@ -111,11 +117,11 @@ impl Ccid3Sender {
             x_recv: Rate::default(),
             drops_read: None,
             owes_ack: false,
-            ack_sent: None,
-            no_feedback: None,
+            ack_sent: MaybeInstant::NONE,
+            no_feedback: MaybeInstant::NONE,
             quick_start: None,
             sent_since_set: false,
-            wake: None,
+            wake: MaybeInstant::NONE,
             loss_events: 0,
             timeouts: 0,
         }
@@ -130,24 +136,19 @@ impl Ccid3Sender {
             SegmentSizeRule::Mean => self.size.bytes(),
             SegmentSizeRule::Maximum => self.max_size,
         };
-        self.small.as_ref().map_or(bytes.into(), |(small, _)| small.segment(bytes))
+        self.small.as_ref().map_or(bytes.into(), |small| small.0.segment(bytes))
     }
 
     /// t_ipi of segments `s` at this rate.
     fn interval_at(&self, rate: Rate, s: Segment) -> Duration {
         let interval = rate.interval(s.bytes);
-        self.small.as_ref().map_or(interval, |(small, _)| interval.max(small.min_interval))
-    }
-
-    /// t_ipi of segments `s`.
-    fn interval(&self, s: Segment) -> Duration {
-        self.interval_at(self.rate.instantaneous(s), s)
+        self.small.as_ref().map_or(interval, |small| interval.max(small.0.min_interval))
     }
 
     /// The nofeedback timer: packets have to leave before feedback can come.
     fn timeout(&self) -> Duration {
         let timeout = self.rate.timeout(self.segment());
-        self.small.as_ref().map_or(timeout, |(small, _)| timeout.max(small.min_interval * 2))
+        self.small.as_ref().map_or(timeout, |small| timeout.max(small.0.min_interval * 2))
     }
 
     //= 4340-7.5.2-3
@@ -176,7 +177,7 @@ impl Ccid3Sender {
     }
 
     fn set_no_feedback_timer(&mut self, now: Instant) {
-        self.no_feedback = Some(now + self.timeout());
+        self.no_feedback = MaybeInstant::some(now + self.timeout());
         self.sent_since_set = false;
     }
 
@@ -190,7 +191,7 @@ impl Ccid3Sender {
             self.set_no_feedback_timer(now);
         } else {
             // Nothing changes while the sender stays idle; the next packet sets the timer.
-            self.no_feedback = None;
+            self.no_feedback = MaybeInstant::NONE;
         }
         TimeoutOutcome { timed_out: !idle, gave_up: true }
     }
@@ -202,7 +203,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {
-        self.wake = None;
+        self.wake = MaybeInstant::NONE;
         if !self.size.is_measured() && self.data_sent == 0 {
             self.size.expect(size_bytes);
             let s = self.segment();
@@ -214,14 +215,15 @@ impl CcidSender for Ccid3Sender {
         if self.in_flight() >= self.in_flight_limit {
             return SendVerdict::Blocked;
         }
-        let mut at = self.pacer.next(self.interval(self.segment()), self.rate.rtt());
-        if let Some((_, gate)) = &self.small {
-            at = at.max(gate.next());
+        let interval = self.spacing().interval;
+        let mut at = self.pacer.next(interval, self.rate.rtt());
+        if let Some(small) = &self.small {
+            at = at.max(small.1.next());
         }
         if at > now {
-            self.wake = Some(at);
-            if let Some((_, gate)) = &mut self.small {
-                gate.on_wait();
+            self.wake = MaybeInstant::some(at);
+            if let Some(small) = &mut self.small {
+                small.1.on_wait();
             }
             return SendVerdict::At(at);
         }
@@ -270,7 +272,7 @@ impl CcidSender for Ccid3Sender {
     fn on_sent(&mut self, now: Instant, packet: SentInfo) {
         if packet.has_ack {
             self.owes_ack = false;
-            self.ack_sent = Some(now);
+            self.ack_sent = MaybeInstant::some(now);
         }
         self.data_sent += u64::from(packet.is_data);
         let sent = Sent { seq: packet.seq, at: now, data: self.data_sent };
@@ -282,18 +284,18 @@ impl CcidSender for Ccid3Sender {
         if packet.ecn == Ecn::Ce {
             self.verifier.on_probe(packet.seq);
         }
-        if let Some((_, gate)) = &mut self.small {
-            gate.on_sent(now);
+        if let Some(small) = &mut self.small {
+            small.1.on_sent(now);
         }
-        self.rate.on_data_sent(now);
-        let s = self.segment();
-        let allowed = self.rate.allowed(s);
-        let steady = self.interval_at(allowed, s);
-        if self.pacer.on_sent(now, self.interval(s), steady, self.rate.rtt()) {
+        if self.data_sent == 1 {
+            self.rate.on_data_sent(now);
+        }
+        let &Spacing { interval, steady, allowed, .. } = self.spacing();
+        if self.pacer.on_sent(now, interval, steady, self.rate.rtt()) {
             self.data_limited.on_not_limited(now);
         }
         self.fastest = self.fastest.max(allowed);
-        if self.no_feedback.is_none() {
+        if self.no_feedback == MaybeInstant::NONE {
             self.set_no_feedback_timer(now);
         }
         self.sent_since_set = true;
@@ -305,7 +307,7 @@ impl CcidSender for Ccid3Sender {
         //= 4342-6.3-1
         //= 4342-6.3-2
         if (ack.ack_vector.is_some() || !ack.data_dropped.is_empty())
-            && self.ack_sent.is_none_or(|at| now - at >= round)
+            && self.ack_sent.get().is_none_or(|at| now - at >= round)
         {
             self.owes_ack = true;
         }
@@ -355,17 +357,17 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        match (self.no_feedback, self.wake) {
+        match (self.no_feedback.get(), self.wake.get()) {
             (Some(timer), Some(wake)) => Some(timer.min(wake)),
             (timer, wake) => timer.or(wake),
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) -> TimeoutOutcome {
-        if self.wake.is_some_and(|wake| wake <= now) {
-            self.wake = None;
+        if self.wake.get().is_some_and(|wake| wake <= now) {
+            self.wake = MaybeInstant::NONE;
         }
-        match self.no_feedback {
+        match self.no_feedback.get() {
             Some(at) if at <= now => self.on_no_feedback(now),
             _ => TimeoutOutcome::default(),
         }

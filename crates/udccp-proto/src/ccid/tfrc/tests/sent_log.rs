@@ -46,3 +46,15 @@ fn a_peer_that_acknowledges_nothing_has_us_remember_no_more() {
         assert_eq!(log.get(Seqno::new(seq)).unwrap().data, seq);
     }
 }
+
+#[test]
+fn a_step_is_found_among_the_last_and_long_before() {
+    let mut log = SentLog::default();
+    (1..=900).for_each(|seq| log.push(sent(seq), seq / 3));
+    for seq in 1..=905 {
+        let first = seq.min(900) / 3 * 3;
+        assert_eq!(log.counter(Seqno::new(seq)), Some(seq.min(900) / 3), "{seq}");
+        assert_eq!(log.time(Seqno::new(seq)), Some(at(first.max(1))), "{seq}");
+    }
+    assert_eq!(log.counter(Seqno::ZERO), None);
+}
