@@ -54,34 +54,38 @@ const ARENA_BYTES: usize = 8 << 10;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. See the crate's front page for a run loop.
+///
+/// What every packet touches lies together, at the front: with many hosts in one process an
+/// endpoint is in no near cache when its turn comes.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Endpoint {
-    config: EndpointConfig,
-    secrets: Secrets,
     slots: Slots,
-    table: Table,
-    listeners: Listeners,
     timers: TimerHeap,
     /// Connections that may have something to send, in turn.
     ready: VecDeque<u32>,
-    /// Connections whose acknowledgements wait for the application.
-    held_acks: Vec<u32>,
-    /// Packets that the first of them has sent in its turn.
-    turn: u32,
     events: VecDeque<Event>,
     /// Answers to packets that belong to nobody.
     answers: Answers,
-    reset_limit: TokenBucket,
-    recent_resets: RecentResets,
+    /// Packets that the first of the ready connections has sent in its turn.
+    turn: u32,
+    /// Who sent the last packet.
+    last_sender: u32,
     /// No packet leaves before then (RFC 4340 section 7.3).
     quiet_until: Option<Instant>,
     outside: Pressure,
+    stats: EndpointStats,
+    table: Table,
+    listeners: Listeners,
     arena: BytesMut,
+    config: EndpointConfig,
+    /// Connections whose acknowledgements wait for the application.
+    held_acks: Vec<u32>,
+    secrets: Secrets,
+    reset_limit: TokenBucket,
+    recent_resets: RecentResets,
     /// Settings of the connection that was opened last.
     last_settings: Option<Settings>,
-    /// Who sent the last packet.
-    last_sender: u32,
-    stats: EndpointStats,
 }
 
 impl Endpoint {
