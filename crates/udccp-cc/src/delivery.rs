@@ -50,6 +50,8 @@ pub struct Delivery {
     pub packet_bytes: u32,
     /// Packets in flight after this acknowledgement.
     pub in_flight: u32,
+    /// Packets in flight before it.
+    pub prior_in_flight: u32,
     /// When pacing lets the next packet leave; `now` or before where nothing holds it.
     pub departure: Instant,
     /// Nothing was lost or out of order before.

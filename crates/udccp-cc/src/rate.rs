@@ -41,10 +41,16 @@ impl RateStamp {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateDraft(Option<(RateStamp, Duration)>);
 
+/// Kernels keep these times in microseconds.
+pub(crate) fn whole_micros(at: Instant) -> Instant {
+    Instant::from_nanos((at - Instant::ZERO).as_nanos() / 1_000 * 1_000)
+}
+
 impl RateSampler {
     /// A packet of `bytes` leaves; `idle` says that nothing was in flight. `order` tells packets
     /// apart that leave at the same time: later ones have greater numbers.
     pub fn stamp(&mut self, now: Instant, order: u64, bytes: u32, idle: bool) -> RateStamp {
+        let now = whole_micros(now);
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -66,6 +72,7 @@ impl RateSampler {
 
     /// The packet with this stamp is reported to have arrived, for the first time.
     pub fn deliver(&mut self, now: Instant, packet: &RateStamp, draft: &mut RateDraft) {
+        let now = whole_micros(now);
         self.delivered += u64::from(packet.bytes);
         self.delivered_at = now;
         let newer = draft.0.is_none_or(|(newest, _)| {

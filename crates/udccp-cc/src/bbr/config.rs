@@ -5,8 +5,11 @@ use udccp_base::Duration;
 /// Parameters of BBR v1, with the values of the paper and of the kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BbrConfig {
-    /// Gain of rate and window in STARTUP: 2 / ln 2, the least that doubles the rate per round.
+    /// Gain of rate and window in STARTUP: 2 / ln 2, the least that doubles the rate per round. As
+    /// all gains, it counts in parts of 256.
     pub high_gain: f64,
+    /// Gain of the rate in DRAIN: ln 2 / 2.
+    pub drain_gain: f64,
     /// Gain of the window in PROBE_BW: room for delayed and stretched acknowledgements.
     pub cwnd_gain: f64,
     /// Gains of the rate in the phases of PROBE_BW, a smallest round-trip time each.
@@ -26,26 +29,34 @@ pub struct BbrConfig {
     /// How far the rate stays below the estimate, as a share.
     pub pacing_margin: f64,
     /// Packets beyond the gain times the path, for what waits at the ends.
-    pub quantum: f64,
+    pub quantum: u32,
     /// Whether the window has room for what is acknowledged in bursts, beyond what the path carries
     /// meanwhile (kernels since 5.1).
     pub allows_bursts: bool,
     /// Whether what is in flight is counted for the time at which the next packets leave, with
     /// them where the rate is to grow it (kernels since 4.20).
     pub counts_departures: bool,
+    /// The tick of the clock by which PROBE_RTT begins and ends; zero is any time.
+    pub tick: Duration,
 }
 
 impl BbrConfig {
     /// Out of the box in Linux 6.1.
     pub fn linux_6_1() -> Self {
-        Self { allows_bursts: true, counts_departures: true, ..Self::default() }
+        Self {
+            allows_bursts: true,
+            counts_departures: true,
+            tick: Duration::from_millis(4),
+            ..Self::default()
+        }
     }
 }
 
 impl Default for BbrConfig {
     fn default() -> Self {
         Self {
-            high_gain: 2.0 / core::f64::consts::LN_2,
+            high_gain: 739.0 / 256.0,
+            drain_gain: 88.0 / 256.0,
             cwnd_gain: 2.0,
             cycle: [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
             bandwidth_rounds: 10,
@@ -55,9 +66,10 @@ impl Default for BbrConfig {
             full_growth: 1.25,
             full_rounds: 3,
             pacing_margin: 0.01,
-            quantum: 3.0,
+            quantum: 3,
             allows_bursts: false,
             counts_departures: false,
+            tick: Duration::ZERO,
         }
     }
 }

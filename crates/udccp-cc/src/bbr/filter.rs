@@ -10,17 +10,17 @@ pub(super) struct WindowedMax {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     round: u64,
-    value: f64,
+    value: u64,
 }
 
 impl WindowedMax {
     /// The largest value.
-    pub(super) fn get(&self) -> f64 {
+    pub(super) fn get(&self) -> u64 {
         self.best[0].value
     }
 
     /// Takes in the value of a round; values older than `window` rounds are forgotten.
-    pub(super) fn update(&mut self, round: u64, value: f64, window: u64) {
+    pub(super) fn update(&mut self, round: u64, value: u64, window: u64) {
         let new = Sample { round, value };
         let [first, second, third] = &mut self.best;
         if value >= first.value || round - third.round > window {
@@ -55,13 +55,13 @@ mod tests {
     #[test]
     fn a_maximum_lasts_for_its_window() {
         let mut filter = WindowedMax::default();
-        filter.update(0, 10.0, 10);
+        filter.update(0, 10, 10);
         for round in 1..=10 {
-            filter.update(round, 5.0, 10);
-            assert!((filter.get() - 10.0).abs() < 1e-9, "round {round}");
+            filter.update(round, 5, 10);
+            assert_eq!(filter.get(), 10, "round {round}");
         }
-        filter.update(11, 5.0, 10);
-        assert!((filter.get() - 5.0).abs() < 1e-9);
+        filter.update(11, 5, 10);
+        assert_eq!(filter.get(), 5);
     }
 
     /// A second best of the third round, and a third of the sixth, which is more than half of the
@@ -69,24 +69,24 @@ mod tests {
     #[test]
     fn a_third_is_taken_from_the_second_half_of_the_window() {
         let mut filter = WindowedMax::default();
-        let values = [10.0, 5.0, 5.0, 7.0, 5.0, 5.0, 6.0, 5.0, 5.0, 5.0, 5.0];
+        let values = [10, 5, 5, 7, 5, 5, 6, 5, 5, 5, 5];
         for (round, value) in (0..).zip(values) {
             filter.update(round, value, 10);
         }
-        filter.update(11, 5.0, 10);
-        assert!((filter.get() - 7.0).abs() < 1e-9);
-        filter.update(14, 5.0, 10);
-        assert!((filter.get() - 6.0).abs() < 1e-9);
+        filter.update(11, 5, 10);
+        assert_eq!(filter.get(), 7);
+        filter.update(14, 5, 10);
+        assert_eq!(filter.get(), 6);
     }
 
     #[test]
     fn the_second_best_follows_the_best() {
         let mut filter = WindowedMax::default();
-        for (round, value) in [(0, 10.0), (4, 8.0), (8, 6.0), (11, 5.0)] {
+        for (round, value) in [(0, 10), (4, 8), (8, 6), (11, 5)] {
             filter.update(round, value, 10);
         }
-        assert!((filter.get() - 8.0).abs() < 1e-9);
-        filter.update(12, 20.0, 10);
-        assert!((filter.get() - 20.0).abs() < 1e-9);
+        assert_eq!(filter.get(), 8);
+        filter.update(12, 20, 10);
+        assert_eq!(filter.get(), 20);
     }
 }

@@ -9,8 +9,8 @@
 //! RTprop = smallest round-trip time of the last 10 s
 //! rate   = pacing_gain BtlBw (less 1 %)        cwnd = cwnd_gain BtlBw RTprop + 3 packets
 //!
-//! STARTUP    gains 2 / ln 2, until BtlBw grew by less than 25 % in three rounds
-//! DRAIN      pacing gain ln 2 / 2, until no more is in flight than BtlBw RTprop
+//! STARTUP    gains 739/256 (2 / ln 2), until BtlBw grew by less than 25 % in three rounds
+//! DRAIN      pacing gain 88/256, until no more is in flight than BtlBw RTprop
 //! PROBE_BW   pacing gains 5/4, 3/4 and six times 1, an RTprop each; cwnd gain 2
 //! PROBE_RTT  4 packets for 200 ms and a round, where RTprop was not met for 10 s
 //! ```
@@ -25,6 +25,7 @@
 mod bursts;
 mod config;
 mod filter;
+mod path;
 #[cfg(test)]
 mod tests;
 
@@ -35,11 +36,13 @@ use udccp_base::{DataRate, Duration, Instant, Seed};
 use crate::control::{AckSample, CongestionControl};
 use crate::delivery::{Delivery, Needs};
 use crate::pacer::train_of;
+use crate::rate::whole_micros;
 use bursts::Bursts;
 use filter::WindowedMax;
+use path::parts;
 
 /// Packets until which the window grows whatever the estimate (`TCP_INIT_CWND`).
-const FIRST_PACKETS: f64 = 10.0;
+const FIRST_PACKETS: u64 = 10;
 
 /// What BBR does (draft section 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +56,8 @@ enum Mode {
 /// A visit to PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
-    /// When it may end, once the window has drained.
-    done_at: Option<Instant>,
+    /// Since when the window has drained.
+    drained_at: Option<Instant>,
     round_done: bool,
 }
 
@@ -67,9 +70,8 @@ pub(crate) struct Bbr {
     max_cwnd: u32,
     /// The window before a recovery or a visit to PROBE_RTT.
     prior_cwnd: u32,
-    /// Bytes per second.
     bandwidth: WindowedMax,
-    packet_bytes: f64,
+    packet_bytes: u32,
     round: u64,
     round_start: bool,
     /// The round is over when a packet is delivered that was sent after so many bytes were.
@@ -77,11 +79,15 @@ pub(crate) struct Bbr {
     delivered: u64,
     min_rtt: Option<Duration>,
     min_rtt_at: Instant,
-    full_bandwidth: f64,
+    full_bandwidth: u64,
     full_count: u32,
     full: bool,
     phase: usize,
     phase_began: Instant,
+    /// When something was delivered last, in whole microseconds.
+    delivered_at: Instant,
+    /// The gain of the rate since the last acknowledgement.
+    gain: u64,
     probe: Probe,
     /// Samples of packets sent while so many bytes were delivered are of PROBE_RTT's window.
     probed: Option<(u64, u64)>,
@@ -91,7 +97,7 @@ pub(crate) struct Bbr {
     /// What is acknowledged in bursts.
     bursts: Bursts,
     /// Bytes per second; nothing is known before the first round-trip time.
-    rate: Option<f64>,
+    rate: Option<u64>,
     /// Packets that leave at once at most.
     max_train: u32,
 }
@@ -106,18 +112,20 @@ impl Bbr {
             max_cwnd: u32::MAX,
             prior_cwnd: 0,
             bandwidth: WindowedMax::default(),
-            packet_bytes: 0.0,
+            packet_bytes: 1,
             round: 0,
             round_start: false,
             round_end: 0,
             delivered: 0,
             min_rtt: None,
             min_rtt_at: Instant::ZERO,
-            full_bandwidth: 0.0,
+            full_bandwidth: 0,
             full_count: 0,
             full: false,
             phase: 0,
             phase_began: Instant::ZERO,
+            delivered_at: Instant::ZERO,
+            gain: 0,
             probe: Probe::default(),
             probed: None,
             in_recovery: false,
@@ -129,44 +137,44 @@ impl Bbr {
         }
     }
 
-    fn pacing_gain(&self) -> f64 {
-        match self.mode {
+    /// In parts of 256, as all gains here.
+    fn pacing_gain(&self) -> u64 {
+        parts(match self.mode {
             Mode::Startup => self.config.high_gain,
-            Mode::Drain => 1.0 / self.config.high_gain,
+            Mode::Drain => self.config.drain_gain,
             Mode::ProbeBw => self.config.cycle[self.phase],
             Mode::ProbeRtt => 1.0,
-        }
+        })
     }
 
-    fn cwnd_gain(&self) -> f64 {
-        match self.mode {
+    fn cwnd_gain(&self) -> u64 {
+        parts(match self.mode {
             Mode::Startup | Mode::Drain => self.config.high_gain,
             Mode::ProbeBw => self.config.cwnd_gain,
             Mode::ProbeRtt => 1.0,
-        }
+        })
     }
 
     /// Packets that leave at once.
-    fn train(&self) -> f64 {
-        let rate = DataRate::from_bytes_per_sec(self.rate.unwrap_or(0.0) as u64);
-        f64::from(train_of(rate, self.packet_bytes as u32, self.max_train))
+    fn train(&self) -> u32 {
+        let rate = DataRate::from_bytes_per_sec(self.rate.unwrap_or(0));
+        train_of(rate, self.packet_bytes, self.max_train)
     }
 
     /// `gain` times the path in packets, with what waits at the ends; none before a first sample.
-    fn target(&self, gain: f64) -> Option<u32> {
+    fn target(&self, gain: u64) -> Option<u32> {
         self.target_with(gain, 0)
     }
 
     /// The same with `more` packets, for acknowledgements that come in bursts.
-    fn target_with(&self, gain: f64, more: u32) -> Option<u32> {
-        let min_rtt = self.min_rtt?.as_secs_f64();
-        let path = libm::ceil(self.bandwidth.get() * min_rtt * gain / self.packet_bytes);
-        let path = path + f64::from(more);
-        let mut target = (path + self.config.quantum * self.train()) as u32;
-        target += target % 2;
+    fn target_with(&self, gain: u64, more: u32) -> Option<u32> {
+        let path = path::packets_of(self.bandwidth.get(), self.min_rtt?, gain);
+        let mut target =
+            path.saturating_add(more).saturating_add(self.config.quantum * self.train());
+        target = target.saturating_add(target % 2);
         // The probing phase must exceed the path where that is only a few packets.
         let probing = self.mode == Mode::ProbeBw && self.phase == 0;
-        Some(target + if probing { 2 } else { 0 })
+        Some(target.saturating_add(if probing { 2 } else { 0 }))
     }
 
     /// Rounds and the bandwidth (draft sections 4.1.1.3 and 4.1.1.5).
@@ -180,16 +188,12 @@ impl Bbr {
             self.round_start = true;
             self.conserve = false;
         }
-        let rate = sample.delivered_bytes as f64 / sample.interval.as_secs_f64();
+        let packet_bytes = u64::from(self.packet_bytes);
+        let rate = path::bandwidth(sample.delivered_bytes, packet_bytes, sample.interval);
         let limited = self.is_limited(delivery);
         if !limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(self.round, rate, self.config.bandwidth_rounds);
         }
-    }
-
-    /// Packets a second that the path carries.
-    fn packet_rate(&self) -> f64 {
-        self.bandwidth.get() / self.packet_bytes.max(1.0)
     }
 
     /// Whether the sample says less than what the path can.
@@ -204,9 +208,9 @@ impl Bbr {
         if !self.config.counts_departures {
             return in_flight;
         }
-        let wait = delivery.departure.saturating_since(delivery.now).as_secs_f64();
-        let leaving = if self.pacing_gain() > 1.0 { self.train() as u32 } else { 0 };
-        (in_flight + leaving).saturating_sub((self.packet_rate() * wait) as u32)
+        let wait = delivery.departure.saturating_since(delivery.now);
+        let leaving = if self.gain > parts(1.0) { self.train() } else { 0 };
+        (in_flight + leaving).saturating_sub(path::carried(self.bandwidth.get(), wait))
     }
 
     /// Draft section 4.3.4: the next phase of PROBE_BW.
@@ -215,20 +219,20 @@ impl Bbr {
             return;
         }
         let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO);
-        let is_long = delivery.now - self.phase_began > min_rtt;
-        let before = self.at_departure(delivery, delivery.in_flight + delivery.delivered);
-        let gain = self.pacing_gain();
+        let is_long = self.delivered_at - self.phase_began > min_rtt;
+        let before = self.at_departure(delivery, delivery.prior_in_flight);
+        let (gain, even) = (self.gain, parts(1.0));
         let reached = |gain| self.target(gain).is_none_or(|target| before >= target);
-        let next = if gain > 1.0 {
+        let next = if gain > even {
             is_long && (delivery.lost > 0 || reached(gain))
-        } else if gain < 1.0 {
-            is_long || self.target(1.0).is_none_or(|target| before <= target)
+        } else if gain < even {
+            is_long || self.target(even).is_none_or(|target| before <= target)
         } else {
             is_long
         };
         if next {
             self.phase = (self.phase + 1) % self.config.cycle.len();
-            self.phase_began = delivery.now;
+            self.phase_began = self.delivered_at;
         }
     }
 
@@ -238,7 +242,7 @@ impl Bbr {
             return;
         }
         let now = self.bandwidth.get();
-        if now >= self.full_bandwidth * self.config.full_growth {
+        if now >= path::scaled(self.full_bandwidth, parts(self.config.full_growth)) {
             (self.full_bandwidth, self.full_count) = (now, 0);
             return;
         }
@@ -251,7 +255,7 @@ impl Bbr {
             self.mode = Mode::Drain;
         }
         let in_flight = self.at_departure(delivery, delivery.in_flight);
-        let drained = self.target(1.0).is_some_and(|target| in_flight <= target);
+        let drained = self.target(parts(1.0)).is_some_and(|target| in_flight <= target);
         if self.mode == Mode::Drain && drained {
             self.enter_probe_bw(delivery.now);
         }
@@ -263,7 +267,7 @@ impl Bbr {
         let drawn = Seed(now.as_nanos()).stream("bbr-cycle").below(phases - 1) as usize;
         self.mode = Mode::ProbeBw;
         self.phase = if drawn == 0 { 0 } else { drawn + 1 };
-        self.phase_began = now;
+        self.phase_began = self.delivered_at;
     }
 
     /// Draft section 4.3.5: the smallest round-trip time, and when to look for it.
@@ -272,14 +276,16 @@ impl Bbr {
         if self.min_rtt.is_none() {
             self.min_rtt_at = now;
         }
-        let expired = now - self.min_rtt_at > self.config.min_rtt_window;
+        let (window, tick) = (self.config.min_rtt_window, self.config.tick);
+        let expired = path::is_over(self.min_rtt_at, now, window, tick);
+        let micros = |rtt: Duration| Duration::from_micros(path::micros(rtt));
         let is_new = |rtt: &Duration| expired || self.min_rtt.is_none_or(|min| *rtt < min);
-        if let Some(rtt) = delivery.rtt.filter(is_new) {
+        if let Some(rtt) = delivery.rtt.map(micros).filter(is_new) {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt && self.min_rtt.is_some() {
-            self.save_cwnd();
             self.mode = Mode::ProbeRtt;
+            self.save_cwnd();
             self.probe = Probe::default();
             self.probed = Some((self.delivered, self.delivered));
         }
@@ -292,19 +298,19 @@ impl Bbr {
     }
 
     fn probe_rtt(&mut self, delivery: &Delivery) {
-        let in_flight = u64::from(delivery.in_flight) * self.packet_bytes as u64;
+        let in_flight = u64::from(delivery.in_flight) * u64::from(self.packet_bytes);
         let from = self.probed.map_or(self.delivered, |(from, _)| from);
         self.probed = Some((from, self.delivered + in_flight));
-        match self.probe.done_at {
+        match self.probe.drained_at {
             None if delivery.in_flight <= self.config.min_cwnd => {
-                let done_at = delivery.now + self.config.probe_rtt_duration;
-                self.probe = Probe { done_at: Some(done_at), round_done: false };
+                self.probe = Probe { drained_at: Some(delivery.now), round_done: false };
                 self.round_end = self.delivered;
             }
             None => {}
-            Some(done_at) => {
+            Some(since) => {
                 self.probe.round_done |= self.round_start;
-                if self.probe.round_done && delivery.now > done_at {
+                let (time, tick) = (self.config.probe_rtt_duration, self.config.tick);
+                if self.probe.round_done && path::is_over(since, delivery.now, time, tick) {
                     self.end_probe_rtt(delivery.now);
                 }
             }
@@ -328,20 +334,23 @@ impl Bbr {
 
     /// The rate only rises until the pipe is full (draft section 4.2.1).
     fn update_rate(&mut self, delivery: &Delivery) {
-        let paced =
-            |bandwidth: f64, gain: f64| bandwidth * gain * (1.0 - self.config.pacing_margin);
         let srtt = delivery.srtt.filter(|s| !s.is_zero());
         if let (None, Some(srtt)) = (self.rate, srtt) {
-            let first = f64::from(self.cwnd) * self.packet_bytes / srtt.as_secs_f64();
-            self.rate = Some(paced(first, self.config.high_gain));
+            let first = path::bandwidth_of(self.cwnd, srtt);
+            self.rate = Some(self.paced(first, parts(self.config.high_gain)));
         }
         let bandwidth = self.bandwidth.get();
-        if bandwidth > 0.0 {
-            let rate = paced(bandwidth, self.pacing_gain());
+        if bandwidth > 0 {
+            let rate = self.paced(bandwidth, self.gain);
             if self.full || self.rate.is_none_or(|old| rate > old) {
                 self.rate = Some(rate);
             }
         }
+    }
+
+    /// Bytes a second of `gain` times `bandwidth`.
+    fn paced(&self, bandwidth: u64, gain: u64) -> u64 {
+        path::pacing_rate(bandwidth, self.packet_bytes.into(), gain, self.config.pacing_margin)
     }
 
     /// Draft section 4.2.3: the window.
@@ -370,11 +379,11 @@ impl Bbr {
         if self.conserve {
             return cwnd.max(delivery.in_flight + acked);
         }
-        let more = if self.full { self.bursts.most(self.packet_rate()) } else { 0 };
+        let more = if self.full { self.bursts.most(self.bandwidth.get()) } else { 0 };
         let target = self.target_with(self.cwnd_gain(), more).unwrap_or(u32::MAX);
         if self.full {
             cwnd = (cwnd + acked).min(target);
-        } else if cwnd < target || (self.delivered as f64) < FIRST_PACKETS * self.packet_bytes {
+        } else if cwnd < target || self.delivered < FIRST_PACKETS * u64::from(self.packet_bytes) {
             cwnd += acked;
         }
         cwnd.max(self.config.min_cwnd)
@@ -399,16 +408,20 @@ impl CongestionControl for Bbr {
     }
 
     fn on_delivery(&mut self, delivery: &Delivery) {
-        self.packet_bytes = f64::from(delivery.packet_bytes.max(1));
+        self.packet_bytes = delivery.packet_bytes.max(1);
+        if delivery.delivered > 0 {
+            self.delivered_at = whole_micros(delivery.now);
+        }
         self.update_bandwidth(delivery);
         if self.config.allows_bursts && delivery.rate.is_some() && delivery.delivered > 0 {
-            let (rate, cwnd) = (self.packet_rate(), self.cwnd);
-            self.bursts.update(delivery.now, delivery.delivered, self.round_start, rate, cwnd);
+            let (rate, cwnd) = (self.bandwidth.get(), self.cwnd);
+            self.bursts.update(self.delivered_at, delivery.delivered, self.round_start, rate, cwnd);
         }
         self.update_phase(delivery);
         self.check_full(delivery);
         self.check_drain(delivery);
         self.update_min_rtt(delivery);
+        self.gain = self.pacing_gain();
         self.update_rate(delivery);
         self.update_cwnd(delivery);
     }
@@ -423,7 +436,7 @@ impl CongestionControl for Bbr {
         self.save_cwnd();
         self.in_recovery = true;
         self.conserve = false;
-        (self.full_bandwidth, self.full_count) = (0.0, 0);
+        self.full_bandwidth = 0;
         self.cwnd = 1;
     }
 
@@ -446,11 +459,11 @@ impl CongestionControl for Bbr {
     fn on_idle_restart(&mut self, _now: Instant, _restart_window: u32) {
         self.idle_restart = true;
         if self.mode == Mode::ProbeBw {
-            self.rate = Some(self.bandwidth.get() * (1.0 - self.config.pacing_margin));
+            self.rate = Some(self.paced(self.bandwidth.get(), parts(1.0)));
         }
     }
 
     fn pacing_rate(&self) -> Option<DataRate> {
-        self.rate.map(|rate| DataRate::from_bytes_per_sec(rate.max(1.0) as u64))
+        self.rate.map(|rate| DataRate::from_bytes_per_sec(rate.max(1)))
     }
 }

@@ -7,16 +7,18 @@ use super::*;
 fn probed_until(counts_departures: bool, wait: Duration) -> u32 {
     let mut bbr = Bbr::new(10, BbrConfig { counts_departures, ..BbrConfig::default() });
     bbr.set_trains(44);
-    bbr.packet_bytes = 1_250.0;
-    bbr.bandwidth.update(0, 2e6, 10);
-    bbr.rate = Some(2.475e6);
+    bbr.packet_bytes = 1_250;
+    bbr.bandwidth.update(0, path::bandwidth(50_000, 1_250, Duration::from_millis(25)), 10);
+    bbr.rate = Some(2_475_000);
     bbr.min_rtt = Some(Duration::from_millis(25));
     bbr.mode = Mode::ProbeBw;
+    bbr.gain = parts(1.25);
     let now = Instant::ZERO + Duration::from_millis(26);
+    bbr.delivered_at = now;
     (0..100)
-        .find(|&in_flight| {
+        .find(|&prior_in_flight| {
             let delivery =
-                Delivery { now, in_flight, departure: now + wait, ..Delivery::default() };
+                Delivery { now, prior_in_flight, departure: now + wait, ..Delivery::default() };
             bbr.update_phase(&delivery);
             bbr.phase != 0
         })
@@ -41,4 +43,139 @@ fn what_leaves_next_counts_as_in_flight_while_probing() {
     assert_eq!(probed_until(true, Duration::ZERO), 56);
     // One packet is delivered before the next ones leave.
     assert_eq!(probed_until(true, Duration::from_micros(700)), 57);
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + MS * ms
+}
+
+/// On a path of 40 packets, as [`probed_until`], in this phase of PROBE_BW.
+fn in_phase(phase: usize) -> Bbr {
+    let mut bbr = Bbr::new(80, BbrConfig::linux_6_1());
+    bbr.set_trains(44);
+    bbr.packet_bytes = 1_250;
+    bbr.bandwidth.update(0, path::bandwidth(50_000, 1_250, MS * 25), 10);
+    bbr.rate = Some(2_475_000);
+    bbr.min_rtt = Some(MS * 25);
+    (bbr.mode, bbr.phase, bbr.full) = (Mode::ProbeBw, phase, true);
+    bbr.gain = bbr.pacing_gain();
+    bbr
+}
+
+/// 16,384 parts of 1,000 bytes a microsecond are 976,562 bytes a second; less 1 %, times 739/256 and
+/// 88/256.
+#[test]
+fn gains_are_whole_parts_of_256() {
+    let mut bbr = Bbr::new(10, BbrConfig::linux_6_1());
+    bbr.packet_bytes = 1_000;
+    let mut rate = |mode| {
+        bbr.mode = mode;
+        bbr.paced(1 << 14, bbr.pacing_gain())
+    };
+    assert_eq!(rate(Mode::Startup), 2_790_870);
+    assert_eq!(rate(Mode::Drain), 332_336);
+    assert_eq!(rate(Mode::ProbeRtt), 966_796);
+}
+
+/// The path and three trains are 46 packets. What this acknowledgement shows to be lost was in
+/// flight before it.
+#[test]
+fn a_draining_phase_lasts_while_what_was_lost_was_in_flight() {
+    let phase_after = |prior_in_flight| {
+        let mut bbr = in_phase(1);
+        bbr.on_delivery(&Delivery {
+            now: at(5),
+            prior_in_flight,
+            in_flight: 30,
+            delivered: 1,
+            lost: prior_in_flight - 31,
+            packet_bytes: 1_250,
+            ..Delivery::default()
+        });
+        bbr.phase
+    };
+    assert_eq!((phase_after(47), phase_after(46)), (1, 2));
+}
+
+/// Ten seconds after the smallest round-trip time are over when a later tick is reached, and so are
+/// the 200 ms of PROBE_RTT.
+#[test]
+fn probe_rtt_begins_and_ends_on_ticks() {
+    let mut bbr = in_phase(2);
+    bbr.min_rtt_at = at(3);
+    bbr.round_end = u64::MAX;
+    let ack = |bbr: &mut Bbr, ms| {
+        bbr.round_start = true;
+        bbr.update_min_rtt(&Delivery { now: at(ms), in_flight: 4, ..Delivery::default() });
+        bbr.mode == Mode::ProbeRtt
+    };
+    assert!(!ack(&mut bbr, 10_003));
+    assert!(ack(&mut bbr, 10_004));
+    assert!(ack(&mut bbr, 10_207));
+    assert!(!ack(&mut bbr, 10_208));
+}
+
+/// The window before PROBE_RTT may be one that a recovery left small.
+#[test]
+fn probe_rtt_keeps_the_larger_window_to_restore() {
+    let mut bbr = in_phase(2);
+    (bbr.cwnd, bbr.prior_cwnd, bbr.min_rtt_at) = (60, 80, at(0));
+    bbr.update_min_rtt(&Delivery { now: at(10_100), in_flight: 60, ..Delivery::default() });
+    assert_eq!((bbr.mode, bbr.prior_cwnd), (Mode::ProbeRtt, 80));
+}
+
+/// The kernel's clock has microseconds: what is less than one does not make a new minimum.
+#[test]
+fn nanoseconds_do_not_renew_the_smallest_round_trip_time() {
+    let mut bbr = in_phase(2);
+    (bbr.min_rtt, bbr.min_rtt_at) = (Some(MS * 25), at(0));
+    let ack = |bbr: &mut Bbr, nanos| {
+        let rtt = Some(Duration::from_nanos(nanos));
+        bbr.update_min_rtt(&Delivery { now: at(500), rtt, in_flight: 60, ..Delivery::default() });
+        bbr.min_rtt_at
+    };
+    assert_eq!(ack(&mut bbr, 25_000_900), at(0));
+    assert_eq!(ack(&mut bbr, 24_999_900), at(500));
+}
+
+/// A phase lasts from delivery to delivery: an acknowledgement of nothing new does not end it.
+#[test]
+fn what_delivers_nothing_ends_no_phase() {
+    let phase_after = |delivered| {
+        let mut bbr = in_phase(3);
+        bbr.phase_began = at(0);
+        bbr.on_delivery(&Delivery {
+            now: at(26),
+            delivered,
+            in_flight: 40,
+            packet_bytes: 1_250,
+            ..Delivery::default()
+        });
+        bbr.phase
+    };
+    assert_eq!((phase_after(0), phase_after(1)), (3, 4));
+}
+
+/// The acknowledgement that ends STARTUP still counts the train that its rate lets go.
+#[test]
+fn the_end_of_startup_counts_what_leaves_next() {
+    let mode_after = |in_flight| {
+        let mut bbr = in_phase(0);
+        bbr.mode = Mode::Startup;
+        bbr.gain = bbr.pacing_gain();
+        bbr.check_drain(&Delivery { now: at(500), in_flight, ..Delivery::default() });
+        bbr.mode
+    };
+    assert_eq!((mode_after(45), mode_after(44)), (Mode::Drain, Mode::ProbeBw));
+}
+
+/// A timeout forgets how much there was, not for how many rounds there was no more.
+#[test]
+fn a_timeout_keeps_the_rounds_without_growth() {
+    let mut bbr = in_phase(0);
+    (bbr.full_bandwidth, bbr.full_count) = (1_000, 2);
+    bbr.on_rto(at(500), 40);
+    assert_eq!((bbr.full_bandwidth, bbr.full_count), (0, 2));
 }

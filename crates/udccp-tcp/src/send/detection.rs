@@ -22,6 +22,8 @@ pub(super) struct Detection {
     scheduled_at: Instant,
     /// A probe is to be sent.
     pub(super) probe_due: bool,
+    /// The newest segment, sent once, that the last acknowledgement SACKed.
+    pub(super) sacked: Option<Sending>,
     /// The probe that is on its way.
     probe: Option<Probe>,
     /// Least time that a delayed acknowledgement of a single segment is given.
@@ -45,6 +47,7 @@ impl Detection {
             probe_deadline: Instant::MAX,
             scheduled_at: Instant::ZERO,
             probe_due: false,
+            sacked: None,
             probe: None,
             min_rto,
         }
@@ -77,6 +80,7 @@ impl SendSide {
         let Some(mut detection) = self.detection.take() else { return };
         let (first, again) = self.board.take_newest();
         let sacked = (first > 0).then(|| self.times.sending(first)).flatten();
+        detection.sacked = sacked;
         // Not what had been SACKed before, or was sent twice.
         let is_fresh = acked.rtt.is_some();
         let covered = acked.newest.filter(|newest| is_fresh && newest.end > high_rxt);

@@ -1,7 +1,7 @@
 //! Collects samples for congestion controls that look at every acknowledgement. A sender whose
 //! congestion control asks for nothing has none of this.
 
-use udccp_base::Instant;
+use udccp_base::{Duration, Instant};
 use udccp_cc::{Delivery, Needs};
 
 use super::rate::RateSampler;
@@ -67,12 +67,14 @@ impl SendSide {
         let min_rtt = self.rtt.min_rtt();
         let rates = observer.rates.as_mut();
         let rate = rates.and_then(|r| r.on_ack(now, una, info.blocks, min_rtt));
+        let looks_at_rates = observer.rates.is_some();
         let rtt = acked.rtt.map(|(_, newest)| newest);
         let times = info.peer_timestamp.zip(rtt).filter(|_| observer.one_way);
         let one_way_ticks = times.map(|(theirs, rtt)| {
             let ours = ((now - rtt).as_nanos() / 1_000_000) as u32;
             theirs.wrapping_sub(ours)
         });
+        let rtt = if looks_at_rates { self.rtt_of_last(now, info, before.una, acked) } else { rtt };
         let pipe = self.board.pipe();
         let lost = before.pipe.saturating_sub(pipe + delivered);
         self.cc.on_delivery(&Delivery {
@@ -87,6 +89,7 @@ impl SendSide {
             one_way_ticks,
             packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
+            prior_in_flight: before.pipe.div_ceil(mss) as u32,
             departure: self.pacing.until(),
             was_in_order: before.in_order,
             in_recovery,
@@ -94,6 +97,23 @@ impl SendSide {
             cwnd_limited: before.una < self.cwnd_limited_below,
             rate,
         });
+    }
+
+    /// The round-trip time of the last segment reported, SACKed or not; of the timestamp, where that
+    /// segment was sent again (`tcp_ack_update_rtt`). Without detection by time, as in older kernels,
+    /// only that of segments acknowledged in order.
+    fn rtt_of_last(
+        &self,
+        now: Instant,
+        info: &AckInfo<'_>,
+        una_before: u64,
+        acked: Acked,
+    ) -> Option<Duration> {
+        let in_order = acked.rtt.map(|(_, newest)| newest);
+        let Some(detection) = self.detection.as_ref() else { return in_order };
+        let advanced = info.ack > una_before;
+        let sacked = detection.sacked.map(|sending| now - sending.at);
+        sacked.or(in_order).or(info.timestamp_rtt.filter(|_| advanced))
     }
 
     /// The application has nothing to send: samples of the rate say what it wants, not what the

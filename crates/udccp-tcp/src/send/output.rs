@@ -125,7 +125,7 @@ impl SendSide {
 
     fn send_again(&mut self, now: Instant, range: Range) -> Segment {
         if let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) {
-            rates.on_retransmit(now, range, self.board.pipe() == range.len());
+            rates.on_retransmit(now, range);
         }
         self.times.on_retransmit(range.end);
         self.stats.retransmits += 1;
@@ -170,7 +170,7 @@ impl SendSide {
             self.rto_deadline = self.rto_at(now);
         }
         if let Some(rates) = self.observer.as_mut().and_then(|o| o.rates.as_mut()) {
-            rates.on_new_data(now, range, self.board.pipe() == 0);
+            rates.on_new_data(now, range, self.board.flight() == 0);
         }
         self.board.on_new_data(range.end);
         self.times.on_new_data(now, range.end);

@@ -32,10 +32,10 @@ impl RateSampler {
     }
 
     /// `range` leaves again.
-    pub(crate) fn on_retransmit(&mut self, now: Instant, range: Range, idle: bool) {
+    pub(crate) fn on_retransmit(&mut self, now: Instant, range: Range) {
         let from = self.packets.partition_point(|p| p.end <= range.start);
         for p in self.packets.iter_mut().skip(from).take_while(|p| p.end <= range.end) {
-            p.stamp = self.shared.stamp(now, p.end, p.stamp.bytes(), idle);
+            p.stamp = self.shared.stamp(now, p.end, p.stamp.bytes(), false);
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
         let sample = s.on_ack(at(42), 0, &[Range::new(100, 300)], Some(RTT));
         assert_eq!(sample.map(|s| s.total_delivered), Some(200));
         assert_eq!(s.on_ack(at(43), 0, &[Range::new(100, 300)], Some(RTT)), None);
-        s.on_retransmit(at(44), seg(0), false);
+        s.on_retransmit(at(44), seg(0));
         let sample = s.on_ack(at(90), 400, &[], Some(RTT)).expect("a sample");
         assert_eq!(sample.total_delivered, 400);
         // The retransmission is the newest: 200 bytes had been delivered when it left.
@@ -147,5 +147,25 @@ mod tests {
         s.on_new_data(at(60), seg(2), true);
         let after = s.on_ack(at(101), 300, &[], Some(RTT)).expect("a sample");
         assert!(!after.app_limited);
+    }
+
+    /// The only segment in flight is lost and sent again: as data is outstanding, its interval is
+    /// that since the last delivery.
+    #[test]
+    fn what_is_sent_again_does_not_begin_anew() {
+        let mut s = RateSampler::default();
+        s.on_new_data(at(0), seg(0), true);
+        s.on_retransmit(at(300), seg(0));
+        let sample = s.on_ack(at(341), 100, &[], Some(RTT)).expect("a sample");
+        assert_eq!(sample.interval, MS * 341);
+    }
+
+    #[test]
+    fn times_are_whole_microseconds() {
+        let nanos = Instant::from_nanos;
+        let mut s = RateSampler::default();
+        s.on_new_data(nanos(999), seg(0), true);
+        let sample = s.on_ack(nanos(41_000_500), 100, &[], Some(RTT)).expect("a sample");
+        assert_eq!(sample.interval, MS * 41);
     }
 }

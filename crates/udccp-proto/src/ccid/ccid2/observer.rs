@@ -92,6 +92,7 @@ impl Observer {
             one_way_ticks: None,
             packet_bytes: self.packet_bytes,
             in_flight: at.pipe - tally.left_pipe,
+            prior_in_flight: at.pipe,
             departure: at.now,
             was_in_order: !in_recovery,
             in_recovery,

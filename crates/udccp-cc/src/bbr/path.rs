@@ -1,0 +1,98 @@
+//! A kernel's whole numbers: bandwidths in 2^-24 packets a microsecond, gains in parts of 256.
+
+use udccp_base::{Duration, Instant};
+
+/// The place of the point in a bandwidth (`BW_SCALE`).
+const SCALE: u32 = 24;
+/// The place of the point in a gain (`BBR_SCALE`).
+const GAIN_SCALE: u32 = 8;
+/// Bytes of a sample beyond which it would not fit.
+const MOST_BYTES: u64 = 1 << 39;
+
+/// A gain in parts of 256.
+pub(super) fn parts(gain: f64) -> u64 {
+    (gain * f64::from(1 << GAIN_SCALE) + 0.5) as u64
+}
+
+/// `value` times a gain in parts of 256.
+pub(super) fn scaled(value: u64, gain: u64) -> u64 {
+    value.saturating_mul(gain) >> GAIN_SCALE
+}
+
+/// A time in whole microseconds.
+pub(super) fn micros(time: Duration) -> u64 {
+    time.as_nanos() / 1_000
+}
+
+/// The bandwidth at which packets of so many bytes carried `bytes` in `interval` (not zero).
+pub(super) fn bandwidth(bytes: u64, packet_bytes: u64, interval: Duration) -> u64 {
+    (bytes.min(MOST_BYTES) << SCALE) / packet_bytes.saturating_mul(micros(interval)).max(1)
+}
+
+/// The bandwidth of `packets` in `time`.
+pub(super) fn bandwidth_of(packets: u32, time: Duration) -> u64 {
+    (u64::from(packets) << SCALE) / micros(time).max(1)
+}
+
+/// `gain` times the packets that fill a path of `bandwidth` and `min_rtt`, rounded up (`bbr_bdp`).
+pub(super) fn packets_of(bandwidth: u64, min_rtt: Duration, gain: u64) -> u32 {
+    let path = scaled(bandwidth.saturating_mul(micros(min_rtt)), gain);
+    u32::try_from(path.div_ceil(1 << SCALE)).unwrap_or(u32::MAX)
+}
+
+/// Packets that `bandwidth` carries in `time`, rounded down.
+pub(super) fn carried(bandwidth: u64, time: Duration) -> u32 {
+    u32::try_from(bandwidth.saturating_mul(micros(time)) >> SCALE).unwrap_or(u32::MAX)
+}
+
+/// Bytes a second of `gain` times `bandwidth`, less a share of `margin` (`bbr_rate_bytes_per_sec`).
+pub(super) fn pacing_rate(bandwidth: u64, packet_bytes: u64, gain: u64, margin: f64) -> u64 {
+    let per_second = ((1.0 - margin) * 1e6 + 0.5) as u64;
+    let rate = scaled(bandwidth.saturating_mul(packet_bytes), gain);
+    rate.saturating_mul(per_second) >> SCALE
+}
+
+/// Whether more than `wait` passed from `since` to `now`, on a clock of ticks (any time, where a
+/// tick is zero).
+pub(super) fn is_over(since: Instant, now: Instant, wait: Duration, tick: Duration) -> bool {
+    if tick.is_zero() {
+        return now - since > wait;
+    }
+    let ticks = |at: Instant| (at - Instant::ZERO).as_nanos() / tick.as_nanos();
+    ticks(now) > ticks(since) + wait.as_nanos().div_ceil(tick.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_path_of_40_packets_keeps_its_fractions_down() {
+        // 40 packets in 24.4 ms: 27,503.2 parts a microsecond.
+        let found = bandwidth(40 * 1_448, 1_448, Duration::from_nanos(24_400_900));
+        assert_eq!(found, (40 << 24) / 24_400);
+        let rtt = Duration::from_nanos(24_400_999);
+        // The fraction that was lost makes it less than 40 packets, and rounding up 40 again.
+        assert_eq!(packets_of(found, rtt, parts(1.0)), 40);
+        assert_eq!(carried(found, rtt), 39);
+        assert_eq!(packets_of(found, rtt, parts(1.25)), 50);
+        // 99 % of 27,503 parts times 1,448 bytes.
+        assert_eq!(pacing_rate(found, 1_448, parts(1.0), 0.01), 2_349_978);
+    }
+
+    #[test]
+    fn a_clock_of_ticks_is_over_when_a_later_tick_is() {
+        let at = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let tick = MS * 4;
+        assert!(
+            is_over(at(3_900), at(204_000), MS * 200, tick)
+                == is_over(at(0), at(204_000), MS * 200, tick)
+        );
+        assert!(!is_over(at(3_900), at(203_999), MS * 200, tick));
+        assert!(!is_over(at(3_900), at(203_999), MS * 200, tick));
+        assert!(is_over(at(3_900), at(204_000), MS * 200, tick));
+        assert!(is_over(at(3_900), at(203_901), MS * 200, Duration::ZERO));
+    }
+}

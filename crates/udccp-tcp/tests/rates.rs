@@ -1,0 +1,73 @@
+//! What a congestion control hears that looks at rates, as BBR does.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{Fate, Pipe, drop_segments, ms};
+use udccp_base::{Datagram, Duration, Instant};
+use udccp_cc::{AckSample, Algorithm, CongestionControl, CustomAlgorithm, Delivery, Needs};
+use udccp_tcp::{DelayedAck, TcpConfig};
+
+/// A window of twenty that nothing changes, and all that it is told.
+#[derive(Clone, Debug)]
+struct Watcher(Arc<Mutex<Vec<Delivery>>>);
+
+impl CongestionControl for Watcher {
+    fn name(&self) -> &'static str {
+        "watcher"
+    }
+    fn cwnd(&self) -> u32 {
+        20
+    }
+    fn ssthresh(&self) -> u32 {
+        u32::MAX
+    }
+    fn needs(&self) -> Needs {
+        Needs { rates: true, own_recovery: true, ..Needs::DELIVERIES }
+    }
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.0.lock().unwrap().push(*delivery);
+    }
+    fn on_ack(&mut self, _: &AckSample) {}
+    fn on_congestion_event(&mut self, _: Instant, _: u32) {}
+    fn on_rto(&mut self, _: Instant, _: u32) {}
+    fn set_window(&mut self, _: Instant, _: u32, _: u32) {}
+    fn clamp(&mut self, _: u32) {}
+}
+
+/// What is told in a second of a path of 100.3 ms.
+fn told(rule: impl FnMut(u64, &Datagram) -> Fate + 'static) -> Vec<Delivery> {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let watcher = Watcher(log.clone());
+    let watches = CustomAlgorithm::new("watcher", move |_| Box::new(watcher.clone()));
+    let config =
+        TcpConfig { delayed_ack: DelayedAck::OFF, ..TcpConfig::new(Algorithm::Custom(watches)) };
+    let mut pipe = Pipe::new(config, Duration::from_micros(50_150)).with_rate(100, 1000);
+    pipe.forward.rule = Some(Box::new(rule));
+    pipe.start();
+    pipe.run_for(ms(1_000));
+    log.lock().unwrap().clone()
+}
+
+/// Segments behind a hole are as good a measure as any; what fills the hole was sent twice, and is
+/// measured by its timestamp, in whole milliseconds.
+#[test]
+fn what_is_sacked_has_a_round_trip_time_and_what_was_sent_twice_that_of_its_timestamp() {
+    let told = told(drop_segments(&[5]));
+    let behind = told.iter().find(|d| d.advanced == 0 && d.delivered == 1).expect("a SACK");
+    let behind = behind.rtt.expect("a round-trip time");
+    assert!((ms(100)..ms(105)).contains(&behind), "{behind}");
+    assert_ne!(behind.as_nanos() % 1_000_000, 0);
+    let fills = told.iter().find(|d| d.advanced > d.delivered).expect("the hole is filled");
+    let fills = fills.rtt.expect("a round-trip time");
+    assert!((ms(100)..ms(105)).contains(&fills) && fills.as_nanos() % 1_000_000 == 0, "{fills}");
+}
+
+#[test]
+fn what_was_in_flight_before_includes_what_is_found_lost() {
+    let told = told(drop_segments(&[5, 6, 7]));
+    let lost = told.iter().find(|d| d.lost > 0).expect("a loss");
+    assert_eq!(lost.prior_in_flight, lost.in_flight + lost.delivered + lost.lost);
+    assert_eq!(lost.lost, 3);
+}
