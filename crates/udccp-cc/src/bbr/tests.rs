@@ -131,13 +131,14 @@ fn probe_rtt_keeps_the_larger_window_to_restore() {
 fn nanoseconds_do_not_renew_the_smallest_round_trip_time() {
     let mut bbr = in_phase(2);
     (bbr.min_rtt, bbr.min_rtt_at) = (Some(MS * 25), at(0));
-    let ack = |bbr: &mut Bbr, nanos| {
-        let rtt = Some(Duration::from_nanos(nanos));
-        bbr.update_min_rtt(&Delivery { now: at(500), rtt, in_flight: 60, ..Delivery::default() });
+    let ack = |bbr: &mut Bbr, ms, nanos| {
+        let (now, rtt) = (at(ms), Some(Duration::from_nanos(nanos)));
+        bbr.update_min_rtt(&Delivery { now, rtt, in_flight: 60, ..Delivery::default() });
         bbr.min_rtt_at
     };
-    assert_eq!(ack(&mut bbr, 25_000_900), at(0));
-    assert_eq!(ack(&mut bbr, 24_999_900), at(500));
+    assert_eq!(ack(&mut bbr, 500, 24_999_900), at(500));
+    assert_eq!(ack(&mut bbr, 600, 24_999_100), at(500));
+    assert_eq!(ack(&mut bbr, 700, 24_998_999), at(700));
 }
 
 /// A phase lasts from delivery to delivery: an acknowledgement of nothing new does not end it.
