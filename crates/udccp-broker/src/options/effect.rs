@@ -8,10 +8,10 @@ use udccp::{Ccid2Options, Connection, EndpointOptions};
 use super::names::*;
 use super::{ARRIVED, ARRIVED_BYTES, LINGER, QUEUE_BYTES, SocketOptions};
 
-/// Acknowledgements of a window, at most, that a sender of Linux wants. A batch of data is answered
-/// by one, which lets the window grow by half of the Ack Ratio: with a ratio of two, a window of
-/// hundreds of packets would come about one by one.
-const LINUX_ACKS: u16 = 20;
+/// Most acknowledgements of a window. A batch of data is answered by one, which lets the window
+/// grow by half of the Ack Ratio: with a ratio of two, a window of hundreds of packets would come
+/// about one by one. Linux, too, raises its ratio with the window.
+const WINDOW_ACKS: u16 = 10;
 
 impl SocketOptions {
     /// How packets to an address of one family leave.
@@ -56,7 +56,7 @@ impl SocketOptions {
         } else {
             udccp::QueuePolicy::Refuse
         };
-        let thinned = AckRatioConfig::Thinned { min: 1, acks: LINUX_ACKS };
+        let thinned = AckRatioConfig::Thinned { min: 1, acks: WINDOW_ACKS };
         let options = udccp::Options::new()
             .ccid2(Ccid2Options::new().ack_ratio(thinned))
             .tx_ccids(self.tx_ccids.clone())
