@@ -10,7 +10,8 @@ use super::{ARRIVED, ARRIVED_BYTES, LINGER, QUEUE_BYTES, SocketOptions};
 
 /// Most acknowledgements of a window. A batch of data is answered by one, which lets the window
 /// grow by half of the Ack Ratio: with a ratio of two, a window of hundreds of packets would come
-/// about one by one. Linux, too, raises its ratio with the window.
+/// about one by one. Linux, too, raises its ratio with the window. Over raw IP the peer may be a
+/// Linux, whose receiver has no timer for the last packets of a burst: there the ratio stays low.
 const WINDOW_ACKS: u16 = 10;
 
 impl SocketOptions {
@@ -50,15 +51,18 @@ impl SocketOptions {
     }
 
     /// The settings of a connection.
-    pub(crate) fn connection(&self) -> udccp::Options {
+    pub(crate) fn connection(&self, is_raw: bool) -> udccp::Options {
         let policy = if self.has_priorities {
             udccp::QueuePolicy::DropLowest
         } else {
             udccp::QueuePolicy::Refuse
         };
-        let thinned = AckRatioConfig::Thinned { min: 1, acks: WINDOW_ACKS };
+        let mut ccid2 = Ccid2Options::new();
+        if !is_raw {
+            ccid2 = ccid2.ack_ratio(AckRatioConfig::Thinned { min: 1, acks: WINDOW_ACKS });
+        }
         let options = udccp::Options::new()
-            .ccid2(Ccid2Options::new().ack_ratio(thinned))
+            .ccid2(ccid2)
             .tx_ccids(self.tx_ccids.clone())
             .rx_ccids(self.rx_ccids.clone())
             .send_cscov(self.send_cscov)

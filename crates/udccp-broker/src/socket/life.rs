@@ -64,7 +64,7 @@ impl Socket {
             let inner = self.inner();
             let service = ServiceCode(inner.options.services()[0]);
             let below = inner.options.below(to.is_ipv6(), is_raw);
-            (inner.options.connection(), service, inner.bound, below)
+            (inner.options.connection(is_raw), service, inner.bound, below)
         };
         if is_raw {
             // A host that cannot answer leaves the caller to its time limit.

@@ -13,6 +13,7 @@ use super::Socket;
 use crate::gates::Wanted;
 use crate::pair::Pair;
 use crate::requests::errno_of;
+use crate::settings::Transport;
 use crate::{address, errno};
 
 /// Connections that wait for a program which accepts none, while others accept theirs.
@@ -69,8 +70,9 @@ impl Socket {
             let options = &inner.options;
             let (is_v6_only, device) = (options.is_v6_only(), options.device());
             let transport = self.settings.transport;
+            let connection = options.connection(transport == Transport::Raw);
             let wanted = Wanted { transport, local, is_v6_only, device };
-            (wanted, options.service_codes(), options.connection(), options.shares_port())
+            (wanted, options.service_codes(), connection, options.shares_port())
         };
         let mut options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
         let serves_both = local.ip() == Ipv6Addr::UNSPECIFIED && !wanted.is_v6_only;
