@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures sections of docs/reference/performance.md, prints them and puts them in their places.
 # A section is a function of this file that prints its text.
-# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, release; without, the
-#                                          first three
+# Usage: scripts/bench.sh [SECTION...]     sockets, simulator, instructions, bulk, release; without,
+#                                          the first three
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -25,6 +25,10 @@ simulator() {
 
 instructions() {
     scripts/instructions.sh table
+}
+
+bulk() {
+    scripts/instructions.sh bulk
 }
 
 old_programs() {
