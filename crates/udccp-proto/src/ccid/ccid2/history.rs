@@ -148,9 +148,9 @@ impl History {
     //= 4340-11.4-11
     //= 4340-11.4.1-2
     /// Reads an Ack Vector whose first cell begins at `ackno`, then infers losses; `visit` is
-    /// called for every packet whose state changes. But packets newly received without a mark, which
-    /// nearly all are, are only counted where `is_plain` says of their numbers that no more is asked
-    /// of them. Returns how many these were.
+    /// called for every packet whose state changes. But packets newly received without a mark,
+    /// which nearly all are, are only counted where `is_plain` says of their numbers that no more
+    /// is asked of them. Returns how many these were.
     pub(super) fn read_ack_vector(
         &mut self,
         ackno: Seqno,

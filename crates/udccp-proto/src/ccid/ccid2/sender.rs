@@ -262,8 +262,8 @@ impl Ccid2Sender {
         self.trains.are_on() && self.pipe == 0
     }
 
-    /// After `poll_send` let a packet leave, and it left at this very instant: whether it is sure to
-    /// let another. The window has been validated, and is being filled.
+    /// After `poll_send` let a packet leave, and it left at this very instant: whether it is sure
+    /// to let another. The window has been validated, and is being filled.
     #[inline]
     pub(crate) fn may_follow(&self) -> bool {
         self.pipe > 0
