@@ -93,7 +93,8 @@ impl RateSampler {
         let (newest, ack_elapsed) = draft.0?;
         let interval = ack_elapsed.max(newest.sent - newest.first_sent);
         // Shorter than any round trip: a retransmission whose original arrived.
-        if interval.is_zero() || min_rtt.is_some_and(|min| interval < min) {
+        let least = min_rtt.map_or(0, |min| min.as_nanos() / 1_000 * 1_000);
+        if interval.is_zero() || interval.as_nanos() < least {
             return None;
         }
         Some(RateSample {

@@ -168,4 +168,15 @@ mod tests {
         let sample = s.on_ack(nanos(41_000_500), 100, &[], Some(RTT)).expect("a sample");
         assert_eq!(sample.interval, MS * 41);
     }
+
+    /// The interval of a lone packet is its round-trip time, which is never shorter than the
+    /// smallest: not by what both lose below a microsecond either.
+    #[test]
+    fn the_smallest_round_trip_time_makes_a_sample() {
+        let nanos = Instant::from_nanos;
+        let mut s = RateSampler::default();
+        s.on_new_data(nanos(0), seg(0), true);
+        let rtt = Some(Duration::from_nanos(40_000_900));
+        assert!(s.on_ack(nanos(40_000_900), 100, &[], rtt).is_some());
+    }
 }
