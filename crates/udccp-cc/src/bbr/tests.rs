@@ -64,8 +64,8 @@ fn in_phase(phase: usize) -> Bbr {
     bbr
 }
 
-/// 16,384 parts of 1,000 bytes a microsecond are 976,562 bytes a second; less 1 %, times 739/256 and
-/// 88/256.
+/// 16,384 parts of 1,000 bytes a microsecond are 976,562 bytes a second; less 1 %, times 739/256
+/// and 88/256.
 #[test]
 fn gains_are_whole_parts_of_256() {
     let mut bbr = Bbr::new(10, BbrConfig::linux_6_1());

@@ -99,9 +99,9 @@ impl SendSide {
         });
     }
 
-    /// The round-trip time of the last segment reported, SACKed or not; of the timestamp, where that
-    /// segment was sent again (`tcp_ack_update_rtt`). Without detection by time, as in older kernels,
-    /// only that of segments acknowledged in order.
+    /// The round-trip time of the last segment reported, SACKed or not; of the timestamp, where
+    /// that segment was sent again (`tcp_ack_update_rtt`). Without detection by time, as in older
+    /// kernels, only that of segments acknowledged in order.
     fn rtt_of_last(
         &self,
         now: Instant,
