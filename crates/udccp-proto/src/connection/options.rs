@@ -2,7 +2,8 @@
 
 use udccp_base::Duration;
 use udccp_wire::{
-    OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode, option_kind,
+    MAX_HEADER_LEN, OptionError, OptionRef, PacketType, RawOption, RawOptions, Reaction, ResetCode,
+    option_kind,
 };
 
 use super::timing::span;
@@ -28,6 +29,8 @@ impl<'a> Joined<'a> {
             return;
         };
         if self.all.is_empty() {
+            // Where there are two, there are often more.
+            self.all.reserve_exact(MAX_HEADER_LEN);
             self.all.extend_from_slice(first);
         }
         self.all.extend_from_slice(part);
