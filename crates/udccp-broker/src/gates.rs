@@ -262,7 +262,9 @@ mod tests {
         // From here on there is a socket for each address.
         assert_eq!(count(&mut gates, at("127.0.0.3:1", false)), Ok(1));
         assert_eq!(gates.open.len(), 4);
-        let other = UdpSocket::bind(("127.0.0.4", free));
-        assert_eq!(other.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+        let other = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+        let (other, at) = (other.unwrap(), SocketAddr::from(([127, 0, 0, 4], free)));
+        sockopt::set_socket_reuseport(&other, true).unwrap();
+        assert_eq!(bind(&other, &at), Err(Errno::ADDRINUSE), "nobody else shares the port");
     }
 }
