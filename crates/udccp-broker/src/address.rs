@@ -91,6 +91,13 @@ pub(crate) fn write(address: SocketAddr, is_v6: bool) -> Vec<u8> {
     bytes
 }
 
+/// Whether a socket at `local` serves an IP version. All addresses of IPv6 are those of IPv4 as
+/// well, unless the socket takes IPv6 only.
+pub(crate) fn serves(local: SocketAddr, is_v6_only: bool, is_v4: bool) -> bool {
+    let serves_both = local.is_ipv6() && local.ip().is_unspecified() && !is_v6_only;
+    serves_both || local.is_ipv4() == is_v4
+}
+
 /// A mapped IPv4 address as IPv4.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     match address {

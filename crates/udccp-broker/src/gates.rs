@@ -9,8 +9,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, soc
 use tokio::time::timeout;
 use udccp::{AnswerForHost, Endpoint, EndpointOptions};
 
-use crate::errno;
 use crate::settings::Transport;
+use crate::{address, errno};
 
 const ANY_V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const ANY_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
@@ -52,9 +52,8 @@ impl Wanted {
     }
 
     /// Whether it serves an IP version at all.
-    fn serves(&self, is_v4: bool) -> bool {
-        let is_mixed = self.is_for_all() && self.local.is_ipv6() && !self.is_v6_only;
-        is_mixed || self.local.is_ipv4() == is_v4
+    pub(crate) fn serves(&self, is_v4: bool) -> bool {
+        address::serves(self.local, self.is_v6_only, is_v4)
     }
 
     fn gate(&self, ip: IpAddr) -> Gate {

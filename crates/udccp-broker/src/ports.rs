@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
+use crate::address;
+
 /// Ports that `bind` and `listen` pick.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=49_151;
 
@@ -21,8 +23,7 @@ impl Bound {
     }
 
     fn has_version_of(&self, other: &Self) -> bool {
-        let is_mixed = self.is_for_all() && self.address.is_ipv6() && !self.is_v6_only;
-        is_mixed || self.address.is_ipv4() == other.address.is_ipv4()
+        address::serves(self.address, self.is_v6_only, other.address.is_ipv4())
     }
 
     /// Whether some connection could be for either.

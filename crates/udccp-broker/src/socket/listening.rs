@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -75,7 +75,7 @@ impl Socket {
             (wanted, options.service_codes(), connection, options.shares_port())
         };
         let mut options = options.backlog(usize::try_from(backlog).unwrap_or(0).clamp(1, 4096));
-        let serves_both = local.ip() == Ipv6Addr::UNSPECIFIED && !wanted.is_v6_only;
+        let serves_both = wanted.serves(true) && wanted.serves(false);
         // Sockets that share a port may have other addresses: `route` tells them apart.
         if !shares_port && !serves_both {
             options = options.local_ip(local.ip());
