@@ -21,7 +21,7 @@ use rustix::net::{
     SocketFlags, SocketType, recv, send, sendmmsg, sendmsg, socketpair,
 };
 use tokio::io::Interest;
-use tokio::net::UnixDatagram;
+use tokio::io::unix::AsyncFd;
 use udccp_preload::protocol::{FRAME_BELL, FRAME_BYTES, MAX_PAIR_FRAMES, frame_header};
 use udccp_preload::sys;
 
@@ -42,8 +42,8 @@ pub(crate) enum Packet {
 /// The broker's end.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    // Tokio has no type for SEQPACKET; nothing here depends on which kind of Unix socket it is.
-    fd: UnixDatagram,
+    // Not watched for room: each packet that the program reads would wake the broker.
+    fd: AsyncFd<OwnedFd>,
     /// Whether something may have come since the queue was found empty: then there was news.
     has_come: AtomicBool,
 }
@@ -53,6 +53,11 @@ fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
+#[expect(deprecated, reason = "without unsafe; an owned descriptor never changes")]
+fn watched(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(fd, interest)
+}
+
 impl Pair {
     /// A pair whose program's end is writable while it holds less than `frames`.
     pub(crate) fn open(frames: usize) -> io::Result<(Self, OwnedFd)> {
@@ -60,23 +65,19 @@ impl Pair {
         set_socket_send_buffer_size(&programs, buffer_for(frames)?)?;
         rustix::io::ioctl_fionbio(&ours, true)?;
         let has_come = AtomicBool::new(true);
-        Ok((Self { fd: UnixDatagram::from_std(ours.into())?, has_come }, programs))
+        let fd = watched(ours, Interest::READABLE)?;
+        Ok((Self { fd, has_come }, programs))
     }
 
     /// Waits until no program has the other end open any more, or it was shut down both ways.
     pub(crate) async fn hung_up(&self) {
         // Errors are those of a runtime that ends.
-        while let Ok(ready) = self.fd.ready(Interest::WRITABLE).await {
-            if ready.is_write_closed() {
+        while let Ok(mut guard) = self.fd.ready(Interest::WRITABLE).await {
+            if guard.ready().is_write_closed() {
                 return;
             }
-            self.forget(Interest::WRITABLE);
+            guard.clear_ready();
         }
-    }
-
-    /// Has the next wait be for something new.
-    fn forget(&self, what: Interest) {
-        let _ = self.fd.try_io(what, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
     }
 
     fn try_recv(&self, into: &mut [u8]) -> Result<Packet, Errno> {
@@ -108,9 +109,9 @@ impl Pair {
     pub(crate) async fn news(&self, has_ended: &mut bool) {
         // Errors are those of a runtime that ends.
         match self.fd.ready(Interest::READABLE).await {
-            Ok(ready) if !*has_ended => {
-                *has_ended = ready.is_read_closed();
-                self.forget(Interest::READABLE);
+            Ok(mut guard) if !*has_ended => {
+                *has_ended = guard.ready().is_read_closed();
+                guard.clear_ready();
                 self.has_come.store(true, Ordering::Relaxed);
             }
             _ => std::future::pending().await,
@@ -159,20 +160,15 @@ impl Pair {
 
     async fn send_with(
         &self,
-        send: impl Fn(&UnixDatagram) -> Result<usize, Errno>,
+        send: impl Fn(&OwnedFd) -> Result<usize, Errno>,
     ) -> io::Result<usize> {
-        loop {
-            match send(&self.fd) {
-                Ok(sent) => return Ok(sent),
-                Err(Errno::AGAIN) => {}
-                Err(e) => return Err(e.into()),
-            }
-            self.fd.writable().await?;
-            match self.fd.try_io(Interest::WRITABLE, || Ok(send(&self.fd)?)) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                other => return other,
-            }
+        let to = self.fd.get_ref();
+        match send(to) {
+            Err(Errno::AGAIN) => {}
+            other => return Ok(other?),
         }
+        let room = watched(to.try_clone()?, Interest::WRITABLE)?;
+        room.async_io(Interest::WRITABLE, |to| Ok(send(to)?)).await
     }
 
     /// Bounds what waits for the program to read it.
@@ -253,6 +249,8 @@ fn find_buffer(frames: usize) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use udccp_preload::protocol::{FRAME_HEADER, RING_PAIR_FRAMES, RING_PLUG_BYTES};
 
     use super::*;
@@ -286,6 +284,29 @@ mod tests {
         assert!(!is_ready(from.as_fd(), PollFlags::OUT));
         recv(&to, &mut [0; PACKET_BYTES], RecvFlags::empty()).unwrap();
         assert!(is_ready(from.as_fd(), PollFlags::OUT));
+    }
+
+    #[tokio::test]
+    async fn what_the_program_reads_does_not_wake_the_broker() {
+        let (pair, programs) = Pair::open(1).unwrap();
+        let frame = Bytes::from_static(&[0; FRAME_BYTES]);
+        pair.send_all(std::slice::from_ref(&frame)).await.unwrap();
+        recv(&programs, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
+        let wake = tokio::time::timeout(Duration::from_millis(50), pair.fd.writable());
+        assert!(wake.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_is_waited_for() {
+        let (pair, programs) = Pair::open(1).unwrap();
+        let frames = vec![Bytes::from_static(&[0; FRAME_BYTES]); 2000];
+        let reader = tokio::task::spawn_blocking(move || {
+            for _ in 0..2000 {
+                recv(&programs, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
+            }
+        });
+        pair.send_all(&frames).await.unwrap();
+        reader.await.unwrap();
     }
 
     #[test]

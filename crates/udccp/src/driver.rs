@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
+use socket2::Socket;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{Interest, Ready};
 use tokio::sync::Notify;
 
 use crate::Error;
@@ -20,24 +21,34 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
         .map_err(|e| io_error(io::Error::other(e.to_string())))?;
     // The runtime waits on a second handle of the same socket; all reading and writing happens on
     // the first, so that any thread may write.
-    let socket = shared.io.socket().try_clone().map_err(io_error)?;
-    // To wait on, a raw socket is as good as one of UDP.
-    let socket = UdpSocket::from_std(socket.into()).map_err(io_error)?;
-    let socket = Watched { socket: Some(socket), process: Process::this() };
+    let arrivals = Watched::new(shared.io.socket(), Interest::READABLE).map_err(io_error)?;
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
     shared.set_starter(move |shared| {
-        runtime.spawn(drive(Arc::clone(shared), socket, bell));
+        runtime.spawn(drive(Arc::clone(shared), arrivals, bell));
         Ok(())
     });
     Ok(())
 }
 
-/// The runtime's handle of the socket. Where a forked child lets go of its copy of the runtime, the
-/// handle must not take the socket out of the poller, which is the parent's as well.
+/// A handle of the socket on which the runtime waits. Where a forked child lets go of its copy of
+/// the runtime, the handle must not take the socket out of the poller, which is the parent's as
+/// well.
 struct Watched {
-    socket: Option<UdpSocket>,
+    socket: Option<AsyncFd<Socket>>,
     process: Process,
+}
+
+impl Watched {
+    #[expect(deprecated, reason = "without unsafe; a socket's descriptor never changes")]
+    fn new(socket: &Socket, interest: Interest) -> io::Result<Self> {
+        let socket = AsyncFd::with_interest(socket.try_clone()?, interest)?;
+        Ok(Self { socket: Some(socket), process: Process::this() })
+    }
+
+    fn socket(&self) -> &AsyncFd<Socket> {
+        self.socket.as_ref().expect("it is there until the drop")
+    }
 }
 
 impl Drop for Watched {
@@ -62,16 +73,17 @@ impl Wake for Bell {
     }
 }
 
-async fn drive(shared: Arc<Shared>, watched: Watched, bell: Arc<Bell>) {
+async fn drive(shared: Arc<Shared>, arrivals: Watched, bell: Arc<Bell>) {
     let running = Running(shared);
     let shared = &running.0;
-    let Some(socket) = &watched.socket else { return };
+    // Watched only while a write is blocked: each packet that has left would wake the runtime.
+    let mut room = None;
     let mut rx = Receiver::new(&shared.io);
     let sleep = tokio::time::sleep(std::time::Duration::ZERO);
     tokio::pin!(sleep);
     let mut errors = false;
     loop {
-        let turn = shared.turn(&mut rx, |rx, io| read(socket, rx, io), errors);
+        let turn = shared.turn(&mut rx, |rx, io| read(arrivals.socket(), rx, io), errors);
         if turn.finished {
             return;
         }
@@ -90,15 +102,16 @@ async fn drive(shared: Arc<Shared>, watched: Watched, bell: Arc<Bell>) {
         if let Some(at) = turn.deadline {
             sleep.as_mut().reset(shared.clock.to_std(at).into());
         }
-        errors = wait(socket, &bell, sleep.as_mut(), &turn).await;
+        room = if turn.blocked { room.or_else(|| watch_room(shared)) } else { None };
+        errors = wait(&arrivals, room.as_ref(), &bell, sleep.as_mut(), &turn).await;
     }
 }
 
 /// Reads once. A read that leaves buffers unused has emptied the socket, so tokio need not be told
 /// by another read that finds nothing; what arrives from here on is an event of its own.
-fn read(socket: &UdpSocket, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
+fn read(socket: &AsyncFd<Socket>, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
     let mut last = 0;
-    let result = socket.try_io(Interest::READABLE, || {
+    let result = socket.try_io(Interest::READABLE, |_| {
         let count = rx.read(io)?;
         if count < rx.capacity() {
             last = count;
@@ -109,43 +122,82 @@ fn read(socket: &UdpSocket, rx: &mut Receiver, io: &Io) -> io::Result<usize> {
     if last > 0 { Ok(last) } else { result }
 }
 
+/// Watches for room to write. Without a descriptor left for it, the clock tries again.
+fn watch_room(shared: &Shared) -> Option<Watched> {
+    Watched::new(shared.io.socket(), Interest::WRITABLE).ok()
+}
+
 /// Waits for a reason to take a turn; whether the socket reports errors.
 async fn wait(
-    socket: &UdpSocket,
+    arrivals: &Watched,
+    room: Option<&Watched>,
     bell: &Bell,
     sleep: std::pin::Pin<&mut tokio::time::Sleep>,
     turn: &Turn,
 ) -> bool {
-    let interest = if turn.blocked {
-        Interest::READABLE | Interest::ERROR | Interest::WRITABLE
-    } else {
-        Interest::READABLE | Interest::ERROR
-    };
+    let socket = arrivals.socket();
     tokio::select! {
         biased;
         () = bell.0.notified() => false,
-        ready = socket.ready(interest) => match ready {
-            Ok(ready) => {
-                if ready.is_error() {
-                    clear(socket, Interest::ERROR);
+        ready = socket.ready(Interest::READABLE | Interest::ERROR) => match ready {
+            Ok(mut guard) => {
+                let has_error = guard.ready().is_error();
+                if has_error {
+                    guard.clear_ready_matching(Ready::ERROR);
                 }
-                if turn.blocked && ready.is_writable() {
-                    // A reported error leaves tokio believing that the socket is writable for
-                    // ever; then only time can tell.
-                    clear(socket, Interest::WRITABLE);
-                    if ready.is_write_closed() {
-                        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-                    }
-                }
-                ready.is_error()
+                has_error
             }
             Err(_) => true,
         },
+        () = has_room(room), if turn.blocked => false,
         () = sleep, if turn.deadline.is_some() => false,
     }
 }
 
-/// Forgets a readiness, so that the next event is waited for.
-fn clear(socket: &UdpSocket, interest: Interest) {
-    let _ = socket.try_io(interest, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+/// Waits until the socket can be written to.
+async fn has_room(room: Option<&Watched>) {
+    if let Some(Ok(mut guard)) = match room {
+        Some(room) => Some(room.socket().writable().await),
+        None => None,
+    } {
+        let is_sure = !guard.ready().is_write_closed();
+        guard.clear_ready();
+        if is_sure {
+            return;
+        }
+    }
+    // Nothing tells, or a reported error has tokio believe that the socket is writable for ever:
+    // then only time can tell.
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use socket2::{Domain, Type};
+
+    use super::*;
+
+    fn fill(socket: &Socket) -> usize {
+        std::iter::from_fn(|| socket.send(&[0; 1000]).ok()).count()
+    }
+
+    #[tokio::test]
+    async fn room_to_write_is_told_when_it_comes_and_watched_only_on_demand() {
+        let (from, to) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
+        from.set_nonblocking(true).unwrap();
+        let arrivals = Watched::new(&from, Interest::READABLE).unwrap();
+        let sent = fill(&from);
+        let room = Watched::new(&from, Interest::WRITABLE).unwrap();
+        let soon = Duration::from_millis(50);
+        assert!(tokio::time::timeout(soon, has_room(Some(&room))).await.is_err(), "{sent} wait");
+        for _ in 0..sent {
+            to.recv(&mut [std::mem::MaybeUninit::uninit(); 1000]).unwrap();
+        }
+        has_room(Some(&room)).await;
+        assert!(fill(&from) > 0);
+        let unasked = arrivals.socket().writable();
+        assert!(tokio::time::timeout(soon, unasked).await.is_err(), "of no interest");
+    }
 }

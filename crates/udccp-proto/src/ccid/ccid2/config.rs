@@ -27,7 +27,7 @@ pub enum AckRatioConfig {
     /// The same, and in a large window a power of two with which the window has no more than this
     /// many acknowledgements. Linux doubles its ratio where a window has more than 20.
     Thinned {
-        /// As for [`Self::Adaptive`].
+        /// The smallest ratio used: 2, or 1 which applies while the window is under three packets.
         min: u16,
         /// Most acknowledgements of a window.
         acks: u16,
