@@ -102,7 +102,7 @@ async fn drive(shared: Arc<Shared>, arrivals: Watched, bell: Arc<Bell>) {
         if let Some(at) = turn.deadline {
             sleep.as_mut().reset(shared.clock.to_std(at).into());
         }
-        room = if turn.blocked { room.or_else(|| watch_room(shared)) } else { None };
+        room = if turn.blocked { room.or_else(|| watch_room(shared.io.socket())) } else { None };
         errors = wait(&arrivals, room.as_ref(), &bell, sleep.as_mut(), &turn).await;
     }
 }
@@ -123,8 +123,8 @@ fn read(socket: &AsyncFd<Socket>, rx: &mut Receiver, io: &Io) -> io::Result<usiz
 }
 
 /// Watches for room to write. Without a descriptor left for it, the clock tries again.
-fn watch_room(shared: &Shared) -> Option<Watched> {
-    Watched::new(shared.io.socket(), Interest::WRITABLE).ok()
+fn watch_room(socket: &Socket) -> Option<Watched> {
+    Watched::new(socket, Interest::WRITABLE).ok()
 }
 
 /// Waits for a reason to take a turn; whether the socket reports errors.
@@ -189,7 +189,7 @@ mod tests {
         from.set_nonblocking(true).unwrap();
         let arrivals = Watched::new(&from, Interest::READABLE).unwrap();
         let sent = fill(&from);
-        let room = Watched::new(&from, Interest::WRITABLE).unwrap();
+        let room = watch_room(&from).unwrap();
         let soon = Duration::from_millis(50);
         assert!(tokio::time::timeout(soon, has_room(Some(&room))).await.is_err(), "{sent} wait");
         for _ in 0..sent {
