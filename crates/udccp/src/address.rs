@@ -138,10 +138,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// A text that is no [`Address`].
+/// A text that is not an [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no DCCP address; write 192.0.2.1:5004, [2001:db8::1]:5004, \
+    "\"{0}\" is not a DCCP address; write 192.0.2.1:5004, [2001:db8::1]:5004, \
      192.0.2.1:5004/6511 for DCCP port 5004 over UDP port 6511, or 192.0.2.1:5004/raw without UDP"
 )]
 pub struct AddressError(String);
