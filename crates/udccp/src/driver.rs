@@ -76,7 +76,7 @@ impl Wake for Bell {
 async fn drive(shared: Arc<Shared>, arrivals: Watched, bell: Arc<Bell>) {
     let running = Running(shared);
     let shared = &running.0;
-    // Watched only while a write is blocked: each packet that has left would wake the runtime.
+    // Watched only while a write is blocked: otherwise each packet that leaves wakes the runtime.
     let mut room = None;
     let mut rx = Receiver::new(&shared.io);
     let sleep = tokio::time::sleep(std::time::Duration::ZERO);
@@ -156,10 +156,9 @@ async fn wait(
 
 /// Waits until the socket can be written to.
 async fn has_room(room: Option<&Watched>) {
-    if let Some(Ok(mut guard)) = match room {
-        Some(room) => Some(room.socket().writable().await),
-        None => None,
-    } {
+    if let Some(room) = room
+        && let Ok(mut guard) = room.socket().writable().await
+    {
         let is_sure = !guard.ready().is_write_closed();
         guard.clear_ready();
         if is_sure {

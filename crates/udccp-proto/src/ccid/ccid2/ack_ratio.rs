@@ -111,15 +111,15 @@ impl AckRatio {
 
     //= 4341-6.1.2-3
     /// At most half the window, rounded up, but 2 is always right; at least 2 from a window of
-    /// four packets on.
+    /// four packets on (thinned, of three).
     fn bound(&self, ratio: u16, cwnd: u32) -> u16 {
         let (least, two_from) = match self.config {
-            AckRatioConfig::Adaptive { min } => (min.clamp(1, 2), 4),
+            AckRatioConfig::Adaptive { min } => (min, 4),
             // An acknowledgement for each packet buys a window of three nothing.
-            AckRatioConfig::Thinned { min, .. } => (min.clamp(1, 2), 3),
+            AckRatioConfig::Thinned { min, .. } => (min, 3),
             AckRatioConfig::Fixed(_) => (1, 4),
         };
-        let low = if cwnd >= two_from { 2 } else { least };
+        let low = if cwnd >= two_from { 2 } else { least.clamp(1, 2) };
         let high = u16::try_from(cwnd.div_ceil(2)).unwrap_or(u16::MAX).max(2);
         ratio.clamp(low, high)
     }
