@@ -305,7 +305,9 @@ mod tests {
                 recv(&programs, &mut [0; FRAME_BYTES], RecvFlags::empty()).unwrap();
             }
         });
-        pair.send_all(&frames).await.unwrap();
+        // So long that only a wait for ever exceeds it.
+        let sent = tokio::time::timeout(Duration::from_secs(30), pair.send_all(&frames)).await;
+        sent.expect("there is room").unwrap();
         reader.await.unwrap();
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
         .map_err(|e| io_error(io::Error::other(e.to_string())))?;
     // The runtime waits on a second handle of the same socket; all reading and writing happens on
     // the first, so that any thread may write.
-    let arrivals = Watched::new(shared.io.socket(), Interest::READABLE).map_err(io_error)?;
+    let arrivals = watch_arrivals(shared.io.socket()).map_err(io_error)?;
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
     shared.set_starter(move |shared| {
@@ -122,6 +122,11 @@ fn read(socket: &AsyncFd<Socket>, rx: &mut Receiver, io: &Io) -> io::Result<usiz
     if last > 0 { Ok(last) } else { result }
 }
 
+/// Watches for what arrives, and for errors.
+fn watch_arrivals(socket: &Socket) -> io::Result<Watched> {
+    Watched::new(socket, Interest::READABLE)
+}
+
 /// Watches for room to write. Without a descriptor left for it, the clock tries again.
 fn watch_room(socket: &Socket) -> Option<Watched> {
     Watched::new(socket, Interest::WRITABLE).ok()
@@ -186,7 +191,7 @@ mod tests {
     async fn room_to_write_is_told_when_it_comes_and_watched_only_on_demand() {
         let (from, to) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
         from.set_nonblocking(true).unwrap();
-        let arrivals = Watched::new(&from, Interest::READABLE).unwrap();
+        let arrivals = watch_arrivals(&from).unwrap();
         let sent = fill(&from);
         let room = watch_room(&from).unwrap();
         let soon = Duration::from_millis(50);
@@ -194,7 +199,8 @@ mod tests {
         for _ in 0..sent {
             to.recv(&mut [std::mem::MaybeUninit::uninit(); 1000]).unwrap();
         }
-        has_room(Some(&room)).await;
+        // So long that only a wait for ever exceeds it.
+        tokio::time::timeout(soon * 600, has_room(Some(&room))).await.expect("there is room");
         assert!(fill(&from) > 0);
         let unasked = arrivals.socket().writable();
         assert!(tokio::time::timeout(soon, unasked).await.is_err(), "of no interest");
