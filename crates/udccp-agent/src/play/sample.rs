@@ -82,7 +82,7 @@ impl Sampler {
             let now = TcpCounters::read().memory_pressures;
             report.memory_pressures = now.saturating_sub(begun.memory_pressures);
         }
-        report.buffer_drops = buffer_drops().saturating_sub(self.drops_before);
+        report.buffer_drops += buffer_drops().saturating_sub(self.drops_before);
         if self.device.is_none() {
             report.warnings.push("no network device has this host's address".to_owned());
         }

@@ -14,12 +14,15 @@ use super::connected::{self, State};
 use super::many::Many;
 use super::{BATCH, Delivered, FlowSocket, Inbox, Interest, Listen, PAUSE, SHORT_PAUSE};
 use crate::error::AgentError;
-use crate::sys::tfrc_info;
+use crate::sys::{drops, tfrc_info};
 
 /// Socket type of DCCP (`SOCK_DCCP`).
 const SOCK_DCCP: i32 = 6;
 /// Room for what bulk traffic has ready while nobody looks.
 const SEND_BUFFER: usize = 1 << 20;
+/// Room for what arrives before it is read. The kernel's default (208 KiB, some 50 packets) is less
+/// than a window, and it drops the rest of a burst, acknowledgements too, before DCCP sees it.
+const RECV_BUFFER: usize = 16 << 20;
 /// Messages that wait here for the kernel.
 const AHEAD: usize = BATCH;
 /// IPv4 header and what the kernel sets aside for its headers and options, at most.
@@ -57,9 +60,7 @@ impl LinuxSettings {
         socket.set_reuse_address(true).map_err(io("cannot prepare a DCCP socket"))?;
         socket.set_dccp_ccid(self.ccid).map_err(io("the kernel's DCCP has not this CCID"))?;
         socket.set_dccp_service(self.service.to_be()).map_err(io("cannot set a service code"))?;
-        if self.is_bulk {
-            let _ = socket.set_send_buffer_size(SEND_BUFFER);
-        }
+        self.set_buffers(&socket);
         // Without a bound of its own the queue is bounded by the send buffer.
         let queue = if self.is_bulk { Some(0) } else { self.tx_queue };
         if let Some(packets) = queue {
@@ -67,6 +68,14 @@ impl LinuxSettings {
         }
         socket.bind(&local.into()).map_err(|e| AgentError::bind(local, e))?;
         Ok(socket)
+    }
+
+    /// Asks for buffers; the kernel gives less where its limits are lower.
+    fn set_buffers(self, socket: &Socket) {
+        let _ = socket.set_recv_buffer_size(RECV_BUFFER);
+        if self.is_bulk {
+            let _ = socket.set_send_buffer_size(SEND_BUFFER);
+        }
     }
 }
 
@@ -123,6 +132,15 @@ impl Linux {
             cut: 0,
             warnings: Vec::new(),
         }
+    }
+
+    /// The receiver's end, of a connection that came.
+    pub(crate) fn accepted(settings: LinuxSettings, socket: Socket, peer: SocketAddr) -> Self {
+        let mut flow = Self::new(settings, socket, peer, true);
+        flow.accepted = true;
+        flow.state = State::Open;
+        flow.ask_mps();
+        flow
     }
 
     fn ask_mps(&mut self) {
@@ -309,6 +327,10 @@ impl FlowSocket for Linux {
         connected::local_port(&self.socket)
     }
 
+    fn buffer_drops(&self) -> u64 {
+        drops(&self.socket).map_or(0, u64::from)
+    }
+
     fn take_warnings(&mut self) -> Vec<String> {
         if self.cut > 0 {
             let cut = std::mem::take(&mut self.cut);
@@ -336,14 +358,35 @@ impl Listen for LinuxListener {
     fn accept(&mut self, _now: Instant) -> Result<Option<Box<dyn FlowSocket>>, AgentError> {
         let what = ["cannot accept a DCCP connection", "cannot prepare a DCCP socket"];
         let Some((socket, peer)) = connected::accept(&self.socket, what)? else { return Ok(None) };
-        let mut flow = Linux::new(self.settings, socket, peer, true);
-        flow.accepted = true;
-        flow.state = State::Open;
-        flow.ask_mps();
-        Ok(Some(Box::new(flow)))
+        Ok(Some(Box::new(Linux::accepted(self.settings, socket, peer))))
     }
 
     fn interest(&self) -> Interest<'_> {
         Interest { socket: Some((self.socket.as_fd(), PollFlags::POLLIN)), within: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn receivers_have_room_for_more_than_the_default() {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+        let settings = LinuxSettings {
+            ccid: 2,
+            tx_queue: None,
+            service: 0,
+            is_bulk: false,
+            tracks_messages: false,
+            packet_bytes: 1500,
+        };
+        settings.set_buffers(&socket);
+        let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
+        let most: usize = most.trim().parse().unwrap();
+        // The kernel doubles what it is asked for.
+        assert_eq!(socket.recv_buffer_size().unwrap(), 2 * most.min(RECV_BUFFER));
     }
 }

@@ -55,6 +55,12 @@ pub(crate) trait FlowSocket: AppPort {
     /// The sender's port, once known.
     fn port(&self) -> u16;
 
+    /// Packets that arrived and were dropped because the socket had no room for them, where the
+    /// kernel counts them by socket alone.
+    fn buffer_drops(&self) -> u64 {
+        0
+    }
+
     /// What went wrong without ending the run.
     fn take_warnings(&mut self) -> Vec<String>;
 }
