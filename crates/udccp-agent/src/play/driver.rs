@@ -217,16 +217,8 @@ mod tests {
         for _ in 0..100 {
             sender.send(&[0; 1000]).unwrap();
         }
-        let settings = LinuxSettings {
-            ccid: 2,
-            tx_queue: None,
-            service: 0,
-            is_bulk: true,
-            tracks_messages: false,
-            packet_bytes: 1500,
-        };
         let peer = sender.local_addr().unwrap();
-        let mut flow = Linux::accepted(settings, Socket::from(receiver), peer);
+        let mut flow = Linux::accepted(LinuxSettings::PLAIN, Socket::from(receiver), peer);
         flow.turn(Instant::ZERO).unwrap();
         let mut driver = FlowDriver::accepted(Instant::ZERO, Box::new(flow), Receiver::Counts);
         driver.read(Instant::ZERO);

@@ -45,6 +45,19 @@ pub(crate) struct LinuxSettings {
     pub(crate) packet_bytes: u64,
 }
 
+#[cfg(test)]
+impl LinuxSettings {
+    /// Those of a test that asks for nothing special.
+    pub(crate) const PLAIN: Self = Self {
+        ccid: 2,
+        tx_queue: None,
+        service: 0,
+        is_bulk: false,
+        tracks_messages: false,
+        packet_bytes: 1500,
+    };
+}
+
 /// A socket, if the kernel has such.
 pub(crate) fn socket(address: IpAddr) -> Result<Socket, AgentError> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
@@ -375,15 +388,7 @@ mod tests {
     #[test]
     fn receivers_have_room_for_more_than_the_default() {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
-        let settings = LinuxSettings {
-            ccid: 2,
-            tx_queue: None,
-            service: 0,
-            is_bulk: false,
-            tracks_messages: false,
-            packet_bytes: 1500,
-        };
-        settings.set_buffers(&socket);
+        LinuxSettings::PLAIN.set_buffers(&socket);
         let most = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
         let most: usize = most.trim().parse().unwrap();
         // The kernel doubles what it is asked for.
