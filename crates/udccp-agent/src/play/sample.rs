@@ -102,3 +102,42 @@ fn probe(drivers: &mut [FlowDriver]) -> Probe {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use udccp_scenario::schema::Traffic;
+
+    use super::*;
+    use crate::spec::{Role, SCHEMA};
+
+    #[test]
+    fn drops_of_the_host_come_on_top_of_those_of_its_sockets() {
+        let spec = AgentSpec {
+            schema: SCHEMA,
+            flow: "a".to_owned(),
+            role: Role::Receiver,
+            protocol: AgentProtocol::Udp,
+            local: Ipv4Addr::LOCALHOST.into(),
+            remote: Ipv4Addr::LOCALHOST.into(),
+            port: 5001,
+            traffic: Traffic::Bulk,
+            frames: Vec::new(),
+            packet_bytes: 1500,
+            prompt: false,
+            source_seed: 1,
+            start_ns: 0,
+            stop_ns: None,
+            duration_ns: 1,
+            every_ns: 1,
+        };
+        let mut report: AgentReport = serde_json::from_str(
+            r#"{"flow":"a","role":"receiver","samples":[],"app_bytes_out":0,"app_bytes_in":0,
+                "buffer_drops":5}"#,
+        )
+        .unwrap();
+        Sampler::new(&spec).add_to(&mut report);
+        assert!(report.buffer_drops >= 5);
+    }
+}
