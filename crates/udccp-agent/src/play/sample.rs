@@ -134,10 +134,11 @@ mod tests {
         };
         let mut report: AgentReport = serde_json::from_str(
             r#"{"flow":"a","role":"receiver","samples":[],"app_bytes_out":0,"app_bytes_in":0,
-                "buffer_drops":5}"#,
+                "buffer_drops":1000000}"#,
         )
         .unwrap();
         Sampler::new(&spec).add_to(&mut report);
-        assert!(report.buffer_drops >= 5);
+        // Tests beside this one add drops of the host, some hundred.
+        assert!(report.buffer_drops >= 1_000_000);
     }
 }
