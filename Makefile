@@ -62,7 +62,7 @@ interop: linux ## our DCCP against that of the Linux kernel, in every combinatio
 	@scripts/setup.sh interop
 	"$(TARGET)/release/udccp" interop -o docs/reference/interop.md
 
-old-programs: ## programs of Debian that open SOCK_DCCP, many times: docs/reference/old-programs.md
+old-programs: linux ## programs of Debian that open SOCK_DCCP, many times: docs/reference/old-programs.md
 	@scripts/old-programs.sh
 
 kernel-calls: linux ## socket calls under `udccp run` against those of Linux: docs/reference/kernel-calls.md

@@ -10,7 +10,6 @@ difference has no reason here.
 
 import argparse
 import collections
-import ctypes
 import os
 import re
 import subprocess
@@ -18,6 +17,8 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+
+import guest
 
 PROGRAM = Path("crates/udccp-cli/tests/old_programs/every_call.py").resolve()
 NETWORK = """
@@ -90,37 +91,16 @@ def calls(text):
     return found
 
 
-def guest_kernel():
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "udccp" / "linux"
-    kernels = sorted(base.glob("*/linux"), key=lambda file: file.stat().st_mtime)
-    if not kernels:
-        sys.exit("there is no kernel with DCCP yet: make linux builds it")
-    return kernels[-1]
-
-
 def in_guest():
     """The guest's first program."""
-    libc = ctypes.CDLL(None)
-    for kind, at in ((b"proc", b"/proc"), (b"sysfs", b"/sys"), (b"devtmpfs", b"/dev")):
-        libc.mount(kind, at, kind, 0, None)
-    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     subprocess.run(["sh", "-c", NETWORK], check=False)
     print("@@", os.uname().release, flush=True)
     for version in VERSIONS:
         subprocess.run([sys.executable, PROGRAM, *version], check=False)
-    libc.reboot(0x4321FEDC)
 
 
 def of_the_kernel():
-    kernel = guest_kernel()
-    with tempfile.TemporaryDirectory() as folder:
-        words = ["mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "con=null",
-                 "con0=null,fd:1", "ssl=null", "noreboot", "loglevel=1", "time-travel=inf-cpu",
-                 f"uml_dir={folder}", f"init={os.path.realpath(sys.executable)}", "--",
-                 str(Path(__file__).resolve()), "--guest", str(PROGRAM)]
-        done = subprocess.run([kernel, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
-    text = done.stdout.decode(errors="replace").replace("\r", "")
+    text = guest.run(__file__, PROGRAM, limit_s=LIMIT_S)
     release = re.search(r"^@@ (\S+)", text, re.M)
     return calls(text), release[1] if release else "unknown"
 
@@ -226,9 +206,8 @@ def main():
     print(f"{same:,} of {len(theirs):,} calls are equal; each difference has a reason")
 
 
-# The kernel adds words of its own.
-if sys.argv[1:2] == ["--guest"]:
-    PROGRAM = Path(sys.argv[2])
-    in_guest()
+if guest.words():
+    PROGRAM = Path(guest.words()[0])
+    guest.play(in_guest)
 else:
     main()
