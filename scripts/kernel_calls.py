@@ -78,6 +78,9 @@ REASONS = [
      "Multicast hops|An accepted socket of Linux has the hop limit of its Request there."),
     ("none", "socketpair", "ESOCKTNOSUPPORT", "EOPNOTSUPP",
      "socketpair|It is the kernel's, which has no DCCP."),
+    ("none", r"socket\(\d+, 5, 33\)", "ESOCKTNOSUPPORT", "EPROTONOSUPPORT",
+     "SOCK_SEQPACKET|The guest's kernel has SCTP: it knows the type, and misses only the "
+     "protocol."),
 ]
 
 
@@ -176,7 +179,7 @@ def page(found, count, release):
     for why, differences in sorted(found.items()):
         calls_of_it = sum(len(states) for states in differences.values())
         title, text = why.split("|")
-        text = textwrap.fill(f"{text} {calls_of_it} calls.", 118)
+        text = textwrap.fill(f"{text} {calls_of_it} call{'s' * (calls_of_it != 1)}.", 118)
         lines += ["", f"## {title}", "", text, "", "| call | state | here | Linux |",
                   "|---|---|---|---|", *rows(differences)]
     return "\n".join(lines) + "\n"
