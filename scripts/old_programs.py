@@ -398,9 +398,9 @@ def page(rows):
         lines.append(f"| {name} | {package} | {means} | " + " | ".join(map(str, numbers)) + " |")
     lines += [
         "",
-        "netperfmeter runs in the guest of `udccp linux`, whose kernel has the SCTP that it uses for",
-        "its control connection. GStreamer as Debian 12 packages it has no element for DCCP. Its",
-        "ncat, iperf, iperf3 and nuttcp have no DCCP either.",
+        "netperfmeter runs in the guest of `udccp linux`, whose kernel has the SCTP that it uses",
+        "for its control connection. GStreamer as Debian 12 packages it has no element for DCCP.",
+        "Its ncat, iperf, iperf3 and nuttcp have no DCCP either.",
         "",
     ]
     return "\n".join(lines)
