@@ -337,9 +337,7 @@ def play_in_guest(case, runs):
     rows = re.findall(r"^@@ (.*)$", text, re.M)
     if not rows:
         raise SystemExit(f"{case[0]}: the guest ended without a row: {text[-300:]}")
-    row = json.loads(rows[-1])
-    print(case[0], row, flush=True)
-    return row
+    return json.loads(rows[-1])
 
 
 def in_guest():
@@ -353,7 +351,7 @@ def in_guest():
 
 
 def play(case, runs):
-    name, _, _, run = case
+    run = case[-1]
     row = {"runs": 0, "failed": 0, "hung": 0, "descriptors": 0, "left": 0, "why": []}
     bench = Bench()
     for _ in range(runs):
@@ -375,7 +373,6 @@ def play(case, runs):
         time.sleep(0.2)
     row["left"] = bench.left()
     shutil.rmtree(bench.folder, ignore_errors=True)
-    print(name, {k: v for k, v in row.items() if k != "why"}, *row["why"][:3], flush=True)
     return row
 
 
@@ -416,15 +413,19 @@ def main():
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
     print("SEED", seed, flush=True)
     random.seed(seed)
+    cases = [case for case in CASES if args.only.lower() in case[0].lower()]
+    if any(case[0] in IN_GUEST for case in cases):
+        # Says that there is none before hours of other cases.
+        guest.kernel()
     rows = []
-    for case in CASES:
-        if args.only.lower() not in case[0].lower():
-            continue
+    for case in cases:
         kept = args.rows and args.rows / (case[0].replace("/", " ") + ".json")
         if kept and kept.exists():
             row = json.loads(kept.read_text())
         else:
             row = (play_in_guest if case[0] in IN_GUEST else play)(case, args.runs)
+            numbers = {key: value for key, value in row.items() if key != "why"}
+            print(case[0], numbers, *row["why"][:3], flush=True)
         if kept:
             args.rows.mkdir(parents=True, exist_ok=True)
             kept.write_text(json.dumps(row))
@@ -437,8 +438,9 @@ def main():
         raise SystemExit("not all is well: " + ", ".join(bad))
 
 
-UDCCP = guest.words()[0] if guest.words() else os.environ["UDCCP"]
 if guest.words():
+    UDCCP = guest.words()[0]
     guest.play(in_guest)
 else:
+    UDCCP = os.environ["UDCCP"]
     main()
