@@ -118,11 +118,12 @@ async fn to_peer(socket: &Socket, connection: &Connection, pair: &Pair, news: &N
             socket.publish(SLOT_MPS_AT, max as u32);
             published = max;
         }
-        let mut taken = Taken::new(&inbox, TRAIN, &mut slab);
-        let sent = if socket.has_priorities() {
+        let has_priorities = socket.has_priorities();
+        let most = if has_priorities { TRAIN } else { fit_queue(socket, connection).min(TRAIN) };
+        let mut taken = Taken::new(&inbox, most, &mut slab);
+        let sent = if has_priorities {
             displace(connection, &mut taken)
         } else {
-            fit_queue(socket, connection);
             tokio::select! {
                 biased;
                 sent = connection.send_batch(&mut taken) => sent,
@@ -195,10 +196,12 @@ fn window_room(connection: &Connection) -> usize {
 }
 
 /// Has the connection take at once what congestion control lets go at once, so that few system
-/// calls send it. What has to wait stays with the program, as far as `tx_qlen` allows.
-fn fit_queue(socket: &Socket, connection: &Connection) {
+/// calls send it. What has to wait stays with the program, as far as `tx_qlen` allows. Gives the
+/// number of messages: once they are taken the window may have room for more than it had.
+fn fit_queue(socket: &Socket, connection: &Connection) -> usize {
     let messages = window_room(connection).min(TRAIN * TRAINS).max(socket.queued_messages());
     connection.set_send_queue(QUEUE_BYTES, messages);
+    messages
 }
 
 /// Sends under the policy that drops the lowest priority.
@@ -219,7 +222,8 @@ async fn drain(socket: &Socket, connection: &Connection, inbox: &Inbox<'_>) -> R
     let mut slab = None;
     let all = async {
         while inbox.ended().is_none() {
-            connection.send_batch(&mut Taken::new(inbox, BATCH, &mut slab)).await?;
+            let most = fit_queue(socket, connection);
+            connection.send_batch(&mut Taken::new(inbox, most, &mut slab)).await?;
         }
         Ok(())
     };

@@ -1,6 +1,5 @@
 //! Memory that messages of programs are copied to, many into one piece of it.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::BytesMut;
@@ -11,45 +10,44 @@ const SLAB_BYTES: usize = 1 << 16;
 /// Most slabs that are remembered: what a batch of one connection fills, and some.
 const REMEMBERED: usize = 16;
 
-/// Slabs that no connection fills. A full one is filled again once all its messages have left.
+/// Slabs that no connection fills, the one used last at the end. A full one is filled again once
+/// all its messages have left.
 #[derive(Debug, Default)]
-pub(crate) struct Slabs(Mutex<VecDeque<BytesMut>>);
+pub(crate) struct Slabs(Mutex<Vec<BytesMut>>);
 
 impl Slabs {
-    fn all(&self) -> MutexGuard<'_, VecDeque<BytesMut>> {
+    fn all(&self) -> MutexGuard<'_, Vec<BytesMut>> {
         self.0.lock().expect("never poisoned")
     }
 
     /// The slab that a connection fills, which has room for any message.
     pub(crate) fn with_room<'a>(&self, slab: &'a mut Option<BytesMut>) -> &'a mut BytesMut {
         if !slab.as_ref().is_some_and(has_room) {
-            let full = slab.take();
             let mut all = self.all();
-            *slab = first_free(&mut all);
-            all.extend(full);
-            all.truncate(REMEMBERED);
+            remember(&mut all, slab.take());
+            *slab = last_free(&mut all);
         }
         slab.get_or_insert_with(|| BytesMut::with_capacity(SLAB_BYTES))
     }
 
     /// Takes a slab back from a connection that has nothing to send now.
     pub(crate) fn give_back(&self, slab: &mut Option<BytesMut>) {
-        if let Some(slab) = slab.take() {
-            let mut all = self.all();
-            all.push_front(slab);
-            all.truncate(REMEMBERED);
-        }
+        remember(&mut self.all(), slab.take());
     }
 }
 
-/// Messages leave mostly in order, so that the slab of the oldest is free first.
-fn first_free(all: &mut VecDeque<BytesMut>) -> Option<BytesMut> {
-    let mut slab = all.pop_front()?;
-    if has_room(&slab) || slab.try_reclaim(SLAB_BYTES) {
-        return Some(slab);
+fn remember(all: &mut Vec<BytesMut>, slab: Option<BytesMut>) {
+    all.extend(slab);
+    if all.len() > REMEMBERED {
+        all.remove(0);
     }
-    all.push_back(slab);
-    None
+}
+
+/// The last one whose messages have left: a cache may still have it.
+fn last_free(all: &mut Vec<BytesMut>) -> Option<BytesMut> {
+    let is_free = |slab: &mut BytesMut| has_room(slab) || slab.try_reclaim(SLAB_BYTES);
+    let at = all.iter_mut().rposition(is_free)?;
+    Some(all.remove(at))
 }
 
 /// Whether any message fits.
@@ -59,6 +57,8 @@ fn has_room(slab: &BytesMut) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     #[test]
