@@ -159,30 +159,54 @@ impl<'a> Inbox<'a> {
         &self.socket.broker().slabs
     }
 
+    #[inline]
     fn next_of_ring(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
         let ring = self.ring.get()?;
         let slab = self.slabs().with_room(slab);
         match ring.take(slab) {
-            Ok(taken) => taken.map(|(len, priority)| {
-                Outgoing::new(slab.split_to(len).freeze()).priority(priority)
-            }),
+            Ok(None) => None,
+            Ok(Some((len, priority))) => {
+                Some(Outgoing::new(slab.split_to(len).freeze()).priority(priority))
+            }
             Err(Nonsense) => {
-                tracing::warn!("a program has spoiled the memory of its messages");
-                self.find(|found| found.ended = Some(Packet::Reset));
+                self.end_spoiled();
                 None
             }
         }
     }
 
+    #[cold]
+    fn end_spoiled(&self) {
+        tracing::warn!("a program has spoiled the memory of its messages");
+        self.find(|found| found.ended = Some(Packet::Reset));
+    }
+
+    #[inline]
     fn next(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
+        if self.has_found.load(Ordering::Relaxed) {
+            return self.next_after_found(slab);
+        }
+        // As it is, not by a combinator: a message that was just written is slow to copy.
+        if let Some(message) = self.next_of_ring(slab) {
+            return Some(message);
+        }
+        self.next_of_pair(slab)
+    }
+
+    #[cold]
+    fn next_after_found(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
         if self.found().is_some_and(|found| found.ended == Some(Packet::Reset)) {
             return None;
         }
         // What is in the ring when the pair has ended is the last.
-        self.next_found()
-            .or_else(|| self.next_of_ring(slab))
-            .or_else(|| self.next_packet())
-            .or_else(|| self.next_of_ring(slab))
+        let first = self.next_found().or_else(|| self.next_of_ring(slab));
+        first.or_else(|| self.next_of_pair(slab))
+    }
+
+    /// Where the ring is empty; a packet may be the bell for what has come there since.
+    #[cold]
+    fn next_of_pair(&self, slab: &mut Option<BytesMut>) -> Option<Outgoing> {
+        self.next_packet().or_else(|| self.next_of_ring(slab))
     }
 }
 
@@ -213,6 +237,7 @@ impl<'a> Taken<'a> {
 impl Iterator for Taken<'_> {
     type Item = Outgoing;
 
+    #[inline]
     fn next(&mut self) -> Option<Outgoing> {
         self.left = self.left.checked_sub(1)?;
         self.inbox.next(self.slab)

@@ -13,9 +13,6 @@ pub(crate) const DATA_LEN: usize = 16;
 /// Length of the header of an Ack with a 48-bit number and no options, in bytes.
 const ACK_LEN: usize = 24;
 
-/// Longest header that [`Header::usual_ack`] writes, in bytes: some 60 cells of Ack Vector.
-const USUAL_ACK_LEN: usize = 96;
-
 /// What the Checksum of a packet without data, or with zeros, is made of.
 #[derive(Clone, Copy, Debug)]
 pub enum Checksum<'a> {
@@ -77,26 +74,26 @@ impl Header {
         is_data.then(|| DataTemplate(header.first_words(DATA_LEN)))
     }
 
-    /// The whole header of an Ack with an Ack Vector and perhaps a short Elapsed Time, with its
-    /// length in bytes; `None` where the header is another or the options are longer. It is the
-    /// same as [`crate::Emitter`] writes.
+    /// Writes the whole header of an Ack with an Ack Vector and perhaps a short Elapsed Time to
+    /// `room`, which is zero; `None` where the header is another or the options are longer. It is
+    /// the same as [`crate::Emitter`] writes.
     #[inline]
-    pub fn usual_ack(
+    pub fn usual_ack<'r>(
         &self,
         options: &UsualAck<'_>,
         checksum: Checksum<'_>,
-    ) -> Option<([u8; USUAL_ACK_LEN], usize)> {
+        room: &'r mut [u8; UsualAck::ROOM],
+    ) -> Option<&'r [u8]> {
         let HeaderKind::Ack { ack } = self.kind else { return None };
         if !self.is_usual() {
             return None;
         }
-        let mut bytes = [0; USUAL_ACK_LEN];
-        let (fixed, rest) = bytes.split_first_chunk_mut::<ACK_LEN>()?;
+        let (fixed, rest) = room.split_first_chunk_mut::<ACK_LEN>()?;
         let len = (ACK_LEN + options.write(rest)?).next_multiple_of(4);
         let [mut first, number] = self.first_words(len);
         first |= checksum.of(&[first, number, ack.value()], rest.get(..len - ACK_LEN)?);
         fixed.copy_from_slice([first, number, ack.value()].map(u64::to_be_bytes).as_flattened());
-        Some((bytes, len))
+        room.get(..len)
     }
 
     /// Whether the numbers are long and the Checksum covers all.
@@ -126,6 +123,9 @@ impl DataTemplate {
 }
 
 impl UsualAck<'_> {
+    /// Longest header that [`Header::usual_ack`] writes, in bytes: some 60 cells of Ack Vector.
+    pub const ROOM: usize = 96;
+
     /// Writes the options, and returns their length in bytes; `None` where they do not fit.
     #[inline]
     fn write(&self, out: &mut [u8]) -> Option<usize> {

@@ -19,14 +19,8 @@ impl Connection {
         if !self.may_send() {
             return Err(SendError::NotOpen(message));
         }
-        let max = self.path.max_message_size();
-        //= 4340-14.2-7
-        //= 4340-14-5
-        if message.payload.len() > max {
+        if let Err(max) = self.check_message(ctx, message.payload.len()) {
             return Err(SendError::TooLarge { max, message });
-        }
-        if self.path.on_message(message.payload.len(), self.state == State::Open) {
-            self.start_probing(ctx);
         }
         if self.send.queue().fits(message.payload.len()) {
             self.send.queue_mut().put(message);
@@ -35,20 +29,50 @@ impl Connection {
         self.send_when_full(ctx, message)
     }
 
+    /// Queues messages for as long as one of the maximum size would be taken.
+    #[inline]
+    pub(crate) fn send_many(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        messages: &mut impl Iterator<Item = Message>,
+    ) -> Result<(), SendError> {
+        if !self.may_send() {
+            return Ok(());
+        }
+        while self.send.queue().fits(self.path.max_message_size()) {
+            let Some(message) = messages.next() else { break };
+            if let Err(max) = self.check_message(ctx, message.payload.len()) {
+                return Err(SendError::TooLarge { max, message });
+            }
+            self.send.queue_mut().put(message);
+        }
+        Ok(())
+    }
+
+    /// Whether a message is not too large; where it is, the largest size.
+    #[inline]
+    fn check_message(&mut self, ctx: &mut Ctx<'_>, size: usize) -> Result<(), usize> {
+        let max = self.path.max_message_size();
+        //= 4340-14.2-7
+        //= 4340-14-5
+        if size > max {
+            return Err(max);
+        }
+        if self.path.on_message(size, self.state == State::Open) {
+            self.start_probing(ctx);
+        }
+        Ok(())
+    }
+
     /// Queues messages of `bytes` zeros for as long as one of the maximum size would be taken, at
     /// most `most` of them. Returns how many; `None` where they are too large.
     #[inline]
     pub(crate) fn fill(&mut self, ctx: &mut Ctx<'_>, bytes: u32, most: u32) -> Option<u32> {
-        let max = self.path.max_message_size();
         if most == 0 || !self.is_writable() {
             return Some(0);
         }
-        if bytes as usize > max {
-            return None;
-        }
-        if self.path.on_message(bytes as usize, self.state == State::Open) {
-            self.start_probing(ctx);
-        }
+        self.check_message(ctx, bytes as usize).ok()?;
+        let max = self.path.max_message_size();
         let mut taken = 0;
         while taken < most && self.send.queue().fits(max) {
             self.send.queue_mut().put_zeros(bytes);
@@ -213,17 +237,13 @@ impl Connection {
     }
 
     /// Gives up to `max` messages to `take`; how many, and the flag of [`Self::recv`].
+    #[inline]
     pub(crate) fn recv_many(
         &mut self,
         max: usize,
         take: &mut impl FnMut(Payload),
     ) -> (usize, bool) {
-        let mut count = 0;
-        while count < max {
-            let Some(message) = self.recv.pop() else { break };
-            take(message.payload);
-            count += 1;
-        }
+        let count = self.recv.take_many(max, take);
         (count, count > 0 && self.resumes())
     }
 

@@ -33,13 +33,13 @@ pub(crate) enum Handled {
     Refused(ResetCode),
 }
 
-/// A packet that passed step 1.
+/// A packet that passed step 1. What it refers to was just written, and would be slow to copy.
 #[derive(Debug)]
 pub(crate) struct Received<'a> {
     /// Its header.
-    pub(crate) view: PacketView<'a>,
+    pub(crate) view: &'a PacketView<'a>,
     /// Where it came in.
-    pub(crate) arrival: Arrival<'a>,
+    pub(crate) arrival: &'a Arrival<'a>,
     /// Its type.
     pub(crate) ty: PacketType,
     /// Its sequence number; of a short one, only the low bits before step 6.
@@ -56,7 +56,8 @@ pub(crate) struct Received<'a> {
 
 impl<'a> Received<'a> {
     /// A packet with this header.
-    pub(crate) fn new(view: PacketView<'a>, arrival: Arrival<'a>) -> Self {
+    #[inline]
+    pub(crate) fn new(view: &'a PacketView<'a>, arrival: &'a Arrival<'a>) -> Self {
         Self {
             view,
             arrival,

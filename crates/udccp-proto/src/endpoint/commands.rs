@@ -41,6 +41,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// A message is too large: it comes back.
+    #[inline]
     pub fn send_many(
         &mut self,
         now: Instant,
@@ -48,11 +49,7 @@ impl Endpoint {
         messages: &mut impl Iterator<Item = Message>,
     ) -> Result<(), SendError> {
         let Some((connection, mut ctx)) = self.connection(now, id) else { return Ok(()) };
-        let mut sent = Ok(());
-        while sent.is_ok() && connection.is_writable() {
-            let Some(message) = messages.next() else { break };
-            sent = connection.send(&mut ctx, message);
-        }
+        let sent = connection.send_many(&mut ctx, messages);
         self.make_ready(id.index);
         sent
     }
@@ -83,6 +80,7 @@ impl Endpoint {
     }
 
     /// Takes up to `max` messages out, as [`Self::recv`] does one; returns how many.
+    #[inline]
     pub fn recv_many(
         &mut self,
         id: ConnectionId,

@@ -85,10 +85,9 @@ impl Endpoint {
         let lifetime = listener.cookie_lifetime;
         let request = request_of(&cookie, &tuple);
         let view = PacketView::new(&request.header, request.transport_len());
-        let mut again = match &view {
-            Ok(view) => Received::new(*view, Arrival { datagram: &request, ..packet.arrival }),
-            Err(_) => return Route::Nowhere,
-        };
+        let Ok(view) = &view else { return Route::Nowhere };
+        let arrival = Arrival { datagram: &request, ..*packet.arrival };
+        let mut again = Received::new(view, &arrival);
         let pieces = sealed.chunks(OPTION_BYTES).map(<[u8]>::to_vec).collect();
         let Some((mut connection, _)) = self.respond(&cookie, tuple, &mut again, pieces) else {
             return Route::Nowhere;

@@ -28,11 +28,32 @@ impl Endpoint {
         quick_start: Option<(QuickStart, u8)>,
     ) {
         self.stats.datagrams_received += 1;
-        self.run_steps(now, Arrival { datagram, quick_start, pressure: self.outside });
+        let arrival = Arrival { datagram, quick_start, pressure: self.outside };
+        if datagram.protocol != Datagram::DCCP {
+            self.stats.malformed += 1;
+            return;
+        }
+        match PacketView::of_usual(&datagram.header, datagram.transport_len()) {
+            Some(view) => self.run_steps(now, &view, &arrival),
+            None => self.take_unusual(now, &arrival),
+        }
     }
 
-    fn run_steps(&mut self, now: Instant, arrival: Arrival<'_>) {
-        let Some(mut packet) = self.step_1_check_header(arrival) else { return };
+    #[cold]
+    fn take_unusual(&mut self, now: Instant, arrival: &Arrival<'_>) {
+        let (header, len) = (&arrival.datagram.header, arrival.datagram.transport_len());
+        match PacketView::new(header, len) {
+            Ok(view) => self.run_steps(now, &view, arrival),
+            Err(_) => self.stats.malformed += 1,
+        }
+    }
+
+    #[inline]
+    fn run_steps(&mut self, now: Instant, view: &PacketView<'_>, arrival: &Arrival<'_>) {
+        if !self.step_1_check_header(view, arrival.datagram) {
+            return;
+        }
+        let mut packet = Received::new(view, arrival);
         if packet.ty == PacketType::Listen {
             return self.take_listen(now, &packet);
         }
@@ -61,34 +82,18 @@ impl Endpoint {
         }
     }
 
-    /// Step 1: check header basics. What fails is ignored, not answered.
-    fn step_1_check_header<'a>(&mut self, arrival: Arrival<'a>) -> Option<Received<'a>> {
-        let datagram = arrival.datagram;
-        if datagram.protocol != Datagram::DCCP {
-            self.stats.malformed += 1;
-            return None;
-        }
-        let (header, len) = (&datagram.header, datagram.transport_len());
-        let view = match PacketView::of_usual(header, len) {
-            Some(view) => view,
-            None => match PacketView::new(header, len) {
-                Ok(view) => view,
-                Err(_) => {
-                    self.stats.malformed += 1;
-                    return None;
-                }
-            },
-        };
+    /// Step 1: check header basics, of which `view` is what needs no checksum. What fails is
+    /// ignored, not answered.
+    #[inline]
+    fn step_1_check_header(&mut self, view: &PacketView<'_>, datagram: &Datagram) -> bool {
         //= 6773-3.3-2
         //= 6773-3.3-5
         //= 6773-3.3-7
-        if !self.is_verified(datagram) && !has_right_checksum(&view, datagram) {
-            //= 4340-9.1-1
-            //= 4340-9.1-2
-            self.stats.bad_checksum += 1;
-            return None;
-        }
-        Some(Received::new(view, arrival))
+        let is_right = self.is_verified(datagram) || has_right_checksum(view, datagram);
+        //= 4340-9.1-1
+        //= 4340-9.1-2
+        self.stats.bad_checksum += u64::from(!is_right);
+        is_right
     }
 
     /// Whether the checksum was looked at before: inside UDP, that of UDP did the work (RFC 6773

@@ -53,7 +53,7 @@ impl Endpoint {
         }
         let Some(view) = PacketView::of_usual(&train.header, stride) else { return 0 };
         let arrival = Arrival { datagram: train, quick_start: None, pressure: self.outside };
-        let first = Received::new(view, arrival);
+        let first = Received::new(&view, &arrival);
         let known = self.table.last(|tuple| first.is_of(tuple));
         let Some(index) = known.or_else(|| self.table.find(&self.slots, &first.tuple())) else {
             return 0;
@@ -61,7 +61,7 @@ impl Endpoint {
         let Some((connection, mut ctx)) = self.connection_at(now, index) else { return 0 };
         let most = connection.run_limit(&first);
         let Some(run) = DataRun::new(view, bytes, most) else { return 0 };
-        connection.take_run(&mut ctx, arrival, &run);
+        connection.take_run(&mut ctx, &arrival, &run);
         self.make_ready(index);
         self.stats.datagrams_received += run.packets() as u64;
         run.packets()

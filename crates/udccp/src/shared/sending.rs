@@ -38,11 +38,11 @@ impl ConnHandle {
     /// there is, so that a call that is cancelled loses nothing; but where messages displace each
     /// other, one may wait in `slot`. Everything that was queued is sent with as few writes as
     /// possible.
-    pub(crate) fn poll_send_batch(
+    pub(crate) fn poll_send_batch<I: Iterator<Item = Outgoing> + ?Sized>(
         &self,
         cx: &mut Context<'_>,
         slot: &mut Option<Outgoing>,
-        messages: &mut dyn Iterator<Item = Outgoing>,
+        messages: &mut I,
     ) -> Poll<Result<(), Error>> {
         self.poll_with(|core, io, now| {
             let result = loop {
@@ -70,11 +70,12 @@ impl ConnHandle {
     }
 
     /// Queues messages for as long as there is room for any.
+    #[inline]
     fn offer_many(
         &self,
         core: &mut Core,
         now: Instant,
-        messages: &mut dyn Iterator<Item = Outgoing>,
+        messages: &mut (impl Iterator<Item = Outgoing> + ?Sized),
     ) -> Result<(), Refused> {
         let mut messages = messages.map(|message| message.into_message(now));
         let sent = core.endpoint.send_many(now, self.id, &mut messages);
@@ -87,7 +88,7 @@ impl ConnHandle {
         core: &mut Core,
         io: &Io,
         now: Instant,
-        messages: &dyn Iterator<Item = Outgoing>,
+        messages: &(impl Iterator<Item = Outgoing> + ?Sized),
     ) -> bool {
         let waits = |core: &Core| {
             let endpoint = &core.endpoint;

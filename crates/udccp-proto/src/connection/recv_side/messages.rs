@@ -31,11 +31,17 @@ pub(in super::super) struct Packets {
 }
 
 impl Packets {
+    /// Whether there is more than one.
+    #[inline]
+    fn are_several(&self) -> bool {
+        self.bytes.len() > usize::from(self.stride)
+    }
+
     /// The data of the first packet, which is taken out.
     #[inline]
     fn take_first(&mut self) -> Payload {
         let stride = usize::from(self.stride);
-        let mut packet = match self.bytes.len() > stride {
+        let mut packet = match self.are_several() {
             true => self.bytes.split_to(stride),
             // The last one gives up the hold on the buffer.
             false => core::mem::take(&mut self.bytes),
@@ -83,7 +89,7 @@ impl Messages {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Payload> {
         if let Some(Waiting::Several(packets)) = self.waiting.front_mut() {
-            if packets.bytes.len() > usize::from(packets.stride) {
+            if packets.are_several() {
                 self.count -= 1;
                 return Some(packets.take_first());
             }
@@ -94,6 +100,32 @@ impl Messages {
             Waiting::One(payload) => payload,
             Waiting::Several(mut packets) => packets.take_first(),
         })
+    }
+
+    /// Gives the oldest to `take`, at most `max`; how many, and their bytes. Each is made where it
+    /// is used: a message that was just written field by field is slow to copy.
+    #[inline]
+    pub(super) fn take_many(
+        &mut self,
+        max: usize,
+        take: &mut impl FnMut(Payload),
+    ) -> (usize, usize) {
+        let (mut count, mut bytes) = (0, 0);
+        while count < max {
+            let payload = match self.waiting.front_mut() {
+                Some(Waiting::Several(packets)) if packets.are_several() => {
+                    self.count -= 1;
+                    packets.take_first()
+                }
+                _ => match self.pop() {
+                    Some(payload) => payload,
+                    None => return (count, bytes),
+                },
+            };
+            (count, bytes) = (count + 1, bytes + payload.len());
+            take(payload);
+        }
+        (count, bytes)
     }
 
     /// Takes all out.

@@ -117,6 +117,12 @@ impl RecvSide {
         self.queue.pop()
     }
 
+    /// Gives the oldest messages to `take`, at most `max`; how many.
+    #[inline]
+    pub(super) fn take_many(&mut self, max: usize, take: &mut impl FnMut(Payload)) -> usize {
+        self.queue.take_many(max, take)
+    }
+
     /// Takes all messages out; how many there were, and their bytes.
     #[inline]
     pub(super) fn take_all(&mut self) -> (usize, usize) {

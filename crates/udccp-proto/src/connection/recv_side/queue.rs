@@ -147,6 +147,20 @@ impl RecvQueue {
         Some(Delivery { payload, is_corrupt })
     }
 
+    /// Gives the oldest messages to `take`, at most `max`; how many.
+    #[inline]
+    pub(super) fn take_many(&mut self, max: usize, take: &mut impl FnMut(Payload)) -> usize {
+        let (count, bytes) = self.waiting.take_many(max, take);
+        self.bytes -= bytes;
+        self.popped += count as u64;
+        if let Some(corrupt) = &mut self.corrupt {
+            while corrupt.front().is_some_and(|number| *number < self.popped) {
+                corrupt.pop_front();
+            }
+        }
+        count
+    }
+
     /// Takes everything out.
     pub(super) fn take_all(&mut self) {
         self.popped += self.waiting.len() as u64;

@@ -22,8 +22,8 @@ impl Connection {
 
     /// Takes a run of no more packets than [`Self::run_limit`]: what the steps do for each, done
     /// once. `arrival` is of its first packet.
-    pub(crate) fn take_run(&mut self, ctx: &mut Ctx<'_>, arrival: Arrival<'_>, run: &DataRun<'_>) {
-        let (first, count) = (Received::new(*run.first(), arrival), run.packets() as u64);
+    pub(crate) fn take_run(&mut self, ctx: &mut Ctx<'_>, arrival: &Arrival<'_>, run: &DataRun<'_>) {
+        let (first, count) = (Received::new(run.first(), arrival), run.packets() as u64);
         self.seq.take_run_in_order(count);
         self.credit.on_received(run.total_len());
         self.note_valid(ctx, &first, count);

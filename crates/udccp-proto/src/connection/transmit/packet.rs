@@ -175,9 +175,11 @@ impl Connection {
                 Some((HeaderBytes::of(bytes), WrittenOptions::default()))
             }
             HeaderKind::Ack { .. } => {
-                let (bytes, len) = header.usual_ack(&self.usual_ack(ctx.now)?, checksum)?;
+                let mut room = [0; UsualAck::ROOM];
+                let options = self.usual_ack(ctx.now)?;
+                let bytes = header.usual_ack(&options, checksum, &mut room)?;
                 let written = WrittenOptions { vector: true, ..WrittenOptions::default() };
-                Some((HeaderBytes::copied(bytes.get(..len)?, ctx.arena), written))
+                Some((HeaderBytes::copied(bytes, ctx.arena), written))
             }
             _ => None,
         }

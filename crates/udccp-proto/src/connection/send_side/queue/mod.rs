@@ -178,8 +178,9 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Queues a message for which there is room.
-    #[inline]
+    /// Queues a message for which there is room. In line, so that it is written once, where it
+    /// waits: a message that was just written field by field is slow to copy.
+    #[inline(always)]
     pub(in super::super) fn put(&mut self, message: Message) {
         if self.run.count > 0 {
             self.break_run();
