@@ -24,7 +24,7 @@ const BATCH: usize = 1024;
 /// Messages taken from a program for one write to the network: as many of 1,200 bytes as it takes.
 const TRAIN: usize = 53;
 /// Writes to the network after which others have their turn.
-const TRAINS: usize = 9;
+const TRAINS: usize = 18;
 /// Time after which the ring to a program is looked at again that was full, should the program's
 /// bell have found no room.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);

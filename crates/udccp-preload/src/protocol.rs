@@ -10,7 +10,7 @@
 //! with any of this, and both ends refuse another one.
 
 /// Version of everything in this module.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 /// First bytes of requests, replies and the region.
 pub const MAGIC: u32 = u32::from_ne_bytes(*b"uDCP");
 /// Bytes of a request or a reply without payload.

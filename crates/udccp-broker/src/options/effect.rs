@@ -12,7 +12,7 @@ use super::{ARRIVED, ARRIVED_BYTES, LINGER, QUEUE_BYTES, SocketOptions};
 /// grow by half of the Ack Ratio: with a ratio of two, a window of hundreds of packets would come
 /// about one by one. Linux, too, raises its ratio with the window. Over raw IP the peer may be a
 /// Linux, whose receiver has no timer for the last packets of a burst: there the ratio stays low.
-const WINDOW_ACKS: u16 = 10;
+const WINDOW_ACKS: u16 = 5;
 
 impl SocketOptions {
     /// How packets to an address of one family leave.

@@ -18,9 +18,9 @@ pub(crate) const LINGER: Duration = Duration::from_secs(5);
 pub(crate) const QUEUE_BYTES: usize = 1 << 20;
 /// What may wait between a connection and the ring to its program. At a quarter of it the peer is
 /// asked to slow down, and so many messages arrive in one batch.
-pub(crate) const ARRIVED_BYTES: usize = 2 << 20;
+pub(crate) const ARRIVED_BYTES: usize = 4 << 20;
 /// The same in messages.
-pub(crate) const ARRIVED: usize = 2048;
+pub(crate) const ARRIVED: usize = 4096;
 /// Services that a socket can have.
 const MAX_SERVICES: usize = 32;
 const NO_SERVICE: u32 = u32::MAX;

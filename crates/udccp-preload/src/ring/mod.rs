@@ -88,7 +88,7 @@ const RX_IS_WANTED_AT: usize = 788;
 const RX_BASE_AT: usize = 856;
 
 /// Places for messages to the broker; more than a socket's queue may hold.
-const TX_PLACES: u64 = 512;
+const TX_PLACES: u64 = 1024;
 /// For each position, modulo [`TX_PLACES`]: the position plus one, and the place.
 const TX_ORDER_AT: usize = 4096;
 /// Bits of the place in an entry of the order.
@@ -96,13 +96,13 @@ const PLACE_BITS: u32 = 16;
 const TX_PLACES_AT: usize = TX_ORDER_AT + TX_PLACES as usize * 8;
 /// Most messages that wait, whatever congestion control would send at once. Places that are left
 /// are for senders that were killed while they had some.
-pub const TX_MOST: usize = 448;
+pub const TX_MOST: usize = 960;
 /// Length and priority of a message before its bytes.
 const PLACE_HEADER: usize = 16;
 const PLACE_BYTES: usize = (PLACE_HEADER + MAX_MESSAGE).next_multiple_of(64);
 const RX_AT: usize = TX_PLACES_AT + TX_PLACES as usize * PLACE_BYTES;
 /// Bytes of the ring to the program; a power of two.
-pub const RX_BYTES: usize = 1 << 20;
+pub const RX_BYTES: usize = 1 << 21;
 /// Length of a message before its bytes.
 const RECORD_HEADER: usize = 8;
 /// Bytes of the shared memory: whole pages of any size, since the system gives back no part of one.
