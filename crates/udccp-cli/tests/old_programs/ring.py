@@ -22,6 +22,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 READ, WRITE = {"x86_64": (0, 1), "aarch64": (63, 64)}[platform.machine()]
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 RANDOM = random.Random(SEED)
+# Places of a ring, each a bit.
+PLACES = 1024
 
 
 def pair(queue=0):
@@ -308,7 +310,7 @@ def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
         a.send(b"before")
         assert b.recv(10) == b"before"
         places = ring_of(a)[0] + 192
-        ctypes.memset(places, 0, 64)
+        ctypes.memset(places, 0, PLACES // 8)
         a.setblocking(waits)
         began, ended = time.monotonic(), None
         while ended is None:
@@ -325,7 +327,7 @@ def test_a_ring_whose_places_are_gone_ends_and_holds_nobody_up():
         a.send(b"before")
         assert b.recv(10) == b"before"
         places = ring_of(a)[0] + 192
-        ctypes.memset(places, 0, 64)
+        ctypes.memset(places, 0, PLACES // 8)
         give_back = threading.Timer(0.2, ctypes.memset, (places, 1, 1))
         give_back.start()
         for n in range(20):
