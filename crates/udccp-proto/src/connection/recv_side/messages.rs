@@ -173,6 +173,24 @@ mod tests {
     }
 
     #[test]
+    fn many_are_those_that_one_after_the_other_would_be() {
+        let buffer = Bytes::from((0..25).collect::<Vec<u8>>());
+        let mut one = Messages::default();
+        for _ in 0..3 {
+            one.push(Payload::Zeros(5));
+            one.push_packets(Packets { bytes: buffer.clone(), stride: 10, header_len: 2 });
+        }
+        for max in 0..15 {
+            let (mut one, mut many, mut taken) = (one.clone(), one.clone(), Vec::new());
+            let (count, bytes) = many.take_many(max, &mut |payload| taken.push(payload));
+            let expected: Vec<_> = core::iter::from_fn(|| one.pop()).take(max).collect();
+            assert_eq!(taken, expected);
+            assert_eq!((count, many.len()), (expected.len(), 12 - expected.len()));
+            assert_eq!(bytes, expected.iter().map(Payload::len).sum::<usize>());
+        }
+    }
+
+    #[test]
     fn the_last_message_of_a_buffer_lets_go_of_it() {
         let buffer = Bytes::from(vec![7; 30]);
         let mut messages = Messages::default();

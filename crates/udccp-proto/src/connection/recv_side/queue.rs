@@ -226,6 +226,23 @@ mod tests {
     }
 
     #[test]
+    fn many_taken_at_once_leave_the_marks_of_the_others() {
+        for taken in 0..5 {
+            let mut q = RecvQueue::new(100, 1000);
+            for n in 0..5 {
+                if n % 2 == 1 {
+                    q.mark_next_corrupt();
+                }
+                q.push(Payload::Zeros(n));
+            }
+            assert_eq!(q.take_many(taken, &mut drop), taken);
+            assert_eq!(q.bytes(), (taken..5).sum());
+            let marks: Vec<_> = core::iter::from_fn(|| q.pop()).map(|d| d.is_corrupt).collect();
+            assert_eq!(marks, [false, true, false, true, false][taken..]);
+        }
+    }
+
+    #[test]
     fn buffers_before_the_queue_mark_but_never_hold() {
         let mut q = RecvQueue::new(8, 8000);
         q.set_outside(Pressure::of(500, 1000));
