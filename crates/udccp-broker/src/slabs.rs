@@ -8,7 +8,7 @@ use udccp_preload::protocol::MAX_MESSAGE;
 /// Bytes of a slab. As many as one write to a socket of UDP takes.
 const SLAB_BYTES: usize = 1 << 16;
 /// Most slabs that are remembered: what a batch of one connection fills, and some.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 20;
 
 /// Slabs that no connection fills, the one used last at the end. A full one is filled again once
 /// all its messages have left.

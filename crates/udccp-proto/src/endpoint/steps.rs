@@ -39,6 +39,7 @@ impl Endpoint {
         }
     }
 
+    /// The same for a packet whose header is not a usual one, or is none.
     #[cold]
     fn take_unusual(&mut self, now: Instant, arrival: &Arrival<'_>) {
         let (header, len) = (&arrival.datagram.header, arrival.datagram.transport_len());

@@ -38,11 +38,11 @@ impl ConnHandle {
     /// there is, so that a call that is cancelled loses nothing; but where messages displace each
     /// other, one may wait in `slot`. Everything that was queued is sent with as few writes as
     /// possible.
-    pub(crate) fn poll_send_batch<I: Iterator<Item = Outgoing> + ?Sized>(
+    pub(crate) fn poll_send_batch(
         &self,
         cx: &mut Context<'_>,
         slot: &mut Option<Outgoing>,
-        messages: &mut I,
+        messages: &mut (impl Iterator<Item = Outgoing> + ?Sized),
     ) -> Poll<Result<(), Error>> {
         self.poll_with(|core, io, now| {
             let result = loop {

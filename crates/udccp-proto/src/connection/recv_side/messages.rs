@@ -85,8 +85,9 @@ impl Messages {
         })
     }
 
-    /// The oldest.
-    #[inline]
+    /// The oldest. In line, so that it is made where it is used: a message that was just written
+    /// field by field is slow to copy.
+    #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Payload> {
         if let Some(Waiting::Several(packets)) = self.waiting.front_mut() {
             if packets.are_several() {
@@ -102,8 +103,7 @@ impl Messages {
         })
     }
 
-    /// Gives the oldest to `take`, at most `max`; how many, and their bytes. Each is made where it
-    /// is used: a message that was just written field by field is slow to copy.
+    /// Gives the oldest to `take`, at most `max`; how many, and their bytes.
     #[inline]
     pub(super) fn take_many(
         &mut self,
@@ -112,16 +112,7 @@ impl Messages {
     ) -> (usize, usize) {
         let (mut count, mut bytes) = (0, 0);
         while count < max {
-            let payload = match self.waiting.front_mut() {
-                Some(Waiting::Several(packets)) if packets.are_several() => {
-                    self.count -= 1;
-                    packets.take_first()
-                }
-                _ => match self.pop() {
-                    Some(payload) => payload,
-                    None => return (count, bytes),
-                },
-            };
+            let Some(payload) = self.pop() else { break };
             (count, bytes) = (count + 1, bytes + payload.len());
             take(payload);
         }
