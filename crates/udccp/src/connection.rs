@@ -3,11 +3,13 @@
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use udccp_wire::ServiceCode;
 
 use crate::address::any_port;
+use crate::coop;
 use crate::message::gather;
 use crate::methods::{as_fd_by_readiness, connection_methods};
 use crate::names::{ATTEMPT_DELAY, Race, unresolved};
@@ -146,7 +148,7 @@ impl Connection {
     /// [`Error::MessageTooLarge`]; [`Error::Closed`] or [`Error::Lost`] once the connection ended.
     pub async fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
-        poll_fn(|cx| self.inner.poll_send(cx, &mut slot)).await
+        poll_fn(|cx| coop::counted(cx, |cx| self.inner.poll_send(cx, &mut slot))).await
     }
 
     /// Sends one message gathered from several pieces.
@@ -175,7 +177,15 @@ impl Connection {
     {
         let mut messages = messages.into_iter().map(Into::into);
         let mut slot = None;
-        poll_fn(|cx| self.inner.poll_send_batch(cx, &mut slot, &mut messages)).await
+        poll_fn(|cx| {
+            let mut count = 0;
+            let mut messages = messages.by_ref().inspect(|_| count += 1);
+            let sent =
+                coop::counted(cx, |cx| self.inner.poll_send_batch(cx, &mut slot, &mut messages));
+            coop::count_batch(cx, count);
+            sent
+        })
+        .await
     }
 
     /// Waits until the send queue has room for a message.
@@ -196,7 +206,7 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`] once all was read and the connection ended out of order.
     pub async fn recv(&self) -> Result<Option<Bytes>, Error> {
-        poll_fn(|cx| self.inner.poll_recv(cx)).await
+        poll_fn(|cx| coop::counted(cx, |cx| self.inner.poll_recv(cx))).await
     }
 
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
@@ -207,7 +217,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub async fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
-        poll_fn(|cx| self.inner.poll_recv_with_meta(cx)).await
+        poll_fn(|cx| coop::counted(cx, |cx| self.inner.poll_recv_with_meta(cx))).await
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -218,7 +228,14 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub async fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
-        poll_fn(|cx| self.inner.poll_recv_batch(cx, into, max)).await
+        poll_fn(|cx| {
+            let received = coop::counted(cx, |cx| self.inner.poll_recv_batch(cx, into, max));
+            if let Poll::Ready(Ok(count)) = received {
+                coop::count_batch(cx, count);
+            }
+            received
+        })
+        .await
     }
 
     /// The next message, copied into `buffer`; `None` as for [`Self::recv`]. What does not fit is

@@ -50,6 +50,8 @@ mod connecting;
 #[cfg(feature = "tokio")]
 mod connection;
 #[cfg(feature = "tokio")]
+mod coop;
+#[cfg(feature = "tokio")]
 mod driver;
 #[cfg(feature = "tokio")]
 mod endpoint;

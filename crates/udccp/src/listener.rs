@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use udccp_wire::ServiceCode;
 
+use crate::coop;
 use crate::methods::as_fd_by_readiness;
 use crate::shared::ListenHandle;
 use crate::{Connection, Endpoint, Error, Options, Readiness};
@@ -50,7 +51,7 @@ impl Listener {
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
     pub async fn accept(&self) -> Result<Connection, Error> {
-        std::future::poll_fn(|cx| self.poll_accept(cx)).await
+        std::future::poll_fn(|cx| coop::counted(cx, |cx| self.poll_accept(cx))).await
     }
 
     /// [`Self::accept`] for hand-written futures.

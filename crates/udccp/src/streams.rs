@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 
+use crate::coop;
 use crate::{Connection, Error, Outgoing, RecvHalf, SendHalf, TrySendError};
 
 impl Stream for Connection {
@@ -14,7 +15,7 @@ impl Stream for Connection {
 
     /// The next message; `None` at the orderly end.
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_recv(cx).map(Result::transpose)
+        coop::counted(cx, |cx| self.poll_recv(cx)).map(Result::transpose)
     }
 }
 
@@ -23,7 +24,7 @@ impl Stream for RecvHalf {
 
     /// The next message; `None` at the orderly end.
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.connection().poll_recv(cx).map(Result::transpose)
+        coop::counted(cx, |cx| self.connection().poll_recv(cx)).map(Result::transpose)
     }
 }
 
@@ -54,7 +55,7 @@ impl<T: Into<Outgoing>> Sink<T> for MessageSink {
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         ready!(self.poll_waiting(cx))?;
-        self.half.connection().poll_writable(cx)
+        coop::counted(cx, |cx| self.half.connection().poll_writable(cx))
     }
 
     fn start_send(mut self: Pin<&mut Self>, message: T) -> Result<(), Error> {

@@ -5,7 +5,10 @@ mod common;
 use std::time::Duration;
 
 use common::{SERVICE, deliver, localhost, number_of, numbered, pair, run};
-use udccp::{Address, Connection, ConnectionStats, Endpoint, EndpointOptions, Options};
+use udccp::ccid::InitialWindow;
+use udccp::{
+    Address, Ccid2Options, Connection, ConnectionStats, Endpoint, EndpointOptions, Options,
+};
 
 #[test]
 fn one_hundred_thousand_messages_arrive_whole_and_in_order() {
@@ -73,6 +76,33 @@ fn a_reader_that_pauses_loses_nothing() {
         };
         let ((), received) = tokio::join!(sending, receiving);
         assert_eq!(received, 20_000);
+    });
+}
+
+#[test]
+fn a_burst_longer_than_the_receive_queue_waits_until_its_reader_had_a_turn() {
+    run(async {
+        let at_once = Ccid2Options::new().initial_window(InitialWindow::Packets(300));
+        let client = Options::default().ccid2(at_once).sequence_window(2_000);
+        let server = Options::default().recv_queue(1 << 20, 100);
+        // Each datagram takes a buffer of its own.
+        let alone = EndpointOptions::default().offload(false);
+        let endpoint = Endpoint::bind_with(localhost(false), &alone).unwrap();
+        let listener = endpoint.listen(7, [SERVICE], &server).unwrap();
+        let peer = Address { udp: endpoint.local_addr(), port: 7 };
+        let (connected, accepted) =
+            tokio::join!(Connection::connect_with(peer, SERVICE, &client), listener.accept());
+        let (client, server) = (connected.unwrap(), accepted.unwrap());
+        // Nothing else runs before all of them are in the kernel's buffer.
+        for n in 0..200 {
+            client.try_send(numbered(n, 100)).unwrap();
+        }
+        assert!(client.stats().unwrap().counters.data_packets_sent > 150);
+        for n in 0..200 {
+            let message = server.recv().await.unwrap();
+            assert_eq!(message.as_deref().map(number_of), Some(n));
+        }
+        assert_eq!(server.stats().unwrap().counters.drops.receive_queue_full, 0);
     });
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{pair, run};
+use common::{another_runs_beside, pair, run, wide_pair, with_messages};
 use futures_util::{SinkExt, StreamExt, TryStreamExt, stream};
 use udccp::Options;
 
@@ -37,5 +37,28 @@ fn a_connection_is_a_stream_whose_last_item_is_its_error() {
         client.abort();
         assert_eq!(server.next().await.unwrap().unwrap(), "one");
         assert!(server.next().await.unwrap().is_err());
+    });
+}
+
+#[test]
+fn another_task_runs_beside_one_that_reads_a_stream() {
+    run(async {
+        let (_client, server) = with_messages(200).await;
+        let reading = async { assert_eq!(server.take(200).count().await, 200) };
+        assert!(another_runs_beside(reading).await);
+    });
+}
+
+#[test]
+fn another_task_runs_beside_one_that_fills_a_sink() {
+    run(async {
+        let (client, _server) = wide_pair().await;
+        let mut sink = client.into_split().0.into_sink();
+        let filling = async {
+            for _ in 0..200 {
+                sink.feed(&b"message"[..]).await.unwrap();
+            }
+        };
+        assert!(another_runs_beside(filling).await);
     });
 }

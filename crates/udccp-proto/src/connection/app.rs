@@ -257,6 +257,11 @@ impl Connection {
         self.recv.is_readable() || self.ending.reason().is_some()
     }
 
+    /// Whether the receive queue is half full or more.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.recv.pressure() >= Pressure::Hold
+    }
+
     /// Closes when the send queue is empty, or the linger time is over.
     pub(crate) fn close(&mut self, ctx: &mut Ctx<'_>) {
         if self.state.is_over() || !self.ending.close() {

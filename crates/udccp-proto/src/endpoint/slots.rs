@@ -60,6 +60,11 @@ impl Slots {
         slot.connection.as_deref_mut().filter(|_| is_current)
     }
 
+    /// The connection at this index, to look at.
+    pub(super) fn look(&self, index: u32) -> Option<&Connection> {
+        self.slots.get(index as usize)?.connection.as_deref()
+    }
+
     /// The connection at this index.
     pub(super) fn at(&mut self, index: u32) -> Option<&mut Connection> {
         self.slots.get_mut(index as usize)?.connection.as_deref_mut()
@@ -68,7 +73,7 @@ impl Slots {
     /// Addresses and ports of the connection at this index.
     #[inline]
     pub(super) fn tuple(&self, index: u32) -> Option<&FourTuple> {
-        Some(self.slots.get(index as usize)?.connection.as_deref()?.tuple())
+        Some(self.look(index)?.tuple())
     }
 
     /// Notes that the connection has, or has no longer, something to send; returns what was

@@ -38,6 +38,11 @@ impl Table {
         self.last.as_ref().filter(|(tuple, _)| fits(tuple)).map(|(_, index)| *index)
     }
 
+    /// The connection that was found last.
+    pub(super) fn found_last(&self) -> Option<u32> {
+        self.last.as_ref().map(|(_, index)| *index)
+    }
+
     /// The connection with this tuple.
     pub(super) fn find(&mut self, slots: &Slots, tuple: &FourTuple) -> Option<u32> {
         let index = self.index_of(slots, tuple)?;

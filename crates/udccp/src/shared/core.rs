@@ -27,8 +27,19 @@ const BURST_MESSAGES: u32 = 64;
 /// packets, after which the caller comes back to read, and drives.
 const SENT_AT_ONCE: u32 = 4;
 
+/// Reads of 32 buffers in one turn, at most: acknowledgements and other work come round in time.
+const READS: usize = 4;
+
 /// Connections that are looked at one by one.
 const FEW: usize = 4;
+
+/// What was read since the socket was empty, at most [`READS`] reads.
+#[derive(Debug, Default)]
+struct Intake {
+    reads: usize,
+    /// As the kernel accounts them.
+    bytes: usize,
+}
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -40,6 +51,7 @@ pub(crate) struct Core {
     tx: Transmitter,
     /// Polled from the endpoint, but it did not fit in the batch.
     spare: Option<Datagram>,
+    intake: Intake,
     /// The socket took no more; only the driver, who waits for room, tries again.
     pub(crate) blocked: bool,
     /// Acknowledgements wait for tasks that were woken.
@@ -83,6 +95,7 @@ impl Core {
             signals: Signals::default(),
             tx: Transmitter::new(may_be_fragmented, claims.is_some()),
             spare: None,
+            intake: Intake::default(),
             blocked: false,
             holds_acks: false,
             readers_woken: 0,
@@ -309,11 +322,23 @@ impl Core {
         }
     }
 
-    /// Tells the endpoint how full the kernel's receive buffer was: what is read in one turn was
+    /// Tells the endpoint how full the kernel's receive buffer was: what is read without a pause was
     /// waiting there.
     pub(crate) fn note_backlog(&mut self, io: &Io, bytes: usize) {
-        let permille = bytes.saturating_mul(1000) / io.recv_buffer_bytes().max(1);
+        self.intake.bytes += bytes;
+        let permille = self.intake.bytes.saturating_mul(1000) / io.recv_buffer_bytes().max(1);
         self.endpoint.set_receive_backlog(u16::try_from(permille).unwrap_or(u16::MAX));
+    }
+
+    /// After a read, and whether the socket may hold `more`: whether to read on in this turn. Not
+    /// where a receive queue fills: what is left waits in the kernel while the reader has its turn.
+    pub(crate) fn reads_on(&mut self, more: bool) -> bool {
+        self.intake.reads += 1;
+        if !more || self.intake.reads >= READS {
+            self.intake = Intake::default();
+            return false;
+        }
+        !self.endpoint.is_filling()
     }
 
     /// The driver begins a turn.

@@ -49,9 +49,6 @@ use crate::io::{Claims, Io, Receiver};
 use crate::process::{self, Process};
 use crate::{EndpointOptions, Error};
 
-/// Reads of 32 buffers in one turn, at most: acknowledgements and other work come round in time.
-const READS_PER_TURN: usize = 4;
-
 /// One socket and the endpoint on it.
 pub(crate) struct Shared {
     pub(crate) io: Io,
@@ -308,13 +305,11 @@ impl Shared {
         let mut arrived = read(rx, &self.io);
         let mut core = self.lock();
         let now = self.clock.now();
-        let mut more = false;
-        let mut backlog = 0;
-        for round in 1..=READS_PER_TURN {
+        let mut more;
+        loop {
             match arrived {
                 Ok(count) => {
-                    backlog += rx.kernel_bytes(count);
-                    core.note_backlog(&self.io, backlog);
+                    core.note_backlog(&self.io, rx.kernel_bytes(count));
                     rx.deliver(&self.io, count, |d| core.take_train(now, d));
                     more = count == rx.capacity();
                 }
@@ -324,7 +319,7 @@ impl Shared {
                     more = true;
                 }
             }
-            if !more || round == READS_PER_TURN {
+            if !core.reads_on(more) {
                 break;
             }
             arrived = read(rx, &self.io);

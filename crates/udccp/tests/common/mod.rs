@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use udccp::{Connection, ConnectionStats, Endpoint, Listener, Options, ServiceCode};
+use udccp::ccid::InitialWindow;
+use udccp::{Ccid2Options, Connection, ConnectionStats, Endpoint, Listener, Options, ServiceCode};
 use udccp_testkit::Fate;
 
 /// The service that the tests serve.
@@ -46,6 +47,39 @@ pub async fn pair_at(
     let (connected, accepted) =
         tokio::join!(endpoint.connect(listener.local_addr(), SERVICE, client), listener.accept());
     (connected.unwrap(), accepted.unwrap())
+}
+
+/// What [`wide_pair`] can hold.
+const WINDOW: u32 = 6_000;
+
+/// Two ends between which nothing ever waits.
+pub async fn wide_pair() -> (Connection, Connection) {
+    let ccid2 = Ccid2Options::new().initial_window(InitialWindow::Packets(WINDOW));
+    let options = Options::default()
+        .ccid2(ccid2)
+        .sequence_window(4 * u64::from(WINDOW))
+        .send_queue(8 << 20, WINDOW as usize)
+        .recv_queue(8 << 20, WINDOW as usize);
+    pair_at(localhost(false), &options, &options).await
+}
+
+/// Whether another task ran while `calls` did.
+pub async fn another_runs_beside(calls: impl Future<Output = ()>) -> bool {
+    let ran = Arc::new(AtomicBool::new(false));
+    let theirs = Arc::clone(&ran);
+    tokio::spawn(async move { theirs.store(true, Ordering::Relaxed) });
+    calls.await;
+    ran.load(Ordering::Relaxed)
+}
+
+/// A server end with this many messages to read.
+pub async fn with_messages(count: usize) -> (Connection, Connection) {
+    let (client, server) = wide_pair().await;
+    client.send_batch((0..count).map(|_| &b"message"[..])).await.unwrap();
+    while server.stats().unwrap().recv_queue_packets < count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    (client, server)
 }
 
 /// A path to a server that can be cut.
