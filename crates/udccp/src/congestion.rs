@@ -112,7 +112,8 @@ setters! { Ccid3Options:
     /// For how long unused send times may be made up for, and never longer than a round-trip time
     /// (the default, RFC 5348 section 4.6).
     max_credit: Duration = max_credit, max_credit.into();
-    /// The nofeedback timer is never shorter (default 100 ms).
+    /// The nofeedback timer is never shorter (default 100 ms). Where it is longer than four
+    /// round-trip times for that reason, no more is in flight than leaves in these, or 100 packets.
     least_timeout: Duration = least_timeout, least_timeout.into();
     /// Take feedback that has a Loss Event Rate in place of Loss Intervals (default true): Linux
     /// sends no other.

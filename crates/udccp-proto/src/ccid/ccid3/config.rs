@@ -31,7 +31,8 @@ pub struct Ccid3Config {
     /// with it the receive rate that allows it to send. Two packets always may.
     pub max_credit: Duration,
     /// The nofeedback timer is never shorter (default 10 ms): hosts pause for longer than four
-    /// round-trip times of a path that has microseconds.
+    /// round-trip times of a path that has microseconds. What leaves in these, but at least 100
+    /// packets, is then the most that may be in flight.
     pub least_timeout: Duration,
     /// Takes feedback that has a Loss Event Rate in place of Loss Intervals (default true): Linux
     /// sends no other.

@@ -136,6 +136,13 @@ impl RateControl {
         }
     }
 
+    /// Bytes that leave at X in 4R. RFC 5348 has the nofeedback timer expire then; where it waits
+    /// longer, because hosts pause for longer than that, there is this limit instead.
+    pub(crate) fn unheard_limit(&self, s: impl Into<Segment>) -> Option<u64> {
+        let span = self.rtt.map(|rtt| rtt * 4).filter(|span| *span < self.least_timeout)?;
+        Some(self.allowed(s).bytes_in(span))
+    }
+
     //= 5348-4.2-1
     /// initial_rate = W_init/R.
     fn initial_rate(s: Segment, rtt: Duration) -> Rate {

@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use udccp_base::{Duration, Instant};
 use udccp_wire::Seqno;
 
-use super::{Ccid3Sender, DEFAULT_RTT};
+use super::{Ccid3Sender, DEFAULT_RTT, LEAST_SEQUENCE_WINDOW};
 use crate::ackvec::{DropCode, DropState, for_each_drop};
 use crate::ccid::ccid3::feedback::Options;
 use crate::ccid::ccid3::verify::Sending;
@@ -129,6 +129,10 @@ impl Ccid3Sender {
         let s = self.segment();
         self.rate.on_feedback(now, &report, s);
         self.fastest = self.fastest.max(self.rate.allowed(s));
+        self.unheard_limit = self
+            .rate
+            .unheard_limit(s)
+            .map_or(u64::MAX, |bytes| (bytes / u64::from(s.bytes)).max(LEAST_SEQUENCE_WINDOW));
         self.set_no_feedback_timer(now);
         self.acknowledge(now, ack.ackno, fresh, out);
     }

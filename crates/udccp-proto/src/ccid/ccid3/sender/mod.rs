@@ -55,6 +55,8 @@ pub struct Ccid3Sender {
     /// to there.
     floor: Option<(Seqno, u64)>,
     in_flight_limit: u64,
+    /// So many data packets may be in flight at most, by the rate.
+    unheard_limit: u64,
     rtt_floor: RttFloor,
     /// The greatest rate ever allowed.
     fastest: Rate,
@@ -111,6 +113,7 @@ impl Ccid3Sender {
             acked: None,
             floor: None,
             in_flight_limit: u64::MAX,
+            unheard_limit: u64::MAX,
             rtt_floor: RttFloor::default(),
             fastest: Rate::default(),
             first_at_most: u32::MAX,
@@ -212,7 +215,7 @@ impl CcidSender for Ccid3Sender {
                 self.rate.raise(approved);
             }
         }
-        if self.in_flight() >= self.in_flight_limit {
+        if self.in_flight() >= self.in_flight_limit.min(self.unheard_limit) {
             return SendVerdict::Blocked;
         }
         let interval = self.spacing().interval;

@@ -366,6 +366,28 @@ fn no_more_packets_are_in_flight_than_the_sequence_window_has_room_for() {
     assert_eq!(line.sender.poll_send(line.now, SIZE), SendVerdict::Now);
 }
 
+#[test]
+fn where_the_nofeedback_timer_waits_longer_no_more_is_in_flight_than_leaves_in_four_round_trips() {
+    let most_in_flight = |least_timeout| {
+        let mut line = Line::new(&Ccid3Config { least_timeout, ..Ccid3Config::default() });
+        line.sender.on_handshake_rtt(line.now, RTT);
+        // A second at 500 packets a second, which X lets grow to twice as much.
+        while line.now < at(2500) {
+            line.send_until(line.now + RTT);
+            line.fine(line.arrived(), 500 * SIZE);
+        }
+        let (acked, x) = (line.arrived(), line.x());
+        line.send_until(line.now + ms(390));
+        (line.sent() - acked, x / f64::from(SIZE) * 0.4)
+    };
+    // Five round-trip times: four of silence, and the one before.
+    let (sent, in_four) = most_in_flight(RTT);
+    assert!(sent as f64 > 1.2 * in_four, "{sent} beside {in_four}");
+    let (sent, in_four) = most_in_flight(Duration::from_secs(1));
+    assert!((sent as f64 - in_four).abs() <= 2.0, "{sent} beside {in_four}");
+    assert!(sent > 300);
+}
+
 //= 4342-5.3-1 test
 //= 4342-5.3-2 test
 #[test]
