@@ -4,6 +4,8 @@ mod common;
 
 use common::bulk_flows as run;
 use udccp_base::Duration;
+use udccp_lab::schema::Scenario;
+use udccp_lab::{RunOptions, document};
 use udccp_proto::ccid::tfrc::equation;
 
 /// Data bytes of a packet of 1500: IPv4 header, DCCP-Data header.
@@ -51,4 +53,47 @@ fn it_keeps_to_the_equation_and_is_smoother_than_ccid_2() {
         let (a, b) = (three.smoothness.unwrap(), two.smoothness.unwrap());
         assert!(a < b, "{loss} %, {rtt_ms} ms: {a} and {b}");
     }
+}
+
+/// Packets that leave evenly find the queue of a short path as it was before, and are never lost
+/// where TCP's bursts are. Those of a program on Linux do not leave so.
+#[test]
+fn on_a_short_path_its_share_depends_on_how_its_host_waits() {
+    let share = |timers: &str| {
+        let text = format!(
+            r#"
+[topology]
+shape = "dumbbell"
+access = {{ rate = "1 Gbit/s", limit = "unlimited", token_bucket = "1514 B" }}
+[topology.bottleneck]
+rate = "20 Mbit/s"
+rtt = "10 ms"
+limit = "1 bdp bytes"
+token_bucket = "1514 B"
+[time]
+duration = "40 s"
+measure = {{ from = "10 s", to = "40 s" }}
+[[flow]]
+name = "ours"
+protocol = "dccp/ccid3"
+traffic = "bulk"
+dccp = {{ sequence_window = 5000{timers} }}
+[[flow]]
+name = "theirs"
+protocol = "tcp/cubic-rfc9438"
+traffic = "bulk"
+tcp = {{ offload = false }}
+"#
+        );
+        let tree = document::parse("short.toml", text).expect("TOML");
+        let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
+        let record = udccp_lab::run("test", &scenario, 1, RunOptions::default()).expect("a run");
+        let [ours, theirs] = [0, 1].map(|i| record.flows[i].throughput_mbps.unwrap());
+        ours / (ours + theirs)
+    };
+    let (exact, epoll) = (share(""), share(r#", timers = "epoll""#));
+    assert!(exact > 0.9 && epoll < 0.8, "{exact}, {epoll}");
+    // Of an application that looks all the time, packets leave when they are due.
+    let busy = share(r#", timers = "epoll", wakes_every = "10 us""#);
+    assert!(busy > 0.9, "{busy}");
 }

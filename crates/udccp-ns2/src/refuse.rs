@@ -120,6 +120,8 @@ fn dccp_gaps(dccp: &DccpOptions, player: Player) -> Vec<&'static str> {
         ),
         ("dccp.history_discounting: it has no switch for it", dccp.history_discounting.is_some()),
         ("dccp.timer_tick: its timers have no ticks", dccp.timer_tick.is_some()),
+        ("dccp.timers: its hosts do not wait for timers", dccp.timers.is_some()),
+        ("dccp.wakes_every: its hosts do not sleep", dccp.wakes_every.is_some()),
         ("dccp.nat: no NATs", dccp.nat.is_some()),
         ("dccp.quick_start: no Quick-Start", dccp.quick_start.is_some()),
         ("dccp.invite: no DCCP-Listen (RFC 5596)", dccp.invite.is_some()),

@@ -6,7 +6,8 @@ use super::{
     Kind, PACKETS, PERCENT, RATE, SERVICE, SIZE, START_WINDOW, TIME, Table, may, need, table, words,
 };
 use crate::schema::{
-    AckCounting, Direction, GrowthAfterCut, LossDetection, NatPlace, Reduction, SCHEMA, TcpProfile,
+    AckCounting, Direction, GrowthAfterCut, HostTimers, LossDetection, NatPlace, Reduction, SCHEMA,
+    TcpProfile,
 };
 
 pub(super) fn all() -> Vec<Table> {
@@ -125,6 +126,8 @@ fn dccp() -> Table {
                 "CCIDs 3 and 4: old loss intervals count less during a long one",
             ),
             may("timer_tick", TIME, "Timers fire only at multiples of this"),
+            may("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
+            may("wakes_every", TIME, "The host also wakes at multiples of this"),
             may("send_queue", PACKETS, "Messages that may wait to be sent"),
             may("service", SERVICE, "Service code; SC:PERF where absent"),
             may("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),

@@ -35,9 +35,9 @@ pub use table::{FLOW_KEY, METRIC_KEY, Table};
 use udccp_scenario::schema::choice;
 pub use udccp_scenario::schema::{
     AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, Direction, Flow, GrowthAfterCut, Hop,
-    Limit, Link, LinkChange, LossDetection, Measure, NatPlace, Packets, Percent, Propagation,
-    RandomVariable, Reduction, SCHEMA, Scenario, Service, Shape, Silence, StartWindow, TcpOptions,
-    TcpProfile, Time, Topology, Trace, Traffic, hop_name,
+    HostTimers, Limit, Link, LinkChange, LossDetection, Measure, NatPlace, Packets, Percent,
+    Propagation, RandomVariable, Reduction, SCHEMA, Scenario, Service, Shape, Silence, StartWindow,
+    TcpOptions, TcpProfile, Time, Topology, Trace, Traffic, hop_name,
 };
 
 /// The names of the flows as a file writes them.

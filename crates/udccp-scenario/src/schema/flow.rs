@@ -94,6 +94,13 @@ pub struct DccpOptions {
     pub history_discounting: Option<bool>,
     /// The host's timers fire only at multiples of this, as in a kernel with a coarse clock.
     pub timer_tick: Option<Duration>,
+    /// How the host waits for its timers; for as long as they say where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timers: Option<HostTimers>,
+    /// The host also wakes at multiples of this, as one whose application looks so often; what is
+    /// due then leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wakes_every: Option<Duration>,
     /// Messages that may wait to be sent.
     pub send_queue: Option<Packets>,
     /// The service code that is served and asked for; `SC:PERF` where absent.
@@ -126,6 +133,13 @@ impl From<GrowthAfterCut> for udccp_cc::GrowthAfterCut {
             GrowthAfterCut::Continues => Self::Continues,
         }
     }
+}
+
+words! {
+    /// How a host waits for its timers.
+    HostTimers, "wait for timers":
+    /// As a program on Linux with `epoll_wait`: in whole milliseconds, and 50 us longer.
+    Epoll = "epoll",
 }
 
 words! {
@@ -376,15 +390,28 @@ impl FromNode for DccpOptions {
             oscillation_reduction: reader.want("oscillation_reduction"),
             history_discounting: reader.want("history_discounting"),
             timer_tick: reader.want("timer_tick"),
+            timers: reader.want("timers"),
+            wakes_every: reader.want("wakes_every"),
             send_queue: reader.want("send_queue"),
             service: reader.want("service"),
             nat: reader.want("nat"),
             quick_start: reader.want("quick_start"),
             invite: reader.want("invite"),
         };
-        if options.timer_tick.is_some_and(Duration::is_zero) {
-            let span = node.get("timer_tick").map_or(&node.span, |n| &n.span);
-            errors.push(Diagnostic::at(span, "timers that fire always have no tick"));
+        let never_zero = [
+            ("timer_tick", options.timer_tick, "timers that fire always have no tick"),
+            ("wakes_every", options.wakes_every, "a host does not wake all the time"),
+        ];
+        for (key, time, why) in never_zero {
+            if time.is_some_and(Duration::is_zero) {
+                let span = node.get(key).map_or(&node.span, |n| &n.span);
+                errors.push(Diagnostic::at(span, why));
+            }
+        }
+        if options.timer_tick.is_some() && options.timers.is_some() {
+            let span = node.get("timers").map_or(&node.span, |n| &n.span);
+            errors
+                .push(Diagnostic::at(span, "timers are those of `timer_tick` or these, not both"));
         }
         if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
             let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);

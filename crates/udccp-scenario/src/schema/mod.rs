@@ -18,8 +18,8 @@ pub use change::LinkChange;
 pub use change::hop_name;
 pub(crate) use change::of_link;
 pub use flow::{
-    AckCounting, DccpOptions, Direction, Flow, GrowthAfterCut, LossDetection, NatPlace, Reduction,
-    TcpOptions, TcpProfile,
+    AckCounting, DccpOptions, Direction, Flow, GrowthAfterCut, HostTimers, LossDetection, NatPlace,
+    Reduction, TcpOptions, TcpProfile,
 };
 pub use link::{Link, Propagation};
 pub use quantity::{BDP_PACKET_BYTES, Limit, Packets, Percent, Service, StartWindow};

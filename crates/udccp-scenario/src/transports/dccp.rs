@@ -1,8 +1,8 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
 use udccp_base::{
-    AppPort, DataRate, DataSize, Datagram, Duration, Instant, Machine, Message, Payload, Probe,
-    QuickStart, Seed, SendOutcome, Transport,
+    AppPort, DataRate, DataSize, Datagram, Instant, Machine, Message, Payload, Probe, QuickStart,
+    Seed, SendOutcome, Transport,
 };
 use udccp_cc::{Algorithm, Cut, GrowthAfterCut};
 use udccp_proto::ccid::ccid2::{self, AckRatioConfig};
@@ -14,6 +14,7 @@ use udccp_proto::{
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
+use super::timers::Timers;
 use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
 use crate::protocol;
 use crate::schema::{DccpOptions, Flow, Percent};
@@ -44,8 +45,7 @@ struct DccpEnd {
     role: Role,
     id: Option<ConnectionId>,
     path_mtu: usize,
-    /// Timers fire at multiples of this.
-    tick: Duration,
+    timers: Timers,
     opened: bool,
     uses_quick_start: bool,
 }
@@ -184,10 +184,10 @@ pub(super) fn keep(cut: Percent) -> Cut {
 
 impl DccpEnd {
     fn new(endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
-        let tick = flow.dccp.timer_tick.unwrap_or(Duration::from_nanos(1));
+        let timers = Timers::new(&flow.dccp);
         let path_mtu = flow.packet.bytes() as usize;
         let uses_quick_start = flow.dccp.quick_start.is_some();
-        Self { endpoint, role, id: None, path_mtu, tick, opened: false, uses_quick_start }
+        Self { endpoint, role, id: None, path_mtu, timers, opened: false, uses_quick_start }
     }
 
     /// Invites the client when it is time.
@@ -231,24 +231,21 @@ impl Machine for DccpEnd {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        self.timers.asleep_from(now);
         self.endpoint.poll_transmit(now)
     }
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        self.timers.asleep_from(now);
         self.endpoint.poll_transmit_into(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let tick = self.tick.as_nanos();
-        let next = |at: Instant| match tick {
-            0 | 1 => at.as_nanos(),
-            _ => at.as_nanos().div_ceil(tick).saturating_mul(tick),
-        };
         let due = match (&self.role, self.endpoint.poll_timeout()) {
             (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
             (_, due) => due,
         };
-        due.map(|at| Instant::from_nanos(next(at)))
+        due.map(|at| self.timers.fire(at))
     }
 }
 

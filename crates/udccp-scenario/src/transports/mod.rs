@@ -5,6 +5,7 @@ mod nat;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod udp;
 
 use core::net::{IpAddr, SocketAddr};

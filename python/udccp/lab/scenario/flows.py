@@ -209,6 +209,10 @@ class DccpOptions(Table):
         CCIDs 3 and 4: old loss intervals count less during a long one.
     timer_tick
         Timers fire only at multiples of this.
+    timers
+        How the host waits for its timers.
+    wakes_every
+        The host also wakes at multiples of this.
     send_queue
         Messages that may wait to be sent.
     service
@@ -232,6 +236,8 @@ class DccpOptions(Table):
     oscillation_reduction: bool | None = None
     history_discounting: bool | None = None
     timer_tick: Time | None = None
+    timers: Literal["epoll"] | None = None
+    wakes_every: Time | None = None
     send_queue: Packets | None = None
     service: Service | None = None
     nat: Literal["sender", "receiver", "both"] | None = None
