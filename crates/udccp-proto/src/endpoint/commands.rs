@@ -180,8 +180,8 @@ impl Endpoint {
         self.outside = Pressure::of(usize::from(permille), 1000);
     }
 
-    /// Whether the receive queue of the connection that the last packet was for is half full or more:
-    /// a driver that has more datagrams lets the application read first.
+    /// Whether the receive queue of the connection that the last packet was for is half full or
+    /// more: a driver that has more datagrams lets the application read first.
     pub fn is_filling(&self) -> bool {
         let connection = self.table.found_last().and_then(|index| self.slots.look(index));
         connection.is_some_and(Connection::is_filling)

@@ -322,8 +322,8 @@ impl Core {
         }
     }
 
-    /// Tells the endpoint how full the kernel's receive buffer was: what is read without a pause was
-    /// waiting there.
+    /// Tells the endpoint how full the kernel's receive buffer was: what is read without a pause
+    /// was waiting there.
     pub(crate) fn note_backlog(&mut self, io: &Io, bytes: usize) {
         self.intake.bytes += bytes;
         let permille = self.intake.bytes.saturating_mul(1000) / io.recv_buffer_bytes().max(1);
