@@ -95,6 +95,10 @@ says! {
     enters_after_leaving: "enters = 2" => "enters = 3";
     a_router_that_is_not_there: "leaves = 3" => "leaves = 7";
     a_direction_that_is_none: "\"reverse\"" => "\"backwards\"";
+    two_kinds_of_timers: "protocol = \"dccp/ccid2\"" =>
+        "protocol = \"dccp/ccid2\"\ndccp = { timer_tick = \"4 ms\", timers = \"epoll\" }";
+    a_host_that_always_wakes: "protocol = \"dccp/ccid2\"" =>
+        "protocol = \"dccp/ccid2\"\ndccp = { wakes_every = \"0 s\" }";
     a_group_of_nobody: "count = 3" => "count = 0";
     every_without_count: "count = 3\n" => "";
     a_group_that_begins_after_the_end: "every = \"1 s\"" => "every = \"40 s\"";

@@ -4,8 +4,6 @@ mod common;
 
 use common::bulk_flows as run;
 use udccp_base::Duration;
-use udccp_lab::schema::Scenario;
-use udccp_lab::{RunOptions, document};
 use udccp_proto::ccid::tfrc::equation;
 
 /// Data bytes of a packet of 1500: IPv4 header, DCCP-Data header.
@@ -85,9 +83,7 @@ traffic = "bulk"
 tcp = {{ offload = false }}
 "#
         );
-        let tree = document::parse("short.toml", text).expect("TOML");
-        let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
-        let record = udccp_lab::run("test", &scenario, 1, RunOptions::default()).expect("a run");
+        let record = common::scenario(text);
         let [ours, theirs] = [0, 1].map(|i| record.flows[i].throughput_mbps.unwrap());
         ours / (ours + theirs)
     };

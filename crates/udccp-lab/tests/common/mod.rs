@@ -6,7 +6,7 @@ pub(crate) mod made_up;
 
 use std::path::{Path, PathBuf};
 
-use udccp_lab::schema::Experiment;
+use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{Record, RunOptions, document};
 
 /// Two flows over 5 Mbit/s for eight seconds.
@@ -149,4 +149,11 @@ measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
     let experiment = Experiment::from_node(root, &path).unwrap_or_else(|f| panic!("{f}"));
     let scenario = experiment.scenario_with(&Vec::new(), &[]).unwrap_or_else(|f| panic!("{f}"));
     udccp_lab::run("bulk-flows", &scenario, 7, RunOptions::default()).expect("a run")
+}
+
+/// A run of the scenario of this text.
+pub(crate) fn scenario(text: String) -> Record {
+    let tree = document::parse("scenario.toml", text).expect("TOML");
+    let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
+    udccp_lab::run("scenario", &scenario, 1, RunOptions::default()).expect("a run")
 }

@@ -400,7 +400,11 @@ impl FromNode for DccpOptions {
         };
         let never_zero = [
             ("timer_tick", options.timer_tick, "timers that fire always have no tick"),
-            ("wakes_every", options.wakes_every, "a host does not wake all the time"),
+            (
+                "wakes_every",
+                options.wakes_every,
+                "a host does not wake all the time: name a longer time, or none",
+            ),
         ];
         for (key, time, why) in never_zero {
             if time.is_some_and(Duration::is_zero) {
@@ -410,8 +414,8 @@ impl FromNode for DccpOptions {
         }
         if options.timer_tick.is_some() && options.timers.is_some() {
             let span = node.get("timers").map_or(&node.span, |n| &n.span);
-            errors
-                .push(Diagnostic::at(span, "timers are those of `timer_tick` or these, not both"));
+            let why = "`timers` and `timer_tick` exclude each other: leave one out";
+            errors.push(Diagnostic::at(span, why));
         }
         if options.ack_ratio.is_some_and(|r| !(1..=0xffff).contains(&r)) {
             let span = node.get("ack_ratio").map_or(&node.span, |n| &n.span);

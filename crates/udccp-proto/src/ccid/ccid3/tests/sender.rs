@@ -378,7 +378,13 @@ fn where_the_nofeedback_timer_waits_longer_no_more_is_in_flight_than_leaves_in_f
         }
         let (acked, x) = (line.arrived(), line.x());
         line.send_until(line.now + ms(390));
-        (line.sent() - acked, x / f64::from(SIZE) * 0.4)
+        let sent = line.sent() - acked;
+        // Whatever stopped it, silence does not stop it for ever.
+        line.now = line.sender.poll_timeout().expect("a timer runs");
+        line.sender.handle_timeout(line.now);
+        let until = line.now + ms(100);
+        assert!(!line.send_until(until).is_empty());
+        (sent, x / f64::from(SIZE) * 0.4)
     };
     // Five round-trip times: four of silence, and the one before.
     let (sent, in_four) = most_in_flight(RTT);
