@@ -13,10 +13,11 @@ use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, VarInt};
 
+use super::dccp::{chunk, messages};
 use super::{pace, runtime};
 use crate::meter::{Heap, Measured, Meter};
 use crate::network::Network;
-use crate::work::{BULK_BYTES, HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, SETTLE, Turn};
+use crate::work::{HANDSHAKES_AT_ONCE, MANY_BYTES, PING_BYTES, SETTLE, Turn};
 
 const NAME: &str = "server.test";
 
@@ -93,13 +94,15 @@ pub(crate) fn bulk(turn: &Turn) -> Result<Measured> {
     let (address, config) = serve(turn, move |c| count(c, counter.clone()))?;
     runtime()?.block_on(async {
         let connection = endpoint(config)?.connect(address, NAME)?.await?;
-        let message = Bytes::from_static(&[7; BULK_BYTES]);
+        let chunk = chunk();
         let meter = Meter::start();
         let end = meter.after(turn.seconds);
         let mut sent = 0;
         while Instant::now() < end {
-            connection.send_datagram_wait(message.clone()).await?;
-            sent += 1;
+            for message in messages(&chunk) {
+                connection.send_datagram_wait(message).await?;
+                sent += 1;
+            }
         }
         tokio::time::sleep(SETTLE).await;
         Ok(meter.stop(sent, arrived.load(Relaxed)))

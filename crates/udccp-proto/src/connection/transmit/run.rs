@@ -1,6 +1,6 @@
 //! Sends data in trains: packet after packet into the driver's batch.
 
-use udccp_base::{Datagram, Instant};
+use udccp_base::{Datagram, Instant, Payload};
 use udccp_wire::{DataRun, DataTemplate, HeaderKind, PacketType};
 
 use super::super::{Connection, Ctx};
@@ -22,18 +22,20 @@ impl Connection {
         let mut count = 0;
         let Some(template) = self.run_template(ctx.now, like) else { return count };
         while count < most && self.next_fits(ctx.now, train, count > 0) {
-            let Some((payload, token)) = self.send.queue_mut().pop() else { break };
-            let (seq, size) = (self.seq.take_next(), payload.len());
-            train.put(&template.with(seq, self.cc.ccval(ctx.now)), &payload);
+            let header = template.with(self.seq.gss.next(), self.cc.ccval(ctx.now));
+            let copy = |payload: &Payload| train.put(&header, payload);
+            let Some((size, token)) = self.send.queue_mut().lend(copy) else { break };
+            let seq = self.seq.take_next();
             let written = WrittenOptions::default();
             self.account(ctx.now, PacketType::Data, seq, size, like.ecn, written);
             if let Some(token) = token {
                 self.send.follow(seq, token);
             }
-            self.note_writable(ctx);
             count += 1;
         }
         if count > 0 {
+            self.send.queue_mut().drop_lent();
+            self.note_writable(ctx);
             self.after_data(ctx);
         }
         count

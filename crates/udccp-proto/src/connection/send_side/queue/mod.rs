@@ -28,7 +28,9 @@ pub(in super::super) struct SendQueue {
     packets: usize,
     bytes: usize,
     with_deadline: u32,
-    max_packets: usize,
+    /// Messages that have left, and still lie at the front of the first level that has any.
+    lent: u32,
+    max_packets: u32,
     max_bytes: usize,
     policy: QueuePolicy,
     was_refused: bool,
@@ -76,7 +78,8 @@ impl SendQueue {
             packets: 0,
             bytes: 0,
             with_deadline: 0,
-            max_packets,
+            lent: 0,
+            max_packets: saturating(max_packets),
             max_bytes,
             policy,
             was_refused: false,
@@ -86,12 +89,12 @@ impl SendQueue {
 
     /// Limits from here on. What waits beyond them stays.
     pub(in super::super) fn set_limits(&mut self, max_packets: usize, max_bytes: usize) {
-        (self.max_packets, self.max_bytes) = (max_packets.max(1), max_bytes.max(1));
+        (self.max_packets, self.max_bytes) = (saturating(max_packets.max(1)), max_bytes.max(1));
     }
 
     /// Messages and payload bytes that may wait.
     pub(in super::super) fn limits(&self) -> (usize, usize) {
-        (self.max_packets, self.max_bytes)
+        (self.max_packets as usize, self.max_bytes)
     }
 
     /// What a full queue does from here on.
@@ -137,7 +140,7 @@ impl SendQueue {
 
     /// Messages of up to `size` bytes that would be taken.
     pub(in super::super) fn free(&self, size: usize) -> usize {
-        let packets = self.max_packets.saturating_sub(self.packets);
+        let packets = (self.max_packets as usize).saturating_sub(self.packets);
         if self.packets == 0 {
             return packets.max(1);
         }
@@ -149,7 +152,7 @@ impl SendQueue {
     #[inline]
     pub(in super::super) fn fits(&self, size: usize) -> bool {
         self.packets == 0
-            || (self.packets < self.max_packets && self.bytes + size <= self.max_bytes)
+            || (self.packets < self.max_packets as usize && self.bytes + size <= self.max_bytes)
     }
 
     /// Queues a message, reporting to `discarded` what had to go for it.
@@ -233,7 +236,8 @@ impl SendQueue {
         if !self.was_refused {
             return false;
         }
-        let half = self.packets <= self.max_packets / 2 && self.bytes <= self.max_bytes / 2;
+        let half =
+            self.packets <= self.max_packets as usize / 2 && self.bytes <= self.max_bytes / 2;
         self.was_refused = !half;
         half
     }
@@ -251,7 +255,7 @@ impl SendQueue {
             return Some(self.run.bytes as usize);
         }
         let level = self.levels.iter().find(|l| !l.waiting.is_empty())?;
-        level.waiting.front().map(|waiting| waiting.payload.len())
+        level.waiting.get(self.lent as usize).map(|waiting| waiting.payload.len())
     }
 
     /// Payload length of the message that leaves next, in bytes. Throws out expired ones first.
@@ -279,6 +283,41 @@ impl SendQueue {
         self.take().map(|waiting| (waiting.payload, waiting.token))
     }
 
+    /// Lets `copy` read the message that leaves next, and takes it out; returns its length in bytes
+    /// and its token. It is freed by [`Self::drop_lent`], which comes before any other change: to
+    /// count a reference down right behind a copy waits until the copy is written, which takes
+    /// longer than all else that is done for a message. `None` also where the next message has
+    /// another priority than those that are lent.
+    #[inline]
+    pub(in super::super) fn lend(
+        &mut self,
+        copy: impl FnOnce(&Payload),
+    ) -> Option<(usize, Option<u64>)> {
+        if self.is_run() {
+            let (payload, token) = if self.lent > 0 { None } else { self.pop() }?;
+            copy(&payload);
+            return Some((payload.len(), token));
+        }
+        let level = self.levels.iter().find(|l| !l.waiting.is_empty())?;
+        let waiting = level.waiting.get(self.lent as usize)?;
+        copy(&waiting.payload);
+        let (size, token) = (waiting.payload.len(), waiting.token);
+        self.packets -= 1;
+        self.bytes -= size;
+        self.with_deadline -= u32::from(waiting.deadline.is_some());
+        self.lent += 1;
+        Some((size, token))
+    }
+
+    /// Frees the messages that [`Self::lend`] took out.
+    #[inline]
+    pub(in super::super) fn drop_lent(&mut self) {
+        let lent = core::mem::take(&mut self.lent) as usize;
+        if let Some(level) = self.levels.iter_mut().find(|l| !l.waiting.is_empty()) {
+            level.waiting.drain(..lent);
+        }
+    }
+
     /// Discards the message that would leave next.
     pub(in super::super) fn discard(&mut self, reason: DropReason) -> Option<Discarded> {
         self.take().map(|waiting| waiting.discarded(reason))
@@ -286,6 +325,7 @@ impl SendQueue {
 
     #[inline]
     fn take(&mut self) -> Option<Waiting> {
+        debug_assert_eq!(self.lent, 0);
         if self.is_run() {
             self.run.count -= 1;
             let payload = Payload::Zeros(self.run.bytes);
@@ -387,6 +427,11 @@ impl SendQueue {
         }
         &mut self.levels[at].waiting
     }
+}
+
+/// More messages than that are never in a queue.
+fn saturating(packets: usize) -> u32 {
+    u32::try_from(packets).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn a_run_of_zeros_is_as_many_messages() {
         let mut model = run.clone();
         for _ in 0..30 {
             let bytes = rng.below(3) as u32 + 1;
-            let (what, now) = (rng.below(9), Instant::from_nanos(rng.below(20)));
+            let (what, now) = (rng.below(10), Instant::from_nanos(rng.below(20)));
             let (mut a, mut b) = (Vec::new(), Vec::new());
             match what {
                 0..=3 if run.fits(bytes as usize) => {
@@ -77,6 +77,19 @@ fn a_run_of_zeros_is_as_many_messages() {
                 6 => {
                     let front = run.front_len(now, &mut |d| a.push(d));
                     assert_eq!(front, model.front_len(now, &mut |d| b.push(d)));
+                }
+                8 => {
+                    let (mut lent, most) = (0, rng.below(4));
+                    let mut copied = Vec::new();
+                    while lent < most && run.lend(|payload| copied.push(payload.clone())).is_some()
+                    {
+                        let (payload, _) = model.pop().expect("what the run lends");
+                        assert_eq!(copied.pop(), Some(payload));
+                        assert_eq!((run.packets(), run.bytes()), (model.packets(), model.bytes()));
+                        lent += 1;
+                    }
+                    run.drop_lent();
+                    assert!(lent > 0 || most == 0 || run.is_empty());
                 }
                 7 => {
                     run.remove_larger(bytes as usize, &mut |d| a.push(d));
@@ -96,6 +109,27 @@ fn a_run_of_zeros_is_as_many_messages() {
         }
         assert_eq!((run.packets(), model.pop()), (0, None));
     }
+}
+
+/// A reference is counted down behind all copies, and with a token each.
+#[test]
+fn what_is_lent_is_freed_at_the_end_and_belongs_to_one_priority() {
+    let bytes = bytes::Bytes::from(vec![7; 10]);
+    let mut q = SendQueue::new(10, 1000, QueuePolicy::Refuse);
+    for (token, priority) in [(1, 0), (2, 0), (3, 4), (4, 4)] {
+        let m = Message { token: Some(token), ..message(0, priority, None) };
+        let m = Message { payload: Payload::Bytes(bytes.clone()), ..m };
+        q.push(Instant::ZERO, m, &mut |_| {}).unwrap();
+    }
+    let lend = |q: &mut SendQueue| q.lend(|payload| assert_eq!(payload.len(), 10));
+    assert_eq!([lend(&mut q), lend(&mut q)], [Some((10, Some(3))), Some((10, Some(4)))]);
+    assert_eq!((lend(&mut q), q.next_len(), q.packets()), (None, None, 2));
+    assert!(!bytes.is_unique());
+    q.drop_lent();
+    assert_eq!((lend(&mut q), q.packets(), q.next_len()), (Some((10, Some(1))), 1, Some(10)));
+    q.drop_lent();
+    assert_eq!(q.pop().map(|(_, token)| token), Some(Some(2)));
+    assert!(bytes.is_unique() && q.pop().is_none());
 }
 
 #[test]
