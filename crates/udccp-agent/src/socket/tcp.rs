@@ -299,7 +299,10 @@ impl FlowSocket for Tcp {
                     flags |= PollFlags::POLLOUT;
                 }
                 if self.may_pause() && self.out.len() == 0 {
-                    return Interest { socket: None, within: Some(PAUSE) };
+                    // More than the low-water mark, as after a hole was filled, is read at once:
+                    // the kernel does not acknowledge before.
+                    let socket = Some((self.socket.as_fd(), PollFlags::POLLIN));
+                    return Interest { socket, within: Some(PAUSE) };
                 }
                 if self.reads {
                     flags |= PollFlags::POLLIN;
@@ -365,5 +368,52 @@ impl Listen for TcpListener {
 
     fn interest(&self) -> Interest<'_> {
         Interest { socket: Some((self.socket.as_fd(), PollFlags::POLLIN)), within: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use nix::poll::{PollFd, PollTimeout, poll};
+
+    use super::*;
+
+    /// Events of the socket of a reader, within this time.
+    fn is_called(flow: &dyn FlowSocket, within_ms: u16) -> bool {
+        let (fd, flags) = flow.interest().socket.expect("a socket");
+        poll(&mut [PollFd::new(fd, flags)], PollTimeout::from(within_ms)).unwrap() > 0
+    }
+
+    #[test]
+    fn a_bulk_reader_may_be_late_for_little_but_not_for_much() {
+        let settings = TcpSettings {
+            congestion: "reno".into(),
+            send_buffer: None,
+            receive_buffer: Some(4 << 20),
+            packet_bytes: 1500,
+            prompt: false,
+        };
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut listener = TcpListener::bind(&settings, local, false, None).unwrap();
+        let address = listener.socket.local_addr().unwrap().as_socket().unwrap();
+        let mut peer = TcpStream::connect(address).unwrap();
+        let mut flow = loop {
+            if let Some(flow) = listener.accept(Instant::ZERO).unwrap() {
+                break flow;
+            }
+        };
+        assert_eq!(flow.interest().within, Some(PAUSE));
+        peer.write_all(&[0; 1000]).unwrap();
+        assert!(!is_called(&*flow, 50), "a little waits for the pause to end");
+        peer.write_all(&[0; 2 * LOW_WATER as usize]).unwrap();
+        assert!(is_called(&*flow, 10_000), "much is read at once");
+        let mut bytes = 0;
+        while bytes < 1000 + 2 * LOW_WATER as u64 {
+            flow.turn(Instant::ZERO).unwrap();
+            bytes += flow.poll_delivered().map_or(0, |delivered| delivered.bytes);
+        }
+        assert!(!is_called(&*flow, 0));
     }
 }
