@@ -72,6 +72,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         min_rto,
         timestamps,
         offload,
+        small_queues,
         ecn,
         receive_buffer: _,
         send_buffer: _,
@@ -89,6 +90,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         ("timestamps", timestamps.is_some()),
         // Links of a testbed carry single packets.
         ("offload", *offload == Some(true)),
+        ("small_queues", *small_queues == Some(false)),
         ("ecn", ecn.is_some()),
     ];
     let set = keys.into_iter().filter(|(_, is_set)| *is_set);

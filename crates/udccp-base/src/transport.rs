@@ -95,6 +95,17 @@ pub trait Transport: Machine + AppPort {
         bytes
     }
 
+    /// Whether [`Self::on_device`] is to be called. Asked once, at the start.
+    fn watches_device(&self) -> bool {
+        false
+    }
+
+    /// The packet with data that `poll_transmit` gave at `now` is in the queue of this host's
+    /// device, and leaves it at `leaves`.
+    fn on_device(&mut self, now: Instant, leaves: Instant) {
+        let _ = (now, leaves);
+    }
+
     /// Whether the flow is over; at most TIMEWAIT is left of it.
     fn is_closed(&self) -> bool;
 

@@ -96,6 +96,7 @@ pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
         loss_detection,
         window_cut,
         timestamps,
+        small_queues,
         ..
     } = &flow.tcp;
     let keys = [
@@ -105,6 +106,7 @@ pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
         ("loss_detection", loss_detection.is_some()),
         ("window_cut", window_cut.is_some()),
         ("timestamps", timestamps.is_some()),
+        ("small_queues", *small_queues == Some(false)),
     ];
     let set = keys.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(key, _)| format!("flow \"{}\": tcp.{key} is the kernel's own", flow.name)).collect()

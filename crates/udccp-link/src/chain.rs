@@ -68,6 +68,11 @@ impl<P: core::fmt::Debug + Send> Link<P> for Chain<P> {
         sum
     }
 
+    /// When the last of its elements is empty.
+    fn empties_at(&self, now: Instant) -> Instant {
+        self.elements.iter().map(|e| e.empties_at(now)).max().unwrap_or(now)
+    }
+
     /// The limit of the one element that has one; unlimited where several have.
     fn limit(&self) -> QueueLimit {
         let limits = self.elements.iter().map(|e| e.limit());

@@ -75,6 +75,10 @@ impl<P, L: Link<P>> Link<P> for Scheduled<L> {
         self.link.backlog(now)
     }
 
+    fn empties_at(&self, now: Instant) -> Instant {
+        self.link.empties_at(now)
+    }
+
     fn limit(&self) -> QueueLimit {
         self.link.limit()
     }

@@ -34,6 +34,12 @@ pub trait Link<P>: fmt::Debug + Send {
     /// What waits in the queue at `now`. See [`QueueLimit`] for what counts as waiting.
     fn backlog(&mut self, now: Instant) -> Backlog;
 
+    /// When all that is in the queue and the transmitter at `now` has left them, if nothing else
+    /// arrives; `now` where nothing waits, and where the element does not know.
+    fn empties_at(&self, now: Instant) -> Instant {
+        now
+    }
+
     /// The limit of the queue.
     fn limit(&self) -> QueueLimit;
 
@@ -82,6 +88,10 @@ impl<P, L: Link<P> + ?Sized> Link<P> for Box<L> {
 
     fn backlog(&mut self, now: Instant) -> Backlog {
         (**self).backlog(now)
+    }
+
+    fn empties_at(&self, now: Instant) -> Instant {
+        (**self).empties_at(now)
     }
 
     fn limit(&self) -> QueueLimit {

@@ -94,6 +94,12 @@ impl Serializer {
         self.free_at > now.as_nanos()
     }
 
+    /// When all that it has taken is transmitted.
+    #[inline]
+    pub(crate) const fn free_at(&self) -> Instant {
+        Instant::from_nanos(self.free_at)
+    }
+
     /// Time that the transmitter has been busy up to `now`.
     pub(crate) fn busy(&self, now: Instant) -> Duration {
         let ahead = self.free_ns.saturating_sub(now.as_nanos());

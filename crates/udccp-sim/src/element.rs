@@ -54,6 +54,14 @@ impl Link<Parcel> for Element {
         }
     }
 
+    #[inline(always)]
+    fn empties_at(&self, now: Instant) -> Instant {
+        match self {
+            Self::Plain(link) => link.empties_at(now),
+            Self::Other(link) => link.empties_at(now),
+        }
+    }
+
     fn limit(&self) -> QueueLimit {
         match self {
             Self::Plain(link) => link.limit(),

@@ -84,6 +84,12 @@ impl Fabric {
         self.send_observed(now, from, parcel);
     }
 
+    /// When all that is in the queue of a link now has left it.
+    #[inline]
+    pub(crate) fn empties_at(&self, now: Instant, index: usize) -> Instant {
+        self.links.get(index).map_or(now, |link| link.element.empties_at(now))
+    }
+
     /// The general case of [`Self::send`].
     fn send_observed(&mut self, now: Instant, from: Sending, parcel: Parcel) {
         if let Some(observer) = &mut self.observer

@@ -23,6 +23,8 @@ pub(crate) struct Host {
     pub(crate) is_heard: bool,
     /// Its packets may have the Quick-Start option.
     pub(crate) uses_quick_start: bool,
+    /// Its transport wants to know when packets leave the device.
+    pub(crate) watches_device: bool,
     /// Application bytes that arrived, and when the last of them did.
     pub(crate) delivered_bytes: u64,
     pub(crate) last_delivery: Instant,

@@ -105,6 +105,7 @@ fn hosts(
         for (side, (transport, app, address)) in ends.into_iter().enumerate() {
             let number = network::sender_of(i) + side;
             let uses_quick_start = transport.uses_quick_start();
+            let watches_device = transport.watches_device();
             hosts.push(Host {
                 transport,
                 app,
@@ -115,6 +116,7 @@ fn hosts(
                 last_to: (address, number as u32),
                 is_heard,
                 uses_quick_start,
+                watches_device,
                 delivered_bytes: 0,
                 last_delivery: Instant::ZERO,
             });

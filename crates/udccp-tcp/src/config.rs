@@ -78,6 +78,12 @@ pub struct TcpConfig {
     pub max_train: u32,
     /// Whether the segments of a train leave at once (segmentation offload), or each in its time.
     pub offload: bool,
+    /// Whether segments wait in the socket while two of them, or what the rate carries in a
+    /// millisecond, wait in the host's own device (TCP Small Queues of kernels since 3.6).
+    pub small_queues: bool,
+    /// Whether the window grows in slow start while it is less than twice what is in flight,
+    /// although it is not filled, as in kernels since 3.16.
+    pub starts_with_room: bool,
     /// Send partly filled segments at once (no Nagle).
     pub nodelay: bool,
     /// Restart from a smaller window after an idle time longer than the RTO (RFC 5681 4.1).
@@ -248,6 +254,8 @@ impl TcpConfig {
             ecn: false,
             max_train: 44,
             offload: true,
+            small_queues: true,
+            starts_with_room: true,
             nodelay: true,
             idle_restart: true,
             syn_retries: 6,
@@ -276,6 +284,8 @@ impl TcpConfig {
             loss_detection: LossDetection::Sack,
             detect_lost_retransmissions: false,
             max_train: 1,
+            small_queues: false,
+            starts_with_room: false,
             ..Self::new(algorithm)
         }
     }
@@ -312,6 +322,8 @@ impl TcpConfig {
             compresses_sacks: false,
             loss_detection: LossDetection::Sack,
             max_train: 1,
+            small_queues: false,
+            starts_with_room: false,
             delayed_ack: DelayedAck { quick_again: false, ..DelayedAck::default() },
             ..Self::new(algorithm)
         }

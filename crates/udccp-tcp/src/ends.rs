@@ -121,6 +121,13 @@ macro_rules! an_end {
             fn take_delivered(&mut self, now: Instant) -> u64 {
                 self.0.take_delivered(now)
             }
+            fn watches_device(&self) -> bool {
+                self.0.watches_device()
+            }
+            #[inline]
+            fn on_device(&mut self, now: Instant, leaves: Instant) {
+                self.0.on_device(now, leaves);
+            }
             fn is_closed(&self) -> bool {
                 self.0.is_closed()
             }

@@ -155,6 +155,7 @@ fn tcp() -> Table {
             may("min_rto", TIME, "Lower bound of the retransmission timeout"),
             may("timestamps", Kind::Flag, "Timestamps (RFC 7323): 12 bytes of every packet"),
             may("offload", Kind::Flag, "Paced segments leave in trains; true where absent"),
+            may("small_queues", Kind::Flag, "Segments wait in the socket, not in the host's queue"),
             may("ecn", Kind::Flag, "Explicit congestion notification"),
         ],
     )

@@ -268,6 +268,12 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for RateDelay<P> {
         self.waiting()
     }
 
+    #[inline]
+    fn empties_at(&self, now: Instant) -> Instant {
+        let lead = self.shift.as_ref().and_then(|shift| shift.lead).unwrap_or(Duration::ZERO);
+        now.max(self.serializer.free_at() - lead)
+    }
+
     fn limit(&self) -> QueueLimit {
         self.config.limit
     }

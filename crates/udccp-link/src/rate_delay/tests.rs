@@ -257,3 +257,19 @@ fn jitter_makes_deliveries_later_and_keeps_their_order() {
     let mean = later.iter().sum::<u64>() / later.len() as u64;
     assert!(mean.abs_diff(60_000) < 4_000, "mean {mean} ns");
 }
+
+#[test]
+fn a_queue_is_empty_when_its_last_packet_has_left_it() {
+    let mut drops = Drops::new();
+    let mut line = link(12, Duration::from_millis(7), QueueLimit::Packets(2));
+    let mut bucket =
+        link(12, Duration::from_millis(7), QueueLimit::Packets(2)).with_token_bucket(1500);
+    assert_eq!([line.empties_at(at(5)), bucket.empties_at(at(5))], [at(5); 2]);
+    // 1 ms each; the fourth is dropped. A bucket lets each go a transmission earlier.
+    for _ in 0..4 {
+        line.handle_packet(at(0), datagram(1500), &mut drops);
+        bucket.handle_packet(at(0), datagram(1500), &mut drops);
+    }
+    assert_eq!([line.empties_at(at(0)), bucket.empties_at(at(0))], [at(3_000_000), at(2_000_000)]);
+    assert_eq!(line.empties_at(at(4_000_000)), at(4_000_000));
+}

@@ -231,6 +231,9 @@ pub struct TcpOptions {
     /// Whether paced segments leave in trains, as with segmentation offload, or one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<bool>,
+    /// Whether segments wait in the socket instead of the host's own queue (TCP Small Queues).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub small_queues: Option<bool>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
 }
@@ -251,6 +254,7 @@ impl Default for TcpOptions {
             min_rto: None,
             timestamps: None,
             offload: None,
+            small_queues: None,
             ecn: None,
         }
     }
@@ -443,6 +447,7 @@ impl FromNode for TcpOptions {
             min_rto: reader.want("min_rto"),
             timestamps: reader.want("timestamps"),
             offload: reader.want("offload"),
+            small_queues: reader.want("small_queues"),
             ecn: reader.want("ecn"),
         };
         reader.finish();

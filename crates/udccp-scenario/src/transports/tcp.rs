@@ -97,6 +97,9 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
     if let Some(offload) = options.offload {
         config.offload = offload;
     }
+    if let Some(small_queues) = options.small_queues {
+        config.small_queues = small_queues;
+    }
     if let Some(ecn) = options.ecn {
         config.ecn = ecn;
     }

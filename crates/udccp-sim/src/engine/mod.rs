@@ -468,6 +468,9 @@ fn transmit(
             fabric.packets.next_option = host.transport.poll_quick_start();
         }
         fabric.send(now, from, Outgoing { slot, len, to: host.last_to.1, ecn, has_data });
+        if host.watches_device && has_data {
+            host.transport.on_device(now, fabric.empties_at(now, host.uplink as usize));
+        }
         *at_once += 1;
     }
     *at_once > before

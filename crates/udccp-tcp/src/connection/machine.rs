@@ -140,6 +140,14 @@ impl Transport for Connection {
         bytes
     }
 
+    fn watches_device(&self) -> bool {
+        self.config.small_queues
+    }
+
+    fn on_device(&mut self, now: Instant, leaves: Instant) {
+        self.send.on_device(now, leaves);
+    }
+
     fn is_closed(&self) -> bool {
         self.state == State::Closed
     }

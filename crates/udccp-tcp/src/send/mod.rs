@@ -1,6 +1,7 @@
 //! The sending side of a connection: the stream, its scoreboard, its window and its timers.
 
 mod detection;
+mod device;
 mod observer;
 mod output;
 mod pacing;
@@ -19,6 +20,7 @@ use udccp_cc::{CongestionControl, RtoConfig, RttEstimator};
 use crate::config::{AckCounting, LossDetection, RttSampling, TcpConfig, WindowReduction, on_tick};
 use crate::ranges::Range;
 use detection::Detection;
+use device::DeviceQueue;
 use observer::Observer;
 use pacing::Pacing;
 use reduction::Reduction;
@@ -112,8 +114,7 @@ pub(crate) struct SendSide {
     rescue: bool,
     /// First offset beyond the window that the peer advertised; it never moves back.
     window_end: u64,
-    /// Data below this was sent while the congestion window was the limit.
-    cwnd_limited_below: u64,
+    usage: Usage,
     /// When to sample the next round-trip time, where only one a window is taken.
     sample_from: u64,
     rto_deadline: Instant,
@@ -125,6 +126,8 @@ pub(crate) struct SendSide {
     frto: Frto,
     last_sent: Instant,
     pacing: Pacing,
+    /// Only where the host keeps the queue of its device short.
+    device: Option<DeviceQueue>,
     /// Whether a segment waits for its time.
     paced: bool,
     /// Whether new data waits for the congestion window, since the last acknowledgement or timeout.
@@ -132,6 +135,45 @@ pub(crate) struct SendSide {
     cwr_owed: bool,
     stats: SendStats,
     limits: Limits,
+}
+
+/// How much of the congestion window is used (`tcp_cwnd_validate`): one that is not must not grow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// Data below this was sent while the congestion window was the limit.
+    limited_below: u64,
+    /// The most segments that were in flight since `until` was set, where the window was not the
+    /// limit.
+    most: u32,
+    /// When data up to here is acknowledged, `most` begins anew.
+    until: u64,
+    /// Whether the window has been the limit since.
+    is_limited: bool,
+}
+
+impl Usage {
+    /// New data was sent up to `nxt`; `in_flight` segments are not acknowledged, from `una` on.
+    #[inline]
+    fn on_sent(&mut self, una: u64, nxt: u64, in_flight: u32) {
+        let begins = una >= self.until;
+        if begins || (!self.is_limited && in_flight > self.most) {
+            (self.is_limited, self.most, self.until) = (false, in_flight, nxt);
+        }
+    }
+
+    /// The window kept data beyond `nxt` back.
+    #[inline]
+    fn on_limited(&mut self, nxt: u64, in_flight: u32) {
+        self.limited_below = nxt;
+        (self.is_limited, self.most, self.until) = (true, in_flight, nxt);
+    }
+
+    /// Whether the window may grow for data that is acknowledged from `before` on. In slow start it
+    /// may also be up to `cwnd`, where that is less than twice what was in flight.
+    #[inline]
+    fn lets_grow(&self, before: u64, slow_start: Option<u32>) -> bool {
+        before < self.limited_below || slow_start.is_some_and(|cwnd| cwnd / 2 < self.most)
+    }
 }
 
 /// The part of the configuration that is asked for again and again.
@@ -155,6 +197,7 @@ struct Limits {
     grows_at_recovery_end: bool,
     timeout_keeps_threshold: bool,
     frto: bool,
+    starts_with_room: bool,
     /// Least window after a cut.
     least_window: u32,
 }
@@ -202,7 +245,7 @@ impl SendSide {
             fast_retransmit: false,
             rescue: false,
             window_end: FIRST_DATA,
-            cwnd_limited_below: 0,
+            usage: Usage::default(),
             sample_from: 0,
             rto_deadline: Instant::MAX,
             persist_deadline: Instant::MAX,
@@ -211,6 +254,7 @@ impl SendSide {
             frto: Frto::Off,
             last_sent: Instant::ZERO,
             pacing: Pacing::new(wire_train, config.max_train > 1),
+            device: config.small_queues.then(|| DeviceQueue::new(wire_train)),
             paced: false,
             blocked: false,
             cwr_owed: false,
@@ -342,6 +386,7 @@ impl Limits {
             grows_at_recovery_end: config.grows_at_recovery_end,
             timeout_keeps_threshold: config.timeout_keeps_threshold,
             frto: config.frto,
+            starts_with_room: config.starts_with_room,
             least_window: LEAST_WINDOW,
         }
     }

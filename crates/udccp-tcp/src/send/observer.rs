@@ -94,7 +94,7 @@ impl SendSide {
             was_in_order: before.in_order,
             in_recovery,
             round_start,
-            cwnd_limited: before.una < self.cwnd_limited_below,
+            cwnd_limited: self.fills_window(before.una),
             rate,
         });
     }

@@ -1,7 +1,8 @@
 //! Chooses the next segment, and the time of the next attempt (RFC 6675 NextSeg, RFC 9293 section
 //! 3.8).
 
-use udccp_base::{Duration, Instant};
+use udccp_base::{DataRate, Duration, Instant};
+use udccp_cc::CongestionControl;
 
 use super::timeout::Frto;
 use super::{Phase, SendSide};
@@ -118,6 +119,9 @@ impl SendSide {
         if !self.allows(hole.len()) && !self.fast_retransmit {
             return None;
         }
+        if self.waits_for_device(now, 2) {
+            return None;
+        }
         self.fast_retransmit = false;
         self.board.on_retransmit(now, hole);
         Some(self.send_again(now, hole))
@@ -152,12 +156,15 @@ impl SendSide {
                 return None;
             }
             Err(Blocked::Window) => {
-                self.cwnd_limited_below = self.board.nxt();
+                self.usage.on_limited(self.board.nxt(), self.times.count());
                 // Nothing but an acknowledgement or a timeout changes that in these phases.
                 self.blocked = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
                 return None;
             }
         };
+        if self.waits_for_device(now, 1) {
+            return None;
+        }
         if self.dup_acks > 0 && matches!(self.phase, Phase::Open) {
             self.limited_transmit_bytes += range.len();
         }
@@ -174,6 +181,7 @@ impl SendSide {
         }
         self.board.on_new_data(range.end);
         self.times.on_new_data(now, range.end);
+        self.usage.on_sent(self.board.una(), range.end, self.times.count());
         let segment = self.segment(now, range, false);
         self.schedule_probe(now);
         segment
@@ -242,6 +250,23 @@ impl SendSide {
         Segment { range, data, fin, push, retransmission }
     }
 
+    /// The segment that was sent at `now` leaves the host's device at `leaves`.
+    #[inline]
+    pub(crate) fn on_device(&mut self, now: Instant, leaves: Instant) {
+        if let Some(device) = &mut self.device {
+            device.on_sent(now, leaves);
+        }
+    }
+
+    /// Whether the next segment waits for earlier ones to leave the device; `factor` is 1 for new
+    /// data, and 2 for what is sent again.
+    #[inline]
+    fn waits_for_device(&mut self, now: Instant, factor: u64) -> bool {
+        let (cc, srtt, out) = (&self.cc, self.rtt.srtt(), self.times.count());
+        let rate = || device_rate(cc.as_ref(), srtt, out, self.mss);
+        self.device.as_mut().is_some_and(|device| device.holds(now, self.mss, factor, rate))
+    }
+
     /// RFC 5681 section 4.1: the window says nothing after an idle time longer than the RTO.
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = self.limits.idle_restart
@@ -265,12 +290,16 @@ impl SendSide {
     pub(crate) fn deadline(&self) -> Instant {
         let timers = self.rto_deadline.min(self.persist_deadline);
         let timers = self.detection.as_ref().map_or(timers, |d| timers.min(d.deadline()));
+        let timers = self.device.as_ref().map_or(timers, |d| timers.min(d.until()));
         if self.paced { timers.min(self.pacing.until()) } else { timers }
     }
 
     /// A timer may have expired; true when a window probe is to be sent.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         self.blocked = false;
+        if let Some(device) = &mut self.device {
+            device.release();
+        }
         self.on_detection_timeout(now);
         if now >= self.rto_deadline {
             self.on_rto(now);
@@ -304,4 +333,18 @@ impl SendSide {
         self.rtt.back_off();
         self.unanswered += 1;
     }
+}
+
+/// The rate of which a millisecond's worth may wait in the device (`tcp_update_pacing_rate`), with
+/// `out` segments of `mss` bytes in flight.
+fn device_rate(cc: &dyn CongestionControl, srtt: Option<Duration>, out: u32, mss: u32) -> DataRate {
+    const MOST: u64 = u64::MAX / 8;
+    if let Some(rate) = cc.pacing_rate() {
+        return rate;
+    }
+    let Some(srtt) = srtt else { return DataRate::from_bytes_per_sec(MOST) };
+    let percent = if cc.cwnd() < cc.ssthresh() / 2 { 200 } else { 120 };
+    let window = u128::from(cc.cwnd().max(out)) * u128::from(mss);
+    let bytes = window * percent * 10_000_000 / u128::from(srtt.as_nanos().max(1));
+    DataRate::from_bytes_per_sec(u64::try_from(bytes).map_or(MOST, |rate| rate.min(MOST)))
 }

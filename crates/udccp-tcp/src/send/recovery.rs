@@ -207,8 +207,14 @@ impl SendSide {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             in_flight,
-            cwnd_limited: before < self.cwnd_limited_below,
+            cwnd_limited: self.fills_window(before),
         });
+    }
+
+    /// Whether the window may grow for data that is acknowledged from `before` on.
+    pub(super) fn fills_window(&self, before: u64) -> bool {
+        let starts = self.limits.starts_with_room && self.cc.in_slow_start();
+        self.usage.lets_grow(before, starts.then(|| self.cc.cwnd()))
     }
 
     pub(super) fn cut(&mut self, now: Instant, in_flight: u32) {

@@ -277,6 +277,8 @@ class TcpOptions(Table):
         Timestamps (RFC 7323): 12 bytes of every packet.
     offload
         Paced segments leave in trains; true where absent.
+    small_queues
+        Segments wait in the socket, not in the host's queue.
     ecn
         Explicit congestion notification.
     """
@@ -297,4 +299,5 @@ class TcpOptions(Table):
     min_rto: Time | None = None
     timestamps: bool | None = None
     offload: bool | None = None
+    small_queues: bool | None = None
     ecn: bool | None = None

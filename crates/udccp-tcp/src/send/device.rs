@@ -1,0 +1,160 @@
+//! Keeps the queue of the host's own device short (TCP Small Queues, `tcp_small_queue_check` of
+//! Linux since 3.6): what waits there is not in the network yet, and delays what comes behind it.
+
+use std::collections::VecDeque;
+
+use udccp_base::{DataRate, Instant};
+use udccp_cc::train_of;
+
+/// Memory that a kernel counts for a packet beside its data, in bytes: a head for the headers, and
+/// what describes it (`SKB_TRUESIZE`).
+const OVERHEAD_BYTES: u64 = 1_280;
+
+/// The time whose worth may wait, as a power of two: 1 s / 1024 (`sk_pacing_shift`).
+const RATE_SHIFT: u32 = 10;
+
+/// Segments that this sender has given to its device and that have not left it.
+#[derive(Debug)]
+pub(super) struct DeviceQueue {
+    /// Segments that one packet of the host's own has, which the device cuts; 1 is none.
+    max_train: u32,
+    /// When the newest leaves.
+    last: Instant,
+    /// When those before it leave.
+    leaves: VecDeque<Instant>,
+    /// A segment waits for the first of them.
+    holds: bool,
+}
+
+impl DeviceQueue {
+    /// Nothing waits.
+    pub(super) fn new(max_train: u32) -> Self {
+        Self { max_train, last: Instant::ZERO, leaves: VecDeque::new(), holds: false }
+    }
+
+    /// The segment that was sent at `now` leaves the device at `leaves`.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, leaves: Instant) {
+        if self.last > now {
+            self.leaves.push_back(self.last);
+        } else if !self.leaves.is_empty() {
+            self.leaves.clear();
+        }
+        self.last = leaves;
+    }
+
+    /// Whether the next segment has to wait, with segments of `mss` bytes at a rate of `rate`;
+    /// `factor` times as much may wait as for new data.
+    #[inline]
+    pub(super) fn holds(
+        &mut self,
+        now: Instant,
+        mss: u32,
+        factor: u64,
+        rate: impl FnOnce() -> DataRate,
+    ) -> bool {
+        // Fewer than two never make another wait.
+        !self.leaves.is_empty() && self.is_long(now, mss, factor, rate)
+    }
+
+    #[inline(never)]
+    fn is_long(
+        &mut self,
+        now: Instant,
+        mss: u32,
+        factor: u64,
+        rate: impl FnOnce() -> DataRate,
+    ) -> bool {
+        while self.leaves.front().is_some_and(|leaves| *leaves <= now) {
+            self.leaves.pop_front();
+        }
+        self.holds = false;
+        if self.leaves.is_empty() {
+            return false;
+        }
+        let waiting = self.leaves.len() as u64 + 1;
+        let rate = rate();
+        let train = train_of(rate, mss, self.max_train).max(1);
+        let memory = |segments: u64| {
+            segments * u64::from(mss) + segments.div_ceil(u64::from(train)) * OVERHEAD_BYTES
+        };
+        let limit = memory(2 * u64::from(train)).max(rate.bytes_per_sec() >> RATE_SHIFT);
+        self.holds = memory(waiting) >= limit.saturating_mul(factor);
+        self.holds
+    }
+
+    /// Nothing waits for the device any more: what may leave is decided anew.
+    pub(super) fn release(&mut self) {
+        self.holds = false;
+    }
+
+    /// When to decide anew; [`Instant::MAX`] where nothing waits for the device.
+    #[inline]
+    pub(super) fn until(&self) -> Instant {
+        let first = self.leaves.front().filter(|_| self.holds);
+        first.copied().unwrap_or(Instant::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::from_nanos(1_000 * us)
+    }
+
+    /// A queue whose segments leave every 100 us, the first at 100 us.
+    fn queue(segments: u64) -> DeviceQueue {
+        let mut queue = DeviceQueue::new(1);
+        (1..=segments).for_each(|n| queue.on_sent(at(0), at(100 * n)));
+        queue
+    }
+
+    /// Segments that may wait at this rate.
+    fn most(mbps: u64, factor: u64) -> u64 {
+        let may_send =
+            |n: &u64| !queue(*n).holds(at(0), 1448, factor, || DataRate::from_mbps(mbps));
+        (0..100).take_while(may_send).count() as u64
+    }
+
+    #[test]
+    fn two_segments_may_wait_or_what_a_millisecond_carries() {
+        assert_eq!((most(1, 1), most(40, 1)), (2, 2));
+        // 14,648 bytes, of 2,728 each.
+        assert_eq!((most(120, 1), most(120, 2)), (6, 11));
+        assert_eq!((most(1, 2), most(1000, 1)), (4, 45));
+    }
+
+    #[test]
+    fn with_trains_two_of_them_may_wait() {
+        let mut queue = DeviceQueue::new(44);
+        let rate = || DataRate::from_mbps(100);
+        let train = u64::from(train_of(rate(), 1448, 44));
+        let mut sent = 0;
+        while !queue.holds(at(0), 1448, 1, rate) {
+            sent += 1;
+            queue.on_sent(at(0), at(100 * sent));
+        }
+        assert_eq!(sent, 2 * train);
+    }
+
+    #[test]
+    fn what_waits_is_decided_anew_when_the_first_has_left() {
+        let mut queue = queue(3);
+        let rate = || DataRate::from_mbps(1);
+        assert!(queue.holds(at(0), 1448, 1, rate) && queue.until() == at(100));
+        assert!(queue.holds(at(99), 1448, 1, rate) && queue.until() == at(100));
+        // The first has left, and two still wait.
+        assert!(queue.holds(at(100), 1448, 1, rate) && queue.until() == at(200));
+        assert!(!queue.holds(at(200), 1448, 1, rate) && queue.until() == Instant::MAX);
+        queue.on_sent(at(350), at(450));
+        assert!(!queue.holds(at(350), 1448, 1, rate), "the device was empty");
+        let mut queue = self::queue(3);
+        assert!(!queue.holds(at(200), 1448, 1, rate));
+        queue.on_sent(at(200), at(400));
+        assert!(queue.holds(at(250), 1448, 1, rate));
+        queue.release();
+        assert_eq!(queue.until(), Instant::MAX);
+    }
+}
