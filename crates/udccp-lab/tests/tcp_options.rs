@@ -8,16 +8,11 @@ use udccp_scenario::FlowRecord;
 
 /// One bulk flow for 30 s over a path of 100 ms, measured from 10 s on.
 fn run(protocol: &str, tcp: &str, bottleneck: &str) -> FlowRecord {
-    run_from("rate = \"1 Gbit/s\"", protocol, tcp, bottleneck)
-}
-
-/// The same with another link between host and router.
-fn run_from(access: &str, protocol: &str, tcp: &str, bottleneck: &str) -> FlowRecord {
     let text = format!(
         r#"
 [topology]
 shape = "dumbbell"
-access = {{ {access} }}
+access = {{ rate = "1 Gbit/s" }}
 bottleneck = {{ {bottleneck} }}
 [time]
 duration = "30 s"
@@ -100,40 +95,4 @@ fn without_offload_paced_segments_leave_one_by_one() {
     };
     let (alone, in_trains) = (delay(false), delay(true));
     assert!(in_trains > alone + 0.02, "{in_trains} ms in trains, {alone} ms one by one");
-}
-
-/// A host that is as fast as the path has the only queue. A kernel keeps segments out of it, and
-/// then a window that is not used does not grow, but up to twice what is in flight in slow start.
-#[test]
-fn a_host_as_fast_as_the_path_keeps_segments_in_the_socket() {
-    let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
-    let alone = |access: &str, tcp: &str| {
-        let access = format!("rate = \"10 Mbit/s\", limit = \"400 packets\"{access}");
-        run_from(&access, "tcp/newreno", tcp, path)
-    };
-    for access in ["", ", token_bucket = \"1514 B\"", ", loss = \"0 %\""] {
-        let flow = alone(access, "offload = false");
-        let (rate, delay) = (flow.throughput_mbps.expect("a rate"), flow.delay_ms.expect("one"));
-        // 20 ms and three transmissions of 0.83 ms; two segments wait in the device.
-        assert!(rate > 9.9 && delay < 26.0, "{rate} Mbit/s, {delay} ms");
-        assert_eq!((flow.retransmits, flow.congestion_events), (0, 0));
-        let cwnd = flow.series.cwnd_packets.iter().flatten().copied().fold(0.0, f64::max);
-        // 52 are in flight.
-        assert!((95.0..=110.0).contains(&cwnd), "a window of {cwnd} packets");
-    }
-    let flow = alone("", "small_queues = false");
-    assert!(flow.delay_ms.expect("a delay") > 100.0 && flow.retransmits > 0);
-}
-
-/// What waits for the device leaves as soon as it can: a host that is faster than the path and does
-/// not pace sends the same with and without.
-#[test]
-fn small_queues_change_nothing_of_a_path_that_is_slower_than_its_hosts() {
-    let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
-    for protocol in ["tcp/newreno", "tcp/cubic-rfc9438", "tcp/bic"] {
-        let [with, without] = [true, false]
-            .map(|small_queues| run(protocol, &format!("small_queues = {small_queues}"), path));
-        let of = |f: &FlowRecord| (f.packets_sent, f.congestion_events, f.retransmits);
-        assert_eq!(of(&with), of(&without), "{protocol}");
-    }
 }

@@ -122,6 +122,7 @@ fn dccp_gaps(dccp: &DccpOptions, player: Player) -> Vec<&'static str> {
         ("dccp.timer_tick: its timers have no ticks", dccp.timer_tick.is_some()),
         ("dccp.timers: its hosts do not wait for timers", dccp.timers.is_some()),
         ("dccp.wakes_every: its hosts do not sleep", dccp.wakes_every.is_some()),
+        ("dccp.send_buffer: its hosts have no sockets", dccp.send_buffer.is_some()),
         ("dccp.nat: no NATs", dccp.nat.is_some()),
         ("dccp.quick_start: no Quick-Start", dccp.quick_start.is_some()),
         ("dccp.invite: no DCCP-Listen (RFC 5596)", dccp.invite.is_some()),

@@ -128,6 +128,7 @@ fn dccp() -> Table {
             may("timer_tick", TIME, "Timers fire only at multiples of this"),
             may("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
             may("wakes_every", TIME, "The host also wakes at multiples of this"),
+            may("send_buffer", SIZE, "Send buffer of the host's socket"),
             may("send_queue", PACKETS, "Messages that may wait to be sent"),
             may("service", SERVICE, "Service code; SC:PERF where absent"),
             may("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),

@@ -101,6 +101,10 @@ pub struct DccpOptions {
     /// due then leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wakes_every: Option<Duration>,
+    /// Send buffer of the host's socket, as a kernel counts it: what may wait in the host's own
+    /// queue. No limit where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<DataSize>,
     /// Messages that may wait to be sent.
     pub send_queue: Option<Packets>,
     /// The service code that is served and asked for; `SC:PERF` where absent.
@@ -396,6 +400,7 @@ impl FromNode for DccpOptions {
             timer_tick: reader.want("timer_tick"),
             timers: reader.want("timers"),
             wakes_every: reader.want("wakes_every"),
+            send_buffer: reader.want("send_buffer"),
             send_queue: reader.want("send_queue"),
             service: reader.want("service"),
             nat: reader.want("nat"),

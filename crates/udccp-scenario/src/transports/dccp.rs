@@ -14,6 +14,7 @@ use udccp_proto::{
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
 
+use super::send_buffer::SendBuffer;
 use super::timers::Timers;
 use super::{CLIENT_PORT, Ends, SERVER_PORT, nat, raw};
 use crate::protocol;
@@ -48,6 +49,10 @@ struct DccpEnd {
     timers: Timers,
     opened: bool,
     uses_quick_start: bool,
+    /// Of the host's socket, where the flow has one.
+    send_buffer: Option<SendBuffer>,
+    /// IP length of the last datagram.
+    last_len: usize,
 }
 
 pub(super) fn build(
@@ -187,7 +192,18 @@ impl DccpEnd {
         let timers = Timers::new(&flow.dccp);
         let path_mtu = flow.packet.bytes() as usize;
         let uses_quick_start = flow.dccp.quick_start.is_some();
-        Self { endpoint, role, id: None, path_mtu, timers, opened: false, uses_quick_start }
+        let send_buffer = flow.dccp.send_buffer.map(|size| SendBuffer::new(size.bytes()));
+        Self {
+            endpoint,
+            role,
+            id: None,
+            path_mtu,
+            timers,
+            opened: false,
+            uses_quick_start,
+            send_buffer,
+            last_len: 0,
+        }
     }
 
     /// Invites the client when it is time.
@@ -201,6 +217,16 @@ impl DccpEnd {
                 Err(_) => Role::Refused,
             };
         }
+    }
+
+    /// Gives the next datagram if the socket takes it.
+    fn poll_buffered(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
+        if !self.send_buffer.as_mut().is_none_or(|buffer| buffer.takes(now)) {
+            return false;
+        }
+        let is_sent = self.endpoint.poll_transmit_into(now, out);
+        self.last_len = out.as_ref().map_or(0, Datagram::ip_len);
+        is_sent
     }
 
     /// Takes what the endpoint has to tell; the one event that matters is the first connection.
@@ -231,16 +257,23 @@ impl Machine for DccpEnd {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        self.timers.asleep_from(now);
-        self.endpoint.poll_transmit(now)
+        let mut datagram = None;
+        self.poll_transmit_into(now, &mut datagram);
+        datagram
     }
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         self.timers.asleep_from(now);
+        if self.send_buffer.is_some() {
+            return self.poll_buffered(now, out);
+        }
         self.endpoint.poll_transmit_into(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
+        if let Some(until) = self.send_buffer.as_ref().and_then(SendBuffer::blocked_until) {
+            return Some(until);
+        }
         let due = match (&self.role, self.endpoint.poll_timeout()) {
             (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
             (_, due) => due,
@@ -309,6 +342,16 @@ impl Transport for DccpEnd {
 
     fn uses_quick_start(&self) -> bool {
         self.uses_quick_start
+    }
+
+    fn watches_device(&self) -> bool {
+        self.send_buffer.is_some()
+    }
+
+    fn on_device(&mut self, _now: Instant, leaves: Instant) {
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.on_device(leaves, self.last_len);
+        }
     }
 
     fn poll_quick_start(&mut self) -> Option<QuickStart> {

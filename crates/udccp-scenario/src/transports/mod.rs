@@ -2,6 +2,7 @@
 
 mod dccp;
 mod nat;
+mod send_buffer;
 mod tcp;
 #[cfg(test)]
 mod tests;

@@ -463,6 +463,7 @@ fn dccp_departures(flow: &Flow, dccp: DccpStack) -> Vec<String> {
         ("timer_tick", options.timer_tick.is_some()),
         ("timers", options.timers.is_some()),
         ("wakes_every", options.wakes_every.is_some()),
+        ("send_buffer", options.send_buffer.is_some()),
     ];
     let set = keys.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(key, _)| format!("dccp.{key} is the kernel's own")).collect()

@@ -213,6 +213,8 @@ class DccpOptions(Table):
         How the host waits for its timers.
     wakes_every
         The host also wakes at multiples of this.
+    send_buffer
+        Send buffer of the host's socket.
     send_queue
         Messages that may wait to be sent.
     service
@@ -238,6 +240,7 @@ class DccpOptions(Table):
     timer_tick: Time | None = None
     timers: Literal["epoll"] | None = None
     wakes_every: Time | None = None
+    send_buffer: Size | None = None
     send_queue: Packets | None = None
     service: Service | None = None
     nat: Literal["sender", "receiver", "both"] | None = None
