@@ -1,7 +1,7 @@
 /* The queuing policy "prio": a priority beside each message, and the highest leave first. */
 #include "common.h"
 
-enum { MESSAGES = 2000, EVERY = 200, QUEUE = 16 };
+enum { MESSAGES = 12000, EVERY = 1200, QUEUE = 16 };
 
 static ssize_t send_with(int fd, uint32_t number, uint32_t priority)
 {
@@ -49,7 +49,8 @@ int main(void)
     must(connect(client, (void *)&at, sizeof at) == 0);
     must((accepted = accept(server, NULL, NULL)) >= 0);
     must(setsockopt(accepted, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
-    /* Nobody reads yet, so that the queue fills: it drops others for an urgent message. */
+    /* Nobody reads yet, and this is more than all buffers on the way hold: the queue fills, and
+       drops others for an urgent message. */
     for (uint32_t n = 0; n < MESSAGES; n++)
         must(send_with(client, n, n % EVERY == EVERY - 1 ? 9 : 0) == 1000);
     must(close(client) == 0);
