@@ -99,6 +99,8 @@ says! {
         "protocol = \"dccp/ccid2\"\ndccp = { timer_tick = \"4 ms\", timers = \"epoll\" }";
     a_host_that_always_wakes: "protocol = \"dccp/ccid2\"" =>
         "protocol = \"dccp/ccid2\"\ndccp = { wakes_every = \"0 s\" }";
+    a_socket_without_a_buffer: "protocol = \"dccp/ccid2\"" =>
+        "protocol = \"dccp/ccid2\"\ndccp = { send_buffer = \"0 B\" }";
     a_group_of_nobody: "count = 3" => "count = 0";
     every_without_count: "count = 3\n" => "";
     a_group_that_begins_after_the_end: "every = \"1 s\"" => "every = \"40 s\"";

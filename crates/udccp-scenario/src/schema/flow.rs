@@ -421,6 +421,11 @@ impl FromNode for DccpOptions {
                 errors.push(Diagnostic::at(span, why));
             }
         }
+        if options.send_buffer.is_some_and(|size| size.bytes() == 0) {
+            let span = node.get("send_buffer").map_or(&node.span, |n| &n.span);
+            let why = "a socket without a buffer sends nothing: name a size, or leave it out";
+            errors.push(Diagnostic::at(span, why));
+        }
         if options.timer_tick.is_some() && options.timers.is_some() {
             let span = node.get("timers").map_or(&node.span, |n| &n.span);
             let why = "`timers` and `timer_tick` exclude each other: leave one out";
