@@ -101,9 +101,9 @@ pub trait Transport: Machine + AppPort {
     }
 
     /// The packet with data that `poll_transmit` gave at `now` is in the queue of this host's
-    /// device, and leaves it at `leaves`.
-    fn on_device(&mut self, now: Instant, leaves: Instant) {
-        let _ = (now, leaves);
+    /// device, and leaves it at `leaves`; `ip_len` is its IP length in bytes.
+    fn on_device(&mut self, now: Instant, ip_len: u32, leaves: Instant) {
+        let _ = (now, ip_len, leaves);
     }
 
     /// Whether the flow is over; at most TIMEWAIT is left of it.

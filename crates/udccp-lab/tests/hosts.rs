@@ -1,35 +1,14 @@
 //! What waits in a host, where it is as fast as the path, does not wait in the network.
 
-use std::path::Path;
+mod common;
 
-use udccp_lab::schema::Scenario;
-use udccp_lab::{RunOptions, document};
 use udccp_scenario::FlowRecord;
 
-/// One bulk flow for 30 s over a path, measured from 10 s on.
+/// One bulk flow.
 fn run(access: &str, protocol: &str, options: &str, bottleneck: &str) -> FlowRecord {
-    let text = format!(
-        r#"
-[topology]
-shape = "dumbbell"
-access = {{ {access} }}
-bottleneck = {{ {bottleneck} }}
-[time]
-duration = "30 s"
-measure = {{ from = "10 s", to = "30 s", every = "100 ms" }}
-[[flow]]
-name = "only"
-protocol = "{protocol}"
-packet = "1040 B"
-traffic = "bulk"
-{options}
-"#
-    );
-    let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts.toml");
-    let tree = document::parse(&name.display().to_string(), text).expect("TOML");
-    let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
-    let options = RunOptions { check: true, ..RunOptions::default() };
-    udccp_lab::run("test", &scenario, 1, options).expect("a run").flows.remove(0)
+    let flow =
+        format!("protocol = \"{protocol}\"\npacket = \"1040 B\"\ntraffic = \"bulk\"\n{options}");
+    common::one_flow(access, bottleneck, &flow)
 }
 
 /// A host that is as fast as the path has the only queue. A kernel keeps segments out of it, and
@@ -85,4 +64,37 @@ fn a_send_buffer_limits_what_waits_in_the_host() {
     }
     let flow = alone("dccp/ccid2", "");
     assert!(flow.delay_ms.expect("a delay") > 100.0);
+}
+
+/// A host that falls silent and begins again, and one whose peer answers: what waits for the
+/// device or for room in the socket never waits for ever, and all of it arrives.
+#[test]
+fn what_waits_in_a_host_leaves_after_silence_and_both_ways() {
+    let path = "rate = \"2 Mbit/s\", rtt = \"40 ms\", limit = \"500 packets\"";
+    let bursts = "{ kind = \"on-off\", rate = \"8 Mbit/s\", size = \"900 B\", on = \"200 ms\", \
+                  off = \"1 s\" }";
+    let dialogue = "{ kind = \"request-response\", request = \"20 kB\", response = \"40 kB\", \
+                    think = \"100 ms\" }";
+    let dccp = |size: &str| format!("dccp = {{ send_buffer = \"{size}\" }}");
+    // With room for two packets in the host the window is hardly used, and hardly grows.
+    for (protocol, waits, free, least) in [
+        ("tcp/newreno", String::new(), "tcp = { small_queues = false }", 0.95),
+        ("dccp/ccid2", dccp("208 KiB"), "", 0.95),
+        ("dccp/ccid3", dccp("208 KiB"), "", 0.95),
+        ("dccp/ccid2", dccp("3 KiB"), "", 0.3),
+        ("dccp/ccid3", dccp("3 KiB"), "", 0.3),
+    ] {
+        for traffic in [bursts, dialogue] {
+            let [with, without] = [&*waits, free].map(|options| {
+                let flow = format!("protocol = \"{protocol}\"\ntraffic = {traffic}\n{options}");
+                common::one_flow("rate = \"2 Mbit/s\"", path, &flow)
+            });
+            let ratio = with.goodput_bytes as f64 / without.goodput_bytes as f64;
+            assert!(without.goodput_bytes > 500_000, "{protocol}, {traffic}");
+            assert!(ratio >= least, "{protocol}, {traffic}: {ratio}");
+            // It still goes on at the end.
+            let last = with.series.goodput_mbps.iter().rev().take(50).sum::<f64>();
+            assert!(last > 0.0, "{protocol}, {traffic}");
+        }
+    }
 }

@@ -1,35 +1,15 @@
 //! TCP's packets and windows follow the options in the file.
 
-use std::path::Path;
+mod common;
 
-use udccp_lab::schema::Scenario;
-use udccp_lab::{RunOptions, document};
 use udccp_scenario::FlowRecord;
 
-/// One bulk flow for 30 s over a path of 100 ms, measured from 10 s on.
+/// One bulk flow over a path of 100 ms.
 fn run(protocol: &str, tcp: &str, bottleneck: &str) -> FlowRecord {
-    let text = format!(
-        r#"
-[topology]
-shape = "dumbbell"
-access = {{ rate = "1 Gbit/s" }}
-bottleneck = {{ {bottleneck} }}
-[time]
-duration = "30 s"
-measure = {{ from = "10 s", to = "30 s", every = "100 ms" }}
-[[flow]]
-name = "only"
-protocol = "{protocol}"
-packet = "1040 B"
-traffic = "bulk"
-tcp = {{ {tcp} }}
-"#
+    let flow = format!(
+        "protocol = \"{protocol}\"\npacket = \"1040 B\"\ntraffic = \"bulk\"\ntcp = {{ {tcp} }}"
     );
-    let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp.toml");
-    let tree = document::parse(&name.display().to_string(), text).expect("TOML");
-    let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
-    let options = RunOptions { check: true, ..RunOptions::default() };
-    udccp_lab::run("test", &scenario, 1, options).expect("a run").flows.remove(0)
+    common::one_flow("rate = \"1 Gbit/s\"", bottleneck, &flow)
 }
 
 /// Twenty segments a round trip, each with its acknowledgement.

@@ -125,8 +125,8 @@ macro_rules! an_end {
                 self.0.watches_device()
             }
             #[inline]
-            fn on_device(&mut self, now: Instant, leaves: Instant) {
-                self.0.on_device(now, leaves);
+            fn on_device(&mut self, now: Instant, ip_len: u32, leaves: Instant) {
+                self.0.on_device(now, ip_len, leaves);
             }
             fn is_closed(&self) -> bool {
                 self.0.is_closed()

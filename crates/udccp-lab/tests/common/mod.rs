@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use udccp_lab::schema::{Experiment, Scenario};
 use udccp_lab::{Record, RunOptions, document};
+use udccp_scenario::FlowRecord;
 
 /// Two flows over 5 Mbit/s for eight seconds.
 pub(crate) const SMALL: &str = r#"schema = 1
@@ -151,9 +152,30 @@ measure = {{ from = "10 s", to = "{seconds} s", every = "1 s" }}
     udccp_lab::run("bulk-flows", &scenario, 7, RunOptions::default()).expect("a run")
 }
 
-/// A run of the scenario of this text.
+/// A checked run of the scenario of this text.
 pub(crate) fn scenario(text: String) -> Record {
     let tree = document::parse("scenario.toml", text).expect("TOML");
     let scenario = Scenario::read(&tree).unwrap_or_else(|errors| panic!("{errors}"));
-    udccp_lab::run("scenario", &scenario, 1, RunOptions::default()).expect("a run")
+    let options = RunOptions { check: true, ..RunOptions::default() };
+    udccp_lab::run("scenario", &scenario, 1, options).expect("a run")
+}
+
+/// One flow for 30 s from a host with this access link, measured from 10 s on; `flow` is all of its
+/// table but its name.
+pub(crate) fn one_flow(access: &str, bottleneck: &str, flow: &str) -> FlowRecord {
+    let text = format!(
+        r#"
+[topology]
+shape = "dumbbell"
+access = {{ {access} }}
+bottleneck = {{ {bottleneck} }}
+[time]
+duration = "30 s"
+measure = {{ from = "10 s", to = "30 s", every = "100 ms" }}
+[[flow]]
+name = "only"
+{flow}
+"#
+    );
+    scenario(text).flows.remove(0)
 }

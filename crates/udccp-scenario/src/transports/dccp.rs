@@ -51,8 +51,6 @@ struct DccpEnd {
     uses_quick_start: bool,
     /// Of the host's socket, where the flow has one.
     send_buffer: Option<SendBuffer>,
-    /// IP length of the last datagram.
-    last_len: usize,
 }
 
 pub(super) fn build(
@@ -202,7 +200,6 @@ impl DccpEnd {
             opened: false,
             uses_quick_start,
             send_buffer,
-            last_len: 0,
         }
     }
 
@@ -217,16 +214,6 @@ impl DccpEnd {
                 Err(_) => Role::Refused,
             };
         }
-    }
-
-    /// Gives the next datagram if the socket takes it.
-    fn poll_buffered(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
-        if !self.send_buffer.as_mut().is_none_or(|buffer| buffer.takes(now)) {
-            return false;
-        }
-        let is_sent = self.endpoint.poll_transmit_into(now, out);
-        self.last_len = out.as_ref().map_or(0, Datagram::ip_len);
-        is_sent
     }
 
     /// Takes what the endpoint has to tell; the one event that matters is the first connection.
@@ -264,10 +251,8 @@ impl Machine for DccpEnd {
 
     fn poll_transmit_into(&mut self, now: Instant, out: &mut Option<Datagram>) -> bool {
         self.timers.asleep_from(now);
-        if self.send_buffer.is_some() {
-            return self.poll_buffered(now, out);
-        }
-        self.endpoint.poll_transmit_into(now, out)
+        let is_full = self.send_buffer.as_mut().is_some_and(|buffer| !buffer.takes(now));
+        !is_full && self.endpoint.poll_transmit_into(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -348,9 +333,9 @@ impl Transport for DccpEnd {
         self.send_buffer.is_some()
     }
 
-    fn on_device(&mut self, _now: Instant, leaves: Instant) {
+    fn on_device(&mut self, _now: Instant, ip_len: u32, leaves: Instant) {
         if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_device(leaves, self.last_len);
+            buffer.on_device(ip_len, leaves);
         }
     }
 

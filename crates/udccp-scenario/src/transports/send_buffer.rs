@@ -24,7 +24,7 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// An empty buffer.
+    /// An empty buffer of at least one byte.
     pub(super) fn new(bytes: u64) -> Self {
         Self { bytes, packets: VecDeque::new(), memory: 0, blocked_until: None }
     }
@@ -42,8 +42,8 @@ impl SendBuffer {
     }
 
     /// A packet of so many bytes leaves the device then.
-    pub(super) fn on_device(&mut self, leaves: Instant, ip_len: usize) {
-        let memory = (ip_len as u64 + WITH_DATA_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
+    pub(super) fn on_device(&mut self, ip_len: u32, leaves: Instant) {
+        let memory = (u64::from(ip_len) + WITH_DATA_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
         self.packets.push_back((leaves, memory));
         self.memory += memory;
     }
@@ -57,7 +57,7 @@ impl SendBuffer {
         let mut left = self.memory;
         let last = self.packets.iter().find(|(_, memory)| {
             left -= memory;
-            left < self.bytes / 2
+            left < (self.bytes / 2).max(1)
         });
         last.map_or(Instant::MAX, |(leaves, _)| *leaves)
     }
@@ -76,7 +76,7 @@ mod tests {
         let mut sent = 0;
         while buffer.takes(at(now)) {
             sent += 1;
-            buffer.on_device(at(now + 100 * sent), 1500);
+            buffer.on_device(1500, at(now + 100 * sent));
         }
         sent
     }
@@ -91,7 +91,7 @@ mod tests {
         assert!(!buffer.takes(at(4_699)));
         assert!(buffer.takes(at(4_700)) && buffer.blocked_until().is_none());
         assert_eq!(buffer.memory, 46 * 2_304);
-        buffer.on_device(at(9_400), 100);
+        buffer.on_device(100, at(9_400));
         assert_eq!(buffer.memory, 46 * 2_304 + 768);
     }
 
@@ -100,8 +100,18 @@ mod tests {
         let mut buffer = SendBuffer::new(208 << 10);
         for n in 0..500 {
             assert!(buffer.takes(at(100 * n)));
-            buffer.on_device(at(100 * n + 150), 1500);
+            buffer.on_device(1500, at(100 * n + 150));
         }
         assert_eq!(fill(&mut buffer, 60_000), 93);
+    }
+
+    #[test]
+    fn the_smallest_buffer_has_room_for_one_packet_at_a_time() {
+        for bytes in 1..4 {
+            let mut buffer = SendBuffer::new(bytes);
+            assert_eq!(fill(&mut buffer, 0), 1);
+            assert_eq!(buffer.blocked_until(), Some(at(100)), "{bytes} bytes");
+            assert_eq!(fill(&mut buffer, 100), 1);
+        }
     }
 }

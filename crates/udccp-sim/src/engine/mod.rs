@@ -469,7 +469,8 @@ fn transmit(
         }
         fabric.send(now, from, Outgoing { slot, len, to: host.last_to.1, ecn, has_data });
         if host.watches_device && has_data {
-            host.transport.on_device(now, fabric.empties_at(now, host.uplink as usize));
+            let leaves = fabric.empties_at(now, host.uplink as usize);
+            host.transport.on_device(now, len, leaves);
         }
         *at_once += 1;
     }

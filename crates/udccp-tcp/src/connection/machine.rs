@@ -144,7 +144,7 @@ impl Transport for Connection {
         self.config.small_queues
     }
 
-    fn on_device(&mut self, now: Instant, leaves: Instant) {
+    fn on_device(&mut self, now: Instant, _ip_len: u32, leaves: Instant) {
         self.send.on_device(now, leaves);
     }
 

@@ -43,43 +43,31 @@ impl DeviceQueue {
         self.last = leaves;
     }
 
-    /// Whether the next segment has to wait, with segments of `mss` bytes at a rate of `rate`;
-    /// `factor` times as much may wait as for new data.
+    /// Whether two or more are in the device at `now`: fewer never make another wait.
     #[inline]
-    pub(super) fn holds(
-        &mut self,
-        now: Instant,
-        mss: u32,
-        factor: u64,
-        rate: impl FnOnce() -> DataRate,
-    ) -> bool {
-        // Fewer than two never make another wait.
-        !self.leaves.is_empty() && self.is_long(now, mss, factor, rate)
+    pub(super) fn has_several(&mut self, now: Instant) -> bool {
+        !self.leaves.is_empty() && self.forget_left(now)
     }
 
+    /// Forgets those before the last that have left; whether any have not.
     #[inline(never)]
-    fn is_long(
-        &mut self,
-        now: Instant,
-        mss: u32,
-        factor: u64,
-        rate: impl FnOnce() -> DataRate,
-    ) -> bool {
+    fn forget_left(&mut self, now: Instant) -> bool {
         while self.leaves.front().is_some_and(|leaves| *leaves <= now) {
             self.leaves.pop_front();
         }
         self.holds = false;
-        if self.leaves.is_empty() {
-            return false;
-        }
-        let waiting = self.leaves.len() as u64 + 1;
-        let rate = rate();
+        !self.leaves.is_empty()
+    }
+
+    /// Whether the next segment has to wait where [`Self::has_several`], with segments of `mss`
+    /// bytes at a rate of `rate`; `factor` times as much may wait as for new data.
+    pub(super) fn holds(&mut self, mss: u32, factor: u64, rate: DataRate) -> bool {
         let train = train_of(rate, mss, self.max_train).max(1);
         let memory = |segments: u64| {
             segments * u64::from(mss) + segments.div_ceil(u64::from(train)) * OVERHEAD_BYTES
         };
         let limit = memory(2 * u64::from(train)).max(rate.bytes_per_sec() >> RATE_SHIFT);
-        self.holds = memory(waiting) >= limit.saturating_mul(factor);
+        self.holds = memory(self.leaves.len() as u64 + 1) >= limit.saturating_mul(factor);
         self.holds
     }
 
@@ -111,11 +99,14 @@ mod tests {
         queue
     }
 
+    /// Whether a segment that comes at so many microseconds has to wait.
+    fn waits(queue: &mut DeviceQueue, us: u64, mbps: u64, factor: u64) -> bool {
+        queue.has_several(at(us)) && queue.holds(1448, factor, DataRate::from_mbps(mbps))
+    }
+
     /// Segments that may wait at this rate.
     fn most(mbps: u64, factor: u64) -> u64 {
-        let may_send =
-            |n: &u64| !queue(*n).holds(at(0), 1448, factor, || DataRate::from_mbps(mbps));
-        (0..100).take_while(may_send).count() as u64
+        (0..100).take_while(|n| !waits(&mut queue(*n), 0, mbps, factor)).count() as u64
     }
 
     #[test]
@@ -129,10 +120,9 @@ mod tests {
     #[test]
     fn with_trains_two_of_them_may_wait() {
         let mut queue = DeviceQueue::new(44);
-        let rate = || DataRate::from_mbps(100);
-        let train = u64::from(train_of(rate(), 1448, 44));
+        let train = u64::from(train_of(DataRate::from_mbps(100), 1448, 44));
         let mut sent = 0;
-        while !queue.holds(at(0), 1448, 1, rate) {
+        while !waits(&mut queue, 0, 100, 1) {
             sent += 1;
             queue.on_sent(at(0), at(100 * sent));
         }
@@ -142,18 +132,17 @@ mod tests {
     #[test]
     fn what_waits_is_decided_anew_when_the_first_has_left() {
         let mut queue = queue(3);
-        let rate = || DataRate::from_mbps(1);
-        assert!(queue.holds(at(0), 1448, 1, rate) && queue.until() == at(100));
-        assert!(queue.holds(at(99), 1448, 1, rate) && queue.until() == at(100));
+        assert!(waits(&mut queue, 0, 1, 1) && queue.until() == at(100));
+        assert!(waits(&mut queue, 99, 1, 1) && queue.until() == at(100));
         // The first has left, and two still wait.
-        assert!(queue.holds(at(100), 1448, 1, rate) && queue.until() == at(200));
-        assert!(!queue.holds(at(200), 1448, 1, rate) && queue.until() == Instant::MAX);
+        assert!(waits(&mut queue, 100, 1, 1) && queue.until() == at(200));
+        assert!(!waits(&mut queue, 200, 1, 1) && queue.until() == Instant::MAX);
         queue.on_sent(at(350), at(450));
-        assert!(!queue.holds(at(350), 1448, 1, rate), "the device was empty");
+        assert!(!waits(&mut queue, 350, 1, 1), "the device was empty");
         let mut queue = self::queue(3);
-        assert!(!queue.holds(at(200), 1448, 1, rate));
+        assert!(!waits(&mut queue, 200, 1, 1));
         queue.on_sent(at(200), at(400));
-        assert!(queue.holds(at(250), 1448, 1, rate));
+        assert!(waits(&mut queue, 250, 1, 1));
         queue.release();
         assert_eq!(queue.until(), Instant::MAX);
     }

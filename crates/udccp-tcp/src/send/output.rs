@@ -2,7 +2,6 @@
 //! 3.8).
 
 use udccp_base::{DataRate, Duration, Instant};
-use udccp_cc::CongestionControl;
 
 use super::timeout::Frto;
 use super::{Phase, SendSide};
@@ -262,9 +261,28 @@ impl SendSide {
     /// data, and 2 for what is sent again.
     #[inline]
     fn waits_for_device(&mut self, now: Instant, factor: u64) -> bool {
-        let (cc, srtt, out) = (&self.cc, self.rtt.srtt(), self.times.count());
-        let rate = || device_rate(cc.as_ref(), srtt, out, self.mss);
-        self.device.as_mut().is_some_and(|device| device.holds(now, self.mss, factor, rate))
+        let has_several = self.device.as_mut().is_some_and(|device| device.has_several(now));
+        has_several && self.device_holds(factor)
+    }
+
+    #[inline(never)]
+    fn device_holds(&mut self, factor: u64) -> bool {
+        let rate = self.device_rate();
+        self.device.as_mut().is_some_and(|device| device.holds(self.mss, factor, rate))
+    }
+
+    /// The rate of which a millisecond's worth may wait in the device (`tcp_update_pacing_rate`).
+    fn device_rate(&self) -> DataRate {
+        const MOST: u64 = u64::MAX / 8;
+        if let Some(rate) = self.cc.pacing_rate() {
+            return rate;
+        }
+        let Some(srtt) = self.rtt.srtt() else { return DataRate::from_bytes_per_sec(MOST) };
+        let (cwnd, threshold) = (self.cc.cwnd(), self.cc.ssthresh());
+        let percent = if cwnd < threshold / 2 { 200 } else { 120 };
+        let window = u128::from(cwnd.max(self.times.count())) * u128::from(self.mss);
+        let bytes = window * percent * 10_000_000 / u128::from(srtt.as_nanos().max(1));
+        DataRate::from_bytes_per_sec(u64::try_from(bytes).map_or(MOST, |rate| rate.min(MOST)))
     }
 
     /// RFC 5681 section 4.1: the window says nothing after an idle time longer than the RTO.
@@ -333,18 +351,4 @@ impl SendSide {
         self.rtt.back_off();
         self.unanswered += 1;
     }
-}
-
-/// The rate of which a millisecond's worth may wait in the device (`tcp_update_pacing_rate`), with
-/// `out` segments of `mss` bytes in flight.
-fn device_rate(cc: &dyn CongestionControl, srtt: Option<Duration>, out: u32, mss: u32) -> DataRate {
-    const MOST: u64 = u64::MAX / 8;
-    if let Some(rate) = cc.pacing_rate() {
-        return rate;
-    }
-    let Some(srtt) = srtt else { return DataRate::from_bytes_per_sec(MOST) };
-    let percent = if cc.cwnd() < cc.ssthresh() / 2 { 200 } else { 120 };
-    let window = u128::from(cc.cwnd().max(out)) * u128::from(mss);
-    let bytes = window * percent * 10_000_000 / u128::from(srtt.as_nanos().max(1));
-    DataRate::from_bytes_per_sec(u64::try_from(bytes).map_or(MOST, |rate| rate.min(MOST)))
 }
