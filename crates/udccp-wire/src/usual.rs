@@ -10,10 +10,10 @@ use crate::seq::Seqno;
 /// Length of the header of a Data packet with a 48-bit number and no options, in bytes.
 pub(crate) const DATA_LEN: usize = 16;
 
-/// Length of the header of an Ack with a 48-bit number and no options, in bytes.
+/// Length of the header of an Ack or a DataAck with a 48-bit number and no options, in bytes.
 const ACK_LEN: usize = 24;
 
-/// What the Checksum of a packet without data, or with zeros, is made of.
+/// What the Checksum of a packet is made of that has no data, or zeros, or is inside UDP.
 #[derive(Clone, Copy, Debug)]
 pub enum Checksum<'a> {
     /// Of the addresses, the header and this many zero bytes of data.
@@ -39,7 +39,7 @@ impl Checksum<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct DataTemplate([u64; 2]);
 
-/// The options that an Ack of CCID 2 has.
+/// The options that an Ack or a DataAck of CCID 2 has.
 #[derive(Clone, Copy, Debug)]
 pub struct UsualAck<'a> {
     /// ECN Nonce Echo.
@@ -74,9 +74,9 @@ impl Header {
         is_data.then(|| DataTemplate(header.first_words(DATA_LEN)))
     }
 
-    /// Writes the whole header of an Ack with an Ack Vector and perhaps a short Elapsed Time to
-    /// `room`, which is zero; `None` where the header is another or the options are longer. It is
-    /// the same as [`crate::Emitter`] writes.
+    /// Writes the whole header of an Ack or a DataAck with an Ack Vector and perhaps a short
+    /// Elapsed Time to `room`, which is zero; `None` where the header is another or the options are
+    /// longer. It is the same as [`crate::Emitter`] writes.
     #[inline]
     pub fn usual_ack<'r>(
         &self,
@@ -84,7 +84,9 @@ impl Header {
         checksum: Checksum<'_>,
         room: &'r mut [u8; UsualAck::ROOM],
     ) -> Option<&'r [u8]> {
-        let HeaderKind::Ack { ack } = self.kind else { return None };
+        let (HeaderKind::Ack { ack } | HeaderKind::DataAck { ack }) = self.kind else {
+            return None;
+        };
         if !self.is_usual() {
             return None;
         }

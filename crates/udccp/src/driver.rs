@@ -94,10 +94,12 @@ async fn drive(shared: Arc<Shared>, arrivals: Watched, bell: Arc<Bell>) {
             continue;
         }
         if turn.holds_acks {
-            // An answer of theirs can carry an acknowledgement.
+            // An answer of theirs can carry an acknowledgement. Mostly it has, and nothing is left.
             tokio::task::yield_now().await;
-            errors = false;
-            continue;
+            if shared.still_holds_acks() {
+                errors = false;
+                continue;
+            }
         }
         if let Some(at) = turn.deadline {
             sleep.as_mut().reset(shared.clock.to_std(at).into());
@@ -113,7 +115,7 @@ fn read(socket: &AsyncFd<Socket>, rx: &mut Receiver, io: &Io) -> io::Result<usiz
     let mut last = 0;
     let result = socket.try_io(Interest::READABLE, |_| {
         let count = rx.read(io)?;
-        if count < rx.capacity() {
+        if !rx.was_full(count) {
             last = count;
             return Err(io::ErrorKind::WouldBlock.into());
         }

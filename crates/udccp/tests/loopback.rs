@@ -397,3 +397,23 @@ fn a_question_and_its_answer_are_two_packets() {
         answering.await.unwrap();
     });
 }
+
+#[test]
+fn a_reader_that_neither_answers_nor_reads_on_holds_no_acknowledgement_back() {
+    run(async {
+        let (client, server) = pair(&Options::default(), &Options::default()).await;
+        for n in 1..=20 {
+            let reads = tokio::spawn({
+                let server = server.clone();
+                async move { server.recv().await.unwrap().unwrap() }
+            });
+            tokio::task::yield_now().await;
+            client.send("no question").await.unwrap();
+            // Neither end does anything from here on, but to wait for the acknowledgement.
+            client.acknowledged().await.unwrap();
+            let counters = client.stats().unwrap().counters;
+            assert_eq!((counters.data_packets_acked, counters.data_packets_lost), (n, 0));
+            reads.await.unwrap();
+        }
+    });
+}

@@ -29,6 +29,13 @@ impl Endpoint {
         }
     }
 
+    /// Whether an acknowledgement still waits: no data has carried it, and nobody has released it.
+    pub fn holds_acks(&mut self, now: Instant) -> bool {
+        let waits =
+            |&index: &u32| self.slots.at(index).is_some_and(|connection| connection.holds_ack(now));
+        self.held_acks.iter().any(waits)
+    }
+
     /// Acknowledgements that wait may leave.
     pub fn release_acks(&mut self) {
         while let Some(index) = self.held_acks.pop() {

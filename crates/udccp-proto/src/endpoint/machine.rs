@@ -45,10 +45,7 @@ impl Machine for Endpoint {
         if self.quiet_until.is_some() && self.is_quiet(now) {
             return false;
         }
-        if self.ready.is_empty() && self.answers.is_empty() {
-            return false;
-        }
-        self.next_datagram(now, out)
+        self.may_transmit() && self.next_datagram(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -71,6 +68,12 @@ impl Endpoint {
     #[inline]
     pub fn handle_borrowed(&mut self, now: Instant, datagram: &Datagram) {
         self.take_datagram(now, datagram, None);
+    }
+
+    /// Whether [`Machine::poll_transmit`] may have something: cheaper than to ask it.
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        !(self.ready.is_empty() && self.answers.is_empty())
     }
 
     /// Whether the quiet time lasts. Where it is over, it is forgotten.

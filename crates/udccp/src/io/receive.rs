@@ -18,6 +18,10 @@ const HAND_OVER_BYTES: usize = 8_192;
 const CHUNK_BYTES: usize = 65_536;
 /// What the kernel accounts for a received buffer beside its data, at least.
 pub(crate) const KERNEL_OVERHEAD_BYTES: usize = 768;
+/// Buffers that a read offers while little arrives: each that is offered costs, filled or not.
+const FEW_BUFFERS: usize = 4;
+/// Reads in a row that few buffers would have been enough for, before few are offered.
+const READS_OF_FEW: u32 = 8;
 /// Buffers remembered while slices of them are in use elsewhere.
 const LENT_MAX: usize = 64;
 
@@ -27,6 +31,10 @@ pub(crate) struct Receiver {
     slots: Vec<BytesMut>,
     metas: [RecvMeta; BATCH_SIZE],
     slot_bytes: usize,
+    /// Reads in a row so far that few buffers would have been enough for.
+    reads_of_few: u32,
+    /// Buffers that the last read offered.
+    offered: usize,
     /// Buffers handed over, oldest first; they become slots again once nobody reads them.
     lent: VecDeque<Bytes>,
     chunk: BytesMut,
@@ -41,26 +49,42 @@ impl Receiver {
             slots: (0..BATCH_SIZE).map(|_| BytesMut::zeroed(slot_bytes)).collect(),
             metas: [RecvMeta::default(); BATCH_SIZE],
             slot_bytes,
+            reads_of_few: 0,
+            offered: BATCH_SIZE,
             lent: VecDeque::with_capacity(LENT_MAX),
             chunk: BytesMut::new(),
         }
     }
 
-    /// Buffers that one call can fill.
-    pub(crate) fn capacity(&self) -> usize {
-        self.slots.len()
+    /// Whether the last read filled all buffers that it offered, so that more may be there.
+    pub(crate) fn was_full(&self, count: usize) -> bool {
+        count == self.offered
     }
 
-    /// One call to the kernel; the number of buffers filled.
+    /// One call to the kernel; the number of buffers filled. Few are offered while little arrives.
     ///
     /// # Errors
     /// `WouldBlock` where nothing is there; otherwise what the system says.
     pub(crate) fn read(&mut self, io: &Io) -> io::Result<usize> {
+        let read = if self.reads_of_few < READS_OF_FEW {
+            self.read_up_to::<BATCH_SIZE>(io)
+        } else {
+            self.read_up_to::<FEW_BUFFERS>(io)
+        };
+        if let Ok(count) = read {
+            let is_few = count < FEW_BUFFERS;
+            self.reads_of_few = if is_few { self.reads_of_few.saturating_add(1) } else { 0 };
+        }
+        read
+    }
+
+    fn read_up_to<const N: usize>(&mut self, io: &Io) -> io::Result<usize> {
+        self.offered = N;
         let mut next = self.slots.iter_mut();
-        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| {
+        let mut slices: [IoSliceMut<'_>; N] = std::array::from_fn(|_| {
             IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
         });
-        io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas)
+        io.state.recv(UdpSockRef::from(&io.socket), &mut slices, &mut self.metas[..N])
     }
 
     /// About what the kernel accounted for the buffers of the last read.
@@ -152,6 +176,33 @@ mod tests {
         let mut rx = Receiver::new(&io);
         let e = rx.read(&io).unwrap_err();
         assert_eq!(e.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn few_buffers_are_offered_while_little_arrives() {
+        let (a, b) = (bound(), bound());
+        let mut rx = Receiver::new(&b);
+        let send = |count| {
+            for _ in 0..count {
+                a.socket.send_to(&[7; 100], &b.local.into()).unwrap();
+            }
+        };
+        let mut read = || rx.read(&b).map(|count| (count, rx.was_full(count)));
+        for _ in 0..READS_OF_FEW {
+            send(FEW_BUFFERS);
+            // More than few would have been enough for: many are offered on.
+            assert_eq!(read().unwrap(), (FEW_BUFFERS, false));
+            send(1);
+            assert_eq!(read().unwrap(), (1, false));
+        }
+        for _ in 0..READS_OF_FEW {
+            send(1);
+            assert_eq!(read().unwrap(), (1, false));
+        }
+        send(FEW_BUFFERS + BATCH_SIZE);
+        assert_eq!(read().unwrap(), (FEW_BUFFERS, true), "there may be more");
+        assert_eq!(read().unwrap(), (BATCH_SIZE, true), "many are offered again");
+        assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub(crate) struct Driver {
     pub(crate) stopped: bool,
     /// Of a socket with a thread, which others may drive instead.
     pub(crate) driven_by: Option<DrivenBy>,
-    /// Messages that left at once because nobody drives, since the last turn.
+    /// Messages that left at once because nobody drives or an answer is expected, since the last
+    /// turn.
     pub(super) sent_at_once: u32,
 }
 

@@ -311,7 +311,7 @@ impl Shared {
                 Ok(count) => {
                     core.note_backlog(&self.io, rx.kernel_bytes(count));
                     rx.deliver(&self.io, count, |d| core.take_train(now, d));
-                    more = count == rx.capacity();
+                    more = rx.was_full(count);
                 }
                 Err(ref e) if e.kind() == io::ErrorKind::WouldBlock => more = false,
                 Err(_) => {
@@ -339,6 +339,12 @@ impl Shared {
         drop(core);
         wake.wake();
         turn
+    }
+
+    /// Whether acknowledgements still wait, now that the tasks that the last turn woke have had
+    /// theirs.
+    pub(crate) fn still_holds_acks(&self) -> bool {
+        self.lock().endpoint.holds_acks(self.clock.now())
     }
 
     /// The driver is gone: nobody may wait for it. What is still open is closed in the background.

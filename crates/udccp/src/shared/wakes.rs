@@ -22,7 +22,10 @@ impl Wakes {
 
     /// Wakes them.
     pub(crate) fn wake(self) {
-        self.tasks().for_each(Waker::wake);
+        // Mostly there are none: without a first there are no others.
+        if self.first.is_some() {
+            self.tasks().for_each(Waker::wake);
+        }
     }
 }
 

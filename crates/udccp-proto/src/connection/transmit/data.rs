@@ -24,10 +24,7 @@ impl Connection {
         }
         let kind = self.data_kind(ctx, size);
         let Some((payload, token)) = self.send.queue_mut().pop() else { return false };
-        match kind {
-            HeaderKind::Data => self.write_usual(ctx, out, HeaderKind::Data, payload),
-            _ => self.write_packet(ctx, out, kind, payload),
-        }
+        self.write_usual(ctx, out, kind, payload);
         if let Some(token) = token {
             self.send.follow(self.seq.gss, token);
         }

@@ -54,7 +54,7 @@ impl Connection {
         self.write_any(ctx, out, &header, payload);
     }
 
-    /// The same for Data and Ack, mostly by a short way.
+    /// The same for Data, Ack and DataAck, mostly by a short way.
     #[inline(always)]
     pub(super) fn write_usual(
         &mut self,
@@ -151,8 +151,8 @@ impl Connection {
         *out = Some(Datagram { src, dst, protocol: Datagram::DCCP, ecn, header: bytes, payload });
     }
 
-    /// The header of Data without options, or of an Ack with the usual ones, for the price of what
-    /// these need; `None` where there is more to write.
+    /// The header of Data without options, or of an acknowledgement with the usual ones, for the
+    /// price of what these need; `None` where there is more to write.
     #[inline(always)]
     fn usual_header(
         &self,
@@ -174,7 +174,12 @@ impl Connection {
                 let bytes = header.plain_data(checksum)?;
                 Some((HeaderBytes::of(bytes), WrittenOptions::default()))
             }
-            HeaderKind::Ack { .. } => {
+            HeaderKind::Ack { .. } | HeaderKind::DataAck { .. } => {
+                // In PARTOPEN a DataAck leaves whether or not all its options fit.
+                let is_data = matches!(header.kind, HeaderKind::DataAck { .. });
+                if is_data && (self.state != State::Open || self.sends_data_checksum()) {
+                    return None;
+                }
                 let mut room = [0; UsualAck::ROOM];
                 let options = self.usual_ack(ctx.now)?;
                 let bytes = header.usual_ack(&options, checksum, &mut room)?;
@@ -198,7 +203,7 @@ impl Connection {
         self.config.data_checksum && self.negotiation.agreed().peer_checks_data
     }
 
-    /// The options of the Ack that is being written, where they are the usual ones.
+    /// The options of the acknowledgement that is being written, where they are the usual ones.
     #[inline]
     fn usual_ack(&self, now: Instant) -> Option<UsualAck<'_>> {
         let has_others = self.quick_start.is_some()

@@ -1,5 +1,8 @@
 //! The endpoint with what its driver keeps beside it, all under one lock.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -26,8 +29,11 @@ const BURST_MESSAGES: u32 = 64;
 /// Messages of a burst that leave one by one where nobody drives: a request or an answer of few
 /// packets, after which the caller comes back to read, and drives.
 const SENT_AT_ONCE: u32 = 4;
+/// The same where a reader was woken, and its answer is expected: mostly it is one message.
+const ANSWERS_AT_ONCE: u32 = 1;
 
-/// Reads of 32 buffers in one turn, at most: acknowledgements and other work come round in time.
+/// Reads in one turn, of up to 32 buffers each, at most: acknowledgements and other work come round
+/// in time.
 const READS: usize = 4;
 
 /// Connections that are looked at one by one.
@@ -185,7 +191,12 @@ impl Core {
     /// A message was queued: sends it, or lets it wait for the rest of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
-        if self.driver.sent_at_once < SENT_AT_ONCE && self.driver.is_away() {
+        let at_once = match self.driver.is_away() {
+            true => SENT_AT_ONCE,
+            false if self.readers_woken > 0 => ANSWERS_AT_ONCE,
+            false => 0,
+        };
+        if self.driver.sent_at_once < at_once {
             self.driver.sent_at_once += 1;
             return self.flush(io, now);
         }
@@ -199,8 +210,15 @@ impl Core {
     }
 
     /// Puts on the wire everything that may leave now.
+    #[inline]
     pub(crate) fn flush(&mut self, io: &Io, now: Instant) {
         self.burst = 0;
+        if self.spare.is_some() || !self.tx.is_empty() || self.endpoint.may_transmit() {
+            self.flush_all(io, now);
+        }
+    }
+
+    fn flush_all(&mut self, io: &Io, now: Instant) {
         while !self.blocked {
             let more = self.gather(io, now);
             match self.tx.flush(io) {

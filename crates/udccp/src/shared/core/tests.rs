@@ -1,0 +1,84 @@
+//! Tests of what leaves when.
+
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+
+use crate::io::Receiver;
+use crate::shared::{ConnHandle, Handle, Shared};
+use crate::{EndpointOptions, Options, Outgoing, ServiceCode};
+
+const SERVICE: ServiceCode = ServiceCode(0x7465_7374);
+
+struct Nobody;
+
+impl Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// A socket that the test drives.
+struct Driven {
+    handle: Handle,
+    rx: Receiver,
+}
+
+impl Driven {
+    fn new() -> Self {
+        let at = "127.0.0.1:0".parse().unwrap();
+        let shared = Shared::bind(at, &EndpointOptions::default()).unwrap();
+        shared.set_starter(|_| Ok(()));
+        let rx = Receiver::new(&shared.io);
+        Self { handle: Handle::new(shared), rx }
+    }
+
+    fn shared(&self) -> &Shared {
+        self.handle.shared()
+    }
+
+    fn turn(&mut self) {
+        self.handle.shared().turn(&mut self.rx, Receiver::read, false);
+    }
+}
+
+/// Both ends of a connection, on sockets that the test drives.
+fn connected(client: &mut Driven, server: &mut Driven) -> [ConnHandle; 2] {
+    let (options, at) = (Options::default(), server.shared().io.local_addr());
+    let listener = server.handle.listen(at.port(), vec![SERVICE], &options).unwrap();
+    let here = client.handle.connect(at.into(), SERVICE, &options).unwrap();
+    loop {
+        server.turn();
+        client.turn();
+        if let Some(there) = listener.try_accept().unwrap() {
+            return [here, there];
+        }
+    }
+}
+
+#[test]
+fn the_first_answer_of_a_reader_that_was_woken_leaves_at_once() {
+    let (mut client, mut server) = (Driven::new(), Driven::new());
+    let [here, there] = connected(&mut client, &mut server);
+    let task = Waker::from(Arc::new(Nobody));
+    let mut cx = Context::from_waker(&task);
+    let waiting = || there.stats().unwrap().send_queue_packets;
+    for _ in 0..10 {
+        assert!(there.poll_recv(&mut cx).is_pending());
+        here.try_send(Outgoing::new("question")).unwrap();
+        client.turn();
+        while !there.poll_recv(&mut cx).is_ready() {
+            server.turn();
+        }
+        // As in a burst, the rest of which what is sent waits for.
+        let later = server.shared().clock.now() + super::BURST_GAP * 100_000;
+        server.shared().lock().last_flush = later;
+        there.try_send(Outgoing::new("answer")).unwrap();
+        assert_eq!(waiting(), 0);
+        there.try_send(Outgoing::new("more")).unwrap();
+        assert_eq!(waiting(), 1, "one is an answer, more are a burst");
+        for _ in ["answer", "more"] {
+            while here.poll_recv(&mut cx).is_pending() {
+                server.turn();
+                client.turn();
+            }
+        }
+    }
+}
