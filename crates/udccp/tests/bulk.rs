@@ -79,30 +79,67 @@ fn a_reader_that_pauses_loses_nothing() {
     });
 }
 
+/// What a burst of up to 300 messages needs of its sender.
+fn bursting() -> Options {
+    let at_once = Ccid2Options::new().initial_window(InitialWindow::Packets(300));
+    Options::default().ccid2(at_once).sequence_window(2_000)
+}
+
+/// Both ends of a connection to a listener on `endpoint` whose receive queue holds so many
+/// messages.
+async fn to_queue_of(messages: usize, endpoint: &Endpoint, port: u16) -> (Connection, Connection) {
+    let server = Options::default().recv_queue(1 << 20, messages);
+    let listener = endpoint.listen(port, [SERVICE], &server).unwrap();
+    let peer = Address { udp: endpoint.local_addr(), port };
+    let client = bursting();
+    let connecting = Connection::connect_with(peer, SERVICE, &client);
+    let (connected, accepted) = tokio::join!(connecting, listener.accept());
+    (connected.unwrap(), accepted.unwrap())
+}
+
+/// An endpoint where each datagram takes a buffer of its own.
+fn without_offload() -> Endpoint {
+    let alone = EndpointOptions::default().offload(false);
+    Endpoint::bind_with(localhost(false), &alone).unwrap()
+}
+
+async fn reads_all(server: &Connection, count: u32) {
+    for n in 0..count {
+        let message = server.recv().await.unwrap();
+        assert_eq!(message.as_deref().map(number_of), Some(n));
+    }
+    assert_eq!(server.stats().unwrap().counters.drops.receive_queue_full, 0);
+}
+
 #[test]
 fn a_burst_longer_than_the_receive_queue_waits_until_its_reader_had_a_turn() {
     run(async {
-        let at_once = Ccid2Options::new().initial_window(InitialWindow::Packets(300));
-        let client = Options::default().ccid2(at_once).sequence_window(2_000);
-        let server = Options::default().recv_queue(1 << 20, 100);
-        // Each datagram takes a buffer of its own.
-        let alone = EndpointOptions::default().offload(false);
-        let endpoint = Endpoint::bind_with(localhost(false), &alone).unwrap();
-        let listener = endpoint.listen(7, [SERVICE], &server).unwrap();
-        let peer = Address { udp: endpoint.local_addr(), port: 7 };
-        let (connected, accepted) =
-            tokio::join!(Connection::connect_with(peer, SERVICE, &client), listener.accept());
-        let (client, server) = (connected.unwrap(), accepted.unwrap());
+        let endpoint = without_offload();
+        let (client, server) = to_queue_of(100, &endpoint, 7).await;
         // Nothing else runs before all of them are in the kernel's buffer.
         for n in 0..200 {
             client.try_send(numbered(n, 100)).unwrap();
         }
         assert!(client.stats().unwrap().counters.data_packets_sent > 150);
+        reads_all(&server, 200).await;
+    });
+}
+
+#[test]
+fn a_burst_beside_packets_of_another_connection_waits_too() {
+    run(async {
+        let endpoint = without_offload();
+        let (client, server) = to_queue_of(50, &endpoint, 7).await;
+        let (other_client, other_server) = to_queue_of(1_000, &endpoint, 8).await;
         for n in 0..200 {
-            let message = server.recv().await.unwrap();
-            assert_eq!(message.as_deref().map(number_of), Some(n));
+            for client in [&client, &other_client] {
+                client.try_send(numbered(n, 100)).unwrap();
+                client.flushed().await.unwrap();
+            }
         }
-        assert_eq!(server.stats().unwrap().counters.drops.receive_queue_full, 0);
+        let reading = tokio::spawn(async move { reads_all(&other_server, 200).await });
+        reads_all(&server, 200).await;
+        reading.await.unwrap();
     });
 }
 

@@ -181,7 +181,8 @@ impl Endpoint {
     }
 
     /// Whether the receive queue of the connection that the last packet was for is half full or
-    /// more: a driver that has more datagrams lets the application read first.
+    /// more: a driver that has more datagrams lets the application read first. It asks after the
+    /// packets of each connection.
     pub fn is_filling(&self) -> bool {
         let connection = self.table.found_last().and_then(|index| self.slots.look(index));
         connection.is_some_and(Connection::is_filling)

@@ -17,11 +17,13 @@ impl Core {
     /// and so is no STUN message.
     pub(super) fn take_train(&mut self, now: Instant, mut train: Datagram) {
         while self.endpoint.handle_run(now, &mut train) {
+            self.note_taken();
             self.take_datagram(now, &train);
             if !train.header.move_on(1) {
-                return;
+                break;
             }
         }
+        self.note_taken();
     }
 
     /// A datagram arrived: to the endpoint with it, unless it is a STUN message.

@@ -45,6 +45,8 @@ struct Intake {
     reads: usize,
     /// As the kernel accounts them.
     bytes: usize,
+    /// The receive queue of some connection is half full.
+    fills: bool,
 }
 
 #[derive(Debug)]
@@ -356,7 +358,12 @@ impl Core {
             self.intake = Intake::default();
             return false;
         }
-        !self.endpoint.is_filling()
+        !core::mem::take(&mut self.intake.fills)
+    }
+
+    /// Datagrams of one connection were taken.
+    pub(super) fn note_taken(&mut self) {
+        self.intake.fills |= self.endpoint.is_filling();
     }
 
     /// The driver begins a turn.
