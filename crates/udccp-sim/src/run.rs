@@ -210,6 +210,8 @@ fn report(
             last_probe: ends.probe,
         });
     }
+    // Of many flows they are the larger part of all memory.
+    drop(hosts);
     let links = links(&fabric.links, watched, network, end, window);
     let result =
         RunResult { flows: found, system: links?, cost: fabric.cost, hash: fabric.hash.finish() };

@@ -111,7 +111,8 @@ pub(super) enum Served {
 /// All listeners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listeners {
-    by_id: BTreeMap<ListenerId, Listener>,
+    /// In boxes: a map has room for eleven from the first on.
+    by_id: BTreeMap<ListenerId, Box<Listener>>,
     by_port: BTreeMap<u16, Vec<ListenerId>>,
     /// Invitations by the time of their next step.
     invitations: BTreeSet<(Instant, ListenerId)>,
@@ -153,7 +154,7 @@ impl Listeners {
         if let Some(at) = invitation.and_then(|invitation| invitation.next()) {
             self.invitations.insert((at, id));
         }
-        self.by_id.insert(id, listener);
+        self.by_id.insert(id, Box::new(listener));
         self.by_port.entry(port).or_default().push(id);
         Ok(id)
     }
@@ -234,12 +235,12 @@ impl Listeners {
                 self.by_port.remove(&listener.port);
             }
         }
-        Some(listener)
+        Some(*listener)
     }
 
     /// The listener with this id.
     pub(super) fn get(&self, id: ListenerId) -> Option<&Listener> {
-        self.by_id.get(&id)
+        self.by_id.get(&id).map(Box::as_ref)
     }
 
     /// The invitation that has its next step first.
@@ -268,7 +269,7 @@ impl Listeners {
 
     /// The listener with this id.
     pub(super) fn get_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
-        self.by_id.get_mut(&id)
+        self.by_id.get_mut(&id).map(Box::as_mut)
     }
 
     //= 5595-2.4-1

@@ -49,8 +49,9 @@ use table::Table;
 use timer_heap::TimerHeap;
 pub use trains::Train;
 
-/// Bytes of long headers that are allocated at once.
-const ARENA_BYTES: usize = 8 << 10;
+/// Bytes of long headers that are allocated at once: few, since most headers are short, and there
+/// may be many endpoints.
+const ARENA_BYTES: usize = 1 << 10;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. See the crate's front page for a run loop.
