@@ -445,12 +445,21 @@ fn tcp_departures(flow: &Flow) -> Vec<String> {
     gaps
 }
 
-/// What of a DCCP flow's options the kernel's DCCP does not take.
+/// The send buffer of a socket of Linux, where nobody asks for another, in bytes
+/// (`net.core.wmem_default`).
+const SOCKET_SEND_BUFFER: u64 = 212_992;
+
+/// What of a DCCP flow's options the stack that plays it does not take.
 fn dccp_departures(flow: &Flow, dccp: DccpStack) -> Vec<String> {
-    if flow.protocol.family != Family::Dccp || dccp != DccpStack::Linux {
+    if flow.protocol.family != Family::Dccp {
         return Vec::new();
     }
     let options = &flow.dccp;
+    if dccp != DccpStack::Linux {
+        let differs = options.send_buffer.is_some_and(|size| size.bytes() != SOCKET_SEND_BUFFER);
+        let note = "dccp.send_buffer is that of the kernel's sockets, 208 KiB";
+        return differs.then(|| note.to_owned()).into_iter().collect();
+    }
     let keys = [
         ("ack_ratio", options.ack_ratio.is_some()),
         ("initial_window", options.initial_window.is_some()),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use udccp_base::DataSize;
 use udccp_lab::schema::Experiment;
 use udccp_scenario::schema::Scenario;
 
@@ -122,6 +123,19 @@ fn queues_are_the_kernel_s_in_its_own_units() {
 fn a_token_bucket_has_the_size_that_is_asked_for() {
     let lines = bottleneck(r#"limit = "20 kB", token_bucket = "3000 B""#);
     assert!(lines.contains("tbf rate 10000000bit burst 3000 limit 20000"), "{lines}");
+}
+
+#[test]
+fn another_send_buffer_than_the_kernel_s_is_noted() {
+    let notes = |kibibytes: u64, dccp| {
+        let mut scenario = dumbbell(r#"limit = "20 kB""#);
+        scenario.flows[0].dccp.send_buffer = Some(DataSize::from_bytes(kibibytes << 10));
+        let departures = built(&scenario, dccp).departures;
+        departures.iter().filter(|note| note.contains("dccp.send_buffer")).count()
+    };
+    let all =
+        [208, 100].map(|size| [DccpStack::OursUdp, DccpStack::OursRaw].map(|d| notes(size, d)));
+    assert_eq!(all, [[0, 0], [1, 1]]);
 }
 
 #[test]
