@@ -12,9 +12,11 @@ const EXPECTED_BLOCKS: usize = 2;
 /// time.
 const LONGEST: Duration = Duration::from_millis(1);
 const SHARE_OF_RTT: u64 = 20;
+/// A kernel's timer fires so much later (`tcp_comp_sack_slack_ns`).
+const SLACK: Duration = Duration::from_micros(100);
 
 /// What holds acknowledgements back behind a hole: the first three of a hole leave at once, then
-/// one leaves a millisecond after the first segment that it answers (`__tcp_ack_snd_check`).
+/// one leaves about a millisecond after the first segment that it answers (`__tcp_ack_snd_check`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compression {
     is_on: bool,
@@ -56,7 +58,7 @@ impl Compression {
             return false;
         }
         if self.waiting == 0 {
-            self.deadline = now + LONGEST.min(rtt / SHARE_OF_RTT);
+            self.deadline = now + LONGEST.min(rtt / SHARE_OF_RTT) + SLACK;
         }
         self.waiting += 1;
         true
@@ -89,7 +91,7 @@ mod tests {
         let mut compression = Compression::new(true);
         let held: Vec<bool> = (0..5).map(|n| compression.holds(at(600 * n), 7, RTT)).collect();
         assert_eq!(held, [false, false, false, true, true]);
-        assert_eq!(compression.deadline(), at(1_800 + 1_000));
+        assert_eq!(compression.deadline(), at(1_800 + 1_000 + 100));
         compression.on_ack_sent();
         assert_eq!(compression.deadline(), Instant::MAX);
         assert!(compression.holds(at(3_000), 7, RTT));
@@ -101,7 +103,7 @@ mod tests {
     fn a_short_path_waits_for_a_twentieth_of_its_round_trip() {
         let mut compression = Compression::new(true);
         (0..4).for_each(|_| _ = compression.holds(at(0), 7, Duration::from_millis(4)));
-        assert_eq!(compression.deadline(), at(200));
+        assert_eq!(compression.deadline(), at(200 + 100));
     }
 
     #[test]
