@@ -343,6 +343,7 @@ impl Shared {
 
     /// Whether acknowledgements still wait, now that the tasks that the last turn woke have had
     /// theirs.
+    #[cfg(feature = "tokio")]
     pub(crate) fn still_holds_acks(&self) -> bool {
         self.lock().endpoint.holds_acks(self.clock.now())
     }
