@@ -10,13 +10,18 @@ use udccp_wire::PacketType;
 /// Ratio is two) and nothing has left yet.
 fn owing() -> Pair {
     let mut pair = Pair::connected(1);
+    ask(&mut pair);
+    pair
+}
+
+/// Two messages of the client arrive.
+fn ask(pair: &mut Pair) {
     for _ in 0..2 {
         pair.send(CLIENT, b"question");
         let now = pair.now;
         let datagram = pair.net.ends[CLIENT].poll_transmit(now).expect("data may leave");
         pair.net.ends[SERVER].handle_datagram(now, datagram);
     }
-    pair
 }
 
 /// Types of what the server sends now.
@@ -36,6 +41,19 @@ fn an_answer_carries_an_acknowledgement_that_was_held() {
     assert_eq!(leaves(&mut pair), [PacketType::DataAck]);
     pair.net.ends[SERVER].release_acks();
     assert_eq!(leaves(&mut pair), [], "it has left");
+}
+
+#[test]
+fn an_answer_ends_the_wait_and_the_next_acknowledgement_leaves() {
+    let mut pair = owing();
+    let (now, id) = (pair.now, pair.id(SERVER));
+    assert!(pair.net.ends[SERVER].hold_ack(now, id));
+    pair.send(SERVER, b"answer");
+    let answer = pair.net.ends[SERVER].poll_transmit(now).expect("it may leave");
+    assert_eq!(PacketType::peek(&answer.header), Some(PacketType::DataAck));
+    pair.net.ends[CLIENT].handle_datagram(now, answer);
+    ask(&mut pair);
+    assert_eq!(leaves(&mut pair), [PacketType::Ack]);
 }
 
 #[test]

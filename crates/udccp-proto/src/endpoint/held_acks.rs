@@ -30,9 +30,8 @@ impl Endpoint {
     }
 
     /// Whether an acknowledgement still waits: no data has carried it, and nobody has released it.
-    pub fn holds_acks(&mut self, now: Instant) -> bool {
-        let waits =
-            |&index: &u32| self.slots.at(index).is_some_and(|connection| connection.holds_ack(now));
+    pub fn holds_acks(&self) -> bool {
+        let waits = |&index: &u32| self.slots.look(index).is_some_and(Connection::holds_ack);
         self.held_acks.iter().any(waits)
     }
 

@@ -345,7 +345,7 @@ impl Shared {
     /// theirs.
     #[cfg(feature = "tokio")]
     pub(crate) fn still_holds_acks(&self) -> bool {
-        self.lock().endpoint.holds_acks(self.clock.now())
+        self.lock().endpoint.holds_acks()
     }
 
     /// The driver is gone: nobody may wait for it. What is still open is closed in the background.

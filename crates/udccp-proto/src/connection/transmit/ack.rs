@@ -44,17 +44,14 @@ impl Connection {
     /// arrive at once it may not: their sender needs it to spread what it sends.
     pub(crate) fn hold_ack(&mut self, now: Instant) -> bool {
         let may_wait = self.state.transfers() && self.recv.waiting().0 <= MESSAGES_OF_A_QUESTION;
-        self.outbox.is_ack_held = may_wait && self.owes_ack(now);
+        let is_owed = self.outbox.ack || self.cc.feedback(now) == Feedback::Due;
+        self.outbox.is_ack_held = is_owed && may_wait;
         self.outbox.is_ack_held
     }
 
     /// Whether an acknowledgement that is owed waits.
-    pub(crate) fn holds_ack(&self, now: Instant) -> bool {
-        self.outbox.is_ack_held && self.owes_ack(now)
-    }
-
-    fn owes_ack(&self, now: Instant) -> bool {
-        self.outbox.ack || self.cc.feedback(now) == Feedback::Due
+    pub(crate) fn holds_ack(&self) -> bool {
+        self.outbox.is_ack_held
     }
 
     /// It waits no longer; whether it did.

@@ -193,10 +193,12 @@ impl Core {
     /// A message was queued: sends it, or lets it wait for the rest of its burst.
     pub(crate) fn flush_burst(&mut self, io: &Io, now: Instant) {
         self.burst += 1;
-        let at_once = match self.driver.is_away() {
-            true => SENT_AT_ONCE,
-            false if self.readers_woken > 0 => ANSWERS_AT_ONCE,
-            false => 0,
+        let at_once = if self.driver.is_away() {
+            SENT_AT_ONCE
+        } else if self.readers_woken > 0 {
+            ANSWERS_AT_ONCE
+        } else {
+            0
         };
         if self.driver.sent_at_once < at_once {
             self.driver.sent_at_once += 1;
