@@ -7,6 +7,7 @@ use udccp_sim::{
     PairAddresses, PairConfig, RequestResponse, Source, Speech, Transfer, Video, Voip, poisson,
 };
 
+use crate::Family;
 use crate::run::RunError;
 use crate::schema::{
     CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, hop_name, of_link,
@@ -122,7 +123,11 @@ pub fn access_links(scenario: &Scenario, flow: &Flow) -> [LinkConfig; 2] {
         changes: of_link(&scenario.changes, &format!("{} {end}", flow.name)),
         ..own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt())
     };
-    [access(&flow.access, "sender"), access(&flow.receiver_access, "receiver")]
+    let mut sender = access(&flow.access, "sender");
+    if let (Family::Dccp, Some(share)) = (flow.protocol.family, flow.dccp.host_loss) {
+        sender.loss = share.into();
+    }
+    [sender, access(&flow.receiver_access, "receiver")]
 }
 
 /// The routers of a flow's sender and receiver, counted from 0 at the left. A flow in reverse

@@ -3,6 +3,10 @@
 use udccp_base::{Duration, Instant};
 use udccp_cc::{Algorithm, InitialWindow};
 
+/// What Linux 2.6.22 counts for a segment beside its data: room for headers, and `sk_buff` on a
+/// machine of 64 bits. A segment of 1,448 bytes has 1,664 in its buffer.
+const SEGMENT_OVERHEAD_2_6_BYTES: u32 = 448;
+
 /// Settings of one TCP end. Both ends of a flow usually share one value.
 #[derive(Clone, Debug)]
 pub struct TcpConfig {
@@ -23,6 +27,10 @@ pub struct TcpConfig {
     pub recv_buffer_bytes: u32,
     /// Room for data accepted and not yet acknowledged, in bytes.
     pub send_buffer_bytes: u64,
+    /// With a value, the send buffer is memory as a kernel counts it: a segment takes so many bytes
+    /// beside its data (`truesize`), and a full buffer takes data again when a third of it is free
+    /// (`sk_stream_min_wspace`).
+    pub segment_overhead_bytes: Option<u32>,
     /// Data accepted and not yet sent, in bytes, from which on the end is not writable.
     pub unsent_limit_bytes: u64,
     /// When the receiver acknowledges.
@@ -236,6 +244,7 @@ impl TcpConfig {
             window_reduction: WindowReduction::Proportional,
             recv_buffer_bytes: 16 << 20,
             send_buffer_bytes: 64 << 20,
+            segment_overhead_bytes: None,
             unsent_limit_bytes: 256 << 10,
             delayed_ack: DelayedAck::default(),
             initial_rto: Duration::from_secs(1),
@@ -292,7 +301,8 @@ impl TcpConfig {
 
     /// Linux 2.6.22 out of the box (2007): initial window of RFC 3390, acknowledgements counted
     /// and not segments (`tcp_abc` = 0), initial RTO 3 s, rate halving. Buffers grow to 4 MB there
-    /// (`tcp_rmem`, `tcp_wmem`), of which three quarters become window.
+    /// (`tcp_rmem`, `tcp_wmem`) where memory is 1 GiB or more; three quarters of the receiver's
+    /// become window, and the sender's counts what each segment takes beside its data.
     ///
     /// CUBIC, BIC, H-TCP and Illinois of that time counted segments in congestion avoidance and
     /// acknowledgements in slow start. CUBIC's own configuration holds that, and this profile hands
@@ -313,6 +323,7 @@ impl TcpConfig {
             window_reduction: WindowReduction::RateHalving,
             recv_buffer_bytes: 3 << 20,
             send_buffer_bytes: 4 << 20,
+            segment_overhead_bytes: Some(SEGMENT_OVERHEAD_2_6_BYTES),
             initial_rto: Duration::from_secs(3),
             tick: Duration::ZERO,
             rescue: false,
@@ -327,6 +338,13 @@ impl TcpConfig {
             delayed_ack: DelayedAck { quick_again: false, ..DelayedAck::default() },
             ..Self::new(algorithm)
         }
+    }
+
+    /// Bytes of data in full segments that the send buffer holds.
+    pub(crate) fn send_buffer_data(&self) -> u64 {
+        let data = self.segment_payload() as u64;
+        let memory = data + u64::from(self.segment_overhead_bytes.unwrap_or(0));
+        (u128::from(self.send_buffer_bytes) * u128::from(data) / u128::from(memory)) as u64
     }
 
     /// Bytes of data in a full segment when the peer agrees to the same options.

@@ -20,7 +20,7 @@ pub(super) fn number(label: &str) -> Option<(&'static str, f64)> {
         Ok(Limit::Bdp(factor) | Limit::BdpBytes(factor)) => return Some(("bdp", factor)),
         Ok(Limit::Packets(packets)) => return Some(("packets", f64::from(packets))),
         Ok(Limit::Bytes(size)) => return Some(("bytes", bytes(size))),
-        Ok(Limit::Unlimited) | Err(_) => {}
+        Ok(Limit::BdpAndPackets(..) | Limit::Unlimited) | Err(_) => {}
     }
     // Words such as "inf" and "nan" are numbers to the library, and none here.
     let is_number = label.starts_with(|c: char| c.is_ascii_digit() || c == '-');

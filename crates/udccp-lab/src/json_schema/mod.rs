@@ -62,8 +62,8 @@ const QUANTITIES: [(&str, &str, &str); 8] = [
     ("Packets", "A number of packets", "100 packets"),
     (
         "Limit",
-        "The limit of a queue: a multiple of the bandwidth-delay product of the path, packets, \
-         bytes, or \"unlimited\"",
+        "The limit of a queue: a multiple of the bandwidth-delay product of the path, also with \
+         packets added (\"0.5 bdp + 128 packets\"), packets, bytes, or \"unlimited\"",
         "1.0 bdp",
     ),
     ("StartWindow", "A first window: \"rfc3390\", \"rfc6928\" or a number of packets", "3 packets"),

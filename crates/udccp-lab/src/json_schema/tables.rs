@@ -129,6 +129,7 @@ fn dccp() -> Table {
             may("timers", words(HostTimers::WORDS), "How the host waits for its timers"),
             may("wakes_every", TIME, "The host also wakes at multiples of this"),
             may("send_buffer", SIZE, "Send buffer of the host's socket"),
+            may("host_loss", PERCENT, "Packets on the sender's access link lost at random"),
             may("send_queue", PACKETS, "Messages that may wait to be sent"),
             may("service", SERVICE, "Service code; SC:PERF where absent"),
             may("nat", words(NatPlace::WORDS), "Which hosts are behind a NAT (RFC 5597)"),

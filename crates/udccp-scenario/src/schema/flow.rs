@@ -105,6 +105,10 @@ pub struct DccpOptions {
     /// queue. No limit where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<DataSize>,
+    /// Share of the packets on the sender's access link that are lost at random, which hits DCCP
+    /// alone where flows of several protocols share a scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_loss: Option<Percent>,
     /// Messages that may wait to be sent.
     pub send_queue: Option<Packets>,
     /// The service code that is served and asked for; `SC:PERF` where absent.
@@ -324,6 +328,7 @@ impl Flow {
         let dccp = reader.or("dccp", DccpOptions::default());
         let tcp = reader.or("tcp", TcpOptions::default());
         check_name(name.as_deref(), node, errors);
+        check_host_loss(&dccp, node, access, errors);
         if let (Some(traffic), Some(protocol)) = (&traffic, protocol) {
             check(traffic, protocol, node, errors);
         }
@@ -373,6 +378,22 @@ fn own_access(
     Link::access(&merged, what, errors).map(Some)
 }
 
+/// One link loses packets for one reason.
+fn check_host_loss(
+    dccp: &DccpOptions,
+    node: &Node,
+    access: Option<&Node>,
+    errors: &DiagnosticSink,
+) {
+    let mut links = node.get("access").into_iter().chain(access);
+    if dccp.host_loss.is_some() && links.any(|link| link.get("loss").is_some()) {
+        let span =
+            node.get("dccp").and_then(|n| n.get("host_loss")).map_or(&node.span, |n| &n.span);
+        let why = "`host_loss` and `loss` of the access link exclude each other: leave one out";
+        errors.push(Diagnostic::at(span, why));
+    }
+}
+
 /// A flow's name is a path in `--set` and a file name of captures.
 fn check_name(name: Option<&str>, node: &Node, errors: &DiagnosticSink) {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -401,6 +422,7 @@ impl FromNode for DccpOptions {
             timers: reader.want("timers"),
             wakes_every: reader.want("wakes_every"),
             send_buffer: reader.want("send_buffer"),
+            host_loss: reader.want("host_loss"),
             send_queue: reader.want("send_queue"),
             service: reader.want("service"),
             nat: reader.want("nat"),

@@ -37,12 +37,12 @@ const LISTS: &[(&str, Lists)] = &[("flags", Lists::Flags), ("numbers", Lists::Nu
 /// Reads a loss model: a share, or a table with its `kind`.
 pub(super) fn read(node: &Node, errors: &DiagnosticSink) -> Option<LossConfig> {
     if !matches!(node.value, Value::Table(_)) {
-        return Percent::from_node(node, errors).map(random);
+        return Percent::from_node(node, errors).map(LossConfig::from);
     }
     let mut reader = Reader::new(node, "loss", errors)?;
     let kind = choose(reader.node("kind")?, errors, "loss model", KINDS)?;
     let loss = match kind {
-        Kind::Random => reader.need("share").map(random),
+        Kind::Random => reader.need("share").map(|share: Percent| share.into()),
         Kind::GilbertElliott => gilbert_elliott(&mut reader, node).map(LossConfig::GilbertElliott),
         Kind::Periodic => periodic(&mut reader, node),
         Kind::Trace => {
@@ -61,8 +61,10 @@ pub(super) fn read(node: &Node, errors: &DiagnosticSink) -> Option<LossConfig> {
     loss
 }
 
-fn random(share: Percent) -> LossConfig {
-    if share.0 > 0.0 { LossConfig::Random(share.0 / 100.0) } else { LossConfig::None }
+impl From<Percent> for LossConfig {
+    fn from(share: Percent) -> Self {
+        if share.0 > 0.0 { Self::Random(share.0 / 100.0) } else { Self::None }
+    }
 }
 
 /// Either the share lost and the mean length of a burst, or the four probabilities of the model.

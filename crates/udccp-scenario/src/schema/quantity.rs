@@ -8,14 +8,16 @@ use udccp_base::{DataRate, DataSize, Duration};
 
 use crate::document::from_text;
 
-/// The limit of a queue: `"1.0 bdp"`, `"1.0 bdp bytes"`, `"100 packets"`, `"64 kB"` or
-/// `"unlimited"`.
+/// The limit of a queue: `"1.0 bdp"`, `"1.0 bdp bytes"`, `"0.5 bdp + 128 packets"`,
+/// `"100 packets"`, `"64 kB"` or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// A multiple of the bandwidth-delay product of the path, in whole packets of 1500 bytes.
     Bdp(f64),
     /// The same in bytes: a queue that counts bytes.
     BdpBytes(f64),
+    /// The first and so many packets more, as where a queue of that length feeds a device.
+    BdpAndPackets(f64, u32),
     /// A number of packets.
     Packets(u32),
     /// A number of bytes.
@@ -32,9 +34,11 @@ impl Limit {
     pub fn resolve(self, rate: DataRate, rtt: Duration) -> udccp_link::QueueLimit {
         use udccp_link::QueueLimit;
         let bytes = |factor: f64| rate.bytes_in(rtt).bytes() as f64 * factor;
+        let packets = |factor: f64| (bytes(factor) / BDP_PACKET_BYTES as f64) as u32;
         match self {
-            Self::Bdp(factor) => {
-                QueueLimit::Packets((bytes(factor) / BDP_PACKET_BYTES as f64) as u32)
+            Self::Bdp(factor) => QueueLimit::Packets(packets(factor)),
+            Self::BdpAndPackets(factor, more) => {
+                QueueLimit::Packets(packets(factor).saturating_add(more))
             }
             Self::BdpBytes(factor) => QueueLimit::Bytes(bytes(factor) as u64),
             Self::Packets(n) => QueueLimit::Packets(n),
@@ -79,6 +83,10 @@ impl FromStr for Limit {
         }
         let packets = |n| whole(n).map(Self::Packets);
         let limit = match number_and_unit(s) {
+            Some((n, unit)) if unit.starts_with("bdp +") => {
+                let more = unit["bdp +".len()..].parse::<Packets>().ok();
+                more.map(|more| Self::BdpAndPackets(n, more.0))
+            }
             Some((n, "bdp")) => Some(Self::Bdp(n)),
             Some((n, "bdp bytes")) => Some(Self::BdpBytes(n)),
             Some((n, "packet" | "packets")) => packets(n),
@@ -87,7 +95,7 @@ impl FromStr for Limit {
         limit.ok_or_else(|| {
             format!(
                 "\"{s}\" is not a queue limit; write for example \"1.0 bdp\", \"1.0 bdp bytes\", \
-                 \"100 packets\", \"64 kB\" or \"unlimited\""
+                 \"0.5 bdp + 128 packets\", \"100 packets\", \"64 kB\" or \"unlimited\""
             )
         })
     }
@@ -151,6 +159,7 @@ impl fmt::Display for Limit {
         match self {
             Self::Bdp(x) => write!(f, "{x} bdp"),
             Self::BdpBytes(x) => write!(f, "{x} bdp bytes"),
+            Self::BdpAndPackets(x, packets) => write!(f, "{x} bdp + {packets} packets"),
             Self::Packets(n) => write!(f, "{n} packets"),
             Self::Bytes(size) => size.fmt(f),
             Self::Unlimited => f.write_str("unlimited"),
@@ -215,11 +224,20 @@ mod tests {
         assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Packets(208));
         let limit: Limit = "0.25 bdp bytes".parse().unwrap();
         assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Bytes(78_125));
+        let limit: Limit = "0.5 bdp + 128 packets".parse().unwrap();
+        assert_eq!(limit.resolve(path.0, path.1), udccp_link::QueueLimit::Packets(232));
     }
 
     #[test]
     fn quantities_print_as_they_are_written() {
-        for text in ["0.5 bdp", "0.5 bdp bytes", "100 packets", "64 kB", "unlimited"] {
+        for text in [
+            "0.5 bdp",
+            "0.5 bdp bytes",
+            "0.5 bdp + 128 packets",
+            "100 packets",
+            "64 kB",
+            "unlimited",
+        ] {
             assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
         }
         for text in ["rfc3390", "rfc6928", "3 packets"] {
@@ -233,7 +251,9 @@ mod tests {
     #[test]
     fn wrong_quantities_say_what_is_right() {
         assert!("1 BDP".parse::<Limit>().unwrap_err().contains("1.0 bdp"));
-        assert!("-1 bdp".parse::<Limit>().is_err());
+        for text in ["-1 bdp", "1 bdp +", "1 bdp + 64 kB", "1 bdp + 1.5 packets"] {
+            assert!(text.parse::<Limit>().is_err(), "{text}");
+        }
         assert!("101 %".parse::<Percent>().is_err());
         assert!("1.5 packets".parse::<Packets>().is_err());
     }

@@ -132,6 +132,8 @@ pub(crate) struct SendSide {
     paced: bool,
     /// Whether new data waits for the congestion window, since the last acknowledgement or timeout.
     blocked: bool,
+    /// Whether the buffer was filled, and waits until a third of it is free.
+    is_full: bool,
     cwr_owed: bool,
     stats: SendStats,
     limits: Limits,
@@ -186,6 +188,8 @@ struct Limits {
     /// The congestion control sets its own window in recovery.
     own_recovery: bool,
     send_buffer: u64,
+    /// A full buffer takes data again when no more than this is in it.
+    refills_at: u64,
     unsent: u64,
     ack_counting: AckCounting,
     reduction: WindowReduction,
@@ -257,6 +261,7 @@ impl SendSide {
             device: config.small_queues.then(|| DeviceQueue::new(wire_train)),
             paced: false,
             blocked: false,
+            is_full: false,
             cwr_owed: false,
             stats: SendStats::default(),
             limits,
@@ -292,6 +297,7 @@ impl SendSide {
         let fits = self.is_writable() && !self.fin;
         if fits {
             self.written += len;
+            self.is_full = self.unacknowledged() >= self.limits.send_buffer;
         }
         fits
     }
@@ -299,8 +305,13 @@ impl SendSide {
     /// Whether the next write has room.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
+        let room = if self.is_full { self.limits.refills_at + 1 } else { self.limits.send_buffer };
         self.written.saturating_sub(self.board.nxt()) < self.limits.unsent
-            && self.written.saturating_sub(self.board.una()) < self.limits.send_buffer
+            && self.unacknowledged() < room
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        self.written.saturating_sub(self.board.una())
     }
 
     /// Ends the stream after what was written.
@@ -369,12 +380,18 @@ impl SendSide {
 
 impl Limits {
     fn of(config: &TcpConfig, initial_window: u32) -> Self {
+        let send_buffer = config.send_buffer_data().max(1);
         Self {
             initial_window,
             tick: config.tick,
             own_recovery: false,
             unpaced: if config.max_train > 1 { UNPACED } else { 0 },
-            send_buffer: config.send_buffer_bytes.max(1),
+            send_buffer,
+            refills_at: if config.segment_overhead_bytes.is_some() {
+                send_buffer / 3 * 2
+            } else {
+                send_buffer - 1
+            },
             unsent: config.unsent_limit_bytes.max(1),
             ack_counting: config.ack_counting,
             reduction: config.window_reduction,
