@@ -112,5 +112,8 @@ says! {
     unknown_key_of_a_change: "rate = \"5 Mbit/s\"" => "rat = \"5 Mbit/s\"";
     a_link_of_rate_zero: "rate = \"10 Mbit/s\"" => "rate = \"0 Mbit/s\"";
     a_link_of_less_than_a_bit: "rate = \"10 Mbit/s\"" => "rate = \"0.4 bit/s\"";
+    two_losses_of_one_link: "delay = \"1 ms\" }" =>
+        "delay = \"1 ms\", loss = \"1 %\" }\n\n[[flow]]\nname = \"second\"\n\
+         protocol = \"dccp/ccid2\"\ntraffic = \"bulk\"\ndccp = { host_loss = \"1 %\" }";
     an_mtu_without_unit: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\nmtu = 1500";
 }

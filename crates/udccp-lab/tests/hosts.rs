@@ -98,3 +98,17 @@ fn what_waits_in_a_host_leaves_after_silence_and_both_ways() {
         }
     }
 }
+
+/// Of 1 % DCCP loses 1 %, and TCP nothing.
+#[test]
+fn losses_of_a_dccp_host_hit_dccp_alone() {
+    let path = "rate = \"100 Mbit/s\", rtt = \"40 ms\", limit = \"1000 packets\"";
+    let alone = |protocol: &str| {
+        let options = "dccp = { host_loss = \"1 %\", max_window = \"20 packets\" }\n\
+                       tcp = { max_window = \"20 packets\" }";
+        run("rate = \"1 Gbit/s\"", protocol, options, path)
+    };
+    let percent = alone("dccp/ccid2").loss_percent.expect("a loss");
+    assert!((0.6..1.4).contains(&percent), "{percent} %");
+    assert_eq!(alone("tcp/newreno").retransmits, 0);
+}

@@ -314,3 +314,29 @@ fn small_messages_leave_at_once_unless_nagle_holds_them() {
         assert_eq!((pipe.delivered, pipe.sender.stats().send.segments_sent), (1000, expected));
     }
 }
+
+/// Ten segments of 1,896 bytes fill the buffer. It takes more when at most two thirds are in it:
+/// four are acknowledged then, and four leave at once.
+#[test]
+fn a_full_send_buffer_of_a_kernel_waits_for_a_third() {
+    let config = TcpConfig {
+        send_buffer_bytes: 18_960,
+        segment_overhead_bytes: Some(448),
+        initial_window: InitialWindow::Packets(30),
+        ..plain()
+    };
+    let mut pipe = Pipe::new(config, ms(50)).with_rate(10, 100);
+    let log = pipe.record();
+    pipe.start();
+    pipe.run_for(Duration::from_secs(2));
+    let mut bursts: Vec<(Instant, u64)> = Vec::new();
+    for seen in log.borrow().iter().filter(|seen| seen.forward && seen.data > 0) {
+        assert_eq!(seen.data as u64, PAYLOAD);
+        match bursts.last_mut().filter(|(at, _)| *at == seen.at) {
+            Some((_, count)) => *count += 1,
+            None => bursts.push((seen.at, 1)),
+        }
+    }
+    assert_eq!(bursts[0].1, 10);
+    assert!(bursts.len() > 20 && bursts[1..].iter().all(|(_, count)| *count == 4), "{bursts:?}");
+}
