@@ -215,6 +215,8 @@ class DccpOptions(Table):
         The host also wakes at multiples of this.
     send_buffer
         Send buffer of the host's socket.
+    host_loss
+        Packets on the sender's access link lost at random.
     send_queue
         Messages that may wait to be sent.
     service
@@ -241,6 +243,7 @@ class DccpOptions(Table):
     timers: Literal["epoll"] | None = None
     wakes_every: Time | None = None
     send_buffer: Size | None = None
+    host_loss: Percent | None = None
     send_queue: Packets | None = None
     service: Service | None = None
     nat: Literal["sender", "receiver", "both"] | None = None
