@@ -42,7 +42,7 @@ pub(super) fn read(node: &Node, errors: &DiagnosticSink) -> Option<LossConfig> {
     let mut reader = Reader::new(node, "loss", errors)?;
     let kind = choose(reader.node("kind")?, errors, "loss model", KINDS)?;
     let loss = match kind {
-        Kind::Random => reader.need("share").map(|share: Percent| share.into()),
+        Kind::Random => reader.need::<Percent>("share").map(LossConfig::from),
         Kind::GilbertElliott => gilbert_elliott(&mut reader, node).map(LossConfig::GilbertElliott),
         Kind::Periodic => periodic(&mut reader, node),
         Kind::Trace => {

@@ -82,15 +82,16 @@ impl FromStr for Limit {
             return Ok(Self::Unlimited);
         }
         let packets = |n| whole(n).map(Self::Packets);
+        let and_packets = |s: &str| {
+            let (bdp, more) = s.split_once('+')?;
+            let (n, _) = number_and_unit(bdp).filter(|(_, unit)| *unit == "bdp")?;
+            Some(Self::BdpAndPackets(n, more.parse::<Packets>().ok()?.0))
+        };
         let limit = match number_and_unit(s) {
-            Some((n, unit)) if unit.starts_with("bdp +") => {
-                let more = unit["bdp +".len()..].parse::<Packets>().ok();
-                more.map(|more| Self::BdpAndPackets(n, more.0))
-            }
             Some((n, "bdp")) => Some(Self::Bdp(n)),
             Some((n, "bdp bytes")) => Some(Self::BdpBytes(n)),
             Some((n, "packet" | "packets")) => packets(n),
-            _ => s.parse().ok().map(Self::Bytes),
+            _ => and_packets(s).or_else(|| s.parse().ok().map(Self::Bytes)),
         };
         limit.ok_or_else(|| {
             format!(

@@ -132,7 +132,7 @@ pub(crate) struct SendSide {
     paced: bool,
     /// Whether new data waits for the congestion window, since the last acknowledgement or timeout.
     blocked: bool,
-    /// Whether the buffer was filled, and waits until a third of it is free.
+    /// Whether the last write filled the buffer.
     is_full: bool,
     cwr_owed: bool,
     stats: SendStats,
@@ -188,8 +188,8 @@ struct Limits {
     /// The congestion control sets its own window in recovery.
     own_recovery: bool,
     send_buffer: u64,
-    /// A full buffer takes data again when no more than this is in it.
-    refills_at: u64,
+    /// A full buffer takes data again when less than this is in it.
+    refilled_below: u64,
     unsent: u64,
     ack_counting: AckCounting,
     reduction: WindowReduction,
@@ -305,7 +305,8 @@ impl SendSide {
     /// Whether the next write has room.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
-        let room = if self.is_full { self.limits.refills_at + 1 } else { self.limits.send_buffer };
+        let Limits { send_buffer, refilled_below, .. } = self.limits;
+        let room = if self.is_full { refilled_below } else { send_buffer };
         self.written.saturating_sub(self.board.nxt()) < self.limits.unsent
             && self.unacknowledged() < room
     }
@@ -387,10 +388,9 @@ impl Limits {
             own_recovery: false,
             unpaced: if config.max_train > 1 { UNPACED } else { 0 },
             send_buffer,
-            refills_at: if config.segment_overhead_bytes.is_some() {
-                send_buffer / 3 * 2
-            } else {
-                send_buffer - 1
+            refilled_below: match config.segment_overhead_bytes {
+                Some(_) => send_buffer / 3 * 2 + 1,
+                None => send_buffer,
             },
             unsent: config.unsent_limit_bytes.max(1),
             ack_counting: config.ack_counting,
