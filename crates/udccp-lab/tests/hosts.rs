@@ -66,6 +66,25 @@ fn a_send_buffer_limits_what_waits_in_the_host() {
     assert!(flow.delay_ms.expect("a delay") > 100.0);
 }
 
+/// A packet that the host's own queue drops is out of the socket: a socket with room for more than
+/// the queue holds never waits, and sends the same as one with room for all.
+#[test]
+fn what_the_host_drops_is_not_in_the_socket() {
+    let path = "rate = \"10 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"";
+    for loss in ["", ", loss = \"0 %\""] {
+        let access = format!("rate = \"10 Mbit/s\", limit = \"20 packets\"{loss}");
+        for protocol in ["dccp/ccid2", "dccp/ccid3"] {
+            // Room for 22 packets, and for 455.
+            let [small, large] = ["48 KiB", "1 MiB"]
+                .map(|size| format!("dccp = {{ send_buffer = \"{size}\" }}"))
+                .map(|dccp| run(&access, protocol, &dccp, path));
+            assert!(small.loss_percent.expect("a loss") > 0.0, "{protocol}");
+            let of = |f: &FlowRecord| (f.packets_sent, f.loss_percent, f.delay_ms);
+            assert_eq!(of(&small), of(&large), "{protocol}");
+        }
+    }
+}
+
 /// A host that falls silent and begins again, and one whose peer answers: what waits for the
 /// device or for room in the socket never waits for ever, and all of it arrives.
 #[test]

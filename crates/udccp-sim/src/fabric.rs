@@ -55,9 +55,10 @@ impl RunningLink {
 }
 
 impl Fabric {
-    /// A host puts the packet that is in a vacant slot of the store on its link.
+    /// A host puts the packet that is in a vacant slot of the store on its link. Returns whether the
+    /// link took it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) {
+    pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) -> bool {
         let Outgoing { slot, len, to, ecn, has_data } = packet;
         let path = from.path;
         self.hash.log(now, from.host, Kind::Sent, len);
@@ -70,18 +71,17 @@ impl Fabric {
             && let Some(plain) = link.simple()
         {
             let was_idle = plain.next() == Instant::MAX;
-            match plain.accept(now, len) {
-                None => self.discard(now, self.first_link + index, parcel, DropReason::QueueFull),
-                Some(times) => {
-                    plain.hold(times, parcel);
-                    if was_idle {
-                        self.events.set(self.first_link + index, times.deliver);
-                    }
-                }
+            let Some(times) = plain.accept(now, len) else {
+                self.discard(now, self.first_link + index, parcel, DropReason::QueueFull);
+                return false;
+            };
+            plain.hold(times, parcel);
+            if was_idle {
+                self.events.set(self.first_link + index, times.deliver);
             }
-            return;
+            return true;
         }
-        self.send_observed(now, from, parcel);
+        self.send_observed(now, from, parcel)
     }
 
     /// When all that is in the queue of a link now has left it.
@@ -91,22 +91,24 @@ impl Fabric {
     }
 
     /// The general case of [`Self::send`].
-    fn send_observed(&mut self, now: Instant, from: Sending, parcel: Parcel) {
+    fn send_observed(&mut self, now: Instant, from: Sending, parcel: Parcel) -> bool {
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(parcel.slot())
         {
             observer.sent(now, from.host, parcel, packet);
         }
         let uplink = from.uplink as usize;
-        self.enter(now, uplink, parcel);
+        let is_taken = self.enter(now, uplink, parcel);
         self.rearm(uplink, self.poll_timeout(uplink));
+        is_taken
     }
 
-    /// A packet arrives at the near end of a link.
-    fn enter(&mut self, now: Instant, index: usize, parcel: Parcel) {
+    /// A packet arrives at the near end of a link. Returns whether the link took it.
+    fn enter(&mut self, now: Instant, index: usize, parcel: Parcel) -> bool {
         let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
-            return self.discard(now, component, parcel, DropReason::NoRoute);
+            self.discard(now, component, parcel, DropReason::NoRoute);
+            return false;
         };
         let element = &mut link.element;
         element.handle_packet(now, parcel, &mut self.drops);
@@ -126,9 +128,11 @@ impl Fabric {
             let uid = self.packets.meta(parcel.slot()).uid;
             observer.entered(now, index, element, uid, times);
         }
+        let is_taken = self.drops.iter().all(|(dropped, _)| dropped.slot() != parcel.slot());
         if !self.drops.is_empty() {
             self.discard_all(now, index);
         }
+        is_taken
     }
 
     /// A packet reached a router, and goes on to the next link. What happens on that link before

@@ -467,8 +467,9 @@ fn transmit(
         if host.uses_quick_start {
             fabric.packets.next_option = host.transport.poll_quick_start();
         }
-        fabric.send(now, from, Outgoing { slot, len, to: host.last_to.1, ecn, has_data });
-        if host.watches_device && has_data {
+        let outgoing = Outgoing { slot, len, to: host.last_to.1, ecn, has_data };
+        let is_taken = fabric.send(now, from, outgoing);
+        if host.watches_device && has_data && is_taken {
             let leaves = fabric.empties_at(now, host.uplink as usize);
             host.transport.on_device(now, len, leaves);
         }
