@@ -9,11 +9,11 @@ FROM rust:1.95-slim-trixie AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev git && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked --package udccp-cli
+RUN cp "$(scripts/pgo.sh program)" /usr/local/bin/udccp
 
 FROM debian:trixie-slim
 RUN apt-get update && apt-get install -y --no-install-recommends iproute2 && rm -rf /var/lib/apt/lists/*
-COPY --from=build /src/target/release/udccp /usr/local/bin/udccp
+COPY --from=build /usr/local/bin/udccp /usr/local/bin/udccp
 WORKDIR /work
 ENTRYPOINT ["udccp"]
 CMD ["--help"]

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Builds a Debian package of the program, with its manual pages and completions.
+# Builds a Debian package of the program (the build of scripts/pgo.sh), with its manual pages and
+# completions.
 # Usage: scripts/deb.sh [FILE OR FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 scripts/setup.sh deb
-cargo build --release --locked --package udccp-cli
-program=$target/release/udccp
+built=$(scripts/pgo.sh program)
 assets=$target/deb
+program=$assets/udccp
 rm -rf "$assets"
 mkdir -p "$assets/man" "$assets/completions"
+cp "$built" "$program"
 "$program" man --out "$assets/man"
 gzip -9n "$assets"/man/*.1
 "$program" completions bash >"$assets/completions/udccp"

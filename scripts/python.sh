@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests or checks the Python package udccp, in a virtual environment beside the build, or builds its
-# wheel: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64, whatever this machine is. Tests use the native half of the dev profile, built with the features that `make test`
-# builds all crates with.
+# wheel: `wheel` for this machine, `wheels` for Linux on x86-64 and aarch64, whatever this machine is.
+# Tests use the native half of the dev profile, built with the features that `make test` builds all
+# crates with.
 # `bench` compares the sockets with UDP's, `udccp.lab.run` with `udccp sim`; both of the release
 # profile.
 # Usage: scripts/python.sh test|lint|wheel|wheels|bench
@@ -33,14 +34,26 @@ native() {
         cp "$target/debug/lib_native.so" python/udccp/_native.abi3.so
 }
 
-# A wheel of the release profile, with flags of `maturin build`. It looks for zig, which links for
+# A wheel of the release profile in a folder, with flags of `maturin build`. It looks for zig, which links for
 # other machines and for older systems, in the Python that it finds first.
-wheel() {
+wheel() { # folder flags
     [ -x "$target/wheel-venv/bin/maturin" ] || {
         python3 -m venv "$target/wheel-venv"
         "$target/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'maturin[zig]>=1.9,<2'
     }
-    PATH=$target/wheel-venv/bin:$PATH maturin build --release --out "$target/wheels" "$@"
+    PATH=$target/wheel-venv/bin:$PATH maturin build --release --out "$@"
+}
+
+# The flags with which a wheel for this kind of machine is laid out by its own use: a wheel that
+# counts is built, installed and run. Another machine's code has other names, which no count fits.
+trained() { # --target TRIPLE
+    local folder=$target/pgo/wheel
+    rm -rf "$folder"
+    RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo" >&2
+    python3 -m venv --clear "$folder/venv"
+    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$folder"/*.whl
+    # An empty path: the package of this clone is not the one to run.
+    echo "-Cprofile-use=$(PYTHONPATH='' scripts/pgo.sh train "$folder/raw" "$folder/venv/bin/udccp")"
 }
 
 export PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
@@ -61,12 +74,16 @@ lint)
     "$venv/bin/pyright" --pythonpath "$venv/bin/python"
     ;;
 wheel)
-    wheel "${@:2}"
+    this=(--target "$(rustc -vV | sed -n 's/^host: //p')")
+    RUSTFLAGS=$(trained "${this[@]}") wheel "$target/wheels" "${this[@]}" "${@:2}"
     ;;
 wheels)
     for machine in x86_64 aarch64; do
-        rustup --quiet target add "$machine-unknown-linux-gnu"
-        wheel --zig --target "$machine-unknown-linux-gnu" --compatibility manylinux_2_17 "${@:2}"
+        other=(--target "$machine-unknown-linux-gnu")
+        rustup --quiet target add "${other[1]}"
+        flags=
+        [ "$machine" != "$(uname -m)" ] || flags=$(trained "${other[@]}")
+        RUSTFLAGS=$flags wheel "$target/wheels" --zig "${other[@]}" --compatibility manylinux_2_17 "${@:2}"
     done
     ;;
 bench)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a verb of the Makefile needs and the machine lacks, and says what.
-# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb
+# Usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -111,8 +111,16 @@ lint)
     fi
     need_venv
     ;;
+pgo)
+    need_cargo
+    need_compiler
+    rustup --quiet component add llvm-tools 2>/dev/null || {
+        echo "setup: no llvm-tools; install them (rustup component add llvm-tools)" >&2
+        exit 1
+    }
+    ;;
 *)
-    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb" >&2
+    echo "usage: scripts/setup.sh test|lint|demo|instructions|bench|linux|interop|capi|capi-check|deb|pgo" >&2
     exit 2
     ;;
 esac

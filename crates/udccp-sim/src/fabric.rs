@@ -55,8 +55,8 @@ impl RunningLink {
 }
 
 impl Fabric {
-    /// A host puts the packet that is in a vacant slot of the store on its link. Returns whether the
-    /// link took it.
+    /// A host puts the packet that is in a vacant slot of the store on its link. Returns whether
+    /// the link took it.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, from: Sending, packet: Outgoing) -> bool {
         let Outgoing { slot, len, to, ecn, has_data } = packet;

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Profile-guided optimisation: a program that counts runs what udccp is used for, and the compiler
+# lays out the code of the next build by these counts. Packages are built so; it takes two builds.
+# Usage: scripts/pgo.sh program            builds the program, and prints its path
+#        scripts/pgo.sh train RAW UDCCP    runs a program that writes its counts to the folder RAW,
+#                                          and prints the file for RUSTFLAGS=-Cprofile-use=FILE
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh pgo
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+# Each protocol beside itself, with and without losses, and each TCP beside CCID 2.
+simulate() { # udccp first second flags of `udccp sim`
+    "$1" sim two-flows --set time.duration="30 s" --set time.measure.to="30 s" \
+        --set time.measure.from="5 s" --set flow.second.start="1 s" \
+        --set flow.first.protocol="$2" --set flow.second.protocol="$3" "${@:4}" >/dev/null
+}
+
+simulations() { # udccp
+    local protocol
+    for protocol in dccp/ccid2 dccp/ccid3 dccp/ccid4; do
+        simulate "$1" "$protocol" "$protocol"
+        simulate "$1" "$protocol" "$protocol" --set topology.bottleneck.loss="0.1 %"
+    done
+    for protocol in tcp/newreno tcp/bic tcp/cubic tcp/cubic-rfc9438 tcp/bbr; do
+        simulate "$1" "$protocol" "$protocol" --set flow.second.tcp.profile=modern
+        simulate "$1" dccp/ccid2 "$protocol"
+    done
+    for protocol in media parking-lot wireless; do
+        "$1" sim "scenarios/$protocol.toml" >/dev/null
+    done
+}
+
+# A server and a client over loopback.
+measure() { # udccp flags of `udccp perf client`
+    local port=${UDCCP_PGO_PORT:-5011} server
+    "$1" perf server --one-off --port "$port" --bind 127.0.0.1 >/dev/null 2>&1 &
+    server=$!
+    # Until the server has bound its port, nothing answers.
+    for _ in $(seq 50); do
+        if "$1" perf client 127.0.0.1 --port "$port" --time 2 "${@:2}" >/dev/null 2>&1; then
+            wait "$server"
+            return
+        fi
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill "$server" 2>/dev/null || true
+    echo "pgo: nothing answers over loopback; is UDP port $port in use? UDCCP_PGO_PORT names another" >&2
+    exit 1
+}
+
+train() { # raw udccp
+    rm -rf "$1"
+    simulations "$2"
+    measure "$2"
+    measure "$2" --ccid 3
+    measure "$2" --bidir --parallel 4 --bitrate 5M --length 200
+    "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" merge -o "$1.profdata" "$1"
+    echo "$1.profdata"
+}
+
+# Builds the program, and prints its path. Flags of the compiler do not reach programs that run during
+# the build, because of --target; nor do builds with other flags overwrite one another.
+build() { # folder flags
+    RUSTFLAGS=$2 "${CARGO:-cargo}" build --quiet --release --locked --package udccp-cli \
+        --target "$host" --target-dir "$1" >&2
+    echo "$1/$host/release/udccp"
+}
+
+case "${1:-}" in
+train)
+    train "${@:2}"
+    ;;
+program)
+    folder=$(realpath -m "${CARGO_TARGET_DIR:-target}")/pgo
+    counting=$(build "$folder/counting" "-Cprofile-generate=$folder/raw")
+    build "$folder/laid-out" "-Cprofile-use=$(train "$folder/raw" "$counting")"
+    ;;
+*)
+    echo "usage: scripts/pgo.sh program | train RAW UDCCP" >&2
+    exit 2
+    ;;
+esac
