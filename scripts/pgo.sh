@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Profile-guided optimisation: a program that counts runs what udccp is used for, and the compiler
 # lays out the code of the next build by these counts. Packages are built so; it takes two builds.
-# Usage: scripts/pgo.sh program            builds the program, and prints its path
-#        scripts/pgo.sh train RAW UDCCP    runs a program that writes its counts to the folder RAW,
-#                                          and prints the file for RUSTFLAGS=-Cprofile-use=FILE
+# Usage: scripts/pgo.sh program      builds the program, and prints its path
+#        scripts/pgo.sh merge RAW    prints the file for RUSTFLAGS=-Cprofile-use=FILE, with the
+#                                    counts that other programs wrote to the folder RAW
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh pgo
@@ -50,12 +50,15 @@ measure() { # udccp flags of `udccp perf client`
     exit 1
 }
 
-train() { # raw udccp
-    rm -rf "$1"
-    simulations "$2"
-    measure "$2"
-    measure "$2" --ccid 3
-    measure "$2" --bidir --parallel 4 --bitrate 5M --length 200
+# Runs what udccp is used for.
+train() { # udccp
+    simulations "$1"
+    measure "$1"
+    measure "$1" --ccid 3
+    measure "$1" --bidir --parallel 4 --bitrate 5M --length 200
+}
+
+merge() { # raw
     "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" merge -o "$1.profdata" "$1"
     echo "$1.profdata"
 }
@@ -69,16 +72,19 @@ build() { # folder flags
 }
 
 case "${1:-}" in
-train)
-    train "${@:2}"
+merge)
+    merge "$2"
     ;;
 program)
     folder=$(realpath -m "${CARGO_TARGET_DIR:-target}")/pgo
     counting=$(build "$folder/counting" "-Cprofile-generate=$folder/raw")
-    build "$folder/laid-out" "-Cprofile-use=$(train "$folder/raw" "$counting")"
+    rm -rf "$folder/raw"
+    train "$counting"
+    counts=$(merge "$folder/raw")
+    build "$folder/laid-out" "-Cprofile-use=$counts"
     ;;
 *)
-    echo "usage: scripts/pgo.sh program | train RAW UDCCP" >&2
+    echo "usage: scripts/pgo.sh program | merge RAW" >&2
     exit 2
     ;;
 esac

@@ -47,13 +47,15 @@ wheel() { # folder flags
 # The flags with which a wheel for this kind of machine is laid out by its own use: a wheel that
 # counts is built, installed and run. Another machine's code has other names, which no count fits.
 trained() { # --target TRIPLE
-    local folder=$target/pgo/wheel
+    local folder=$target/pgo/wheel counts
     rm -rf "$folder"
-    RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo" >&2
-    python3 -m venv --clear "$folder/venv"
+    RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo/wheels" >&2
+    python3 -m venv "$folder/venv"
     "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$folder"/*.whl
     # An empty path: the package of this clone is not the one to run.
-    echo "-Cprofile-use=$(PYTHONPATH='' scripts/pgo.sh train "$folder/raw" "$folder/venv/bin/udccp")"
+    PYTHONPATH='' "$folder/venv/bin/python" python/tools/train.py
+    counts=$(scripts/pgo.sh merge "$folder/raw")
+    echo "-Cprofile-use=$counts"
 }
 
 export PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
@@ -75,7 +77,8 @@ lint)
     ;;
 wheel)
     this=(--target "$(rustc -vV | sed -n 's/^host: //p')")
-    RUSTFLAGS=$(trained "${this[@]}") wheel "$target/wheels" "${this[@]}" "${@:2}"
+    flags=$(trained "${this[@]}")
+    RUSTFLAGS=$flags wheel "$target/wheels" "${this[@]}" "${@:2}"
     ;;
 wheels)
     for machine in x86_64 aarch64; do

@@ -1,0 +1,94 @@
+"""Do what the package is for, where a build that counts can count it.
+
+`scripts/python.sh wheel` runs it, and lays out the wheel's code by what was counted.
+
+Usage: python python/tools/train.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+
+from udccp import Connection, connect, lab, socket, start_server
+
+HOST = "127.0.0.1"
+SPAN_S = 2.0
+LARGE = bytes(1200)
+SMALL = bytes(100)
+
+
+def simulate(first: str, second: str, **more: str) -> None:
+    """Two flows that share a link for 30 s."""
+    changes = {
+        "time.duration": "30 s",
+        "time.measure.from": "5 s",
+        "time.measure.to": "30 s",
+        "flow.second.start": "1 s",
+        "flow.first.protocol": first,
+        "flow.second.protocol": second,
+    }
+    lab.run("two-flows", set=changes | more)
+
+
+def simulations() -> None:
+    """Each protocol beside itself, with and without losses, and each TCP beside CCID 2."""
+    for ccid in ("dccp/ccid2", "dccp/ccid3", "dccp/ccid4"):
+        simulate(ccid, ccid)
+        simulate(ccid, ccid, **{"topology.bottleneck.loss": "0.1 %"})
+    for tcp in ("tcp/newreno", "tcp/bic", "tcp/cubic", "tcp/cubic-rfc9438", "tcp/bbr"):
+        simulate(tcp, tcp, **{"flow.second.tcp.profile": "modern"})
+        simulate("dccp/ccid2", tcp)
+    for scenario in ("media", "parking-lot", "wireless"):
+        lab.run(f"scenarios/{scenario}.toml")
+
+
+def stream_and_echo() -> None:
+    """Messages as fast as they go, and small ones that are sent back, over blocking sockets."""
+    with socket.create_server((HOST, 0)) as server:
+
+        def serve() -> None:
+            peer, _ = server.accept()
+            with peer:
+                while messages := peer.recv_many(64):
+                    if messages[-1] == SMALL:
+                        peer.send(SMALL)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        with socket.create_connection((HOST, server.getsockname()[1])) as client:
+            until = time.monotonic() + SPAN_S
+            while time.monotonic() < until:
+                client.send_many([LARGE] * 64)
+            # One may be lost behind the many.
+            client.settimeout(SPAN_S)
+            until = time.monotonic() + SPAN_S
+            while time.monotonic() < until:
+                client.send(SMALL)
+                with contextlib.suppress(TimeoutError):
+                    client.recv(2000)
+        serving.join()
+
+
+async def stream() -> None:
+    """Messages as fast as they go, over asyncio."""
+
+    async def read(connection: Connection) -> None:
+        async for _ in connection:
+            pass
+
+    async with (
+        await start_server(read, HOST) as server,
+        connect(HOST, server.addresses[0][1]) as connection,
+    ):
+        until = time.monotonic() + SPAN_S
+        while time.monotonic() < until:
+            await connection.send(LARGE)
+
+
+if __name__ == "__main__":
+    simulations()
+    stream_and_echo()
+    asyncio.run(stream())
