@@ -5,6 +5,7 @@
 #        scripts/pgo.sh merge RAW    prints the file for RUSTFLAGS=-Cprofile-use=FILE, with the
 #                                    counts that other programs wrote to the folder RAW
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 scripts/setup.sh pgo
 host=$(rustc -vV | sed -n 's/^host: //p')

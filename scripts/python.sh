@@ -7,6 +7,7 @@
 # profile.
 # Usage: scripts/python.sh test|lint|wheel|wheels|bench
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 venv=$target/python-venv
@@ -44,9 +45,10 @@ wheel() { # folder flags
     PATH=$target/wheel-venv/bin:$PATH maturin build --release --out "$@"
 }
 
-# The flags with which a wheel for this kind of machine is laid out by its own use: a wheel that
-# counts is built, installed and run. Another machine's code has other names, which no count fits.
-trained() { # --target TRIPLE
+# The flags with which a wheel for this machine is laid out by its own use: a wheel that counts is
+# built, installed and run. Another machine's code has other names, which no count fits, and zig does
+# not link what counts.
+trained() { # flags of the wheel
     local folder=$target/pgo/wheel counts
     rm -rf "$folder"
     RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo/wheels" >&2
@@ -82,11 +84,9 @@ wheel)
     ;;
 wheels)
     for machine in x86_64 aarch64; do
-        other=(--target "$machine-unknown-linux-gnu")
-        rustup --quiet target add "${other[1]}"
-        flags=
-        [ "$machine" != "$(uname -m)" ] || flags=$(trained "${other[@]}")
-        RUSTFLAGS=$flags wheel "$target/wheels" --zig "${other[@]}" --compatibility manylinux_2_17 "${@:2}"
+        other=(--zig --target "$machine-unknown-linux-gnu" --compatibility manylinux_2_17)
+        rustup --quiet target add "$machine-unknown-linux-gnu"
+        wheel "$target/wheels" "${other[@]}" "${@:2}"
     done
     ;;
 bench)
