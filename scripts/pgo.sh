@@ -18,7 +18,7 @@ simulate() { # udccp first second flags of `udccp sim`
 }
 
 simulations() { # udccp
-    local protocol
+    local protocol scenario
     for protocol in dccp/ccid2 dccp/ccid3 dccp/ccid4; do
         simulate "$1" "$protocol" "$protocol"
         simulate "$1" "$protocol" "$protocol" --set topology.bottleneck.loss="0.1 %"
@@ -27,8 +27,8 @@ simulations() { # udccp
         simulate "$1" "$protocol" "$protocol" --set flow.second.tcp.profile=modern
         simulate "$1" dccp/ccid2 "$protocol"
     done
-    for protocol in media parking-lot wireless; do
-        "$1" sim "scenarios/$protocol.toml" >/dev/null
+    for scenario in media parking-lot wireless; do
+        "$1" sim "scenarios/$scenario.toml" >/dev/null
     done
 }
 

@@ -50,6 +50,7 @@ wheel() { # folder flags
 # not link what counts.
 trained() { # flags of the wheel
     local folder=$target/pgo/wheel counts
+    scripts/setup.sh pgo
     rm -rf "$folder"
     RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo/wheels" >&2
     python3 -m venv "$folder/venv"
