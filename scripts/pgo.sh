@@ -3,34 +3,12 @@
 # lays out the code of the next build by these counts. Packages are built so; it takes two builds.
 # Usage: scripts/pgo.sh program      builds the program, and prints its path
 #        scripts/pgo.sh merge RAW    prints the file for RUSTFLAGS=-Cprofile-use=FILE, with the
-#                                    counts that other programs wrote to the folder RAW
+#                                    counts that other programs wrote to the folder RAW (after
+#                                    scripts/setup.sh pgo)
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
-scripts/setup.sh pgo
 host=$(rustc -vV | sed -n 's/^host: //p')
-
-# Each protocol beside itself, with and without losses, and each TCP beside CCID 2.
-simulate() { # udccp first second flags of `udccp sim`
-    "$1" sim two-flows --set time.duration="30 s" --set time.measure.to="30 s" \
-        --set time.measure.from="5 s" --set flow.second.start="1 s" \
-        --set flow.first.protocol="$2" --set flow.second.protocol="$3" "${@:4}" >/dev/null
-}
-
-simulations() { # udccp
-    local protocol scenario
-    for protocol in dccp/ccid2 dccp/ccid3 dccp/ccid4; do
-        simulate "$1" "$protocol" "$protocol"
-        simulate "$1" "$protocol" "$protocol" --set topology.bottleneck.loss="0.1 %"
-    done
-    for protocol in tcp/newreno tcp/bic tcp/cubic tcp/cubic-rfc9438 tcp/bbr; do
-        simulate "$1" "$protocol" "$protocol" --set flow.second.tcp.profile=modern
-        simulate "$1" dccp/ccid2 "$protocol"
-    done
-    for scenario in media parking-lot wireless; do
-        "$1" sim "scenarios/$scenario.toml" >/dev/null
-    done
-}
 
 # A server and a client over loopback.
 measure() { # udccp flags of `udccp perf client`
@@ -51,9 +29,14 @@ measure() { # udccp flags of `udccp perf client`
     exit 1
 }
 
-# Runs what udccp is used for.
+# Runs what udccp is used for (python/tools/train.py does the same for the wheel).
 train() { # udccp
-    simulations "$1"
+    local scenario
+    rm -f "$folder/store"*
+    "$1" lab run scripts/training.toml --jobs 1 --store "$folder/store" >/dev/null
+    for scenario in media parking-lot wireless; do
+        "$1" sim "scenarios/$scenario.toml" >/dev/null
+    done
     measure "$1"
     measure "$1" --ccid 3
     measure "$1" --bidir --parallel 4 --bitrate 5M --length 200
@@ -77,6 +60,7 @@ merge)
     merge "$2"
     ;;
 program)
+    scripts/setup.sh pgo
     folder=$(realpath -m "${CARGO_TARGET_DIR:-target}")/pgo
     counting=$(build "$folder/counting" "-Cprofile-generate=$folder/raw")
     rm -rf "$folder/raw"

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Builds the simulator's mixes with several release settings, and prints a table of build time and
-# of instructions a delivered packet. PGO needs llvm-profdata of the compiler's LLVM version (Debian:
-# apt-get install llvm-22, for LLVM 22); without it, its row is left out.
+# of instructions a delivered packet.
 # Usage: scripts/profiles.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh instructions
+scripts/setup.sh pgo
 host=$(rustc -vV | sed -n 's/^host: //p')
-llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 folder=${CARGO_TARGET_DIR:-target}/profiles
 
 build() { # name lto units flags
@@ -37,13 +36,8 @@ measure "thin LTO, 4 units" thin thin 4 ""
 measure "no LTO, 16 units" none off 16 ""
 measure "fat LTO, 1 unit" fat fat 1 ""
 measure "fat LTO, 1 unit, panic = abort" abort fat 1 "-Cpanic=abort"
-for profdata in "llvm-profdata-$llvm" "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata"; do
-    command -v "$profdata" >/dev/null || continue
-    raw=$(mktemp -d)
-    program=$(build generate fat 1 "-Cprofile-generate=$raw")
-    "$program" --seconds 20 --runs 1 >/dev/null
-    "$profdata" merge -o "$raw/merged" "$raw"
-    measure "fat LTO, 1 unit, PGO of the four mixes" use fat 1 "-Cprofile-use=$raw/merged"
-    rm -r "$raw"
-    break
-done
+raw=$(mktemp -d)
+program=$(build generate fat 1 "-Cprofile-generate=$raw")
+"$program" --seconds 20 --runs 1 >/dev/null
+measure "fat LTO, 1 unit, PGO of the four mixes" use fat 1 "-Cprofile-use=$(scripts/pgo.sh merge "$raw")"
+rm -r "$raw" "$raw.profdata"

@@ -35,8 +35,8 @@ native() {
         cp "$target/debug/lib_native.so" python/udccp/_native.abi3.so
 }
 
-# A wheel of the release profile in a folder, with flags of `maturin build`. It looks for zig, which links for
-# other machines and for older systems, in the Python that it finds first.
+# A wheel of the release profile in a folder, with flags of `maturin build`. It looks for zig, which
+# links for other machines and for older systems, in the Python that it finds first.
 wheel() { # folder flags
     [ -x "$target/wheel-venv/bin/maturin" ] || {
         python3 -m venv "$target/wheel-venv"

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from tempfile import TemporaryDirectory
 
 from udccp import Connection, connect, lab, socket, start_server
 
@@ -20,27 +21,10 @@ LARGE = bytes(1200)
 SMALL = bytes(100)
 
 
-def simulate(first: str, second: str, **more: str) -> None:
-    """Two flows that share a link for 30 s."""
-    changes = {
-        "time.duration": "30 s",
-        "time.measure.from": "5 s",
-        "time.measure.to": "30 s",
-        "flow.second.start": "1 s",
-        "flow.first.protocol": first,
-        "flow.second.protocol": second,
-    }
-    lab.run("two-flows", set=changes | more)
-
-
 def simulations() -> None:
-    """Each protocol beside itself, with and without losses, and each TCP beside CCID 2."""
-    for ccid in ("dccp/ccid2", "dccp/ccid3", "dccp/ccid4"):
-        simulate(ccid, ccid)
-        simulate(ccid, ccid, **{"topology.bottleneck.loss": "0.1 %"})
-    for tcp in ("tcp/newreno", "tcp/bic", "tcp/cubic", "tcp/cubic-rfc9438", "tcp/bbr"):
-        simulate(tcp, tcp, **{"flow.second.tcp.profile": "modern"})
-        simulate("dccp/ccid2", tcp)
+    """What the program is trained with as well."""
+    with TemporaryDirectory() as folder:
+        lab.experiment("scripts/training.toml", store=f"{folder}/store").run(workers=1)
     for scenario in ("media", "parking-lot", "wireless"):
         lab.run(f"scenarios/{scenario}.toml")
 

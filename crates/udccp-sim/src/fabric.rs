@@ -128,10 +128,11 @@ impl Fabric {
             let uid = self.packets.meta(parcel.slot()).uid;
             observer.entered(now, index, element, uid, times);
         }
-        let is_taken = self.drops.iter().all(|(dropped, _)| dropped.slot() != parcel.slot());
-        if !self.drops.is_empty() {
-            self.discard_all(now, index);
+        if self.drops.is_empty() {
+            return true;
         }
+        let is_taken = self.drops.iter().all(|(dropped, _)| dropped.slot() != parcel.slot());
+        self.discard_all(now, index);
         is_taken
     }
 
