@@ -23,8 +23,8 @@ install() {
     local list=python/requirements-$1.txt
     cmp -s "$list" "$venv/$1.installed" && return 0
     echo "python: installing $list into $venv" >&2
-    [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list"
+    "$venv/bin/python" -m pip --version >/dev/null 2>&1 || python3 -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list"
     cp "$list" "$venv/$1.installed"
 }
 
@@ -75,8 +75,8 @@ lint)
     "$venv/bin/ruff" check --no-cache python
     "$venv/bin/ruff" format --no-cache --check python
     "$venv/bin/python" python/tools/scenario_types.py --check
-    "$venv/bin/mypy" --cache-dir="$target/mypy" python/udccp python/tests python/tools python/bench
-    "$venv/bin/pyright" --pythonpath "$venv/bin/python"
+    "$venv/bin/python" -m mypy --cache-dir="$target/mypy" python/udccp python/tests python/tools python/bench
+    "$venv/bin/python" -m pyright --pythonpath "$venv/bin/python"
     ;;
 wheel)
     this=(--target "$(rustc -vV | sed -n 's/^host: //p')")
