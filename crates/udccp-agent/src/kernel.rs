@@ -69,6 +69,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         initial_window,
         window_cut,
         max_window,
+        initial_ssthresh,
         min_rto,
         timestamps,
         offload,
@@ -86,6 +87,7 @@ pub fn tcp_gaps(flow: &Flow) -> Vec<String> {
         ("initial_window", initial_window.is_some()),
         ("window_cut", window_cut.is_some()),
         ("max_window", max_window.is_some()),
+        ("initial_ssthresh", initial_ssthresh.is_some()),
         ("min_rto", min_rto.is_some()),
         ("timestamps", timestamps.is_some()),
         // Links of a testbed carry single packets.

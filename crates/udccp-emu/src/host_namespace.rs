@@ -95,6 +95,7 @@ pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
         window_reduction,
         loss_detection,
         window_cut,
+        initial_ssthresh,
         timestamps,
         small_queues,
         ..
@@ -105,6 +106,7 @@ pub(crate) fn gaps(flow: &Flow) -> Vec<String> {
         ("window_reduction", window_reduction.is_some()),
         ("loss_detection", loss_detection.is_some()),
         ("window_cut", window_cut.is_some()),
+        ("initial_ssthresh", initial_ssthresh.is_some()),
         ("timestamps", timestamps.is_some()),
         ("small_queues", *small_queues == Some(false)),
     ];

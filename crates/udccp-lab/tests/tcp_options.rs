@@ -76,3 +76,15 @@ fn without_offload_paced_segments_leave_one_by_one() {
     let (alone, in_trains) = (delay(false), delay(true));
     assert!(in_trains > alone + 0.02, "{in_trains} ms in trains, {alone} ms one by one");
 }
+
+#[test]
+fn a_remembered_threshold_is_where_the_window_grows_slowly_from() {
+    let path = "rate = \"100 Mbit/s\", rtt = \"100 ms\", limit = \"2000 packets\"";
+    let largest = |tcp: &str| {
+        let windows = run("tcp/newreno", tcp, path).series.cwnd_packets;
+        windows.into_iter().flatten().fold(0.0, f64::max)
+    };
+    // A packet more each of at most 300 round trips.
+    let (with, without) = (largest("initial_ssthresh = \"30 packets\""), largest(""));
+    assert!(with > 30.0 && with < 330.0 && without > 1000.0, "{with} and {without}");
+}

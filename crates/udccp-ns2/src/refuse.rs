@@ -92,6 +92,10 @@ fn tcp_gaps(tcp: &TcpOptions) -> Vec<&'static str> {
             "tcp.ack_counting: each congestion control counts its own way",
             tcp.ack_counting.is_some(),
         ),
+        (
+            "tcp.initial_ssthresh: its first slow start ends at a loss",
+            tcp.initial_ssthresh.is_some(),
+        ),
         ("tcp.window_reduction: the window falls at once", tcp.window_reduction.is_some()),
         ("tcp.loss_detection: its TCPs have no other", tcp.loss_detection.is_some()),
         ("tcp.window_cut: only the cut of dccp/ccid2 can change", tcp.window_cut.is_some()),

@@ -19,6 +19,10 @@ pub struct TcpConfig {
     pub initial_window: InitialWindow,
     /// Upper bound of the congestion window in segments (`snd_cwnd_clamp`), where a host has one.
     pub max_cwnd: Option<u32>,
+    /// Slow start threshold in segments that the host remembers from an earlier connection to this
+    /// peer (`RTAX_SSTHRESH`, where `tcp_no_metrics_save` is 0); without one it is arbitrarily high
+    /// (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u32>,
     /// What an acknowledgement adds to a NewReno-style window.
     pub ack_counting: AckCounting,
     /// How the window falls to its new value in loss recovery.
@@ -241,6 +245,7 @@ impl TcpConfig {
             algorithm,
             initial_window: InitialWindow::Rfc6928,
             max_cwnd: None,
+            initial_ssthresh: None,
             window_reduction: WindowReduction::Proportional,
             recv_buffer_bytes: 16 << 20,
             send_buffer_bytes: 64 << 20,

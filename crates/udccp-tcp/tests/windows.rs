@@ -5,7 +5,7 @@ mod common;
 
 use common::{Fate, Pipe, ms, plain};
 use udccp_base::{AppPort, DataRate, Duration, Ecn, Instant, Machine, Message, Payload, Transport};
-use udccp_cc::{Algorithm, CubicConfig, InitialWindow};
+use udccp_cc::{Algorithm, BbrConfig, CubicConfig, InitialWindow};
 use udccp_tcp::wire::Flags;
 use udccp_tcp::{AckCounting, DelayedAck, TcpConfig};
 
@@ -32,6 +32,19 @@ fn first_windows(config: TcpConfig, round_trips: usize) -> Vec<f64> {
 fn slow_start_doubles_in_a_round_trip() {
     let config = plain();
     assert_eq!(first_windows(config, 6), [10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0]);
+}
+
+#[test]
+fn a_remembered_threshold_ends_slow_start() {
+    let config = TcpConfig { initial_ssthresh: Some(40), ..plain() };
+    assert_eq!(first_windows(config.clone(), 4), [10.0, 20.0, 40.0, 41.0, 42.0]);
+    let algorithm = Algorithm::Bbr(BbrConfig::default());
+    let modelled = |initial_ssthresh| TcpConfig {
+        initial_ssthresh,
+        algorithm: algorithm.clone(),
+        ..config.clone()
+    };
+    assert_eq!(first_windows(modelled(Some(40)), 4), first_windows(modelled(None), 4));
 }
 
 #[test]

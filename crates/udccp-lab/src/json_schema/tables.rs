@@ -152,6 +152,11 @@ fn tcp() -> Table {
             may("initial_window", START_WINDOW, "First congestion window"),
             may("window_cut", PERCENT, "Part that a congestion event cuts away (NewReno only)"),
             may("max_window", PACKETS, "Upper bound of the congestion window"),
+            may(
+                "initial_ssthresh",
+                PACKETS,
+                "Slow start threshold that the host remembers from an earlier connection",
+            ),
             may("receive_buffer", SIZE, "The largest window advertised"),
             may("send_buffer", SIZE, "Send buffer"),
             may("min_rto", TIME, "Lower bound of the retransmission timeout"),

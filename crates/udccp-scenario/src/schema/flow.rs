@@ -227,6 +227,9 @@ pub struct TcpOptions {
     pub window_cut: Option<Percent>,
     /// Upper bound of the congestion window.
     pub max_window: Option<Packets>,
+    /// Slow start threshold that the host remembers from an earlier connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<Packets>,
     /// Receive buffer: the largest window advertised.
     pub receive_buffer: Option<DataSize>,
     /// Send buffer.
@@ -257,6 +260,7 @@ impl Default for TcpOptions {
             initial_window: None,
             window_cut: None,
             max_window: None,
+            initial_ssthresh: None,
             receive_buffer: None,
             send_buffer: None,
             min_rto: None,
@@ -474,6 +478,7 @@ impl FromNode for TcpOptions {
             initial_window: reader.want("initial_window"),
             window_cut: reader.want("window_cut"),
             max_window: reader.want("max_window"),
+            initial_ssthresh: reader.want("initial_ssthresh"),
             receive_buffer: reader.want("receive_buffer"),
             send_buffer: reader.want("send_buffer"),
             min_rto: reader.want("min_rto"),

@@ -82,6 +82,7 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
     if let Some(window) = options.max_window {
         config.max_cwnd = Some(window.0);
     }
+    config.initial_ssthresh = options.initial_ssthresh.map(|threshold| threshold.0);
     if let Some(buffer) = options.receive_buffer {
         config.recv_buffer_bytes = u32::try_from(buffer.bytes()).unwrap_or(u32::MAX);
     }

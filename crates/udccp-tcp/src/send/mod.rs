@@ -216,6 +216,9 @@ impl SendSide {
             cc.clamp(max);
         }
         cc.set_trains(config.max_train);
+        if let Some(threshold) = config.initial_ssthresh {
+            cc.set_window(Instant::ZERO, initial_window, threshold);
+        }
         let needs = cc.needs();
         let mut limits = Limits::of(config, initial_window);
         let wire_train = if config.offload { config.max_train } else { 1 };

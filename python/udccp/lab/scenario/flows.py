@@ -273,6 +273,8 @@ class TcpOptions(Table):
         Part that a congestion event cuts away (NewReno only).
     max_window
         Upper bound of the congestion window.
+    initial_ssthresh
+        Slow start threshold that the host remembers from an earlier connection.
     receive_buffer
         The largest window advertised.
     send_buffer
@@ -300,6 +302,7 @@ class TcpOptions(Table):
     initial_window: StartWindow | None = None
     window_cut: Percent | None = None
     max_window: Packets | None = None
+    initial_ssthresh: Packets | None = None
     receive_buffer: Size | None = None
     send_buffer: Size | None = None
     min_rto: Time | None = None
