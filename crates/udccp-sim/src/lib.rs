@@ -31,6 +31,7 @@ mod events;
 mod fabric;
 mod hash;
 mod host;
+mod names;
 mod network;
 mod observe;
 mod pace;

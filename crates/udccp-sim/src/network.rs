@@ -5,6 +5,7 @@ use udccp_link::{LinkConfig, Variation};
 
 use crate::chain::Chain;
 use crate::element::Element;
+use crate::names::Names;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,39 +61,36 @@ pub(crate) const fn sender_of(pair: usize) -> usize {
 
 impl Network {
     /// Two links a hop (forward and reverse), then four access links a pair.
-    pub(crate) fn chain(chain: &Chain) -> Self {
+    pub(crate) fn chain(chain: &Chain, names: &Names) -> Self {
         let routers = chain.hops.len() + 1;
         let mut net = Self { hosts: 2 * chain.pairs.len(), routers, links: Vec::new() };
+        net.links.reserve_exact(2 * chain.hops.len() + 4 * chain.pairs.len());
         for (i, hop) in chain.hops.iter().enumerate() {
             let (left, right) = (Node::Router(i as u32), Node::Router(i as u32 + 1));
-            let name = hop_name(i, chain.hops.len());
-            net.bottleneck(&format!("{name} forward"), left, right, &hop.forward);
-            net.bottleneck(&format!("{name} reverse"), right, left, &hop.reverse);
+            net.link(names, left, right, hop.forward.clone());
+            net.link(names, right, left, hop.reverse.clone());
         }
         for (i, pair) in chain.pairs.iter().enumerate() {
             let sender = Node::Host(sender_of(i) as u32);
             let receiver = Node::Host(sender_of(i) as u32 + 1);
             let (enters, leaves) = chain.ends_of(pair);
             let [enters, leaves] = [enters, leaves].map(|router| Node::Router(router as u32));
-            let name = &pair.name;
-            net.access(&format!("{name} sender"), sender, enters, &pair.sender_access);
-            net.access(&format!("{name} receiver"), receiver, leaves, &pair.receiver_access);
+            net.access(names, sender, enters, &pair.sender_access);
+            net.access(names, receiver, leaves, &pair.receiver_access);
         }
         net
     }
 
-    fn bottleneck(&mut self, name: &str, from: Node, to: Node, config: &LinkConfig) {
-        let (name, config) = (name.to_owned(), config.clone());
-        self.links.push(LinkSpec { name, from, to, config, is_bottleneck: true });
+    fn access(&mut self, names: &Names, host: Node, router: Node, up: &LinkConfig) {
+        let down = LinkConfig { variation: Variation::None, ..up.clone() };
+        self.link(names, host, router, up.clone());
+        self.link(names, router, host, down);
     }
 
-    fn access(&mut self, name: &str, host: Node, router: Node, config: &LinkConfig) {
-        let up = config.clone();
-        let down = LinkConfig { variation: Variation::None, ..up.clone() };
-        for (way, from, to, config) in [("up", host, router, up), ("down", router, host, down)] {
-            let name = format!("{name} {way}");
-            self.links.push(LinkSpec { name, from, to, config, is_bottleneck: false });
-        }
+    fn link(&mut self, names: &Names, from: Node, to: Node, config: LinkConfig) {
+        let name = names.link(self.links.len());
+        let is_bottleneck = matches!((from, to), (Node::Router(_), Node::Router(_)));
+        self.links.push(LinkSpec { name, from, to, config, is_bottleneck });
     }
 
     /// The link by which each host is connected, towards the network.

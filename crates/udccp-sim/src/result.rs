@@ -237,8 +237,6 @@ pub struct SystemResult {
     pub reverse: LinkResult,
     /// The hops after the first.
     pub further: Vec<HopResult>,
-    /// All access links: for each pair sender up, sender down, receiver up, receiver down.
-    pub access: Vec<LinkResult>,
 }
 
 /// A link between two routers.
@@ -269,7 +267,7 @@ pub struct LinkResult {
     pub measured: LinkStats,
     /// Share of the measured window, 0..=1, in which the transmitter was busy.
     pub utilisation: f64,
-    /// One sample per interval; empty for access links.
+    /// One sample per interval.
     pub series: Vec<LinkSample>,
 }
 

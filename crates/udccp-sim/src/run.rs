@@ -15,6 +15,7 @@ use crate::events::EventQueue;
 use crate::fabric::{Fabric, RunningLink};
 use crate::hash::EventHash;
 use crate::host::Host;
+use crate::names::Names;
 use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
 use crate::pace::Pace;
@@ -37,9 +38,9 @@ pub(crate) fn run(
     pace: Option<&mut dyn Pace>,
 ) -> Result<RunResult, SimError> {
     validate(&chain, &run)?;
-    let network = Network::chain(&chain);
+    let names = Names::new(chain.hops.len(), &chain.pairs);
+    let network = Network::chain(&chain, &names);
     let plans = plan(&chain.pairs, run.seed);
-    let names = components(&network, &chain.pairs);
     let points = observed(&chain);
     let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
     let routes: Vec<Route> = chain.flows.iter().map(|flow| Route::of(&chain, flow)).collect();
@@ -52,6 +53,8 @@ pub(crate) fn run(
     if quick_start {
         fabric.start_quick_start(&network);
     }
+    // Of many flows it is a large part of all memory.
+    drop(network);
     let sampled = flows.iter().map(FlowPlan::sampled).collect();
     let mut engine = Engine::new(Parts { hosts, fabric, names, flows: sampled }, &run);
     let end = Instant::ZERO + run.duration;
@@ -59,7 +62,7 @@ pub(crate) fn run(
         None => engine.run(end, run.stop)?,
         Some(pace) => engine.run_paced(end, pace)?,
     }
-    report(engine, &flows, &plans, &network, &run)
+    report(engine, &flows, &plans, &run)
 }
 
 /// Draws the phases; each pair has a stream of its own.
@@ -165,21 +168,13 @@ fn fabric(
     }
 }
 
-/// Names of all components for errors.
-fn components(network: &Network, pairs: &[PairConfig]) -> Vec<String> {
-    let ends = |p: &PairConfig| ["sender", "receiver"].map(|end| format!("{} {end}", p.name));
-    let hosts = pairs.iter().flat_map(ends);
-    hosts.chain(network.links.iter().map(|l| l.name.clone())).collect()
-}
-
 fn report(
     engine: Engine,
     flows: &[FlowPlan],
     plans: &[PairPlan],
-    network: &Network,
     run: &RunConfig<'_>,
 ) -> Result<RunResult, SimError> {
-    let Engine { hosts, fabric, watched, series, window, .. } = engine;
+    let Engine { hosts, fabric, names, watched, series, window, .. } = engine;
     let end = Instant::ZERO + run.duration;
     let mut in_flight = vec![0; fabric.paths.len()];
     for packet in fabric.packets.iter() {
@@ -212,39 +207,37 @@ fn report(
     }
     // Of many flows they are the larger part of all memory.
     drop(hosts);
-    let links = links(&fabric.links, watched, network, end, window);
-    let result =
-        RunResult { flows: found, system: links?, cost: fabric.cost, hash: fabric.hash.finish() };
-    conserved(&result, &fabric.links, end)?;
-    Ok(result)
+    conserved(&found, &fabric.links, &names, end)?;
+    let mut hops = hops(&fabric.links, watched, &names, end, window);
+    let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
+    let system =
+        SystemResult { forward: first.forward, reverse: first.reverse, further: hops.collect() };
+    Ok(RunResult { flows: found, system, cost: fabric.cost, hash: fabric.hash.finish() })
 }
 
-fn links(
+/// Both directions of each hop; their links come first.
+fn hops(
     running: &[RunningLink],
     watched: Vec<LinkRecorder>,
-    network: &Network,
+    names: &Names,
     end: Instant,
     window: Duration,
-) -> Result<SystemResult, SimError> {
-    let one = |((link, recorder), spec): ((&RunningLink, LinkRecorder), &LinkSpec)| {
-        recorder.finish(spec.name.clone(), end, &link.element, window)
+) -> impl Iterator<Item = HopResult> {
+    let one = move |(i, (recorder, link)): (usize, (LinkRecorder, &RunningLink))| {
+        recorder.finish(names.link(i), end, &link.element, window)
     };
-    let mut all = running.iter().zip(watched).zip(&network.links).map(one);
-    let mut hop = || Some(HopResult { forward: all.next()?, reverse: all.next()? });
-    let mut hops = (1..network.routers).map_while(|_| hop());
-    let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
-    let further = hops.collect();
-    Ok(SystemResult {
-        forward: first.forward,
-        reverse: first.reverse,
-        further,
-        access: all.collect(),
-    })
+    let mut all = watched.into_iter().zip(running).enumerate().map(one);
+    core::iter::from_fn(move || Some(HopResult { forward: all.next()?, reverse: all.next()? }))
 }
 
 /// Every packet is somewhere.
-fn conserved(result: &RunResult, links: &[RunningLink], at: Instant) -> Result<(), SimError> {
-    for flow in &result.flows {
+fn conserved(
+    flows: &[FlowResult],
+    links: &[RunningLink],
+    names: &Names,
+    at: Instant,
+) -> Result<(), SimError> {
+    for flow in flows {
         for (way, c) in [("forward", &flow.forward), ("reverse", &flow.reverse)] {
             let known = c.delivered.packets + c.dropped_total() + c.in_flight;
             let made = c.sent.packets + c.duplicated;
@@ -254,14 +247,13 @@ fn conserved(result: &RunResult, links: &[RunningLink], at: Instant) -> Result<(
             }
         }
     }
-    let results = result.system.hops().flatten().chain(&result.system.access);
-    for (link, result) in links.iter().zip(results) {
-        let stats = &result.whole;
+    for (i, link) in links.iter().enumerate() {
+        let stats = link.element.counters(at);
         let inside = link.element.packets_inside() as u64;
         let known = stats.departed.packets + stats.dropped_total().packets + inside;
         let arrived = stats.arrived.packets + stats.duplicated.packets;
         if arrived != known {
-            let what = format!("{}: {arrived} arrived, {known} known", result.name);
+            let what = format!("{}: {arrived} arrived, {known} known", names.link(i));
             return Err(SimError::Invariant { at, what });
         }
     }

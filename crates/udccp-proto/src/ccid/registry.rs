@@ -55,16 +55,16 @@ pub enum RegistryError {
     Taken(u8),
 }
 
-/// The CCIDs that connections can use. Cheap to clone.
+/// The CCIDs that connections can use. A clone shares them.
 #[derive(Clone, Debug)]
 pub struct CcidRegistry {
-    factories: BTreeMap<u8, Arc<dyn CcidFactory>>,
+    factories: Arc<BTreeMap<u8, Arc<dyn CcidFactory>>>,
 }
 
 impl CcidRegistry {
     /// No CCIDs at all.
     pub fn empty() -> Self {
-        Self { factories: BTreeMap::new() }
+        Self { factories: Arc::default() }
     }
 
     /// Adds a CCID. Numbers 248 to 254 are set aside for experiments (RFC 4340 section 10.1).
@@ -79,7 +79,7 @@ impl CcidRegistry {
         if self.factories.contains_key(&ccid) {
             return Err(RegistryError::Taken(ccid));
         }
-        self.factories.insert(ccid, factory);
+        Arc::make_mut(&mut self.factories).insert(ccid, factory);
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl Default for CcidRegistry {
         let ccid3: Arc<dyn CcidFactory> = Arc::new(TfrcFactory::Ccid3);
         let ccid4: Arc<dyn CcidFactory> = Arc::new(TfrcFactory::Ccid4);
         let all = [(ccid2::NUMBER, ccid2), (ccid3::NUMBER, ccid3), (ccid4::NUMBER, ccid4)];
-        Self { factories: BTreeMap::from(all) }
+        Self { factories: BTreeMap::from(all).into() }
     }
 }
 

@@ -51,7 +51,7 @@ pub use trains::Train;
 
 /// Bytes of long headers that are allocated at once: few, since most headers are short, and there
 /// may be many endpoints.
-const ARENA_BYTES: usize = 1 << 10;
+const ARENA_BYTES: usize = 512;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. See the crate's front page for a run loop.

@@ -1,5 +1,7 @@
 //! One run as a file describes it: topology, time, flows. Everything is resolved: no axis left.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use udccp_base::{DataSize, Duration};
 
@@ -76,13 +78,15 @@ impl Scenario {
         let groups: Vec<Option<Vec<Flow>>> =
             nodes.iter().map(|n| Flow::group(n, access, errors)).collect();
         let groups: Vec<Vec<Flow>> = groups.into_iter().collect::<Option<_>>()?;
-        let mut flows: Vec<Flow> = Vec::new();
-        let mut written = Vec::new();
+        let count = groups.iter().map(Vec::len).sum();
+        let mut flows: Vec<Flow> = Vec::with_capacity(count);
+        let mut written = Vec::with_capacity(count);
+        let mut names = BTreeSet::new();
         for (flow, node) in groups.into_iter().zip(&nodes).flat_map(|(g, n)| {
             let node: &Node = n;
             g.into_iter().map(move |flow| (flow, node))
         }) {
-            if flows.iter().any(|f| f.name == flow.name) {
+            if !names.insert(flow.name.clone()) {
                 let error = format!("two flows are called \"{}\"", flow.name);
                 errors.push(Diagnostic::at(&node.span, error));
             }

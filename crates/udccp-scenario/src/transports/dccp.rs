@@ -1,5 +1,7 @@
 //! DCCP: the very endpoint that sockets drive, one a host.
 
+use std::sync::LazyLock;
+
 use udccp_base::{
     AppPort, DataRate, DataSize, Datagram, Instant, Machine, Message, Payload, Probe, QuickStart,
     Seed, SendOutcome, Transport,
@@ -25,6 +27,9 @@ pub const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"PERF"));
 
 /// The largest congestion window where a flow sets none, packets.
 const LARGEST_WINDOW: u32 = 1_000_000;
+
+/// The CCIDs of all hosts.
+static CCIDS: LazyLock<CcidRegistry> = LazyLock::new(CcidRegistry::with_experiments);
 
 /// Which end a host is.
 #[derive(Debug)]
@@ -68,7 +73,7 @@ pub(super) fn build(
         config.ccid2.algorithm = algorithm.clone();
     }
     let secret = |name: &str| EndpointConfig {
-        ccids: CcidRegistry::with_experiments(),
+        ccids: CCIDS.clone(),
         // No bit of a simulated packet is wrong: what a link corrupts, it drops.
         receive_checksum_offload: true,
         ..EndpointConfig::new(seed.stream(name).bytes32())

@@ -15,6 +15,7 @@ use crate::error::SimError;
 use crate::fabric::{Fabric, Hop, Outgoing, Sending};
 use crate::hash::Kind;
 use crate::host::{Host, sender_beside};
+use crate::names::Names;
 use crate::network::Node;
 use crate::packet::{Meta, Parcel, Slot};
 use crate::record::{self, LinkRecorder, Mark, Schedule};
@@ -36,7 +37,7 @@ pub(crate) struct Engine {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
     pub(crate) addresses: BTreeMap<IpAddr, u32>,
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Names,
     pub(crate) schedule: Schedule,
     pub(crate) watched: Vec<LinkRecorder>,
     pub(crate) series: Vec<Vec<FlowSample>>,
@@ -64,7 +65,7 @@ pub(crate) struct Parts {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
     /// Names of all components, hosts first.
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Names,
     pub(crate) flows: Vec<Sampled>,
 }
 
@@ -72,7 +73,8 @@ impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
         let Parts { hosts, fabric, names, flows } = parts;
         let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
-        let watched = fabric.links.iter().map(|_| LinkRecorder::default()).collect();
+        let hops = fabric.links.iter().filter(|link| link.is_bottleneck);
+        let watched = hops.map(|_| LinkRecorder::default()).collect();
         let series = flows.iter().map(|_| Vec::new()).collect();
         let mut engine = Self {
             hosts,
@@ -159,7 +161,7 @@ impl Engine {
     fn again(&mut self, due: Instant, component: usize) -> Result<(), Stop> {
         self.at_once += 1;
         if due < self.now {
-            let what = format!("{} is due at {due}", self.names[component]);
+            let what = format!("{} is due at {due}", self.names.component(component));
             return Err(Box::new(SimError::Invariant { at: self.now, what }));
         }
         self.stuck(component)
@@ -172,7 +174,7 @@ impl Engine {
 
     #[cold]
     fn livelock(&self, component: usize) -> Stop {
-        let component = self.names[component].clone();
+        let component = self.names.component(component);
         Box::new(SimError::Livelock { at: self.now, events: self.at_once, component })
     }
 
@@ -432,9 +434,7 @@ impl Engine {
             record::sample_flow(series, forward, interval, crossed, probe);
         }
         for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.watched) {
-            if link.is_bottleneck {
-                recorder.sample(at, interval.end, &mut link.element);
-            }
+            recorder.sample(at, interval.end, &mut link.element);
         }
     }
 }

@@ -12,10 +12,21 @@ use crate::result::{PathCounts, PathWindow};
 pub struct PathRecorder {
     now: Totals,
     at_last: Totals,
-    at_from: Totals,
     measuring: bool,
     times: Option<Box<Times>>,
-    window: PathWindow,
+    window: Window,
+}
+
+/// The measured window.
+#[derive(Debug, Default)]
+enum Window {
+    /// It has not begun.
+    #[default]
+    Ahead,
+    /// It began with these counts.
+    From(Totals),
+    /// It is over.
+    Measured(Box<PathWindow>),
 }
 
 /// Delay and jitter in the measured window.
@@ -129,16 +140,20 @@ impl PathRecorder {
 
     /// The measured window begins.
     pub fn window_begins(&mut self) {
-        self.at_from = self.now;
+        self.window = Window::From(self.now);
         self.measuring = true;
     }
 
     /// The measured window ends, after this time.
     pub fn window_ends(&mut self, span: Duration) {
-        let step = self.now.since(&self.at_from);
+        let from = match &self.window {
+            Window::From(from) => *from,
+            Window::Ahead | Window::Measured(_) => Totals::default(),
+        };
+        let step = self.now.since(&from);
         self.measuring = false;
         let times = self.times.take().map(|t| *t).unwrap_or_default();
-        self.window = PathWindow {
+        self.window = Window::Measured(Box::new(PathWindow {
             span,
             sent: step.counts.sent,
             delivered: step.counts.delivered,
@@ -147,11 +162,15 @@ impl PathRecorder {
             transit_ns: step.transit_ns,
             jitter: times.jitter.get(),
             delay: times.delay,
-        };
+        }));
     }
 
     /// Whole-run counts, goodput bytes, and the measured window.
     pub fn finish(self, in_flight: u64) -> (PathCounts, u64, PathWindow) {
-        (PathCounts { in_flight, ..self.now.counts }, self.now.goodput_bytes, self.window)
+        let window = match self.window {
+            Window::Measured(window) => *window,
+            Window::Ahead | Window::From(_) => PathWindow::default(),
+        };
+        (PathCounts { in_flight, ..self.now.counts }, self.now.goodput_bytes, window)
     }
 }

@@ -1,0 +1,44 @@
+//! Names of hosts and links, made when they are asked for: of many flows they take much memory.
+
+use crate::config::PairConfig;
+use crate::network::hop_name;
+
+/// Links of a pair, in their order.
+const ACCESS: [&str; 4] = ["sender up", "sender down", "receiver up", "receiver down"];
+
+/// Names of all components: two hosts a pair, two links a hop, then four links a pair.
+#[derive(Debug)]
+pub(crate) struct Names {
+    hops: usize,
+    pairs: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn new(hops: usize, pairs: &[PairConfig]) -> Self {
+        Self { hops, pairs: pairs.iter().map(|pair| pair.name.clone()).collect() }
+    }
+
+    /// The name of a component, hosts before links.
+    pub(crate) fn component(&self, number: usize) -> String {
+        match number.checked_sub(2 * self.pairs.len()) {
+            None => {
+                let end = if number.is_multiple_of(2) { "sender" } else { "receiver" };
+                format!("{} {end}", self.pairs[number / 2])
+            }
+            Some(link) => self.link(link),
+        }
+    }
+
+    /// The name of a link.
+    pub(crate) fn link(&self, index: usize) -> String {
+        match index.checked_sub(2 * self.hops) {
+            None => {
+                let way = if index.is_multiple_of(2) { "forward" } else { "reverse" };
+                format!("{} {way}", hop_name(index / 2, self.hops))
+            }
+            Some(access) => {
+                format!("{} {}", self.pairs[access / ACCESS.len()], ACCESS[access % ACCESS.len()])
+            }
+        }
+    }
+}
