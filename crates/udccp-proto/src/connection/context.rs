@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use bytes::BytesMut;
 use udccp_base::Instant;
 
+use super::Arena;
 use crate::ccid::CcidRegistry;
 use crate::event::Event;
 
@@ -16,7 +16,7 @@ pub(crate) struct Ctx<'a> {
     /// Events for the driver.
     pub(crate) events: &'a mut VecDeque<Event>,
     /// Where headers are written.
-    pub(crate) arena: &'a mut BytesMut,
+    pub(crate) arena: &'a mut Arena,
     /// The CCIDs that exist here.
     pub(crate) registry: &'a CcidRegistry,
 }

@@ -11,6 +11,7 @@
 mod ack_state;
 mod acks;
 mod app;
+mod arena;
 mod ccids;
 mod close;
 mod congestion;
@@ -55,6 +56,7 @@ use crate::state::State;
 use crate::tuple::FourTuple;
 
 use ack_state::AckState;
+pub(crate) use arena::Arena;
 use congestion::CongestionControl;
 pub(crate) use context::Ctx;
 use counters::Counters;

@@ -7,7 +7,7 @@ use udccp_wire::{Header, HeaderKind, PacketType, Seqno, ServiceCode};
 
 use super::{Endpoint, out_of_the_blue};
 use crate::config::{InitCookies, InviteOptions, ListenConfig};
-use crate::connection::Received;
+use crate::connection::{Arena, Received};
 use crate::error::ListenError;
 use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
@@ -171,7 +171,7 @@ fn listen_packet(invitation: &Invitation) -> Listen {
 }
 
 impl Listen {
-    fn finish(self, arena: &mut bytes::BytesMut) -> Datagram {
+    fn finish(self, arena: &mut Arena) -> Datagram {
         out_of_the_blue::alone(&self.header, self.src, self.dst, arena)
     }
 }

@@ -26,13 +26,12 @@ mod trains;
 
 use std::collections::VecDeque;
 
-use bytes::BytesMut;
 use udccp_base::{Datagram, Instant};
 
 use crate::config::EndpointConfig;
 use crate::connection::Pressure;
 use crate::connection::limiter::TokenBucket;
-use crate::connection::{Connection, Ctx};
+use crate::connection::{Arena, Connection, Ctx};
 use crate::event::Event;
 use crate::ids::ConnectionId;
 use crate::stats::EndpointStats;
@@ -48,10 +47,6 @@ use slots::Slots;
 use table::Table;
 use timer_heap::TimerHeap;
 pub use trains::Train;
-
-/// Bytes of long headers that are allocated at once: few, since most headers are short, and there
-/// may be many endpoints.
-const ARENA_BYTES: usize = 512;
 
 /// All connections and listeners of one host: a pure [`udccp_base::Machine`] driven by `now`,
 /// datagrams and commands. See the crate's front page for a run loop.
@@ -78,7 +73,7 @@ pub struct Endpoint {
     stats: EndpointStats,
     table: Table,
     listeners: Listeners,
-    arena: BytesMut,
+    arena: Arena,
     config: EndpointConfig,
     /// Connections whose acknowledgements wait for the application.
     held_acks: Vec<u32>,
@@ -110,7 +105,7 @@ impl Endpoint {
             outside: Pressure::None,
             last_settings: None,
             last_sender: 0,
-            arena: BytesMut::with_capacity(ARENA_BYTES),
+            arena: Arena::default(),
             stats: EndpointStats::default(),
             config,
         }

@@ -3,11 +3,10 @@
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
-use bytes::BytesMut;
-use udccp_base::{Datagram, Ecn, HeaderBytes, Payload};
+use udccp_base::{Datagram, Ecn, Payload};
 use udccp_wire::{Emitter, Header, HeaderKind, PseudoHeader, RawSeq, ResetCode, Seqno};
 
-use crate::connection::Received;
+use crate::connection::{Arena, Received};
 
 /// Answers that wait at most. More come only in a flood, or while the network takes nothing; who
 /// gets none asks again.
@@ -43,7 +42,7 @@ pub(super) fn reset_for(
     packet: &Received<'_>,
     code: ResetCode,
     data: [u8; 3],
-    arena: &mut BytesMut,
+    arena: &mut Arena,
 ) -> Datagram {
     let view = &packet.view;
     // With short numbers, the upper 24 bits are zero.
@@ -70,15 +69,15 @@ pub(super) fn alone(
     header: &Header,
     src: SocketAddr,
     dst: SocketAddr,
-    arena: &mut BytesMut,
+    arena: &mut Arena,
 ) -> Datagram {
-    let emitter = Emitter::new(arena, header);
+    let emitter = Emitter::new(arena.buffer(), header);
     if dst.port() == 0 {
         emitter.finish(&PseudoHeader::new(src.ip(), dst.ip()), &[], 0);
     } else {
         emitter.finish_encapsulated(0);
     }
-    let header = HeaderBytes::take_from(arena);
+    let header = arena.take();
     let (ecn, payload) = (Ecn::NotEct, Payload::EMPTY);
     Datagram { src, dst, protocol: Datagram::DCCP, ecn, header, payload }
 }

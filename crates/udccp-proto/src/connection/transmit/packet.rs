@@ -112,7 +112,7 @@ impl Connection {
         // Options are padded to whole words.
         let room = self.path.max_transport_len().saturating_sub(len) & !3;
         let room = self.credit.room(len, room);
-        let mut emitter = Emitter::new(ctx.arena, header);
+        let mut emitter = Emitter::new(ctx.arena.buffer(), header);
         let mut sink = Bounded { emitter: &mut emitter, room, kept: 0 };
         let written = self.write_options(ctx.now, header, &payload, &mut sink);
         if self.path.is_encapsulated() {
@@ -124,7 +124,7 @@ impl Connection {
             };
             emitter.finish(&self.pseudo_header(), bytes, zeros);
         }
-        let bytes = HeaderBytes::take_from(ctx.arena);
+        let bytes = ctx.arena.take();
         self.credit.on_sent(bytes.len() + payload.len());
         if written.features {
             // What our Confirms agreed to holds from here on; if it cannot, a Reset follows.
@@ -184,7 +184,7 @@ impl Connection {
                 let options = self.usual_ack(ctx.now)?;
                 let bytes = header.usual_ack(&options, checksum, &mut room)?;
                 let written = WrittenOptions { vector: true, ..WrittenOptions::default() };
-                Some((HeaderBytes::copied(bytes, ctx.arena), written))
+                Some((ctx.arena.copy(bytes), written))
             }
             _ => None,
         }

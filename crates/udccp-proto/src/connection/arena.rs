@@ -1,0 +1,101 @@
+//! Memory for the headers that leave.
+
+use bytes::BytesMut;
+use udccp_base::HeaderBytes;
+
+/// Bytes of the first block: few, since most endpoints write few long headers.
+const FIRST_BYTES: usize = 256;
+/// Bytes of a block at most, but for a header that is longer.
+const MOST_BYTES: usize = 8 << 10;
+
+/// Where headers are written; long ones are split off. A block is used again once nobody reads what
+/// was split off it. While somebody does, another takes its place, of twice the size.
+#[derive(Clone, Debug)]
+pub(crate) struct Arena {
+    block: BytesMut,
+    next_bytes: usize,
+    /// The next header is likely to be about as long as the last.
+    last_len: usize,
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self { block: BytesMut::new(), next_bytes: FIRST_BYTES, last_len: HeaderBytes::SHORT }
+    }
+}
+
+impl Arena {
+    /// Where a header is to be written: nothing is in it.
+    #[inline]
+    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        self.reserve(self.last_len + 16);
+        &mut self.block
+    }
+
+    /// Takes the header that was written to [`Self::buffer`].
+    #[inline]
+    pub(crate) fn take(&mut self) -> HeaderBytes {
+        self.last_len = self.block.len();
+        HeaderBytes::take_from(&mut self.block)
+    }
+
+    /// A copy of a header.
+    #[inline]
+    pub(crate) fn copy(&mut self, header: &[u8]) -> HeaderBytes {
+        if header.len() > HeaderBytes::SHORT {
+            self.reserve(header.len());
+        }
+        HeaderBytes::copied(header, &mut self.block)
+    }
+
+    #[inline]
+    fn reserve(&mut self, len: usize) {
+        if self.block.capacity() < len {
+            self.refill(len);
+        }
+    }
+
+    #[inline(never)]
+    fn refill(&mut self, len: usize) {
+        if !self.block.try_reclaim(len) {
+            self.block = BytesMut::with_capacity(self.next_bytes.max(len));
+            self.next_bytes = (2 * self.next_bytes).min(MOST_BYTES);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_grow_while_headers_are_read_and_are_used_again_after() {
+        let mut arena = Arena::default();
+        let mut write = |len: usize| {
+            arena.buffer().resize(len, 7);
+            (arena.take(), arena.block.capacity())
+        };
+        let mut kept = Vec::new();
+        let mut most = 0;
+        for _ in 0..400 {
+            let (header, room) = write(100);
+            assert_eq!(header, vec![7; 100]);
+            kept.push(header);
+            most = most.max(room);
+        }
+        assert!((MOST_BYTES - 100..=MOST_BYTES).contains(&most), "{most}");
+        kept.clear();
+        // Nobody reads any more: one block is enough for ever.
+        let blocks: std::collections::BTreeSet<usize> =
+            (0..400).map(|_| write(100).0.as_ptr() as usize / (4 * MOST_BYTES)).collect();
+        assert!(blocks.len() <= 3, "{blocks:?}");
+    }
+
+    #[test]
+    fn short_headers_take_no_memory() {
+        let mut arena = Arena::default();
+        assert_eq!(arena.copy(&[3; HeaderBytes::SHORT]), vec![3; HeaderBytes::SHORT]);
+        assert_eq!(arena.block.capacity(), 0);
+        assert_eq!(arena.copy(&[3; 300]), vec![3; 300]);
+    }
+}
