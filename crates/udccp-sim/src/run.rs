@@ -180,12 +180,18 @@ fn report(
     for packet in fabric.packets.iter() {
         in_flight[packet.path as usize] += 1;
     }
+    let ends = |flow: &FlowPlan| {
+        let own = flow.pairs();
+        Ends::of(&hosts[2 * own.start..2 * own.end], &plans[own], run)
+    };
+    let ends: Vec<Ends> = flows.iter().map(ends).collect();
+    // Of many flows they are the larger part of all memory.
+    drop(hosts);
     let mut paths = fabric.paths.into_iter().zip(in_flight).map(|(p, n)| p.finish(n));
     let mut found = Vec::with_capacity(flows.len());
-    for (i, (flow, series)) in flows.iter().zip(series).enumerate() {
+    for (i, ((flow, mut ends), series)) in flows.iter().zip(ends).zip(series).enumerate() {
         let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else { break };
         let own = flow.pairs();
-        let mut ends = Ends::of(&hosts[2 * own.start..2 * own.end], &plans[own.clone()], run);
         let first = &plans[own.start];
         found.push(FlowResult {
             name: flow.of.name.clone(),
@@ -205,8 +211,6 @@ fn report(
             last_probe: ends.probe,
         });
     }
-    // Of many flows they are the larger part of all memory.
-    drop(hosts);
     conserved(&found, &fabric.links, &names, end)?;
     let mut hops = hops(&fabric.links, watched, &names, end, window);
     let first = hops.next().ok_or_else(|| SimError::config("there is no hop"))?;
