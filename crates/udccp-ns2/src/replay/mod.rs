@@ -124,7 +124,7 @@ impl<'a> Replay<'a> {
         let [forward, reverse] = self.links.map(Watched::finish);
         RunResult {
             flows,
-            system: SystemResult { forward, reverse, further: Vec::new(), access: Vec::new() },
+            system: SystemResult { forward, reverse, further: Vec::new() },
             cost: Cost { events: self.lines, packets, hops: 0 },
             hash: digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
         }

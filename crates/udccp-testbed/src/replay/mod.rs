@@ -214,5 +214,5 @@ fn system(scenario: &Scenario, links: &[LinkConfig], observations: &Observations
     let mut next = || results.next().unwrap_or_else(|| queue::unseen(&time.measure));
     let (forward, reverse) = (next(), next());
     let further = (1..hops).map(|_| HopResult { forward: next(), reverse: next() }).collect();
-    SystemResult { forward, reverse, further, access: Vec::new() }
+    SystemResult { forward, reverse, further }
 }
