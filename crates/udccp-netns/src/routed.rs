@@ -14,7 +14,8 @@ const CARD: &str = "eth0";
 /// A client and a server with a router between them, over IPv4 and IPv6.
 ///
 /// Each has the card `eth0`: the client 10.1.0.1 and fd01::1, the server 10.2.0.1 and fd02::1. The
-/// router's are `left` with 10.1.0.9 and fd01::9, and `right` with 10.2.0.9 and fd02::9.
+/// router's are `left` with 10.1.0.9 and fd01::9, and `right` with 10.2.0.9 and fd02::9. They know
+/// each other's hardware addresses, so that no question for one is lost where packets are.
 #[derive(Debug)]
 pub struct RoutedPair {
     /// The host on the left.
@@ -77,36 +78,56 @@ impl Namespace {
     /// # Errors
     /// What the kernel refuses.
     pub fn join(&self, own: &str, other: &Self, others: &str) -> io::Result<()> {
+        self.join_cards((own, None), other, (others, None))
+    }
+
+    /// As [`Self::join`], of interfaces with these hardware addresses.
+    fn join_cards(&self, own: Card<'_>, other: &Self, others: Card<'_>) -> io::Result<()> {
         let space = other.as_fd().try_clone_to_owned()?;
-        let (own, far) = (own.to_owned(), others.to_owned());
+        let (own, far) = ((own.0.to_owned(), own.1), (others.0.to_owned(), others.1));
         self.run(move || {
-            let end = CableEnd { name: &own, ..CableEnd::default() };
+            let end = CableEnd { name: &own.0, hardware: own.1, ..CableEnd::default() };
+            let (name, hardware) = (far.0.as_str(), far.1);
             let namespace = Some(space.as_fd());
-            let far = CableEnd { name: &far, namespace, ..CableEnd::default() };
+            let far = CableEnd { name, namespace, hardware, ..CableEnd::default() };
             let tables = Tables::open()?;
             tables.add_cable(&end, &far)?;
-            tables.link_up(interface(&own)?, Vec::new())
+            tables.link_up(interface(&own.0)?, Vec::new())
         })?;
-        let others = others.to_owned();
+        let others = others.0.to_owned();
         other.run(move || Tables::open()?.link_up(interface(&others)?, Vec::new()))
     }
 }
 
+/// Name and hardware address of an interface.
+type Card<'a> = (&'a str, Option<[u8; 6]>);
+
 /// Joins a host and a router, with addresses of this network, and the way out of it.
 fn connect(host: &Namespace, router: &Namespace, net: u8, device: &'static str) -> io::Result<()> {
-    host.join(CARD, router, device)?;
-    let add = move |tables: &Tables, device, host| {
-        let index = interface(device)?;
-        tables.add_address_in(index, address(false, net, host), 24)?;
-        tables.add_address_in(index, address(true, net, host), 64)
-    };
-    router.run(move || add(&Tables::open()?, device, 9))?;
+    let hardware = |host| Some(hardware(net, host));
+    host.join_cards((CARD, hardware(1)), router, (device, hardware(9)))?;
+    router.run(move || configure(&Tables::open()?, device, net, [9, 1]))?;
     host.run(move || {
         let tables = Tables::open()?;
-        add(&tables, CARD, 1)?;
+        configure(&tables, CARD, net, [1, 9])?;
         tables.add_gateway(address(false, net, 9))?;
         tables.add_gateway(address(true, net, 9))
     })
+}
+
+/// Gives an interface its addresses, and tells it whom it is joined to.
+fn configure(tables: &Tables, device: &str, net: u8, [own, other]: [u8; 2]) -> io::Result<()> {
+    let index = interface(device)?;
+    for (v6, prefix) in [(false, 24), (true, 64)] {
+        tables.add_address_in(index, address(v6, net, own), prefix)?;
+        tables.add_neighbour(index, address(v6, net, other), hardware(net, other))?;
+    }
+    Ok(())
+}
+
+/// A hardware address, administered locally.
+const fn hardware(net: u8, host: u8) -> [u8; 6] {
+    [2, 0, 0, 0, net, host]
 }
 
 const fn address(v6: bool, net: u8, host: u8) -> IpAddr {

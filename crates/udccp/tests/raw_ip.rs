@@ -359,6 +359,23 @@ fn traceroute_gets_its_answer_from_a_listener() {
     }
 }
 
+/// A question for one that a lossy path swallows would be a host that cannot be reached.
+#[test]
+fn hosts_ask_nobody_for_hardware_addresses() {
+    if !inside("hosts_ask_nobody_for_hardware_addresses") {
+        return;
+    }
+    if !has("ip") {
+        return skip("neighbours: there is no `ip`");
+    }
+    let network = Network::new();
+    for (host, neighbours) in [(&network.client, 2), (&network.router, 4), (&network.server, 2)] {
+        let (known, _) = host.on(|| output("ip", &["neighbour"]));
+        let for_good = known.lines().filter(|line| line.trim_end().ends_with("PERMANENT"));
+        assert_eq!(for_good.count(), neighbours, "{known}");
+    }
+}
+
 #[test]
 fn without_the_right_it_says_how_to_get_it() {
     let attempt = Endpoint::bind_with(any(false), &raw());
