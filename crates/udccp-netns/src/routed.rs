@@ -11,6 +11,9 @@ use crate::tables::{CableEnd, LOOPBACK, Tables, interface};
 /// The interface of client and server.
 const CARD: &str = "eth0";
 
+/// Name and hardware address of an interface; without one the kernel draws it.
+type Card<'a> = (&'a str, Option<[u8; 6]>);
+
 /// A client and a server with a router between them, over IPv4 and IPv6.
 ///
 /// Each has the card `eth0`: the client 10.1.0.1 and fd01::1, the server 10.2.0.1 and fd02::1. The
@@ -98,9 +101,6 @@ impl Namespace {
         other.run(move || Tables::open()?.link_up(interface(&others)?, Vec::new()))
     }
 }
-
-/// Name and hardware address of an interface.
-type Card<'a> = (&'a str, Option<[u8; 6]>);
 
 /// Joins a host and a router, with addresses of this network, and the way out of it.
 fn connect(host: &Namespace, router: &Namespace, net: u8, device: &'static str) -> io::Result<()> {

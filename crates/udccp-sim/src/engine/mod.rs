@@ -39,6 +39,7 @@ pub(crate) struct Engine {
     pub(crate) addresses: BTreeMap<IpAddr, u32>,
     pub(crate) names: Names,
     pub(crate) schedule: Schedule,
+    /// Of the links between routers, which come first.
     pub(crate) watched: Vec<LinkRecorder>,
     pub(crate) series: Vec<Vec<FlowSample>>,
     flows: Vec<Sampled>,
