@@ -19,7 +19,7 @@ pub fn both_ends(
     for (i, sample) in flow.series.iter_mut().enumerate() {
         let at = |report: &AgentReport| report.samples.get(i).copied().unwrap_or_default();
         sample.goodput_bytes = at(receiver).app_bytes;
-        sample.probe = probe(&at(sender));
+        sample.sender = probe(&at(sender)).into();
     }
     flow.goodput_bytes = receiver.app_bytes_in;
     flow.measured.goodput_bytes = sum(receiver, measure, |s| s.app_bytes);
@@ -65,16 +65,10 @@ pub fn from_ends(
         last_probe: Probe::default(),
     };
     let mut begin = Duration::ZERO;
-    for (there, here) in sender.samples.iter().zip(&receiver.samples) {
+    for (_, here) in sender.samples.iter().zip(&receiver.samples) {
         let end = Duration::from_nanos(here.end_ns);
-        result.series.push(FlowSample {
-            end,
-            span: end - begin,
-            wire_bytes: here.wire_bytes,
-            sent: there.sent_packets,
-            delivered: here.wire_packets,
-            ..FlowSample::default()
-        });
+        let (span, wire_bytes) = (end - begin, here.wire_bytes);
+        result.series.push(FlowSample { end, span, wire_bytes, ..FlowSample::default() });
         begin = end;
     }
     both_ends(&mut result, measure, sender, receiver);

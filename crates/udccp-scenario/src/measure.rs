@@ -130,7 +130,7 @@ fn series(samples: &[FlowSample]) -> SeriesRecord {
         t_s: samples.iter().map(|s| s.end.as_secs_f64()).collect(),
         throughput_mbps: samples.iter().map(|s| s.throughput().as_mbps()).collect(),
         goodput_mbps: samples.iter().map(|s| s.goodput().as_mbps()).collect(),
-        cwnd_packets: samples.iter().map(|s| s.probe.cwnd_packets).collect(),
+        cwnd_packets: samples.iter().map(|s| s.sender.cwnd_packets).collect(),
     }
 }
 
@@ -145,7 +145,7 @@ fn inside<'a>(
 
 /// Mean of the sender's smoothed round-trip times at the ends of the intervals, in seconds.
 fn mean_rtt(found: &FlowResult, measure: &Measure) -> Result<f64, Undefined> {
-    let known = inside(&found.series, measure).filter_map(|s| s.probe.srtt);
+    let known = inside(&found.series, measure).filter_map(|s| s.sender.srtt);
     let (sum, n) = known.fold((0.0, 0_u32), |(sum, n), rtt| (sum + rtt.as_secs_f64(), n + 1));
     if n == 0 { Err(Undefined::NoSamples) } else { Ok(sum / f64::from(n)) }
 }
@@ -157,7 +157,7 @@ fn congestion_events(found: &FlowResult, measure: &Measure) -> Result<u64, Undef
     }
     let until = |end: Duration| {
         let last = found.series.iter().rfind(|s| s.end <= end);
-        last.map_or(0, |s| s.probe.congestion_events)
+        last.map_or(0, |s| s.sender.congestion_events)
     };
     Ok(until(measure.to).saturating_sub(until(measure.from)))
 }

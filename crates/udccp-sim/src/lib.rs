@@ -54,10 +54,10 @@ pub use config::{
 pub use dumbbell::Dumbbell;
 pub use error::SimError;
 pub use pace::{Pace, Turn};
-pub use record::{Interval, Mark, PathRecorder, Schedule, Totals, sample_flow};
+pub use record::{Interval, Mark, PathRecorder, Schedule, sample_flow};
 pub use result::{
     Completions, Cost, Crossing, FlowResult, FlowSample, HopResult, Jitter, LinkResult, LinkSample,
-    PathCounts, PathWindow, RunResult, SystemResult,
+    PathCounts, PathWindow, RunResult, SenderSample, SystemResult,
 };
 pub use source::{
     Arrival, Bulk, Codec, ConstantRate, Dialogue, DialogueSizes, Distribution, End, Frames, OnOff,

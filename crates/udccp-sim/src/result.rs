@@ -200,20 +200,26 @@ pub struct FlowSample {
     pub wire_bytes: u64,
     /// Application bytes delivered to the receiver.
     pub goodput_bytes: u64,
-    /// Packets put on the sender's access link.
-    pub sent: u64,
-    /// Packets delivered to the receiver.
-    pub delivered: u64,
-    /// Packets of the forward direction dropped.
-    pub dropped: u64,
-    /// Mean one-way delay of the data packets delivered.
-    pub delay: Option<Duration>,
-    /// IP bytes that left the first hop on the flow's way, towards the receiver.
-    pub hop_bytes: u64,
-    /// IP bytes that left the same hop towards the sender.
-    pub hop_ack_bytes: u64,
     /// The sender's congestion state at the end of the interval.
-    pub probe: Probe,
+    pub sender: SenderSample,
+}
+
+/// What of a sender's congestion state has a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SenderSample {
+    /// Congestion window in packets.
+    pub cwnd_packets: Option<f64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Congestion events that cut the window or rate so far.
+    pub congestion_events: u64,
+}
+
+impl From<Probe> for SenderSample {
+    fn from(probe: Probe) -> Self {
+        let Probe { cwnd_packets, srtt, congestion_events, .. } = probe;
+        Self { cwnd_packets, srtt, congestion_events }
+    }
 }
 
 impl FlowSample {

@@ -3,7 +3,6 @@
 use core::ops::Range;
 
 use crate::chain::{Chain, FlowOf};
-use crate::engine::Sampled;
 use crate::network;
 use crate::record::Crossings;
 use crate::result::Crossing;
@@ -60,10 +59,8 @@ impl FlowPlan {
         self.of.first..self.of.first + self.of.pairs
     }
 
-    /// Where samples are taken. Many pairs together have no congestion state.
-    pub(crate) fn sampled(&self) -> Sampled {
-        let sender = (self.of.pairs == 1).then(|| network::sender_of(self.of.first));
-        let links = self.route.links(self.route.hops.first().copied().unwrap_or(0));
-        Sampled { sender, links }
+    /// The host whose congestion state is that of the flow. Many pairs together have none.
+    pub(crate) fn sender(&self) -> Option<usize> {
+        (self.of.pairs == 1).then(|| network::sender_of(self.of.first))
     }
 }

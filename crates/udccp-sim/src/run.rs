@@ -55,8 +55,8 @@ pub(crate) fn run(
     }
     // Of many flows it is a large part of all memory.
     drop(network);
-    let sampled = flows.iter().map(FlowPlan::sampled).collect();
-    let mut engine = Engine::new(Parts { hosts, fabric, names, flows: sampled }, &run);
+    let senders = flows.iter().map(FlowPlan::sender).collect();
+    let mut engine = Engine::new(Parts { hosts, fabric, names, senders }, &run);
     let end = Instant::ZERO + run.duration;
     match pace {
         None => engine.run(end, run.stop)?,

@@ -77,12 +77,6 @@ fn what_crosses_a_hop_is_counted_by_flow_and_direction() {
     let forward = acked.data.bytes + alone.data.bytes + back.acks.bytes;
     assert_eq!(system.forward.whole.departed.bytes, forward);
     assert_eq!(system.reverse.whole.departed.bytes, acked.acks.bytes + back.data.bytes);
-    // The series adds up to the same.
-    for (flow, crossing) in result.flows.iter().zip([acked, alone, back]) {
-        let data: u64 = flow.series.iter().map(|s| s.hop_bytes).sum();
-        let acks: u64 = flow.series.iter().map(|s| s.hop_ack_bytes).sum();
-        assert_eq!((data, acks), (crossing.data.bytes, crossing.acks.bytes), "{}", flow.name);
-    }
 }
 
 #[test]

@@ -67,8 +67,7 @@ fn a_constant_rate_below_the_bottleneck_arrives_as_it_was_sent() {
     assert!((goodput - 0.968).abs() < 0.001, "{goodput}");
     assert_eq!(flow.series.len(), 40);
     for sample in &flow.series[1..] {
-        assert_eq!((sample.wire_bytes, sample.goodput_bytes, sample.sent), (125_000, 121_000, 125));
-        assert_eq!(sample.delay, Some(Duration::from_micros(16_200)));
+        assert_eq!((sample.wire_bytes, sample.goodput_bytes), (125_000, 121_000));
         assert_eq!(sample.throughput().as_mbps(), 1.0);
     }
     let used = result.system.forward.utilisation;
@@ -117,7 +116,7 @@ fn a_window_of_twice_the_path_fills_the_link_and_half_a_window_half_of_it() {
         let flow = &result.flows[0];
         assert!(flow.forward.in_flight <= window);
         assert_eq!(flow.last_probe.cwnd_packets, Some(window as f64));
-        assert_eq!(flow.series[3].probe.cwnd_packets, Some(window as f64));
+        assert_eq!(flow.series[3].sender.cwnd_packets, Some(window as f64));
         // An ack for every second packet; an odd one out waits for the timer.
         let acks = flow.reverse.sent.packets as f64 / flow.forward.delivered.packets as f64;
         assert!((acks - 0.5).abs() < 0.03, "{acks}");

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 use udccp_agent::start_of;
 use udccp_base::{Duration, Instant, Probe, Seed};
-use udccp_link::{DropReason, QueueConfig, Tally};
+use udccp_link::{DropReason, QueueConfig};
 use udccp_scenario::schema::{Flow, Scenario};
 use udccp_scenario::{Family, hop_configs, hop_name};
 use udccp_sim::{
-    Cost, Crossing, FlowResult, FlowSample, Mark, PathRecorder, RunResult, Schedule, SourceStats,
-    SystemResult, sample_flow,
+    Cost, Crossing, FlowResult, FlowSample, Mark, PathRecorder, RunResult, Schedule, SenderSample,
+    SourceStats, SystemResult, sample_flow,
 };
 
 use crate::flow::payload_bytes;
@@ -90,9 +90,9 @@ impl<'a> Replay<'a> {
         let end = time.measure.every * (sender.interval as u64 + 1);
         self.until(Instant::ZERO + end.min(time.duration));
         let flow = self.flows.get_mut(sender.flow);
-        let sample = flow.and_then(|flow| flow.series.get_mut(sender.interval));
-        let sample = sample.ok_or_else(|| format!("no interval {}", sender.interval))?;
-        sample.probe = Probe {
+        let flow = flow.filter(|flow| sender.interval < flow.series.len());
+        let flow = flow.ok_or_else(|| format!("no interval {}", sender.interval))?;
+        flow.last_probe = Probe {
             cwnd_packets: sender.cwnd_packets,
             srtt: sender.srtt_s.map(Duration::from_secs_f64),
             congestion_events: sender.cuts,
@@ -100,6 +100,7 @@ impl<'a> Replay<'a> {
             retransmits: sender.retransmits,
             ..Probe::default()
         };
+        flow.series[sender.interval].sender = flow.last_probe.into();
         Ok(())
     }
 
@@ -139,6 +140,8 @@ struct FlowReplay {
     /// Segments of a TCP that are delivered in order.
     in_order: Option<InOrder>,
     series: Vec<FlowSample>,
+    /// What is known of the sender last.
+    last_probe: Probe,
 }
 
 /// One direction of a flow.
@@ -183,6 +186,7 @@ impl FlowReplay {
             payload_bytes: payload_bytes(flow),
             in_order: is_tcp.then(|| InOrder { next: 1, beyond: BTreeSet::new() }),
             series: Vec::new(),
+            last_probe: Probe::default(),
         }
     }
 
@@ -219,12 +223,8 @@ impl FlowReplay {
             Mark::WindowBegins => ways.into_iter().for_each(PathRecorder::window_begins),
             Mark::WindowEnds => ways.into_iter().for_each(|way| way.window_ends(span)),
             Mark::Sample(interval) => {
-                let [forward, reverse] = ways;
-                let crossed = [Tally::default(), reverse.step().counts.delivered];
-                sample_flow(&mut self.series, forward, interval, crossed, Probe::default());
-                if let Some(sample) = self.series.last_mut() {
-                    sample.hop_bytes = sample.wire_bytes;
-                }
+                let [forward, _] = ways;
+                sample_flow(&mut self.series, forward, interval, SenderSample::default());
             }
         }
     }
@@ -234,7 +234,6 @@ impl FlowReplay {
         let travelling = [&self.forward, &self.reverse].map(|way| way.travelling.len() as u64);
         let (forward, goodput_bytes, measured) = self.forward.recorder.finish(travelling[0]);
         let (reverse, _, measured_reverse) = self.reverse.recorder.finish(travelling[1]);
-        let last_probe = self.series.last().map(|sample| sample.probe).unwrap_or_default();
         let (data, acks) = (measured.delivered, measured_reverse.delivered);
         FlowResult {
             name: flow.name.clone(),
@@ -251,7 +250,7 @@ impl FlowReplay {
             transfers: None,
             crossings: vec![Crossing { hop: 0, data, acks }],
             series: self.series,
-            last_probe,
+            last_probe: self.last_probe,
         }
     }
 }

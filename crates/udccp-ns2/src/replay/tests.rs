@@ -1,6 +1,7 @@
 use std::fs;
 
 use udccp_lab::schema::Experiment;
+use udccp_link::Tally;
 
 use super::*;
 use crate::trace::parse;
@@ -85,7 +86,7 @@ fn a_flow_is_what_its_packets_did() {
     assert_eq!(flow.measured.jitter.per_number, Some(Duration::from_micros(7_500)));
     assert_eq!(flow.crossings[0].data.bytes, 4500);
     assert_eq!(flow.crossings[0].acks.bytes, 40);
-    let windows: Vec<_> = flow.series.iter().map(|s| s.probe.cwnd_packets).collect();
+    let windows: Vec<_> = flow.series.iter().map(|s| s.sender.cwnd_packets).collect();
     assert_eq!(windows, [None, Some(4.5), Some(2.5)]);
     assert_eq!((flow.last_probe.congestion_events, flow.last_probe.retransmits), (1, 1));
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use udccp_base::{Duration, Instant, Probe};
+use udccp_base::{Duration, Instant};
 use udccp_link::Packet;
 
 use crate::config::RunConfig;
@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::network::Node;
 use crate::packet::{Meta, Parcel, Slot};
 use crate::record::{self, LinkRecorder, Mark, Schedule};
-use crate::result::FlowSample;
+use crate::result::{FlowSample, SenderSample};
 use crate::source::End;
 
 /// Packets sent and events at one instant that cannot be honest: six windows of 10 Gbit/s times
@@ -42,7 +42,8 @@ pub(crate) struct Engine {
     /// Of the links between routers, which come first.
     pub(crate) watched: Vec<LinkRecorder>,
     pub(crate) series: Vec<Vec<FlowSample>>,
-    flows: Vec<Sampled>,
+    /// The host whose congestion state is that of each flow, if there is one.
+    senders: Vec<Option<usize>>,
     pub(crate) window: Duration,
     next_mark: Instant,
     /// When to look up from the events: the next mark, or the end.
@@ -52,31 +53,23 @@ pub(crate) struct Engine {
     at_once: u64,
 }
 
-/// Where to look for a flow's sample.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sampled {
-    /// The host whose congestion state is that of the flow, if there is one.
-    pub(crate) sender: Option<usize>,
-    /// The links of its first hop: towards the receiver, and towards the sender.
-    pub(crate) links: [usize; 2],
-}
-
 /// What [`Engine::new`] needs.
 pub(crate) struct Parts {
     pub(crate) hosts: Vec<Host>,
     pub(crate) fabric: Fabric,
     /// Names of all components, hosts first.
     pub(crate) names: Names,
-    pub(crate) flows: Vec<Sampled>,
+    /// The host whose congestion state is that of each flow, if there is one.
+    pub(crate) senders: Vec<Option<usize>>,
 }
 
 impl Engine {
     pub(crate) fn new(parts: Parts, run: &RunConfig<'_>) -> Self {
-        let Parts { hosts, fabric, names, flows } = parts;
+        let Parts { hosts, fabric, names, senders } = parts;
         let addresses = hosts.iter().enumerate().map(|(i, h)| (h.address, i as u32)).collect();
         let hops = fabric.links.iter().filter(|link| link.is_bottleneck);
         let watched = hops.map(|_| LinkRecorder::default()).collect();
-        let series = flows.iter().map(|_| Vec::new()).collect();
+        let series = senders.iter().map(|_| Vec::new()).collect();
         let mut engine = Self {
             hosts,
             fabric,
@@ -85,7 +78,7 @@ impl Engine {
             schedule: Schedule::new(run.duration, run.interval, &run.measure),
             watched,
             series,
-            flows,
+            senders,
             window: run.measure.end - run.measure.start,
             next_mark: Instant::ZERO,
             next_stop: Instant::ZERO,
@@ -426,13 +419,9 @@ impl Engine {
 
     fn sample(&mut self, at: Instant, interval: record::Interval) {
         for (flow, series) in self.series.iter_mut().enumerate() {
-            let Sampled { sender, links } = self.flows[flow];
-            let probe = sender.map_or(Probe::default(), |host| self.hosts[host].transport.probe());
-            let crossings = &mut self.fabric.crossings;
-            let ways = [2 * flow, 2 * flow + 1];
-            let crossed = [0, 1].map(|way| crossings.step(links[way], ways[way]));
-            let forward = &mut self.fabric.paths[ways[0]];
-            record::sample_flow(series, forward, interval, crossed, probe);
+            let probe = |host: usize| self.hosts[host].transport.probe().into();
+            let sender = self.senders[flow].map_or(SenderSample::default(), probe);
+            record::sample_flow(series, &mut self.fabric.paths[2 * flow], interval, sender);
         }
         for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.watched) {
             recorder.sample(at, interval.end, &mut link.element);

@@ -9,20 +9,13 @@ pub(crate) struct Crossings {
     now: Vec<Tally>,
     at_from: Vec<Tally>,
     measured: Vec<Tally>,
-    at_last: Vec<Tally>,
 }
 
 impl Crossings {
     /// Counters for the links `0..links`.
     pub(crate) fn new(links: usize, paths: usize) -> Self {
         let zero = vec![Tally::default(); links * paths];
-        Self {
-            paths,
-            at_from: zero.clone(),
-            at_last: zero.clone(),
-            measured: Vec::new(),
-            now: zero,
-        }
+        Self { paths, at_from: zero.clone(), measured: Vec::new(), now: zero }
     }
 
     #[inline]
@@ -30,14 +23,6 @@ impl Crossings {
         if let Some(tally) = self.now.get_mut(link * self.paths + path as usize) {
             tally.count(len);
         }
-    }
-
-    /// What went over a link since the last call for the same link and path.
-    pub(crate) fn step(&mut self, link: usize, path: usize) -> Tally {
-        let at = link * self.paths + path;
-        let step = self.now[at] - self.at_last[at];
-        self.at_last[at] = self.now[at];
-        step
     }
 
     pub(crate) fn window_begins(&mut self) {

@@ -6,14 +6,15 @@ mod path;
 mod schedule;
 
 pub(crate) use crossing::Crossings;
-pub use path::{PathRecorder, Totals};
+pub use path::PathRecorder;
+use path::Step;
 pub use schedule::{Mark, Schedule};
 
-use udccp_base::{Duration, Instant, Probe};
+use udccp_base::{Duration, Instant};
 use udccp_link::{Link, LinkStats, Tally};
 
 use crate::packet::Parcel;
-use crate::result::{FlowSample, LinkResult, LinkSample};
+use crate::result::{FlowSample, LinkResult, LinkSample, SenderSample};
 
 /// A span between two marks.
 #[derive(Clone, Copy, Debug)]
@@ -24,29 +25,16 @@ pub struct Interval {
     pub span: Duration,
 }
 
-/// Adds the sample of one interval to a flow's series. `crossed` is what left the first hop on its
-/// way since the last sample: towards the receiver, and towards the sender.
+/// Adds the sample of one interval to a flow's series.
 pub fn sample_flow(
     series: &mut Vec<FlowSample>,
     forward: &mut PathRecorder,
     interval: Interval,
-    crossed: [Tally; 2],
-    probe: Probe,
+    sender: SenderSample,
 ) {
-    let step = forward.step();
-    series.push(FlowSample {
-        end: interval.end,
-        span: interval.span,
-        wire_bytes: step.counts.delivered.bytes,
-        goodput_bytes: step.goodput_bytes,
-        sent: step.counts.sent.packets,
-        delivered: step.counts.delivered.packets,
-        dropped: step.counts.dropped_total(),
-        delay: step.mean_delay(),
-        hop_bytes: crossed[0].bytes,
-        hop_ack_bytes: crossed[1].bytes,
-        probe,
-    });
+    let Step { wire_bytes, goodput_bytes } = forward.step();
+    let Interval { end, span } = interval;
+    series.push(FlowSample { end, span, wire_bytes, goodput_bytes, sender });
 }
 
 /// Watches one link.

@@ -11,7 +11,7 @@ use crate::result::{PathCounts, PathWindow};
 #[derive(Debug, Default)]
 pub struct PathRecorder {
     now: Totals,
-    at_last: Totals,
+    at_last: Step,
     measuring: bool,
     times: Option<Box<Times>>,
     window: Window,
@@ -36,24 +36,25 @@ struct Times {
     jitter: JitterMeter,
 }
 
+/// What has a series: bytes delivered, with headers and to the application.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Step {
+    pub(super) wire_bytes: u64,
+    pub(super) goodput_bytes: u64,
+}
+
 /// Everything that is counted upwards.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
+struct Totals {
     /// Packets (those in the network are not counted here).
-    pub counts: PathCounts,
+    counts: PathCounts,
     /// Application bytes.
-    pub goodput_bytes: u64,
-    delay_sum_ns: u64,
+    goodput_bytes: u64,
     /// One-way times of all packets delivered, with data or without.
     transit_ns: u64,
 }
 
 impl Totals {
-    /// Mean one-way delay of the data packets counted.
-    pub fn mean_delay(&self) -> Option<Duration> {
-        self.delay_sum_ns.checked_div(self.counts.delivered_data).map(Duration::from_nanos)
-    }
-
     fn since(&self, before: &Self) -> Self {
         let (now, old) = (&self.counts, &before.counts);
         let mut dropped = now.dropped;
@@ -71,7 +72,6 @@ impl Totals {
                 in_flight: 0,
             },
             goodput_bytes: self.goodput_bytes - before.goodput_bytes,
-            delay_sum_ns: self.delay_sum_ns - before.delay_sum_ns,
             transit_ns: self.transit_ns - before.transit_ns,
         }
     }
@@ -99,7 +99,6 @@ impl PathRecorder {
             return;
         }
         self.now.counts.delivered_data += 1;
-        self.now.delay_sum_ns += (now - sent).as_nanos();
         if let Some(times) = &mut self.times {
             times.jitter.record(sent, now, self.measuring);
             if self.measuring {
@@ -131,11 +130,15 @@ impl PathRecorder {
         self.now.goodput_bytes += bytes;
     }
 
-    /// What happened since the last call.
-    pub fn step(&mut self) -> Totals {
-        let step = self.now.since(&self.at_last);
-        self.at_last = self.now;
-        step
+    /// What was delivered since the last call.
+    pub(super) fn step(&mut self) -> Step {
+        let wire_bytes = self.now.counts.delivered.bytes;
+        let now = Step { wire_bytes, goodput_bytes: self.now.goodput_bytes };
+        let last = core::mem::replace(&mut self.at_last, now);
+        Step {
+            wire_bytes: now.wire_bytes - last.wire_bytes,
+            goodput_bytes: now.goodput_bytes - last.goodput_bytes,
+        }
     }
 
     /// The measured window begins.

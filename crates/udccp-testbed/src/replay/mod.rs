@@ -9,12 +9,12 @@ use std::io::{BufReader, Read};
 use sha2::{Digest, Sha256};
 use udccp_agent::{both_ends, start_of};
 use udccp_base::{Duration, Instant, Probe, Seed};
-use udccp_link::{DropReason, LinkConfig, LossConfig, Tally};
+use udccp_link::{DropReason, LinkConfig, LossConfig};
 use udccp_scenario::schema::{Flow, Measure, Scenario};
 use udccp_scenario::{hop_name, routers_of};
 use udccp_sim::{
     Cost, Crossing, FlowResult, FlowSample, HopResult, Mark, PathRecorder, RunResult, Schedule,
-    SourceStats, SystemResult, sample_flow,
+    SenderSample, SourceStats, SystemResult, sample_flow,
 };
 
 use crate::error::Error;
@@ -160,10 +160,8 @@ impl FlowReplay {
             Mark::WindowBegins => ways.into_iter().for_each(PathRecorder::window_begins),
             Mark::WindowEnds => ways.into_iter().for_each(|way| way.window_ends(span)),
             Mark::Sample(interval) => {
-                let [forward, reverse] = ways;
-                let acks = reverse.step().counts.delivered;
-                let crossed = [Tally::default(), acks];
-                sample_flow(&mut self.series, forward, interval, crossed, Probe::default());
+                let [forward, _] = ways;
+                sample_flow(&mut self.series, forward, interval, SenderSample::default());
             }
         }
     }
@@ -174,12 +172,10 @@ impl FlowReplay {
         let (forward, _, measured) = self.forward.recorder.finish(travelling);
         let (reverse, _, measured_reverse) = self.reverse.recorder.finish(returning);
         let (enters, leaves) = routers_of(scenario, flow);
-        let mut series = self.series;
         let mut crossings = Vec::new();
         if enters.abs_diff(leaves) == 1 {
             let (data, acks) = (measured.delivered, measured_reverse.delivered);
             crossings.push(Crossing { hop: enters.min(leaves), data, acks });
-            series.iter_mut().for_each(|sample| sample.hop_bytes = sample.wire_bytes);
         }
         FlowResult {
             name: flow.name.clone(),
@@ -195,7 +191,7 @@ impl FlowReplay {
             responses: None,
             transfers: None,
             crossings,
-            series,
+            series: self.series,
             last_probe: Probe::default(),
         }
     }
