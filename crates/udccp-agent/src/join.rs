@@ -65,7 +65,7 @@ pub fn from_ends(
         last_probe: Probe::default(),
     };
     let mut begin = Duration::ZERO;
-    for (_, here) in sender.samples.iter().zip(&receiver.samples) {
+    for here in receiver.samples.iter().take(sender.samples.len()) {
         let end = Duration::from_nanos(here.end_ns);
         let (span, wire_bytes) = (end - begin, here.wire_bytes);
         result.series.push(FlowSample { end, span, wire_bytes, ..FlowSample::default() });

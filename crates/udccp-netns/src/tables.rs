@@ -11,12 +11,9 @@ use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, Addres
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
-};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
-    RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -200,12 +197,8 @@ impl Tables {
         message.header.family = family_of(address);
         message.header.ifindex = index;
         message.header.state = NeighbourState::Permanent;
-        let destination = match address {
-            IpAddr::V4(address) => NeighbourAddress::Inet(address),
-            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
-        };
         message.attributes = vec![
-            NeighbourAttribute::Destination(destination),
+            NeighbourAttribute::Destination(address.into()),
             NeighbourAttribute::LinkLayerAddress(hardware.to_vec()),
         ];
         self.ask(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
@@ -222,7 +215,7 @@ impl Tables {
         metrics: TcpMetrics,
     ) -> io::Result<()> {
         let mut attributes =
-            vec![RouteAttribute::Destination(route_address(network)), RouteAttribute::Oif(index)];
+            vec![RouteAttribute::Destination(network.into()), RouteAttribute::Oif(index)];
         if metrics != TcpMetrics::default() {
             attributes.push(RouteAttribute::Metrics(metrics.attributes()));
         }
@@ -234,7 +227,7 @@ impl Tables {
     /// # Errors
     /// What the kernel refuses.
     pub fn add_gateway(&self, router: IpAddr) -> io::Result<()> {
-        let attributes = vec![RouteAttribute::Gateway(route_address(router))];
+        let attributes = vec![RouteAttribute::Gateway(router.into())];
         self.new_route((family_of(router), 0), RouteScope::Universe, attributes)
     }
 
@@ -279,12 +272,5 @@ const fn family_of(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,
-    }
-}
-
-const fn route_address(address: IpAddr) -> RouteAddress {
-    match address {
-        IpAddr::V4(address) => RouteAddress::Inet(address),
-        IpAddr::V6(address) => RouteAddress::Inet6(address),
     }
 }

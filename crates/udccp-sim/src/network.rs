@@ -21,8 +21,6 @@ pub(crate) struct LinkSpec {
     pub(crate) from: Node,
     pub(crate) to: Node,
     pub(crate) config: LinkConfig,
-    /// Between two routers: sampled at every interval, and an observation point.
-    pub(crate) is_bottleneck: bool,
 }
 
 /// The graph.
@@ -89,8 +87,7 @@ impl Network {
 
     fn link(&mut self, names: &Names, from: Node, to: Node, config: LinkConfig) {
         let name = names.link(self.links.len());
-        let is_bottleneck = matches!((from, to), (Node::Router(_), Node::Router(_)));
-        self.links.push(LinkSpec { name, from, to, config, is_bottleneck });
+        self.links.push(LinkSpec { name, from, to, config });
     }
 
     /// The link by which each host is connected, towards the network.
@@ -145,12 +142,17 @@ impl Network {
 }
 
 impl LinkSpec {
+    /// Between two routers: sampled at every interval, and an observation point.
+    pub(crate) const fn is_bottleneck(&self) -> bool {
+        matches!((self.from, self.to), (Node::Router(_), Node::Router(_)))
+    }
+
     /// Builds the element; its chance comes from streams of its own.
     pub(crate) fn build(&self, seed: Seed) -> Element {
         if self.config.is_plain() {
             let plain = self.config.plain(seed, &self.name);
             // Nobody reads how long packets waited before access links.
-            Element::Plain(if self.is_bottleneck { plain } else { plain.without_delay_record() })
+            Element::Plain(if self.is_bottleneck() { plain } else { plain.without_delay_record() })
         } else {
             Element::Other(self.config.build(seed, &self.name))
         }
@@ -168,7 +170,7 @@ mod tests {
 
     fn link(from: Node, to: Node) -> LinkSpec {
         let config = LinkConfig::default();
-        LinkSpec { name: String::new(), from, to, config, is_bottleneck: false }
+        LinkSpec { name: String::new(), from, to, config }
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn fabric(
             element,
             to: spec.to,
             is_simple,
-            is_bottleneck: spec.is_bottleneck,
+            is_bottleneck: spec.is_bottleneck(),
             copies,
             quick_start: None,
         }

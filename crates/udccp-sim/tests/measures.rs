@@ -65,6 +65,7 @@ fn a_constant_rate_below_the_bottleneck_arrives_as_it_was_sent() {
     assert!((mean - 1.0).abs() < 0.001, "{mean}");
     let goodput = flow.measured.goodput().as_mbps();
     assert!((goodput - 0.968).abs() < 0.001, "{goodput}");
+    assert_eq!(flow.measured.delay.mean(), Some(Duration::from_micros(16_200)));
     assert_eq!(flow.series.len(), 40);
     for sample in &flow.series[1..] {
         assert_eq!((sample.wire_bytes, sample.goodput_bytes), (125_000, 121_000));

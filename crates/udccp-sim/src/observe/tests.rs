@@ -12,7 +12,6 @@ fn network() -> Network {
         from,
         to,
         config: LinkConfig::default(),
-        is_bottleneck: false,
     };
     let (host, router) = (Node::Host(0), Node::Router(0));
     let links = vec![link("up", host, router), link("down", router, host)];

@@ -12,7 +12,6 @@ use crate::result::{PathCounts, PathWindow};
 pub struct PathRecorder {
     now: Totals,
     at_last: Step,
-    measuring: bool,
     times: Option<Box<Times>>,
     window: Window,
 }
@@ -27,6 +26,13 @@ enum Window {
     From(Totals),
     /// It is over.
     Measured(Box<PathWindow>),
+}
+
+impl Window {
+    #[inline]
+    const fn is_open(&self) -> bool {
+        matches!(self, Self::From(_))
+    }
 }
 
 /// Delay and jitter in the measured window.
@@ -100,8 +106,9 @@ impl PathRecorder {
         }
         self.now.counts.delivered_data += 1;
         if let Some(times) = &mut self.times {
-            times.jitter.record(sent, now, self.measuring);
-            if self.measuring {
+            let measures = self.window.is_open();
+            times.jitter.record(sent, now, measures);
+            if measures {
                 times.delay.record(now - sent);
             }
         }
@@ -110,7 +117,7 @@ impl PathRecorder {
     /// The data packet that was just delivered has this number, where a backend numbers packets.
     pub fn numbered(&mut self, number: u64, transit: Duration) {
         if let Some(times) = &mut self.times {
-            times.jitter.number(number, transit, self.measuring);
+            times.jitter.number(number, transit, self.window.is_open());
         }
     }
 
@@ -144,7 +151,6 @@ impl PathRecorder {
     /// The measured window begins.
     pub fn window_begins(&mut self) {
         self.window = Window::From(self.now);
-        self.measuring = true;
     }
 
     /// The measured window ends, after this time.
@@ -154,7 +160,6 @@ impl PathRecorder {
             Window::Ahead | Window::Measured(_) => Totals::default(),
         };
         let step = self.now.since(&from);
-        self.measuring = false;
         let times = self.times.take().map(|t| *t).unwrap_or_default();
         self.window = Window::Measured(Box::new(PathWindow {
             span,
