@@ -97,6 +97,8 @@ says! {
         "queue = \"codel\"\ntoken_bucket = \"3000 B\"";
     a_token_bucket_on_a_link_that_changes: "rtt = \"40 ms\"" =>
         "rtt = \"40 ms\"\ntoken_bucket = \"3000 B\"";
+    delays_in_ticks_of_packets_that_overtake: "rtt = \"40 ms\"" =>
+        "rtt = \"40 ms\"\ndelay_tick = \"4 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\" }";
     a_rate_and_a_trace: "rtt = \"40 ms\"" => "rtt = \"40 ms\"\ntrace = \"steady.trace\"";
     a_trace_that_is_missing: "rate = \"10 Mbit/s\"" => "trace = \"nowhere.trace\"";
     a_trace_that_is_empty: "rate = \"10 Mbit/s\"" => "trace = \"empty.trace\"";

@@ -48,6 +48,26 @@ fn small_queues_change_nothing_of_a_path_that_is_slower_than_its_hosts() {
     }
 }
 
+/// On the mean, a packet waits for half a tick, or at the first card for half the time between two
+/// interrupts. Of what that card gathered, the first interrupts the second card at once, and the
+/// rest waits for the next time.
+#[test]
+fn ticks_and_interrupts_hold_packets_back() {
+    let delay_ms = |access: &str, bottleneck: &str| {
+        let access = format!("rate = \"1 Gbit/s\"{access}");
+        let path =
+            format!("rate = \"100 Mbit/s\", rtt = \"40 ms\", limit = \"50 packets\"{bottleneck}");
+        let flow = "protocol = \"udp\"\n\
+                    traffic = { kind = \"constant-rate\", rate = \"1.1 Mbit/s\", size = \"97 B\" }";
+        common::one_flow(&access, &path, flow).delay_ms.expect("a delay")
+    };
+    let exact = delay_ms("", "");
+    let ticks = delay_ms("", ", delay_tick = \"10 ms\"") - exact;
+    assert!((4.0..6.0).contains(&ticks), "{ticks} ms");
+    let cards = delay_ms(", interrupt_moderation = \"10 ms\"", "") - exact;
+    assert!((13.0..15.0).contains(&cards), "{cards} ms");
+}
+
 /// A socket with room for 40 packets: the host's queue is never longer, and nothing is lost in it.
 #[test]
 fn a_send_buffer_limits_what_waits_in_the_host() {

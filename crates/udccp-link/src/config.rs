@@ -6,6 +6,7 @@ use crate::chain::Chain;
 use crate::change::{Change, Scheduled};
 use crate::delay::{Delay, DelayConfig, Reorder, Variation};
 use crate::filter::{Corrupt, Duplicate, Filter, Mtu};
+use crate::gather::Gather;
 use crate::limit::QueueLimit;
 use crate::link::Link;
 use crate::loss::{GilbertElliott, Loss, LossConfig};
@@ -40,7 +41,7 @@ pub enum QueueConfig {
 /// no time.
 ///
 /// A packet meets, in this order: the MTU, loss, duplication, the queue and the transmitter, the
-/// delay (with reordering), corruption.
+/// delay (with reordering, and what the far end sees together), corruption.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkConfig {
     /// Rate of the transmitter in bits of IP packets; `None` serialises in no time.
@@ -65,6 +66,8 @@ pub struct LinkConfig {
     pub free_order: bool,
     /// Packets that leave their place in the line.
     pub reorder: Option<Reorder>,
+    /// What the far end sees together: of a link whose packets stay in order.
+    pub gather: Gather,
     /// Share of packets, 0..=1, of which a copy follows.
     pub duplicate: f64,
     /// Share of packets, 0..=1, that arrive corrupted (and are dropped for that).
@@ -116,6 +119,9 @@ impl LinkConfig {
                        link that changes nothing but its loss";
             return Err(why.into());
         }
+        if self.gather != Gather::default() && (self.free_order || self.reorder.is_some()) {
+            return Err("packets that arrive together have to stay in order".into());
+        }
         let mut shares = vec![("duplication", self.duplicate), ("corruption", self.corrupt)];
         shares.extend(self.reorder.map(|reorder| ("reordering", reorder.probability)));
         for loss in core::iter::once(&self.loss).chain(changed) {
@@ -144,7 +150,8 @@ impl LinkConfig {
             _ => Duration::ZERO,
         };
         let plain = RateDelay::new(RateDelayConfig { rate, delay, limit })
-            .with_jitter(below, seed.stream(&format!("jitter/{name}")));
+            .with_jitter(below, seed.stream(&format!("jitter/{name}")))
+            .with_gather(self.gather);
         match self.token_bucket {
             Some(bytes) => plain.with_token_bucket(bytes),
             None => plain,
@@ -207,6 +214,7 @@ impl LinkConfig {
             variation: self.variation.clone(),
             free_order: self.free_order,
             reorder: self.reorder,
+            gather: self.gather,
         };
         let rng = seed.stream(&format!("jitter/{name}"));
         let reorder = seed.stream(&format!("reorder/{name}"));

@@ -1,6 +1,6 @@
 //! What of a scenario ns-2 does not have, and where it differs.
 
-use udccp_link::{LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation};
+use udccp_link::{Gather, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation};
 use udccp_scenario::schema::{DccpOptions, Flow, GrowthAfterCut, Scenario, TcpOptions, Traffic};
 use udccp_scenario::{Family, access_links, hop_configs};
 
@@ -25,8 +25,9 @@ pub fn fits(scenario: &Scenario) -> Result<(), Ns2Error> {
     }
     for flow in &scenario.flows {
         for link in access_links(scenario, flow) {
-            // The noise of a host is not played: see `notes`.
-            let quiet = LinkConfig { variation: Variation::None, ..link };
+            // The timing of a host is not played: see `notes`.
+            let quiet =
+                LinkConfig { variation: Variation::None, gather: Gather::default(), ..link };
             link_gaps("topology.access", &quiet, &mut gaps);
         }
         let own = flow_gaps(flow).into_iter();
@@ -56,6 +57,8 @@ fn link_gaps(what: &str, link: &LinkConfig, gaps: &mut Vec<String>) {
         ("corrupt: no bit errors", link.corrupt > 0.0),
         ("mtu: packets of any size pass", link.mtu.is_some()),
         ("token_bucket: its links are transmitters", link.token_bucket.is_some()),
+        ("delay_tick: delays end at any time", link.gather.delay_tick.is_some()),
+        ("interrupt_moderation: no network cards", link.gather.interrupt_moderation.is_some()),
     ];
     gaps.extend(keys.iter().filter(|(_, asked)| *asked).map(|(gap, _)| format!("{what}.{gap}")));
 }
@@ -145,6 +148,11 @@ pub(crate) fn notes(scenario: &Scenario) -> Vec<String> {
     for flow in &scenario.flows {
         if access_links(scenario, flow).iter().any(|link| link.variation != Variation::None) {
             note("topology.access.jitter: hosts send without timing noise".to_owned());
+        }
+        if access_links(scenario, flow).iter().any(|link| link.gather != Gather::default()) {
+            let note_of = "topology.access: hosts get packets when they arrive, without \
+                           interrupt_moderation or delay_tick";
+            note(note_of.to_owned());
         }
         match player(flow) {
             Some(Player::Ccid2) => {

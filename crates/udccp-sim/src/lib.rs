@@ -65,7 +65,7 @@ pub use source::{
     poisson,
 };
 pub use udccp_link::{
-    Adaptive, Backlog, Change, CoDelConfig, DelayHistogram, DropReason, FqCoDelConfig,
+    Adaptive, Backlog, Change, CoDelConfig, DelayHistogram, DropReason, FqCoDelConfig, Gather,
     GilbertElliott, LinkConfig, LinkStats, LossConfig, Opportunities, PieConfig, QueueConfig,
     QueueLimit, RedConfig, RedUnit, Reorder, Tally, Variation,
 };

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use toy::{ToyReceiver, ToySender};
 use udccp_base::{DataRate, Duration, Instant, Seed};
 use udccp_sim::{
-    Bulk, Change, CoDelConfig, DropReason, Dumbbell, DumbbellConfig, FqCoDelConfig, GilbertElliott,
-    LinkConfig, LossConfig, Opportunities, PairConfig, PieConfig, QueueConfig, QueueLimit,
-    RedConfig, Reorder, RunConfig, RunResult, Variation,
+    Bulk, Change, CoDelConfig, DropReason, Dumbbell, DumbbellConfig, FqCoDelConfig, Gather,
+    GilbertElliott, LinkConfig, LossConfig, Opportunities, PairConfig, PieConfig, QueueConfig,
+    QueueLimit, RedConfig, Reorder, RunConfig, RunResult, Variation,
 };
 
 fn ms(n: u64) -> Duration {
@@ -127,4 +127,13 @@ fn a_trace_sets_the_pace() {
     let rate = result.system.forward.measured.departure_rate(Duration::from_secs(20)).as_mbps();
     assert!((4.0..=4.8).contains(&rate), "{rate}");
     assert!((rate / 4.8 - result.system.forward.utilisation).abs() < 0.01);
+}
+
+#[test]
+fn packets_that_arrive_together_keep_their_order_and_limits() {
+    let result = run(|link| {
+        link.gather = Gather { delay_tick: Some(ms(4)), interrupt_moderation: Some(ms(6)) };
+    });
+    assert!(result.system.forward.utilisation > 0.9, "{}", result.system.forward.utilisation);
+    assert_ne!(result.hash, run(|_| ()).hash);
 }

@@ -58,6 +58,12 @@ fn common() -> Vec<Key> {
         may("corrupt", PERCENT, "Packets that are damaged, and so dropped"),
         may("mtu", SIZE, "Larger packets are dropped"),
         may("token_bucket", SIZE, "Size of a token bucket that shapes instead of a transmitter"),
+        may("delay_tick", TIME, "Delays end at multiples of this"),
+        may(
+            "interrupt_moderation",
+            TIME,
+            "Least time between two interrupts of the network card at the far end",
+        ),
     ]
 }
 

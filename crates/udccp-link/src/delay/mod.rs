@@ -6,6 +6,7 @@ use std::sync::Arc;
 use udccp_base::{Duration, Instant, Rng};
 
 use crate::change::Change;
+use crate::gather::{Gather, Gathering};
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
 use crate::packet::Packet;
@@ -51,12 +52,15 @@ pub struct DelayConfig {
     pub free_order: bool,
     /// Packets picked to leave their place.
     pub reorder: Option<Reorder>,
+    /// What the far end sees together. Nothing, where packets may overtake.
+    pub gather: Gather,
 }
 
 /// Holds every packet for a delay.
 #[derive(Debug)]
 pub struct Delay<P> {
     config: DelayConfig,
+    gathering: Option<Gathering>,
     rng: Rng,
     reorder_rng: Rng,
     /// By delivery, then by arrival.
@@ -73,6 +77,7 @@ impl<P: Packet> Delay<P> {
     /// `rng` and `reorder` should be streams that nothing else draws from.
     pub fn new(config: DelayConfig, rng: Rng, reorder: Rng) -> Self {
         Self {
+            gathering: Gathering::new(config.gather),
             config,
             rng,
             reorder_rng: reorder,
@@ -137,6 +142,9 @@ impl<P: Packet + core::fmt::Debug + Send> Link<P> for Delay<P> {
         } else if !self.config.free_order {
             deliver = deliver.max(self.last);
             self.last = deliver;
+            if let Some(gathering) = &mut self.gathering {
+                deliver = gathering.apply(deliver);
+            }
         }
         if self.line.back().is_none_or(|(last, _)| *last <= deliver) {
             self.line.push_back((deliver, packet));

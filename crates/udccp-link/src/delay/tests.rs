@@ -117,7 +117,8 @@ proptest! {
     ) {
         let reorder = Some(Reorder { probability, gap, by: by.map(ms) });
         let variation = Variation::Normal(ms(3 + seed % 10));
-        let config = DelayConfig { delay: ms(10), variation, free_order, reorder };
+        let config =
+            DelayConfig { delay: ms(10), variation, free_order, reorder, ..Default::default() };
         let mut numbers: Vec<u32> = run(config, 200, ms(1)).into_iter().map(|(i, _)| i).collect();
         numbers.sort_unstable();
         prop_assert_eq!(numbers, (0..200).collect::<Vec<_>>());

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use udccp_base::{DataRate, Duration, Instant, Rng};
 
+use crate::gather::{Gather, Gathering};
 use crate::histogram::DelayHistogram;
 use crate::limit::{Backlog, QueueLimit};
 use crate::link::{Drops, Link};
@@ -54,6 +55,7 @@ struct Shift {
     /// By how much they leave before their serialisation would end: a full bucket's worth.
     lead: Option<Duration>,
     jitter: Option<Jitter>,
+    gathering: Option<Gathering>,
 }
 
 /// Delivery made later by chance, in order.
@@ -75,6 +77,9 @@ impl Shift {
         let mut deliver = end + delay;
         if let Some(jitter) = &mut self.jitter {
             deliver = jitter.apply(deliver);
+        }
+        if let Some(gathering) = &mut self.gathering {
+            deliver = gathering.apply(deliver);
         }
         Times { begin, deliver }
     }
@@ -142,6 +147,15 @@ impl<P: Packet> RateDelay<P> {
     pub fn with_token_bucket(mut self, bytes: u32) -> Self {
         if let Some(rate) = self.config.rate {
             self.shift.get_or_insert_default().lead = Some(rate.time_for(bytes.into()));
+        }
+        self
+    }
+
+    /// Has the far end see packets together, as `config` says.
+    #[must_use]
+    pub fn with_gather(mut self, config: Gather) -> Self {
+        if let Some(gathering) = Gathering::new(config) {
+            self.shift.get_or_insert_default().gathering = Some(gathering);
         }
         self
     }

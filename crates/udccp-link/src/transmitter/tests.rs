@@ -7,8 +7,8 @@ use super::Transmitter;
 use crate::packet::tests::datagram;
 use crate::queue::DropTail;
 use crate::{
-    Change, Drops, Link, LinkConfig, Packet, QueueConfig, QueueLimit, RateDelay, RateDelayConfig,
-    Scheduled,
+    Change, Drops, Gather, Link, LinkConfig, Packet, QueueConfig, QueueLimit, RateDelay,
+    RateDelayConfig, Scheduled, Variation,
 };
 
 fn at(ns: u64) -> Instant {
@@ -137,6 +137,25 @@ proptest! {
         prop_assert_eq!((slow.arrived, slow.departed), (fast.arrived, fast.departed));
         prop_assert_eq!(slow.dropped, fast.dropped);
         prop_assert!(slow.busy.abs_diff(fast.busy) <= Duration::from_nanos(300));
+    }
+
+    #[test]
+    fn what_arrives_together_does_so_in_the_fast_element_and_in_parts(
+        tick in prop::option::of(1..300_000_u64),
+        moderation in prop::option::of(1..300_000_u64),
+        arrivals in arrivals(),
+    ) {
+        let time = |ns: Option<u64>| ns.map(Duration::from_nanos);
+        let gather = Gather { delay_tick: time(tick), interrupt_moderation: time(moderation) };
+        let limit = QueueLimit::Packets(5);
+        let fast = LinkConfig { rate: Some(mbps(100)), limit, gather, ..LinkConfig::default() };
+        // A record of delays that adds nothing is played by an element of its own.
+        let variation = Variation::Trace([(Duration::ZERO, Duration::ZERO)].into());
+        let parts = LinkConfig { variation, ..fast.clone() };
+        let seen = |config: &LinkConfig| {
+            feed(config.build::<Datagram>(udccp_base::Seed(1), "test").as_mut(), &arrivals)
+        };
+        prop_assert_eq!(seen(&fast), seen(&parts));
     }
 
     #[test]

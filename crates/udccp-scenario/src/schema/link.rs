@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use udccp_base::{DataRate, DataSize, Duration};
-use udccp_sim::{LinkConfig, Reorder, Variation};
+use udccp_sim::{Gather, LinkConfig, Reorder, Variation};
 
 use super::choice::choose;
 use super::quantity::{Limit, Percent};
@@ -156,6 +156,11 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
     let mtu = reader.want::<DataSize>("mtu").map(|m| u32::try_from(m.bytes()).unwrap_or(u32::MAX));
     let bucket = reader.want::<DataSize>("token_bucket");
     let token_bucket = bucket.map(|b| u32::try_from(b.bytes()).unwrap_or(u32::MAX));
+    let mut positive = |key| reader.want(key).filter(|time: &Duration| !time.is_zero());
+    let gather = Gather {
+        delay_tick: positive("delay_tick"),
+        interrupt_moderation: positive("interrupt_moderation"),
+    };
     let (variation, free_order) = variation?;
     let config = LinkConfig {
         trace: match trace {
@@ -174,10 +179,14 @@ fn config(reader: &mut Reader<'_>, rate: Option<DataRate>) -> Option<LinkConfig>
         corrupt,
         mtu,
         token_bucket,
+        gather,
         ..LinkConfig::default()
     };
-    if let (Some(bucket), Err(why)) = (reader.raw("token_bucket"), config.check()) {
-        errors.push(Diagnostic::at(&bucket.span, why));
+    let conditional = ["token_bucket", "delay_tick", "interrupt_moderation"];
+    if let Err(why) = config.check()
+        && let Some(key) = conditional.iter().find_map(|key| reader.raw(key))
+    {
+        errors.push(Diagnostic::at(&key.span, why));
     }
     Some(config)
 }

@@ -10,7 +10,7 @@ use core::fmt::Write as _;
 
 use udccp_base::{DataRate, Duration};
 use udccp_link::{
-    Change, CoDelConfig, GilbertElliott, LinkConfig, LossConfig, PieConfig, QueueConfig,
+    Change, CoDelConfig, Gather, GilbertElliott, LinkConfig, LossConfig, PieConfig, QueueConfig,
     QueueLimit, RedConfig, RedUnit, Variation,
 };
 
@@ -63,6 +63,9 @@ impl Shaper {
         }
         if config.mtu.is_some() {
             gaps.push("a link with an MTU of its own (its router would send ICMP messages)".into());
+        }
+        if config.gather != Gather::default() {
+            gaps.push("packets that arrive together (delay_tick, interrupt_moderation)".into());
         }
         if matches!(config.variation, Variation::Trace(_)) {
             gaps.push("a delay that follows a record".into());

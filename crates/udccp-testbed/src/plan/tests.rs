@@ -220,6 +220,10 @@ fn what_traffic_control_has_not_is_told_before_anything_starts() {
     assert!(found(r#"limit = "1.0 bdp", mtu = "576 B""#).contains("an MTU of its own"));
     let small = r#"limit = "20 kB", token_bucket = "1000 B""#;
     assert!(found(small).contains("a token bucket that is smaller than a packet"));
+    for together in ["delay_tick", "interrupt_moderation"] {
+        let gathers = format!(r#"limit = "20 kB", {together} = "1 ms""#);
+        assert!(found(&gathers).contains("packets that arrive together"));
+    }
     let bytes = r#"queue = "drop-head", limit = "10 kB""#;
     assert!(found(bytes).contains("drop-head queue with a limit in bytes"));
 }

@@ -92,6 +92,10 @@ class AccessLink(Table):
         Larger packets are dropped.
     token_bucket
         Size of a token bucket that shapes instead of a transmitter.
+    delay_tick
+        Delays end at multiples of this.
+    interrupt_moderation
+        Least time between two interrupts of the network card at the far end.
     """
 
     rate: Rate | None = None
@@ -116,6 +120,8 @@ class AccessLink(Table):
     corrupt: Percent | None = None
     mtu: Size | None = None
     token_bucket: Size | None = None
+    delay_tick: Time | None = None
+    interrupt_moderation: Time | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +158,10 @@ class Link(Table):
         Larger packets are dropped.
     token_bucket
         Size of a token bucket that shapes instead of a transmitter.
+    delay_tick
+        Delays end at multiples of this.
+    interrupt_moderation
+        Least time between two interrupts of the network card at the far end.
     """
 
     limit: Limit
@@ -177,6 +187,8 @@ class Link(Table):
     corrupt: Percent | None = None
     mtu: Size | None = None
     token_bucket: Size | None = None
+    delay_tick: Time | None = None
+    interrupt_moderation: Time | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +225,10 @@ class ReverseLink(Table):
         Larger packets are dropped.
     token_bucket
         Size of a token bucket that shapes instead of a transmitter.
+    delay_tick
+        Delays end at multiples of this.
+    interrupt_moderation
+        Least time between two interrupts of the network card at the far end.
     """
 
     rate: Rate | None = None
@@ -238,6 +254,8 @@ class ReverseLink(Table):
     corrupt: Percent | None = None
     mtu: Size | None = None
     token_bucket: Size | None = None
+    delay_tick: Time | None = None
+    interrupt_moderation: Time | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +290,10 @@ class Hop(Table):
         Larger packets are dropped.
     token_bucket
         Size of a token bucket that shapes instead of a transmitter.
+    delay_tick
+        Delays end at multiples of this.
+    interrupt_moderation
+        Least time between two interrupts of the network card at the far end.
     reverse
         What differs from right to left.
     """
@@ -298,6 +320,8 @@ class Hop(Table):
     corrupt: Percent | None = None
     mtu: Size | None = None
     token_bucket: Size | None = None
+    delay_tick: Time | None = None
+    interrupt_moderation: Time | None = None
     reverse: ReverseLink | None = None
 
 
