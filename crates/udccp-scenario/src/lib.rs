@@ -34,6 +34,5 @@ pub use record::{
     CostRecord, FlowRecord, QuantileRecord, Record, SIM, SeriesRecord, SystemRecord, TimingRecord,
 };
 pub use run::{RunError, RunOptions, run, run_config};
-pub use schema::hop_name;
 pub use transports::{SERVICE, dccp_config};
 pub use version::VERSION;

@@ -4,13 +4,14 @@ use udccp_base::{Duration, Rng, Seed, Transport};
 use udccp_cc::Algorithm;
 use udccp_sim::{
     Bulk, Chain, Codec, ConstantRate, Dialogue, Frames, HopConfig, IpVersion, LinkConfig, OnOff,
-    PairAddresses, PairConfig, RequestResponse, Source, Speech, Transfer, Video, Voip, poisson,
+    PairAddresses, PairConfig, RequestResponse, Source, Speech, Transfer, Video, Voip, link_name,
+    poisson,
 };
 
 use crate::Family;
 use crate::run::RunError;
 use crate::schema::{
-    CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, hop_name, of_link,
+    CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, of_link,
 };
 use crate::transports;
 
@@ -108,10 +109,9 @@ pub fn hop_configs(scenario: &Scenario) -> Vec<HopConfig> {
     };
     let mut hops: Vec<HopConfig> = topology.hops().map(hop).collect();
     let count = hops.len();
-    for (i, hop) in hops.iter_mut().enumerate() {
-        let name = hop_name(i, count);
-        hop.forward.changes = of_link(&scenario.changes, &format!("{name} forward"));
-        hop.reverse.changes = of_link(&scenario.changes, &format!("{name} reverse"));
+    let links = hops.iter_mut().flat_map(|hop| [&mut hop.forward, &mut hop.reverse]);
+    for (i, link) in links.enumerate() {
+        link.changes = of_link(&scenario.changes, &link_name(i, count));
     }
     hops
 }

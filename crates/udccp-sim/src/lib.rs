@@ -53,6 +53,7 @@ pub use config::{
 };
 pub use dumbbell::Dumbbell;
 pub use error::SimError;
+pub use names::{hop_name, link_name};
 pub use pace::{Pace, Turn};
 pub use record::{Interval, Mark, PathRecorder, Schedule, sample_flow};
 pub use result::{

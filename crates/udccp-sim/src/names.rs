@@ -1,7 +1,17 @@
 //! Names of hosts and links, made when they are asked for: of many flows they take much memory.
 
 use crate::config::PairConfig;
-use crate::network::hop_name;
+
+/// The name of a hop: the only one is the bottleneck, others are numbered from 1.
+pub fn hop_name(index: usize, hops: usize) -> String {
+    if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
+}
+
+/// The name of a link between routers. Each of the `hops` has two, forward before reverse.
+pub fn link_name(index: usize, hops: usize) -> String {
+    let way = if index.is_multiple_of(2) { "forward" } else { "reverse" };
+    format!("{} {way}", hop_name(index / 2, hops))
+}
 
 /// Links of a pair, in their order.
 const ACCESS: [&str; 4] = ["sender up", "sender down", "receiver up", "receiver down"];
@@ -32,10 +42,7 @@ impl Names {
     /// The name of a link.
     pub(crate) fn link(&self, index: usize) -> String {
         match index.checked_sub(2 * self.hops) {
-            None => {
-                let way = if index.is_multiple_of(2) { "forward" } else { "reverse" };
-                format!("{} {way}", hop_name(index / 2, self.hops))
-            }
+            None => link_name(index, self.hops),
             Some(access) => {
                 format!("{} {}", self.pairs[access / ACCESS.len()], ACCESS[access % ACCESS.len()])
             }

@@ -47,11 +47,6 @@ impl Routes {
     }
 }
 
-/// The name of a hop: the only one is the bottleneck, others are numbered from 1.
-pub(crate) fn hop_name(index: usize, hops: usize) -> String {
-    if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
-}
-
 /// Number of the sender's host of a pair; its receiver's is one more.
 pub(crate) const fn sender_of(pair: usize) -> usize {
     2 * pair

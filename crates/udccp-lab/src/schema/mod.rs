@@ -37,7 +37,7 @@ pub use udccp_scenario::schema::{
     AckCounting, BDP_PACKET_BYTES, CodecName, DccpOptions, Direction, Flow, GrowthAfterCut, Hop,
     HostTimers, Limit, Link, LinkChange, LossDetection, Measure, NatPlace, Packets, Percent,
     Propagation, RandomVariable, Reduction, SCHEMA, Scenario, Service, Shape, Silence, StartWindow,
-    TcpOptions, TcpProfile, Time, Topology, Trace, Traffic, hop_name,
+    TcpOptions, TcpProfile, Time, Topology, Trace, Traffic,
 };
 
 /// The names of the flows as a file writes them.

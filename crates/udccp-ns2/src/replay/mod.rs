@@ -8,10 +8,10 @@ use udccp_agent::start_of;
 use udccp_base::{Duration, Instant, Probe, Seed};
 use udccp_link::{DropReason, QueueConfig};
 use udccp_scenario::schema::{Flow, Scenario};
-use udccp_scenario::{Family, hop_configs, hop_name};
+use udccp_scenario::{Family, hop_configs};
 use udccp_sim::{
     Cost, Crossing, FlowResult, FlowSample, Mark, PathRecorder, RunResult, Schedule, SenderSample,
-    SourceStats, SystemResult, sample_flow,
+    SourceStats, SystemResult, link_name, sample_flow,
 };
 
 use crate::flow::payload_bytes;
@@ -41,14 +41,12 @@ impl<'a> Replay<'a> {
             QueueConfig::DropTail => DropReason::QueueFull,
             _ => DropReason::EarlyDrop,
         };
-        let name = hop_name(0, 1);
-        let watched = |way: &str, config| {
-            Watched::new(format!("{name} {way}"), config, measure, time.duration)
-        };
+        let watched =
+            |link, config| Watched::new(link_name(link, 1), config, measure, time.duration);
         Self {
             scenario,
             flows: scenario.flows.iter().enumerate().map(FlowReplay::of).collect(),
-            links: [watched("forward", hop.forward), watched("reverse", hop.reverse)],
+            links: [watched(0, hop.forward), watched(1, hop.reverse)],
             schedule: Schedule::new(time.duration, measure.every, &(measure.from..measure.to)),
             hash: Sha256::new(),
             lines: 0,

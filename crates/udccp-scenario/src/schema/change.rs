@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use udccp_base::{Duration, Instant};
-use udccp_sim::{Change, LinkConfig};
+use udccp_sim::{Change, LinkConfig, hop_name, link_name};
 
 use super::{Flow, Topology, loss};
 use crate::diagnostic::{Diagnostic, suggestion};
@@ -32,11 +32,6 @@ pub(crate) fn of_link(changes: &[LinkChange], link: &str) -> Vec<(Instant, Chang
     mine.map(|change| (Instant::ZERO + change.at, change.change.clone())).collect()
 }
 
-/// The name of a hop: the only one is the bottleneck, others are numbered from 1.
-pub fn hop_name(index: usize, hops: usize) -> String {
-    if hops == 1 { "bottleneck".to_owned() } else { format!("hop {}", index + 1) }
-}
-
 /// Names that a change may use, each with the links that it means.
 struct Names(Vec<(String, Vec<String>)>);
 
@@ -44,9 +39,9 @@ impl Names {
     fn of(topology: &Topology, flows: &[Flow]) -> Self {
         let mut names = Vec::new();
         let hops = topology.hops().count();
-        for hop in (0..hops).map(|i| hop_name(i, hops)) {
-            let ways = ["forward", "reverse"].map(|way| format!("{hop} {way}"));
-            names.push((hop, ways.to_vec()));
+        for hop in 0..hops {
+            let ways = [2 * hop, 2 * hop + 1].map(|link| link_name(link, hops));
+            names.push((hop_name(hop, hops), ways.to_vec()));
             names.extend(ways.map(|way| (way.clone(), vec![way])));
         }
         let ends = |f: &Flow| ["sender", "receiver"].map(|end| format!("{} {end}", f.name));
@@ -162,13 +157,7 @@ fn read_one(
 /// The description of the link of this name.
 fn config_of<'a>(topology: &'a Topology, link: &str) -> &'a LinkConfig {
     let hops = topology.hops().count();
-    let mut hop = topology.hops().enumerate().filter(|(i, _)| {
-        let name = hop_name(*i, hops);
-        link.strip_prefix(&name).is_some_and(|rest| matches!(rest, " forward" | " reverse"))
-    });
-    match hop.next() {
-        Some((_, (_, Some(reverse)))) if link.ends_with(" reverse") => &reverse.config,
-        Some((_, (forward, _))) => &forward.config,
-        None => &topology.access.config,
-    }
+    let links = topology.hops().flat_map(|(link, reverse)| [link, reverse.unwrap_or(link)]);
+    let mut named = links.enumerate().filter(|(i, _)| link_name(*i, hops) == link);
+    &named.next().map_or(&topology.access, |(_, link)| link).config
 }

@@ -15,7 +15,6 @@ mod trace;
 mod traffic;
 
 pub use change::LinkChange;
-pub use change::hop_name;
 pub(crate) use change::of_link;
 pub use flow::{
     AckCounting, DccpOptions, Direction, Flow, GrowthAfterCut, HostTimers, LossDetection, NatPlace,

@@ -7,7 +7,8 @@ use udccp_link::{Link, Packet};
 
 use crate::capture::{Capture, Envelope, PcapWriter};
 use crate::error::SimError;
-use crate::network::{Network, hop_name};
+use crate::names::hop_name;
+use crate::network::Network;
 use crate::packet::{Meta, Parcel};
 
 /// A packet in the network.

@@ -10,11 +10,11 @@ use sha2::{Digest, Sha256};
 use udccp_agent::{both_ends, start_of};
 use udccp_base::{Duration, Instant, Probe, Seed};
 use udccp_link::{DropReason, LinkConfig, LossConfig};
+use udccp_scenario::routers_of;
 use udccp_scenario::schema::{Flow, Measure, Scenario};
-use udccp_scenario::{hop_name, routers_of};
 use udccp_sim::{
     Cost, Crossing, FlowResult, FlowSample, HopResult, Mark, PathRecorder, RunResult, Schedule,
-    SenderSample, SourceStats, SystemResult, sample_flow,
+    SenderSample, SourceStats, SystemResult, link_name, sample_flow,
 };
 
 use crate::error::Error;
@@ -203,9 +203,7 @@ fn system(scenario: &Scenario, links: &[LinkConfig], observations: &Observations
     let time = &scenario.time;
     let mut results =
         links.iter().zip(&observations.looks).enumerate().map(|(i, (config, looks))| {
-            let way = if i % 2 == 0 { "forward" } else { "reverse" };
-            let name = format!("{} {way}", hop_name(i / 2, hops));
-            queue::link(&name, config, looks, &time.measure, time.duration)
+            queue::link(&link_name(i, hops), config, looks, &time.measure, time.duration)
         });
     let mut next = || results.next().unwrap_or_else(|| queue::unseen(&time.measure));
     let (forward, reverse) = (next(), next());
