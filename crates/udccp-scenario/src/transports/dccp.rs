@@ -233,16 +233,19 @@ impl DccpEnd {
 
 impl Machine for DccpEnd {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
+        self.timers.arrived();
         self.endpoint.handle_datagram(now, datagram);
         self.drain_events();
     }
 
     fn handle_datagram_in(&mut self, now: Instant, place: &mut Option<Datagram>) {
+        self.timers.arrived();
         self.endpoint.handle_datagram_in(now, place);
         self.drain_events();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.timers.wake(now, || self.endpoint.poll_timeout());
         self.invite(now);
         self.endpoint.handle_timeout(now);
         self.drain_events();
