@@ -120,7 +120,9 @@ impl LinkConfig {
             return Err(why.into());
         }
         if self.gather != Gather::default() && (self.free_order || self.reorder.is_some()) {
-            return Err("packets that arrive together have to stay in order".into());
+            let why = "delay ticks and interrupt moderation take packets that stay in order: no \
+                       reordering, and no varying delay that lets them overtake";
+            return Err(why.into());
         }
         let mut shares = vec![("duplication", self.duplicate), ("corruption", self.corrupt)];
         shares.extend(self.reorder.map(|reorder| ("reordering", reorder.probability)));
