@@ -1,11 +1,13 @@
-use udccp_base::{DataSize, Seed};
+use std::collections::VecDeque;
+
+use udccp_base::{DataSize, Duration, Instant, Seed, Transport};
 use udccp_sim::{IpVersion, PairAddresses};
 use udccp_wire::ServiceCode;
 
 use super::{build, dccp_config};
 use crate::document;
-use crate::protocol::{Family, PROTOCOLS};
-use crate::schema::{DccpOptions, Flow, Scenario, Service};
+use crate::protocol::{self, Family, PROTOCOLS};
+use crate::schema::{DccpOptions, Flow, HostTimers, Scenario, Service};
 
 fn flow(invite: bool) -> Flow {
     let text = format!(
@@ -55,4 +57,49 @@ fn a_protocol_without_a_ccid_never_runs_as_ccid_2() {
         assert_eq!((config.tx_ccids.first().copied(), config.tx_ccids.len()), (protocol.ccid, 1));
         assert_eq!(config.rx_ccids, config.tx_ccids);
     }
+}
+
+/// Wakes of the sender in two seconds at which it sent nothing, on a path of 20 ms without a rate.
+fn wakes_for_nothing(flow: &Flow) -> u32 {
+    let ends = build(flow, PairAddresses::of(0, IpVersion::V4), Seed(1), None).expect("a flow");
+    let mut ends: [Box<dyn Transport>; 2] = [ends.sender, ends.receiver];
+    let mut line = VecDeque::new();
+    let (mut now, mut count) = (Instant::ZERO, 0);
+    ends[0].open(now);
+    while now < Instant::ZERO + Duration::from_secs(2) {
+        for end in [0, 1] {
+            let is_due = ends[end].poll_timeout().is_some_and(|due| due <= now);
+            if is_due {
+                ends[end].handle_timeout(now);
+            }
+            ends[0].fill(now, None, 10);
+            let mut sent = false;
+            while let Some(datagram) = ends[end].poll_transmit(now) {
+                line.push_back((now + Duration::from_millis(10), 1 - end, datagram));
+                sent = true;
+            }
+            ends[end].take_delivered(now);
+            count += u32::from(is_due && !sent && end == 0);
+        }
+        let timeouts = ends.iter().filter_map(|end| end.poll_timeout());
+        let arrival = line.front().map(|(at, ..)| *at);
+        now = timeouts.chain(arrival).min().expect("something goes on").max(now);
+        while let Some((_, end, datagram)) = line.pop_front_if(|(at, ..)| *at <= now) {
+            ends[end].handle_datagram(now, datagram);
+        }
+    }
+    count
+}
+
+/// An application that looks by itself sends what is due before the driver wakes for it. The driver
+/// is not told, wakes, and finds nothing.
+#[test]
+fn a_driver_wakes_for_what_its_application_has_sent() {
+    let mut flow = flow(false);
+    flow.protocol = protocol::find("dccp/ccid3").expect("a protocol");
+    flow.dccp.timers = Some(HostTimers::Epoll);
+    assert_eq!(wakes_for_nothing(&flow), 0);
+    flow.dccp.wakes_every = Some(Duration::from_micros(1300));
+    let count = wakes_for_nothing(&flow);
+    assert!(count > 10, "{count} wakes");
 }
