@@ -40,6 +40,19 @@ impl Instant {
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
+
+    /// The first multiple of `unit` since the epoch that is not before this: the next tick of a
+    /// clock. This itself where `unit` is zero, and [`Self::MAX`] where the multiple is beyond it.
+    #[inline]
+    pub const fn next_multiple_of(self, unit: Duration) -> Self {
+        if unit.is_zero() {
+            return self;
+        }
+        match self.0.checked_next_multiple_of(unit.0) {
+            Some(nanos) => Self(nanos),
+            None => Self::MAX,
+        }
+    }
 }
 
 impl Duration {
@@ -225,6 +238,13 @@ quantity::serde_as_text!(Duration);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_multiple_is_not_before() {
+        let next = |at, unit| Instant(at).next_multiple_of(Duration(unit)).as_nanos();
+        assert_eq!([next(0, 4), next(1, 4), next(4, 4), next(5, 4)], [0, 4, 4, 8]);
+        assert_eq!([next(5, 0), next(u64::MAX - 1, 4)], [5, u64::MAX]);
+    }
 
     #[test]
     fn durations_print_in_the_largest_exact_unit() {

@@ -30,8 +30,7 @@ impl Gathering {
     /// When the far end sees what would arrive at `deliver`. Calls are in the order of arrival.
     pub(crate) fn apply(&mut self, mut deliver: Instant) -> Instant {
         if let Some(tick) = self.config.delay_tick {
-            let since = deliver.as_nanos();
-            deliver = Instant::from_nanos(since.next_multiple_of(tick.as_nanos().max(1)));
+            deliver = deliver.next_multiple_of(tick);
         }
         let Some(least) = self.config.interrupt_moderation else { return deliver };
         let interrupt = match self.interrupt {

@@ -120,6 +120,13 @@ fn what_ns_2_has_not_is_refused_by_its_key() {
     assert!(link(r#"queue = "codel""#).contains("topology.bottleneck.queue"));
     assert!(link(r#"loss = "1 %""#).contains("topology.bottleneck.loss"));
     assert!(link(r#"mtu = "576 B""#).contains("topology.bottleneck.mtu"));
+    for key in ["delay_tick", "interrupt_moderation"] {
+        let together = format!(r#"{key} = "1 ms""#);
+        assert!(link(&together).contains(&format!("topology.bottleneck.{key}")));
+        // That of a host is left out with a note, as its noise is.
+        let host = bulk("a", "tcp/newreno", &format!("access = {{ {together} }}"));
+        fits(&scenario(USUAL, &host)).unwrap();
+    }
     let flow = |protocol: &str, more: &str| gaps(USUAL, &bulk("a", protocol, more));
     for (protocol, more, key) in [
         ("tcp/bbr", "", "protocol"),

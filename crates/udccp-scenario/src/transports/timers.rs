@@ -73,12 +73,12 @@ impl Timers {
     pub(super) fn fire(&self, due: Instant) -> Instant {
         let at = match self.wait {
             Wait::Exact => due,
-            Wait::Ticks(tick) => up(due, tick),
+            Wait::Ticks(tick) => due.next_multiple_of(tick),
             Wait::Epoll { asleep_from, pending } => {
                 pending.get().unwrap_or_else(|| epoll(asleep_from, due))
             }
         };
-        self.wakes_every.map_or(at, |every| at.min(up(due, every)))
+        self.wakes_every.map_or(at, |every| at.min(due.next_multiple_of(every)))
     }
 }
 
@@ -87,12 +87,7 @@ fn epoll(asleep_from: Instant, due: Instant) -> Instant {
     if due <= asleep_from {
         return due;
     }
-    asleep_from + (up(due, MILLISECOND) - down(asleep_from, MILLISECOND)) + SLACK
-}
-
-fn up(at: Instant, unit: Duration) -> Instant {
-    let units = at.as_nanos().div_ceil(unit.as_nanos());
-    Instant::from_nanos(units.saturating_mul(unit.as_nanos()))
+    asleep_from + (due.next_multiple_of(MILLISECOND) - down(asleep_from, MILLISECOND)) + SLACK
 }
 
 fn down(at: Instant, unit: Duration) -> Instant {
