@@ -175,6 +175,14 @@ fn broken_results() {
 }
 
 #[test]
+fn a_first_look_at_what_it_leaves_out() {
+    let lab = Lab::new();
+    let text = common::lab::SMALL.replace("[grid]\n", "[grid]\nquick_runs = 0\n");
+    std::fs::write(lab.path("experiments/small.toml"), text).expect("a file");
+    insta::assert_snapshot!(says(&lab, &["run", "small", "--quick"], ""));
+}
+
+#[test]
 fn one_run_of_a_case_and_what_is_said_where_there_is_none() {
     let text = common::lab::SMALL.to_owned()
         + "[[case]]\nid = \"alone\"\nsays = \"one flow\"\nwithout = [\"second\"]\nquick_runs = 1\n\

@@ -144,6 +144,19 @@ fn a_variant_may_have_its_own_number_of_runs() {
     assert_eq!(count("runs = 4", false), 4);
     assert_eq!(count("runs = 4", true), 1, "no more than the case has for a first look");
     assert_eq!(count("runs = 4\nquick_runs = 3", true), 3);
+    assert_eq!(count("quick_runs = 0", true), 0, "a first look leaves it out");
+    assert_eq!(count("quick_runs = 0", false), 1);
+}
+
+#[test]
+fn a_first_look_leaves_out_a_case_of_no_quick_runs() {
+    let text = GOOD.replace("id = \"flood\"", "id = \"flood\"\nquick_runs = 0");
+    let experiment = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    let count = |quick, runs| {
+        let tasks = plan(&experiment, PlanOptions { quick, runs }).expect("a plan");
+        tasks.iter().filter(|t| t.case.as_deref() == Some("flood")).count()
+    };
+    assert_eq!([count(false, None), count(true, None), count(true, Some(1))], [3, 0, 1]);
 }
 
 #[test]

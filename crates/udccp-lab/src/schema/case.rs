@@ -6,7 +6,7 @@ use udccp_scenario::document::{self, DiagnosticSink, Node, Override, Reader, Val
 use super::Scenario;
 use super::experiment::Variant;
 use super::flow_names;
-use super::grid::{Axis, Grid, Point};
+use super::grid::{Axis, Grid, Point, read_runs};
 
 /// What makes up a run; a case may replace each.
 pub(crate) const PARTS: [&str; 3] = ["topology", "time", "flow"];
@@ -53,7 +53,7 @@ impl Case {
         let mut reader = Reader::new(node, format!("[[case]] \"{label}\""), errors)?;
         let id: Option<String> = reader.need("id");
         let says = reader.or("says", String::new());
-        let runs: Option<u64> = reader.want("runs");
+        let runs = read_runs(&mut reader, node);
         let quick_runs: Option<u64> = reader.want("quick_runs");
         let seed = reader.or("seed", file.seed);
         let axes = reader.raw("grid").map(|n| Grid::read_axes(n, errors));
@@ -66,11 +66,6 @@ impl Case {
         }
         reader.finish();
         check_id(id.as_deref(), node, errors);
-        for (key, value) in [("runs", runs), ("quick_runs", quick_runs)] {
-            if let (Some(0), Some(at)) = (value, node.get(key)) {
-                errors.push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
-            }
-        }
         let runs_now = runs.unwrap_or(file.runs);
         let quick_now = quick_runs.unwrap_or_else(|| file.quick_runs.min(runs_now));
         let axes = axes.unwrap_or_else(|| Some(file.axes.clone()))?;

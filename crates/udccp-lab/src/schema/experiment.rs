@@ -15,7 +15,7 @@ use super::choice::choose;
 use super::claim::{Claim, Explanation};
 use super::context::{Context, Names, first_line};
 use super::figure::Figure;
-use super::grid::{Filter, Grid, Point};
+use super::grid::{Filter, Grid, Point, read_runs};
 use super::table::Table;
 use super::{SCHEMA, Scenario};
 use crate::selection::Selection;
@@ -111,7 +111,7 @@ pub struct Variant {
     pub filter: Filter,
     /// Runs of each point, where not as many as of the experiment as it stands.
     pub runs: Option<u64>,
-    /// The same with `--quick`.
+    /// The same with `--quick`; 0 leaves it out.
     pub quick_runs: Option<u64>,
     /// What it changes.
     pub changes: Vec<Override>,
@@ -423,8 +423,8 @@ impl Variant {
         let view = context.view(&mut reader, false);
         reader.raw("where");
         let filter = view.as_ref().map(|v| context.filter(&mut reader, v, "where"));
-        let runs = read_runs(&mut reader, node, "runs");
-        let quick_runs = read_runs(&mut reader, node, "quick_runs");
+        let runs = read_runs(&mut reader, node);
+        let quick_runs = reader.want("quick_runs");
         if node.get("set").is_none() {
             reader.need::<Node>("set");
         }
@@ -435,13 +435,4 @@ impl Variant {
         let (id, says, filter) = (id?, says?, filter?);
         Some(Self { id, case, says, filter, runs, quick_runs, changes, quick })
     }
-}
-
-/// Reads a number of runs, of which there is at least one.
-fn read_runs(reader: &mut Reader<'_>, node: &Node, key: &'static str) -> Option<u64> {
-    let runs = reader.want(key);
-    if let (Some(0), Some(at)) = (runs, node.get(key)) {
-        reader.errors().push(Diagnostic::at(&at.span, format!("`{key}` is at least 1")));
-    }
-    runs
 }

@@ -19,7 +19,7 @@ pub struct Grid {
     pub axes: Vec<Axis>,
     /// Runs of each point, each with a seed of its own.
     pub runs: u64,
-    /// Runs of each point with `--quick`.
+    /// Runs of each point with `--quick`; 0 leaves it out.
     pub quick_runs: u64,
     /// The seed that all runs' seeds come from.
     pub seed: u64,
@@ -96,19 +96,22 @@ impl Grid {
 impl FromNode for Grid {
     fn from_node(node: &Node, errors: &DiagnosticSink) -> Option<Self> {
         let mut reader = Reader::new(node, "[grid]", errors)?;
-        let runs = reader.or("runs", 1);
+        let runs = read_runs(&mut reader, node).unwrap_or(1);
         let quick_runs = reader.or("quick_runs", runs.min(2));
         let seed = reader.or("seed", 1);
-        for (key, value) in [("runs", runs), ("quick_runs", quick_runs)] {
-            if value == 0 {
-                let span = node.get(key).map_or(&node.span, |n| &n.span);
-                errors.push(Diagnostic::at(span, format!("`{key}` is at least 1")));
-            }
-        }
         let axes = node.entries().iter().filter(|e| !SETTINGS.contains(&e.key.as_str()));
         let axes: Vec<Option<Axis>> = axes.map(|e| read_axis(e, errors)).collect();
         Some(Self { axes: axes.into_iter().collect::<Option<_>>()?, runs, quick_runs, seed })
     }
+}
+
+/// Reads `runs`, of which there is at least one.
+pub(super) fn read_runs(reader: &mut Reader<'_>, node: &Node) -> Option<u64> {
+    let runs = reader.want("runs");
+    if let (Some(0), Some(at)) = (runs, node.get("runs")) {
+        reader.errors().push(Diagnostic::at(&at.span, "`runs` is at least 1"));
+    }
+    runs
 }
 
 impl Grid {

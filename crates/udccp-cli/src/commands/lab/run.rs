@@ -45,6 +45,12 @@ pub(super) fn run(args: &Args) -> CliResult<Exit> {
     for experiment in &experiments {
         tasks.extend(plan(experiment, options).map_err(bad_input)?);
     }
+    if tasks.is_empty() {
+        let left_out = Failure::new(Exit::Usage, "`--quick` leaves out all of this");
+        return Err(
+            left_out.hint("leave `--quick` away, or add `--runs 1` for one run of each point")
+        );
+    }
     let jobs = args.jobs.map_or_else(cores, |n| n as usize);
     let store = args.files.open()?;
     let ids: Vec<&str> = experiments.iter().map(|e| e.id.as_str()).collect();
