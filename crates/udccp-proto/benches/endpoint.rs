@@ -37,7 +37,8 @@ impl Pump {
         };
         let service: ServiceCode = "SC:perf".parse().unwrap();
         let mut ends = [1, 2].map(|n| Endpoint::new(EndpointConfig::new([n; 32])));
-        let listen = ListenConfig { connection: config.clone(), ..ListenConfig::new(service) };
+        let listen =
+            ListenConfig { connection: config.clone().into(), ..ListenConfig::new(service) };
         let listener = ends[1].listen(None, 5001, listen).unwrap();
         let options = ConnectOptions {
             local: "10.0.0.1:0".parse().unwrap(),

@@ -2,7 +2,6 @@
 
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
-use std::sync::Arc;
 
 use udccp_base::{DataRate, Duration, Instant};
 use udccp_wire::ServiceCode;
@@ -10,6 +9,7 @@ use udccp_wire::ServiceCode;
 use crate::ccid::{Ccid2Config, Ccid3Config, Ccid4Config, CcidRegistry};
 use crate::connection::MIN_MTU;
 use crate::error::ConfigError;
+use crate::shared_config::SharedConfig;
 
 /// Largest Sequence Window, 2^46 - 1 (RFC 4340 section 7.5.2).
 pub const MAX_SEQUENCE_WINDOW: u64 = (1 << 46) - 1;
@@ -88,7 +88,7 @@ pub struct ListenConfig {
     /// How long an Init Cookie may be used (default 60 s).
     pub cookie_lifetime: Duration,
     /// Settings of the connections accepted here.
-    pub connection: ConnectionConfig,
+    pub connection: SharedConfig,
 }
 
 impl ListenConfig {
@@ -99,7 +99,7 @@ impl ListenConfig {
             backlog: 128,
             init_cookies: InitCookies::default(),
             cookie_lifetime: Duration::from_secs(60),
-            connection: ConnectionConfig::default(),
+            connection: ConnectionConfig::default().into(),
         }
     }
 }
@@ -122,7 +122,7 @@ pub struct InviteOptions {
     /// Send Listen packets (default true). Without, the client is waited for in silence.
     pub sends_listen: bool,
     /// Settings of the connection.
-    pub config: ConnectionConfig,
+    pub config: SharedConfig,
 }
 
 /// Where to connect to, from where, and how.
@@ -140,7 +140,7 @@ pub struct ConnectOptions {
     /// The service asked for.
     pub service: ServiceCode,
     /// Settings of the connection. Those of many connections are best shared.
-    pub config: Arc<ConnectionConfig>,
+    pub config: SharedConfig,
 }
 
 /// How the path's MTU is looked for with padded Syncs (RFC 8899).

@@ -251,7 +251,8 @@ fn server_stage(
     let header = request.packet.header;
     let config = EndpointConfig { receive_checksum_offload, ..EndpointConfig::new([8; 32]) };
     let mut end = Endpoint::new(config);
-    let listen = ListenConfig { connection, ..ListenConfig::new(ServiceCode(42)) };
+    let listen =
+        ListenConfig { connection: connection.into(), ..ListenConfig::new(ServiceCode(42)) };
     let listener = end.listen(None, header.dst_port, listen).unwrap();
     let (remote, local) = addresses(request);
     let stage = Stage {
@@ -333,7 +334,7 @@ fn a_client_that_insists_on_ccid_3_is_refused_with_a_reason() {
     let header = request.packet.header;
     let HeaderKind::Request { service } = header.kind else { panic!("no Request") };
     let mut end = Endpoint::new(EndpointConfig::new([9; 32]));
-    let listen = ListenConfig { connection: linux_like(), ..ListenConfig::new(service) };
+    let listen = ListenConfig { connection: linux_like().into(), ..ListenConfig::new(service) };
     end.listen(None, header.dst_port, listen).unwrap();
     let (remote, local) = addresses(request);
     let mut stage = Stage {

@@ -124,7 +124,7 @@ fn beginnings(log: &Log) {
         remote_port: 40_000,
         service: service(),
         sends_listen: true,
-        config: plain(),
+        config: plain().into(),
     };
     net.ends[SERVER].invite(now, invite).unwrap();
     let mut options = connect_options(plain());

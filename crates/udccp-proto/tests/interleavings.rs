@@ -105,7 +105,8 @@ impl Pair {
             Endpoint::new(EndpointConfig { ccids: ccids.clone(), ..EndpointConfig::new([n; 32]) })
         };
         let mut ends = [end(1), end(2)];
-        let listen = ListenConfig { connection: connection.clone(), ..ListenConfig::new(SERVICE) };
+        let listen =
+            ListenConfig { connection: connection.clone().into(), ..ListenConfig::new(SERVICE) };
         let listener = ends[SERVER].listen(None, PORT, listen).unwrap();
         let now = Instant::from_nanos(1_000_000_000);
         let options = ConnectOptions {

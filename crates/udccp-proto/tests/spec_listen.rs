@@ -25,7 +25,7 @@ fn invite_options() -> InviteOptions {
         remote_port: CLIENT_PORT,
         service: service(),
         sends_listen: true,
-        config: plain(),
+        config: plain().into(),
     }
 }
 

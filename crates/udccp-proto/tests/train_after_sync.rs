@@ -29,7 +29,8 @@ impl Both {
         let ccid2 = Ccid2Config { initial_window, ..Ccid2Config::default() };
         let config = ConnectionConfig { ecn: false, ccid2, ..ConnectionConfig::default() };
         let mut ends = [1, 2].map(|n| Endpoint::new(EndpointConfig::new([n; 32])));
-        let listen = ListenConfig { connection: config.clone(), ..ListenConfig::new(service) };
+        let listen =
+            ListenConfig { connection: config.clone().into(), ..ListenConfig::new(service) };
         let listener = ends[1].listen(None, remote_port, listen).unwrap();
         let [local, remote] = [1, 2].map(|host| ([10, 0, 0, host], 6511).into());
         let (local_port, config) = (Some(40_000), config.into());

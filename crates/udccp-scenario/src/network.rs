@@ -13,7 +13,7 @@ use crate::run::RunError;
 use crate::schema::{
     CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, of_link,
 };
-use crate::transports;
+use crate::transports::{self, DccpConfigs};
 
 /// Most transfers that one flow may stand for.
 pub const MAX_TRANSFERS: usize = 50_000;
@@ -57,14 +57,24 @@ impl core::fmt::Debug for HostPair {
 /// Hosts that are machines, each with the transport that its flow names.
 pub(crate) struct Simulated<'a> {
     /// Window algorithms of flows, by their names, in place of those of their protocols.
-    pub(crate) algorithms: &'a [(String, Algorithm)],
+    algorithms: &'a [(String, Algorithm)],
+    configs: DccpConfigs,
+}
+
+impl<'a> Simulated<'a> {
+    /// Hosts of flows; `algorithms` are window algorithms of flows, by their names, in place of
+    /// those of their protocols.
+    pub(crate) fn new(algorithms: &'a [(String, Algorithm)]) -> Self {
+        Self { algorithms, configs: DccpConfigs::default() }
+    }
 }
 
 impl Hosts for Simulated<'_> {
     fn pair(&mut self, flow: &Flow, at: PairAddresses, seed: Seed) -> Result<HostPair, String> {
         let own = self.algorithms.iter().find(|(name, _)| *name == flow.name);
         let own = own.map(|(_, algorithm)| algorithm);
-        let transports::Ends { sender, receiver } = transports::build(flow, at, seed, own)?;
+        let transports::Ends { sender, receiver } =
+            transports::build(flow, at, seed, own, &mut self.configs)?;
         Ok(HostPair { sender, receiver, source: None })
     }
 }

@@ -74,7 +74,7 @@ pub fn run(
     seed: u64,
     options: RunOptions<'_>,
 ) -> Result<Record, RunError> {
-    let mut hosts = Simulated { algorithms: options.algorithms };
+    let mut hosts = Simulated::new(options.algorithms);
     let network = network(scenario, Seed(seed), &mut hosts)?;
     let config = run_config(scenario, seed, options)?;
     let begun = cpu_time::ThreadTime::now();

@@ -1,7 +1,5 @@
 //! Does what the application asks of a connection.
 
-use std::sync::Arc;
-
 use udccp_base::{Duration, Instant, Message, Payload};
 
 use super::recv_side::{Delivery, Pressure};
@@ -198,7 +196,7 @@ impl Connection {
 
     /// Sets that time; a close that is under way keeps its own.
     pub(crate) fn set_close_linger(&mut self, linger: Duration) {
-        Arc::make_mut(&mut self.config).close_linger = linger;
+        self.config.own().close_linger = linger;
     }
 
     /// Whether a server holds TIMEWAIT itself when it closes.
@@ -208,7 +206,7 @@ impl Connection {
 
     /// Sets that.
     pub(crate) fn set_server_timewait(&mut self, holds: bool) {
-        Arc::make_mut(&mut self.config).server_timewait = holds;
+        self.config.own().server_timewait = holds;
     }
 
     /// Checksum coverage of the data that we send now, and the least that we accept (section 9.2).

@@ -43,15 +43,13 @@ mod timing;
 mod transmit;
 mod unreachable;
 
-use std::sync::Arc;
-
 use udccp_base::Instant;
 use udccp_wire::{PseudoHeader, Seqno, ServiceCode};
 
-use crate::config::ConnectionConfig;
 use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
+use crate::shared_config::SharedConfig;
 use crate::state::State;
 use crate::tuple::FourTuple;
 
@@ -97,7 +95,7 @@ pub(crate) struct Identity {
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) who: Identity,
-    config: Arc<ConnectionConfig>,
+    config: SharedConfig,
     // What most packets touch.
     state: State,
     seq: Sequence,
@@ -125,7 +123,7 @@ impl Connection {
     /// A connection whose first packet will have the number `iss`; in REQUEST or RESPOND.
     pub(crate) fn new(
         who: Identity,
-        config: Arc<ConnectionConfig>,
+        config: SharedConfig,
         features: Negotiator,
         iss: Seqno,
         now: Instant,

@@ -8,11 +8,11 @@ use udccp_base::{Duration, Instant};
 use udccp_wire::ServiceCode;
 
 use super::invite::Invitation;
-use crate::config::{ConnectionConfig, InitCookies, ListenConfig};
-use crate::connection::preferences;
-use crate::error::{ConfigError, ListenError};
+use crate::config::{InitCookies, ListenConfig};
+use crate::error::ListenError;
 use crate::features::FeaturePreferences;
 use crate::ids::{ConnectionId, ListenerId};
+use crate::shared_config::SharedConfig;
 use crate::tuple::FourTuple;
 
 /// One listener.
@@ -28,7 +28,7 @@ pub(super) struct Listener {
     pub(super) pending: usize,
     /// Connections that wait for `accept`.
     pub(super) ready: VecDeque<ConnectionId>,
-    pub(super) config: Arc<ConnectionConfig>,
+    pub(super) config: SharedConfig,
     pub(super) preferences: Arc<FeaturePreferences>,
     /// The one client that it is for.
     pub(super) invitation: Option<Invitation>,
@@ -133,7 +133,7 @@ impl Listeners {
         config: ListenConfig,
         invitation: Option<Invitation>,
     ) -> Result<ListenerId, ListenError> {
-        config.connection.check()?;
+        let preferences = config.connection.preferences()?;
         let services = &config.services;
         self.check_services(local, port, services, services.iter(), invitation.as_ref())?;
         let id = ListenerId(self.next);
@@ -147,8 +147,8 @@ impl Listeners {
             cookie_lifetime: config.cookie_lifetime,
             pending: 0,
             ready: VecDeque::new(),
-            preferences: preferences(&config.connection).map_err(|_| ConfigError::CcidList)?.into(),
-            config: Arc::new(config.connection),
+            preferences,
+            config: config.connection,
             invitation,
         };
         if let Some(at) = invitation.and_then(|invitation| invitation.next()) {

@@ -39,7 +39,6 @@ use crate::stats::EndpointStats;
 pub use invite::ListenerState;
 use listeners::Listeners;
 use numbers::Secrets;
-use open::Settings;
 use out_of_the_blue::Answers;
 pub use path_report::PathReport;
 use recent_resets::RecentResets;
@@ -80,8 +79,6 @@ pub struct Endpoint {
     secrets: Secrets,
     reset_limit: TokenBucket,
     recent_resets: RecentResets,
-    /// Settings of the connection that was opened last.
-    last_settings: Option<Settings>,
 }
 
 impl Endpoint {
@@ -103,7 +100,6 @@ impl Endpoint {
             recent_resets: RecentResets::default(),
             quiet_until: config.quiet_until,
             outside: Pressure::None,
-            last_settings: None,
             last_sender: 0,
             arena: Arena::default(),
             stats: EndpointStats::default(),

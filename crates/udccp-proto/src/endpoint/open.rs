@@ -6,12 +6,13 @@ use std::sync::Arc;
 use udccp_base::{Instant, Payload};
 
 use super::Endpoint;
-use crate::config::{ConnectOptions, ConnectionConfig, ListenConfig};
-use crate::connection::{Connection, preferences};
+use crate::config::{ConnectOptions, ListenConfig};
+use crate::connection::Connection;
 use crate::error::{ConfigError, ConnectError, ListenError};
 use crate::event::{Event, EventKind};
 use crate::features::{FeaturePreferences, Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
+use crate::shared_config::SharedConfig;
 use crate::tuple::FourTuple;
 
 impl Endpoint {
@@ -99,7 +100,7 @@ impl Endpoint {
         if !options.service.is_valid() {
             return Err(ConnectError::InvalidService);
         }
-        let settings = self.settings_of(&options.config)?;
+        let preferences = self.usable(&options.config)?;
         if options.config.quick_start.request.is_some() && options.remote.port() != 0 {
             return Err(ConfigError::QuickStartOverUdp.into());
         }
@@ -107,11 +108,11 @@ impl Endpoint {
             return Err(ConnectError::TooManyConnections);
         }
         let tuple = self.choose_tuple(now, &options)?;
-        let features = Negotiator::new(Role::Client, settings.preferences);
+        let features = Negotiator::new(Role::Client, preferences);
         let who = self.identity(tuple, Role::Client, options.service, None);
         let id = who.id;
         let iss = self.secrets.initial_seqno(now, &tuple);
-        let mut connection = Connection::new(who, settings.config, features, iss, now);
+        let mut connection = Connection::new(who, options.config, features, iss, now);
         if connection.wants_quick_start() {
             connection.set_quick_start_numbers(self.secrets.quick_start(now, &tuple));
         }
@@ -127,19 +128,12 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// These settings, checked, as connections share them: most are opened with those of the last.
-    fn settings_of(&mut self, config: &Arc<ConnectionConfig>) -> Result<Settings, ConfigError> {
-        let is_same = |last: &Arc<_>| Arc::ptr_eq(last, config) || last == config;
-        if let Some(last) = self.last_settings.as_ref().filter(|last| is_same(&last.config)) {
-            return Ok(last.clone());
-        }
-        config.check()?;
+    /// What settings ask of the peer, if they can be used here.
+    fn usable(&self, config: &SharedConfig) -> Result<Arc<FeaturePreferences>, ConfigError> {
+        let preferences = config.preferences()?;
         self.check_registered(&config.tx_ccids)?;
         self.check_registered(&config.rx_ccids)?;
-        let preferences = preferences(config).map_err(|_| ConfigError::CcidList)?.into();
-        let settings = Settings { config: config.clone(), preferences };
-        self.last_settings = Some(settings.clone());
-        Ok(settings)
+        Ok(preferences)
     }
 
     pub(super) fn check_registered(&self, ccids: &[u8]) -> Result<(), ConfigError> {
@@ -174,13 +168,6 @@ impl Endpoint {
         tuple.local_port = port.ok_or(ConnectError::NoFreePort)?;
         Ok(tuple)
     }
-}
-
-/// Settings of connections, and what follows of them for feature negotiation.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    config: Arc<ConnectionConfig>,
-    preferences: Arc<FeaturePreferences>,
 }
 
 fn check_addresses(options: &ConnectOptions) -> Result<(), ConnectError> {

@@ -32,7 +32,7 @@ pub fn connect_options(config: ConnectionConfig) -> ConnectOptions {
 }
 
 pub fn listen_config(config: ConnectionConfig) -> ListenConfig {
-    ListenConfig { connection: config, ..ListenConfig::new(service()) }
+    ListenConfig { connection: config.into(), ..ListenConfig::new(service()) }
 }
 
 /// A network, a listener on the server, and a connection that the client started.

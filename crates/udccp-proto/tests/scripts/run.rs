@@ -306,7 +306,7 @@ impl World {
                 _ => self.set(line, std::slice::from_ref(setting))?,
             }
         }
-        listen.connection = self.config.clone();
+        listen.connection = self.config.clone().into();
         let made = self.end.listen(None, self.ports[0], listen);
         expect_error(line, made.as_ref().err().map(ToString::to_string), error)?;
         self.listener = made.ok().or(self.listener);
@@ -323,7 +323,7 @@ impl World {
             remote_port: self.ports[1],
             service: self.service,
             sends_listen: true,
-            config: self.config.clone(),
+            config: self.config.clone().into(),
         };
         let made = self.end.invite(self.now, options);
         self.listener = Some(made.map_err(|e| ScriptError::new(line, e.to_string()))?);

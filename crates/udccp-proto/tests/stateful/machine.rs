@@ -82,7 +82,8 @@ impl Story {
             Endpoint::new(EndpointConfig { ccids, ..EndpointConfig::new([n; 32]) })
         };
         let mut ends = [endpoint(1), endpoint(2)];
-        let listen = ListenConfig { connection: config.clone(), ..ListenConfig::new(SERVICE) };
+        let listen =
+            ListenConfig { connection: config.clone().into(), ..ListenConfig::new(SERVICE) };
         let listener = ends[1].listen(None, PORT, listen).unwrap();
         let now = Instant::from_nanos(1_000_000_000);
         let [local, remote] = addresses(over_udp);

@@ -11,7 +11,7 @@ use udccp_proto::ccid::ccid2::{self, AckRatioConfig};
 use udccp_proto::ccid::{Ccid3Config, CcidRegistry};
 use udccp_proto::{
     ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, InviteOptions,
-    ListenConfig, ListenerId, QuickStartConfig, SendError, State,
+    ListenConfig, ListenerId, QuickStartConfig, SendError, SharedConfig, State,
 };
 use udccp_sim::PairAddresses;
 use udccp_wire::ServiceCode;
@@ -63,6 +63,7 @@ pub(super) fn build(
     at: PairAddresses,
     seed: Seed,
     algorithm: Option<&Algorithm>,
+    configs: &mut DccpConfigs,
 ) -> Result<Ends, String> {
     let mut config = dccp_config(flow.protocol.name, flow.packet, &flow.dccp)?;
     if let Some(algorithm) = algorithm {
@@ -72,6 +73,7 @@ pub(super) fn build(
         }
         config.ccid2.algorithm = algorithm.clone();
     }
+    let config = configs.share(config);
     let secret = |name: &str| EndpointConfig {
         ccids: CCIDS.clone(),
         // No bit of a simulated packet is wrong: what a link corrupts, it drops.
@@ -89,7 +91,7 @@ pub(super) fn build(
         remote,
         remote_port: SERVER_PORT,
         service,
-        config: config.clone().into(),
+        config: config.clone(),
     };
     trial().connect(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
     let sender =
@@ -115,6 +117,21 @@ pub(super) fn build(
     let listener = endpoint.listen(Some(inside), SERVER_PORT, listen).map_err(|e| e.to_string())?;
     let receiver = DccpEnd::new(endpoint, Role::Passive(listener), flow);
     Ok(place.ends(Box::new(sender), Box::new(receiver)))
+}
+
+/// Settings that flows share which have the same, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct DccpConfigs {
+    last: Option<SharedConfig>,
+}
+
+impl DccpConfigs {
+    pub(super) fn share(&mut self, config: ConnectionConfig) -> SharedConfig {
+        match &mut self.last {
+            Some(last) if **last == config => last.clone(),
+            last => last.insert(config.into()).clone(),
+        }
+    }
 }
 
 /// The connection settings of a flow: its protocol (`dccp/...`), its IP packets and its options.

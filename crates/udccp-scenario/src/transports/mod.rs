@@ -18,6 +18,7 @@ use udccp_sim::PairAddresses;
 use crate::protocol::Family;
 use crate::schema::Flow;
 
+pub(crate) use dccp::DccpConfigs;
 pub use dccp::{SERVICE, dccp_config};
 
 /// The port that receivers serve.
@@ -43,9 +44,10 @@ pub(crate) fn build(
     at: PairAddresses,
     seed: Seed,
     algorithm: Option<&Algorithm>,
+    configs: &mut DccpConfigs,
 ) -> Result<Ends, String> {
     match flow.protocol.family {
-        Family::Dccp => dccp::build(flow, at, seed, algorithm),
+        Family::Dccp => dccp::build(flow, at, seed, algorithm, configs),
         Family::Tcp => tcp::build(flow, at, seed, algorithm),
         Family::Udp if algorithm.is_some() => Err("UDP has no window to control".to_owned()),
         Family::Udp => Ok(udp::build(at)),

@@ -1,10 +1,11 @@
 use std::collections::VecDeque;
 
 use udccp_base::{DataSize, Duration, Instant, Seed, Transport};
+use udccp_proto::ConnectionConfig;
 use udccp_sim::{IpVersion, PairAddresses};
 use udccp_wire::ServiceCode;
 
-use super::{build, dccp_config};
+use super::{DccpConfigs, build, dccp_config};
 use crate::document;
 use crate::protocol::{self, Family, PROTOCOLS};
 use crate::schema::{DccpOptions, Flow, HostTimers, Scenario, Service};
@@ -36,9 +37,11 @@ fn a_flow_that_cannot_begin_is_an_error_and_never_a_silent_one() {
     for invite in [false, true] {
         let mut flow = flow(invite);
         let at = PairAddresses::of(0, IpVersion::V4);
-        assert!(build(&flow, at, Seed(1), None).is_ok());
+        assert!(build(&flow, at, Seed(1), None, &mut DccpConfigs::default()).is_ok());
         flow.dccp.service = Some(Service(ServiceCode::INVALID));
-        let why = build(&flow, at, Seed(1), None).err().expect("no such service can be asked for");
+        let why = build(&flow, at, Seed(1), None, &mut DccpConfigs::default())
+            .err()
+            .expect("no such service can be asked for");
         assert!(why.contains("reserved as invalid"), "{why}");
     }
 }
@@ -61,7 +64,14 @@ fn a_protocol_without_a_ccid_never_runs_as_ccid_2() {
 
 /// Wakes of the sender in two seconds at which it sent nothing, on a path of 20 ms without a rate.
 fn wakes_for_nothing(flow: &Flow) -> u32 {
-    let ends = build(flow, PairAddresses::of(0, IpVersion::V4), Seed(1), None).expect("a flow");
+    let ends = build(
+        flow,
+        PairAddresses::of(0, IpVersion::V4),
+        Seed(1),
+        None,
+        &mut DccpConfigs::default(),
+    )
+    .expect("a flow");
     let mut ends: [Box<dyn Transport>; 2] = [ends.sender, ends.receiver];
     let mut line = VecDeque::new();
     let (mut now, mut count) = (Instant::ZERO, 0);
@@ -102,4 +112,13 @@ fn a_driver_wakes_for_what_its_application_has_sent() {
     flow.dccp.wakes_every = Some(Duration::from_micros(1300));
     let count = wakes_for_nothing(&flow);
     assert!(count > 10, "{count} wakes");
+}
+
+#[test]
+fn flows_share_settings_that_are_the_same() {
+    let config = |mtu| ConnectionConfig { path_mtu: mtu, ..ConnectionConfig::default() };
+    let mut configs = DccpConfigs::default();
+    let [a, b, c] = [1500, 1500, 1400].map(|mtu| configs.share(config(mtu)));
+    assert!(core::ptr::eq(&*a, &*b));
+    assert_eq!([b.path_mtu, c.path_mtu], [1500, 1400]);
 }

@@ -72,7 +72,7 @@ impl Handle {
             backlog: options.backlog,
             init_cookies: options.init_cookies,
             cookie_lifetime: options.cookie_lifetime,
-            connection,
+            connection: connection.into(),
         };
         let (id, port) = self.shared().with(|core, io, _| {
             let port = core.claim_to_listen(io, port)?;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use udccp_proto::ConnectionConfig;
+use udccp_proto::{ConnectionConfig, SharedConfig};
 
 use crate::io::{Io, KERNEL_OVERHEAD_BYTES};
 
@@ -13,7 +13,7 @@ pub(crate) struct Fitted(Mutex<Option<Last>>);
 #[derive(Debug)]
 struct Last {
     wished: Arc<ConnectionConfig>,
-    fitted: Arc<ConnectionConfig>,
+    fitted: SharedConfig,
 }
 
 impl Fitted {
@@ -24,7 +24,7 @@ impl Fitted {
         wished: &Arc<ConnectionConfig>,
         path_mtu: u16,
         io: &Io,
-    ) -> Arc<ConnectionConfig> {
+    ) -> SharedConfig {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |l: &&Last| {
             Arc::ptr_eq(&l.wished, wished)
@@ -32,13 +32,13 @@ impl Fitted {
                 && (l.fitted.pmtu_probing.is_none() || !io.may_fragment())
         };
         if let Some(last) = last.as_ref().filter(is_same) {
-            return Arc::clone(&last.fitted);
+            return last.fitted.clone();
         }
         let mut fitted = (**wished).clone();
         fit_to_system(&mut fitted, io);
         fitted.path_mtu = path_mtu;
-        let (wished, fitted) = (Arc::clone(wished), Arc::new(fitted));
-        *last = Some(Last { wished, fitted: Arc::clone(&fitted) });
+        let (wished, fitted) = (Arc::clone(wished), SharedConfig::from(fitted));
+        *last = Some(Last { wished, fitted: fitted.clone() });
         fitted
     }
 }

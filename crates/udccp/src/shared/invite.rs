@@ -34,7 +34,7 @@ impl Handle {
             remote_port: peer.port,
             service,
             sends_listen: true,
-            config,
+            config: config.into(),
         };
         let id = shared.with(|core, io, now| {
             core.claim_to_listen(io, port)?;
