@@ -129,15 +129,15 @@ pub fn hop_configs(scenario: &Scenario) -> Vec<HopConfig> {
 /// The access links of a flow's sender and receiver, with what changes about them.
 pub fn access_links(scenario: &Scenario, flow: &Flow) -> [LinkConfig; 2] {
     let topology = &scenario.topology;
-    let access = |own: &Option<Link>, end: &str| LinkConfig {
+    let access = |own: Option<&Link>, end: &str| LinkConfig {
         changes: of_link(&scenario.changes, &format!("{} {end}", flow.name)),
-        ..own.as_ref().unwrap_or(&topology.access).access_config(topology.rtt())
+        ..own.unwrap_or(&topology.access).access_config(topology.rtt())
     };
-    let mut sender = access(&flow.access, "sender");
+    let mut sender = access(flow.access.as_deref(), "sender");
     if let (Family::Dccp, Some(share)) = (flow.protocol.family, flow.dccp.host_loss) {
         sender.loss = share.into();
     }
-    [sender, access(&flow.receiver_access, "receiver")]
+    [sender, access(flow.receiver_access.as_deref(), "receiver")]
 }
 
 /// The routers of a flow's sender and receiver, counted from 0 at the left. A flow in reverse

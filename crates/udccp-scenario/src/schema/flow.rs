@@ -31,10 +31,10 @@ pub struct Flow {
     pub leaves: Option<u64>,
     /// The sender's access link, where it is not that of the topology.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub access: Option<Link>,
+    pub access: Option<Box<Link>>,
     /// The receiver's access link, where it is not that of the topology.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receiver_access: Option<Link>,
+    pub receiver_access: Option<Box<Link>>,
     /// When it starts.
     pub start: Duration,
     /// When its application stops; at the end of the run otherwise.
@@ -372,14 +372,14 @@ fn own_access(
     common: Option<&Node>,
     what: &str,
     errors: &DiagnosticSink,
-) -> Option<Option<Link>> {
+) -> Option<Option<Box<Link>>> {
     let Some(own) = own else { return Some(None) };
     let is_table = matches!(own.value, Value::Table(_));
     let merged = match common.filter(|_| is_table) {
         Some(common) => changed(common, Some(own), &[]),
         None => own.clone(),
     };
-    Link::access(&merged, what, errors).map(Some)
+    Link::access(&merged, what, errors).map(|link| Some(link.into()))
 }
 
 /// One link loses packets for one reason.
