@@ -10,7 +10,8 @@ use crate::features::FeaturePreferences;
 
 /// Settings of connections, made of [`ConnectionConfig`] with `into()`. Clones are one object: a
 /// connection that has a clone of another's settings takes no memory for them, and what they ask of
-/// peers is worked out once. They are checked where they are first used.
+/// peers is worked out once. [`Endpoint::connect`](crate::Endpoint::connect), `listen` and `invite`
+/// check them, and report what cannot be used.
 #[derive(Clone, Debug)]
 pub struct SharedConfig(Arc<Inner>);
 

@@ -82,8 +82,7 @@ impl Endpoint {
         //= 5596-4-2
         let next = tells.then_some(now);
         let invitation = Invitation { tuple, service, listens_sent: 0, next };
-        self.check_registered(&options.config.tx_ccids)?;
-        self.check_registered(&options.config.rx_ccids)?;
+        self.check_registered(&options.config)?;
         let config = ListenConfig {
             backlog: 1,
             // State is kept for this client anyway (RFC 5596 section 4).

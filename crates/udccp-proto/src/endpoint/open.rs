@@ -1,18 +1,16 @@
 //! Listens and connects.
 
 use core::net::SocketAddr;
-use std::sync::Arc;
 
 use udccp_base::{Instant, Payload};
 
 use super::Endpoint;
-use crate::config::{ConnectOptions, ListenConfig};
+use crate::config::{ConnectOptions, ConnectionConfig, ListenConfig};
 use crate::connection::Connection;
 use crate::error::{ConfigError, ConnectError, ListenError};
 use crate::event::{Event, EventKind};
-use crate::features::{FeaturePreferences, Negotiator, Role};
+use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
-use crate::shared_config::SharedConfig;
 use crate::tuple::FourTuple;
 
 impl Endpoint {
@@ -27,8 +25,7 @@ impl Endpoint {
         port: u16,
         config: ListenConfig,
     ) -> Result<ListenerId, ListenError> {
-        self.check_registered(&config.connection.tx_ccids)?;
-        self.check_registered(&config.connection.rx_ccids)?;
+        self.check_registered(&config.connection)?;
         self.listeners.add(local, port, config, None)
     }
 
@@ -100,7 +97,8 @@ impl Endpoint {
         if !options.service.is_valid() {
             return Err(ConnectError::InvalidService);
         }
-        let preferences = self.usable(&options.config)?;
+        let preferences = options.config.preferences()?;
+        self.check_registered(&options.config)?;
         if options.config.quick_start.request.is_some() && options.remote.port() != 0 {
             return Err(ConfigError::QuickStartOverUdp.into());
         }
@@ -128,16 +126,10 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// What settings ask of the peer, if they can be used here.
-    fn usable(&self, config: &SharedConfig) -> Result<Arc<FeaturePreferences>, ConfigError> {
-        let preferences = config.preferences()?;
-        self.check_registered(&config.tx_ccids)?;
-        self.check_registered(&config.rx_ccids)?;
-        Ok(preferences)
-    }
-
-    pub(super) fn check_registered(&self, ccids: &[u8]) -> Result<(), ConfigError> {
-        let unknown = ccids.iter().find(|&&ccid| self.config.ccids.get(ccid).is_none());
+    /// Whether there are implementations of all CCIDs that these settings name.
+    pub(super) fn check_registered(&self, config: &ConnectionConfig) -> Result<(), ConfigError> {
+        let mut ccids = config.tx_ccids.iter().chain(&config.rx_ccids);
+        let unknown = ccids.find(|&&ccid| self.config.ccids.get(ccid).is_none());
         unknown.map_or(Ok(()), |&ccid| Err(ConfigError::UnknownCcid(ccid)))
     }
 
