@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::{Bytes, BytesMut};
-use common::{CLIENT, Net, Pair, SERVER};
+use common::{CLIENT, Net, Pair, SERVER, packet};
 use udccp_base::{Datagram, Duration, Machine, Payload};
 use udccp_proto::{ConnectionConfig, DropCode, EventKind, RecvError};
 use udccp_wire::{PacketType, PacketView};
@@ -66,6 +66,43 @@ fn code_1_a_peer_that_reads_no_more_is_sent_no_more() {
         pair.pass(ms(500));
         assert_eq!(pair.received(sender), [b"still here"]);
         assert_eq!(pair.stats(sender).counters.peer_drops.not_listening, 1);
+    }
+}
+
+//= 4340-11.7-12 test
+//= 4342-6.3-1 test
+#[test]
+fn drops_are_reported_until_the_peer_has_them_and_no_longer() {
+    for ccid in [2, 3, 4] {
+        let (tx_ccids, rx_ccids) = (vec![ccid], vec![ccid]);
+        let mut pair = pair_with(ConnectionConfig {
+            tx_ccids,
+            rx_ccids,
+            recv_queue_packets: 4,
+            hold_acks_when_full: false,
+            ..Default::default()
+        });
+        let says_dropped = |pair: &Pair| {
+            let last = pair.last[SERVER].as_ref().unwrap();
+            packet::describe(last).contains("Data Dropped")
+        };
+        // Nobody reads. Then acknowledgements of acknowledgements do not arrive.
+        for _ in 0..40 {
+            pair.try_send(CLIENT, b"data");
+            pair.pass(ms(20));
+        }
+        assert!(says_dropped(&pair) && !drops(&pair, CLIENT).is_empty(), "CCID {ccid}");
+        pair.received(SERVER);
+        pair.filter = Some(Box::new(|from, d| from == SERVER || type_of(d) == PacketType::Data));
+        for reported in [true, false] {
+            for _ in 0..30 {
+                pair.try_send(CLIENT, b"data");
+                pair.pass(ms(40));
+                pair.received(SERVER);
+            }
+            assert_eq!(says_dropped(&pair), reported, "CCID {ccid}");
+            pair.filter = None;
+        }
     }
 }
 

@@ -58,6 +58,27 @@ fn congestion_control_begins_anew_on_a_new_path() {
     }
 }
 
+/// The other end knows nothing of it.
+#[test]
+fn a_path_that_is_new_to_one_end_alone_stops_nobody() {
+    for ccid in [2, 3, 4] {
+        for end in [CLIENT, SERVER] {
+            let mut pair = Pair::connected_with(Net::new(105), config(ccid));
+            pair.impairments.loss = 0.02;
+            flow(&mut pair, 300);
+            pair.impairments.loss = 0.0;
+            let before = flow(&mut pair, 300);
+            // Nothing is in flight.
+            pair.pass(Duration::from_secs(10));
+            let (now, id) = (pair.now, pair.id(end));
+            pair.ends[end].path_changed(now, id);
+            let after = flow(&mut pair, 300);
+            assert!(after * 2 > before, "CCID {ccid}, end {end}: {after} instead of {before}");
+            assert_eq!(pair.stats(CLIENT).counters.drops.bad_options, 0);
+        }
+    }
+}
+
 //= 4340-14.1-3 test
 #[test]
 fn the_path_mtu_is_found_again_when_asked_but_not_at_any_rate() {

@@ -152,3 +152,46 @@ fn feedback_that_a_narrow_path_has_no_room_for_stops_nobody() {
         assert!(heard > 100, "CCID {ccid}, {path_mtu} B: {heard}");
     }
 }
+
+#[test]
+fn an_ack_vector_that_a_narrow_path_has_no_room_for_stops_nobody() {
+    let net = Net::new(2);
+    let config = ConnectionConfig { path_mtu: 128, pmtu_floor: Some(128), ..Default::default() };
+    let mut pair = Pair::connected_with(net, config);
+    // Every other packet is lost: the vector has a cell for each.
+    let mut count = 0;
+    pair.filter = Some(Box::new(move |from, _| {
+        count += usize::from(from == CLIENT);
+        from == SERVER || count % 2 == 0
+    }));
+    speak(&mut pair, CLIENT, 8, 40_000);
+    pair.filter = None;
+    pair.pass(Duration::from_secs(200));
+    let mut heard = 0;
+    for _ in 0..50 {
+        pair.try_send(CLIENT, b"data");
+        pair.pass(ms(500));
+        heard += pair.received(SERVER).len();
+    }
+    assert!(heard >= 50, "{heard} arrived");
+}
+
+#[test]
+fn messages_that_become_small_do_not_stop_a_sender_that_lost_some() {
+    for ccid in [3, 4] {
+        let mut pair = pair(ccid, Impairments { loss: 0.01, ..Impairments::default() });
+        speak(&mut pair, CLIENT, 1200, 1000);
+        pair.impairments.loss = 0.0;
+        let mut heard = [0; 5];
+        for second in &mut heard {
+            for _ in 0..100 {
+                while pair.stats(CLIENT).send_queue_packets < 10 && pair.try_send(CLIENT, &[7; 50])
+                {
+                }
+                pair.pass(ms(10));
+                *second += pair.received(SERVER).len();
+            }
+        }
+        assert!(heard[4] >= 50, "CCID {ccid}: {heard:?} messages a second");
+    }
+}

@@ -24,9 +24,13 @@ pub(super) fn micros(time: Duration) -> u64 {
     time.as_nanos() / 1_000
 }
 
-/// The bandwidth at which packets of so many bytes carried `bytes` in `interval` (not zero).
+/// The bandwidth at which packets of so many bytes carried `bytes` in `interval` (not zero). It is
+/// none only where nothing was carried: a kernel counts whole packets, and so never rounds a short
+/// message down to that.
 pub(super) fn bandwidth(bytes: u64, packet_bytes: u64, interval: Duration) -> u64 {
-    (bytes.min(MOST_BYTES) << SCALE) / packet_bytes.saturating_mul(micros(interval)).max(1)
+    let parts =
+        (bytes.min(MOST_BYTES) << SCALE) / packet_bytes.saturating_mul(micros(interval)).max(1);
+    parts.max(u64::from(bytes > 0))
 }
 
 /// The bandwidth of `packets` in `time`.
@@ -80,6 +84,13 @@ mod tests {
         assert_eq!(packets_of(found, rtt, parts(1.25)), 50);
         // 99 % of 27,503 parts times 1,448 bytes.
         assert_eq!(pacing_rate(found, 1_448, parts(1.0), 0.01), 2_349_978);
+    }
+
+    #[test]
+    fn a_short_message_on_a_long_path_is_some_bandwidth() {
+        let found = bandwidth(40, 8_960, MS * 400);
+        assert!(pacing_rate(found, 8_960, parts(1.0), 0.01) > 400);
+        assert_eq!(bandwidth(0, 8_960, MS), 0);
     }
 
     #[test]

@@ -165,9 +165,16 @@ impl AckVectorBuffer {
 
     /// The vector as options of at most 253 cells, each with its own nonce echo, in order.
     pub fn options(&self) -> impl Iterator<Item = (bool, &[u8])> {
-        let several = self.cells().len() > MAX_OPTION_CELLS;
+        self.newest_options(usize::MAX)
+    }
+
+    /// The same of the newest cells, of which there are at most `most`.
+    pub fn newest_options(&self, most: usize) -> impl Iterator<Item = (bool, &[u8])> {
+        let all = self.cells();
+        let cells = &all[..all.len().min(most)];
+        let several = all.len() > MAX_OPTION_CELLS.min(most);
         let mut newest = self.ackno.unwrap_or(Seqno::ZERO);
-        self.cells().chunks(MAX_OPTION_CELLS).map(move |chunk| {
+        cells.chunks(MAX_OPTION_CELLS).map(move |chunk| {
             if !several {
                 return (self.ecn_nonce_echo(), chunk);
             }

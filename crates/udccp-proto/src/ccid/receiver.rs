@@ -135,6 +135,11 @@ pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
         let _ = rtt;
     }
 
+    /// The path has changed, and this half takes the place of one that has reported before.
+    fn on_path_changed(&mut self, now: Instant) {
+        let _ = now;
+    }
+
     /// Whether the peer has stopped sending data, so that its acknowledgements need acknowledging
     /// by us (RFC 4340 section 11.1).
     fn peer_is_quiescent(&self, now: Instant) -> bool {

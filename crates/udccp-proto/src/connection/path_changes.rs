@@ -86,6 +86,7 @@ impl Connection {
             // They were there before, so they are registered.
             let _ = self.install_sender(ctx, tx);
             let _ = self.install_receiver(ctx, rx);
+            self.cc.on_path_changed(ctx.now);
         }
         self.set_path_mtu(ctx, self.config.path_mtu);
     }

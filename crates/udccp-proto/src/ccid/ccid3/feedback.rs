@@ -1,6 +1,6 @@
 //! Reads a feedback packet (RFC 4342 sections 6 and 8).
 
-use udccp_wire::{LossInterval, OptionRef, RawOptions};
+use udccp_wire::{LossInterval, OptionRef, RawOptions, Seqno};
 
 use crate::ccid::AckInfo;
 
@@ -21,6 +21,11 @@ pub(crate) struct Options {
     /// Drop Counts of the intervals; CCID 4 has them.
     drops: [u32; MOST_INTERVALS],
     counted: usize,
+}
+
+/// Packets of an interval.
+pub(crate) fn length_of(interval: &LossInterval) -> u64 {
+    u64::from(interval.lossless_length) + u64::from(interval.loss_length)
 }
 
 impl Options {
@@ -76,6 +81,26 @@ impl Options {
                 *place = interval;
                 self.known += 1;
             }
+        }
+    }
+
+    /// Leaves out what was sent before packet `first`, by another sender half, whose path is not
+    /// ours: the interval that reaches back beyond it begins there, without a loss.
+    pub(crate) fn leave_out_before(&mut self, ackno: Seqno, first: Seqno) {
+        let mut end = ackno.sub(u64::from(self.skip)).next();
+        for i in 0..self.known {
+            let interval = &mut self.intervals[i];
+            let start = end.sub(length_of(interval));
+            if start.at_least(first) {
+                end = start;
+                continue;
+            }
+            let ours = u32::try_from(end.distance_from(first)).unwrap_or(0);
+            let data_length = interval.data_length.min(ours);
+            *interval =
+                LossInterval { lossless_length: ours, loss_length: 0, data_length, ..*interval };
+            self.known = if ours > 0 { i + 1 } else { i };
+            return;
         }
     }
 

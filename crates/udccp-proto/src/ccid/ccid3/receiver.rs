@@ -254,7 +254,7 @@ impl CcidReceiver for Ccid3Receiver {
             self.deadline = Some(now + self.rtt());
         }
         let Some(x_recv) = self.written.take() else { return };
-        self.rate.on_report(now, x_recv);
+        self.rate.on_report(now, self.rtt(), x_recv);
         self.last_counter = Some(self.counter);
         self.has_news = false;
         self.is_due = false;
@@ -264,6 +264,12 @@ impl CcidReceiver for Ccid3Receiver {
 
     fn set_rtt(&mut self, rtt: Duration) {
         self.rtt = Some(rtt.max(Duration::from_nanos(1_000)));
+    }
+
+    /// The peer may know nothing of it: a rate of zero, as in the first report of all, would stop
+    /// it. So the first report is of what arrives from now on.
+    fn on_path_changed(&mut self, now: Instant) {
+        self.rate.on_report(now, self.rtt(), Rate::default());
     }
 
     /// Silent for max(0.2 s, 2 RTT).

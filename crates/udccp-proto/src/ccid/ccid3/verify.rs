@@ -3,7 +3,7 @@
 use udccp_base::Duration;
 use udccp_wire::{LossInterval, Seqno};
 
-use super::feedback::{MOST_INTERVALS, Options};
+use super::feedback::{MOST_INTERVALS, Options, length_of};
 use crate::ccid::probes::Probes;
 use crate::ccid::tfrc::{LossAverage, NDUPACK, SHORT_ROUNDS, SentLog, SmallPackets};
 
@@ -319,11 +319,6 @@ fn mark_short(events: &mut Events, ackno: Seqno, sending: &Sending<'_>) {
             && matches!((began, until), (Some(b), Some(u)) if u - b <= sending.rtt * SHORT_ROUNDS);
         until = began;
     }
-}
-
-/// Packets of an interval.
-fn length_of(interval: &LossInterval) -> u64 {
-    u64::from(interval.lossless_length) + u64::from(interval.loss_length)
 }
 
 /// The number after the newest interval, if all lengths are possible.

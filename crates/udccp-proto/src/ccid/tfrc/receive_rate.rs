@@ -16,8 +16,10 @@ pub(crate) struct ReceiveRate {
     packets: u64,
     /// When the first data since the newest report arrived.
     resumed: Option<Instant>,
-    /// Time of each report and the bytes before it, newest first.
+    /// Time of each report, without silences, and the bytes before it, newest first.
     marks: [Option<(Instant, u64)>; MARKS],
+    /// Silences so far, in whole round-trip times.
+    silence: Duration,
     largest: Rate,
 }
 
@@ -41,30 +43,35 @@ impl ReceiveRate {
     /// sends no less than a packet in two round-trip times.
     pub(crate) fn rate(&self, now: Instant, rtt: Duration) -> Rate {
         let enough = rtt / 8 * 7;
+        let busy = now - self.silence - self.new_silence(now, rtt);
         let marks = || self.marks.iter().flatten();
-        let since = marks().find(|(at, _)| now - *at >= enough).or_else(|| marks().last());
+        let since = marks().find(|(at, _)| busy - *at >= enough).or_else(|| marks().last());
         let Some(&(at, before)) = since else { return Rate::default() };
-        let age = now - at;
-        let age = age - self.silence(at, now, rtt);
+        let age = busy - at;
         let is_full = self.marks[MARKS - 1].is_some();
         let span = if age >= enough || is_full { age } else { rtt };
         Rate::of(self.bytes - before, span)
     }
 
-    /// Round-trip times of silence after a report at `at`, all but what leaves one to measure in.
-    fn silence(&self, at: Instant, now: Instant, rtt: Duration) -> Duration {
-        let Some(resumed) = self.resumed.filter(|_| !rtt.is_zero()) else { return Duration::ZERO };
-        let newest = self.marks[0].is_none_or(|(newest, _)| newest == at);
+    /// Round-trip times of silence since the newest report, all but what leaves one to measure in.
+    fn new_silence(&self, now: Instant, rtt: Duration) -> Duration {
+        let (Some((at, _)), Some(resumed)) = (self.marks[0], self.resumed) else {
+            return Duration::ZERO;
+        };
+        if rtt.is_zero() {
+            return Duration::ZERO;
+        }
+        let newest = at + self.silence;
         let rounds = |span: Duration| span.as_nanos() / rtt.as_nanos();
-        let whole = rounds(resumed - at).min(rounds(now - at).saturating_sub(1));
-        if newest { rtt * whole } else { Duration::ZERO }
+        rtt * rounds(resumed - newest).min(rounds(now - newest).saturating_sub(1))
     }
 
-    /// A report of `rate` leaves.
-    pub(crate) fn on_report(&mut self, now: Instant, rate: Rate) {
+    /// A report of `rate` leaves, which was measured with this round-trip time.
+    pub(crate) fn on_report(&mut self, now: Instant, rtt: Duration, rate: Rate) {
+        self.silence += self.new_silence(now, rtt);
         self.resumed = None;
         self.marks.rotate_right(1);
-        self.marks[0] = Some((now, self.bytes));
+        self.marks[0] = Some((now - self.silence, self.bytes));
         self.largest = self.largest.max(rate);
     }
 

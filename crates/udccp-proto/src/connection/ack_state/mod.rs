@@ -7,7 +7,9 @@ use udccp_base::{Duration, Ecn, Instant, MaybeInstant};
 use udccp_wire::{OptionRef, Seqno};
 
 use super::recv_side::Pressure;
-use crate::ackvec::{AckVectorBuffer, Arrival, DEFAULT_MAX_CELLS, DropCode, DropLog};
+use crate::ackvec::{
+    AckVectorBuffer, Arrival, DEFAULT_MAX_CELLS, DropCode, DropLog, MAX_OPTION_CELLS,
+};
 use crate::ccid::OptionSink;
 use records::AckRecords;
 
@@ -28,10 +30,17 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 pub(super) struct AckState {
     vector: AckVectorBuffer,
     sent: AckRecords,
-    /// Made with the first.
-    drops: Option<Box<DropLog>>,
+    /// Made with the first, and gone when the peer is known to have them all.
+    drops: Option<Box<Drops>>,
     /// Acknowledgements are held back; a sign of life is due then.
     held_until: MaybeInstant,
+}
+
+/// Data that was dropped, and packets that said so.
+#[derive(Clone, Debug)]
+struct Drops {
+    log: DropLog,
+    sent: AckRecords,
 }
 
 /// Whether acknowledgements are held back.
@@ -76,8 +85,10 @@ impl AckState {
 
     /// The data of packet `seq` did not reach the application as it should.
     pub(super) fn on_drop(&mut self, seq: Seqno, code: DropCode) {
-        let drops = self.drops.get_or_insert_with(|| Box::new(DropLog::new(MAX_DROP_RUNS)));
-        drops.on_drop(seq, code);
+        let drops = self.drops.get_or_insert_with(|| {
+            Box::new(Drops { log: DropLog::new(MAX_DROP_RUNS), sent: AckRecords::default() })
+        });
+        drops.log.on_drop(seq, code);
     }
 
     /// The peer acknowledged `ackno`, with these cells of an Ack Vector if it has one: what it is
@@ -85,9 +96,23 @@ impl AckState {
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
         if let Some(ours) = self.sent.newest_known(ackno, cells) {
-            if let (Some(_), Some(drops)) = (self.vector.on_ack_of_ack(ours), &mut self.drops) {
-                drops.on_ack_of_ack(ours);
-            }
+            self.vector.on_ack_of_ack(ours);
+        }
+        if self.drops.is_some() {
+            self.forget_drops(ackno, cells);
+        }
+    }
+
+    /// Not every acknowledgement that reports drops has an Ack Vector: CCID 3 needs none.
+    #[cold]
+    fn forget_drops(&mut self, ackno: Seqno, cells: Option<&[u8]>) {
+        let Some(drops) = &mut self.drops else { return };
+        //= 4340-11.7-12
+        if let Some(ours) = drops.sent.newest_known(ackno, cells) {
+            drops.log.on_ack_of_ack(ours);
+        }
+        if drops.log.is_empty() {
+            self.drops = None;
         }
     }
 
@@ -99,7 +124,8 @@ impl AckState {
             self.sent.on_sent(seq);
         }
         if let (true, Some(drops)) = (with_drops, &mut self.drops) {
-            drops.on_ack_sent(seq);
+            drops.log.on_ack_sent(seq);
+            drops.sent.on_sent(seq);
         }
     }
 
@@ -111,7 +137,7 @@ impl AckState {
 
     #[inline]
     fn has_no_drops(&self) -> bool {
-        self.drops.as_ref().is_none_or(|drops| drops.is_empty())
+        self.drops.as_ref().is_none_or(|drops| drops.log.is_empty())
     }
 
     /// Bytes of options that an acknowledgement needs, at most.
@@ -130,23 +156,29 @@ impl AckState {
         is_alone.then(|| (self.vector.ecn_nonce_echo(), cells))
     }
 
-    /// Writes the Ack Vector; whether all of it went out.
+    /// Writes the Ack Vector where an acknowledgement has `room` bytes for options; whether all of
+    /// it went out. Of a vector that does not fit the newest cells take half of the room, so that
+    /// the peer learns what arrived, and the other options find room too.
     #[inline]
-    pub(super) fn write_vector(&self, sink: &mut impl OptionSink) -> bool {
-        let mut options = self.vector.options();
-        options.all(|(nonce, cells)| sink.option(&OptionRef::AckVector { nonce, cells }))
+    pub(super) fn write_vector(&self, room: usize, sink: &mut impl OptionSink) -> bool {
+        let len = self.vector.cells().len();
+        let fits = len + len.div_ceil(MAX_OPTION_CELLS) * OPTION_HEADER <= room;
+        let most = if fits { len } else { (room / 2).saturating_sub(2 * OPTION_HEADER) };
+        let mut options = self.vector.newest_options(most);
+        let all = options.all(|(nonce, cells)| sink.option(&OptionRef::AckVector { nonce, cells }));
+        fits && all
     }
 
     /// Writes Data Dropped about packets up to `ackno`, where there is something to report; whether
     /// it went out.
     #[inline]
     pub(super) fn write_dropped(&mut self, ackno: Seqno, sink: &mut impl OptionSink) -> bool {
-        let Some(drops) = self.drops.as_mut().filter(|drops| !drops.is_empty()) else {
+        let Some(drops) = self.drops.as_mut().filter(|drops| !drops.log.is_empty()) else {
             return false;
         };
         //= 4341-6-3
         let mut blocks = [0; DROPPED_BLOCKS];
-        let n = drops.write_blocks(ackno, &mut blocks);
+        let n = drops.log.write_blocks(ackno, &mut blocks);
         n > 0 && sink.option(&OptionRef::DataDropped(&blocks[..n]))
     }
 

@@ -65,6 +65,16 @@ impl CongestionControl {
         self.set_ack_ratio(ack_ratio);
     }
 
+    /// The path has changed, and both halves, which are new, go on with what others began.
+    pub(super) fn on_path_changed(&mut self, now: Instant) {
+        if let Some(tx) = &mut self.tx {
+            of_sender!(tx, tx => tx.on_path_changed());
+        }
+        if let Some(rx) = &mut self.rx {
+            of_receiver!(rx, rx => rx.on_path_changed(now));
+        }
+    }
+
     /// CCID of the sender half.
     pub(super) fn sender_ccid(&self) -> Option<u8> {
         self.tx.as_ref().map(|tx| of_sender!(tx, tx => tx.ccid()))

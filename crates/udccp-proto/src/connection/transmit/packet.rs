@@ -329,7 +329,7 @@ impl Connection {
         //= 4340-11.5-1
         //= 4341-6-1
         //= 4341-6-2
-        self.acks.write_vector(sink)
+        self.acks.write_vector(sink.left(), sink)
     }
 
     fn write_features(

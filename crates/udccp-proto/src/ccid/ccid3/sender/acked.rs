@@ -106,7 +106,10 @@ impl Ccid3Sender {
     /// Reads an acknowledgement of the newest packet acknowledged so far, or of a newer one.
     pub(super) fn take_feedback(&mut self, now: Instant, ack: &AckInfo<'_>, out: &mut AckOutcome) {
         let dropped = self.read_drops(ack, out);
-        let options = Options::read(ack);
+        let mut options = Options::read(ack);
+        if let Some(first) = self.first_on_path() {
+            options.leave_out_before(ack.ackno, first);
+        }
         let Some(receive_rate) = options.receive_rate else { return };
         let Some((p, fresh)) = self.read_losses(ack, &options) else { return };
         (out.probes_reported, out.probes_hidden) = self.verifier.take_probe_counts();

@@ -73,12 +73,19 @@ pub struct Ccid3Sender {
     /// In Quick-Start: the rate before, and the rate that was approved.
     quick_start: Option<(Rate, Rate)>,
     sent_since_set: bool,
+    /// Another half sent before it, over another path.
+    is_successor: bool,
     wake: MaybeInstant,
     loss_events: u64,
     timeouts: u64,
 }
 
 impl Ccid3Sender {
+    /// The first packet on this path, where another half sent before it.
+    fn first_on_path(&self) -> Option<Seqno> {
+        self.log.first().filter(|_| self.is_successor)
+    }
+
     /// A sender of packets of up to `packet_size_bytes` of data.
     pub fn new(config: &Ccid3Config, packet_size_bytes: u32) -> Self {
         Self::with(NUMBER, config, packet_size_bytes, None)
@@ -124,6 +131,7 @@ impl Ccid3Sender {
             no_feedback: MaybeInstant::NONE,
             quick_start: None,
             sent_since_set: false,
+            is_successor: false,
             wake: MaybeInstant::NONE,
             loss_events: 0,
             timeouts: 0,
@@ -294,7 +302,10 @@ impl CcidSender for Ccid3Sender {
             self.rate.on_data_sent(now);
         }
         let &Spacing { interval, steady, allowed, .. } = self.spacing();
-        if self.pacer.on_sent(now, interval, steady, self.rate.rtt()) {
+        let is_all = self.pacer.on_sent(now, interval, steady, self.rate.rtt());
+        // X counts bytes, and packets leave as often as those of the mean size may: of packets less
+        // than half as large, the receive rate would halve X each time until hardly any left.
+        if is_all && packet.size_bytes >= self.size.bytes() / 2 {
             self.data_limited.on_not_limited(now);
         }
         self.fastest = self.fastest.max(allowed);
@@ -315,7 +326,8 @@ impl CcidSender for Ccid3Sender {
             self.owes_ack = true;
         }
         let is_old = self.acked.is_some_and(|(acked, _)| ack.ackno.is_before(acked));
-        let is_ours = self.log.newest().is_some_and(|newest| ack.ackno.at_most(newest.seq));
+        let is_ours = self.log.newest().is_some_and(|newest| ack.ackno.at_most(newest.seq))
+            && self.first_on_path().is_none_or(|first| ack.ackno.at_least(first));
         if !is_old && is_ours {
             self.take_feedback(now, ack, &mut out);
         }
@@ -327,6 +339,10 @@ impl CcidSender for Ccid3Sender {
 
     fn read_reports(&self, ack: &AckInfo<'_>, visit: &mut dyn FnMut(PacketReport, Seqno, Seqno)) {
         self.visit_reports(ack, visit);
+    }
+
+    fn on_path_changed(&mut self) {
+        self.is_successor = true;
     }
 
     fn on_handshake_measured(&mut self, now: Instant, total: Duration) {

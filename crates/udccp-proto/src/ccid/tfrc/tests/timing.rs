@@ -118,22 +118,22 @@ fn the_receive_rate_covers_a_round_trip_time_or_more() {
     let measured = |rate: &ReceiveRate, millis| rate.rate(at(millis), ms(100)).bytes_per_sec();
     rate.on_data(at(1000), 1000);
     assert_eq!(measured(&rate, 1000), 0.0, "the first report says zero");
-    rate.on_report(at(1000), Rate::default());
+    rate.on_report(at(1000), ms(100), Rate::default());
     (0..10).for_each(|_| rate.on_data(at(1050), 1000));
     assert_eq!(measured(&rate, 1100), 100_000.0);
     // A report made early for a loss looks back over a whole round-trip time.
-    rate.on_report(at(1100), Rate::from_bytes_per_sec(100_000));
+    rate.on_report(at(1100), ms(100), Rate::from_bytes_per_sec(100_000));
     rate.on_data(at(1105), 1000);
     assert_eq!(measured(&rate, 1110), 100_000.0, "11 packets since 1000 ms, in 110 ms");
     // Where nothing is that old, a round-trip time is taken.
     let mut young = ReceiveRate::default();
-    young.on_report(at(0), Rate::default());
+    young.on_report(at(0), ms(100), Rate::default());
     young.on_data(at(5), 500);
     assert_eq!(measured(&young, 10), 5_000.0);
     assert_eq!(rate.largest(), Rate::from_bytes_per_sec(100_000));
     // Reports of a round-trip time that is far shorter than believed cover the time that they do.
     for report in 1..20 {
-        young.on_report(at(10 * report), Rate::default());
+        young.on_report(at(10 * report), ms(100), Rate::default());
         young.on_data(at(10 * report + 5), 500);
     }
     assert_eq!(measured(&young, 200), 50_000.0);
@@ -143,17 +143,29 @@ fn the_receive_rate_covers_a_round_trip_time_or_more() {
 #[test]
 fn a_silence_before_data_is_no_low_receive_rate() {
     let mut rate = ReceiveRate::default();
-    rate.on_report(at(1000), Rate::default());
+    rate.on_report(at(1000), ms(100), Rate::default());
     rate.on_data(at(9050), 1000);
     let measured =
         |rate: &ReceiveRate, millis| rate.rate(at(millis), ms(100)).bytes_per_sec() as u64;
     // Timers ended at 8900 and 9000; the latter is not a round-trip time ago.
     assert_eq!(measured(&rate, 9050), 1000 * 1000 / 150);
     assert_eq!(measured(&rate, 9110), 1000 * 1000 / 110);
-    rate.on_report(at(9110), Rate::default());
+    rate.on_report(at(9110), ms(100), Rate::default());
     // A packet each 190 ms is what it is.
     rate.on_data(at(9300), 1000);
     assert_eq!(measured(&rate, 9300), 1000 * 1000 / 190);
+}
+
+#[test]
+fn nor_is_a_silence_before_an_earlier_report() {
+    let mut rate = ReceiveRate::default();
+    rate.on_report(at(1000), ms(400), Rate::default());
+    rate.on_data(at(9050), 1000);
+    rate.on_report(at(9060), ms(400), Rate::default());
+    rate.on_data(at(9200), 1000);
+    // The newest report is not a round-trip time ago; 19 of those were silent before it.
+    let since = 9200 - 1000 - 19 * 400;
+    assert_eq!(rate.rate(at(9200), ms(400)), Rate::of(2000, ms(since)));
 }
 
 #[test]
