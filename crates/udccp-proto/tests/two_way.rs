@@ -195,3 +195,24 @@ fn messages_that_become_small_do_not_stop_a_sender_that_lost_some() {
         assert!(heard[4] >= 50, "CCID {ccid}: {heard:?} messages a second");
     }
 }
+
+#[test]
+fn a_first_message_that_is_lost_does_not_stop_those_that_come_later() {
+    for ccid in CCIDS {
+        let mut pair = pair(ccid, Impairments::default());
+        pair.impairments.loss = 1.0;
+        pair.send(CLIENT, b"lost");
+        pair.pass(Duration::from_secs(60));
+        pair.impairments.loss = 0.0;
+        // Acknowledgements of these show the loss.
+        speak(&mut pair, SERVER, 100, 20);
+        pair.pass(Duration::from_secs(60));
+        let mut heard = 0;
+        for _ in 0..10 {
+            pair.try_send(CLIENT, &[7; 100]);
+            pair.pass(ms(500));
+            heard += pair.received(SERVER).len();
+        }
+        assert!(heard >= 9, "CCID {ccid}: {heard} of 10");
+    }
+}

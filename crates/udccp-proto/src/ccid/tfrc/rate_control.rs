@@ -204,10 +204,12 @@ impl RateControl {
         self.has_feedback = true;
         self.loss_event_rate = report.loss_event_rate;
         let Some(rtt) = self.rtt else { return };
-        // The first report is zero whatever arrived. A later zero shows that a loss before a
-        // silence of ours was noticed only in it.
-        let data_limited = report.data_limited && !(is_first && report.x_recv == Rate::default());
-        let recv_limit = self.limit_by_receiver(now, report, data_limited, rtt);
+        // The first report is zero whatever arrived, and says nothing. A later zero shows that a
+        // loss before a silence of ours was noticed only in it.
+        let recv_limit = match report.x_recv == Rate::default() && is_first {
+            true => Rate::MAX,
+            false => self.limit_by_receiver(now, report, rtt),
+        };
         if !had_rtt {
             self.x = Some(Self::initial_rate(s, rtt));
             self.last_doubled = now;
@@ -246,15 +248,9 @@ impl RateControl {
     }
 
     /// recv_limit, from X_recv_set with the new receive rate in it.
-    fn limit_by_receiver(
-        &mut self,
-        now: Instant,
-        report: &Report,
-        data_limited: bool,
-        rtt: Duration,
-    ) -> Rate {
+    fn limit_by_receiver(&mut self, now: Instant, report: &Report, rtt: Duration) -> Rate {
         let set = self.x_recv_set.get_or_insert_with(|| XRecvSet::new(now));
-        if data_limited {
+        if report.data_limited {
             if report.more_loss {
                 set.halve();
                 set.maximize(now, report.x_recv.scaled(0.85));
