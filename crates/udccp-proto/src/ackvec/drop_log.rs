@@ -150,8 +150,8 @@ impl DropLog {
         }
     }
 
-    /// The peer acknowledged our packet `our_seq`, which carried Data Dropped: what was said by then
-    /// is forgotten.
+    /// The peer acknowledged our packet `our_seq`, which carried Data Dropped: what was said by
+    /// then is forgotten.
     pub fn on_ack_of_ack(&mut self, our_seq: Seqno) {
         self.runs.retain(|r| r.reported.is_none_or(|first| first.is_after(our_seq)));
     }

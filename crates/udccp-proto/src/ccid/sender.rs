@@ -242,8 +242,8 @@ pub trait CcidSender: super::CloneSender + Send + fmt::Debug {
         0
     }
 
-    /// The path has changed, and this half takes the place of another, of whose packets the peer may
-    /// still report.
+    /// The path has changed, and this half takes the place of another, of whose packets the peer
+    /// may still report.
     fn on_path_changed(&mut self) {}
 
     /// A packet left. Called for every packet of the connection, in order of sequence numbers.
