@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// Run a program that opens SOCK_DCCP, on a kernel without DCCP
     #[cfg(target_os = "linux")]
     Run(old_program::Args),
+    /// Test our DCCP against that of the Linux kernel, in guests of `udccp linux`
+    #[cfg(target_os = "linux")]
+    Interop(interop::Args),
     /// Print the DCCP packets of a capture file as text
     Decode(decode::Args),
     /// Report what this machine can do, and how to get the rest
@@ -78,10 +81,6 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxInit(linux::Init),
-    /// Test our DCCP against that of the Linux kernel, in guests of `udccp linux`
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    Interop(interop::Args),
     /// The first program of a guest of `udccp interop`
     #[cfg(target_os = "linux")]
     #[command(hide = true)]

@@ -157,3 +157,18 @@ fn balanced(page: &str) {
     }
     assert!(open.is_empty(), "never closed: {open:?}");
 }
+
+/// A variant that runs another protocol in the place of the one that an axis names.
+#[test]
+fn a_row_is_called_by_the_protocol_that_runs() {
+    let path = std::path::Path::new("../../experiments/chowdhury-2011.toml");
+    let experiment = Experiment::load(path).expect("the file is good");
+    let analysis = Analysis::of(&experiment, Results::default());
+    let titles = |id: &str| {
+        let table = analysis.tables.iter().find(|t| t.table.id == id).expect("the table");
+        table.rows.iter().map(udccp_lab::analysis::Row::title).collect::<Vec<_>>()
+    };
+    assert_eq!(titles("delay-rate-newreno"), ["TCP NewReno"]);
+    assert!(titles("delay-rate").contains(&"TCP CUBIC (2007)".to_owned()));
+    assert_eq!(titles("delay-rate-window-of-100"), ["DCCP CCID 2"]);
+}

@@ -81,14 +81,23 @@ impl Spread {
     /// In words, as printed behind a mean: `±0.13`, `0.83..1.00` where the bounds cut it,
     /// `2 runs, 0.64..0.98`; `None` where there is nothing to say.
     pub fn words(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
-        let from_to = |low, high| format!("{}..{}", shown.print(low), shown.print(high));
+        let extent = self.extent(shown, plus_minus)?;
+        Some(match self {
+            Self::Range { runs, .. } => format!("{runs} runs, {extent}"),
+            _ => extent,
+        })
+    }
+
+    /// The same where the number of runs stands elsewhere: `0.64..0.98`.
+    pub fn extent(&self, shown: &MetricSpec, plus_minus: &str) -> Option<String> {
         match *self {
             Self::None => None,
-            Self::Range { runs, low, high } => Some(format!("{runs} runs, {}", from_to(low, high))),
             Self::Interval { half, is_cut: false, .. } => {
                 Some(format!("{plus_minus}{}", shown.print(half)))
             }
-            Self::Interval { low, high, .. } => Some(from_to(low, high)),
+            Self::Range { low, high, .. } | Self::Interval { low, high, .. } => {
+                Some(format!("{}..{}", shown.print(low), shown.print(high)))
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use super::value::value;
 use super::words::{in_words, own_name};
 use crate::schema::{
     CASE_AXIS, Case, Experiment, FLOW_KEY, METRIC_KEY, MetricSpec, Names, Point, Published,
-    Scenario, Table,
+    Scenario, Table, Variant,
 };
 
 /// A link that transmits so much of the time is full, in percent.
@@ -28,6 +28,8 @@ pub struct TableResult<'a> {
     pub columns: Vec<Point>,
     /// Its rows.
     pub rows: Vec<Row>,
+    /// What its labels are called.
+    names: Names,
 }
 
 /// A row.
@@ -62,6 +64,12 @@ impl Row {
 }
 
 impl TableResult<'_> {
+    /// What its labels are called: under a variant that runs another protocol in the place of the
+    /// one that a label names, that protocol's title.
+    pub(crate) const fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// All cells.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.rows.iter().flat_map(Row::filled)
@@ -96,16 +104,22 @@ pub fn tabulate<'a>(
     results: &Results,
     variant: Option<&str>,
 ) -> TableResult<'a> {
-    let filler = Filler { experiment, table, results, variant, places: places(experiment, table) };
+    let variant = variant.and_then(|id| experiment.variants.iter().find(|v| v.id == id));
+    let places = places(experiment, table);
+    let stand_ins = variant.map_or_else(Vec::new, |v| stand_ins(v, &places));
+    let mut names = table.view.names.clone();
+    for (label, protocol) in &stand_ins {
+        names = names.with(label, protocol.title);
+    }
+    let filler = Filler { experiment, table, results, variant, places, names: &names };
     let columns = table.combinations(&table.columns);
     let mut rows: Vec<Row> = table
         .combinations(&table.rows)
         .into_iter()
         .map(|labels| {
             let cells = columns.iter().map(|column| filler.cell(&labels, column)).collect();
-            let names = table.view.names.clone();
-            let mut row = Row { labels, protocol: None, cells, names };
-            row.protocol = row_protocol(&row);
+            let mut row = Row { labels, protocol: None, cells, names: names.clone() };
+            row.protocol = row_protocol(&row, &stand_ins);
             row
         })
         .filter(|row| row.filled().next().is_some())
@@ -118,7 +132,7 @@ pub fn tabulate<'a>(
         row.cells = cells.filter(|(i, _)| keep(i)).map(|(_, c)| c).collect();
     }
     let columns = columns.into_iter().enumerate().filter(|(i, _)| keep(i)).map(|(_, c)| c);
-    TableResult { table, columns: columns.collect(), rows }
+    TableResult { table, columns: columns.collect(), rows, names }
 }
 
 /// Every grid point of a table's cases, with the case's name among its labels where it tells.
@@ -139,12 +153,37 @@ fn places<'e>(experiment: &'e Experiment, table: &Table) -> Vec<(&'e Case, Point
     places
 }
 
+/// A protocol that a label names, and the one that a variant runs in its place.
+type StandIn = (String, &'static Protocol);
+
+/// The protocols of an axis that a variant replaces.
+fn stand_ins(variant: &Variant, places: &[(&Case, Point, Point)]) -> Vec<StandIn> {
+    let mut found: Vec<StandIn> = Vec::new();
+    for (part, point, _) in places.iter().filter(|(part, ..)| part.id == variant.case) {
+        let named = point.iter().find(|(_, label)| protocol::find(label).is_some());
+        let Some((_, label)) = named else { continue };
+        if found.iter().any(|(known, _)| known == label) {
+            continue;
+        }
+        let scenario = |changes| part.scenario(point, changes).ok();
+        let (Some(plain), Some(changed)) = (scenario(&[]), scenario(&variant.changes)) else {
+            continue;
+        };
+        let pairs = plain.flows.iter().zip(&changed.flows).map(|(a, b)| (a.protocol, b.protocol));
+        let own = protocol::find(label);
+        let other = pairs.filter(|(a, b)| Some(*a) == own && a != b).map(|(_, b)| b).next();
+        found.extend(other.map(|protocol| (label.clone(), protocol)));
+    }
+    found
+}
+
 struct Filler<'a, 'e> {
     experiment: &'e Experiment,
     table: &'a Table,
     results: &'a Results,
-    variant: Option<&'a str>,
+    variant: Option<&'e Variant>,
     places: Vec<(&'e Case, Point, Point)>,
+    names: &'a Names,
 }
 
 impl Filler<'_, '_> {
@@ -184,7 +223,8 @@ impl Filler<'_, '_> {
         let (mut without, mut undefined) = (0, None);
         let mut flows = 0;
         let (expected, basis) = self.expected(part, point, shown);
-        for record in self.results.at(part.id.as_deref(), self.variant, point) {
+        let variant = self.variant.map(|v| v.id.as_str());
+        for record in self.results.at(part.id.as_deref(), variant, point) {
             flows = flows.max(record.flows.len());
             match value(record, shown, flow, expected.as_ref()) {
                 Ok(value) => values.push(value * shown.factor),
@@ -197,11 +237,12 @@ impl Filler<'_, '_> {
         let ours = Summary::of(&values);
         let published = self.table.reference.as_ref().and_then(|r| r.lookup(&labels));
         let spread = Spread::of(&ours, shown.bounds(flows));
-        let runs = || self.results.at(part.id.as_deref(), self.variant, point);
+        let runs = || self.results.at(part.id.as_deref(), variant, point);
         let fills_link = shown.metric.is_of_one_link() && runs().all(fills_link);
         let agreement = agreement((&ours, &spread), without, basis, published, shown);
         let agreement = agreement.on_link(fills_link);
-        let scenario = part.scenario(point, &[]).ok();
+        let changes = self.variant.map_or(&[][..], |v| &v.changes);
+        let scenario = part.scenario(point, changes).ok();
         let is_zero = ours.mean.is_ok_and(|mean| mean.abs() < f64::MIN_POSITIVE);
         Cell {
             labels,
@@ -219,7 +260,7 @@ impl Filler<'_, '_> {
             agreement,
             reasons: Vec::new(),
             witness: None,
-            names: self.table.view.names.clone(),
+            names: self.names.clone(),
         }
     }
 
@@ -234,7 +275,7 @@ impl Filler<'_, '_> {
         let of = |part: &Case, variant, point: &Point| {
             Basis::at(self.experiment, self.results, part, variant, point)
         };
-        let basis = of(part, self.variant, point);
+        let basis = of(part, self.variant.map(|v| v.id.as_str()), point);
         let weights = shown.weights.as_ref().filter(|_| shown.metric.needs_weights());
         let found = weights.and_then(|w| Some((w, self.experiment.part(Some(&w.case))?)));
         let Some((weights, part)) = found else { return (None, basis) };
@@ -272,13 +313,16 @@ fn runs_in(scenario: &Scenario, shown: &MetricSpec, flow: Option<&str>) -> bool 
 
 /// The protocol of a row: that of all its cells, where it tells flows apart, or the one that a
 /// label names.
-fn row_protocol(row: &Row) -> Option<&'static Protocol> {
+fn row_protocol(row: &Row, stand_ins: &[StandIn]) -> Option<&'static Protocol> {
     if row.labels.iter().any(|(key, _)| key == FLOW_KEY) {
         let mut found = row.filled().map(|cell| cell.protocol);
         let first = found.next()??;
         return found.all(|p| p == Some(first)).then_some(first);
     }
-    row.labels.iter().find_map(|(_, label)| protocol::find(label))
+    let stand_in = |label: &String| stand_ins.iter().find(|(known, _)| known == label);
+    row.labels.iter().find_map(|(_, label)| {
+        stand_in(label).map_or_else(|| protocol::find(label), |(_, protocol)| Some(*protocol))
+    })
 }
 
 /// Whether the only flow of a run has all of the link.

@@ -82,7 +82,7 @@ fn chart(chart: &Chart) -> Value {
         "y": [chart.y.min, chart.y.max],
         "y_is_log": chart.y.is_log,
         "level": chart.level,
-        "shaded": chart.shaded,
+        "shaded": chart.shaded.map(|(from, to)| (from, to, "measured")),
         "events": chart.events,
         "lines": chart.lines.iter().map(line).collect::<Vec<_>>(),
         "shapes": chart.shapes.iter().map(shape).collect::<Vec<_>>(),

@@ -85,7 +85,7 @@ fn line(
         return String::new();
     }
     let labels = row.labels.iter().chain(column);
-    let names = &table.table.view.names;
+    let names = table.names();
     let word = |(key, label): &(String, String)| match key.as_str() {
         METRIC_KEY => cell.shown.title().to_owned(),
         _ => in_words(names, key, label),

@@ -136,7 +136,7 @@ fn column_label(result: &TableResult<'_>, (key, label): &(String, String)) -> St
     {
         return shown.title_and_unit();
     }
-    in_words(&result.table.view.names, key, label)
+    in_words(result.names(), key, label)
 }
 
 /// The `<th>`s of a row of `height` lines: a label that goes on from the row above is not said
@@ -151,15 +151,17 @@ pub(super) fn row_heads(result: &TableResult<'_>, index: usize, height: usize) -
             continue;
         }
         let goes_on = |i: &usize| labels(*i) == labels(index);
-        let span = (index..result.rows.len()).take_while(goes_on).count();
-        let span = height * if level < last { span } else { 1 };
+        let goes_on = (index..result.rows.len()).take_while(goes_on).count();
+        let spanned = if level < last { goes_on } else { 1 };
+        let span = height * spanned;
         let look = if level == last { row.protocol } else { protocol::find(label) };
         let dot = look.map_or_else(String::new, |p| {
             format!("<span class=\"dot\" style=\"background:{}\"></span>", style_of(p).colour)
         });
-        let names = &result.table.view.names;
+        let names = result.names();
         let name = in_words(names, key, label);
-        let words = match (key.as_str(), row.protocol) {
+        let same = result.rows[index..].iter().take(spanned).all(|r| r.protocol == row.protocol);
+        let words = match (key.as_str(), row.protocol.filter(|_| same)) {
             (FLOW_KEY, Some(p)) => match own_name(names, label, p.title) {
                 Some(_) => format!("{}<small>{}</small>", escape(p.title), escape(&name)),
                 None => escape(p.title),

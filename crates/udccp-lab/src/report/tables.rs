@@ -172,7 +172,10 @@ fn spreads(cells: &[&Cell]) -> Option<String> {
         let is_any = cells.iter().any(|c| c.spread.half().is_some());
         return is_any.then(|| format!("± {}", halves.join(", ")));
     }
-    let words = cells.iter().map(|c| c.spread.words(&c.printed(), "± "));
+    let words = cells.iter().map(|c| match c.is_early() {
+        true => c.spread.extent(&c.printed(), "± "),
+        false => c.spread.words(&c.printed(), "± "),
+    });
     let words: Vec<Option<String>> = words.collect();
     let is_any = words.iter().any(Option::is_some);
     let words: Vec<String> = words.into_iter().map(|w| w.unwrap_or_else(none)).collect();

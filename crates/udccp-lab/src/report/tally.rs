@@ -121,8 +121,12 @@ impl Tally {
         parts.join("; ")
     }
 
-    /// The cells as a bar: how many agree, differ, and are not judged yet; empty without any.
+    /// The cells as a bar: how many agree, differ, and are not judged yet; empty where none is
+    /// judged.
     pub(super) fn bar(&self) -> String {
+        if self.close + self.off + self.unscored == 0 {
+            return String::new();
+        }
         let parts = [
             ("close", self.close, "agree"),
             ("inside", self.inside, "differ, with the published inside our interval"),
@@ -132,9 +136,6 @@ impl Tally {
             ("missing", self.missing, "not run yet"),
         ];
         let parts: Vec<_> = parts.into_iter().filter(|(_, n, _)| *n > 0).collect();
-        if parts.is_empty() {
-            return String::new();
-        }
         let words: Vec<String> = parts.iter().map(|(_, n, word)| format!("{n} {word}")).collect();
         let words = words.join(", ");
         let spans = parts

@@ -75,7 +75,7 @@ fn table_text(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> 
         let _ = write!(out, "{:width$}", "");
         for (column, cell_width) in result.columns.iter().zip(&widths) {
             let (key, label) = &column[level];
-            let label = in_words(&result.table.view.names, key, label);
+            let label = in_words(result.names(), key, label);
             let _ = write!(out, "{label:>cell_width$}");
         }
         out.push('\n');
@@ -108,7 +108,7 @@ fn widths(result: &TableResult<'_>, others: &[(&str, &TableResult<'_>)]) -> Vec<
         let all = core::iter::once(result).chain(others.iter().map(|(_, other)| *other));
         let cells = all.flat_map(|t| &t.rows).filter_map(|r| r.cells.get(i)?.as_ref());
         let texts = cells.flat_map(|c| [ours(c), published(c), difference(c)]);
-        let names = &result.table.view.names;
+        let names = result.names();
         let labels = result.columns[i].iter().map(|(key, label)| in_words(names, key, label));
         texts.chain(labels).map(|t| t.chars().count() + 2).max().unwrap_or(0).max(CELL_WIDTH)
     };

@@ -60,7 +60,7 @@ fn under_variants(analysis: &Analysis<'_>) -> String {
         let keys: Vec<&str> = plain.table.rows.iter().map(|k| axis_name(k)).collect();
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&keys.join(", ")));
         for column in &columns {
-            let names = &plain.table.view.names;
+            let names = plain.names();
             let words = plain.columns[*column].iter().map(|(key, l)| in_words(names, key, l));
             let words: Vec<String> = words.collect();
             let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&words.join(", ")));

@@ -39,6 +39,13 @@ impl Names {
         self.0.get(label).map(String::as_str)
     }
 
+    /// The same, with another name for one label.
+    pub(crate) fn with(&self, label: &str, name: &str) -> Self {
+        let mut names = (*self.0).clone();
+        names.insert(label.to_owned(), name.to_owned());
+        Self(Arc::new(names))
+    }
+
     /// Reads `[names]`; every key is a label that is there.
     pub(super) fn read(node: Option<&Node>, parts: &[Case], errors: &DiagnosticSink) -> Self {
         let Some(node) = node else { return Self::default() };

@@ -26,7 +26,7 @@ pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
         let of_kind = protocols.iter().filter(|p| *p == protocol).count();
         match protocol {
             Some(p) => LineStyle {
-                colour: lighter(style_of(p).colour, 0.5 * before as f64 / of_kind.max(2) as f64),
+                colour: shade(style_of(p).colour, before as f64 / of_kind.max(2) as f64),
                 dash: before % DASHES.len(),
                 marker: style_of(p).marker,
             },
@@ -40,14 +40,18 @@ pub(super) fn looks(protocols: &[Option<&'static Protocol>]) -> Vec<LineStyle> {
     protocols.iter().enumerate().map(look).collect()
 }
 
-/// A colour mixed with white.
-fn lighter(colour: &str, part: f64) -> String {
+/// A colour `part` of the way to its darkest shade; one that is dark itself, to its lightest. No
+/// shade is too pale to be read on white.
+fn shade(colour: &str, part: f64) -> String {
     let channel = |i: usize| colour.get(i..i + 2).and_then(|h| u8::from_str_radix(h, 16).ok());
     let (Some(r), Some(g), Some(b)) = (channel(1), channel(3), channel(5)) else {
         return colour.to_owned();
     };
-    let mix = |c: u8| (f64::from(c) + (255.0 - f64::from(c)) * part).round() as u8;
-    format!("#{:02x}{:02x}{:02x}", mix(r), mix(g), mix(b))
+    let [r, g, b] = [r, g, b].map(f64::from);
+    let luma = 0.299 * r + 0.587 * g + 0.114 * b;
+    let (end, most) = if luma < 70.0 { (255.0, 0.5) } else { (0.0, 0.75) };
+    let [r, g, b] = [r, g, b].map(|c| (c + (end - c) * part * most).round() as u8);
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 #[cfg(test)]
@@ -74,9 +78,29 @@ mod tests {
         }
     }
 
+    /// Contrast of at least 2.5 to white, or that of the protocol's own colour.
     #[test]
-    fn white_is_as_light_as_it_gets() {
-        assert_eq!(lighter("#0072b2", 0.0), "#0072b2");
-        assert_eq!(lighter("#0072b2", 1.0), "#ffffff");
+    fn no_shade_is_pale() {
+        let light = |colour: &str| {
+            let channel = |i: usize| f64::from(u8::from_str_radix(&colour[i..i + 2], 16).unwrap());
+            0.2126 * (channel(1) / 255.0).powf(2.2)
+                + 0.7152 * (channel(3) / 255.0).powf(2.2)
+                + 0.0722 * (channel(5) / 255.0).powf(2.2)
+        };
+        for protocol in udccp_scenario::PROTOCOLS {
+            let looks = looks(&[Some(protocol); 5]);
+            let first = light(&looks[0].colour);
+            for look in &looks {
+                let found = light(&look.colour);
+                assert!(found <= first.max(0.37), "{}: {} {found}", protocol.name, look.colour);
+            }
+        }
+    }
+
+    #[test]
+    fn shades_of_one_colour_differ() {
+        assert_eq!(shade("#0072b2", 0.0), "#0072b2");
+        assert_eq!(shade("#0072b2", 1.0), "#001d2d");
+        assert_eq!(shade("#222222", 1.0), "#919191");
     }
 }

@@ -55,11 +55,18 @@ fn caption(table: &TableResult<'_>, figure: &TableFigure) -> String {
     let runs = drawn().map(Cell::runs).max().unwrap_or(0);
     let early = drawn().filter(|c| c.is_early()).map(|c| c.basis).reduce(Basis::weaker);
     let ours = early.map_or_else(|| counted(runs, "run"), Basis::words);
+    let has_interval = drawn().any(|c| c.spread.interval().is_some());
     let has_published =
         table.table.against.is_none() && table.cells().any(|c| c.published.is_some());
     let mut caption = match figure.form {
-        TableForm::Lines => format!("Filled marks and bars: mean of {ours} and its 95 % interval."),
-        TableForm::Bars => format!("Bars: mean of {ours}; whiskers: its 95 % interval."),
+        TableForm::Lines if has_interval => {
+            format!("Filled marks and bars: mean and its 95 % interval ({ours}).")
+        }
+        TableForm::Lines => format!("Filled marks: mean ({ours})."),
+        TableForm::Bars if has_interval => {
+            format!("Bars: mean; whiskers: its 95 % interval ({ours}).")
+        }
+        TableForm::Bars => format!("Bars: mean ({ours})."),
         TableForm::Ranges => {
             let title = |name: &String| {
                 let shown = table.table.shown.iter().find(|s| s.name == *name);
@@ -111,7 +118,7 @@ fn chart(
     let several = groups.iter().flat_map(|g| &g.cells).any(|c| c.shown.name != shown.name);
     let protocols: Vec<_> = groups.iter().map(Group::protocol).collect();
     let looks = looks(&protocols);
-    let given = &table.table.view.names;
+    let given = table.names();
     let names: Vec<String> = groups.iter().map(|g| g.name(&groups, given)).collect();
     let (mut lines, mut shapes) = (Vec::new(), Vec::new());
     // What a table is held against has a panel of its own.
@@ -168,7 +175,7 @@ fn with_unit(title: &str, unit: &str) -> String {
 
 fn panel_name(table: &TableResult<'_>, key: &str, label: &str) -> String {
     let shown = table.table.shown.iter().find(|s| key == METRIC_KEY && s.name == label);
-    let names = &table.table.view.names;
+    let names = table.names();
     shown.map_or_else(|| in_words(names, key, label), |s| s.title().to_owned())
 }
 

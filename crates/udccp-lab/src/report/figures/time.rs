@@ -222,7 +222,7 @@ fn chart(
         y,
         y_print: (if metric == TimeMetric::Jain { 2 } else { 1 }, unit),
         level: None,
-        shaded: (to > begin && from < end).then(|| (from, to, "measured".to_owned())),
+        shaded: (to > begin && from < end).then_some((from, to)),
         events: if figure.events {
             events(&figure.view.names, task, begin, end)
         } else {

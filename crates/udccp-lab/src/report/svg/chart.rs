@@ -41,8 +41,8 @@ pub(crate) struct Chart {
     pub(crate) y_print: (usize, String),
     /// A value of y that is marked: fair, or full.
     pub(crate) level: Option<f64>,
-    /// A shaded stretch of x, with its name.
-    pub(crate) shaded: Option<(f64, f64, String)>,
+    /// A shaded stretch of x, which the caption explains.
+    pub(crate) shaded: Option<(f64, f64)>,
     /// What happens at an x, in words.
     pub(crate) events: Vec<(f64, String)>,
     /// The lines.
@@ -176,19 +176,15 @@ impl Chart {
     }
 
     fn draw_shade(&self, svg: &mut String, frame: &Frame, x: Scale) {
-        let Some((from, to, name)) = &self.shaded else { return };
+        let Some((from, to)) = self.shaded else { return };
         let clip = |v: f64| x.px(v.clamp(self.x.min, self.x.max));
-        let (left, right) = (clip(*from), clip(*to));
+        let (left, right) = (clip(from), clip(to));
         let _ = writeln!(
             svg,
-            "<rect class=\"shade\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
-             <text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            "<rect class=\"shade\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
             frame.top,
             right - left,
             frame.bottom - frame.top,
-            right - 4.0,
-            frame.bottom - 6.0,
-            escape(name)
         );
     }
 
@@ -322,7 +318,9 @@ impl Chart {
         };
         let ours = self.lines.iter().filter(|l| !l.published && !l.points.is_empty());
         let mut places: Vec<(f64, &Line)> = ours.map(|l| (y.px(end(l)), l)).collect();
-        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Lines that end as one keep their order.
+        let row = |py: f64| (py / 3.0).round();
+        places.sort_by(|a, b| row(a.0).total_cmp(&row(b.0)));
         for i in 1..places.len() {
             places[i].0 = places[i].0.max(places[i - 1].0 + LABEL_PX);
         }
