@@ -158,7 +158,7 @@ The server's own words at the end of the first two:
 {said}
 
 The study's DCCP was that of a Linux kernel of 2011, and its authors could not tell whether the
-missing recovery was intended. RFC 4341 does not ask for it: a timeout sends a packet, and slow
+missing recovery was intended. RFC 4341 has it recover: a timeout sends a packet, and slow
 start follows. The [simulation of the study](../../experiments/van-tonder-2011.toml) at its own
 rates says more.
 
