@@ -94,7 +94,7 @@ impl ConnectionStats {
     }
 }
 
-/// What a connection counts; see [`ConnectionStats`].
+/// What a connection counts: the counters of `ConnectionStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionCounters {

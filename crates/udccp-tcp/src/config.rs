@@ -29,6 +29,10 @@ pub struct TcpConfig {
     pub window_reduction: WindowReduction,
     /// Room for data that arrived and was not read, in bytes: the largest window advertised.
     pub recv_buffer_bytes: u32,
+    /// Whether the advertised window begins with 64 kB and opens by two segments with each that
+    /// arrives, which is acknowledged at once meanwhile (`tcp_grow_window`): kernels do so where an
+    /// application has set the buffer. A buffer of 16 MiB takes 5,700 segments.
+    pub opens_window: bool,
     /// Room for data accepted and not yet acknowledged, in bytes.
     pub send_buffer_bytes: u64,
     /// With a value, the send buffer is memory as a kernel counts it: a segment takes so many bytes
@@ -248,6 +252,7 @@ impl TcpConfig {
             initial_ssthresh: None,
             window_reduction: WindowReduction::Proportional,
             recv_buffer_bytes: 16 << 20,
+            opens_window: false,
             send_buffer_bytes: 64 << 20,
             segment_overhead_bytes: None,
             unsent_limit_bytes: 256 << 10,

@@ -80,6 +80,37 @@ fn the_first_segments_may_be_acknowledged_quickly() {
     assert!(pipe.receiver.stats().recv.pure_acks.abs_diff(16 + 192) <= 1);
 }
 
+/// As a kernel's receiver does whose application has set the buffer.
+#[test]
+fn a_window_that_opens_has_each_segment_acknowledged() {
+    let opening = 150;
+    let recv_buffer_bytes = 65_535 + opening * 2 * u32::from(plain().mss);
+    let config = TcpConfig { opens_window: true, recv_buffer_bytes, ..plain() };
+    let mut pipe = Pipe::new(config, ms(50)).with_bytes(400 * PAYLOAD);
+    pipe.start();
+    pipe.run_for(Duration::from_secs(5));
+    assert_eq!(pipe.delivered, 400 * PAYLOAD);
+    let acks = pipe.receiver.stats().recv.pure_acks;
+    assert!(acks.abs_diff(150 + 125) <= 1, "{acks}");
+}
+
+#[test]
+fn a_window_that_opens_does_so_by_two_segments_with_each() {
+    let with = |opens_window| {
+        let initial_window = InitialWindow::Packets(400);
+        let config = TcpConfig { opens_window, initial_window, ..plain() };
+        let mut pipe = Pipe::new(config, ms(50)).with_bytes(400 * PAYLOAD);
+        pipe.start();
+        pipe.run_for(ms(170));
+        let first = pipe.delivered / PAYLOAD;
+        pipe.run_for(ms(100));
+        (first, pipe.delivered / PAYLOAD)
+    };
+    // The window of a SYN is not scaled: 45 segments. Each of them lets three out.
+    assert_eq!(with(false), (45, 400));
+    assert_eq!(with(true), (45, 45 + 3 * 45));
+}
+
 #[test]
 fn a_single_segment_waits_for_the_timer() {
     let mut pipe = Pipe::new(plain(), ms(50));

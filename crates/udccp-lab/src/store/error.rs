@@ -64,4 +64,28 @@ impl StoreError {
     pub(super) fn database(path: &Path, error: rusqlite::Error) -> Self {
         Self::Database { path: path.to_owned(), error }
     }
+
+    /// Whether the disk failed, as it does when it is full, and not the store.
+    pub fn is_of_the_disk(&self) -> bool {
+        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+        let Self::Database { error, .. } = self else { return false };
+        matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_a_file_that_is_no_store() {
+        let of = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            StoreError::database(Path::new("lab.sqlite"), error).is_of_the_disk()
+        };
+        assert!(of(ffi::SQLITE_FULL) && of(ffi::SQLITE_IOERR_SHMSIZE));
+        assert!(!of(ffi::SQLITE_NOTADB));
+    }
 }

@@ -85,6 +85,7 @@ fn limits(config: &mut TcpConfig, options: &TcpOptions) {
     config.initial_ssthresh = options.initial_ssthresh.map(|threshold| threshold.0);
     if let Some(buffer) = options.receive_buffer {
         config.recv_buffer_bytes = u32::try_from(buffer.bytes()).unwrap_or(u32::MAX);
+        config.opens_window = options.profile == TcpProfile::Modern;
     }
     if let Some(buffer) = options.send_buffer {
         config.send_buffer_bytes = buffer.bytes();

@@ -10,6 +10,11 @@ use crate::ranges::{Range, RangeSet};
 use crate::send::FIRST_DATA;
 use compression::Compression;
 
+/// The first window of a receiver that opens it, in bytes.
+const FIRST_WINDOW: u64 = 65_535;
+/// Shorter segments open no window, in bytes.
+const LEAST_TO_OPEN: u64 = 128;
+
 /// Counters of the receiving side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecvStats {
@@ -41,6 +46,8 @@ pub(crate) struct ReceiveSide {
     readable: u64,
     fin_at: Option<u64>,
     buffer: u64,
+    /// The window that may be advertised, whatever the buffer has room for.
+    opened: u64,
     mss: u64,
     /// Window shift that we announced.
     shift: u8,
@@ -71,6 +78,7 @@ impl ReceiveSide {
             readable: 0,
             fin_at: None,
             buffer: u64::from(config.recv_buffer_bytes),
+            opened: if config.opens_window { FIRST_WINDOW } else { u64::MAX },
             mss: u64::from(config.mss),
             shift: 0,
             scaled: false,
@@ -166,12 +174,27 @@ impl ReceiveSide {
         if fin && taken.end == range.end {
             self.fin_at = Some(range.end - 1);
         }
+        self.open_window(taken.len());
         if taken.start > self.nxt {
             let rtt = times.min_rtt().unwrap_or_default();
             self.keep_beyond(now, range, taken, rtt);
         } else {
             self.advance(now, taken.end);
         }
+    }
+
+    /// New data arrived: there may be more, and the peer is to hear soon that it has room.
+    fn open_window(&mut self, len: u64) {
+        let space = self.space();
+        if self.opened < space && len >= LEAST_TO_OPEN {
+            self.opened = (self.opened + 2 * self.mss.max(len)).min(space);
+            self.quick_left |= 1;
+        }
+    }
+
+    /// Free bytes of the buffer.
+    fn space(&self) -> u64 {
+        self.buffer.saturating_sub(self.readable)
     }
 
     fn keep_beyond(&mut self, now: Instant, range: Range, taken: Range, rtt: Duration) {
@@ -279,7 +302,7 @@ impl ReceiveSide {
 
     /// The window field for a segment that leaves now.
     pub(crate) fn window_field(&mut self) -> u16 {
-        let space = self.buffer.saturating_sub(self.readable);
+        let space = self.space().min(self.opened);
         let wanted = (self.nxt + space).max(self.window_end) - self.nxt;
         let field = (wanted >> self.shift).min(0xffff);
         self.window_end = self.window_end.max(self.nxt + (field << self.shift));
@@ -320,7 +343,7 @@ impl ReceiveSide {
         self.stats.delivered_bytes += u64::from(taken);
         // A peer without room for two segments hears as soon as there is twice what it knows of;
         // any other hears with the acknowledgement of its next data (RFC 9293 3.8.6.2.2).
-        let space = self.buffer.saturating_sub(self.readable);
+        let space = self.space();
         let seen = self.window_end.saturating_sub(self.nxt);
         self.ack_now |= seen < 2 * self.mss && space >= 2 * seen.max(1) && !self.is_finished();
         Some(taken)

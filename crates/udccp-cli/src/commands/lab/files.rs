@@ -232,6 +232,9 @@ pub(super) fn store_failure(error: StoreError) -> Failure {
     let hint = match error {
         StoreError::Missing { .. } => "`udccp lab run` creates one; --store names another file",
         StoreError::Newer { .. } => "update udccp, or name another file with --store",
+        _ if error.is_of_the_disk() => {
+            "is the disk full? What is in the store stays; --store names another file"
+        }
         _ => "--store names another file; udccp can compute all results again",
     };
     Failure::new(Exit::BadInput, error.to_string()).hint(hint)
