@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{SERVICE, localhost, number_of, numbered};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Error, Options, TryRecvError};
+use udccp::{Ccid2Options, Error, Options, TryRecvError};
 
 fn pair(options: &Options) -> (Connection, Connection) {
     let listener = Listener::bind_with(localhost(false), [SERVICE], options).unwrap();
@@ -94,6 +94,35 @@ fn sending_times_out_when_the_peer_reads_nothing() {
         client.set_write_timeout(Some(Duration::from_millis(50)));
         let e = (0..10_000).find_map(|_| client.send(vec![0; 1000]).err());
         assert!(matches!(e, Some(Error::TimedOut)), "{e:?}");
+    });
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test that hangs fails")]
+fn one_who_asks_again_and_again_and_never_waits_gets_what_arrives() {
+    within(|| {
+        // Without timers of the connection's own, which would have the thread look.
+        let patient = Ccid2Options::new().delayed_ack(Duration::from_secs(600));
+        let (client, server) = pair(&Options::default().keep_alive(None).ccid2(patient));
+        let next = Duration::from_micros(50);
+        for _ in 0..20 {
+            for n in 0..20 {
+                server.send(numbered(n, 4)).unwrap();
+                assert_eq!(number_of(&client.recv().unwrap().unwrap()), n);
+            }
+            // Now a thread that reads may drive, and none comes to wait.
+            server.send(numbered(20, 4)).unwrap();
+            let started = Instant::now();
+            let message = loop {
+                match client.try_recv() {
+                    Ok(message) => break message,
+                    Err(e) => assert!(matches!(e, TryRecvError::Empty), "{e}"),
+                }
+                assert!(started.elapsed() < Duration::from_secs(20), "nobody reads the socket");
+                thread::park_timeout(next);
+            };
+            assert_eq!(number_of(&message), 20);
+        }
     });
 }
 
