@@ -6,6 +6,7 @@ use std::time::Duration;
 use udccp_proto::{CloseReason, State};
 
 use super::calls::stopped;
+use super::core::Core;
 use super::handle::ConnHandle;
 use super::waiters::For;
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
@@ -166,12 +167,23 @@ impl ConnHandle {
     pub(crate) fn set_send_queue(&self, bytes: usize, messages: usize) {
         let _ = self.with(|core, io, now| {
             core.endpoint.set_send_queue(now, self.id, messages, bytes);
+            self.wake_senders(core);
             core.flush(io, now);
         });
     }
 
     pub(crate) fn set_queue_policy(&self, policy: QueuePolicy) {
-        let _ = self.with(|core, _, now| core.endpoint.set_queue_policy(now, self.id, policy));
+        let _ = self.with(|core, _, now| {
+            core.endpoint.set_queue_policy(now, self.id, policy);
+            self.wake_senders(core);
+        });
+    }
+
+    /// There may be room by other rules: the endpoint says so only of a queue that has drained.
+    fn wake_senders(&self, core: &mut Core) {
+        if let Some(conn) = core.conns.get_mut(self.id) {
+            conn.waiting.wake(For::Room, &mut core.wake);
+        }
     }
 
     /// Bytes and messages that may wait to be sent, and what a full queue does.
