@@ -424,9 +424,9 @@ impl Core {
             || self.conns.all().any(|conn| !conn.waiting.is_empty())
     }
 
-    /// Whether no connection is open or closing.
+    /// Whether no connection is open or closing, and the last packets of those before have left.
     pub(crate) fn is_idle(&self) -> bool {
-        self.endpoint.live_connections() == 0
+        self.endpoint.live_connections() == 0 && !self.blocked
     }
 
     fn wake_idlers(&mut self) {
@@ -442,9 +442,10 @@ impl Core {
         IoStats { times_blocked: self.times_blocked, waiting_bytes }
     }
 
-    /// Whether nobody holds a handle and every connection has come to its end.
+    /// Whether nobody holds a handle and every connection has come to its end, of which the peers
+    /// have been told.
     pub(crate) fn is_finished(&self) -> bool {
-        self.handles == 0 && self.endpoint.endpoint_stats().connections == 0
+        self.handles == 0 && !self.blocked && self.endpoint.endpoint_stats().connections == 0
     }
 
     /// The driver is gone: nobody may wait for it.
