@@ -262,3 +262,24 @@ fn a_reader_that_drove_and_stays_away_leaves_the_socket_to_its_thread() {
         reader.join().unwrap();
     });
 }
+
+struct Task(#[expect(dead_code, reason = "it is there to be dropped")] Option<Connection>);
+
+impl std::task::Wake for Task {
+    fn wake(self: std::sync::Arc<Self>) {}
+}
+
+/// As with executors whose wakers are all that holds a task.
+#[test]
+fn a_connection_that_is_dropped_lets_go_of_tasks_that_own_others() {
+    within(|| {
+        let listener = Listener::bind(localhost(false), SERVICE).unwrap();
+        let (at, endpoint) = (listener.local_addr(), Endpoint::bind(localhost(false)).unwrap());
+        let connect = || endpoint.connect(at, SERVICE, &Options::default(), None).unwrap();
+        let (one, other) = (connect(), connect());
+        let waker = std::sync::Arc::new(Task(Some(other))).into();
+        assert!(one.poll_closed(&mut std::task::Context::from_waker(&waker)).is_pending());
+        drop((waker, one));
+        endpoint.wait_idle(None).unwrap();
+    });
+}

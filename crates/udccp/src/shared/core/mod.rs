@@ -5,6 +5,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
@@ -86,6 +87,8 @@ pub(crate) struct Core {
     /// Tasks to wake once the lock is free.
     pub(crate) wake: Wakes,
     pub(crate) driver: Driver,
+    /// The number of the last call that may be given up.
+    pub(super) calls: NonZeroU32,
     /// Handles that users hold; the driver ends with the last of them.
     pub(crate) handles: usize,
 }
@@ -118,6 +121,7 @@ impl Core {
             stun: Inbox::default(),
             wake: Wakes::default(),
             driver: Driver::default(),
+            calls: NonZeroU32::MIN,
             handles: 0,
         }
     }
