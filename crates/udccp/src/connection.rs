@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use udccp_wire::ServiceCode;
@@ -148,7 +148,9 @@ impl Connection {
     /// [`Error::MessageTooLarge`]; [`Error::Closed`] or [`Error::Lost`] once the connection ended.
     pub async fn send(&self, message: impl Into<Outgoing>) -> Result<(), Error> {
         let mut slot = Some(message.into());
-        poll_fn(|cx| coop::counted(cx, |cx| self.inner.poll_send(cx, &mut slot))).await
+        let mut call = self.inner.call();
+        let mut send = |cx: &mut Context<'_>| call.poll(cx, |conn, w| conn.poll_send(w, &mut slot));
+        poll_fn(|cx| coop::counted(cx, &mut send)).await
     }
 
     /// Sends one message gathered from several pieces.
@@ -176,12 +178,13 @@ impl Connection {
         I::Item: Into<Outgoing>,
     {
         let mut messages = messages.into_iter().map(Into::into);
-        let mut slot = None;
+        let (mut slot, mut call) = (None, self.inner.call());
         poll_fn(|cx| {
             let mut count = 0;
             let mut messages = messages.by_ref().inspect(|_| count += 1);
-            let sent =
-                coop::counted(cx, |cx| self.inner.poll_send_batch(cx, &mut slot, &mut messages));
+            let sent = coop::counted(cx, |cx| {
+                call.poll(cx, |conn, w| conn.poll_send_batch(w, &mut slot, &mut messages))
+            });
             coop::count_batch(cx, count);
             sent
         })
@@ -195,7 +198,8 @@ impl Connection {
     /// # Errors
     /// The connection ended.
     pub async fn writable(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.poll_writable(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_writable(w))).await
     }
 
     /// The next message; `None` once the connection was closed in order and all was read. A message
@@ -206,7 +210,8 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`] once all was read and the connection ended out of order.
     pub async fn recv(&self) -> Result<Option<Bytes>, Error> {
-        poll_fn(|cx| coop::counted(cx, |cx| self.inner.poll_recv(cx))).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| coop::counted(cx, |cx| call.poll(cx, |conn, w| conn.poll_recv(w)))).await
     }
 
     /// The next message with what is known of it: with [`Options::deliver_corrupt`], whether it was
@@ -217,7 +222,9 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub async fn recv_with_meta(&self) -> Result<Option<Received>, Error> {
-        poll_fn(|cx| coop::counted(cx, |cx| self.inner.poll_recv_with_meta(cx))).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| coop::counted(cx, |cx| call.poll(cx, |conn, w| conn.poll_recv_with_meta(w))))
+            .await
     }
 
     /// Appends up to `max` messages to `into`, waiting for the first. Returns how many; 0 once
@@ -228,8 +235,10 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub async fn recv_batch(&self, into: &mut Vec<Bytes>, max: usize) -> Result<usize, Error> {
+        let mut call = self.inner.call();
         poll_fn(|cx| {
-            let received = coop::counted(cx, |cx| self.inner.poll_recv_batch(cx, into, max));
+            let received =
+                coop::counted(cx, |cx| call.poll(cx, |conn, w| conn.poll_recv_batch(w, into, max)));
             if let Poll::Ready(Ok(count)) = received {
                 coop::count_batch(cx, count);
             }
@@ -256,7 +265,8 @@ impl Connection {
     /// # Errors
     /// As [`Self::recv`].
     pub async fn peek(&self) -> Result<Option<Bytes>, Error> {
-        poll_fn(|cx| self.inner.poll_peek(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_peek(w))).await
     }
 
     /// Waits until there is a message to read, or the end.
@@ -266,7 +276,8 @@ impl Connection {
     /// # Errors
     /// Only if the runtime that drives the socket has shut down.
     pub async fn readable(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.poll_readable(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_readable(w))).await
     }
 
     /// Waits until the send queue is empty: everything sent so far has gone to the network (which
@@ -277,7 +288,8 @@ impl Connection {
     /// # Errors
     /// The connection ended before.
     pub async fn flushed(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.poll_flushed(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_flushed(w))).await
     }
 
     /// Waits until everything sent so far has left and is accounted for: reported received by
@@ -288,7 +300,8 @@ impl Connection {
     /// # Errors
     /// The connection ended before.
     pub async fn acknowledged(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.poll_acknowledged(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_acknowledged(w))).await
     }
 
     /// Closes: what is queued is still sent, for at most [`Options::close_linger`], then the peer
@@ -303,7 +316,8 @@ impl Connection {
     /// connection ended out of order before, or the peer never confirmed.
     pub async fn close(&self) -> Result<(), Error> {
         self.inner.close();
-        poll_fn(|cx| self.inner.poll_closed(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_closed(w))).await
     }
 
     /// Waits for the end of the connection, whoever causes it.
@@ -313,7 +327,8 @@ impl Connection {
     /// # Errors
     /// [`Error::Lost`] where it did not end in order.
     pub async fn closed(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.poll_ended(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_ended(w))).await
     }
 
     /// The next event in addition to messages, waiting for it; `None` once the connection has
@@ -322,7 +337,8 @@ impl Connection {
     ///
     /// Cancel safe: an event is taken only where it is returned.
     pub async fn event(&self) -> Option<ConnectionEvent> {
-        poll_fn(|cx| self.inner.poll_event(cx)).await
+        let mut call = self.inner.call();
+        poll_fn(|cx| call.poll(cx, |conn, w| conn.poll_event(w))).await
     }
 
     /// A half to send with and a half to receive with, in addition to the connection itself.

@@ -25,7 +25,9 @@ pub(crate) fn prepare(shared: &Shared) -> Result<(), Error> {
     let bell = Arc::new(Bell::default());
     shared.set_driver(Waker::from(Arc::clone(&bell)));
     shared.set_starter(move |shared| {
-        runtime.spawn(drive(Arc::clone(shared), arrivals, bell));
+        // Made here: a runtime that shuts down drops tasks that never ran.
+        let running = Running(Arc::clone(shared));
+        runtime.spawn(drive(running, arrivals, bell));
         Ok(())
     });
     Ok(())
@@ -73,8 +75,7 @@ impl Wake for Bell {
     }
 }
 
-async fn drive(shared: Arc<Shared>, arrivals: Watched, bell: Arc<Bell>) {
-    let running = Running(shared);
+async fn drive(running: Running, arrivals: Watched, bell: Arc<Bell>) {
     let shared = &running.0;
     // Watched only while a write is blocked: otherwise each packet that leaves wakes the runtime.
     let mut room = None;

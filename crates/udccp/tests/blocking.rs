@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{SERVICE, localhost, number_of, numbered};
 use udccp::blocking::{Connection, Endpoint, Listener};
-use udccp::{Error, Options, TryRecvError};
+use udccp::{Ccid2Options, Error, Options, TryRecvError};
 
 fn pair(options: &Options) -> (Connection, Connection) {
     let listener = Listener::bind_with(localhost(false), [SERVICE], options).unwrap();
@@ -94,6 +94,35 @@ fn sending_times_out_when_the_peer_reads_nothing() {
         client.set_write_timeout(Some(Duration::from_millis(50)));
         let e = (0..10_000).find_map(|_| client.send(vec![0; 1000]).err());
         assert!(matches!(e, Some(Error::TimedOut)), "{e:?}");
+    });
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test that hangs fails")]
+fn one_who_asks_again_and_again_and_never_waits_gets_what_arrives() {
+    within(|| {
+        // Without timers of the connection's own, which would have the thread look.
+        let patient = Ccid2Options::new().delayed_ack(Duration::from_secs(600));
+        let (client, server) = pair(&Options::default().keep_alive(None).ccid2(patient));
+        let next = Duration::from_micros(50);
+        for _ in 0..20 {
+            for n in 0..20 {
+                server.send(numbered(n, 4)).unwrap();
+                assert_eq!(number_of(&client.recv().unwrap().unwrap()), n);
+            }
+            // Now a thread that reads may drive, and none comes to wait.
+            server.send(numbered(20, 4)).unwrap();
+            let started = Instant::now();
+            let message = loop {
+                match client.try_recv() {
+                    Ok(message) => break message,
+                    Err(e) => assert!(matches!(e, TryRecvError::Empty), "{e}"),
+                }
+                assert!(started.elapsed() < Duration::from_secs(20), "nobody reads the socket");
+                thread::park_timeout(next);
+            };
+            assert_eq!(number_of(&message), 20);
+        }
     });
 }
 
@@ -231,5 +260,26 @@ fn a_reader_that_drove_and_stays_away_leaves_the_socket_to_its_thread() {
         }
         server.close().unwrap();
         reader.join().unwrap();
+    });
+}
+
+struct Task(#[expect(dead_code, reason = "it is there to be dropped")] Option<Connection>);
+
+impl std::task::Wake for Task {
+    fn wake(self: std::sync::Arc<Self>) {}
+}
+
+/// As with executors whose wakers are all that holds a task.
+#[test]
+fn a_connection_that_is_dropped_lets_go_of_tasks_that_own_others() {
+    within(|| {
+        let listener = Listener::bind(localhost(false), SERVICE).unwrap();
+        let (at, endpoint) = (listener.local_addr(), Endpoint::bind(localhost(false)).unwrap());
+        let connect = || endpoint.connect(at, SERVICE, &Options::default(), None).unwrap();
+        let (one, other) = (connect(), connect());
+        let waker = std::sync::Arc::new(Task(Some(other))).into();
+        assert!(one.poll_closed(&mut std::task::Context::from_waker(&waker)).is_pending());
+        drop((waker, one));
+        endpoint.wait_idle(None).unwrap();
     });
 }

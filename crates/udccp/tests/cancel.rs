@@ -4,6 +4,9 @@
 mod common;
 
 use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use common::{SERVICE, listener, localhost, number_of, numbered, pair, run};
@@ -189,5 +192,41 @@ fn a_close_that_is_cancelled_goes_on() {
         assert!(once(endpoint.recv_stun()).is_none());
         once(endpoint.wait_idle());
         endpoint.wait_idle().await;
+    });
+}
+
+struct Task;
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// A connection may see many short tasks that wait for one thing or another beside it.
+#[test]
+fn a_wait_that_is_cancelled_keeps_nothing_of_its_task() {
+    run(async {
+        let few = Options::default().send_queue(1 << 20, 2);
+        let (client, server) = pair(&few, &Options::default()).await;
+        while client.try_send(numbered(0, 1000)).is_ok() {}
+        let (mut batch, mut buffer) = (Vec::new(), [0; 9]);
+        let task = Arc::new(Task);
+        let waker = Waker::from(Arc::clone(&task));
+        let (message, more) = (numbered(1, 1000), [numbered(2, 1000)]);
+        let waits = || {
+            let mut cx = Context::from_waker(&waker);
+            let mut is_pending = |call: Pin<&mut dyn Future<Output = ()>>| {
+                assert!(call.poll(&mut cx).is_pending());
+            };
+            macro_rules! wait {
+                ($($call:expr),*) => {$(is_pending(pin!(async { let _ = $call.await; }));)*};
+            }
+            wait!(client.send(message), client.send_batch(more), client.writable());
+            wait!(client.flushed(), client.acknowledged(), client.event(), client.closed());
+            wait!(server.recv(), server.recv_with_meta(), server.recv_into(&mut buffer));
+            wait!(server.recv_batch(&mut batch, 9), server.peek(), server.readable());
+        };
+        waits();
+        drop(waker);
+        assert_eq!(Arc::strong_count(&task), 1);
     });
 }

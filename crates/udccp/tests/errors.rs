@@ -9,8 +9,11 @@ use common::{Relay, SERVICE, listener, localhost, number_of, numbered, pair, run
 use udccp::ccid::CcidRegistry;
 use udccp::{
     Address, CloseReason, Connection, Endpoint, EndpointOptions, Error, Listener, Options,
-    ServiceCode,
+    ServiceCode, blocking,
 };
+
+/// Hangs fail.
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
 
 /// Fails fast: two Requests, 200 ms apart.
 fn impatient() -> Options {
@@ -267,6 +270,24 @@ fn the_end_of_the_runtime_ends_every_wait() {
         assert!(matches!(client.recv().await, Err(Error::Io { .. })));
         assert!(matches!(server.close().await, Err(Error::Io { .. } | Error::Lost(_))));
     });
+}
+
+#[test]
+fn a_runtime_that_ends_before_it_ran_ends_every_wait_too() {
+    let listener = blocking::Listener::bind(localhost(false), SERVICE).unwrap();
+    let peer = listener.local_addr();
+    for ends_first in [false, true] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let endpoint = {
+            let _inside = runtime.enter();
+            Endpoint::bind(localhost(false)).unwrap()
+        };
+        let runtime = (!ends_first).then_some(runtime);
+        let mut connecting = endpoint.start_connect(peer, SERVICE, &Options::default()).unwrap();
+        drop(runtime);
+        let e = blocking::wait(PATIENCE, |cx| connecting.poll_connect(cx)).unwrap_err();
+        assert!(matches!(e, Error::Io { .. }), "{e}");
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{SERVICE, listener, pair, run};
+use tokio::time::timeout;
 use udccp::{Connection, Error, Options, Outgoing, QueuePolicy, ServiceCode, State, TrySendError};
 
 #[test]
@@ -23,6 +26,28 @@ fn the_send_queue_changes_its_length_and_policy_while_it_is_full() {
         client.set_queue_policy(QueuePolicy::DropLowest);
         client.try_send(urgent()).expect("another one goes");
         assert_eq!(client.stats().unwrap().counters.drops.send_displaced, 1);
+    });
+}
+
+#[test]
+fn senders_that_wait_hear_of_a_longer_queue_and_of_another_policy() {
+    run(async {
+        type Change = fn(&Connection);
+        let longer: Change = |client| client.set_send_queue(1 << 20, 110);
+        let another: Change = |client| client.set_queue_policy(QueuePolicy::DropLowest);
+        for change in [longer, another] {
+            let reads_nothing = Options::default().recv_queue(20_000, 20);
+            let few = Options::default().send_queue(1 << 20, 100);
+            let (client, _server) = pair(&few, &reads_nothing).await;
+            let full = Duration::from_millis(300);
+            while timeout(full, client.send(vec![0; 1000])).await.is_ok() {}
+            let sender = client.clone();
+            let urgent = Outgoing::new(vec![1; 1000]).priority(1);
+            let sending = tokio::spawn(async move { sender.send(urgent).await });
+            tokio::task::yield_now().await;
+            change(&client);
+            sending.await.unwrap().unwrap();
+        }
     });
 }
 

@@ -98,11 +98,8 @@ impl Transmitter {
         let fragmentable = self.fragmentable.is_some_and(|is| is(datagram));
         let same_path = |batch: &Batch| batch.same_path(datagram, fragmentable);
         let fits_last = self.last < self.live && same_path(&self.batches[self.last]);
-        let found = if fits_last {
-            Some(self.last)
-        } else {
-            self.batches[..self.live].iter().position(same_path)
-        };
+        let found = if fits_last { Some(self.last) } else { self.newest_to(datagram) };
+        let found = found.filter(|&i| same_path(&self.batches[i]));
         match found {
             Some(i) => {
                 self.last = i;
@@ -119,6 +116,12 @@ impl Transmitter {
             }
             None => false,
         }
+    }
+
+    /// The newest batch between the addresses of a datagram. Nothing is added to an older one: it
+    /// would overtake, as a Close its data.
+    fn newest_to(&self, datagram: &Datagram) -> Option<usize> {
+        self.batches[..self.live].iter().rposition(|batch| batch.same_ends(datagram))
     }
 
     /// Takes more packets for where the last one went, which routers may not cut to pieces.
@@ -153,6 +156,7 @@ impl Transmitter {
     fn forget(&mut self, n: usize) {
         self.batches[..self.live].rotate_left(n);
         self.live -= n;
+        self.last = self.last.checked_sub(n).unwrap_or(usize::MAX);
     }
 }
 
@@ -194,11 +198,12 @@ impl Batch {
         }
     }
 
+    fn same_ends(&self, d: &Datagram) -> bool {
+        self.dst == d.dst && self.src == d.src.ip()
+    }
+
     fn same_path(&self, d: &Datagram, fragmentable: bool) -> bool {
-        self.dst == d.dst
-            && self.ecn == d.ecn
-            && self.src == d.src.ip()
-            && self.fragmentable == fragmentable
+        self.same_ends(d) && self.ecn == d.ecn && self.fragmentable == fragmentable
     }
 
     fn start(&mut self, d: &Datagram, fragmentable: bool) {
@@ -399,6 +404,22 @@ mod tests {
             assert_eq!(bytes, &vec![i as u8; len]);
             assert_eq!(*ecn, Ecn::Ect0);
         }
+    }
+
+    #[test]
+    fn what_goes_to_one_place_leaves_in_order_whatever_its_marks() {
+        let (a, b) = pair();
+        let (c, _) = pair();
+        let mut tx = Transmitter::default();
+        let marks = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect0, Ecn::Ce];
+        for (fill, ecn) in (0..).zip(marks) {
+            assert!(tx.push(&Datagram { ecn, ..datagram(&a, &b, fill, 100) }, 64));
+            assert!(tx.push(&datagram(&a, &c, fill, 100), 64), "others are in between");
+        }
+        assert!(matches!(tx.flush(&a), Flushed::Done));
+        let got: Vec<_> = receive_all(&b).into_iter().map(|(bytes, ecn)| (bytes[0], ecn)).collect();
+        assert_eq!(got, (0..).zip(marks).collect::<Vec<_>>());
+        assert_eq!(receive_all(&c).len(), marks.len());
     }
 
     #[test]

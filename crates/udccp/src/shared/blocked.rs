@@ -37,6 +37,31 @@ fn request(client: &UdpSocket, server: &Shared, service: ServiceCode) -> Vec<u8>
 }
 
 #[test]
+fn what_waits_behind_a_blocked_socket_leaves_before_the_driver_does() {
+    let service: ServiceCode = "SC:test".parse().unwrap();
+    let server = UdpSocket::bind(localhost()).unwrap();
+    server.set_nonblocking(true).unwrap();
+    let shared = Shared::bind(localhost(), &EndpointOptions::default()).unwrap();
+    // This test is the driver.
+    shared.set_starter(|_| Ok(()));
+    let handle = Handle::new(Arc::clone(&shared));
+    let peer = server.local_addr().unwrap();
+    let connecting = handle.connect(peer.into(), service, &Options::default()).unwrap();
+    let mut buffer = [0; 2048];
+    server.recv(&mut buffer).expect("a Request");
+    shared.io.is_stuck.store(true, Ordering::Relaxed);
+    drop((connecting, handle));
+    let mut rx = Receiver::new(&shared.io);
+    let turn = shared.turn(&mut rx, Receiver::read, false);
+    assert!(turn.blocked && !turn.finished, "a Reset waits: {turn:?}");
+    assert!(!shared.lock().is_idle());
+    shared.io.is_stuck.store(false, Ordering::Relaxed);
+    assert!(shared.turn(&mut rx, Receiver::read, false).finished);
+    server.recv(&mut buffer).expect("a Reset");
+    assert_eq!(udccp_wire::PacketType::peek(&buffer), Some(udccp_wire::PacketType::Reset));
+}
+
+#[test]
 fn what_waits_behind_a_blocked_socket_is_bounded_and_counted() {
     let service: ServiceCode = "SC:test".parse().unwrap();
     let shared = Shared::bind(localhost(), &EndpointOptions::default()).unwrap();

@@ -142,11 +142,18 @@ impl DrivenBy {
         }
     }
 
-    /// Where nobody drives: has the thread look at `due` at the latest, and soon.
-    pub(crate) fn wake_by(&mut self, now: Instant, due: Option<Instant>) {
-        if self.who != Who::Nobody {
-            return;
+    /// Where nobody drives: has the thread look at `due` at the latest. What drives nothing puts the
+    /// alarm off for nobody: one who asks again and again would have it never go off.
+    pub(crate) fn wake_at(&mut self, now: Instant, due: Option<Instant>) {
+        let Some(due) = due.filter(|_| self.who == Who::Nobody) else { return };
+        if self.alarm_at.is_none_or(|at| due < at) {
+            self.alarm_at = Some(due);
+            self.alarm.set(due.saturating_since(now));
         }
+    }
+
+    /// Whoever drove does so no more: has the thread look at `due` at the latest, and soon.
+    fn wake_by(&mut self, now: Instant, due: Option<Instant>) {
         let latest = due.map_or(now + self.away, |due| due.min(now + self.away));
         // One that leaves half of the time stays as it is: it need not be set with each message.
         let earliest = latest.min(now + self.away / 2);

@@ -74,7 +74,7 @@ impl Core {
         self.driver.notified |= is_needed;
         match &mut self.driver.driven_by {
             Some(driven_by) if is_needed => driven_by.call_thread(),
-            Some(driven_by) => driven_by.wake_by(now, due),
+            Some(driven_by) => driven_by.wake_at(now, due),
             None => {}
         }
     }

@@ -1,9 +1,14 @@
 //! Handles that users hold. Dropping a handle releases its connection, listener or endpoint.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
+#[cfg(feature = "tokio")]
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
+#[cfg(feature = "tokio")]
+use std::task::Context;
+use std::task::{Poll, Waker};
 
 use udccp_base::Instant;
 use udccp_proto::{ConnectionId, FourTuple, ListenerId};
@@ -11,6 +16,7 @@ use udccp_wire::ServiceCode;
 
 use super::Shared;
 use super::core::Core;
+use super::waiters::Waiter;
 use crate::io::Io;
 use crate::readiness::Readiness;
 use crate::{Address, Error};
@@ -95,9 +101,26 @@ impl ConnHandle {
     /// The same for calls that wait.
     pub(super) fn poll_with<T>(
         &self,
+        waiter: Waiter<'_>,
         change: impl FnOnce(&mut Core, &Io, Instant) -> Poll<Result<T, Error>>,
     ) -> Poll<Result<T, Error>> {
-        self.with(change).unwrap_or_else(|e| Poll::Ready(Err(e)))
+        let changed = self.with(|core, io, now| {
+            if let Some(call) = waiter.call.filter(|_| waiter.number().is_none()) {
+                call.store(core.next_call().get(), Ordering::Relaxed);
+            }
+            let result = change(core, io, now);
+            if let Some(call) = waiter.number().filter(|_| result.is_ready()) {
+                core.waits_no_more(self.id, call);
+            }
+            result
+        });
+        changed.unwrap_or_else(|e| Poll::Ready(Err(e)))
+    }
+
+    /// A call that may be given up.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn call(&self) -> Call<'_> {
+        Call { conn: self, number: AtomicU32::new(0), waits: false }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -113,18 +136,68 @@ impl ConnHandle {
     }
 }
 
+/// A call of a future, which leaves no trace when that is dropped.
+#[cfg(feature = "tokio")]
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    conn: &'a ConnHandle,
+    number: AtomicU32,
+    waits: bool,
+}
+
+#[cfg(feature = "tokio")]
+impl Call<'_> {
+    /// Polls once.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&ConnHandle, Waiter<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let result = poll(self.conn, Waiter { waker: cx.waker(), call: Some(&self.number) });
+        self.waits = result.is_pending();
+        result
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let number = NonZeroU32::new(*self.number.get_mut()).filter(|_| self.waits);
+        if let Some(number) = number {
+            let conn = self.conn;
+            drop(conn.shared().with(|core, _, _| core.waits_no_more(conn.id, number)));
+        }
+    }
+}
+
+impl Core {
+    /// A number for a call. Wrapped around, it meets none that still waits.
+    fn next_call(&mut self) -> NonZeroU32 {
+        self.calls = self.calls.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        self.calls
+    }
+
+    /// This call was answered or given up.
+    fn waits_no_more(&mut self, id: ConnectionId, call: NonZeroU32) -> Option<Waker> {
+        self.conns.get_mut(id)?.waiting.remove(call)
+    }
+}
+
 impl Drop for ConnHandle {
     fn drop(&mut self) {
         if self.waits_on_drop.load(Ordering::Relaxed) {
             self.close();
             let _ = crate::blocking::wait(None, |cx| self.poll_closed(cx));
         }
-        let _ = self.shared().with(|core, io, now| {
+        let forgotten = self.shared().with(|core, io, now| {
             core.close(now, self.id);
             core.endpoint.release(now, self.id);
-            core.forget(self.id);
+            let conn = core.forget(self.id);
             core.flush(io, now);
+            conn
         });
+        // Without the lock: the last trace of a task may own another connection.
+        drop(forgotten);
     }
 }
 
@@ -157,11 +230,14 @@ impl ListenHandle {
 
 impl Drop for ListenHandle {
     fn drop(&mut self) {
-        let _ = self.handle.shared().with(|core, io, now| {
+        let forgotten = self.handle.shared().with(|core, io, now| {
             core.endpoint.unlisten(now, self.id);
-            core.forget_listener(self.id);
+            let listening = core.forget_listener(self.id);
             core.conns.retain(|conn| conn.queued_at != Some(self.id));
             core.flush(io, now);
+            listening
         });
+        // As with a connection.
+        drop(forgotten);
     }
 }

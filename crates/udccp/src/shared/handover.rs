@@ -14,7 +14,7 @@ use udccp_proto::{ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, Endp
 use super::Turn;
 use super::core::Core;
 use super::driven_by::{Alarm, DrivenBy, ThreadNumber, Who};
-use super::waiters::{Conn, For};
+use super::waiters::{Conn, For, Waiter};
 
 const READERS: usize = 2;
 
@@ -297,7 +297,8 @@ impl World {
             self.reads[n] -= 1;
         } else if let Some(task) = task {
             let conn = self.core.conns.get_mut(self.id).unwrap();
-            conn.waiting.add(For::Message, &self.tasks[usize::from(task)]);
+            let waker = &self.tasks[usize::from(task)];
+            conn.waiting.add(For::Message, Waiter { waker, call: None });
             if task >= DRIVING && std::mem::take(&mut self.may_block) {
                 self.leave_work();
             }

@@ -1,13 +1,14 @@
 //! The life of a connection: its handshake, its events and settings, its end.
 
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use udccp_proto::{CloseReason, State};
 
 use super::calls::stopped;
+use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::For;
+use super::waiters::{For, Waiter};
 use crate::{ConnectionEvent, ConnectionStats, Error, QueuePolicy, ReceiverState, SenderState};
 
 impl ConnHandle {
@@ -21,8 +22,12 @@ impl ConnHandle {
     }
 
     /// Waits for the end of the handshake.
-    pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, _, _| {
+    pub(crate) fn poll_connected<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(self.id) else {
                 return Poll::Ready(Err(Error::Closed));
@@ -37,7 +42,7 @@ impl ConnHandle {
             if stopped_now {
                 return Poll::Ready(Err(stopped()));
             }
-            conn.waiting.add(For::Other, cx.waker());
+            conn.waiting.add(For::Other, waiter);
             Poll::Pending
         })
     }
@@ -73,20 +78,24 @@ impl ConnHandle {
     }
 
     /// The next thing that happened to the connection; `None` at its end.
-    pub(crate) fn poll_event(&self, cx: &mut Context<'_>) -> Poll<Option<ConnectionEvent>> {
-        let event = self.with(|core, _, _| {
+    pub(crate) fn poll_event<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Option<ConnectionEvent>> {
+        let waiter = waiter.into();
+        let event = self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
-            let Some(conn) = core.conns.get_mut(self.id) else { return Poll::Ready(None) };
+            let Some(conn) = core.conns.get_mut(self.id) else { return Poll::Ready(Ok(None)) };
             if let Some(event) = conn.events.pop_front() {
-                return Poll::Ready(Some(event));
+                return Poll::Ready(Ok(Some(event)));
             }
             if conn.ended.is_some() || stopped_now {
-                return Poll::Ready(None);
+                return Poll::Ready(Ok(None));
             }
-            conn.waiting.add(For::Other, cx.waker());
+            conn.waiting.add(For::Other, waiter);
             Poll::Pending
         });
-        event.unwrap_or(Poll::Ready(None))
+        event.map(|event| event.ok().flatten())
     }
 
     /// Starts an orderly close.
@@ -106,8 +115,9 @@ impl ConnHandle {
     }
 
     /// Waits for the end of the connection.
-    pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, _, _| {
+    pub(crate) fn poll_ended<'w>(&self, waiter: impl Into<Waiter<'w>>) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, _, _| {
             let stopped_now = core.driver.stopped;
             let Some(conn) = core.conns.get_mut(self.id) else {
                 return Poll::Ready(Ok(()));
@@ -117,7 +127,7 @@ impl ConnHandle {
                 Some(reason) => Poll::Ready(Err(Error::Lost(reason))),
                 None if stopped_now => Poll::Ready(Err(stopped())),
                 None => {
-                    conn.waiting.add(For::Other, cx.waker());
+                    conn.waiting.add(For::Other, waiter);
                     Poll::Pending
                 }
             }
@@ -125,8 +135,9 @@ impl ConnHandle {
     }
 
     /// Waits for the end of a close, and says whether everything queued had left before.
-    pub(crate) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        match self.poll_ended(cx) {
+    pub(crate) fn poll_closed<'w>(&self, waiter: impl Into<Waiter<'w>>) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        match self.poll_ended(waiter) {
             Poll::Ready(Ok(())) => {
                 let unsent = self.stats().map_or(0, |s| s.counters.drops.send_unfinished);
                 Poll::Ready(match unsent {
@@ -166,12 +177,23 @@ impl ConnHandle {
     pub(crate) fn set_send_queue(&self, bytes: usize, messages: usize) {
         let _ = self.with(|core, io, now| {
             core.endpoint.set_send_queue(now, self.id, messages, bytes);
+            self.wake_senders(core);
             core.flush(io, now);
         });
     }
 
     pub(crate) fn set_queue_policy(&self, policy: QueuePolicy) {
-        let _ = self.with(|core, _, now| core.endpoint.set_queue_policy(now, self.id, policy));
+        let _ = self.with(|core, _, now| {
+            core.endpoint.set_queue_policy(now, self.id, policy);
+            self.wake_senders(core);
+        });
+    }
+
+    /// There may be room by other rules: the endpoint says so only of a queue that has drained.
+    fn wake_senders(&self, core: &mut Core) {
+        if let Some(conn) = core.conns.get_mut(self.id) {
+            conn.waiting.wake(For::Room, &mut core.wake);
+        }
     }
 
     /// Bytes and messages that may wait to be sent, and what a full queue does.

@@ -1,6 +1,6 @@
 //! Takes messages out, and says what their end was.
 
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bytes::Bytes;
 use udccp_base::{Instant, Payload};
@@ -9,51 +9,61 @@ use udccp_proto as proto;
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::For;
+use super::waiters::{For, Waiter};
 use crate::io::Io;
 use crate::{Error, Received, TryRecvError};
 
 impl ConnHandle {
     /// Waits until there is something to read, or the end.
-    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, io, now| {
+    pub(crate) fn poll_readable<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| {
             if core.endpoint.is_readable(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            self.wait_to_read(core, io, now, cx)
+            self.wait_to_read(core, io, now, waiter)
         })
     }
 
     /// The next message, or `None` at the orderly end.
-    pub(crate) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
-        self.poll_recv_with_meta(cx).map_ok(|message| message.map(|m| m.data))
+    pub(crate) fn poll_recv<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<Option<Bytes>, Error>> {
+        let waiter = waiter.into();
+        self.poll_recv_with_meta(waiter).map_ok(|message| message.map(|m| m.data))
     }
 
     /// The next message with what is known of it, or `None` at the orderly end.
-    pub(crate) fn poll_recv_with_meta(
+    pub(crate) fn poll_recv_with_meta<'w>(
         &self,
-        cx: &mut Context<'_>,
+        waiter: impl Into<Waiter<'w>>,
     ) -> Poll<Result<Option<Received>, Error>> {
-        self.poll_with(|core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| match core.endpoint.recv_with_meta(now, self.id) {
             Ok(Some(message)) => {
                 // Room in the receive queue may release acknowledgements that were held back.
                 core.flush(io, now);
                 Poll::Ready(Ok(Some(Received::of(message))))
             }
-            Ok(None) => self.wait_to_read(core, io, now, cx).map_ok(|()| None),
+            Ok(None) => self.wait_to_read(core, io, now, waiter).map_ok(|()| None),
             Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
         })
     }
 
     /// Up to `max` messages, at least one; 0 at the orderly end.
-    pub(crate) fn poll_recv_batch(
+    pub(crate) fn poll_recv_batch<'w>(
         &self,
-        cx: &mut Context<'_>,
+        waiter: impl Into<Waiter<'w>>,
         into: &mut Vec<Bytes>,
         max: usize,
     ) -> Poll<Result<usize, Error>> {
-        self.poll_with(|core, io, now| match self.take_batch(core, io, now, into, max) {
-            Ok(0) if max > 0 => self.wait_to_read(core, io, now, cx).map_ok(|()| 0),
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| match self.take_batch(core, io, now, into, max) {
+            Ok(0) if max > 0 => self.wait_to_read(core, io, now, waiter).map_ok(|()| 0),
             Ok(count) => Poll::Ready(Ok(count)),
             Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| 0)),
         })
@@ -121,14 +131,18 @@ impl ConnHandle {
     }
 
     /// The message that `recv` would give, which stays; `None` at the orderly end.
-    pub(crate) fn poll_peek(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
-        self.poll_with(|core, io, now| {
+    pub(crate) fn poll_peek<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<Option<Bytes>, Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| {
             if let Some(payload) = core.endpoint.peek(self.id) {
                 return Poll::Ready(Ok(Some(into_bytes(payload))));
             }
             match core.endpoint.recv(now, self.id) {
                 Err(e) => Poll::Ready(self.end_of_reading(core, e).map(|()| None)),
-                Ok(_) => self.wait_to_read(core, io, now, cx).map_ok(|()| None),
+                Ok(_) => self.wait_to_read(core, io, now, waiter).map_ok(|()| None),
             }
         })
     }
@@ -147,13 +161,13 @@ impl ConnHandle {
         core: &mut Core,
         io: &Io,
         now: Instant,
-        cx: &Context<'_>,
+        waiter: Waiter<'_>,
     ) -> Poll<Result<(), Error>> {
         if core.driver.stopped {
             return Poll::Ready(Err(stopped()));
         }
         match core.conns.get_mut(self.id) {
-            Some(conn) => conn.waiting.add(For::Message, cx.waker()),
+            Some(conn) => conn.waiting.add(For::Message, waiter),
             None => return Poll::Ready(Err(Error::Closed)),
         }
         core.reader_waits(io, now, self.id);

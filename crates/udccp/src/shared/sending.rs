@@ -1,6 +1,6 @@
 //! Queues messages, and waits until they have left and are accounted for.
 
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use udccp_base::Instant;
 use udccp_proto as proto;
@@ -8,24 +8,25 @@ use udccp_proto as proto;
 use super::calls::stopped;
 use super::core::Core;
 use super::handle::ConnHandle;
-use super::waiters::{Conn, For};
+use super::waiters::{Conn, For, Waiter};
 use crate::io::Io;
 use crate::{Error, Outgoing};
 
 impl ConnHandle {
     /// Queues one message, once there is room. The message is taken out of `slot`.
-    pub(crate) fn poll_send(
+    pub(crate) fn poll_send<'w>(
         &self,
-        cx: &mut Context<'_>,
+        waiter: impl Into<Waiter<'w>>,
         slot: &mut Option<Outgoing>,
     ) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, io, now| {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| {
             while let Some(message) = slot.take() {
                 match self.offer(core, io, now, message) {
                     Ok(()) => core.flush_burst(io, now),
                     Err(Refused::Full(message)) => {
                         *slot = Some(message);
-                        return self.wait_for_room(core, cx);
+                        return self.wait_for_room(core, waiter);
                     }
                     Err(Refused::Never(e)) => return Poll::Ready(Err(e)),
                 }
@@ -38,26 +39,27 @@ impl ConnHandle {
     /// there is, so that a call that is cancelled loses nothing; but where messages displace each
     /// other, one may wait in `slot`. Everything that was queued is sent with as few writes as
     /// possible.
-    pub(crate) fn poll_send_batch(
+    pub(crate) fn poll_send_batch<'w>(
         &self,
-        cx: &mut Context<'_>,
+        waiter: impl Into<Waiter<'w>>,
         slot: &mut Option<Outgoing>,
         messages: &mut (impl Iterator<Item = Outgoing> + ?Sized),
     ) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, io, now| {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| {
             let result = loop {
                 let first = slot.take().map_or(Ok(()), |m| self.offer(core, io, now, m));
                 match first.and_then(|()| self.offer_many(core, now, messages)) {
                     Ok(()) => {}
                     Err(Refused::Full(message)) => {
                         *slot = Some(message);
-                        break self.wait_for_room(core, cx);
+                        break self.wait_for_room(core, waiter);
                     }
                     Err(Refused::Never(e)) => break Poll::Ready(Err(e)),
                 }
                 if self.must_wait(core, io, now, messages) {
                     core.endpoint.want_writable(self.id);
-                    break self.wait_for_room(core, cx);
+                    break self.wait_for_room(core, waiter);
                 }
                 *slot = messages.next();
                 if slot.is_none() {
@@ -147,20 +149,24 @@ impl ConnHandle {
         }
     }
 
-    fn wait_for_room(&self, core: &mut Core, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+    fn wait_for_room(&self, core: &mut Core, waiter: Waiter<'_>) -> Poll<Result<(), Error>> {
         if core.driver.stopped {
             return Poll::Ready(Err(stopped()));
         }
         match core.conns.get_mut(self.id) {
-            Some(conn) => conn.waiting.add(For::Room, cx.waker()),
+            Some(conn) => conn.waiting.add(For::Room, waiter),
             None => return Poll::Ready(Err(Error::Closed)),
         }
         Poll::Pending
     }
 
     /// Waits until the send queue has room.
-    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, _, _| {
+    pub(crate) fn poll_writable<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, _, _| {
             if core.endpoint.is_writable(self.id) {
                 return Poll::Ready(Ok(()));
             }
@@ -168,7 +174,7 @@ impl ConnHandle {
                 return Poll::Ready(Err(self.ended(core)));
             }
             core.endpoint.want_writable(self.id);
-            self.wait_for_room(core, cx)
+            self.wait_for_room(core, waiter)
         })
     }
 
@@ -196,12 +202,16 @@ impl ConnHandle {
     }
 
     /// Waits until everything that was queued is accounted for.
-    pub(crate) fn poll_acknowledged(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, _, _| {
+    pub(crate) fn poll_acknowledged<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, _, _| {
             if core.is_acknowledged(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.waiting.add(For::Acknowledged, cx.waker()));
+            let added = self.wait_for(core, |conn| conn.waiting.add(For::Acknowledged, waiter));
             if added.is_pending() && !core.awaiting_acks.contains(&self.id) {
                 core.awaiting_acks.push(self.id);
             }
@@ -210,14 +220,18 @@ impl ConnHandle {
     }
 
     /// Waits until the send queue is empty.
-    pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.poll_with(|core, io, now| {
+    pub(crate) fn poll_flushed<'w>(
+        &self,
+        waiter: impl Into<Waiter<'w>>,
+    ) -> Poll<Result<(), Error>> {
+        let waiter = waiter.into();
+        self.poll_with(waiter, |core, io, now| {
             // The rest of a burst may be waiting for company.
             core.flush(io, now);
             if core.is_flushed(self.id) {
                 return Poll::Ready(Ok(()));
             }
-            let added = self.wait_for(core, |conn| conn.waiting.add(For::Flushed, cx.waker()));
+            let added = self.wait_for(core, |conn| conn.waiting.add(For::Flushed, waiter));
             if added.is_pending() && !core.flushing.contains(&self.id) {
                 core.flushing.push(self.id);
             }

@@ -7,7 +7,7 @@ use udccp_proto::{ConnectionId, ListenerId};
 
 use super::core::Core;
 use super::handle::{ConnHandle, ListenHandle};
-use super::waiters::Conn;
+use super::waiters::{Conn, Listening};
 use crate::readiness::{Condition, Readiness, Signal};
 use crate::{Error, errno};
 
@@ -103,15 +103,17 @@ impl Core {
     }
 
     /// Its user has let go.
-    pub(super) fn forget(&mut self, id: ConnectionId) {
-        let conn = self.conns.remove(id);
-        self.signals.count -= usize::from(conn.is_some_and(|conn| conn.signal.is_some()));
+    pub(super) fn forget(&mut self, id: ConnectionId) -> Option<Conn> {
+        let conn = self.conns.remove(id)?;
+        self.signals.count -= usize::from(conn.signal.is_some());
+        Some(conn)
     }
 
     /// Its user has let go.
-    pub(super) fn forget_listener(&mut self, id: ListenerId) {
-        let listening = self.listeners.remove(&id);
-        self.signals.count -= usize::from(listening.is_some_and(|l| l.signal.is_some()));
+    pub(super) fn forget_listener(&mut self, id: ListenerId) -> Option<Listening> {
+        let listening = self.listeners.remove(&id)?;
+        self.signals.count -= usize::from(listening.signal.is_some());
+        Some(listening)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Tasks that wait for something, and what is known of a connection between calls.
 
-use std::task::Waker;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Waker};
 
 use udccp_proto::{CloseReason, ListenerId};
 
@@ -71,40 +73,96 @@ pub(crate) enum For {
     Other = 16,
 }
 
-/// A task, and what it waits for: one bit each.
+/// Who waits: a task, and which of its calls, where that call says when it has been given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiter<'a> {
+    pub(crate) waker: &'a Waker,
+    /// Its number, 0 before it has one.
+    pub(crate) call: Option<&'a AtomicU32>,
+}
+
+impl Waiter<'_> {
+    /// The number of the call, if it has one.
+    pub(super) fn number(self) -> Option<NonZeroU32> {
+        self.call.and_then(|call| NonZeroU32::new(call.load(Ordering::Relaxed)))
+    }
+}
+
+impl<'a> From<&'a mut Context<'_>> for Waiter<'a> {
+    fn from(cx: &'a mut Context<'_>) -> Self {
+        Self { waker: cx.waker(), call: None }
+    }
+}
+
+/// A task, what it waits for, one bit each, and the call that waits.
 #[derive(Debug)]
-pub(super) struct Task(Waker, u8);
+pub(super) struct Task(Waker, u8, Option<NonZeroU32>);
+
+impl Task {
+    /// Whether this is the entry of this waiter.
+    fn is_of(&self, waiter: Waiter<'_>) -> bool {
+        is_same((&self.0, self.2), waiter)
+    }
+}
+
+fn is_same(of: (&Waker, Option<NonZeroU32>), waiter: Waiter<'_>) -> bool {
+    of.1 == waiter.number() && (of.1.is_some() || of.0.will_wake(waiter.waker))
+}
 
 /// Tasks that wait for one thing or another of a connection. Mostly none or one.
 #[derive(Debug, Default)]
 pub(crate) enum Waiting {
     #[default]
     None,
-    One(Waker, u8),
+    One(Waker, u8, Option<NonZeroU32>),
     /// At least two, as they came.
     #[expect(clippy::box_collection, reason = "few connections have these, and there are many")]
     Several(Box<Vec<Task>>),
 }
 
 impl Waiting {
-    /// Adds a task, once for each thing. One that cannot be woken does not wait.
-    pub(crate) fn add(&mut self, what: For, waker: &Waker) {
-        if waker.will_wake(Waker::noop()) {
+    /// Adds a task, once for each thing and call. One that cannot be woken does not wait.
+    pub(crate) fn add(&mut self, what: For, waiter: Waiter<'_>) {
+        if waiter.waker.will_wake(Waker::noop()) {
             return;
         }
-        let more = Task(waker.clone(), what as u8);
-        *self = match std::mem::take(self) {
-            Self::None => Self::One(more.0, more.1),
-            Self::One(one, bits) if one.will_wake(waker) => Self::One(one, bits | more.1),
-            Self::One(one, bits) => Self::Several(Box::new(vec![Task(one, bits), more])),
-            Self::Several(mut all) => {
-                match all.iter_mut().find(|task| task.0.will_wake(waker)) {
-                    Some(task) => task.1 |= more.1,
-                    None => all.push(more),
-                }
-                Self::Several(all)
+        let (bit, call) = (what as u8, waiter.number());
+        match self {
+            Self::None => *self = Self::One(waiter.waker.clone(), bit, call),
+            Self::One(one, bits, of) if is_same((one, *of), waiter) => {
+                one.clone_from(waiter.waker);
+                *bits |= bit;
             }
-        };
+            Self::One(..) => {
+                let Self::One(one, bits, of) = std::mem::take(self) else { return };
+                let more = Task(waiter.waker.clone(), bit, call);
+                *self = Self::Several(Box::new(vec![Task(one, bits, of), more]));
+            }
+            Self::Several(all) => match all.iter_mut().find(|task| task.is_of(waiter)) {
+                Some(task) => {
+                    task.0.clone_from(waiter.waker);
+                    task.1 |= bit;
+                }
+                None => all.push(Task(waiter.waker.clone(), bit, call)),
+            },
+        }
+    }
+
+    /// This call waits no more. Returns its task, to be let go of without the lock.
+    pub(crate) fn remove(&mut self, call: NonZeroU32) -> Option<Waker> {
+        match self {
+            Self::One(.., of) if *of == Some(call) => match std::mem::take(self) {
+                Self::One(one, ..) => Some(one),
+                _ => None,
+            },
+            Self::Several(all) => {
+                let at = all.iter().position(|task| task.2 == Some(call))?;
+                let task = all.remove(at);
+                self.tidy();
+                Some(task.0)
+            }
+            Self::None | Self::One(..) => None,
+        }
     }
 
     /// Whether no task waits.
@@ -116,8 +174,8 @@ impl Waiting {
     pub(crate) fn wake(&mut self, what: For, list: &mut impl Extend<Waker>) {
         let bit = what as u8;
         match self {
-            Self::One(_, bits) if *bits == bit => self.wake_all(list),
-            Self::One(one, bits) if *bits & bit != 0 => {
+            Self::One(_, bits, _) if *bits == bit => self.wake_all(list),
+            Self::One(one, bits, _) if *bits & bit != 0 => {
                 *bits &= !bit;
                 list.extend([one.clone()]);
             }
@@ -137,7 +195,7 @@ impl Waiting {
     fn tidy(&mut self) {
         let Self::Several(all) = self else { return };
         if all.len() < 2 {
-            *self = all.pop().map_or(Self::None, |Task(one, bits)| Self::One(one, bits));
+            *self = all.pop().map_or(Self::None, |Task(one, bits, of)| Self::One(one, bits, of));
         }
     }
 
@@ -145,7 +203,7 @@ impl Waiting {
     pub(crate) fn wake_all(&mut self, list: &mut impl Extend<Waker>) {
         match std::mem::take(self) {
             Self::None => {}
-            Self::One(one, _) => list.extend([one]),
+            Self::One(one, ..) => list.extend([one]),
             Self::Several(all) => list.extend(all.into_iter().map(|task| task.0)),
         }
     }
@@ -155,7 +213,7 @@ impl Waiting {
     pub(crate) fn list(&self, what: For) -> Vec<Waker> {
         let waits = |bits: u8| bits & what as u8 != 0;
         match self {
-            Self::One(one, bits) if waits(*bits) => vec![one.clone()],
+            Self::One(one, bits, _) if waits(*bits) => vec![one.clone()],
             Self::Several(all) => {
                 all.iter().filter(|task| waits(task.1)).map(|task| task.0.clone()).collect()
             }
@@ -229,24 +287,43 @@ mod tests {
             waiting.wake(what, &mut woken);
             names(woken)
         };
-        waiting.add(For::Message, Waker::noop());
+        let of = |waker| Waiter { waker, call: None };
+        waiting.add(For::Message, of(Waker::noop()));
         assert!(waiting.is_empty());
-        waiting.add(For::Message, &tasks[0]);
-        waiting.add(For::Room, &tasks[0]);
+        waiting.add(For::Message, of(&tasks[0]));
+        waiting.add(For::Room, of(&tasks[0]));
         assert_eq!(wake(&mut waiting, For::Room), [0]);
         assert_eq!(wake(&mut waiting, For::Room), []);
         for (what, n) in [(For::Other, 1), (For::Message, 1), (For::Room, 2), (For::Message, 0)] {
-            waiting.add(what, &tasks[n]);
+            waiting.add(what, of(&tasks[n]));
         }
         assert_eq!(names(waiting.list(For::Message)), [0, 1]);
         assert_eq!(wake(&mut waiting, For::Message), [0, 1]);
         assert_eq!(wake(&mut waiting, For::Room), [2]);
         assert!(matches!(waiting, Waiting::One(..)));
-        waiting.add(For::Acknowledged, &tasks[2]);
+        waiting.add(For::Acknowledged, of(&tasks[2]));
         let mut woken = Vec::new();
         waiting.wake_all(&mut woken);
         assert_eq!(names(woken), [1, 2]);
         assert!(waiting.is_empty());
+    }
+
+    #[test]
+    fn a_call_that_is_given_up_takes_nothing_from_the_others_of_its_task() {
+        let waker = Waker::from(Arc::new(Nobody));
+        let calls = [0, 1, 2].map(AtomicU32::new);
+        let number = |n: usize| NonZeroU32::new(n as u32).unwrap();
+        for gone in 1..3 {
+            let mut waiting = Waiting::default();
+            for call in calls.iter().chain(&calls) {
+                waiting.add(For::Message, Waiter { waker: &waker, call: Some(call) });
+            }
+            assert_eq!(waiting.list(For::Message).len(), 3);
+            assert!(waiting.remove(number(gone)).is_some());
+            assert_eq!(waiting.list(For::Message).len(), 2);
+            assert!(waiting.remove(number(3 - gone)).is_some());
+            assert!(matches!(waiting, Waiting::One(..)));
+        }
     }
 
     /// What nobody waits for takes little room in each of many connections.

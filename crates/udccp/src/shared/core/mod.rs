@@ -5,6 +5,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use udccp_base::{Datagram, Duration, Instant, Machine};
 use udccp_proto::{ConnectionId, Endpoint, Event, EventKind, ListenerId, PathReport};
@@ -86,6 +87,8 @@ pub(crate) struct Core {
     /// Tasks to wake once the lock is free.
     pub(crate) wake: Wakes,
     pub(crate) driver: Driver,
+    /// The number of the last call that may be given up.
+    pub(super) calls: NonZeroU32,
     /// Handles that users hold; the driver ends with the last of them.
     pub(crate) handles: usize,
 }
@@ -118,6 +121,7 @@ impl Core {
             stun: Inbox::default(),
             wake: Wakes::default(),
             driver: Driver::default(),
+            calls: NonZeroU32::MIN,
             handles: 0,
         }
     }
@@ -424,9 +428,9 @@ impl Core {
             || self.conns.all().any(|conn| !conn.waiting.is_empty())
     }
 
-    /// Whether no connection is open or closing.
+    /// Whether no connection is open or closing, and the last packets of those before have left.
     pub(crate) fn is_idle(&self) -> bool {
-        self.endpoint.live_connections() == 0
+        self.endpoint.live_connections() == 0 && !self.blocked
     }
 
     fn wake_idlers(&mut self) {
@@ -442,9 +446,10 @@ impl Core {
         IoStats { times_blocked: self.times_blocked, waiting_bytes }
     }
 
-    /// Whether nobody holds a handle and every connection has come to its end.
+    /// Whether nobody holds a handle and every connection has come to its end, of which the peers
+    /// have been told.
     pub(crate) fn is_finished(&self) -> bool {
-        self.handles == 0 && self.endpoint.endpoint_stats().connections == 0
+        self.handles == 0 && !self.blocked && self.endpoint.endpoint_stats().connections == 0
     }
 
     /// The driver is gone: nobody may wait for it.
