@@ -106,3 +106,35 @@ fn the_path_mtu_is_found_again_when_asked_but_not_at_any_rate() {
     pair.pass(ms(100));
     assert!(ask(&mut pair));
 }
+
+/// Which the first acknowledgements of its new receiver half still name.
+#[test]
+fn what_arrived_before_the_change_has_its_elapsed_time() {
+    for ccid in [2, 3, 4] {
+        let mut pair = Pair::connected_with(Net::new(105), config(ccid));
+        flow(&mut pair, 100);
+        pair.pass(Duration::from_secs(2));
+        pair.received(SERVER);
+        let srtt = |pair: &Pair| pair.stats(CLIENT).srtt.unwrap();
+        let before = srtt(&pair);
+        // One packet is late, and what the server says of the next is lost.
+        let delay = pair.delay;
+        pair.filter = Some(Box::new(|from, _| from != CLIENT));
+        pair.send(CLIENT, b"late");
+        pair.drain();
+        let late = pair.last[CLIENT].clone().unwrap();
+        pair.filter = Some(Box::new(|from, _| from != SERVER));
+        pair.send(CLIENT, b"in time");
+        pair.pass(delay + ms(150));
+        assert_eq!(pair.received(SERVER).len(), 1, "CCID {ccid}");
+        let (now, id) = (pair.now, pair.id(SERVER));
+        pair.ends[SERVER].path_changed(now, id);
+        pair.filter = None;
+        pair.deliver(SERVER, late);
+        pair.send(SERVER, b"an answer");
+        pair.pass(delay * 2);
+        assert_eq!(pair.received(CLIENT).len(), 1, "CCID {ccid}");
+        let after = srtt(&pair);
+        assert!(after < before * 6 / 5, "CCID {ccid}: {after:?} instead of {before:?}");
+    }
+}

@@ -135,9 +135,16 @@ pub trait CcidReceiver: super::CloneReceiver + Send + fmt::Debug {
         let _ = rtt;
     }
 
-    /// The path has changed, and this half takes the place of one that has reported before.
-    fn on_path_changed(&mut self, now: Instant) {
-        let _ = now;
+    /// The path has changed, and this half takes the place of one that has reported before, to
+    /// which `newest` had arrived. Acknowledgements name that until something newer arrives, and
+    /// their Elapsed Time counts from there.
+    fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
+        let _ = (now, newest);
+    }
+
+    /// The newest packet that arrived, and when.
+    fn newest(&self) -> Option<(Seqno, Instant)> {
+        None
     }
 
     /// Whether the peer has stopped sending data, so that its acknowledgements need acknowledging

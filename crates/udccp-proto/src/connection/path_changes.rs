@@ -83,10 +83,11 @@ impl Connection {
         self.timing.handshake_rtt = MaybeDuration::NONE;
         //= 4340-10.5-1
         if let (Some(tx), Some(rx)) = (self.cc.sender_ccid(), self.cc.receiver_ccid()) {
+            let newest = self.cc.newest();
             // They were there before, so they are registered.
             let _ = self.install_sender(ctx, tx);
             let _ = self.install_receiver(ctx, rx);
-            self.cc.on_path_changed(ctx.now);
+            self.cc.on_path_changed(ctx.now, newest);
         }
         self.set_path_mtu(ctx, self.config.path_mtu);
     }

@@ -142,8 +142,8 @@ impl DrivenBy {
         }
     }
 
-    /// Where nobody drives: has the thread look at `due` at the latest. What drives nothing puts the
-    /// alarm off for nobody: one who asks again and again would have it never go off.
+    /// Where nobody drives: has the thread look at `due` at the latest. What drives nothing puts
+    /// the alarm off for nobody: one who asks again and again would have it never go off.
     pub(crate) fn wake_at(&mut self, now: Instant, due: Option<Instant>) {
         let Some(due) = due.filter(|_| self.who == Who::Nobody) else { return };
         if self.alarm_at.is_none_or(|at| due < at) {

@@ -153,6 +153,14 @@ impl CcidReceiver for Ccid2Receiver {
         }
     }
 
+    fn on_path_changed(&mut self, _now: Instant, newest: Option<(Seqno, Instant)>) {
+        self.newest = newest;
+    }
+
+    fn newest(&self) -> Option<(Seqno, Instant)> {
+        self.newest
+    }
+
     #[inline]
     fn on_feedback_sent(&mut self, _now: Instant, seq: Seqno) {
         self.pending = 0;

@@ -42,6 +42,8 @@ pub struct Ccid3Receiver {
     rtt: Option<Duration>,
     /// The packet with the greatest number, and when it arrived.
     newest: Option<(Seqno, Instant)>,
+    /// The last packet of the path before this one.
+    of_other_path: Option<Seqno>,
     /// Greatest window counter at the last feedback, and now.
     last_counter: Option<u8>,
     counter: u8,
@@ -74,6 +76,7 @@ impl Ccid3Receiver {
             counter_rtt: CounterRtt::default(),
             rtt: None,
             newest: None,
+            of_other_path: None,
             last_counter: None,
             counter: 0,
             has_news: false,
@@ -167,6 +170,10 @@ impl CcidReceiver for Ccid3Receiver {
     }
 
     fn on_packet(&mut self, now: Instant, packet: &ReceivedInfo) {
+        // What comes late from the path before says nothing of this one.
+        if self.of_other_path.is_some_and(|last| !packet.seq.is_after(last)) {
+            return;
+        }
         let in_order = self.newest.is_none_or(|(newest, _)| packet.seq.is_after(newest));
         if in_order {
             self.newest = Some((packet.seq, now));
@@ -268,8 +275,14 @@ impl CcidReceiver for Ccid3Receiver {
 
     /// The peer may know nothing of it: a rate of zero, as in the first report of all, would stop
     /// it. So the first report is of what arrives from now on.
-    fn on_path_changed(&mut self, now: Instant) {
+    fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
         self.rate.on_report(now, self.rtt(), Rate::default());
+        self.newest = newest;
+        self.of_other_path = newest.map(|(seq, _)| seq);
+    }
+
+    fn newest(&self) -> Option<(Seqno, Instant)> {
+        self.newest
     }
 
     /// Silent for max(0.2 s, 2 RTT).

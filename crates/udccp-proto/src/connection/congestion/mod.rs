@@ -65,13 +65,19 @@ impl CongestionControl {
         self.set_ack_ratio(ack_ratio);
     }
 
-    /// The path has changed, and both halves, which are new, go on with what others began.
-    pub(super) fn on_path_changed(&mut self, now: Instant) {
+    /// The newest packet that the receiver half knows of, and when it arrived.
+    pub(super) fn newest(&self) -> Option<(Seqno, Instant)> {
+        self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.newest()))
+    }
+
+    /// The path has changed, and both halves, which are new, go on with what others began: `newest`
+    /// is the newest packet before.
+    pub(super) fn on_path_changed(&mut self, now: Instant, newest: Option<(Seqno, Instant)>) {
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_path_changed());
         }
         if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.on_path_changed(now));
+            of_receiver!(rx, rx => rx.on_path_changed(now, newest));
         }
     }
 
