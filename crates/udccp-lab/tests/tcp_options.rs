@@ -32,6 +32,24 @@ fn without_timestamps_an_acknowledgement_has_forty_bytes() {
     }
 }
 
+/// A receiver opens the window to a buffer that is given, and answers each segment meanwhile.
+#[test]
+fn a_receive_buffer_that_is_given_has_each_segment_acknowledged() {
+    let acknowledgements = |tcp: &str| {
+        let tcp = format!("max_window = \"20 packets\"{tcp}");
+        let bottleneck = "rate = \"10 Mbit/s\", rtt = \"100 ms\", limit = \"50 packets\"";
+        let flow = run("tcp/newreno", &tcp, bottleneck);
+        let data = flow.router_throughput_mbps.expect("a rate");
+        (flow.router_both_ways_mbps.expect("a rate") - data) / data * 1040.0 / 52.0
+    };
+    let each = acknowledgements(", receive_buffer = \"64 MiB\"");
+    assert!((each - 1.0).abs() < 0.01, "{each:.3} for each segment");
+    for other in ["", ", receive_buffer = \"64 MiB\", profile = \"linux-2.6.22\""] {
+        let second = acknowledgements(other);
+        assert!((second - 0.5).abs() < 0.02, "{second:.3} for each segment with {other}");
+    }
+}
+
 /// The delay over both ways is the mean of data and acknowledgements. Each takes 50 ms and
 /// its own transmission.
 #[test]
