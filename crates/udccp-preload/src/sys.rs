@@ -3,7 +3,9 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
 
-use crate::abi::{MMsgHdr, MsgHdr, PollFd, SIOCOUTQ, SockAddrUn, TimeSpec};
+use crate::abi::{
+    AF_UNIX, MMsgHdr, MsgHdr, PollFd, SIOCOUTQ, SOCK_CLOEXEC, SOCK_STREAM, SockAddrUn, TimeSpec,
+};
 
 /// A C string that `getenv` gave, or null.
 pub type CString = *const c_char;
@@ -252,6 +254,20 @@ pub fn setsockopt(fd: c_int, level: c_int, name: c_int, of: *const c_void, len: 
 /// `fcntl`.
 pub fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Raw {
     call!(FCNTL, fd, command, argument)
+}
+
+/// Whether the process can have another descriptor now.
+///
+/// # Errors
+/// EMFILE, ENFILE.
+pub fn may_have_descriptor() -> Result<(), c_int> {
+    match socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) {
+        e if e < 0 => Err(-e as c_int),
+        fd => {
+            close(fd as c_int);
+            Ok(())
+        }
+    }
 }
 
 /// `ioctl` with the program's pointer, which the kernel checks.

@@ -1,0 +1,144 @@
+"""Processes without descriptors, and waits that something else ends. Run by udccp run; the first
+argument picks one test, no argument runs all whose names begin with `test`.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+from sockets import LOCAL, SOL_DCCP, fails, listening, new, pair, polled
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+QPOLICY_TXQLEN = 17
+# An address where nobody answers (RFC 5737).
+NOWHERE = ("192.0.2.77", 5004)
+
+
+@contextlib.contextmanager
+def no_descriptors(left=0):
+    """The process has only so many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(left + 1)]
+    for fd in free:
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[-1], hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_connection_waits_until_there_is_a_descriptor_for_it():
+    server = listening()
+    clients = [new() for _ in range(3)]
+    for client in clients:
+        client.connect(server.getsockname())
+    polled(server, select.POLLIN, 10_000)
+    server.setblocking(False)
+    with no_descriptors():
+        for _ in range(5):
+            fails("EMFILE", server.accept)
+    server.setblocking(True)
+    with no_descriptors():
+        fails("EMFILE", server.accept)
+    for n, client in enumerate(clients):
+        client.send(b"%d" % n)
+    assert sorted(server.accept()[0].recv(10) for _ in clients) == [b"0", b"1", b"2"]
+
+
+def test_messages_and_errors_without_descriptors():
+    server = listening()
+    client = new()
+    client.connect(server.getsockname())
+    accepted, _ = server.accept()
+    failed = new()
+    failed.setblocking(False)
+    assert failed.connect_ex((LOCAL, 1)) == errno.EINPROGRESS
+    assert polled(failed, select.POLLOUT, 10_000) & select.POLLOUT
+    with no_descriptors():
+        assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+        assert client.send(b"to") == 2 and accepted.recv(10) == b"to"
+        assert accepted.send(b"back") == 4 and client.recv(10) == b"back"
+        fails("EMFILE", new)
+    with no_descriptors(left=1):
+        fails("EMFILE", new)
+    assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+    assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    # Back in the usual way.
+    for n in range(100):
+        client.send(b"%d" % n)
+        assert accepted.recv(10) == b"%d" % n
+
+
+def test_a_passed_socket_is_one_of_dccp_although_nobody_could_be_asked():
+    a, b = pair()
+    a.send(b"first")
+    assert b.recv(10) == b"first"
+    child = os.fork()
+    if child == 0:
+        program = (
+            "import os, resource, socket, sys\n"
+            "fd = int(sys.argv[1])\n"
+            "lowest = os.dup(0); os.close(lowest)\n"
+            "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))\n"
+            "s = socket.socket(2, 6, 33, fileno=fd)\n"
+            "s.getsockopt(1, 3)\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+            "assert s.getsockopt(1, 3) == 6, s.getsockopt(1, 3)\n"
+            "s.send(b'executed')\n"
+        )
+        os.set_inheritable(a.fileno(), True)
+        os.execv(sys.executable, [sys.executable, "-c", program, str(a.fileno())])
+    assert os.waitpid(child, 0)[1] == 0
+    assert b.recv(10) == b"executed"
+
+
+def alone_a_broker_without_descriptors_says_so():
+    """It has the limit of the program that starts it."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    server = listening()
+    clients = []
+    try:
+        while True:
+            client = new()
+            clients.append(client)
+            client.connect(server.getsockname())
+    except OSError as e:
+        assert e.errno == errno.ENFILE, e
+    accepted, _ = server.accept()
+    clients[0].send(b"on")
+    assert accepted.recv(10) == b"on"
+    for _ in range(3):
+        # Either is full: what is asked for, or the broker at all.
+        fails("ENFILE", lambda: new().connect(server.getsockname()))
+    for client in clients:
+        client.close()
+    accepted.close()
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            client = new()
+            return client.connect(server.getsockname())
+        except OSError as e:
+            assert e.errno == errno.ENFILE and time.monotonic() < deadline, e
+            time.sleep(0.05)
+
+
+def main():
+    tests = [name for name in globals() if name.startswith("test")]
+    for name in sys.argv[1:] or tests:
+        globals()[name]()
+        print("ok", name, flush=True)
+
+
+main()
