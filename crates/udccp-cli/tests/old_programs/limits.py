@@ -134,6 +134,18 @@ def alone_a_broker_without_descriptors_says_so():
             time.sleep(0.05)
 
 
+def test_a_longer_queue_does_not_make_a_socket_writable_that_cannot_send():
+    server = listening()
+    connecting = new()
+    connecting.setblocking(False)
+    assert connecting.connect_ex(NOWHERE) in (errno.EINPROGRESS, errno.ENETUNREACH)
+    for sock in (server, connecting):
+        before = polled(sock, select.POLLOUT)
+        for queue in (40, 1, 20):
+            sock.setsockopt(SOL_DCCP, QPOLICY_TXQLEN, queue)
+            assert polled(sock, select.POLLOUT) == before, (sock, queue)
+
+
 def main():
     tests = [name for name in globals() if name.startswith("test")]
     for name in sys.argv[1:] or tests:
