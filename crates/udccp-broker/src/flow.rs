@@ -86,6 +86,10 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
         news.to_program.notify_one();
         if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
             // The program may have lost a bell. Where it cannot be rung, the program has closed.
+        if has_ended {
+            // Who waits for room to send may have had his turn before this.
+            tokio::task::yield_now().await;
+        }
             let _ = ring_bells(socket, pair, &ring, 0).await;
         }
     }

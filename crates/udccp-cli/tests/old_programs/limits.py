@@ -146,6 +146,45 @@ def test_a_longer_queue_does_not_make_a_socket_writable_that_cannot_send():
             assert polled(sock, select.POLLOUT) == before, (sock, queue)
 
 
+def filled():
+    """A socket whose peer reads nothing, so that a blocking send waits."""
+    a, b = pair(server_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 4000)])
+    a.setblocking(False)
+    quiet_since = time.monotonic()
+    while time.monotonic() < quiet_since + 0.3:
+        try:
+            a.send(bytes(1000))
+            quiet_since = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+    a.setblocking(True)
+    return a, b
+
+
+def test_a_shutdown_ends_the_send_of_another_thread():
+    for how in (socket.SHUT_WR, socket.SHUT_RDWR):
+        a, b = filled()
+        found = []
+
+        def send():
+            try:
+                while True:
+                    a.send(bytes(1000))
+            except OSError as e:
+                found.append(e.errno)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        time.sleep(0.1)
+        a.shutdown(how)
+        thread.join()
+        assert found[0] in (errno.EPIPE, errno.ECONNRESET), found
+        if how == socket.SHUT_WR:
+            # The other way goes on.
+            b.send(b"back")
+            assert a.recv(10) == b"back"
+
+
 def main():
     tests = [name for name in globals() if name.startswith("test")]
     for name in sys.argv[1:] or tests:
