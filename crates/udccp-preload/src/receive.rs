@@ -339,7 +339,7 @@ fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
             STATE_CONNECTING if s.is_orphan() => return Ok(()),
             STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
             STATE_CONNECTING => {
-                if sys::poll(s.fd, POLLOUT, s.timeout(SO_RCVTIMEO))? == 0 {
+                if sys::wait_writable(s.fd, s.timeout(SO_RCVTIMEO))? == 0 {
                     return Err(EAGAIN);
                 }
             }

@@ -185,6 +185,47 @@ def test_a_shutdown_ends_the_send_of_another_thread():
             assert a.recv(10) == b"back"
 
 
+def send_interrupted(sock, restarts):
+    """Sends until all has gone or a call fails, while signals are handled; errno, 0 if all went."""
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.siginterrupt(signal.SIGALRM, not restarts)
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    # Python's own call would go on whatever the handler is.
+    results = (LIBC.send(sock.fileno(), bytes(1000), 1000, 0) for _ in range(5000))
+    number = next((ctypes.get_errno() for result in results if result != 1000), 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    return number
+
+
+def test_a_send_that_is_interrupted_goes_on_if_all_handlers_say_so():
+    a, b = filled()
+    assert send_interrupted(a, restarts=False) == errno.EINTR
+    # With a timeout, no call goes on.
+    a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 3600, 0))
+    assert send_interrupted(a, restarts=True) == errno.EINTR
+    a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
+    signals, written = socket.socketpair()
+    written.setblocking(False)
+    # Each signal is a byte, although Python's own handlers do not run during a call of C.
+    signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+
+    def read():
+        for _ in range(20):
+            signals.recv(1)
+        while b.recv(2000):
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    of_python = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    assert send_interrupted(a, restarts=True) == 0
+    signal.signal(signal.SIGINT, of_python)
+    signal.set_wakeup_fd(-1)
+    a.close()
+    reader.join()
+
+
 def main():
     tests = [name for name in globals() if name.startswith("test")]
     for name in sys.argv[1:] or tests:
