@@ -103,6 +103,46 @@ def test_a_passed_socket_is_one_of_dccp_although_nobody_could_be_asked():
     assert b.recv(10) == b"executed"
 
 
+def test_a_reader_without_descriptors_takes_no_bell_for_a_message():
+    """Another thread has some later, so that messages go through shared memory."""
+    a, b = pair()
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(b.recv(100))) for _ in range(2)]
+    with no_descriptors():
+        for thread in threads:
+            thread.start()
+        # Both wait for a packet, mostly.
+        time.sleep(0.2)
+    fails("EAGAIN", b.recv, 100, socket.MSG_DONTWAIT)
+    a.send(b"one")
+    a.send(b"two")
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == [b"one", b"two"], got
+    a.send(b"three")
+    assert b.recv(100) == b"three"
+
+
+def test_a_reader_without_memory_takes_no_bell_for_a_message():
+    """Another process has some."""
+    a, b = pair()
+    child = os.fork()
+    if child == 0:
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (1000, hard))
+        # Nothing: it is not an error yet.
+        buffer = ctypes.create_string_buffer(100)
+        LIBC.recv(b.fileno(), buffer, 100, socket.MSG_DONTWAIT)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        fails("ENOMEM", b.recv, 100)
+        os._exit(0)
+    time.sleep(0.2)
+    fails("EAGAIN", b.recv, 100, socket.MSG_DONTWAIT)
+    a.send(b"one")
+    assert os.waitpid(child, 0)[1] == 0
+    assert b.recv(100) == b"one"
+
+
 def alone_a_broker_without_descriptors_says_so():
     """It has the limit of the program that starts it."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
