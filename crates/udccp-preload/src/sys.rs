@@ -299,8 +299,8 @@ pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_
     }
 }
 
-/// Waits until a socket is writable or has ended. As a call that the kernel restarts: a handler that
-/// was installed with SA_RESTART does not end it, unless there is a timeout.
+/// Waits until a socket is writable or has ended, as a call that the kernel restarts: a handler
+/// that was installed with SA_RESTART does not end it, unless there is a timeout.
 pub fn wait_writable(fd: c_int, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
     loop {
         match poll(fd, POLLOUT, timeout) {
