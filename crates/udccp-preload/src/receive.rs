@@ -38,6 +38,9 @@ enum Came {
 
 unsafe fn receive_or_end(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Came, c_int> {
     let flags = flags & !MSG_OOB;
+    // As the kernel, before it looks at the socket.
+    // SAFETY: the caller's promise.
+    unsafe { pieces(message) }?;
     let (name, name_len) = (message.name, message.name_len);
     (message.name, message.name_len) = (core::ptr::null_mut(), 0);
     // SAFETY: the caller's promise.

@@ -69,6 +69,20 @@ def test_calls_of_files_for_nothing():
         assert call(b.fileno(), many, 1025) == -1 and ctypes.get_errno() == errno.EINVAL
 
 
+def test_pieces_that_cannot_be_are_found_before_anything_is_waited_for():
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b = pair()
+    for name, pieces, count, wanted in (
+        (a, 1, 1025, errno.EMSGSIZE),
+        (b, None, 1, errno.EFAULT),
+        (new(), 1, 1025, errno.EMSGSIZE),
+    ):
+        # Of `struct msghdr` the pieces and their number.
+        message = (ctypes.c_size_t * 7)(0, 0, pieces or 0, count)
+        assert libc.recvmsg(name.fileno(), message, 0) == -1
+        assert ctypes.get_errno() == wanted, (pieces, count)
+
+
 def queue_bytes(sock, request):
     room = array.array("i", [0])
     fcntl.ioctl(sock.fileno(), request, room)
