@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import resource
+import select
 import socket as std
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
@@ -13,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 from sockets import OPTIONS, PATIENCE_S
 
-from udccp import Connection, Options, connect, start_server
+from udccp import Connection, Options, connect, socket, start_server
 
 T = TypeVar("T")
 
@@ -263,6 +265,47 @@ def test_a_server_starts_and_stops() -> None:
             await server.start_serving()
 
     run(main)
+
+
+def test_a_server_that_had_no_descriptors_goes_on_once_it_has_some() -> None:
+    """The client that came meanwhile is served."""
+    complaints: list[str] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        complained = asyncio.Event()
+
+        def complain(_: object, context: dict[str, Any]) -> None:
+            complaints.append(context["message"])
+            complained.set()
+
+        loop.set_exception_handler(complain)
+        async with serving(echo) as port:
+            client = socket.socket(options=OPTIONS, service="SC:test")
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                client.connect(("127.0.0.1", port))
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            # The lowest number that is free.
+            with open(os.devnull, "rb") as lowest:
+                limit = lowest.fileno()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            try:
+                await complained.wait()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            await asyncio.to_thread(talk, client)
+
+    def talk(client: socket.socket) -> None:
+        with client:
+            assert select.select([], [client], [], PATIENCE_S)[1] == [client]
+            assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+            client.settimeout(PATIENCE_S)
+            client.send(b"after")
+            assert client.recv(100) == b"after"
+
+    run(main)
+    assert "descriptors" in complaints[0]
 
 
 def test_a_busy_connection_lets_others_run() -> None:

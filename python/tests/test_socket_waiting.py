@@ -6,6 +6,7 @@ import asyncio
 import errno
 import functools
 import os
+import resource
 import select
 import selectors
 import signal
@@ -253,6 +254,27 @@ def test_a_close_ends_the_calls_of_other_threads() -> None:
 
 class Interrupt(Exception):
     """What the test's signal handler raises."""
+
+
+def test_calls_wait_although_there_are_no_descriptors() -> None:
+    """The system's sockets need none to wait."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with connected() as (client, server), listening() as door:
+        threading.Timer(0.3, server.send, [b"late"]).start()
+        # The lowest number that is free.
+        with open(os.devnull, "rb") as lowest:
+            limit = lowest.fileno()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        try:
+            assert client.recv(100) == b"late"
+            client.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                client.recv(100)
+            door.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                door.accept()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_signals_interrupt_what_waits() -> None:

@@ -11,7 +11,12 @@ pub(crate) fn of(error: &Error) -> Option<Errno> {
         Error::Lost(reason) => errno::of_end(*reason),
         other => other.errno(),
     };
-    (number != 0).then(|| Errno::from_raw_os_error(number))
+    (number != 0).then(|| of_programs(Errno::from_raw_os_error(number)))
+}
+
+/// The same error for a program: what the broker lacks, the program has.
+pub(crate) fn of_programs(error: Errno) -> Errno {
+    if error == Errno::MFILE { Errno::NFILE } else { error }
 }
 
 #[cfg(test)]

@@ -26,10 +26,12 @@ const TRAIN: usize = 53;
 /// Writes to the network after which others have their turn.
 const TRAINS: usize = 18;
 /// Time after which the ring to a program is looked at again that was full, should the program's
-/// bell have found no room.
+/// bell have found no room. Each time twice as long: the program may read nothing for hours.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// The same for a socket pair that has to be read empty before the ring is used.
 const UNTIL_EMPTY: Duration = Duration::from_millis(1);
+/// The longest of these times.
+const LONGEST: Duration = Duration::from_millis(32);
 
 /// Time after which a ring is looked at again whose places are all in use, and how often. To fill a
 /// place takes less than a microsecond.
@@ -84,6 +86,10 @@ async fn watch(socket: &Socket, pair: &Pair, news: &News) -> Ending {
         pair.news(&mut has_ended).await;
         news.to_peer.notify_one();
         news.to_program.notify_one();
+        if has_ended {
+            // Who waits for room to send may have had his turn before this.
+            tokio::task::yield_now().await;
+        }
         if let Some(ring) = socket.ring().filter(|ring| ring.is_on()) {
             // The program may have lost a bell. Where it cannot be rung, the program has closed.
             let _ = ring_bells(socket, pair, &ring, 0).await;
@@ -319,13 +325,16 @@ async fn deliver(
         return Ok(pair.send_all(messages).await?);
     };
     if !ring.is_on() {
+        let mut pause = UNTIL_EMPTY;
         while pair.has_unread() {
-            sleep(UNTIL_EMPTY).await;
+            sleep(pause).await;
+            pause = LONGEST.min(pause * 2);
         }
         ring.turn_on();
     }
     let (mut put, mut most) = (0, socket.recv_queue_bytes());
     for message in messages {
+        let mut pause = LOOK_AGAIN;
         while !ring.put(message, most)? {
             ring_bells(socket, pair, &ring, put).await?;
             put = 0;
@@ -333,7 +342,8 @@ async fn deliver(
                 return Err(Undelivered::Closed);
             }
             if ring.want_room()? {
-                let _ = timeout(LOOK_AGAIN, news.to_program.notified()).await;
+                let _ = timeout(pause, news.to_program.notified()).await;
+                pause = LONGEST.min(pause * 2);
             }
             most = socket.recv_queue_bytes();
         }

@@ -1,7 +1,7 @@
 //! Answers programs: one connection, one request, one reply.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use udccp_preload::protocol::*;
 
 use crate::broker::Broker;
+use crate::errno;
 use crate::settings::Settings;
 use crate::socket::Socket;
 
@@ -38,22 +39,39 @@ impl Answer {
 
 /// Serves for ever.
 pub(crate) async fn serve(broker: &Arc<Broker>, listener: &UnixListener) {
+    let mut spare = a_spare();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let broker = Arc::clone(broker);
-                tokio::spawn(async move {
-                    if let Ok(Err(e)) = timeout(PATIENCE, answer(&broker, stream)).await {
-                        tracing::debug!("a request ended early: {e}");
-                    }
-                });
+                tokio::spawn(async move { answer_in_time(&broker, stream).await });
             }
-            // Out of descriptors, mostly: others end.
+            // Out of descriptors, mostly. One by one, requests are answered all the same: most need
+            // none, and the others learn why they fail.
+            Err(_) if spare.is_some() => {
+                drop(spare.take());
+                if let Ok((stream, _)) = listener.accept().await {
+                    answer_in_time(broker, stream).await;
+                }
+                spare = a_spare();
+            }
             Err(e) => {
                 tracing::warn!("cannot take a request: {e}");
                 tokio::time::sleep(Duration::from_millis(20)).await;
+                spare = a_spare();
             }
         }
+    }
+}
+
+/// A descriptor that is given up for a request when there are no others.
+fn a_spare() -> Option<OwnedFd> {
+    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
+}
+
+async fn answer_in_time(broker: &Arc<Broker>, stream: UnixStream) {
+    if let Ok(Err(e)) = timeout(PATIENCE, answer(broker, stream)).await {
+        tracing::debug!("a request ended early: {e}");
     }
 }
 
@@ -91,7 +109,7 @@ async fn answer(broker: &Arc<Broker>, mut stream: UnixStream) -> io::Result<()> 
 async fn reply(stream: &mut UnixStream, result: Result<Answer, Errno>) -> io::Result<()> {
     let (errno, answer) = match result {
         Ok(answer) => (0, answer),
-        Err(e) => (e.raw_os_error(), Answer::default()),
+        Err(e) => (errno::of_programs(e).raw_os_error(), Answer::default()),
     };
     let header = Reply { errno, value: answer.value, len: answer.payload.len() as u32 };
     let mut bytes = header.encode().to_vec();
@@ -100,17 +118,12 @@ async fn reply(stream: &mut UnixStream, result: Result<Answer, Errno>) -> io::Re
         None => stream.write_all(&bytes).await,
         Some(fd) => {
             stream.writable().await?;
-            send_with(stream, &bytes, fd.as_fd())
+            tracing::trace!("passing descriptor {}", fd.as_raw_fd());
+            // A fresh connection has room for so little.
+            crate::pair::pass(&*stream, &bytes, fd.as_fd(), rustix::net::SendFlags::DONTWAIT)?;
+            Ok(())
         }
     }
-}
-
-/// A fresh connection has room for so little.
-fn send_with(stream: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
-    let to = stream.as_fd().try_clone_to_owned()?;
-    tracing::trace!("passing descriptor {}", fd.as_raw_fd());
-    crate::pair::pass(&to, bytes, fd, rustix::net::SendFlags::DONTWAIT)?;
-    Ok(())
 }
 
 fn obey(broker: &Arc<Broker>, request: &Request, payload: &[u8]) -> Result<Answer, Errno> {

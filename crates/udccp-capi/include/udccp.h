@@ -694,7 +694,7 @@ int udccp_options_set_close_at_exit(struct udccp_options *options,
  * | `POLLERR` | it ended with an error |
  *
  * Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
- * handshake, where it failed.
+ * handshake, where it had failed before the first call.
  */
 int udccp_socket_fd(struct udccp_socket *socket);
 

@@ -3,11 +3,12 @@
 use std::ffi::{c_char, c_int};
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use libc::ssize_t;
 use udccp::blocking::{Connecting, Connection, wait};
-use udccp::{Address, ServiceCode, State, errno};
+use udccp::{Address, Readiness, ServiceCode, State, errno};
 
 use crate::error::{Failure, count, number, otherwise};
 use crate::{pointer, text};
@@ -36,12 +37,31 @@ pub struct Socket {
     service: ServiceCode,
     connection: OnceLock<Connection>,
     handshake: Mutex<Handshake>,
+    /// The descriptor that the program has. It stays although a handshake has failed: closed, its
+    /// number would soon be that of another file, on which the program waits.
+    readiness: OnceLock<Readiness>,
 }
 
 enum Handshake {
-    Underway(Connecting),
+    Underway(Underway),
     Done,
     Failed(Failure),
+}
+
+struct Underway {
+    connecting: Connecting,
+    /// Threads that wait for it, to be told if it is cancelled.
+    waiting: Vec<Waker>,
+}
+
+impl Underway {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Connection, udccp::Error>> {
+        let polled = self.connecting.poll_connect(cx);
+        if polled.is_pending() && !self.waiting.iter().any(|w| w.will_wake(cx.waker())) {
+            self.waiting.push(cx.waker().clone());
+        }
+        polled
+    }
 }
 
 impl Socket {
@@ -51,12 +71,15 @@ impl Socket {
             service: connection.service_code(),
             connection: OnceLock::from(connection),
             handshake: Mutex::new(Handshake::Done),
+            readiness: OnceLock::new(),
         }
     }
 
     pub(crate) fn connecting(connecting: Connecting, peer: Address, service: ServiceCode) -> Self {
-        let handshake = Mutex::new(Handshake::Underway(connecting));
-        Self { peer, service, connection: OnceLock::new(), handshake }
+        let underway = Underway { connecting, waiting: Vec::new() };
+        let handshake = Mutex::new(Handshake::Underway(underway));
+        let (connection, readiness) = (OnceLock::new(), OnceLock::new());
+        Self { peer, service, connection, handshake, readiness }
     }
 
     fn handshake(&self) -> MutexGuard<'_, Handshake> {
@@ -70,10 +93,10 @@ impl Socket {
         }
         let done = wait(timeout, |cx| {
             let mut handshake = self.handshake();
-            let Handshake::Underway(connecting) = &mut *handshake else {
-                return std::task::Poll::Ready(Ok(()));
+            let Handshake::Underway(underway) = &mut *handshake else {
+                return Poll::Ready(Ok(()));
             };
-            let connected = std::task::ready!(connecting.poll_connect(cx));
+            let connected = ready!(underway.poll(cx));
             *handshake = match connected {
                 Ok(connection) => {
                     // Nobody else sets it: the lock is held.
@@ -82,7 +105,7 @@ impl Socket {
                 }
                 Err(e) => Handshake::Failed(e.into()),
             };
-            std::task::Poll::Ready(Ok(()))
+            Poll::Ready(Ok(()))
         });
         done?;
         self.connection.get().ok_or_else(|| match &*self.handshake() {
@@ -91,26 +114,37 @@ impl Socket {
         })
     }
 
-    /// Ends the handshake, if it is under way. Returns whether it was.
+    /// Ends the handshake, if it is under way, and what waits for it. Returns whether it was.
     pub(crate) fn cancel(&self) -> bool {
-        let mut handshake = self.handshake();
-        let is_underway = matches!(*handshake, Handshake::Underway(_));
-        if is_underway {
+        let waiting = {
+            let mut handshake = self.handshake();
+            let Handshake::Underway(underway) = &mut *handshake else { return false };
+            let waiting = std::mem::take(&mut underway.waiting);
             *handshake = Handshake::Failed(udccp::Error::Closed.into());
-        }
-        is_underway
+            waiting
+        };
+        waiting.into_iter().for_each(Waker::wake);
+        true
     }
 
     fn fd(&self) -> Result<c_int, Failure> {
+        if let Some(readiness) = self.readiness.get() {
+            return Ok(readiness.as_raw_fd());
+        }
+        let readiness = self.new_readiness()?;
+        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+    }
+
+    fn new_readiness(&self) -> Result<Readiness, Failure> {
         if let Some(connection) = self.connection.get() {
-            return Ok(connection.readiness()?.as_raw_fd());
+            return Ok(connection.readiness()?);
         }
         match &*self.handshake() {
-            Handshake::Underway(connecting) => return Ok(connecting.readiness()?.as_raw_fd()),
+            Handshake::Underway(underway) => return Ok(underway.connecting.readiness()?),
             Handshake::Failed(failure) => return Err(failure.clone()),
             Handshake::Done => {}
         }
-        self.fd()
+        self.new_readiness()
     }
 
     fn state(&self) -> State {
@@ -118,7 +152,7 @@ impl Socket {
             return connection.state();
         }
         match &*self.handshake() {
-            Handshake::Underway(connecting) => connecting.state(),
+            Handshake::Underway(underway) => underway.connecting.state(),
             _ => self.connection.get().map_or(State::Closed, Connection::state),
         }
     }
@@ -128,7 +162,7 @@ impl Socket {
             return Ok(connection.local_addr());
         }
         match &*self.handshake() {
-            Handshake::Underway(connecting) => connecting.local_addr().ok_or(Failure::AGAIN),
+            Handshake::Underway(underway) => underway.connecting.local_addr().ok_or(Failure::AGAIN),
             Handshake::Failed(failure) => Err(failure.clone()),
             Handshake::Done => self.connection(None).map(Connection::local_addr),
         }
@@ -161,7 +195,7 @@ const fn state_number(state: State) -> c_int {
 /// | `POLLERR` | it ended with an error |
 ///
 /// Costs two descriptors of the process, from the first call on. Errors: `-EMFILE`; that of the
-/// handshake, where it failed.
+/// handshake, where it had failed before the first call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn udccp_socket_fd(socket: *mut Socket) -> c_int {
     number(|| pointer::handle(socket)?.fd())

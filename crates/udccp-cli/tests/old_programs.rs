@@ -95,6 +95,21 @@ fn a_program_of_real_time_priority_does_not_hold_up_its_broker() {
 }
 
 #[test]
+fn processes_without_descriptors_and_waits_that_others_end() {
+    let place = Place::new();
+    succeeds(&place.run(&["--udp-port", &free_port()], &["python3", &script("limits.py")]));
+    place.wait_until_the_broker_ends();
+}
+
+#[test]
+fn a_broker_without_descriptors_says_so() {
+    let place = Place::new();
+    let program = ["python3", &script("limits.py"), "alone_a_broker_without_descriptors_says_so"];
+    succeeds(&place.run(&["--udp-port", &free_port()], &program));
+    place.wait_until_the_broker_ends();
+}
+
+#[test]
 fn faults_of_linux_are_off_unless_named() {
     let place = Place::new();
     let port = free_port();

@@ -28,7 +28,6 @@ pub fn is_mismatch(domain: c_int, kind: c_int, protocol: c_int) -> bool {
 /// Opens a DCCP socket; `like` has the options it begins with.
 pub fn open(domain: c_int, kind: c_int, like: u64) -> Raw {
     match rpc::ask(Op::Socket, like, domain, 0, start::settings()) {
-        Ok(answer) if answer.fd < 0 => fail(EPROTO),
         Ok(answer) => settle(answer.fd, answer.reply.value, kind),
         Err(e) => fail(e),
     }
@@ -152,7 +151,7 @@ fn wait_connected(s: &Socket) -> Raw {
             s.report_orphan();
             return fail(ECONNRESET);
         }
-        match sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO)) {
+        match sys::wait_writable(s.fd, s.timeout(SO_SNDTIMEO)) {
             Ok(0) => return fail(EINPROGRESS),
             Ok(_) => {}
             Err(e) => return fail(e),
@@ -172,25 +171,55 @@ pub unsafe fn accept(s: &Socket, to: *mut c_void, len: *mut u32, kind: c_int) ->
     if kind & !(SOCK_CLOEXEC | SOCK_NONBLOCK) != 0 || s.state() != STATE_LISTENING {
         return fail(EINVAL);
     }
-    let mut slot = [0u8; 4];
-    let mut piece = IoVec { base: slot.as_mut_ptr().cast(), len: slot.len() };
-    let mut control = Control::new();
-    let mut message = MsgHdr::of(&raw mut piece, 1);
-    control.attach(&mut message);
-    let n = sys::recvmsg(s.fd, &mut message, MSG_CMSG_CLOEXEC);
-    if n < 0 {
-        return n;
-    }
-    let Some(fd) = control.descriptor(&message).filter(|_| n == 4) else {
-        return fail(if s.is_orphan() { ECONNRESET } else { EINVAL });
+    let (fd, slot) = match next_connection(s) {
+        Ok(next) => next,
+        Err(e) => return fail(e),
     };
-    let result = settle(fd, i32::from_ne_bytes(slot), kind);
+    let result = settle(fd, slot, kind);
     let accepted = (result >= 0 && !to.is_null()).then(|| find::socket(fd)).flatten();
     if let Some(accepted) = accepted {
         // SAFETY: the caller's promise.
         unsafe { give_name(&accepted, SLOT_PEER_AT, to, len) };
     }
     result
+}
+
+/// The descriptor and the slot of a listener's next connection. A connection that comes where this
+/// process has no descriptor left would be lost: it stays where it is instead.
+fn next_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
+    loop {
+        sys::may_have_descriptor()?;
+        let mut nothing = MsgHdr::of(core::ptr::null_mut(), 0);
+        let n = sys::recvmsg(s.fd, &mut nothing, MSG_PEEK | MSG_TRUNC);
+        if n < 0 {
+            return Err(-n as c_int);
+        }
+        if n == 0 {
+            return Err(if s.is_orphan() { ECONNRESET } else { EINVAL });
+        }
+        // Others may have taken the last descriptor while this waited.
+        sys::may_have_descriptor()?;
+        match take_connection(s) {
+            Err(EAGAIN) if s.is_blocking(0) => {}
+            taken => return taken,
+        }
+    }
+}
+
+fn take_connection(s: &Socket) -> Result<(c_int, i32), c_int> {
+    let mut slot = [0u8; 4];
+    let mut piece = IoVec { base: slot.as_mut_ptr().cast(), len: slot.len() };
+    let mut control = Control::new();
+    let mut message = MsgHdr::of(&raw mut piece, 1);
+    control.attach(&mut message);
+    match sys::recvmsg(s.fd, &mut message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) {
+        4 => {
+            let fd = control.descriptor(&message).ok_or(EMFILE)?;
+            Ok((fd, i32::from_ne_bytes(slot)))
+        }
+        n if n < 0 => Err(-n as c_int),
+        _ => Err(if s.is_orphan() { ECONNRESET } else { EINVAL }),
+    }
 }
 
 unsafe fn give_name(s: &Socket, which: usize, to: *mut c_void, len: *mut u32) -> Raw {

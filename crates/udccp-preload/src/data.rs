@@ -165,7 +165,7 @@ fn told(s: &Socket, result: Raw) -> Result<(), c_int> {
 fn wait_for_room(s: &Socket, ring: Ring, flags: c_int) -> Result<(), c_int> {
     let waits = s.is_blocking(flags) && !s.has_fault(FAULT_EAGAIN);
     let time = if waits { s.timeout(SO_SNDTIMEO) } else { Some(TimeSpec::default()) };
-    let ready = sys::poll(s.fd, POLLOUT, time)?;
+    let ready = sys::wait_writable(s.fd, time)?;
     if ready & POLLHUP != 0 {
         return Err(why_ended(s));
     }
@@ -302,7 +302,7 @@ fn may_send(s: &Socket, flags: c_int) -> Result<(), c_int> {
         }
         let copies_linux = s.state() == STATE_OPEN && s.has_fault(FAULT_EAGAIN);
         let waits = !copies_linux && s.is_blocking(flags);
-        if !waits || sys::poll(s.fd, POLLOUT, s.timeout(SO_SNDTIMEO))? == 0 {
+        if !waits || sys::wait_writable(s.fd, s.timeout(SO_SNDTIMEO))? == 0 {
             return Err(EAGAIN);
         }
     }

@@ -79,10 +79,12 @@ fn remember(cookie: u64, value: u64) {
 fn look_up(fd: c_int, cookie: u64) -> Option<Socket> {
     let is_like_ours = sys::option(fd, SOL_SOCKET, SO_DOMAIN) == Ok(AF_UNIX)
         && sys::option(fd, SOL_SOCKET, SO_TYPE) == Ok(SOCK_SEQPACKET);
-    let answer = is_like_ours.then(|| rpc::ask(Op::Attach, cookie, 0, 0, &[]).ok()).flatten();
+    let answer = if is_like_ours { rpc::ask(Op::Attach, cookie, 0, 0, &[]) } else { Err(ENOENT) };
     match answer {
-        Some(answer) => adopt(fd, cookie, answer.reply.value),
-        None => {
+        Ok(answer) => adopt(fd, cookie, answer.reply.value),
+        // Nobody could be asked: the next call asks again.
+        Err(EMFILE | ENFILE) => None,
+        Err(_) => {
             remember(cookie, FOREIGN);
             None
         }
@@ -194,10 +196,16 @@ impl Socket {
 
     /// Takes the pending error from the broker; 0 where there is none.
     pub fn take_error(&self) -> c_int {
-        if !self.has_error() {
+        let error = self.number(SLOT_ERROR_AT);
+        if error == 0 {
             return 0;
         }
-        rpc::ask(Op::TakeError, self.cookie, 0, 0, &[]).map_or(0, |answer| answer.reply.value)
+        match rpc::ask(Op::TakeError, self.cookie, 0, 0, &[]) {
+            Ok(answer) => answer.reply.value,
+            // It stays, but it is not kept from the program.
+            Err(EMFILE | ENFILE) => error as c_int,
+            Err(_) => 0,
+        }
     }
 
     /// Whether the broker's end is gone although the socket was in use: the broker died.

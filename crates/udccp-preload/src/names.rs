@@ -163,14 +163,42 @@ unsafe fn receive_from(
     result
 }
 
-unsafe fn send_pieces(s: &Socket, iov: *const IoVec, count: usize, flags: c_int) -> Raw {
+/// `read`. Of nothing, it does not look at the socket.
+unsafe fn read_one(s: &Socket, to: Void, len: usize) -> Raw {
+    if len == 0 {
+        return 0;
+    }
     // SAFETY: the caller's promise.
-    match unsafe { data::vector(iov, count) } {
+    unsafe { receive_one(s, to, len, 0) }
+}
+
+/// The pieces of `readv` and `writev`; `Err` has what they give without looking at the socket.
+unsafe fn file_pieces<'a>(iov: *const IoVec, count: c_int) -> Result<&'a [IoVec], Raw> {
+    // SAFETY: the caller's promise.
+    match unsafe { data::vector(iov, count as usize) } {
+        Ok(pieces) if data::length(pieces) == 0 => Err(0),
+        Ok(pieces) => Ok(pieces),
+        // Calls of files have an error of their own for too many.
+        Err(EMSGSIZE) => Err(-(EINVAL as Raw)),
+        Err(e) => Err(-(e as Raw)),
+    }
+}
+
+unsafe fn write_pieces(s: &Socket, iov: *const IoVec, count: c_int) -> Raw {
+    // SAFETY: the caller's promise.
+    match unsafe { file_pieces(iov, count) } {
         // SAFETY: the caller's promise.
-        Ok(pieces) => unsafe { data::send(s, pieces, 0, flags) },
-        // `writev` has an error of its own for too many.
-        Err(EMSGSIZE) => -(EINVAL as Raw),
-        Err(e) => -(e as Raw),
+        Ok(pieces) => unsafe { data::send(s, pieces, 0, 0) },
+        Err(result) => result,
+    }
+}
+
+unsafe fn read_pieces(s: &Socket, iov: *mut IoVec, count: c_int) -> Raw {
+    // SAFETY: the caller's promise.
+    match unsafe { file_pieces(iov, count) } {
+        // SAFETY: the caller's promise.
+        Ok(pieces) => unsafe { receive::receive(s, &mut MsgHdr::of(iov, pieces.len()), 0) },
+        Err(result) => result,
     }
 }
 
@@ -215,7 +243,7 @@ name!(/// `write`.
     Some(send_one(s, of, len, 0)));
 name!(/// `writev`.
     c"writev" writev(fd: c_int, iov: *const IoVec, count: c_int) -> isize, s, fd =>
-    Some(send_pieces(s, iov, count as usize, 0)));
+    Some(write_pieces(s, iov, count)));
 name!(/// `recv`.
     c"recv" recv(fd: c_int, to: Void, len: usize, flags: c_int) -> isize, s, fd =>
     Some(receive_one(s, to, len, flags)));
@@ -229,13 +257,13 @@ name!(/// `recvmsg`.
     Some(receive_message(s, message, flags)));
 name!(/// `read`.
     c"read" read(fd: c_int, to: Void, len: usize) -> isize, s, fd =>
-    Some(receive_one(s, to, len, 0)));
+    Some(read_one(s, to, len)));
 name!(/// `readv`.
     c"readv" readv(fd: c_int, iov: *mut IoVec, count: c_int) -> isize, s, fd =>
-    Some(receive::receive(s, &mut MsgHdr::of(iov, count as usize), 0)));
+    Some(read_pieces(s, iov, count)));
 name!(/// `read` as fortified programs call it.
     c"__read_chk" __read_chk(fd: c_int, to: Void, len: usize, room: usize) -> isize, s, fd =>
-    (len <= room).then(|| receive_one(s, to, len, 0)));
+    (len <= room).then(|| read_one(s, to, len)));
 name!(/// `recv` as fortified programs call it.
     c"__recv_chk" __recv_chk(fd: c_int, to: Void, len: usize, room: usize, flags: c_int) -> isize,
     s, fd => (len <= room).then(|| receive_one(s, to, len, flags)));

@@ -223,7 +223,9 @@ pub unsafe fn set_option(
     };
     match rpc::ask(Op::SetOption, s.cookie, level, name, bytes) {
         Ok(answer) => {
-            if answer.reply.value > 0 {
+            // More room would make a socket writable that is plugged because it cannot send.
+            let is_plugged = matches!(s.state(), STATE_CONNECTING | STATE_LISTENING);
+            if answer.reply.value > 0 && !is_plugged {
                 let buffer = answer.reply.value;
                 let at = core::ptr::from_ref(&buffer).cast();
                 sys::setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, at, 4);

@@ -66,7 +66,7 @@ pub const SLOT_COOKIE_AT: usize = 0;
 pub const SLOT_STATE_AT: usize = 8;
 /// Offset in a slot: largest message in bytes.
 pub const SLOT_MPS_AT: usize = 12;
-/// Offset in a slot: whether an error waits to be taken.
+/// Offset in a slot: the error that waits to be taken, or 0.
 pub const SLOT_ERROR_AT: usize = 16;
 /// Offset in a slot: faults of Linux to copy, as the bits below.
 pub const SLOT_FAULTS_AT: usize = 20;
@@ -143,6 +143,11 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether a descriptor comes with the reply.
+    pub const fn gives_descriptor(self) -> bool {
+        matches!(self, Op::Region | Op::Socket | Op::Ring)
+    }
+
     /// The operation of a number.
     pub fn of(number: u16) -> Option<Self> {
         const ALL: [Op; 12] = [

@@ -38,6 +38,9 @@ enum Came {
 
 unsafe fn receive_or_end(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Came, c_int> {
     let flags = flags & !MSG_OOB;
+    // As the kernel, before it looks at the socket.
+    // SAFETY: the caller's promise.
+    unsafe { pieces(message) }?;
     let (name, name_len) = (message.name, message.name_len);
     (message.name, message.name_len) = (core::ptr::null_mut(), 0);
     // SAFETY: the caller's promise.
@@ -75,17 +78,36 @@ unsafe fn next_message(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result
 
 /// Receives what came through the pair; `None` where that has to be tried again.
 unsafe fn by_pair(s: &Socket, message: &mut MsgHdr, flags: c_int) -> Result<Option<Came>, c_int> {
-    let control_len = message.control_len;
-    match sys::recvmsg(s.fd, message, flags) {
-        e if e == fail(ECONNRESET) => {
-            // The kernel's word for the broker's end being closed, before what waits to be read.
-            message.control_len = control_len;
-            Ok(None)
-        }
-        e if e < 0 => Err(-e as c_int),
-        0 if has_ended(s) => Ok(Some(Came::End)),
-        len => Ok(Some(Came::Message(len as usize))),
+    // Not into the program's memory: it may be a bell.
+    let mut packet = [0; MAX_MESSAGE];
+    let len = match read_packet(s, &mut packet, flags & (MSG_PEEK | MSG_DONTWAIT)) {
+        // The kernel's word for the broker's end being closed, before what waits to be read.
+        e if e == fail(ECONNRESET) => return Ok(None),
+        e if e < 0 => return Err(-e as c_int),
+        0 if has_ended(s) => return Ok(Some(Came::End)),
+        len => len as usize,
+    };
+    let packet = &packet[..len];
+    if let Some(bell) = read_bell(s.key(), packet) {
+        return found_bell(s, bell, flags & MSG_PEEK == 0).map(|()| None);
     }
+    // SAFETY: the caller's promise.
+    let into = Into { pieces: unsafe { pieces(message) }?, fd: s.fd };
+    // SAFETY: the caller's promise.
+    let room = unsafe { into.fill(packet) }?;
+    message.flags = if len > room { MSG_TRUNC } else { 0 };
+    Ok(Some(Came::Message(if flags & MSG_TRUNC != 0 { len } else { len.min(room) })))
+}
+
+/// Messages go through the ring since another thread or process has asked for that.
+fn found_bell(s: &Socket, bell: u32, is_taken: bool) -> Result<(), c_int> {
+    // Without the ring, nothing can be received.
+    let ring = rings::of(s).ok_or(ENOMEM)?;
+    if is_taken && ring.bell_gone(bell) {
+        // Where the broker is gone, the next call says so.
+        let _ = tell(s);
+    }
+    Ok(())
 }
 
 /// Whether nothing comes any more but what is there.
@@ -339,7 +361,7 @@ fn may_receive(s: &Socket, flags: c_int) -> Result<(), c_int> {
             STATE_CONNECTING if s.is_orphan() => return Ok(()),
             STATE_CONNECTING if !s.is_blocking(flags) => return Err(EAGAIN),
             STATE_CONNECTING => {
-                if sys::poll(s.fd, POLLOUT, s.timeout(SO_RCVTIMEO))? == 0 {
+                if sys::wait_writable(s.fd, s.timeout(SO_RCVTIMEO))? == 0 {
                     return Err(EAGAIN);
                 }
             }

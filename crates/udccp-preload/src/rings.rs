@@ -1,5 +1,6 @@
 //! The rings that this process has mapped, by slot.
 
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::abi::*;
@@ -28,27 +29,28 @@ pub fn of(s: &Socket) -> Option<Ring> {
         // SAFETY: mapped by `map`, for ever.
         return Some(unsafe { Ring::at(known) });
     }
-    let ring = map(s, known).map(|at| {
-        MAPPED[s.place].store(at as usize, Ordering::Release);
-        // SAFETY: mapped just now, for ever.
-        unsafe { Ring::at(at) }
-    });
+    let ring = match map(s, known) {
+        // It may have some later.
+        Err(EMFILE | ENFILE) => return None,
+        mapped => mapped.ok().map(|at| {
+            MAPPED[s.place].store(at as usize, Ordering::Release);
+            // SAFETY: mapped just now, for ever.
+            unsafe { Ring::at(at) }
+        }),
+    };
     let ring = ring.filter(|ring| ring.cookie() == s.cookie);
     OWNER[s.place].store(if ring.is_some() { own } else { without }, Ordering::Release);
     ring
 }
 
-fn map(s: &Socket, old: *mut u8) -> Option<*mut u8> {
-    let answer = rpc::ask(Op::Ring, s.cookie, 0, 0, &[]).ok()?;
-    if answer.fd < 0 {
-        return None;
-    }
+fn map(s: &Socket, old: *mut u8) -> Result<*mut u8, c_int> {
+    let answer = rpc::ask(Op::Ring, s.cookie, 0, 0, &[])?;
     let at = sys::map_to_write(answer.fd, old, RING_BYTES);
     sys::close(answer.fd);
     if at.is_null() {
-        return None;
+        return Err(ENOMEM);
     }
     let buffer = answer.reply.value;
     sys::setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, core::ptr::from_ref(&buffer).cast(), 4);
-    Some(at)
+    Ok(at)
 }

@@ -61,7 +61,11 @@ pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer
                 sys::complain(b"udccp: the broker does not start\n");
                 return Err(ESOCKTNOSUPPORT);
             }
-            Err(Failed::NoBroker) => return Err(ECONNRESET),
+            Err(Failed::Silent) if is_first => {
+                sys::complain(b"udccp: the broker does not answer\n");
+                return Err(ESOCKTNOSUPPORT);
+            }
+            Err(Failed::NoBroker | Failed::Silent) => return Err(ECONNRESET),
             Err(Failed::Version) => {
                 sys::complain(
                     b"udccp: a broker of another version runs: end the programs that use it\n",
@@ -70,6 +74,8 @@ pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer
             }
             Err(Failed::Errno(e)) => return Err(e),
             Ok(answer) if answer.reply.errno != 0 => return Err(answer.reply.errno),
+            // It came, and this process had no room for it.
+            Ok(answer) if answer.fd < 0 && op.gives_descriptor() => return Err(EMFILE),
             Ok(answer) => return Ok(answer),
         }
     }
@@ -77,6 +83,7 @@ pub fn ask(op: Op, cookie: u64, a: i32, b: i32, payload: &[u8]) -> Result<Answer
 
 enum Failed {
     NoBroker,
+    Silent,
     Version,
     Errno(c_int),
 }
@@ -146,6 +153,7 @@ fn read_exactly(fd: c_int, into: &mut [u8]) -> Result<c_int, Failed> {
         control.attach(&mut message);
         match sys::recvmsg(fd, &mut message, MSG_CMSG_CLOEXEC) {
             e if e == -EINTR as isize => {}
+            e if e == -EAGAIN as isize => return Err(Failed::Silent),
             n if n <= 0 => return Err(Failed::NoBroker),
             n => at += n as usize,
         }

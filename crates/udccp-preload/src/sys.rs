@@ -3,7 +3,10 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
 
-use crate::abi::{MMsgHdr, MsgHdr, PollFd, SIOCOUTQ, SockAddrUn, TimeSpec};
+use crate::abi::{
+    AF_UNIX, EINTR, MMsgHdr, MsgHdr, POLLOUT, PollFd, SIOCOUTQ, SOCK_CLOEXEC, SOCK_STREAM,
+    SockAddrUn, TimeSpec,
+};
 
 /// A C string that `getenv` gave, or null.
 pub type CString = *const c_char;
@@ -32,6 +35,7 @@ mod nr {
     pub(super) const WAIT4: i64 = 61;
     pub(super) const FCNTL: i64 = 72;
     pub(super) const SETSID: i64 = 112;
+    pub(super) const SIGACTION: i64 = 13;
     pub(super) const SIGPROCMASK: i64 = 14;
     pub(super) const EXIT_GROUP: i64 = 231;
     pub(super) const OPENAT: i64 = 257;
@@ -66,6 +70,7 @@ mod nr {
     pub(super) const WAIT4: i64 = 260;
     pub(super) const FCNTL: i64 = 25;
     pub(super) const SETSID: i64 = 157;
+    pub(super) const SIGACTION: i64 = 134;
     pub(super) const SIGPROCMASK: i64 = 135;
     pub(super) const EXIT_GROUP: i64 = 94;
     pub(super) const OPENAT: i64 = 56;
@@ -254,6 +259,20 @@ pub fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Raw {
     call!(FCNTL, fd, command, argument)
 }
 
+/// Whether the process can have another descriptor now.
+///
+/// # Errors
+/// EMFILE, ENFILE.
+pub fn may_have_descriptor() -> Result<(), c_int> {
+    match socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) {
+        e if e < 0 => Err(-e as c_int),
+        fd => {
+            close(fd as c_int);
+            Ok(())
+        }
+    }
+}
+
 /// `ioctl` with the program's pointer, which the kernel checks.
 pub fn ioctl(fd: c_int, request: u64, argument: *mut c_void) -> Raw {
     call!(IOCTL, fd, request, argument)
@@ -278,6 +297,36 @@ pub fn poll(fd: c_int, events: i16, timeout: Option<TimeSpec>) -> Result<i16, c_
         e if e < 0 => Err(-e as c_int),
         _ => Ok(polled.revents),
     }
+}
+
+/// Waits until a socket is writable or has ended, as a call that the kernel restarts: a handler
+/// that was installed with SA_RESTART does not end it, unless there is a timeout.
+pub fn wait_writable(fd: c_int, timeout: Option<TimeSpec>) -> Result<i16, c_int> {
+    loop {
+        match poll(fd, POLLOUT, timeout) {
+            Err(EINTR) if timeout.is_none() && handlers_restart_calls() => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether calls go on after each signal that this thread can handle. Which one has come cannot be
+/// known: where some end calls and others do not, all do.
+fn handlers_restart_calls() -> bool {
+    const SIG_SETMASK: c_int = 2;
+    const SIG_DFL_OR_IGN: u64 = 1;
+    const SA_RESTART: u64 = 0x1000_0000;
+    let mut blocked = 0u64;
+    call!(SIGPROCMASK, SIG_SETMASK, 0, core::ptr::from_mut(&mut blocked), 8);
+    // Those from 32 to 34 are the C library's own.
+    let signals = (1..=64).filter(|n| !(32..=34).contains(n) && blocked >> (n - 1) & 1 == 0);
+    let mut handled = signals.filter_map(|n| {
+        // The handler, its flags, and what does not matter here.
+        let mut action = [0u64; 4];
+        call!(SIGACTION, n, 0, action.as_mut_ptr(), 8);
+        (action[0] > SIG_DFL_OR_IGN).then_some(action[1] & SA_RESTART != 0)
+    });
+    handled.next() == Some(true) && handled.all(|restarts| restarts)
 }
 
 /// Sleeps for some milliseconds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket as std
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -15,6 +16,17 @@ from udccp.socket._address import Address, Service, service_number
 from udccp.socket._options import Below
 
 __all__ = ["Server", "start_server"]
+
+#: Errors that end when others give back what they have.
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+#: Time until accepting is tried again then, in s.
+_RETRY_S = 1.0
+
+
+def _report(message: str, error: Exception) -> None:
+    context = {"message": message, "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
 
 
 class Server(Entered):
@@ -67,13 +79,22 @@ class Server(Entered):
             self.close()
 
     async def _accept(self, listener: _native.Listener, watch: Watch) -> None:
+        native: _native.Connection | None = None
         while True:
             try:
-                native = listener.accept(0)
+                native = native or listener.accept(0)
+                connection = Connection(native)
             except BlockingIOError:
                 await watch.ready()
                 continue
-            connection = Connection(native)
+            except OSError as e:
+                if e.errno not in _SHORTAGES:
+                    raise
+                _report("no client can be accepted for want of descriptors or memory", e)
+                # The client waits.
+                await asyncio.sleep(_RETRY_S)
+                continue
+            native = None
             self._connections.add(connection)
             task = asyncio.create_task(self._serve(connection))
             self._serving.add(task)
@@ -86,8 +107,7 @@ class Server(Entered):
         except (ConnectionError, TimeoutError):
             pass  # The client is gone; there is nobody to tell.
         except Exception as e:
-            context = {"message": f"Unhandled exception in {self._handler!r}", "exception": e}
-            asyncio.get_running_loop().call_exception_handler(context)
+            _report(f"Unhandled exception in {self._handler!r}", e)
         finally:
             self._connections.discard(connection)
 

@@ -115,6 +115,18 @@ static void settings(void)
     udccp_socket_free(server);
 }
 
+/* A UDP socket that nobody reads, as the address of a peer that never answers. */
+static int a_mute_peer(char address[64])
+{
+    int mute = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    GIVES(0, bind(mute, (struct sockaddr *)&at, sizeof at));
+    GIVES(0, getsockname(mute, (struct sockaddr *)&at, &len));
+    snprintf(address, 64, "127.0.0.1:%u", ntohs(at.sin_port));
+    return mute;
+}
+
 static void handshake(void)
 {
     char address[64], text[80];
@@ -138,6 +150,12 @@ static void handshake(void)
     /* Another service, and nobody at all. */
     GIVES(-EBADRQC, udccp_connect(&client, address, SERVICE + 1, NULL, LONG_MS));
     GIVES(0, udccp_connect_start(&client, address, SERVICE + 1, NULL));
+    fd = udccp_socket_fd(client);
+    GIVES(-EBADRQC, udccp_connect_finish(client, LONG_MS));
+    GIVES(fd, udccp_socket_fd(client));
+    GIVES(POLLHUP, shown(fd, 0, LONG_MS) & (POLLHUP | POLLNVAL));
+    udccp_socket_free(client);
+    GIVES(0, udccp_connect_start(&client, address, SERVICE + 1, NULL));
     GIVES(-EBADRQC, udccp_connect_finish(client, LONG_MS));
     GIVES(-EBADRQC, udccp_connect_finish(client, 0));
     GIVES(-EBADRQC, udccp_send(client, "x", 1, 0));
@@ -148,13 +166,7 @@ static void handshake(void)
     udccp_listener_free(listener);
     GIVES(-ECONNREFUSED, udccp_connect(&client, address, SERVICE, NULL, LONG_MS));
 
-    /* A peer that never answers: a UDP socket that nobody reads. */
-    int mute = socket(AF_INET, SOCK_DGRAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    GIVES(0, bind(mute, (struct sockaddr *)&at, sizeof at));
-    GIVES(0, getsockname(mute, (struct sockaddr *)&at, &len));
-    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(at.sin_port));
+    int mute = a_mute_peer(address);
     GIVES(-EAGAIN, udccp_connect(&client, address, SERVICE, NULL, 10));
     GIVES(1, client == NULL);
     GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
@@ -275,6 +287,48 @@ static void threads(void)
     udccp_socket_free(server);
 }
 
+static void *finish_it(void *socket)
+{
+    GIVES(-EPIPE, udccp_connect_finish(socket, -1));
+    return NULL;
+}
+
+static void *receive_it(void *socket)
+{
+    char room[8];
+    GIVES(-EPIPE, udccp_recv(socket, room, sizeof room, -1));
+    return NULL;
+}
+
+/* Threads that wait for a handshake learn that another one cancelled it. */
+static void cancelled(int (*cancel)(udccp_socket *))
+{
+    udccp_socket *client;
+    pthread_t waiting[3];
+    char address[64];
+    int mute = a_mute_peer(address);
+    GIVES(0, udccp_connect_start(&client, address, SERVICE, NULL));
+    int fd = udccp_socket_fd(client);
+    for (int i = 0; i < 3; i++)
+        GIVES(0, pthread_create(&waiting[i], NULL, i ? finish_it : receive_it, client));
+    /* So long that all of them wait, mostly. */
+    usleep(100000);
+    GIVES(0, cancel(client));
+    for (int i = 0; i < 3; i++)
+        pthread_join(waiting[i], NULL);
+    /* The descriptor is still that of the socket, and shows the end. */
+    GIVES(fd, udccp_socket_fd(client));
+    GIVES(POLLHUP, shown(fd, 0, LONG_MS) & (POLLHUP | POLLNVAL));
+    udccp_socket_free(client);
+    GIVES(POLLNVAL, shown(fd, 0, 0));
+    close(mute);
+}
+
+static int close_at_once(udccp_socket *socket)
+{
+    return udccp_close(socket, 0);
+}
+
 int main(void)
 {
     messages();
@@ -283,5 +337,7 @@ int main(void)
     endpoint();
     ends();
     threads();
+    cancelled(udccp_abort);
+    cancelled(close_at_once);
     return wrong != 0;
 }

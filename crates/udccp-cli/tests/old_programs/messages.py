@@ -47,6 +47,42 @@ def test_flags_of_receiving():
     assert a.send(b"plain", socket.MSG_OOB) == 5 and b.recv(10, socket.MSG_OOB) == b"plain"
 
 
+def test_calls_of_files_for_nothing():
+    """As for each socket of the kernel, they do not look at it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    (a, b), unconnected = pair(), new()
+    assert libc.read(b.fileno(), None, 0) == 0 and libc.readv(b.fileno(), None, 0) == 0
+    assert libc.read(unconnected.fileno(), None, 0) == 0
+    assert os.readv(b.fileno(), [bytearray(0)] * 2) == 0
+    assert os.writev(a.fileno(), [b"", b""]) == 0 and libc.writev(a.fileno(), None, 0) == 0
+    a.send(b"whole")
+    polled(b, select.POLLIN, 5000)
+    assert libc.read(b.fileno(), None, 0) == 0 and b.recv(10) == b"whole"
+    # `write` sends, and what is for sockets receives.
+    assert libc.write(a.fileno(), None, 0) == 0
+    assert b.recv(10) == b""
+    a.send(b"lost")
+    assert b.recv(0) == b""
+    fails("EAGAIN", b.recv, 10, socket.MSG_DONTWAIT)
+    many = (ctypes.c_char * 16 * 1025)()
+    for call in (libc.readv, libc.writev):
+        assert call(b.fileno(), many, 1025) == -1 and ctypes.get_errno() == errno.EINVAL
+
+
+def test_pieces_that_cannot_be_are_found_before_anything_is_waited_for():
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b = pair()
+    for name, pieces, count, wanted in (
+        (a, 1, 1025, errno.EMSGSIZE),
+        (b, None, 1, errno.EFAULT),
+        (new(), 1, 1025, errno.EMSGSIZE),
+    ):
+        # Of `struct msghdr` the pieces and their number.
+        message = (ctypes.c_size_t * 7)(0, 0, pieces or 0, count)
+        assert libc.recvmsg(name.fileno(), message, 0) == -1
+        assert ctypes.get_errno() == wanted, (pieces, count)
+
+
 def queue_bytes(sock, request):
     room = array.array("i", [0])
     fcntl.ioctl(sock.fileno(), request, room)

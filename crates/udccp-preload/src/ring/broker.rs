@@ -161,12 +161,16 @@ impl BrokerRing {
         self.ring.long(TX_GRANT_AT).store(grant, Ordering::SeqCst);
     }
 
-    /// Whether a plug is in the socket pair although programs can send.
+    /// Whether a plug is in the socket pair although programs can send, or none will any more: then
+    /// who waits for room has to learn that.
     pub fn must_unplug(&self, queue: usize) -> bool {
         self.tell_taken();
         fence(Ordering::SeqCst);
         if !self.ring.is_plugged() {
             return false;
+        }
+        if self.ring.is_shut() {
+            return true;
         }
         self.tell_places();
         !self.ring.is_full(queue as u64)

@@ -4,6 +4,7 @@ use core::sync::atomic::{Ordering, fence};
 
 use super::*;
 use crate::abi::{EAGAIN, EFAULT, IoVec};
+use crate::data::length;
 use crate::probe;
 
 /// A message that was taken, or looked at.
@@ -24,6 +25,30 @@ pub struct Into<'a> {
     pub pieces: &'a [IoVec],
     /// The descriptor, to ask the kernel about the memory.
     pub fd: core::ffi::c_int,
+}
+
+impl Into<'_> {
+    /// Copies a message here, as far as there is room; how much room there is.
+    ///
+    /// # Errors
+    /// EFAULT where the program's memory cannot be written.
+    ///
+    /// # Safety
+    /// The pieces are the program's.
+    pub unsafe fn fill(&self, message: &[u8]) -> Result<usize, i32> {
+        let mut rest = message;
+        for piece in self.pieces {
+            let (now, later) = rest.split_at(piece.len.min(rest.len()));
+            let part = IoVec { base: piece.base, len: now.len() };
+            if !probe::is_writable(&part, self.fd) {
+                return Err(EFAULT);
+            }
+            // SAFETY: the program's memory, which the kernel has let us write just now.
+            unsafe { fast_copy(now.as_ptr(), part.base.cast(), now.len()) };
+            rest = later;
+        }
+        Ok(length(self.pieces))
+    }
 }
 
 impl Ring {

@@ -4,6 +4,7 @@
 //! signal interrupts that, its handler runs, and the wait goes on unless the handler raised
 //! (PEP 475).
 
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -95,11 +96,26 @@ pub(super) fn until<T>(
             match (&wake_fd, drive.take()) {
                 (_, Some(drive)) => py.detach(|| drive(longest.min(DRIVE_FOR))),
                 (Some(wake_fd), None) => py.detach(|| wake_fd.sleep(longest))?,
-                (None, None) => wake_fd = Some(WakeFd::new()?),
+                // Without descriptors, it looks again every now and then.
+                (None, None) => match WakeFd::new() {
+                    Ok(new) => wake_fd = Some(new),
+                    Err(e) if is_shortage(&e) => py.detach(|| nap(longest.min(DRIVE_FOR))),
+                    Err(e) => return Err(e.into()),
+                },
             }
             py.check_signals()?;
         }
     })
+}
+
+/// Whether there are too few descriptors, which others may give back.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a blocking call owns its time")]
+fn nap(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// A waker, and the descriptor that it makes readable. It needs no interpreter for that.
@@ -118,7 +134,7 @@ impl Wake for WriteEnd {
 }
 
 impl WakeFd {
-    pub(super) fn new() -> PyResult<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let (write_end, read_end) = UnixStream::pair()?;
         Ok(Self { waker: Waker::from(Arc::new(WriteEnd(write_end))), read_end })
     }

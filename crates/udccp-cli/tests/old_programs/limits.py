@@ -1,0 +1,276 @@
+"""Processes without descriptors, and waits that something else ends. Run by udccp run; the first
+argument picks one test, no argument runs all whose names begin with `test`.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+from sockets import LOCAL, SOL_DCCP, fails, listening, new, pair, polled
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+QPOLICY_TXQLEN = 17
+# An address where nobody answers (RFC 5737).
+NOWHERE = ("192.0.2.77", 5004)
+
+
+@contextlib.contextmanager
+def no_descriptors(left=0):
+    """The process has only so many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(left + 1)]
+    for fd in free:
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[-1], hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_connection_waits_until_there_is_a_descriptor_for_it():
+    server = listening()
+    clients = [new() for _ in range(3)]
+    for client in clients:
+        client.connect(server.getsockname())
+    polled(server, select.POLLIN, 10_000)
+    server.setblocking(False)
+    with no_descriptors():
+        for _ in range(5):
+            fails("EMFILE", server.accept)
+    server.setblocking(True)
+    with no_descriptors():
+        fails("EMFILE", server.accept)
+    for n, client in enumerate(clients):
+        client.send(b"%d" % n)
+    assert sorted(server.accept()[0].recv(10) for _ in clients) == [b"0", b"1", b"2"]
+
+
+def test_messages_and_errors_without_descriptors():
+    server = listening()
+    client = new()
+    client.connect(server.getsockname())
+    accepted, _ = server.accept()
+    failed = new()
+    failed.setblocking(False)
+    assert failed.connect_ex((LOCAL, 1)) == errno.EINPROGRESS
+    assert polled(failed, select.POLLOUT, 10_000) & select.POLLOUT
+    with no_descriptors():
+        assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+        assert client.send(b"to") == 2 and accepted.recv(10) == b"to"
+        assert accepted.send(b"back") == 4 and client.recv(10) == b"back"
+        fails("EMFILE", new)
+    with no_descriptors(left=1):
+        fails("EMFILE", new)
+    assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+    assert failed.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    # Back in the usual way.
+    for n in range(100):
+        client.send(b"%d" % n)
+        assert accepted.recv(10) == b"%d" % n
+
+
+def test_a_passed_socket_is_one_of_dccp_although_nobody_could_be_asked():
+    a, b = pair()
+    a.send(b"first")
+    assert b.recv(10) == b"first"
+    child = os.fork()
+    if child == 0:
+        program = (
+            "import os, resource, socket, sys\n"
+            "fd = int(sys.argv[1])\n"
+            "lowest = os.dup(0); os.close(lowest)\n"
+            "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))\n"
+            "s = socket.socket(2, 6, 33, fileno=fd)\n"
+            "s.getsockopt(1, 3)\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+            "assert s.getsockopt(1, 3) == 6, s.getsockopt(1, 3)\n"
+            "s.send(b'executed')\n"
+        )
+        os.set_inheritable(a.fileno(), True)
+        os.execv(sys.executable, [sys.executable, "-c", program, str(a.fileno())])
+    assert os.waitpid(child, 0)[1] == 0
+    assert b.recv(10) == b"executed"
+
+
+def test_a_reader_without_descriptors_takes_no_bell_for_a_message():
+    """Another thread has some later, so that messages go through shared memory."""
+    a, b = pair()
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(b.recv(100))) for _ in range(2)]
+    with no_descriptors():
+        for thread in threads:
+            thread.start()
+        # Both wait for a packet, mostly.
+        time.sleep(0.2)
+    fails("EAGAIN", b.recv, 100, socket.MSG_DONTWAIT)
+    a.send(b"one")
+    a.send(b"two")
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == [b"one", b"two"], got
+    a.send(b"three")
+    assert b.recv(100) == b"three"
+
+
+def test_a_reader_without_memory_takes_no_bell_for_a_message():
+    """Another process has some."""
+    a, b = pair()
+    child = os.fork()
+    if child == 0:
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (1000, hard))
+        # Nothing: it is not an error yet.
+        buffer = ctypes.create_string_buffer(100)
+        LIBC.recv(b.fileno(), buffer, 100, socket.MSG_DONTWAIT)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        fails("ENOMEM", b.recv, 100)
+        os._exit(0)
+    time.sleep(0.2)
+    fails("EAGAIN", b.recv, 100, socket.MSG_DONTWAIT)
+    a.send(b"one")
+    assert os.waitpid(child, 0)[1] == 0
+    assert b.recv(100) == b"one"
+
+
+def alone_a_broker_without_descriptors_says_so():
+    """It has the limit of the program that starts it."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    server = listening()
+    clients = []
+    try:
+        while True:
+            client = new()
+            clients.append(client)
+            client.connect(server.getsockname())
+    except OSError as e:
+        assert e.errno == errno.ENFILE, e
+    accepted, _ = server.accept()
+    clients[0].send(b"on")
+    assert accepted.recv(10) == b"on"
+    for _ in range(3):
+        # Either is full: what is asked for, or the broker at all.
+        fails("ENFILE", lambda: new().connect(server.getsockname()))
+    for client in clients:
+        client.close()
+    accepted.close()
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            client = new()
+            return client.connect(server.getsockname())
+        except OSError as e:
+            assert e.errno == errno.ENFILE and time.monotonic() < deadline, e
+            time.sleep(0.05)
+
+
+def test_a_longer_queue_does_not_make_a_socket_writable_that_cannot_send():
+    server = listening()
+    connecting = new()
+    connecting.setblocking(False)
+    assert connecting.connect_ex(NOWHERE) in (errno.EINPROGRESS, errno.ENETUNREACH)
+    for sock in (server, connecting):
+        before = polled(sock, select.POLLOUT)
+        for queue in (40, 1, 20):
+            sock.setsockopt(SOL_DCCP, QPOLICY_TXQLEN, queue)
+            assert polled(sock, select.POLLOUT) == before, (sock, queue)
+
+
+def filled():
+    """A socket whose peer reads nothing, so that a blocking send waits."""
+    a, b = pair(server_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 4000)])
+    a.setblocking(False)
+    quiet_since = time.monotonic()
+    while time.monotonic() < quiet_since + 0.3:
+        try:
+            a.send(bytes(1000))
+            quiet_since = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+    a.setblocking(True)
+    return a, b
+
+
+def test_a_shutdown_ends_the_send_of_another_thread():
+    for how in (socket.SHUT_WR, socket.SHUT_RDWR):
+        a, b = filled()
+        found = []
+
+        def send():
+            try:
+                while True:
+                    a.send(bytes(1000))
+            except OSError as e:
+                found.append(e.errno)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        time.sleep(0.1)
+        a.shutdown(how)
+        thread.join()
+        assert found[0] in (errno.EPIPE, errno.ECONNRESET), found
+        if how == socket.SHUT_WR:
+            # The other way goes on.
+            b.send(b"back")
+            assert a.recv(10) == b"back"
+
+
+def send_interrupted(sock, restarts):
+    """Sends until all has gone or a call fails, while signals are handled; errno, 0 if all went."""
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.siginterrupt(signal.SIGALRM, not restarts)
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    # Python's own call would go on whatever the handler is.
+    results = (LIBC.send(sock.fileno(), bytes(1000), 1000, 0) for _ in range(5000))
+    number = next((ctypes.get_errno() for result in results if result != 1000), 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    return number
+
+
+def test_a_send_that_is_interrupted_goes_on_if_all_handlers_say_so():
+    a, b = filled()
+    assert send_interrupted(a, restarts=False) == errno.EINTR
+    # With a timeout, no call goes on.
+    a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 3600, 0))
+    assert send_interrupted(a, restarts=True) == errno.EINTR
+    a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
+    signals, written = socket.socketpair()
+    written.setblocking(False)
+    # Each signal is a byte, although Python's own handlers do not run during a call of C.
+    signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+
+    def read():
+        for _ in range(20):
+            signals.recv(1)
+        while b.recv(2000):
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    of_python = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    assert send_interrupted(a, restarts=True) == 0
+    signal.signal(signal.SIGINT, of_python)
+    signal.set_wakeup_fd(-1)
+    a.close()
+    reader.join()
+
+
+def main():
+    tests = [name for name in globals() if name.startswith("test")]
+    for name in sys.argv[1:] or tests:
+        globals()[name]()
+        print("ok", name, flush=True)
+
+
+main()
