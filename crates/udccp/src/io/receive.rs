@@ -22,6 +22,8 @@ pub(crate) const KERNEL_OVERHEAD_BYTES: usize = 768;
 const FEW_BUFFERS: usize = 4;
 /// Reads in a row that few buffers would have been enough for, before few are offered.
 const READS_OF_FEW: u32 = 8;
+/// Reads in a row that few buffers would have been enough for, before the others are given back.
+const READS_OF_QUIET: u32 = 1024;
 /// Buffers remembered while slices of them are in use elsewhere.
 const LENT_MAX: usize = 64;
 
@@ -41,17 +43,18 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Buffers for one call: 32 of 64 KiB where the kernel merges datagrams.
+    /// Buffers for one call: up to 32 of 64 KiB where the kernel merges datagrams. They are made
+    /// when they are first offered, for most sockets are quiet.
     pub(crate) fn new(io: &Io) -> Self {
         // Raw IP has packets as large as merged ones where the interface has (loopback).
         let slot_bytes = if io.gro_segments() > 1 || io.is_raw() { GRO_BYTES } else { 16_384 };
         Self {
-            slots: (0..BATCH_SIZE).map(|_| BytesMut::zeroed(slot_bytes)).collect(),
+            slots: Vec::new(),
             metas: [RecvMeta::default(); BATCH_SIZE],
             slot_bytes,
-            reads_of_few: 0,
-            offered: BATCH_SIZE,
-            lent: VecDeque::with_capacity(LENT_MAX),
+            reads_of_few: READS_OF_FEW,
+            offered: 0,
+            lent: VecDeque::new(),
             chunk: BytesMut::new(),
         }
     }
@@ -74,12 +77,19 @@ impl Receiver {
         if let Ok(count) = read {
             let is_few = count < FEW_BUFFERS;
             self.reads_of_few = if is_few { self.reads_of_few.saturating_add(1) } else { 0 };
+            if self.reads_of_few == READS_OF_QUIET {
+                self.slots.truncate(FEW_BUFFERS);
+                self.lent.clear();
+            }
         }
         read
     }
 
     fn read_up_to<const N: usize>(&mut self, io: &Io) -> io::Result<usize> {
         self.offered = N;
+        while self.slots.len() < N {
+            self.slots.push(BytesMut::zeroed(self.slot_bytes));
+        }
         let mut next = self.slots.iter_mut();
         let mut slices: [IoSliceMut<'_>; N] = std::array::from_fn(|_| {
             IoSliceMut::new(next.next().map_or(&mut [], |slot| &mut slot[..]))
@@ -188,6 +198,8 @@ mod tests {
             }
         };
         let mut read = || rx.read(&b).map(|count| (count, rx.was_full(count)));
+        send(FEW_BUFFERS);
+        assert_eq!(read().unwrap(), (FEW_BUFFERS, true), "few at first");
         for _ in 0..READS_OF_FEW {
             send(FEW_BUFFERS);
             // More than few would have been enough for: many are offered on.
@@ -203,6 +215,12 @@ mod tests {
         assert_eq!(read().unwrap(), (FEW_BUFFERS, true), "there may be more");
         assert_eq!(read().unwrap(), (BATCH_SIZE, true), "many are offered again");
         assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        for _ in 0..READS_OF_QUIET {
+            assert_eq!(rx.slots.len(), BATCH_SIZE);
+            send(1);
+            assert_eq!(rx.read(&b).unwrap(), 1);
+        }
+        assert_eq!(rx.slots.len(), FEW_BUFFERS, "the others are given back");
     }
 
     #[test]
