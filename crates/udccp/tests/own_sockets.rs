@@ -4,13 +4,14 @@
 
 mod common;
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use common::{SERVICE, localhost, run};
 use nix::sys::socket::{setsockopt, sockopt};
 use udccp::blocking::{self, Listener};
-use udccp::{Address, Connection, Endpoint, EndpointOptions, Error, Options};
+use udccp::{Address, Connection, Endpoint, EndpointOptions, Error, Options, ServiceCode};
+use udccp_testkit::{Fate, Relay};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(30));
 
@@ -144,6 +145,27 @@ fn a_silent_address_costs_a_quarter_of_a_second_and_a_refusing_one_nothing() {
     let soon = Some(Duration::from_millis(20));
     let late = blocking::Connection::connect_any(&addresses[..1], SERVICE, &options, soon);
     assert!(matches!(late, Err(Error::TimedOut)));
+}
+
+/// Each takes 200 ms to refuse, which is sooner than the next has its turn.
+#[test]
+fn addresses_that_refuse_one_after_another_leave_no_more_time() {
+    let refusing = Listener::bind(localhost(false), ServiceCode(1)).unwrap();
+    run(async {
+        let mut relays = Vec::new();
+        for _ in 0..8 {
+            let late = |_, _: &mut Vec<u8>| Fate::Late(Duration::from_millis(100));
+            relays.push(Relay::start(refusing.local_addr(), late).await);
+        }
+        let at = |relay: &Relay| Address::from(SocketAddr::from(([127, 0, 0, 1], relay.port)));
+        let addresses: Vec<Address> = relays.iter().map(at).collect();
+        let tried = tokio::task::spawn_blocking(move || {
+            let time = Some(Duration::from_millis(300));
+            blocking::Connection::connect_any(&addresses, SERVICE, &Options::default(), time)
+        });
+        let error = tried.await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::TimedOut), "{error}");
+    });
 }
 
 #[test]

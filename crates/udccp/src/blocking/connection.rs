@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use udccp_wire::ServiceCode;
 
-use super::park::Timeout;
+use super::park::{Timeout, now};
 use super::shared_driver::wait_to_read;
 use super::{Connecting, Endpoint, wait};
 use crate::address::any_port;
@@ -112,21 +112,17 @@ impl Connection {
             endpoint.start_connect(peer, service, options)
         };
         let mut race = Race::new(addresses);
-        let mut left = timeout;
+        let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
         loop {
             race.start_next(start);
-            let is_last = !race.has_more();
-            let turn = match left {
-                Some(left) if is_last || left <= ATTEMPT_DELAY => Some(left),
-                _ => (!is_last).then_some(ATTEMPT_DELAY),
-            };
+            let left = deadline.map(|at| at.saturating_duration_since(now()));
+            let next = race.has_more().then_some(ATTEMPT_DELAY);
+            let turn = left.into_iter().chain(next).min();
             match wait(turn, |cx| race.poll(cx, Connecting::poll_connect)) {
                 Ok(Some(connection)) => return Ok(connection),
                 // Another address is left, and there is time for it.
                 Ok(None) => {}
-                Err(Error::TimedOut) if left.is_none_or(|left| turn < Some(left)) => {
-                    left = left.map(|left| left.saturating_sub(ATTEMPT_DELAY));
-                }
+                Err(Error::TimedOut) if left.is_none_or(|left| turn < Some(left)) => {}
                 Err(e) => return Err(e),
             }
         }

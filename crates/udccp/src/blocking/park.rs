@@ -102,7 +102,7 @@ pub fn wait<T>(
 }
 
 #[expect(clippy::disallowed_methods, reason = "a blocking call owns its timeout")]
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }
 
