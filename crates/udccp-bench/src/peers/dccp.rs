@@ -176,7 +176,7 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
     let (tell, heard) = channel();
     // Without a task for each, which would count as the connection's.
-    let expected = turn.connections + 1;
+    let expected = 2 * turn.connections;
     turn.network.serve::<()>(move || {
         runtime()?.block_on(async {
             let listener = Listener::bind(Network::server_addr(), SERVICE)?;
@@ -190,7 +190,8 @@ pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
     let address = heard.recv()?;
     runtime()?.block_on(async {
         let client = Endpoint::bind(Network::client_addr())?;
-        let first = connect(&client, address, 1).await?;
+        // As many before: then both sockets have their buffers, which are not a connection's.
+        let first = connect(&client, address, turn.connections).await?;
         let before = Heap::now();
         let held = connect(&client, address, turn.connections).await?;
         tokio::time::sleep(SETTLE).await;

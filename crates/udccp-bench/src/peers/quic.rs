@@ -183,14 +183,14 @@ pub(crate) fn many(turn: &Turn) -> Result<Measured> {
 
 /// What one end of an idle connection holds on the heap.
 pub(crate) fn idle(turn: &Turn) -> Result<Measured> {
-    let held = Arc::new(Mutex::new(Vec::with_capacity(turn.connections + 1)));
+    let held = Arc::new(Mutex::new(Vec::with_capacity(2 * turn.connections)));
     let (address, config) = serve(turn, move |connection| {
         let held = Arc::clone(&held);
         async move { held.lock().unwrap_or_else(PoisonError::into_inner).push(connection) }
     })?;
     runtime()?.block_on(async {
         let client = endpoint(config)?;
-        let first = connect(&client, address, 1).await?;
+        let first = connect(&client, address, turn.connections).await?;
         let before = Heap::now();
         let held = connect(&client, address, turn.connections).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
