@@ -67,11 +67,15 @@ fn scenario(protocol: &str, flows: u64, mbps: u64, seconds: u64) -> Scenario {
          [time]\nduration = \"{seconds} s\"\nphase = \"1 s\"\n\
          measure = {{ from = \"0 s\", to = \"{seconds} s\", every = \"1 s\" }}\n"
     );
+    // A buffer that is given has each segment acknowledged until the window is open.
+    let buffers = match mbps {
+        ..1_000 => "",
+        _ => "tcp = { receive_buffer = \"512 MB\", send_buffer = \"1 GB\" }\n",
+    };
     for flow in 0..flows {
         text += &format!(
             "[[flow]]\nname = \"f{flow}\"\nprotocol = \"{protocol}\"\nstart = \"0 s\"\n\
-             traffic = \"bulk\"\n\
-             tcp = {{ receive_buffer = \"512 MB\", send_buffer = \"1 GB\" }}\n"
+             traffic = \"bulk\"\n{buffers}"
         );
     }
     let root = document::parse("benchmark", text).unwrap_or_else(|faults| panic!("{faults}"));

@@ -80,12 +80,16 @@ impl Case {
              [time]\nduration = \"{seconds} s\"\nphase = \"1 s\"\n\
              measure = {{ from = \"1 s\", to = \"{seconds} s\", every = \"1 s\" }}\n"
         );
+        // A buffer that is given has each segment acknowledged until the window is open.
+        let buffers = match mbps * rtt_ms {
+            ..30_000 => "",
+            _ => "tcp = { receive_buffer = \"512 MB\", send_buffer = \"1 GB\" }\n",
+        };
         for flow in 0..*flows {
             let protocol = mix.protocols[flow as usize % mix.protocols.len()];
             text += &format!(
                 "[[flow]]\nname = \"f{flow}\"\nprotocol = \"{protocol}\"\nstart = \"0 s\"\n\
-                 traffic = \"bulk\"\n\
-                 tcp = {{ receive_buffer = \"512 MB\", send_buffer = \"1 GB\" }}\n"
+                 traffic = \"bulk\"\n{buffers}"
             );
         }
         text
